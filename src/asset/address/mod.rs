@@ -1,0 +1,100 @@
+//! Addresses: derived from public keys, checked when a person types one, and brought into one spelling to compare.
+//!
+//! Deposit addresses come from public material only ([`AccountKey`]), so that a stolen API server cannot spend. Private
+//! keys appear in [`sandbox`] alone, and there they are keys that everyone knows.
+
+mod base58;
+mod derive;
+pub mod evm;
+pub mod near;
+#[cfg(test)]
+mod refusals;
+pub mod sandbox;
+mod segwit;
+mod slip10;
+pub mod solana;
+mod thorchain;
+pub mod ton;
+pub mod tron;
+mod utxo;
+#[cfg(test)]
+mod vectors;
+
+pub use derive::{AccountKey, DeriveError, KeyError};
+use thiserror::Error;
+
+use super::{Family, Network};
+
+/// Longer texts are refused unread: base58 costs the square of its length.
+const ADDRESS_BYTES_MAX: usize = 128;
+
+/// Which world an address lives in.
+///
+/// Only the bitcoin-like chains spell the addresses of their private test networks differently; on all other networks
+/// both realms are the same.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Realm {
+    Main,
+    Regtest,
+}
+
+/// Why a text is not an address to pay to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+pub enum AddressError {
+    #[error("is not an address of this network")]
+    Malformed,
+    #[error("has a wrong checksum: a character was mistyped or lost")]
+    Checksum,
+    #[error("mixes upper and lower case")]
+    MixedCase,
+    #[error("belongs to another network")]
+    OtherNetwork,
+    #[error("is of a kind that nobody can spend from yet")]
+    UnknownVersion,
+    #[error("belongs to nobody: what is sent there is lost")]
+    Unspendable,
+}
+
+/// Checks an address of the real network and returns it as wallets and explorers write it.
+pub fn validate(network: Network, text: &str) -> Result<String, AddressError> {
+    validate_in(Realm::Main, network, text)
+}
+
+/// As [`validate`], for an address of either realm.
+pub fn validate_in(realm: Realm, network: Network, text: &str) -> Result<String, AddressError> {
+    if text.len() > ADDRESS_BYTES_MAX || !text.is_ascii() {
+        return Err(AddressError::Malformed);
+    }
+    match network.family() {
+        Family::Bitcoin => utxo::validate(&utxo::BITCOIN, realm, text),
+        Family::Litecoin => utxo::validate(&utxo::LITECOIN, realm, text),
+        Family::Dogecoin => utxo::validate(&utxo::DOGECOIN, realm, text),
+        Family::Evm => evm::validate(text),
+        Family::Tron => tron::validate(text),
+        Family::Solana => solana::validate(text),
+        Family::Near => near::validate(text),
+        Family::Ton => ton::validate(text),
+        Family::Thorchain => thorchain::validate(text),
+    }
+}
+
+/// The spelling in which addresses and contracts are compared and stored.
+///
+/// Two spellings of one address have one key, also where a node and a wallet write it differently: EVM in lower case,
+/// TON as `workchain:hash`, TRON in base58 also from the node's hex, bech32 in lower case. A text that is no address is
+/// its own key, so that a comparison with it simply fails.
+pub fn match_key(family: Family, text: &str) -> String {
+    let key = if text.len() > ADDRESS_BYTES_MAX || !text.is_ascii() {
+        None
+    } else {
+        match family {
+            Family::Evm => Some(text.to_ascii_lowercase()),
+            Family::Tron => tron::from_node_hex(text),
+            Family::Ton => ton::TonAddress::parse(text).ok().map(|address| address.raw()),
+            Family::Bitcoin | Family::Litecoin => segwit::lower_case(text),
+            Family::Thorchain => thorchain::validate(text).ok(),
+            Family::Dogecoin | Family::Solana | Family::Near => None,
+        }
+    };
+    key.unwrap_or_else(|| text.to_owned())
+}

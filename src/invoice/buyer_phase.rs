@@ -1,0 +1,92 @@
+//! What a buyer is to do now. The page shows one thing at a time, so that nobody pays twice, late or for nothing.
+
+use super::Status;
+use crate::money::BaseUnits;
+
+/// What the checkout shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// A draft whose buyer may choose.
+    Choosing,
+    /// Something is still to be sent, and there is time.
+    Paying,
+    /// Enough was seen; only confirmations are missing. Whoever pays now pays twice.
+    Confirming,
+    /// The time is over and not decided yet. Whoever pays now may pay for nothing.
+    Closing,
+    Paid,
+    Overpaid,
+    Expired,
+    Cancelled,
+}
+
+/// The facts that decide it. Amounts are zero while a draft.
+#[derive(Debug, Clone, Copy)]
+pub struct Facts {
+    pub status: Status,
+    pub due: BaseUnits,
+    pub received: BaseUnits,
+    /// Seen, but not counted yet.
+    pub unconfirmed: BaseUnits,
+    /// Before the deadline.
+    pub in_time: bool,
+}
+
+impl Facts {
+    /// What to send now: the rest after everything that was seen, confirmed or not.
+    pub fn to_send(&self) -> BaseUnits {
+        self.due.remaining_after(self.received).remaining_after(self.unconfirmed)
+    }
+
+    pub fn phase(&self) -> Phase {
+        match self.status {
+            Status::Draft if self.in_time => Phase::Choosing,
+            Status::Draft => Phase::Closing,
+            Status::Pending | Status::Partial if self.to_send() == BaseUnits::ZERO => {
+                Phase::Confirming
+            }
+            Status::Pending | Status::Partial if self.in_time => Phase::Paying,
+            Status::Pending | Status::Partial => Phase::Closing,
+            Status::Paid => Phase::Paid,
+            Status::Overpaid => Phase::Overpaid,
+            Status::Expired => Phase::Expired,
+            Status::Cancelled => Phase::Cancelled,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_buyer_is_asked_to_pay_only_while_paying_helps() {
+        use Phase::{Cancelled, Choosing, Closing, Confirming, Expired, Overpaid, Paid, Paying};
+        for (status, received, unconfirmed, in_time, phase, to_send) in [
+            (Status::Draft, 0, 0, true, Choosing, 0),
+            (Status::Draft, 0, 0, false, Closing, 0),
+            (Status::Pending, 0, 0, true, Paying, 100),
+            (Status::Pending, 0, 40, true, Paying, 60),
+            (Status::Pending, 0, 100, true, Confirming, 0),
+            (Status::Pending, 0, 100, false, Confirming, 0),
+            (Status::Pending, 0, 99, false, Closing, 1),
+            (Status::Partial, 30, 0, true, Paying, 70),
+            (Status::Partial, 30, 60, true, Paying, 10),
+            (Status::Partial, 30, u128::MAX, true, Confirming, 0),
+            (Status::Partial, 30, 0, false, Closing, 70),
+            (Status::Paid, 100, 0, true, Paid, 0),
+            (Status::Overpaid, 200, 0, true, Overpaid, 0),
+            (Status::Expired, 30, 0, false, Expired, 70),
+            (Status::Cancelled, 0, 0, true, Cancelled, 100),
+        ] {
+            let due = if status == Status::Draft { 0 } else { 100 };
+            let [due, received, unconfirmed] = [due, received, unconfirmed].map(BaseUnits::new);
+            let facts = Facts { status, due, received, unconfirmed, in_time };
+            assert_eq!(
+                (facts.phase(), facts.to_send()),
+                (phase, BaseUnits::new(to_send)),
+                "{facts:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! The life of an invoice: the one place where a status changes (spec, "Transitions").
+//!
+//! [`step`] is total. An event that cannot move a status says why and leaves it, so a lost, doubled or reordered
+//! message changes no outcome. What else must happen is returned as data; `app` carries it out in the transaction that
+//! stores the status.
+
+use chrono::{DateTime, Utc};
+
+use super::{deadline::Sight, vocabulary::Status};
+use crate::money::{BaseUnits, Bps};
+
+/// What the rules need to know of an invoice.
+#[derive(Clone, Copy, Debug)]
+pub struct Invoice {
+    pub status: Status,
+    /// What must arrive. Zero while a draft.
+    pub due: BaseUnits,
+    /// What has arrived in time and confirmed before this event.
+    pub credited: BaseUnits,
+    pub overpay_tolerance: Bps,
+    /// The end of the payment window, or of the selection window of a draft.
+    pub deadline: DateTime<Utc>,
+}
+
+/// Something that happened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Event {
+    /// The buyer picked a currency for a draft.
+    CurrencyPicked,
+    /// A deposit of the invoice's own token has the confirmations its network asks for.
+    DepositConfirmed { amount: BaseUnits, on_time: bool },
+    /// A confirmed deposit of something else arrived at the invoice's address.
+    ForeignDeposit(Foreign),
+    /// The timer rang. `in_sight` is what would have arrived in time if all unconfirmed deposits confirm.
+    DeadlinePassed { sight: Sight, in_sight: BaseUnits, may_hold: bool },
+    /// The buyer or the merchant wants out. `seen`: a deposit is known, confirmed or not.
+    CancelRequested { seen: bool },
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Foreign {
+    /// A token of our catalogue, but not the one asked for.
+    WrongToken,
+    /// A contract we do not know, or an amount no honest token has.
+    SuspiciousToken,
+}
+
+/// What must happen together with the new status.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Effect {
+    SendIpn(Ipn),
+    SendNotice(Notice),
+    /// The deposit belongs to the merchant.
+    Credit(BaseUnits),
+    /// The deposit came after the end; it is booked apart and changes no status.
+    BookLate(BaseUnits),
+    /// The part above the amount goes from the merchant to the treasury.
+    RouteExcess(BaseUnits),
+}
+
+/// The IPNs that a transition owes (spec, "When IPNs fire").
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Ipn {
+    Finished,
+    Expired,
+}
+
+/// Informational IPNs: they report a deposit, never a status.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Notice {
+    WrongToken,
+    SuspiciousToken,
+    LateDeposit,
+}
+
+/// Why the status is what it is now.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    Moved,
+    Kept,
+    Held(Hold),
+    Refused(Refusal),
+}
+
+/// Why a deadline is not decided yet. The timer rings again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Hold {
+    WatcherBehind,
+    PaymentConfirming,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Refusal {
+    AlreadyEnded,
+    NotADraft,
+    WindowClosed,
+    DepositSeen,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Step {
+    pub status: Status,
+    pub verdict: Verdict,
+    pub effects: Vec<Effect>,
+}
+
+/// What an invoice becomes when `event` reaches it at `now`.
+pub fn step(invoice: &Invoice, event: Event, now: DateTime<Utc>) -> Step {
+    match event {
+        Event::CurrencyPicked => pick(invoice, now),
+        Event::DepositConfirmed { amount, on_time } => credit(invoice, amount, on_time),
+        Event::ForeignDeposit(foreign) => {
+            let notice = match foreign {
+                Foreign::WrongToken => Notice::WrongToken,
+                Foreign::SuspiciousToken => Notice::SuspiciousToken,
+            };
+            keep(invoice, vec![Effect::SendNotice(notice)])
+        }
+        Event::DeadlinePassed { sight, in_sight, may_hold } => {
+            expire(invoice, sight, in_sight, may_hold, now)
+        }
+        Event::CancelRequested { seen } => cancel(invoice, seen, now),
+    }
+}
+
+fn pick(invoice: &Invoice, now: DateTime<Utc>) -> Step {
+    match invoice.status {
+        Status::Draft if now < invoice.deadline => moved(Status::Pending, vec![]),
+        Status::Draft => refused(invoice, Refusal::WindowClosed),
+        Status::Pending | Status::Partial => refused(invoice, Refusal::NotADraft),
+        Status::Paid | Status::Overpaid | Status::Expired | Status::Cancelled => {
+            refused(invoice, Refusal::AlreadyEnded)
+        }
+    }
+}
+
+fn credit(invoice: &Invoice, amount: BaseUnits, on_time: bool) -> Step {
+    match invoice.status {
+        Status::Pending | Status::Partial if on_time => credit_open(invoice, amount),
+        Status::Pending
+        | Status::Partial
+        | Status::Paid
+        | Status::Overpaid
+        | Status::Expired
+        | Status::Cancelled => {
+            let late = vec![Effect::BookLate(amount), Effect::SendNotice(Notice::LateDeposit)];
+            keep(invoice, late)
+        }
+        // A draft has no address, so nothing can reach it.
+        Status::Draft => keep(invoice, vec![]),
+    }
+}
+
+fn credit_open(invoice: &Invoice, amount: BaseUnits) -> Step {
+    // Two sums of 128 bits can only overflow by attack; the sum then certainly exceeds any amount due.
+    let total = invoice.credited.checked_add(amount).unwrap_or(BaseUnits::new(u128::MAX));
+    let mut effects = vec![Effect::Credit(amount)];
+    if total < invoice.due {
+        let verdict =
+            if invoice.status == Status::Partial { Verdict::Kept } else { Verdict::Moved };
+        return Step { status: Status::Partial, verdict, effects };
+    }
+    effects.push(Effect::SendIpn(Ipn::Finished));
+    // The spec names totals that match and totals beyond `overpayBps`, not those between: they are paid.
+    if !invoice.overpay_tolerance.exceeded_by(invoice.due, total) {
+        return moved(Status::Paid, effects);
+    }
+    effects.push(Effect::RouteExcess(total.remaining_after(invoice.due)));
+    moved(Status::Overpaid, effects)
+}
+
+fn expire(
+    invoice: &Invoice,
+    sight: Sight,
+    in_sight: BaseUnits,
+    may_hold: bool,
+    now: DateTime<Utc>,
+) -> Step {
+    let expired = || moved(Status::Expired, vec![Effect::SendIpn(Ipn::Expired)]);
+    match invoice.status {
+        // The timer may be older than a window that was moved since.
+        Status::Draft | Status::Pending | Status::Partial if now < invoice.deadline => {
+            keep(invoice, vec![])
+        }
+        Status::Draft => expired(),
+        Status::Pending | Status::Partial if sight == Sight::Behind => {
+            held(invoice, Hold::WatcherBehind)
+        }
+        Status::Pending | Status::Partial if may_hold && in_sight >= invoice.due => {
+            held(invoice, Hold::PaymentConfirming)
+        }
+        Status::Pending | Status::Partial => expired(),
+        Status::Paid | Status::Overpaid | Status::Expired | Status::Cancelled => {
+            keep(invoice, vec![])
+        }
+    }
+}
+
+fn cancel(invoice: &Invoice, seen: bool, now: DateTime<Utc>) -> Step {
+    match invoice.status {
+        Status::Draft | Status::Pending if seen => refused(invoice, Refusal::DepositSeen),
+        // From the deadline on, expiry decides: it alone knows whether somebody paid in time.
+        Status::Draft | Status::Pending if now >= invoice.deadline => {
+            refused(invoice, Refusal::WindowClosed)
+        }
+        Status::Draft | Status::Pending => moved(Status::Cancelled, vec![]),
+        Status::Partial => refused(invoice, Refusal::DepositSeen),
+        Status::Paid | Status::Overpaid | Status::Expired | Status::Cancelled => {
+            refused(invoice, Refusal::AlreadyEnded)
+        }
+    }
+}
+
+fn moved(status: Status, effects: Vec<Effect>) -> Step {
+    Step { status, verdict: Verdict::Moved, effects }
+}
+
+fn keep(invoice: &Invoice, effects: Vec<Effect>) -> Step {
+    Step { status: invoice.status, verdict: Verdict::Kept, effects }
+}
+
+fn held(invoice: &Invoice, hold: Hold) -> Step {
+    Step { status: invoice.status, verdict: Verdict::Held(hold), effects: vec![] }
+}
+
+fn refused(invoice: &Invoice, refusal: Refusal) -> Step {
+    Step { status: invoice.status, verdict: Verdict::Refused(refusal), effects: vec![] }
+}
+
+#[cfg(test)]
+#[path = "lifecycle_tests.rs"]
+mod tests;

@@ -1,0 +1,129 @@
+//! The whole status × event product as one table, to be laid beside the specification.
+
+use std::fmt::Write as _;
+
+use expect_test::expect_file;
+use proptest::prelude::*;
+
+use super::*;
+
+fn at(second: i64) -> DateTime<Utc> {
+    DateTime::from_timestamp(1_000_000 + second, 0).unwrap()
+}
+
+/// 100 due, deadline at second 0; a partial invoice has 40.
+fn invoice(status: Status) -> Invoice {
+    let credited = if status == Status::Partial { 40 } else { 0 };
+    Invoice {
+        status,
+        due: BaseUnits::new(if status == Status::Draft { 0 } else { 100 }),
+        credited: BaseUnits::new(credited),
+        overpay_tolerance: Bps::new(500),
+        deadline: at(0),
+    }
+}
+
+fn deposit(amount: u128, on_time: bool) -> Event {
+    Event::DepositConfirmed { amount: BaseUnits::new(amount), on_time }
+}
+
+fn deadline(sight: Sight, in_sight: u128, may_hold: bool) -> Event {
+    Event::DeadlinePassed { sight, in_sight: BaseUnits::new(in_sight), may_hold }
+}
+
+fn events() -> Vec<(&'static str, Event, i64)> {
+    vec![
+        ("picks in window", Event::CurrencyPicked, -1),
+        ("picks too late", Event::CurrencyPicked, 0),
+        ("deposit 10", deposit(10, true), -1),
+        ("deposit 60", deposit(60, true), -1),
+        ("deposit 100", deposit(100, true), -1),
+        ("deposit 105", deposit(105, true), -1),
+        ("deposit 106", deposit(106, true), -1),
+        ("deposit 100 late", deposit(100, false), 1),
+        ("wrong token", Event::ForeignDeposit(Foreign::WrongToken), -1),
+        ("suspicious token", Event::ForeignDeposit(Foreign::SuspiciousToken), -1),
+        ("timer too early", deadline(Sight::Complete, 0, true), -1),
+        ("deadline", deadline(Sight::Complete, 0, true), 0),
+        ("deadline, watcher behind", deadline(Sight::Behind, 0, true), 0),
+        ("deadline, grace ended", deadline(Sight::GraceEnded, 0, true), 0),
+        ("deadline, 100 confirming", deadline(Sight::Complete, 100, true), 0),
+        ("deadline, 99 confirming", deadline(Sight::Complete, 99, true), 0),
+        ("deadline, hold exhausted", deadline(Sight::Complete, 100, false), 0),
+        ("cancel", Event::CancelRequested { seen: false }, -1),
+        ("cancel, deposit seen", Event::CancelRequested { seen: true }, -1),
+        ("cancel after deadline", Event::CancelRequested { seen: false }, 0),
+    ]
+}
+
+#[test]
+fn the_status_by_event_product_of_the_lifecycle() {
+    let mut table = String::new();
+    for status in Status::ALL {
+        for (name, event, second) in events() {
+            let step = step(&invoice(status), event, at(second));
+            let verdict = match step.verdict {
+                Verdict::Moved => format!("-> {}", step.status.as_str()),
+                Verdict::Kept => "kept".to_owned(),
+                Verdict::Held(hold) => format!("held: {hold:?}"),
+                Verdict::Refused(refusal) => format!("refused: {refusal:?}"),
+            };
+            let effects: Vec<_> = step.effects.iter().map(|e| format!("{e:?}")).collect();
+            let effects = effects.join(", ");
+            let line = format!("{:9} | {name:24} | {verdict:24} | {effects}", status.as_str());
+            writeln!(table, "{}", line.trim_end()).unwrap();
+        }
+    }
+    expect_file!["lifecycle_table.txt"].assert_eq(&table);
+}
+
+proptest! {
+    #[test]
+    fn a_terminal_status_never_changes(index in 0_usize..20, status in 3_usize..7) {
+        let (_, event, second) = events()[index];
+        let status = Status::ALL[status];
+        prop_assert!(status.is_terminal());
+        prop_assert_eq!(step(&invoice(status), event, at(second)).status, status);
+    }
+
+    /// Paid implies received ≥ due; what is booked is what arrived, to the unit.
+    #[test]
+    fn any_sequence_of_deposits_is_credited_exactly(
+        due in 1_u128..1_000_000,
+        bps in 0_u32..10_000,
+        amounts in proptest::collection::vec((1_u128..500_000, any::<bool>()), 0..12),
+    ) {
+        let mut state = Invoice {
+            status: Status::Pending,
+            due: BaseUnits::new(due),
+            credited: BaseUnits::ZERO,
+            overpay_tolerance: Bps::new(bps),
+            deadline: at(0),
+        };
+        let (mut booked, mut excess, mut finished) = (0, 0, 0);
+        for (amount, on_time) in &amounts {
+            let step = step(&state, deposit(*amount, *on_time), at(-1));
+            for effect in &step.effects {
+                match effect {
+                    Effect::Credit(units) => {
+                        state.credited = state.credited.checked_add(*units).unwrap();
+                        booked += units.get();
+                    }
+                    Effect::BookLate(units) => booked += units.get(),
+                    Effect::RouteExcess(units) => excess += units.get(),
+                    Effect::SendIpn(Ipn::Finished) => finished += 1,
+                    Effect::SendIpn(Ipn::Expired) | Effect::SendNotice(_) => {}
+                }
+            }
+            state.status = step.status;
+        }
+        prop_assert_eq!(booked, amounts.iter().map(|(amount, _)| amount).sum::<u128>());
+        let done = matches!(state.status, Status::Paid | Status::Overpaid);
+        prop_assert_eq!(done, state.credited.get() >= due);
+        prop_assert_eq!(finished, u32::from(done));
+        prop_assert_eq!(excess > 0, state.status == Status::Overpaid);
+        if state.status == Status::Overpaid {
+            prop_assert_eq!(state.credited.get() - excess, due);
+        }
+    }
+}

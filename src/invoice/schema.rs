@@ -1,0 +1,92 @@
+//! How the values in answers are described to machines: the named parts of the OpenAPI document.
+//!
+//! The lists come from the very vocabularies that write the answers, so a description cannot fall behind.
+
+use serde_json::json;
+use utoipa::{
+    PartialSchema, ToSchema,
+    openapi::{
+        RefOr,
+        schema::{KnownFormat, ObjectBuilder, OneOfBuilder, Schema, SchemaFormat, Type},
+    },
+};
+
+use super::Status;
+use crate::asset::{Network, catalogue::Standard};
+
+/// The values of `invoice_type` (spec, "Invoice types").
+const INVOICE_TYPES: [&str; 4] = ["payment", "donation", "subscription", "pos"];
+
+/// Describes a type that exists only in documents: its name, and how it is built.
+macro_rules! described {
+    ($($name:ident => $build:expr;)*) => {$(
+        pub struct $name;
+
+        impl PartialSchema for $name {
+            fn schema() -> RefOr<Schema> {
+                $build.into()
+            }
+        }
+
+        impl ToSchema for $name {}
+    )*};
+}
+
+described! {
+    Amount => ObjectBuilder::new()
+        .schema_type(Type::Number)
+        .description(Some(
+            "An exact decimal JSON number in its shortest plain form: no exponent, no trailing zeros. Read its digits \
+             with a decimal type where a double's 15 digits are not enough.",
+        ))
+        .examples([json!(25.1)]);
+    DecimalText => ObjectBuilder::new()
+        .schema_type(Type::String)
+        .pattern(Some(r"^[0-9]+(\.[0-9]+)?$"))
+        .description(Some("An exact decimal in its shortest plain form, as text."))
+        .examples([json!("25.1")]);
+    Instant => ObjectBuilder::new()
+        .schema_type(Type::String)
+        .format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime)))
+        .description(Some("ISO 8601 in UTC with milliseconds."))
+        .examples([json!("2026-11-21T20:00:00.000Z")]);
+    WebAddress => ObjectBuilder::new()
+        .schema_type(Type::String)
+        .format(Some(SchemaFormat::Custom("uri".to_owned())))
+        .min_length(Some(1))
+        .max_length(Some(2048))
+        .description(Some("An absolute http or https URL without user and password."))
+        .examples([json!("https://shop.example/ipn")]);
+    WholeNumber => OneOfBuilder::new()
+        .item(ObjectBuilder::new().schema_type(Type::Integer))
+        .item(ObjectBuilder::new().schema_type(Type::String).max_length(Some(0)))
+        .description(Some("A whole number of any size. Empty is the same as absent."));
+    Null => ObjectBuilder::new().schema_type(Type::Null).description(Some("Always null."));
+    PaymentStatus => names(Status::ALL.map(Status::for_merchant)).description(Some(
+        "`waiting`: nothing counted yet. `partially_paid`: something, but not enough. `finished`: paid in full; more \
+         than asked for shows as `actually_paid` above `pay_amount`. `expired`: the window passed. `failed`: cancelled. \
+         The last three never change.",
+    ));
+    BuyerStatusName => names(Status::ALL.map(Status::for_buyer)).description(Some(
+        "The buyer's vocabulary. The last four never change.",
+    ));
+    InvoiceType => names(INVOICE_TYPES).description(Some(
+        "`payment`: one-shot. `donation`: the buyer names the amount. `subscription`: a recurring cycle. `pos`: a \
+         cashier's terminal.",
+    ));
+    NetworkName => names(Network::ALL.map(Network::name)).description(Some("A chain."));
+    StandardName => names(Standard::ALL.map(Standard::name)).description(Some(
+        "`native` for a chain's own coin, else the token standard.",
+    ));
+}
+
+/// A text out of a list, each once, in the order in which they first come.
+fn names<const N: usize>(all: [&'static str; N]) -> ObjectBuilder {
+    let mut once = Vec::new();
+    for name in all {
+        if !once.contains(&name) {
+            once.push(name);
+        }
+    }
+    ObjectBuilder::new().schema_type(Type::String).enum_values(Some(once))
+}

@@ -1,0 +1,40 @@
+//! The gateway's library: pure rules at the bottom, io above them, the things the gateway does on top.
+//!
+//! Imports only ever point downward in this list; `tests/it/tidy` holds the tree to it.
+//!
+//! - [`money`]: exact amounts. [`asset`]: networks, currencies, addresses.
+//! - [`merchant`], [`ledger`], [`invoice`], [`payout`], [`webhook`]: the rules. They build with `--no-default-features`.
+//! - behind feature `io`: `egress`, `retry`, `telemetry` (leaves), then `storage` (all SQL), `broker` (all queue names),
+//!   `chain`, `rate`, above them `config`, which composes their settings, and at the top `app`, one file per thing the
+//!   gateway does. `serve` is what every process shows of itself.
+
+pub mod asset;
+pub mod invoice;
+pub mod ledger;
+pub mod merchant;
+pub mod money;
+pub mod payout;
+pub mod webhook;
+
+#[cfg(feature = "io")]
+pub mod app;
+#[cfg(feature = "io")]
+pub mod broker;
+#[cfg(feature = "io")]
+pub mod chain;
+#[cfg(feature = "io")]
+pub mod config;
+#[cfg(feature = "io")]
+pub mod egress;
+#[cfg(feature = "io")]
+mod fail_point;
+#[cfg(feature = "io")]
+pub mod rate;
+#[cfg(feature = "io")]
+pub mod retry;
+#[cfg(feature = "io")]
+pub mod serve;
+#[cfg(feature = "io")]
+pub mod storage;
+#[cfg(feature = "io")]
+pub mod telemetry;

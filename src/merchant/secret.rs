@@ -1,0 +1,172 @@
+//! Webhook secrets, in the open and sealed.
+//!
+//! A sealed secret opens only under the master key, and only in the row it was sealed for: swapping two rows of a
+//! stolen database opens nothing.
+
+use chacha20poly1305::{
+    Key, KeyInit, XChaCha20Poly1305, XNonce,
+    aead::{Aead, Payload},
+};
+use rand::Rng;
+use secrecy::{ExposeSecret, SecretBox, SecretString};
+use uuid::Uuid;
+
+const SECRET_BYTES: usize = 32;
+const NONCE_BYTES: usize = 24;
+/// What BIP-39 makes of a phrase.
+pub const SEED_BYTES: usize = 64;
+const SEED_CONTEXT: &[u8] = b"payout.seed";
+/// The first byte of a sealed secret: which master key sealed it. One exists so far.
+const KEY_ID: u8 = 1;
+
+/// The key of both webhook channels: the UTF-8 bytes of this text exactly as shown.
+#[derive(Clone)]
+pub struct WebhookSecret(SecretString);
+
+/// The key that seals what must be readable again. It comes from the environment and is never stored.
+pub struct MasterKey(SecretBox<[u8; 32]>);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum SealError {
+    #[error("the master key is not 64 hex characters")]
+    BadMasterKey,
+    #[error("the sealed secret does not open under this master key and row")]
+    DoesNotOpen,
+}
+
+impl WebhookSecret {
+    /// 32 random bytes as 64 hex characters.
+    pub fn generate() -> Self {
+        let mut bytes = [0_u8; SECRET_BYTES];
+        rand::rng().fill_bytes(&mut bytes);
+        Self(hex::encode(bytes).into())
+    }
+
+    /// The plain text: to be shown once, or to key a signature.
+    pub fn reveal(&self) -> &str {
+        self.0.expose_secret()
+    }
+}
+
+impl From<String> for WebhookSecret {
+    fn from(text: String) -> Self {
+        Self(text.into())
+    }
+}
+
+impl MasterKey {
+    /// Reads 64 hex characters.
+    pub fn parse(text: &str) -> Result<Self, SealError> {
+        let mut key = Box::new([0_u8; 32]);
+        hex::decode_to_slice(text.trim(), key.as_mut_slice())
+            .map_err(|_| SealError::BadMasterKey)?;
+        Ok(Self(SecretBox::new(key)))
+    }
+
+    /// Seals `secret` for the merchant row `merchant_id`.
+    pub fn seal(&self, merchant_id: Uuid, secret: &WebhookSecret) -> Vec<u8> {
+        let mut nonce = [0_u8; NONCE_BYTES];
+        rand::rng().fill_bytes(&mut nonce);
+        let context = context(merchant_id);
+        let payload = Payload { msg: secret.reveal().as_bytes(), aad: &context };
+        let sealed = self
+            .cipher()
+            .encrypt(&XNonce::from(nonce), payload)
+            .expect("a 64-byte text is far below the cipher's limit");
+        [&[KEY_ID], nonce.as_slice(), &sealed].concat()
+    }
+
+    /// Seals the seed of the wallet that pays out.
+    pub fn seal_seed(&self, seed: &[u8; SEED_BYTES]) -> Vec<u8> {
+        let mut nonce = [0_u8; NONCE_BYTES];
+        rand::rng().fill_bytes(&mut nonce);
+        let payload = Payload { msg: seed, aad: SEED_CONTEXT };
+        let sealed = self
+            .cipher()
+            .encrypt(&XNonce::from(nonce), payload)
+            .expect("64 bytes are far below the cipher's limit");
+        [&[KEY_ID], nonce.as_slice(), &sealed].concat()
+    }
+
+    /// Opens what [`Self::seal_seed`] made.
+    pub fn open_seed(&self, sealed: &[u8]) -> Result<SecretBox<[u8; SEED_BYTES]>, SealError> {
+        let (header, ciphertext) =
+            sealed.split_at_checked(1 + NONCE_BYTES).ok_or(SealError::DoesNotOpen)?;
+        let (key_id, nonce) = header.split_at(1);
+        let nonce: [u8; NONCE_BYTES] = nonce.try_into().map_err(|_| SealError::DoesNotOpen)?;
+        if key_id != [KEY_ID] {
+            return Err(SealError::DoesNotOpen);
+        }
+        let payload = Payload { msg: ciphertext, aad: SEED_CONTEXT };
+        let open = self.cipher().decrypt(&XNonce::from(nonce), payload);
+        let mut open = open.map_err(|_| SealError::DoesNotOpen)?;
+        let seed = open.as_slice().try_into().map(|seed| SecretBox::new(Box::new(seed)));
+        open.fill(0);
+        seed.map_err(|_| SealError::DoesNotOpen)
+    }
+
+    /// Opens what [`Self::seal`] made for the same row.
+    pub fn open(&self, merchant_id: Uuid, sealed: &[u8]) -> Result<WebhookSecret, SealError> {
+        let (header, ciphertext) =
+            sealed.split_at_checked(1 + NONCE_BYTES).ok_or(SealError::DoesNotOpen)?;
+        let (key_id, nonce) = header.split_at(1);
+        let nonce: [u8; NONCE_BYTES] = nonce.try_into().map_err(|_| SealError::DoesNotOpen)?;
+        if key_id != [KEY_ID] {
+            return Err(SealError::DoesNotOpen);
+        }
+        let context = context(merchant_id);
+        let payload = Payload { msg: ciphertext, aad: &context };
+        let plain = self
+            .cipher()
+            .decrypt(&XNonce::from(nonce), payload)
+            .map_err(|_| SealError::DoesNotOpen)?;
+        String::from_utf8(plain).map(WebhookSecret::from).map_err(|_| SealError::DoesNotOpen)
+    }
+
+    fn cipher(&self) -> XChaCha20Poly1305 {
+        XChaCha20Poly1305::new(&Key::from(*self.0.expose_secret()))
+    }
+}
+
+/// Associated data: which key, which purpose, which row.
+fn context(merchant_id: Uuid) -> Vec<u8> {
+    [&[KEY_ID], b"merchant.webhook_secret".as_slice(), merchant_id.as_bytes()].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sealed_secret_opens_only_in_its_row_and_under_its_key() {
+        let key = MasterKey::parse(&"ab".repeat(32)).unwrap();
+        let (row, other_row) = (Uuid::from_u128(1), Uuid::from_u128(2));
+        let secret = WebhookSecret::generate();
+        let sealed = key.seal(row, &secret);
+        assert_eq!(key.open(row, &sealed).unwrap().reveal(), secret.reveal());
+        assert_eq!(key.open(other_row, &sealed).err(), Some(SealError::DoesNotOpen));
+        let other_key = MasterKey::parse(&"cd".repeat(32)).unwrap();
+        assert_eq!(other_key.open(row, &sealed).err(), Some(SealError::DoesNotOpen));
+        for length in 0..sealed.len() {
+            assert!(key.open(row, &sealed[..length]).is_err());
+        }
+    }
+
+    #[test]
+    fn a_sealed_seed_opens_only_under_its_key_and_is_no_webhook_secret() {
+        let key = MasterKey::parse(&"ab".repeat(32)).unwrap();
+        let sealed = key.seal_seed(&[7; SEED_BYTES]);
+        assert_eq!(key.open_seed(&sealed).unwrap().expose_secret(), &[7; SEED_BYTES]);
+        let other_key = MasterKey::parse(&"cd".repeat(32)).unwrap();
+        assert_eq!(other_key.open_seed(&sealed).err(), Some(SealError::DoesNotOpen));
+        let secret = key.seal(Uuid::nil(), &WebhookSecret::generate());
+        assert_eq!(key.open_seed(&secret).err(), Some(SealError::DoesNotOpen));
+    }
+
+    #[test]
+    fn a_master_key_is_64_hex_characters() {
+        for text in ["", "ab", &"zz".repeat(32), &"ab".repeat(31), &"ab".repeat(33)] {
+            assert_eq!(MasterKey::parse(text).err(), Some(SealError::BadMasterKey));
+        }
+    }
+}

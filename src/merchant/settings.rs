@@ -1,0 +1,80 @@
+//! What an operator can set for one merchant, with its defaults and bounds.
+
+use crate::money::Bps;
+
+pub const OVERPAY_BPS_DEFAULT: u32 = 500;
+pub const PAYMENT_WINDOW_SECONDS_DEFAULT: u32 = 30 * 60;
+pub const SELECTION_WINDOW_SECONDS_DEFAULT: u32 = 60 * 60;
+pub const OPEN_INVOICES_MAX_DEFAULT: u32 = 500;
+/// Shorter windows exist only in the sandbox, to watch an invoice expire.
+pub const WINDOW_SECONDS_MIN_PRODUCTION: u32 = 5 * 60;
+pub const WINDOW_SECONDS_MAX: u32 = 30 * 24 * 60 * 60;
+const OVERPAY_BPS_MAX: u32 = 100_000;
+
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Totals beyond the amount by more than this are overpaid.
+    pub overpay_tolerance: Bps,
+    pub payment_window_seconds: u32,
+    /// How long the buyer of an `all` draft may choose.
+    pub selection_window_seconds: u32,
+    pub open_invoices_max: u32,
+    /// `code@network` of the tokens a draft may be paid in; `None` accepts every enabled one.
+    pub accepted: Option<Vec<String>>,
+    pub payout_webhook_url: Option<String>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            overpay_tolerance: Bps::new(OVERPAY_BPS_DEFAULT),
+            payment_window_seconds: PAYMENT_WINDOW_SECONDS_DEFAULT,
+            selection_window_seconds: SELECTION_WINDOW_SECONDS_DEFAULT,
+            open_invoices_max: OPEN_INVOICES_MAX_DEFAULT,
+            accepted: None,
+            payout_webhook_url: None,
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SettingsError {
+    #[error("a window must last {min} to {WINDOW_SECONDS_MAX} seconds")]
+    Window { min: u32 },
+    #[error("the overpay tolerance must be at most {OVERPAY_BPS_MAX} basis points")]
+    Tolerance,
+    #[error("at least one open invoice must be allowed")]
+    OpenInvoices,
+}
+
+impl Settings {
+    /// Checks every bound; `window_seconds_min` is 1 in the sandbox.
+    pub fn check(&self, window_seconds_min: u32) -> Result<(), SettingsError> {
+        let windows = [self.payment_window_seconds, self.selection_window_seconds];
+        if windows.iter().any(|w| !(window_seconds_min..=WINDOW_SECONDS_MAX).contains(w)) {
+            return Err(SettingsError::Window { min: window_seconds_min });
+        }
+        if self.overpay_tolerance.get() > OVERPAY_BPS_MAX {
+            return Err(SettingsError::Tolerance);
+        }
+        if self.open_invoices_max == 0 { Err(SettingsError::OpenInvoices) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_tolerance_is_five_percent() {
+        assert_eq!(Settings::default().overpay_tolerance, Bps::new(500));
+        assert_eq!(Settings::default().check(WINDOW_SECONDS_MIN_PRODUCTION), Ok(()));
+    }
+
+    #[test]
+    fn short_windows_belong_to_the_sandbox() {
+        let short = Settings { payment_window_seconds: 1, ..Settings::default() };
+        assert_eq!(short.check(1), Ok(()));
+        assert_eq!(short.check(300), Err(SettingsError::Window { min: 300 }));
+    }
+}

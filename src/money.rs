@@ -1,0 +1,289 @@
+//! Exact amounts. Nothing here rounds unless its name says in which direction.
+//!
+//! On-chain amounts are whole base units in 128 bits; fiat prices are whole 10⁻¹⁸ parts. There is no float, and no
+//! type converts into one.
+
+use std::fmt;
+
+use num_bigint::BigUint;
+use thiserror::Error;
+
+/// Decimal places that a price keeps (design, "Money").
+pub const PRICE_SCALE: u32 = 18;
+const PRICE_INTEGER_DIGITS_MAX: u32 = 15;
+
+/// Why a text is not an amount.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum AmountError {
+    #[error("is not a decimal number")]
+    NotANumber,
+    #[error("must not be negative")]
+    Negative,
+    #[error("has more decimal places than the {places} that are kept")]
+    TooPrecise { places: u32 },
+    #[error("is too large")]
+    TooLarge,
+}
+
+/// A non-negative number as it was written: `significant × 10^exponent`, without leading or trailing zeros.
+///
+/// Exponents stay numbers and are never expanded, so `1e999999999` costs nothing.
+struct Written<'a> {
+    significant: std::borrow::Cow<'a, str>,
+    exponent: i64,
+}
+
+impl<'a> Written<'a> {
+    fn parse(text: &'a str) -> Result<Self, AmountError> {
+        if let Some(rest) = text.strip_prefix('-') {
+            let value = Self::parse_unsigned(rest)?;
+            // -0 is zero; anything else below zero is refused.
+            return if value.significant.is_empty() {
+                Ok(value)
+            } else {
+                Err(AmountError::Negative)
+            };
+        }
+        Self::parse_unsigned(text)
+    }
+
+    fn parse_unsigned(text: &'a str) -> Result<Self, AmountError> {
+        let (mantissa, exponent) = match text.split_once(['e', 'E']) {
+            Some((mantissa, exponent)) => (mantissa, parse_exponent(exponent)?),
+            None => (text, 0),
+        };
+        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        let has_point = mantissa.len() > whole.len();
+        let digits_only = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
+        if whole.is_empty() || (has_point && fraction.is_empty()) {
+            return Err(AmountError::NotANumber);
+        }
+        if !digits_only(whole) || !digits_only(fraction) {
+            return Err(AmountError::NotANumber);
+        }
+        let all: std::borrow::Cow<'a, str> =
+            if fraction.is_empty() { whole.into() } else { format!("{whole}{fraction}").into() };
+        let trimmed = all.trim_end_matches('0');
+        let dropped = all.len() - trimmed.len();
+        let places = i64::try_from(fraction.len()).map_err(|_| AmountError::TooLarge)?;
+        let dropped = i64::try_from(dropped).map_err(|_| AmountError::TooLarge)?;
+        let significant = trimmed.trim_start_matches('0').to_owned();
+        Ok(Self { significant: significant.into(), exponent: exponent - places + dropped })
+    }
+
+    /// The number times `10^scale`, if that is a whole number that fits.
+    fn scaled(&self, scale: u32) -> Result<u128, AmountError> {
+        if self.significant.is_empty() {
+            return Ok(0);
+        }
+        let shift = self.exponent + i64::from(scale);
+        let shift = u32::try_from(shift).map_err(|_| {
+            if shift < 0 {
+                AmountError::TooPrecise { places: scale }
+            } else {
+                AmountError::TooLarge
+            }
+        })?;
+        let digits: u128 = self.significant.parse().map_err(|_| AmountError::TooLarge)?;
+        10_u128
+            .checked_pow(shift)
+            .and_then(|factor| digits.checked_mul(factor))
+            .ok_or(AmountError::TooLarge)
+    }
+}
+
+/// Exponents beyond ±10⁹ already fail every range check, so their exact value no longer matters.
+fn parse_exponent(text: &str) -> Result<i64, AmountError> {
+    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+    if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return Err(AmountError::NotANumber);
+    }
+    let size = digits.trim_start_matches('0');
+    let size = if size.len() > 9 { 1_000_000_000 } else { size.parse().unwrap_or(0) };
+    Ok(if text.starts_with('-') { -size } else { size })
+}
+
+/// `units / 10^decimals` in the shortest plain form: no exponent, no trailing zero, no bare point.
+///
+/// JavaScript, PHP and Python print such numbers the same way, so a receiver that re-serialises an IPN still finds
+/// the signed bytes.
+fn plain(units: u128, decimals: u32) -> String {
+    let digits = units.to_string();
+    let decimals = usize::try_from(decimals).unwrap_or(usize::MAX);
+    if decimals == 0 {
+        return digits;
+    }
+    let padded = format!("{digits:0>width$}", width = decimals + 1);
+    let (whole, fraction) = padded.split_at(padded.len() - decimals);
+    let fraction = fraction.trim_end_matches('0');
+    if fraction.is_empty() { whole.to_owned() } else { format!("{whole}.{fraction}") }
+}
+
+/// An on-chain amount in the smallest unit of its asset (satoshi, wei, …).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct BaseUnits(u128);
+
+impl BaseUnits {
+    pub const ZERO: Self = Self(0);
+
+    pub const fn new(units: u128) -> Self {
+        Self(units)
+    }
+
+    pub const fn get(self) -> u128 {
+        self.0
+    }
+
+    pub const fn is_zero(self) -> bool {
+        self.0 == 0
+    }
+
+    pub fn checked_add(self, other: Self) -> Option<Self> {
+        self.0.checked_add(other.0).map(Self)
+    }
+
+    pub fn checked_sub(self, other: Self) -> Option<Self> {
+        self.0.checked_sub(other.0).map(Self)
+    }
+
+    /// What is left of `self` after `other`, zero if nothing is.
+    #[must_use]
+    pub const fn remaining_after(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+
+    /// Reads whole-coin text such as `1.50` for an asset with `decimals` places. Zeros beyond them are fine, digits
+    /// are not.
+    pub fn parse(text: &str, decimals: u32) -> Result<Self, AmountError> {
+        Written::parse(text)?.scaled(decimals).map(Self)
+    }
+
+    /// The amount in whole coins, in the shortest plain form.
+    pub fn to_decimal(self, decimals: u32) -> String {
+        plain(self.0, decimals)
+    }
+}
+
+impl fmt::Debug for BaseUnits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}u", self.0)
+    }
+}
+
+/// A price in some currency, exact to 18 decimal places.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Price(u128);
+
+impl Price {
+    /// Reads a JSON number's own text: at most 15 integer digits and 18 decimals.
+    pub fn parse(text: &str) -> Result<Self, AmountError> {
+        let scaled = Written::parse(text)?.scaled(PRICE_SCALE)?;
+        let limit = 10_u128.pow(PRICE_INTEGER_DIGITS_MAX + PRICE_SCALE);
+        if scaled >= limit { Err(AmountError::TooLarge) } else { Ok(Self(scaled)) }
+    }
+
+    /// The price as a count of 10⁻¹⁸ parts.
+    pub const fn from_atoms(atoms: u128) -> Self {
+        Self(atoms)
+    }
+
+    pub const fn atoms(self) -> u128 {
+        self.0
+    }
+
+    pub const fn is_zero(self) -> bool {
+        self.0 == 0
+    }
+
+    /// The shortest plain form.
+    pub fn to_decimal(self) -> String {
+        plain(self.0, PRICE_SCALE)
+    }
+}
+
+/// Hundredths of a percent.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Bps(u32);
+
+impl Bps {
+    pub const fn new(bps: u32) -> Self {
+        Self(bps)
+    }
+
+    pub const fn get(self) -> u32 {
+        self.0
+    }
+
+    /// Whether `received` is more than `due` raised by this tolerance, in arithmetic too wide to overflow.
+    pub fn exceeded_by(self, due: BaseUnits, received: BaseUnits) -> bool {
+        let whole = BigUint::from(10_000_u32);
+        BigUint::from(received.get()) * &whole > BigUint::from(due.get()) * (whole + self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_price_is_any_json_number_within_its_digits() {
+        let parse = |text| Price::parse(text).map(Price::to_decimal);
+        for (text, expected) in [
+            ("1", "1"),
+            ("1.50", "1.5"),
+            ("1e2", "100"),
+            ("1E+2", "100"),
+            ("150e-2", "1.5"),
+            ("0.000000000000000001", "0.000000000000000001"),
+            ("999999999999999.999999999999999999", "999999999999999.999999999999999999"),
+            ("-0", "0"),
+            ("0e999999999", "0"),
+        ] {
+            assert_eq!(parse(text).as_deref(), Ok(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_kept_exactly_is_refused() {
+        use AmountError::{Negative, NotANumber, TooLarge, TooPrecise};
+        for (text, error) in [
+            ("1e999999999", TooLarge),
+            ("1e99999999999999999999", TooLarge),
+            ("1e-400", TooPrecise { places: 18 }),
+            ("0.0000000000000000001", TooPrecise { places: 18 }),
+            ("1000000000000000", TooLarge),
+            ("9007199254740993", TooLarge),
+            ("12345678901234567890123456789012345", TooLarge),
+            ("-1", Negative),
+            ("", NotANumber),
+            (".5", NotANumber),
+            ("5.", NotANumber),
+            ("1,5", NotANumber),
+            ("NaN", NotANumber),
+            ("1e", NotANumber),
+            ("--1", NotANumber),
+            ("１", NotANumber),
+        ] {
+            assert_eq!(Price::parse(text), Err(error), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn the_tolerance_ends_exactly_where_it_says() {
+        let due = BaseUnits::new(1_000_000);
+        let five_percent = Bps::new(500);
+        assert!(!five_percent.exceeded_by(due, BaseUnits::new(1_050_000)));
+        assert!(five_percent.exceeded_by(due, BaseUnits::new(1_050_001)));
+        assert!(!five_percent.exceeded_by(BaseUnits::new(u128::MAX), BaseUnits::new(u128::MAX)));
+    }
+
+    proptest! {
+        #[test]
+        fn text_and_units_are_inverse(units: u128, decimals in 0_u32..=24) {
+            let text = BaseUnits::new(units).to_decimal(decimals);
+            prop_assert_eq!(BaseUnits::parse(&text, decimals), Ok(BaseUnits::new(units)));
+            prop_assert!(!text.contains('.') || !text.ends_with('0'));
+        }
+    }
+}
