@@ -1,0 +1,252 @@
+//! Batches and the single payments in them.
+//!
+//! A payment is signed once and its bytes are kept before anything is sent. [`next_move`] then decides, from what the chain
+//! shows, whether those bytes go out again, are replaced by bytes that cannot both confirm, or are done. It never asks
+//! for a second transaction beside the first: that is how nobody is paid twice.
+
+use std::time::Duration;
+
+/// The state of a batch.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum BatchState {
+    Pending,
+    /// Some of its transactions are signed, not all are sent.
+    Signing,
+    Broadcasted,
+    Confirmed,
+    /// It ended, and at least one of its recipients was not paid.
+    Failed,
+}
+
+impl BatchState {
+    pub const ALL: [Self; 5] =
+        [Self::Pending, Self::Signing, Self::Broadcasted, Self::Confirmed, Self::Failed];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Signing => "signing",
+            Self::Broadcasted => "broadcasted",
+            Self::Confirmed => "confirmed",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// The state of one recipient's row.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum ItemState {
+    Pending,
+    Sent,
+    Confirmed,
+    Failed,
+}
+
+impl ItemState {
+    pub const ALL: [Self; 4] = [Self::Pending, Self::Sent, Self::Confirmed, Self::Failed];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Sent => "sent",
+            Self::Confirmed => "confirmed",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// How many rows of a batch stand where.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Tally {
+    /// Not signed yet.
+    pub pending: u32,
+    /// Signed, and never taken by a node so far.
+    pub signed: u32,
+    pub sent: u32,
+    pub confirmed: u32,
+    pub failed: u32,
+}
+
+/// The state of a batch follows from its rows alone, so no message can say otherwise. An ended batch stays as it ended.
+pub const fn state_of(before: BatchState, rows: Tally) -> BatchState {
+    match before {
+        BatchState::Confirmed | BatchState::Failed => before,
+        BatchState::Pending | BatchState::Signing | BatchState::Broadcasted => {
+            let open = rows.pending + rows.signed + rows.sent;
+            if open == 0 {
+                if rows.failed > 0 { BatchState::Failed } else { BatchState::Confirmed }
+            } else if rows.pending + rows.signed == 0 {
+                BatchState::Broadcasted
+            } else if matches!(before, BatchState::Broadcasted) {
+                // A node that forgot a transaction does not make it unsent.
+                BatchState::Broadcasted
+            } else if rows.signed + rows.sent + rows.confirmed + rows.failed > 0 {
+                BatchState::Signing
+            } else {
+                BatchState::Pending
+            }
+        }
+    }
+}
+
+/// What the chain shows of a payment: of any of its signed versions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Seen {
+    /// Neither in a block nor waiting.
+    Nowhere,
+    /// A node holds it.
+    Waiting,
+    /// In a block. `depth` is 1 in the head block.
+    Mined { depth: u64, succeeded: bool },
+    /// None of its versions is in the chain, and its nonce or input was used by something else, deep enough.
+    Displaced,
+}
+
+/// A payment whose bytes are stored.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Signed {
+    /// Since a node last took it; `None` if none ever did.
+    pub sent_for: Option<Duration>,
+    /// Versions signed so far, the first included.
+    pub versions: u32,
+    /// Whether a higher fee stays within what was quoted.
+    pub can_pay_more: bool,
+}
+
+/// What to do with a payment now.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Move {
+    /// Send the stored bytes, for the first time or again.
+    Send,
+    Wait,
+    /// Sign a version with the same nonce or input and a higher fee.
+    Replace,
+    Succeeded,
+    /// It is final and did nothing.
+    Failed,
+    /// Something that cannot happen by itself: a person looks, and nothing more is sent.
+    Alarm,
+}
+
+/// After so long without a block, a higher fee is tried.
+pub const REPLACE_AFTER: Duration = Duration::from_secs(180);
+/// A node may have lost it: the same bytes go out again.
+pub const RESEND_AFTER: Duration = Duration::from_secs(20);
+/// Versions of one payment. Beyond them it only waits, and a person may help it.
+pub const VERSIONS_MAX: u32 = 6;
+
+/// Decides from what the chain shows; `required` is the depth that counts as final.
+pub fn next_move(payment: Signed, seen: Seen, required: u64) -> Move {
+    match (seen, payment.sent_for) {
+        (Seen::Displaced, _) => Move::Alarm,
+        (Seen::Mined { depth, .. }, _) if depth < required => Move::Wait,
+        (Seen::Mined { succeeded: true, .. }, _) => Move::Succeeded,
+        (Seen::Mined { succeeded: false, .. }, _) => Move::Failed,
+        (Seen::Nowhere | Seen::Waiting, None) => Move::Send,
+        (Seen::Nowhere | Seen::Waiting, Some(since)) => {
+            let stuck = since >= REPLACE_AFTER;
+            if stuck && payment.can_pay_more && payment.versions < VERSIONS_MAX {
+                Move::Replace
+            } else if seen == Seen::Nowhere && since >= RESEND_AFTER {
+                Move::Send
+            } else {
+                Move::Wait
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+
+    use expect_test::{expect, expect_file};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn the_state_of_a_batch_by_its_rows() {
+        let mut table = String::new();
+        let rows = [
+            ("2 pending", Tally { pending: 2, ..Tally::default() }),
+            ("1 pending, 1 signed", Tally { pending: 1, signed: 1, ..Tally::default() }),
+            ("2 signed", Tally { signed: 2, ..Tally::default() }),
+            ("1 signed, 1 sent", Tally { signed: 1, sent: 1, ..Tally::default() }),
+            ("2 sent", Tally { sent: 2, ..Tally::default() }),
+            ("1 sent, 1 confirmed", Tally { sent: 1, confirmed: 1, ..Tally::default() }),
+            ("1 sent, 1 failed", Tally { sent: 1, failed: 1, ..Tally::default() }),
+            ("2 confirmed", Tally { confirmed: 2, ..Tally::default() }),
+            ("1 confirmed, 1 failed", Tally { confirmed: 1, failed: 1, ..Tally::default() }),
+            ("2 failed", Tally { failed: 2, ..Tally::default() }),
+        ];
+        for before in BatchState::ALL {
+            for (name, tally) in rows {
+                let after = state_of(before, tally);
+                writeln!(table, "{:11} | {name:21} | {}", before.as_str(), after.as_str()).unwrap();
+            }
+        }
+        expect_file!["batch_table.txt"].assert_eq(&table);
+    }
+
+    #[test]
+    fn what_is_done_with_a_signed_payment() {
+        let seconds = |s| Some(Duration::from_secs(s));
+        let payment =
+            |sent_for, versions, can_pay_more| Signed { sent_for, versions, can_pay_more };
+        let mined = |depth, succeeded| Seen::Mined { depth, succeeded };
+        let mut table = String::new();
+        for (name, signed) in [
+            ("never sent", payment(None, 1, true)),
+            ("sent just now", payment(seconds(5), 1, true)),
+            ("sent 20 s ago", payment(seconds(20), 1, true)),
+            ("sent 180 s ago", payment(seconds(180), 1, true)),
+            ("no fee left", payment(seconds(180), 1, false)),
+            ("sixth version", payment(seconds(180), 6, true)),
+        ] {
+            for (what, seen) in [
+                ("nowhere", Seen::Nowhere),
+                ("waiting", Seen::Waiting),
+                ("mined 2 of 3", mined(2, true)),
+                ("mined 3 of 3", mined(3, true)),
+                ("reverted 2 of 3", mined(2, false)),
+                ("reverted 3 of 3", mined(3, false)),
+                ("displaced", Seen::Displaced),
+            ] {
+                let what_next = next_move(signed, seen, 3);
+                writeln!(table, "{name:14} | {what:15} | {what_next:?}").unwrap();
+            }
+        }
+        expect_file!["payment_table.txt"].assert_eq(&table);
+    }
+
+    proptest! {
+        /// The double payment this module exists to rule out: bytes leave the house only while nothing of the payment is
+        /// final, and a payment that is in a block is never replaced.
+        #[test]
+        fn what_stands_in_a_block_is_neither_sent_again_nor_replaced(
+            sent in proptest::option::of(0_u64..100_000), versions in 1_u32..10, more: bool,
+            depth in 1_u64..100, succeeded: bool, required in 1_u64..64,
+        ) {
+            let payment =
+                Signed { sent_for: sent.map(Duration::from_secs), versions, can_pay_more: more };
+            let next = next_move(payment, Seen::Mined { depth, succeeded }, required);
+            prop_assert!(matches!(next, Move::Wait | Move::Succeeded | Move::Failed));
+            prop_assert_eq!(next == Move::Wait, depth < required);
+        }
+
+        #[test]
+        fn an_ended_batch_never_changes(pending in 0_u32..3, signed in 0_u32..3, sent in 0_u32..3, confirmed in 0_u32..3, failed in 0_u32..3) {
+            let tally = Tally { pending, signed, sent, confirmed, failed };
+            for ended in [BatchState::Confirmed, BatchState::Failed] {
+                prop_assert_eq!(state_of(ended, tally), ended);
+            }
+        }
+    }
+
+    #[test]
+    fn states_are_written_as_the_api_says_them() {
+        let names: Vec<_> = BatchState::ALL.iter().map(|s| s.as_str()).collect();
+        expect!["pending signing broadcasted confirmed failed"].assert_eq(&names.join(" "));
+    }
+}

@@ -1,0 +1,336 @@
+//! The life of an order: the one place where its state changes (spec, "Mass-payout webhooks" and Rules 6).
+//!
+//! [`step`] is total, as the invoice's is: an event that cannot move a state says why and leaves it. What else must
+//! happen is returned as data.
+
+use chrono::{DateTime, Utc};
+
+use super::{EventType, Funding, State};
+use crate::{invoice::deadline::Sight, money::BaseUnits};
+
+/// What the rules need to know of an order.
+#[derive(Clone, Copy, Debug)]
+pub struct Order {
+    pub state: State,
+    pub funding: Funding,
+    /// `totalToSendRaw`: what must arrive.
+    pub due: BaseUnits,
+    /// What has arrived in time and confirmed before this event.
+    pub credited: BaseUnits,
+    /// The end of the quote while a draft, of the funding window from then on.
+    pub expires_at: DateTime<Utc>,
+    /// When a draft that nobody confirmed is forgotten.
+    pub abandoned_at: DateTime<Utc>,
+}
+
+/// Something that happened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Event {
+    ConfirmRequested,
+    RefreshRequested,
+    CancelRequested {
+        by: CancelledBy,
+    },
+    /// A deposit of the order's asset was seen, confirmed or not, for the first time.
+    DepositSeen,
+    /// It has the confirmations its network asks for.
+    DepositConfirmed {
+        amount: BaseUnits,
+        on_time: bool,
+    },
+    /// The timer rang. `in_sight` is what will have arrived in time if all unconfirmed deposits confirm.
+    DeadlinePassed {
+        sight: Sight,
+        in_sight: BaseUnits,
+        may_hold: bool,
+    },
+    /// The first transaction is about to be signed.
+    SendingBegins,
+    /// No batch is open any more.
+    BatchesEnded {
+        any_failed: bool,
+    },
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CancelledBy {
+    Merchant,
+    Operator,
+}
+
+impl CancelledBy {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Merchant => "merchant",
+            Self::Operator => "operator",
+        }
+    }
+}
+
+/// What must happen together with the new state.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Effect {
+    Emit(EventType),
+    /// The amount belongs to the order.
+    Credit(BaseUnits),
+    /// The amount came too late to pay for anything; it goes back.
+    BookLate(BaseUnits),
+    /// The order gets its address and its funding window starts.
+    OpenFunding,
+    /// Prices are looked up anew.
+    Requote,
+    /// What the order holds and does not owe to anybody goes back.
+    Refund,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    Moved,
+    Kept,
+    Held(Hold),
+    Refused(Refusal),
+}
+
+/// Why a deadline is not decided yet. The timer rings again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Hold {
+    WatcherBehind,
+    DepositConfirming,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Refusal {
+    /// The order is past the state in which this can be asked for.
+    InvalidState,
+    QuoteExpired,
+    DepositDetected,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Step {
+    pub state: State,
+    pub funding: Funding,
+    pub verdict: Verdict,
+    pub effects: Vec<Effect>,
+}
+
+/// What an order becomes when `event` reaches it at `now`.
+pub fn step(order: &Order, event: Event, now: DateTime<Utc>) -> Step {
+    match event {
+        Event::ConfirmRequested => confirm(order, now),
+        Event::RefreshRequested => refresh(order, now),
+        Event::CancelRequested { by } => cancel(order, by),
+        Event::DepositSeen => see(order),
+        Event::DepositConfirmed { amount, on_time } => credit(order, amount, on_time),
+        Event::DeadlinePassed { sight, in_sight, may_hold } => {
+            expire(order, sight, in_sight, may_hold, now)
+        }
+        Event::SendingBegins => begin(order),
+        Event::BatchesEnded { any_failed } => end(order, any_failed),
+    }
+}
+
+fn confirm(order: &Order, now: DateTime<Utc>) -> Step {
+    match order.state {
+        State::Draft if now >= order.expires_at => refused(order, Refusal::QuoteExpired),
+        State::Draft => moved(
+            order,
+            State::PendingDeposit,
+            vec![Effect::OpenFunding, Effect::Emit(EventType::Created)],
+        ),
+        // Asked again because the answer was lost; the order may have gone on since.
+        State::PendingDeposit
+        | State::Funded
+        | State::Processing
+        | State::Completed
+        | State::PartialFailed => kept(order, vec![]),
+        State::Expired | State::Cancelled => refused(order, Refusal::InvalidState),
+    }
+}
+
+fn refresh(order: &Order, now: DateTime<Utc>) -> Step {
+    let requote = vec![Effect::Requote, Effect::Emit(EventType::QuoteRefreshed)];
+    match order.state {
+        State::Draft if now >= order.abandoned_at => refused(order, Refusal::InvalidState),
+        State::Draft => kept(order, requote),
+        State::PendingDeposit if order.funding != Funding::None => {
+            refused(order, Refusal::DepositDetected)
+        }
+        // From the deadline on, expiry decides: it alone knows whether somebody paid in time.
+        State::PendingDeposit if now >= order.expires_at => refused(order, Refusal::InvalidState),
+        State::PendingDeposit => kept(order, requote),
+        State::Funded
+        | State::Processing
+        | State::Completed
+        | State::PartialFailed
+        | State::Expired
+        | State::Cancelled => refused(order, Refusal::InvalidState),
+    }
+}
+
+fn cancel(order: &Order, by: CancelledBy) -> Step {
+    let cancelled = || {
+        let effects = vec![Effect::Emit(EventType::Cancelled), Effect::Refund];
+        moved(order, State::Cancelled, effects)
+    };
+    match order.state {
+        State::Draft | State::PendingDeposit => cancelled(),
+        // Nothing is signed yet, but the merchant was told that it will be.
+        State::Funded if by == CancelledBy::Operator => cancelled(),
+        State::Cancelled => kept(order, vec![]),
+        State::Funded
+        | State::Processing
+        | State::Completed
+        | State::PartialFailed
+        | State::Expired => refused(order, Refusal::InvalidState),
+    }
+}
+
+fn see(order: &Order) -> Step {
+    match order.state {
+        State::PendingDeposit => {
+            let funding = match order.funding {
+                Funding::None => Funding::Detected,
+                Funding::Detected | Funding::Underfunded | Funding::Exact | Funding::Overfunded => {
+                    order.funding
+                }
+            };
+            let effects = vec![Effect::Emit(EventType::DepositDetected)];
+            Step { funding, ..kept(order, effects) }
+        }
+        // Money that nobody waits for: there is no event for it, it goes back once it is confirmed.
+        State::Draft
+        | State::Funded
+        | State::Processing
+        | State::Completed
+        | State::PartialFailed
+        | State::Expired
+        | State::Cancelled => kept(order, vec![]),
+    }
+}
+
+fn credit(order: &Order, amount: BaseUnits, on_time: bool) -> Step {
+    match order.state {
+        State::PendingDeposit if on_time => fund(order, amount),
+        State::Funded | State::Processing if on_time => {
+            let effects = match order.funding {
+                Funding::Overfunded => vec![Effect::Credit(amount)],
+                Funding::None | Funding::Detected | Funding::Underfunded | Funding::Exact => {
+                    vec![Effect::Credit(amount), Effect::Emit(EventType::Overfunded)]
+                }
+            };
+            Step { funding: Funding::Overfunded, ..kept(order, effects) }
+        }
+        State::PendingDeposit | State::Funded | State::Processing => {
+            kept(order, vec![Effect::BookLate(amount)])
+        }
+        State::Completed | State::PartialFailed | State::Expired | State::Cancelled => {
+            kept(order, vec![Effect::BookLate(amount), Effect::Refund])
+        }
+        // A draft has no address, so nothing can reach it.
+        State::Draft => kept(order, vec![]),
+    }
+}
+
+fn fund(order: &Order, amount: BaseUnits) -> Step {
+    // Two sums of 128 bits can only overflow by attack; the sum then certainly exceeds any amount due.
+    let total = order.credited.checked_add(amount).unwrap_or(BaseUnits::new(u128::MAX));
+    let credit = Effect::Credit(amount);
+    if total < order.due {
+        let effects = vec![credit, Effect::Emit(EventType::Underfunded)];
+        return Step { funding: Funding::Underfunded, ..kept(order, effects) };
+    }
+    if total == order.due {
+        let funded = moved(order, State::Funded, vec![credit]);
+        return Step { funding: Funding::Exact, ..funded };
+    }
+    let effects = vec![credit, Effect::Emit(EventType::Overfunded)];
+    Step { funding: Funding::Overfunded, ..moved(order, State::Funded, effects) }
+}
+
+fn expire(
+    order: &Order,
+    sight: Sight,
+    in_sight: BaseUnits,
+    may_hold: bool,
+    now: DateTime<Utc>,
+) -> Step {
+    match order.state {
+        State::Draft if now < order.abandoned_at => kept(order, vec![]),
+        // Never confirmed, so nobody was told that it exists.
+        State::Draft => moved(order, State::Expired, vec![]),
+        State::PendingDeposit if now < order.expires_at => kept(order, vec![]),
+        State::PendingDeposit if sight == Sight::Behind => held(order, Hold::WatcherBehind),
+        State::PendingDeposit if may_hold && in_sight >= order.due => {
+            held(order, Hold::DepositConfirming)
+        }
+        State::PendingDeposit => {
+            let effects = vec![Effect::Emit(EventType::Expired), Effect::Refund];
+            moved(order, State::Expired, effects)
+        }
+        State::Funded
+        | State::Processing
+        | State::Completed
+        | State::PartialFailed
+        | State::Expired
+        | State::Cancelled => kept(order, vec![]),
+    }
+}
+
+fn begin(order: &Order) -> Step {
+    match order.state {
+        State::Funded => moved(order, State::Processing, vec![]),
+        State::Processing => kept(order, vec![]),
+        State::Draft
+        | State::PendingDeposit
+        | State::Completed
+        | State::PartialFailed
+        | State::Expired
+        | State::Cancelled => refused(order, Refusal::InvalidState),
+    }
+}
+
+fn end(order: &Order, any_failed: bool) -> Step {
+    match order.state {
+        State::Processing if any_failed => moved(
+            order,
+            State::PartialFailed,
+            vec![Effect::Emit(EventType::PartialFailed), Effect::Refund],
+        ),
+        State::Processing => {
+            moved(order, State::Completed, vec![Effect::Emit(EventType::Completed), Effect::Refund])
+        }
+        State::Completed | State::PartialFailed => kept(order, vec![]),
+        State::Draft
+        | State::PendingDeposit
+        | State::Funded
+        | State::Expired
+        | State::Cancelled => refused(order, Refusal::InvalidState),
+    }
+}
+
+fn moved(order: &Order, state: State, effects: Vec<Effect>) -> Step {
+    Step { state, funding: order.funding, verdict: Verdict::Moved, effects }
+}
+
+fn kept(order: &Order, effects: Vec<Effect>) -> Step {
+    Step { state: order.state, funding: order.funding, verdict: Verdict::Kept, effects }
+}
+
+fn held(order: &Order, hold: Hold) -> Step {
+    Step {
+        state: order.state,
+        funding: order.funding,
+        verdict: Verdict::Held(hold),
+        effects: vec![],
+    }
+}
+
+fn refused(order: &Order, refusal: Refusal) -> Step {
+    let (state, funding) = (order.state, order.funding);
+    Step { state, funding, verdict: Verdict::Refused(refusal), effects: vec![] }
+}
+
+#[cfg(test)]
+#[path = "lifecycle_tests.rs"]
+mod tests;

@@ -1,0 +1,15 @@
+//! The rules of mass payouts. Pure: no clock, no database, no network.
+//!
+//! [`csv`] and [`recipients`] decide who is to be paid, [`quote`] what that costs, [`lifecycle`] and [`batch`] every state,
+//! and [`order`] what a merchant gets to see.
+
+pub mod batch;
+pub mod csv;
+pub mod id;
+pub mod lifecycle;
+pub mod order;
+pub mod quote;
+pub mod recipients;
+pub mod vocabulary;
+
+pub use vocabulary::{EventType, FeeMode, Funding, PayoutFamily, State};

@@ -1,0 +1,394 @@
+//! The order as a merchant sees it, in answers and as the `order` of every webhook: camelCase, amounts in base units as
+//! text (`…Raw`), times in ISO 8601. The fields stand in the order in which they are written; signatures keep it.
+
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use super::{
+    FeeMode, Funding, PayoutFamily, State,
+    batch::{BatchState, Tally},
+};
+use crate::{asset::catalogue::Currency, invoice::payment::iso_8601, money::BaseUnits};
+
+/// Everything the object is made of.
+#[derive(Clone, Debug)]
+pub struct OrderView {
+    pub id: String,
+    pub currency: &'static Currency,
+    pub family: PayoutFamily,
+    pub state: State,
+    pub funding: Funding,
+    pub label: Option<String>,
+    /// The merchant's own JSON object, as it was sent.
+    pub metadata: Option<String>,
+    pub fee_mode: FeeMode,
+    pub item_count: u32,
+    pub batch_count: u32,
+    pub payout_total: BaseUnits,
+    pub total_to_send: BaseUnits,
+    pub received: BaseUnits,
+    pub paid: BaseUnits,
+    pub failed: BaseUnits,
+    pub deposit_address: Option<String>,
+    pub refund_address: Option<String>,
+    pub quote: QuoteView,
+    pub progress: Tally,
+    pub last_batch: Option<BatchView>,
+    pub refund: Option<RefundView>,
+    pub cancelled_by: Option<String>,
+    pub held: bool,
+    pub expires_at: DateTime<Utc>,
+    pub created_at: DateTime<Utc>,
+    pub confirmed_at: Option<DateTime<Utc>>,
+    pub funded_at: Option<DateTime<Utc>>,
+    pub finished_at: Option<DateTime<Utc>>,
+    pub updated_at: DateTime<Utc>,
+}
+
+#[derive(Clone, Debug)]
+pub struct QuoteView {
+    pub id: String,
+    pub created_at: DateTime<Utc>,
+    pub expires_at: DateTime<Utc>,
+    /// Wei per gas, or the smallest coin per virtual byte.
+    pub fee_rate: u128,
+    /// One whole coin in USD, in plain decimals.
+    pub native_price_usd: String,
+    pub asset_price_usd: String,
+    pub network_fee: BaseUnits,
+    pub service_fee: BaseUnits,
+}
+
+#[derive(Clone, Debug)]
+pub struct BatchView {
+    pub id: String,
+    pub index: u32,
+    pub state: BatchState,
+    pub item_count: u32,
+    pub failed_count: u32,
+    pub amount: BaseUnits,
+    /// In the network's own coin: what its confirmed transactions took.
+    pub fee: BaseUnits,
+    /// Of its transaction, or of the first one where every recipient has one of its own.
+    pub tx_hash: Option<String>,
+    pub replaced_tx_hashes: Vec<String>,
+    pub confirmations: u64,
+    pub required_confirmations: u64,
+    pub last_error: Option<String>,
+    pub broadcast_at: Option<DateTime<Utc>>,
+    pub confirmed_at: Option<DateTime<Utc>>,
+}
+
+/// What goes back to the merchant.
+#[derive(Clone, Debug)]
+pub struct RefundView {
+    /// `pending`, `sent`, `confirmed`, or `held` where a person must decide.
+    pub state: &'static str,
+    pub address: Option<String>,
+    pub amount: BaseUnits,
+    pub tx_hash: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Order<'a> {
+    id: &'a str,
+    family: &'static str,
+    state: &'static str,
+    funding_status: &'static str,
+    network: &'static str,
+    currency: &'static str,
+    symbol: &'static str,
+    standard: &'static str,
+    contract_address: Option<&'static str>,
+    decimals: u8,
+    chain_id: Option<u64>,
+    label: Option<&'a str>,
+    metadata: Option<Box<RawValue>>,
+    fee_mode: &'static str,
+    item_count: u32,
+    batch_count: u32,
+    payout_total_raw: String,
+    network_fee_raw: String,
+    service_fee_raw: String,
+    total_to_send_raw: String,
+    received_raw: String,
+    missing_raw: String,
+    surplus_raw: String,
+    paid_raw: String,
+    failed_raw: String,
+    deposit_address: Option<&'a str>,
+    refund_address: Option<&'a str>,
+    expires_at: String,
+    quote: Quote<'a>,
+    progress: Progress,
+    last_batch: Option<Batch<'a>>,
+    refund: Option<Refund<'a>>,
+    held: bool,
+    cancelled_by: Option<&'a str>,
+    created_at: String,
+    confirmed_at: Option<String>,
+    funded_at: Option<String>,
+    finished_at: Option<String>,
+    updated_at: String,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Quote<'a> {
+    id: &'a str,
+    created_at: String,
+    expires_at: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fee_rate_sat_vb: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_fee_per_gas_wei: Option<String>,
+    native_price_usd: &'a str,
+    asset_price_usd: &'a str,
+    network_fee_raw: String,
+    service_fee_raw: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Progress {
+    pending: u32,
+    signing: u32,
+    broadcasted: u32,
+    confirmed: u32,
+    failed: u32,
+}
+
+/// One batch, in lists and as `lastBatch`.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Batch<'a> {
+    id: &'a str,
+    index: u32,
+    state: &'static str,
+    item_count: u32,
+    failed_count: u32,
+    amount_raw: String,
+    fee_raw: String,
+    tx_hash: Option<&'a str>,
+    replaced_tx_hashes: &'a [String],
+    confirmations: u64,
+    required_confirmations: u64,
+    last_error: Option<&'a str>,
+    broadcast_at: Option<String>,
+    confirmed_at: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Refund<'a> {
+    state: &'static str,
+    address: Option<&'a str>,
+    amount_raw: String,
+    tx_hash: Option<&'a str>,
+}
+
+impl<'a> Order<'a> {
+    pub fn render(view: &'a OrderView) -> Self {
+        let (currency, quote) = (view.currency, &view.quote);
+        let time = |at: Option<DateTime<Utc>>| at.map(iso_8601);
+        Self {
+            id: &view.id,
+            family: view.family.as_str(),
+            state: view.state.as_str(),
+            funding_status: view.funding.as_str(),
+            network: currency.network.name(),
+            currency: currency.code,
+            symbol: currency.symbol,
+            standard: currency.standard.name(),
+            contract_address: currency.contract,
+            decimals: currency.decimals,
+            chain_id: currency.network.evm_chain_id(),
+            label: view.label.as_deref(),
+            metadata: view
+                .metadata
+                .as_ref()
+                .and_then(|text| RawValue::from_string(text.clone()).ok()),
+            fee_mode: view.fee_mode.as_str(),
+            item_count: view.item_count,
+            batch_count: view.batch_count,
+            payout_total_raw: raw(view.payout_total),
+            network_fee_raw: raw(quote.network_fee),
+            service_fee_raw: raw(quote.service_fee),
+            total_to_send_raw: raw(view.total_to_send),
+            received_raw: raw(view.received),
+            missing_raw: raw(view.total_to_send.remaining_after(view.received)),
+            surplus_raw: raw(view.received.remaining_after(view.total_to_send)),
+            paid_raw: raw(view.paid),
+            failed_raw: raw(view.failed),
+            deposit_address: view.deposit_address.as_deref(),
+            refund_address: view.refund_address.as_deref(),
+            expires_at: iso_8601(view.expires_at),
+            quote: Quote::render(view.family, quote),
+            progress: Progress::of(view.progress),
+            last_batch: view.last_batch.as_ref().map(Batch::render),
+            refund: view.refund.as_ref().map(Refund::render),
+            held: view.held,
+            cancelled_by: view.cancelled_by.as_deref(),
+            created_at: iso_8601(view.created_at),
+            confirmed_at: time(view.confirmed_at),
+            funded_at: time(view.funded_at),
+            finished_at: time(view.finished_at),
+            updated_at: iso_8601(view.updated_at),
+        }
+    }
+}
+
+/// The object as it stands in a webhook and in an answer.
+pub fn snapshot(view: &OrderView) -> String {
+    serde_json::to_string(&Order::render(view)).expect("an order is plain data")
+}
+
+impl<'a> Quote<'a> {
+    fn render(family: PayoutFamily, view: &'a QuoteView) -> Self {
+        let rate = |of: PayoutFamily| (of == family).then(|| view.fee_rate.to_string());
+        Self {
+            id: &view.id,
+            created_at: iso_8601(view.created_at),
+            expires_at: iso_8601(view.expires_at),
+            fee_rate_sat_vb: rate(PayoutFamily::Utxo),
+            max_fee_per_gas_wei: rate(PayoutFamily::Evm),
+            native_price_usd: &view.native_price_usd,
+            asset_price_usd: &view.asset_price_usd,
+            network_fee_raw: raw(view.network_fee),
+            service_fee_raw: raw(view.service_fee),
+        }
+    }
+}
+
+impl Progress {
+    const fn of(rows: Tally) -> Self {
+        Self {
+            pending: rows.pending,
+            signing: rows.signed,
+            broadcasted: rows.sent,
+            confirmed: rows.confirmed,
+            failed: rows.failed,
+        }
+    }
+}
+
+impl<'a> Batch<'a> {
+    pub fn render(view: &'a BatchView) -> Self {
+        Self {
+            id: &view.id,
+            index: view.index,
+            state: view.state.as_str(),
+            item_count: view.item_count,
+            failed_count: view.failed_count,
+            amount_raw: raw(view.amount),
+            fee_raw: raw(view.fee),
+            tx_hash: view.tx_hash.as_deref(),
+            replaced_tx_hashes: &view.replaced_tx_hashes,
+            confirmations: view.confirmations,
+            required_confirmations: view.required_confirmations,
+            last_error: view.last_error.as_deref(),
+            broadcast_at: view.broadcast_at.map(iso_8601),
+            confirmed_at: view.confirmed_at.map(iso_8601),
+        }
+    }
+}
+
+impl<'a> Refund<'a> {
+    fn render(view: &'a RefundView) -> Self {
+        Self {
+            state: view.state,
+            address: view.address.as_deref(),
+            amount_raw: raw(view.amount),
+            tx_hash: view.tx_hash.as_deref(),
+        }
+    }
+}
+
+fn raw(amount: BaseUnits) -> String {
+    amount.get().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::*;
+    use crate::asset::catalogue::Catalogue;
+
+    fn view() -> OrderView {
+        let at = |second: i64| DateTime::from_timestamp(1_700_000_000 + second, 0).unwrap();
+        OrderView {
+            id: "mpo_0".into(),
+            currency: Catalogue::get().by_token_id("ltc@litecoin").unwrap(),
+            family: PayoutFamily::Utxo,
+            state: State::Processing,
+            funding: Funding::Overfunded,
+            label: Some("wages".into()),
+            metadata: Some(r#"{"z":1.10,"a":[]}"#.into()),
+            fee_mode: FeeMode::Sender,
+            item_count: 2,
+            batch_count: 1,
+            payout_total: BaseUnits::new(130),
+            total_to_send: BaseUnits::new(140),
+            received: BaseUnits::new(150),
+            paid: BaseUnits::new(125),
+            failed: BaseUnits::ZERO,
+            deposit_address: Some("ltc1qa".into()),
+            refund_address: None,
+            quote: QuoteView {
+                id: "mpq_0".into(),
+                created_at: at(0),
+                expires_at: at(900),
+                fee_rate: 10,
+                native_price_usd: "80".into(),
+                asset_price_usd: "80".into(),
+                network_fee: BaseUnits::new(9),
+                service_fee: BaseUnits::new(1),
+            },
+            progress: Tally { sent: 1, confirmed: 1, ..Tally::default() },
+            last_batch: Some(BatchView {
+                id: "mpb_0".into(),
+                index: 0,
+                state: BatchState::Broadcasted,
+                item_count: 2,
+                failed_count: 0,
+                amount: BaseUnits::new(130),
+                fee: BaseUnits::ZERO,
+                tx_hash: Some("ab".into()),
+                replaced_tx_hashes: vec![],
+                confirmations: 1,
+                required_confirmations: 6,
+                last_error: None,
+                broadcast_at: Some(at(5)),
+                confirmed_at: None,
+            }),
+            refund: None,
+            cancelled_by: None,
+            held: false,
+            expires_at: at(3600),
+            created_at: at(0),
+            confirmed_at: Some(at(1)),
+            funded_at: Some(at(2)),
+            finished_at: None,
+            updated_at: at(5),
+        }
+    }
+
+    #[test]
+    fn an_order_is_written_in_one_fixed_order_with_exact_amounts() {
+        expect![[r#"{"id":"mpo_0","family":"utxo","state":"processing","fundingStatus":"overfunded","network":"litecoin","currency":"ltc","symbol":"LTC","standard":"native","contractAddress":null,"decimals":8,"chainId":null,"label":"wages","metadata":{"z":1.10,"a":[]},"feeMode":"sender","itemCount":2,"batchCount":1,"payoutTotalRaw":"130","networkFeeRaw":"9","serviceFeeRaw":"1","totalToSendRaw":"140","receivedRaw":"150","missingRaw":"0","surplusRaw":"10","paidRaw":"125","failedRaw":"0","depositAddress":"ltc1qa","refundAddress":null,"expiresAt":"2023-11-14T23:13:20.000Z","quote":{"id":"mpq_0","createdAt":"2023-11-14T22:13:20.000Z","expiresAt":"2023-11-14T22:28:20.000Z","feeRateSatVb":"10","nativePriceUsd":"80","assetPriceUsd":"80","networkFeeRaw":"9","serviceFeeRaw":"1"},"progress":{"pending":0,"signing":0,"broadcasted":1,"confirmed":1,"failed":0},"lastBatch":{"id":"mpb_0","index":0,"state":"broadcasted","itemCount":2,"failedCount":0,"amountRaw":"130","feeRaw":"0","txHash":"ab","replacedTxHashes":[],"confirmations":1,"requiredConfirmations":6,"lastError":null,"broadcastAt":"2023-11-14T22:13:25.000Z","confirmedAt":null},"refund":null,"held":false,"cancelledBy":null,"createdAt":"2023-11-14T22:13:20.000Z","confirmedAt":"2023-11-14T22:13:21.000Z","fundedAt":"2023-11-14T22:13:22.000Z","finishedAt":null,"updatedAt":"2023-11-14T22:13:25.000Z"}"#]].assert_eq(&snapshot(&view()));
+    }
+
+    #[test]
+    fn evm_orders_name_their_chain_and_their_gas() {
+        let currency = Catalogue::get().by_token_id("usdtmatic@polygon").unwrap();
+        let evm = OrderView { currency, family: PayoutFamily::Evm, ..view() };
+        let json: serde_json::Value = serde_json::from_str(&snapshot(&evm)).unwrap();
+        assert_eq!(json["chainId"], 137);
+        assert_eq!(json["quote"]["maxFeePerGasWei"], "10");
+        assert!(json["quote"].get("feeRateSatVb").is_none());
+        assert_eq!(json["surplusRaw"], "10");
+        assert_eq!(json["missingRaw"], "0");
+    }
+}

@@ -1,0 +1,320 @@
+//! What an order costs, exactly. Whatever is not whole rounds up: the fees must cover what the network will take.
+//!
+//! The price is fixed: the merchant pays what was quoted, and what the network takes less of stays with the gateway, as
+//! what it takes more of would.
+
+use num_bigint::BigUint;
+use rust_decimal::Decimal;
+
+use super::{FeeMode, PayoutFamily, recipients::least_amount};
+use crate::{
+    asset::{Family, catalogue::Currency},
+    money::{BaseUnits, Bps},
+};
+
+/// A transfer of the network's own coin. The recipient may be a contract that does a little work.
+const GAS_PER_COIN_TRANSFER: u128 = 40_000;
+/// A transfer of a token: twice what the usual contract takes.
+const GAS_PER_TOKEN_TRANSFER: u128 = 120_000;
+
+/// Sizes of the legacy kind, the largest of a signed transaction's parts, in virtual bytes.
+const BYTES_PER_TRANSACTION: u128 = 11;
+const BYTES_PER_INPUT: u128 = 148;
+const BYTES_PER_OUTPUT: u128 = 34;
+/// Deposits that the first transaction of an order may have to gather.
+const INPUTS_EXPECTED: u128 = 3;
+
+/// Prices of a quote: one whole coin in USD.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Prices {
+    pub native_usd: Decimal,
+    pub asset_usd: Decimal,
+}
+
+/// What a quote is made of.
+#[derive(Clone, Copy, Debug)]
+pub struct Tariff {
+    pub fee_mode: FeeMode,
+    pub service_fee: Bps,
+    /// Wei per gas, or the smallest coin per virtual byte.
+    pub fee_rate: u128,
+    pub prices: Prices,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Quote {
+    pub payout_total: BaseUnits,
+    pub network_fee: BaseUnits,
+    pub service_fee: BaseUnits,
+    pub total_to_send: BaseUnits,
+    /// What each recipient gets, in the order of the amounts.
+    pub net: Vec<BaseUnits>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum QuoteFault {
+    #[error("the sum does not fit the currency")]
+    TooLarge,
+    #[error("a price is not a positive number")]
+    UnusablePrice,
+    #[error("there is no payout on this network")]
+    NoPayouts,
+    /// The fees eat up these recipients' amounts, by position.
+    #[error("the fees leave too little for some recipients")]
+    NetTooSmall(Vec<usize>),
+}
+
+/// Gas that one transfer of `currency` may use.
+pub const fn gas_per_transfer(currency: &Currency) -> u128 {
+    if currency.is_native() { GAS_PER_COIN_TRANSFER } else { GAS_PER_TOKEN_TRANSFER }
+}
+
+/// How many batches `rows` recipients make.
+pub fn batches(family: PayoutFamily, rows: usize) -> usize {
+    rows.div_ceil(family.batch_rows_max())
+}
+
+/// What the network may take for `rows` recipients and one refund, in its own coin.
+pub fn native_fee(
+    currency: &Currency,
+    rows: usize,
+    fee_rate: u128,
+) -> Result<BaseUnits, QuoteFault> {
+    let family = PayoutFamily::of(currency.network).ok_or(QuoteFault::NoPayouts)?;
+    let count = |n: usize| u128::try_from(n).map_err(|_| QuoteFault::TooLarge);
+    let (payments, batches) = (count(rows)? + 1, count(batches(family, rows))? + 1);
+    let work = match family {
+        PayoutFamily::Evm => payments.checked_mul(gas_per_transfer(currency)),
+        // Every transaction but the first spends the change of the one before.
+        PayoutFamily::Utxo => Some(
+            batches * (BYTES_PER_TRANSACTION + BYTES_PER_INPUT + BYTES_PER_OUTPUT)
+                + INPUTS_EXPECTED * BYTES_PER_INPUT
+                + payments * BYTES_PER_OUTPUT,
+        ),
+    };
+    let fee = work.and_then(|work| work.checked_mul(fee_rate)).ok_or(QuoteFault::TooLarge)?;
+    Ok(BaseUnits::new(fee))
+}
+
+/// What the network may take for sending back what an order did not need, in its own coin.
+pub fn refund_fee(currency: &Currency, fee_rate: u128) -> Result<BaseUnits, QuoteFault> {
+    let work = match PayoutFamily::of(currency.network).ok_or(QuoteFault::NoPayouts)? {
+        PayoutFamily::Evm => gas_per_transfer(currency),
+        PayoutFamily::Utxo => {
+            BYTES_PER_TRANSACTION + INPUTS_EXPECTED * BYTES_PER_INPUT + BYTES_PER_OUTPUT
+        }
+    };
+    work.checked_mul(fee_rate).map(BaseUnits::new).ok_or(QuoteFault::TooLarge)
+}
+
+/// The quote for `amounts` of `currency`; `native_decimals` are those of the network's coin.
+pub fn quote(
+    currency: &Currency,
+    native_decimals: u8,
+    amounts: &[BaseUnits],
+    tariff: &Tariff,
+) -> Result<Quote, QuoteFault> {
+    let native = native_fee(currency, amounts.len(), tariff.fee_rate)?;
+    let network_fee = if currency.is_native() {
+        native
+    } else {
+        convert(native, native_decimals, currency.decimals, tariff.prices)?
+    };
+    let payout_total = sum(amounts)?;
+    let service_fee = share_of(payout_total, tariff.service_fee)?;
+    let fees = network_fee.checked_add(service_fee).ok_or(QuoteFault::TooLarge)?;
+    let (net, total_to_send) = match tariff.fee_mode {
+        FeeMode::Sender => {
+            let total = payout_total.checked_add(fees).ok_or(QuoteFault::TooLarge)?;
+            (amounts.to_vec(), total)
+        }
+        FeeMode::Recipient => (after_fees(amounts, fees, least_amount(currency))?, payout_total),
+    };
+    Ok(Quote { payout_total, network_fee, service_fee, total_to_send, net })
+}
+
+/// The same value in another asset, rounded up.
+fn convert(
+    native: BaseUnits,
+    native_decimals: u8,
+    decimals: u8,
+    prices: Prices,
+) -> Result<BaseUnits, QuoteFault> {
+    let (native_usd, native_scale) = positive(prices.native_usd)?;
+    let (asset_usd, asset_scale) = positive(prices.asset_usd)?;
+    let dividend =
+        BigUint::from(native.get()) * native_usd * ten_to(asset_scale + u32::from(decimals));
+    let divisor = asset_usd * ten_to(native_scale + u32::from(native_decimals));
+    units(&ceil_div(&dividend, &divisor))
+}
+
+fn share_of(amount: BaseUnits, share: Bps) -> Result<BaseUnits, QuoteFault> {
+    let product = BigUint::from(amount.get()) * share.get();
+    units(&ceil_div(&product, &BigUint::from(10_000_u32)))
+}
+
+pub(super) fn sum(amounts: &[BaseUnits]) -> Result<BaseUnits, QuoteFault> {
+    let add = |total: BaseUnits, amount: &BaseUnits| total.checked_add(*amount);
+    amounts.iter().try_fold(BaseUnits::ZERO, add).ok_or(QuoteFault::TooLarge)
+}
+
+/// Takes `fees` evenly out of all amounts; what does not divide is taken from the first ones.
+fn after_fees(
+    amounts: &[BaseUnits],
+    fees: BaseUnits,
+    least: BaseUnits,
+) -> Result<Vec<BaseUnits>, QuoteFault> {
+    let count = u128::try_from(amounts.len()).map_err(|_| QuoteFault::TooLarge)?;
+    let (each, rest) = match count {
+        0 => return Ok(vec![]),
+        _ => (fees.get() / count, fees.get() % count),
+    };
+    let mut too_small = vec![];
+    let mut net = Vec::with_capacity(amounts.len());
+    for (index, amount) in (0_u128..).zip(amounts) {
+        let share = BaseUnits::new(each + u128::from(index < rest));
+        match amount.checked_sub(share).filter(|left| *left > least) {
+            Some(left) => net.push(left),
+            None => too_small.push(net.len() + too_small.len()),
+        }
+    }
+    if too_small.is_empty() { Ok(net) } else { Err(QuoteFault::NetTooSmall(too_small)) }
+}
+
+fn positive(price: Decimal) -> Result<(BigUint, u32), QuoteFault> {
+    let mantissa = u128::try_from(price.mantissa()).map_err(|_| QuoteFault::UnusablePrice)?;
+    if mantissa == 0 {
+        return Err(QuoteFault::UnusablePrice);
+    }
+    Ok((BigUint::from(mantissa), price.scale()))
+}
+
+fn ten_to(exponent: u32) -> BigUint {
+    BigUint::from(10_u32).pow(exponent)
+}
+
+fn ceil_div(dividend: &BigUint, divisor: &BigUint) -> BigUint {
+    (dividend + divisor - 1_u32) / divisor
+}
+
+fn units(value: &BigUint) -> Result<BaseUnits, QuoteFault> {
+    u128::try_from(value).map(BaseUnits::new).map_err(|_| QuoteFault::TooLarge)
+}
+
+/// What is asked for one unit of work where no node was heard, and the most that is ever quoted: wei per gas, or the
+/// smallest coin per virtual byte.
+pub const fn fee_rate_bounds(family: Family) -> (u128, u128) {
+    match family {
+        Family::Bitcoin => (20, 300),
+        Family::Litecoin => (10, 200),
+        // dogecoin's nodes ask for 0.01 DOGE per kilobyte at least.
+        Family::Dogecoin => (1_000, 20_000),
+        Family::Evm
+        | Family::Tron
+        | Family::Solana
+        | Family::Near
+        | Family::Ton
+        | Family::Thorchain => (30_000_000_000, 500_000_000_000),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::asset::catalogue::Catalogue;
+
+    fn currency(token_id: &str) -> &'static Currency {
+        Catalogue::get().by_token_id(token_id).unwrap()
+    }
+
+    fn tariff(fee_mode: FeeMode, bps: u32, fee_rate: u128) -> Tariff {
+        let prices = Prices { native_usd: Decimal::new(5, 1), asset_usd: Decimal::new(9999, 4) };
+        Tariff { fee_mode, service_fee: Bps::new(bps), fee_rate, prices }
+    }
+
+    fn amounts(units: &[u128]) -> Vec<BaseUnits> {
+        units.iter().copied().map(BaseUnits::new).collect()
+    }
+
+    #[test]
+    fn a_quote_adds_up_to_the_unit() {
+        let ltc = currency("ltc@litecoin");
+        let both = amounts(&[125_000_000, 5_000_000]);
+        let quoted = quote(ltc, 8, &both, &tariff(FeeMode::Sender, 50, 10)).unwrap();
+        assert_eq!(quoted.payout_total.get(), 130_000_000);
+        assert_eq!(quoted.service_fee.get(), 650_000);
+        // Two transactions of 193 bytes, two more inputs, three outputs.
+        assert_eq!(quoted.network_fee.get(), (2 * 193 + 3 * 148 + 3 * 34) * 10);
+        assert_eq!(quoted.total_to_send.get(), 130_650_000 + quoted.network_fee.get());
+        assert_eq!(quoted.net, both);
+    }
+
+    #[test]
+    fn a_token_s_gas_is_charged_in_the_token_and_rounded_up() {
+        let usdt = currency("usdtmatic@polygon");
+        let quoted =
+            quote(usdt, 18, &amounts(&[1_000_000]), &tariff(FeeMode::Sender, 50, 30_000_000_000))
+                .unwrap();
+        // 240,000 gas at 30 gwei are 0.0072 coins, that is 0.0036 USD, that is 0.00360036… tokens.
+        assert_eq!(quoted.network_fee.get(), 3_601);
+        assert_eq!(quoted.service_fee.get(), 5_000);
+        assert_eq!(quoted.total_to_send.get(), 1_008_601);
+    }
+
+    #[test]
+    fn recipients_who_bear_the_fees_bear_them_evenly() {
+        let eth = currency("eth@ethereum");
+        let quoted = quote(
+            eth,
+            18,
+            &amounts(&[10_u128.pow(18); 3]),
+            &tariff(FeeMode::Recipient, 0, 10_u128.pow(9) + 1),
+        )
+        .unwrap();
+        let fees = quoted.network_fee.get();
+        assert_eq!(quoted.total_to_send, quoted.payout_total);
+        assert_eq!(quoted.net.iter().map(|n| n.get()).sum::<u128>() + fees, 3 * 10_u128.pow(18));
+        let (largest, smallest) =
+            (quoted.net.iter().max().unwrap(), quoted.net.iter().min().unwrap());
+        assert!(largest.get() - smallest.get() <= 1);
+        let fault =
+            quote(eth, 18, &amounts(&[10_u128.pow(18), 5]), &tariff(FeeMode::Recipient, 0, 1))
+                .unwrap_err();
+        assert_eq!(fault, QuoteFault::NetTooSmall(vec![1]));
+    }
+
+    #[test]
+    fn nothing_overflows_and_no_price_is_zero() {
+        let eth = currency("eth@ethereum");
+        let most = tariff(FeeMode::Sender, 10_000, u128::MAX);
+        assert_eq!(quote(eth, 18, &amounts(&[1]), &most), Err(QuoteFault::TooLarge));
+        let huge = quote(eth, 18, &amounts(&[u128::MAX]), &tariff(FeeMode::Sender, 0, 1));
+        assert_eq!(huge, Err(QuoteFault::TooLarge));
+        let mut free = tariff(FeeMode::Sender, 0, 1);
+        free.prices.asset_usd = Decimal::ZERO;
+        let usdt = currency("usdtmatic@polygon");
+        assert_eq!(quote(usdt, 18, &amounts(&[1]), &free), Err(QuoteFault::UnusablePrice));
+        assert_eq!(native_fee(currency("sol@solana"), 1, 1), Err(QuoteFault::NoPayouts));
+    }
+
+    proptest! {
+        /// What is sent in pays for what goes out and for all fees, in either mode and to the unit.
+        #[test]
+        fn what_comes_in_is_what_goes_out_and_the_fees(
+            units in proptest::collection::vec(1_000_000_000_000_000_u128..10_u128.pow(24), 1..60),
+            bps in 0_u32..1_000, rate in 1_u128..1_000_000_000, recipient: bool,
+        ) {
+            let mode = if recipient { FeeMode::Recipient } else { FeeMode::Sender };
+            let amounts = amounts(&units);
+            if let Ok(quoted) = quote(currency("eth@ethereum"), 18, &amounts, &tariff(mode, bps, rate)) {
+                let out = sum(&quoted.net).unwrap().get();
+                let fees = quoted.network_fee.get() + quoted.service_fee.get();
+                prop_assert_eq!(quoted.total_to_send.get(), out + fees);
+                prop_assert!(quoted.service_fee.get() * 10_000 >= quoted.payout_total.get() * u128::from(bps));
+                prop_assert_eq!(quoted.net.len(), units.len());
+            }
+        }
+    }
+}

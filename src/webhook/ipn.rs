@@ -1,0 +1,105 @@
+//! The payment IPN: its body, its headers, its signature (spec, "Payment IPN (default dialect)").
+
+use hmac::{Hmac, KeyInit, Mac};
+use serde_json::{Map, Value, json};
+use sha2::Sha512;
+
+use super::canonical::to_canonical_json;
+use crate::{invoice::payment::Payment, merchant::WebhookSecret};
+
+pub const SIGNATURE_HEADER: &str = "x-gateway-sig";
+pub const EVENT_ID_HEADER: &str = "x-gateway-event-id";
+pub const USER_AGENT: &str = "gateway-ipn/0.1.0";
+pub const CONTENT_TYPE: &str = "application/json";
+
+/// What the deposit behind an informational IPN was (`_gateway.notice`).
+#[derive(Debug, Clone)]
+pub struct NoticeBody {
+    /// `wrong_token_received`, `suspicious_token_received` or `late_deposit_received`.
+    pub kind: &'static str,
+    pub tx_hash: String,
+    pub deposit_key: String,
+    pub network: &'static str,
+    pub currency: Option<String>,
+    pub contract_address: Option<String>,
+    /// Whole coins where the token's decimals are known, else base units.
+    pub amount: String,
+    pub received_at: String,
+}
+
+/// The part of the body that is fixed when the event happens: the payment object, and the notice if it is one.
+///
+/// `event_id` and `event_at` are not in it: the first is the row's own, the second is made anew at each signing.
+pub fn snapshot(payment: &Payment, notice: Option<&NoticeBody>) -> String {
+    let mut body = serde_json::to_value(payment).expect("a payment object is plain data");
+    if let Some(notice) = notice {
+        body["_gateway"] = json!({ "notice": {
+            "type": notice.kind,
+            "tx_hash": notice.tx_hash,
+            "log_index": log_index(&notice.deposit_key),
+            "deposit_key": notice.deposit_key,
+            "network": notice.network,
+            "currency": notice.currency,
+            "contract_address": notice.contract_address,
+            "amount": notice.amount,
+            "received_at": notice.received_at,
+        }});
+    }
+    to_canonical_json(&body)
+}
+
+/// The number at the end of a deposit key, where it has one: the output, or the position among the transaction's logs.
+fn log_index(deposit_key: &str) -> Option<u64> {
+    deposit_key.rsplit(':').next().and_then(|last| last.parse().ok())
+}
+
+/// A stored snapshot that is no JSON object. Only a damaged row can be that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the stored payload is not a JSON object")]
+pub struct DamagedSnapshot;
+
+/// The bytes of one attempt: the snapshot with `event_id` and `event_at` (epoch seconds, now).
+pub fn body(snapshot: &str, event_id: &str, event_at: i64) -> Result<String, DamagedSnapshot> {
+    let mut body: Map<String, Value> =
+        serde_json::from_str(snapshot).map_err(|_| DamagedSnapshot)?;
+    body.insert("event_id".into(), event_id.into());
+    body.insert("event_at".into(), event_at.into());
+    Ok(to_canonical_json(&Value::Object(body)))
+}
+
+/// HMAC-SHA-512 over exactly `body`, as 128 lowercase hex characters.
+pub fn sign(secret: &WebhookSecret, body: &[u8]) -> String {
+    let mut mac = Hmac::<Sha512>::new_from_slice(secret.reveal().as_bytes())
+        .expect("HMAC takes a key of any length");
+    mac.update(body);
+    hex::encode(mac.finalize().into_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_signature_is_hmac_sha_512_with_the_secret_s_own_text_as_key() {
+        // RFC 4231, test case 2: key "Jefe".
+        let secret = WebhookSecret::from("Jefe".to_owned());
+        let signature = sign(&secret, b"what do ya want for nothing?");
+        let expected = "164b7a7bfcf819e2e395fbe73b56e0a387bd64222e831fd610270cd7ea250554\
+                        9758bf75c05a994a6d034f65f8f0e6fdcaeab1a34d4a6b4b636e070a38bce737";
+        assert_eq!(signature, expected);
+    }
+
+    #[test]
+    fn event_at_changes_at_each_signing_and_event_id_does_not() {
+        let first = body(r#"{"z":1,"a":2.10}"#, "evt", 1).unwrap();
+        assert_eq!(first, r#"{"a":2.10,"event_at":1,"event_id":"evt","z":1}"#);
+        assert_eq!(body("[]", "evt", 1), Err(DamagedSnapshot));
+    }
+
+    #[test]
+    fn the_index_of_a_log_or_output_is_read_from_its_key() {
+        assert_eq!(log_index("0xab:log:3"), Some(3));
+        assert_eq!(log_index("ab12:0"), Some(0));
+        assert_eq!(log_index("0xab:native"), None);
+    }
+}

@@ -1,0 +1,197 @@
+//! How often and how long a delivery is tried, stated once (spec, "Limits").
+
+use std::time::Duration;
+
+/// The rules of one webhook channel.
+#[derive(Debug, Clone, Copy)]
+pub struct RetryPolicy {
+    pub attempts_max: i16,
+    /// From the end of one attempt to the start of the next.
+    pub delay: Duration,
+    /// For the whole call: name, connection, TLS, request and answer.
+    pub timeout: Duration,
+}
+
+/// Payment IPNs: any answer but 2xx is tried again.
+pub const IPN: RetryPolicy = RetryPolicy {
+    attempts_max: 5,
+    delay: Duration::from_secs(30),
+    timeout: Duration::from_secs(10),
+};
+
+/// Mass-payout webhooks: only server errors and failures of the network are tried again.
+pub const PAYOUT: RetryPolicy = RetryPolicy {
+    attempts_max: 5,
+    delay: Duration::from_secs(60),
+    timeout: Duration::from_secs(15),
+};
+
+/// What a delivery row is before a message about it is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Progress {
+    pub state: DeliveryState,
+    pub cycle: i32,
+    /// Attempts made in this cycle.
+    pub attempts: i16,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DeliveryState {
+    Pending,
+    RetryWait,
+    Delivered,
+    /// Refused for good by the receiver (payout webhooks only).
+    Dropped,
+    /// All attempts failed; waits in the dead-letter queue for an operator.
+    Dead,
+}
+
+impl DeliveryState {
+    pub const ALL: [Self; 5] =
+        [Self::Pending, Self::RetryWait, Self::Delivered, Self::Dropped, Self::Dead];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::RetryWait => "retry_wait",
+            Self::Delivered => "delivered",
+            Self::Dropped => "dropped",
+            Self::Dead => "dead",
+        }
+    }
+}
+
+/// What a message asks for. Typed by hand it may carry neither number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ticket {
+    pub cycle: Option<i32>,
+    pub attempt: Option<i16>,
+}
+
+/// What to do with a message about a delivery.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Admission {
+    /// Make this attempt.
+    Attempt { cycle: i32, attempt: i16 },
+    /// A copy of something already done. Acknowledge and forget.
+    Stale,
+}
+
+/// The compare rule: the row counts, the message only points at it.
+///
+/// A dead row starts its next cycle from a message that says (cycle + 1, 1), or nothing. Every other copy is stale, so
+/// moving a dead letter twice, or moving and typing it, gives one fresh cycle.
+pub fn admit(row: Progress, ticket: Ticket) -> Admission {
+    let fresh_cycle = row.cycle + 1;
+    match (row.state, ticket.cycle, ticket.attempt) {
+        (DeliveryState::Pending | DeliveryState::RetryWait, Some(cycle), Some(attempt))
+            if cycle == row.cycle && attempt == row.attempts + 1 =>
+        {
+            Admission::Attempt { cycle, attempt }
+        }
+        (DeliveryState::Dead, None, None) => Admission::Attempt { cycle: fresh_cycle, attempt: 1 },
+        (DeliveryState::Dead, Some(cycle), Some(1)) if cycle == fresh_cycle => {
+            Admission::Attempt { cycle, attempt: 1 }
+        }
+        (
+            DeliveryState::Pending
+            | DeliveryState::RetryWait
+            | DeliveryState::Delivered
+            | DeliveryState::Dropped
+            | DeliveryState::Dead,
+            _,
+            _,
+        ) => Admission::Stale,
+    }
+}
+
+/// What becomes of a delivery after an attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    Delivered,
+    RetryLater,
+    /// The receiver said that it never wants this one. Nothing follows.
+    Dropped,
+    Dead,
+}
+
+/// Payment IPN: 2xx is success, everything else is tried again until the attempts are used up.
+pub fn ipn_outcome(status: Option<u16>, attempt: i16) -> Outcome {
+    match status {
+        Some(200..=299) => Outcome::Delivered,
+        Some(_) | None if attempt < IPN.attempts_max => Outcome::RetryLater,
+        Some(_) | None => Outcome::Dead,
+    }
+}
+
+/// Mass-payout webhook: 2xx is success, 4xx a refusal for good. Everything else (5xx, no answer, and redirects, which are
+/// never followed) is tried again until the attempts are used up.
+pub fn payout_outcome(status: Option<u16>, attempt: i16) -> Outcome {
+    match status {
+        Some(200..=299) => Outcome::Delivered,
+        Some(400..=499) => Outcome::Dropped,
+        Some(_) | None if attempt < PAYOUT.attempts_max => Outcome::RetryLater,
+        Some(_) | None => Outcome::Dead,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_admitted_once_and_its_copies_are_stale() {
+        use DeliveryState::{Dead, Delivered, Dropped, Pending, RetryWait};
+        let ticket = |c, a| Ticket { cycle: Some(c), attempt: Some(a) };
+        let by_hand = Ticket { cycle: None, attempt: None };
+        let attempt = |cycle, attempt| Admission::Attempt { cycle, attempt };
+        for (state, cycle, attempts, message, expected) in [
+            (Pending, 1, 0, ticket(1, 1), attempt(1, 1)),
+            (RetryWait, 1, 2, ticket(1, 3), attempt(1, 3)),
+            (RetryWait, 1, 2, ticket(1, 2), Admission::Stale),
+            (RetryWait, 1, 2, ticket(1, 4), Admission::Stale),
+            (RetryWait, 2, 0, ticket(1, 1), Admission::Stale),
+            (Pending, 1, 0, by_hand, Admission::Stale),
+            (Delivered, 1, 1, ticket(1, 2), Admission::Stale),
+            (Dropped, 1, 1, by_hand, Admission::Stale),
+            (Dead, 1, 5, ticket(2, 1), attempt(2, 1)),
+            (Dead, 1, 5, by_hand, attempt(2, 1)),
+            (Dead, 1, 5, ticket(1, 6), Admission::Stale),
+            (Dead, 2, 5, ticket(2, 1), Admission::Stale),
+        ] {
+            let row = Progress { state, cycle, attempts };
+            assert_eq!(admit(row, message), expected, "{row:?} {message:?}");
+        }
+    }
+
+    #[test]
+    fn only_2xx_is_success_and_the_fifth_failure_is_the_last() {
+        for status in [Some(199), Some(301), Some(400), Some(410), Some(429), Some(500), None] {
+            assert_eq!(ipn_outcome(status, 1), Outcome::RetryLater, "{status:?}");
+            assert_eq!(ipn_outcome(status, 5), Outcome::Dead, "{status:?}");
+        }
+        for status in [200, 201, 202, 204, 299] {
+            assert_eq!(ipn_outcome(Some(status), 5), Outcome::Delivered);
+        }
+    }
+
+    #[test]
+    fn a_payout_webhook_is_dropped_by_4xx_and_retried_by_everything_else() {
+        for (status, first, last) in [
+            (Some(200), Outcome::Delivered, Outcome::Delivered),
+            (Some(299), Outcome::Delivered, Outcome::Delivered),
+            (Some(301), Outcome::RetryLater, Outcome::Dead),
+            (Some(399), Outcome::RetryLater, Outcome::Dead),
+            (Some(400), Outcome::Dropped, Outcome::Dropped),
+            (Some(408), Outcome::Dropped, Outcome::Dropped),
+            (Some(429), Outcome::Dropped, Outcome::Dropped),
+            (Some(499), Outcome::Dropped, Outcome::Dropped),
+            (Some(500), Outcome::RetryLater, Outcome::Dead),
+            (Some(599), Outcome::RetryLater, Outcome::Dead),
+            (None, Outcome::RetryLater, Outcome::Dead),
+        ] {
+            assert_eq!(payout_outcome(status, 1), first, "{status:?}");
+            assert_eq!(payout_outcome(status, PAYOUT.attempts_max), last, "{status:?}");
+        }
+    }
+}
