@@ -1,0 +1,111 @@
+//! Who calls, and may they: the key lookup and both rate limits.
+//!
+//! The limit is an exact rolling window over all replicas: a ring of the last 60 accepted times per caller, in one row.
+//! A request is accepted if the slot it would overwrite is older than the window. Refused requests do not count.
+
+use uuid::Uuid;
+
+use super::{PgConnection, StorageError};
+use crate::money::Bps;
+
+/// What an authenticated request needs to know of its merchant.
+#[derive(Debug, Clone)]
+pub struct Caller {
+    pub merchant_id: Uuid,
+    pub suspended: bool,
+    /// Whether the rate limit accepted this request. A suspended merchant's requests are not counted.
+    pub admitted: bool,
+    pub overpay_tolerance: Bps,
+    pub payment_window_seconds: i32,
+    pub selection_window_seconds: i32,
+    pub open_invoices_max: i32,
+    pub accepted_tokens: Option<Vec<String>>,
+}
+
+/// Finds the merchant of a key and takes one request from its budget, in one round trip.
+///
+/// Index: `merchant_api_key_unique`, `request_window_pkey`.
+pub async fn admit_merchant(
+    connection: &mut PgConnection,
+    api_key_sha256: &[u8],
+) -> Result<Option<Caller>, StorageError> {
+    let row = sqlx::query!(
+        r#"
+        with caller as (
+            select id, suspended_at is not null as suspended, overpay_bps, payment_window_seconds,
+                   selection_window_seconds, open_invoices_max, accepted_tokens
+            from merchant
+            where api_key_sha256 = $1
+        ),
+        taken as (
+            insert into request_window as w (key, slots, next_slot, last_at)
+            select 'merchant:' || id, array[clock_timestamp()] || array_fill(null::timestamptz, array[59]), 1,
+                   clock_timestamp()
+            from caller
+            where not suspended
+            on conflict (key) do update
+            set slots[w.next_slot + 1] = clock_timestamp(),
+                next_slot = (w.next_slot + 1) % 60,
+                last_at = clock_timestamp()
+            where w.slots[w.next_slot + 1] is null
+               or w.slots[w.next_slot + 1] <= clock_timestamp() - interval '60 seconds'
+            returning key
+        )
+        select id, suspended as "suspended!", overpay_bps, payment_window_seconds, selection_window_seconds,
+               open_invoices_max, accepted_tokens, exists (select from taken) as "admitted!"
+        from caller
+        "#,
+        api_key_sha256
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(row.map(|row| Caller {
+        merchant_id: row.id,
+        suspended: row.suspended,
+        admitted: row.admitted,
+        overpay_tolerance: Bps::new(row.overpay_bps.unsigned_abs()),
+        payment_window_seconds: row.payment_window_seconds,
+        selection_window_seconds: row.selection_window_seconds,
+        open_invoices_max: row.open_invoices_max,
+        accepted_tokens: row.accepted_tokens,
+    }))
+}
+
+/// Budgets of a buyer's address, each of its own: who watches a payment too closely can still choose and cancel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BuyerBudget {
+    /// Polls of the status.
+    Status,
+    /// What changes an invoice on the checkout.
+    Action,
+}
+
+/// Takes one request from a budget of a buyer's address; `false` once 60 were accepted in 60 seconds.
+pub async fn admit_buyer(
+    connection: &mut PgConnection,
+    budget: BuyerBudget,
+    client: &str,
+) -> Result<bool, StorageError> {
+    let key = match budget {
+        BuyerBudget::Status => format!("buyer:{client}"),
+        BuyerBudget::Action => format!("action:{client}"),
+    };
+    let row = sqlx::query!(
+        r#"
+        insert into request_window as w (key, slots, next_slot, last_at)
+        values ($1, array[clock_timestamp()] || array_fill(null::timestamptz, array[59]), 1,
+                clock_timestamp())
+        on conflict (key) do update
+        set slots[w.next_slot + 1] = clock_timestamp(),
+            next_slot = (w.next_slot + 1) % 60,
+            last_at = clock_timestamp()
+        where w.slots[w.next_slot + 1] is null
+           or w.slots[w.next_slot + 1] <= clock_timestamp() - interval '60 seconds'
+        returning key
+        "#,
+        key
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(row.is_some())
+}

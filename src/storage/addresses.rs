@@ -1,0 +1,270 @@
+//! Deposit addresses: which index comes next, which addresses are watched.
+
+use chrono::{DateTime, Utc};
+use uuid::Uuid;
+
+use super::{PgConnection, StorageError, numeric};
+use crate::{asset::Family, money::BaseUnits};
+
+/// An address ready to be given to one owner.
+#[derive(Debug, Clone)]
+pub struct NewAddress {
+    pub id: Uuid,
+    pub family: Family,
+    pub derivation_index: i64,
+    pub address: String,
+    pub match_key: String,
+}
+
+/// A watched address and whose it is.
+#[derive(Debug, Clone)]
+pub struct WatchedAddress {
+    pub id: Uuid,
+    pub match_key: String,
+    pub network: String,
+    pub invoice_id: Option<Uuid>,
+    pub payout_order_id: Option<Uuid>,
+    pub created_at: DateTime<Utc>,
+}
+
+/// The next derivation index of a family. Never given twice: sequences do not roll back.
+pub async fn next_index(
+    connection: &mut PgConnection,
+    family: Family,
+) -> Result<i64, StorageError> {
+    let row = sqlx::query!(
+        r#"select nextval(('address_index_' || $1::text)::regclass) as "index!""#,
+        family.name()
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(row.index)
+}
+
+/// Takes an address from the pool; `None` when it is empty. Index: `address_pool_free`.
+pub async fn take_from_pool(
+    connection: &mut PgConnection,
+    family: Family,
+) -> Result<Option<(i64, String)>, StorageError> {
+    let row = sqlx::query!(
+        r#"
+        update address_pool
+        set taken_at = now()
+        where (family, derivation_index) = (
+            select family, derivation_index
+            from address_pool
+            where family = $1 and taken_at is null
+            order by derivation_index
+            limit 1
+            for update skip locked
+        )
+        returning derivation_index, address
+        "#,
+        family.name()
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(row.map(|row| (row.derivation_index, row.address)))
+}
+
+/// Adds addresses to a pool; those already in it stay as they are. Returns how many were new.
+pub async fn fill_pool(
+    connection: &mut PgConnection,
+    family: Family,
+    indices: &[i64],
+    addresses: &[String],
+) -> Result<u64, StorageError> {
+    let done = sqlx::query!(
+        r#"
+        insert into address_pool (family, derivation_index, address)
+        select $1, derivation_index, address
+        from unnest($2::bigint[], $3::text[]) as t (derivation_index, address)
+        on conflict do nothing
+        "#,
+        family.name(),
+        indices,
+        addresses
+    )
+    .execute(connection)
+    .await?;
+    Ok(done.rows_affected())
+}
+
+/// How many addresses of a pool are free, and the first index beyond all of them.
+pub async fn pool_level(
+    connection: &mut PgConnection,
+    family: Family,
+) -> Result<(i64, i64), StorageError> {
+    let row = sqlx::query!(
+        r#"
+        select count(*) filter (where taken_at is null) as "free!", coalesce(max(derivation_index) + 1, 0) as "next!"
+        from address_pool
+        where family = $1
+        "#,
+        family.name()
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok((row.free, row.next))
+}
+
+/// Gives an address to an invoice.
+pub async fn insert(
+    connection: &mut PgConnection,
+    address: &NewAddress,
+    network: &str,
+    invoice_id: Uuid,
+) -> Result<(), StorageError> {
+    sqlx::query!(
+        r#"
+        insert into deposit_address (id, family, address, match_key, derivation_index, network, invoice_id, issued_height)
+        values ($1, $2, $3, $4, $5, $6, $7, (select height from chain_cursor where network = $6))
+        "#,
+        address.id,
+        address.family.name(),
+        address.address,
+        address.match_key,
+        address.derivation_index,
+        network,
+        invoice_id
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Gives an address to a payout order.
+pub async fn insert_for_payout(
+    connection: &mut PgConnection,
+    address: &NewAddress,
+    network: &str,
+    payout_order_id: Uuid,
+) -> Result<(), StorageError> {
+    sqlx::query!(
+        r#"
+        insert into deposit_address (id, family, address, match_key, derivation_index, network, payout_order_id,
+            issued_height)
+        values ($1, $2, $3, $4, $5, $6, $7, (select height from chain_cursor where network = $6))
+        "#,
+        address.id,
+        address.family.name(),
+        address.address,
+        address.match_key,
+        address.derivation_index,
+        network,
+        payout_order_id
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Addresses of a family newer than `since`, oldest first, for a watcher that already knows the others.
+///
+/// The caller overlaps its loads: a row may become visible after a younger one. Index: `deposit_address_by_age`.
+pub async fn watched_since(
+    connection: &mut PgConnection,
+    family: Family,
+    since: DateTime<Utc>,
+    after: Uuid,
+    limit: i64,
+) -> Result<Vec<WatchedAddress>, StorageError> {
+    let rows = sqlx::query_as!(
+        WatchedAddress,
+        r#"
+        select id, match_key, network, invoice_id, payout_order_id, created_at
+        from deposit_address
+        where family = $1 and (created_at, id) > ($2, $3)
+        order by created_at, id
+        limit $4
+        "#,
+        family.name(),
+        since,
+        after,
+        limit
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows)
+}
+
+/// An address whose native balance is compared with what we know of it.
+#[derive(Debug, Clone)]
+pub struct BalanceTarget {
+    pub id: Uuid,
+    pub match_key: String,
+    /// The watcher's height when the address was given; `None` when the network had never been looked at.
+    pub issued_height: Option<u64>,
+    /// What the address held then; `None` until it was read.
+    pub start: Option<BaseUnits>,
+    /// The sum of native deposits known at this address on this network.
+    pub known: BaseUnits,
+}
+
+/// Addresses of open invoices on `network`, with the native amount already known to have arrived there.
+///
+/// Closed invoices are left out: value can reach them unseen only by an internal transfer, which their last look before
+/// the end and the operator's reconciliation cover.
+pub async fn balance_targets(
+    connection: &mut PgConnection,
+    network: &str,
+    limit: i64,
+) -> Result<Vec<BalanceTarget>, StorageError> {
+    let rows = sqlx::query!(
+        r#"
+        select a.id, a.match_key, a.issued_height, a.starting_balance,
+               coalesce((
+                   select sum(d.amount)
+                   from deposit d
+                   where d.address_id = a.id and d.network = $1 and d.contract is null
+                     and d.state in ('seen', 'final', 'settled') and d.height is not null
+               ), 0) as "known!"
+        from invoice i
+        join deposit_address a on a.invoice_id = i.id
+        where i.network = $1 and i.contract is null and i.status in ('pending', 'partial')
+        order by i.deadline_at, a.id
+        limit $2
+        "#,
+        network,
+        limit
+    )
+    .fetch_all(connection)
+    .await?;
+    rows.into_iter()
+        .map(|row| {
+            let table = "deposit_address";
+            let start = row.starting_balance.map(|start| numeric::to_units(table, &start));
+            let height = row.issued_height.map(u64::try_from).transpose();
+            Ok(BalanceTarget {
+                id: row.id,
+                match_key: row.match_key,
+                issued_height: height
+                    .map_err(|_| StorageError::damaged(table, "a height is negative"))?,
+                start: start.transpose()?,
+                known: numeric::to_units("deposit", &row.known)?,
+            })
+        })
+        .collect()
+}
+
+/// Notes what addresses held when they were given. The first note stays.
+pub async fn set_starting_balances(
+    connection: &mut PgConnection,
+    ids: &[Uuid],
+    balances: &[BaseUnits],
+) -> Result<(), StorageError> {
+    let balances: Vec<_> = balances.iter().copied().map(numeric::from_units).collect();
+    sqlx::query!(
+        r#"
+        update deposit_address
+        set starting_balance = t.balance
+        from unnest($1::uuid[], $2::numeric[]) as t (id, balance)
+        where deposit_address.id = t.id and starting_balance is null
+        "#,
+        ids,
+        &balances
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}

@@ -1,0 +1,128 @@
+//! A new invoice with all that begins with it. Creating is the busiest thing the API does, so it is two statements.
+
+use chrono::{DateTime, Utc};
+use uuid::Uuid;
+
+use super::{
+    PgConnection, StorageError,
+    addresses::NewAddress,
+    invoices::{Invoice, small},
+    numeric, timers,
+};
+use crate::asset::Family;
+
+/// What a creation decides on, read after the merchant's row is locked.
+#[derive(Debug, Clone)]
+pub struct Facts {
+    pub now: DateTime<Utc>,
+    /// Open invoices, counted no further than the quota.
+    pub open: i64,
+    /// The next derivation index of the family that was asked for. Never given twice: sequences do not roll back.
+    pub index: Option<i64>,
+}
+
+/// Index: `invoice_open`.
+pub async fn facts(
+    connection: &mut PgConnection,
+    merchant_id: Uuid,
+    quota: i64,
+    family: Option<Family>,
+) -> Result<Facts, StorageError> {
+    let row = sqlx::query!(
+        r#"
+        select now() as "now!", (
+            select count(*)
+            from (
+                select from invoice
+                where merchant_id = $1 and status in ('draft', 'pending', 'partial')
+                limit $2
+            ) as open
+        ) as "open!", nextval(('address_index_' || $3::text)::regclass) as index
+        "#,
+        merchant_id,
+        quota,
+        family.map(Family::name)
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(Facts { now: row.now, open: row.open, index: row.index })
+}
+
+/// What a new invoice brings along.
+#[derive(Debug)]
+pub struct Opening<'a> {
+    pub invoice: &'a Invoice,
+    /// `None` for a draft.
+    pub address: Option<&'a NewAddress>,
+    pub route: &'a str,
+    pub message: &'a str,
+}
+
+/// Writes the invoice, its address, its deadline and its message.
+pub async fn open(connection: &mut PgConnection, new: &Opening<'_>) -> Result<(), StorageError> {
+    let (invoice, view) = (new.invoice, &new.invoice.view);
+    let asset = view.asset.as_ref();
+    sqlx::query!(
+        r#"
+        with made as (
+            insert into invoice (id, payment_id, merchant_id, status, price_amount, price_currency, pricing_mode,
+                token_id, network, decimals, contract, pay_address, pay_amount, rate, rate_source, rate_at, overpay_bps,
+                order_id, order_description, ipn_callback_url, success_url, cancel_url, invoice_type, accepted_tokens,
+                payment_window_seconds, window_seconds, deadline_at, created_at, updated_at)
+            values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22,
+                $23, $24, $25, $26, $27, $28, $28)
+            returning id, network, pay_address, deadline_at
+        ),
+        given as (
+            insert into deposit_address (id, family, address, match_key, derivation_index, network, invoice_id,
+                issued_height)
+            select $29, $30, pay_address, $31, $32, network, id,
+                   (select height from chain_cursor where chain_cursor.network = made.network)
+            from made
+            where $29::uuid is not null
+        ),
+        timed as (
+            insert into timer (kind, ref, due_at) select $33, id, deadline_at from made
+        )
+        insert into outbox (route, body) values ($34, $35)
+        "#,
+        invoice.id,
+        view.payment_id,
+        invoice.merchant_id,
+        view.status.as_str(),
+        numeric::from_price(view.price_amount),
+        view.price_currency,
+        invoice.pricing_mode,
+        invoice.token_id,
+        asset.map(|asset| asset.network.name()),
+        asset.map(|asset| i16::from(asset.decimals)),
+        asset.and_then(|asset| asset.contract.as_deref()),
+        asset.map(|asset| asset.pay_address.as_str()),
+        asset.map(|asset| numeric::from_units(asset.pay_amount)),
+        invoice.rate.map(numeric::from_decimal),
+        invoice.rate_source,
+        invoice.rate_at,
+        small(invoice.overpay_tolerance.get())?,
+        view.order_id,
+        view.order_description,
+        view.ipn_callback_url,
+        invoice.success_url,
+        invoice.cancel_url,
+        view.invoice_type,
+        invoice.accepted_tokens.as_deref(),
+        invoice.payment_window_seconds,
+        small(view.window_seconds)?,
+        view.deadline,
+        view.created_at,
+        new.address.map(|address| address.id),
+        new.address.map(|address| address.family.name()),
+        new.address.map(|address| address.match_key.as_str()),
+        new.address.map(|address| address.derivation_index),
+        timers::INVOICE_DEADLINE,
+        new.route,
+        new.message
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}

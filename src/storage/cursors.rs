@@ -1,0 +1,239 @@
+//! How far each network has been read.
+
+use std::collections::HashMap;
+
+use chrono::{DateTime, Utc};
+
+use super::{PgConnection, StorageError};
+use crate::asset::Network;
+
+/// Blocks kept per network to find a common ancestor. Deeper reorganisations stop the watcher and raise an alert.
+pub const BLOCKS_KEPT: i64 = 1_000;
+
+#[derive(Debug, Clone)]
+pub struct Cursor {
+    pub height: u64,
+    pub hash: String,
+    pub watched_through: Option<DateTime<Utc>>,
+}
+
+pub async fn load(
+    connection: &mut PgConnection,
+    network: Network,
+) -> Result<Option<Cursor>, StorageError> {
+    let row = sqlx::query!(
+        "select height, hash, watched_through from chain_cursor where network = $1",
+        network.name()
+    )
+    .fetch_optional(connection)
+    .await?;
+    row.map(|row| {
+        let height = from_column(row.height)?;
+        Ok(Cursor { height, hash: row.hash, watched_through: row.watched_through })
+    })
+    .transpose()
+}
+
+/// How far each network has been completely looked at.
+pub async fn watched_through(
+    connection: &mut PgConnection,
+) -> Result<HashMap<Network, DateTime<Utc>>, StorageError> {
+    let rows = sqlx::query!("select network, watched_through from chain_cursor")
+        .fetch_all(connection)
+        .await?;
+    // A network of a later version decides nothing here.
+    let known = |network: &str, at: Option<DateTime<Utc>>| Some((network.parse().ok()?, at?));
+    Ok(rows.iter().filter_map(|row| known(&row.network, row.watched_through)).collect())
+}
+
+/// The cursor, and the database's time when it was read.
+pub async fn load_with_time(
+    connection: &mut PgConnection,
+    network: Network,
+) -> Result<(Option<Cursor>, DateTime<Utc>), StorageError> {
+    let row = sqlx::query!(
+        r#"
+        select height as "height?", hash as "hash?", watched_through as "watched_through?", clock_timestamp() as "now!"
+        from (select) as always
+        left join chain_cursor on network = $1
+        "#,
+        network.name()
+    )
+    .fetch_one(connection)
+    .await?;
+    let cursor = match (row.height, row.hash) {
+        (Some(height), Some(hash)) => {
+            let height = from_column(height)?;
+            Some(Cursor { height, hash, watched_through: row.watched_through })
+        }
+        _ => None,
+    };
+    Ok((cursor, row.now))
+}
+
+/// Starts a network at `block`. `false` if it has a cursor already.
+pub async fn start(
+    connection: &mut PgConnection,
+    network: Network,
+    block: (u64, &str),
+) -> Result<bool, StorageError> {
+    let done = sqlx::query!(
+        "insert into chain_cursor (network, height, hash) values ($1, $2, $3) on conflict (network) do nothing",
+        network.name(),
+        to_column(block.0)?,
+        block.1
+    )
+    .execute(&mut *connection)
+    .await?;
+    remember(connection, network, block).await?;
+    Ok(done.rows_affected() == 1)
+}
+
+/// Moves the cursor from one block to another, if it still stands on the first.
+///
+/// `false` means that somebody else moved it: the caller must roll back, so a half-dead watcher can do no harm.
+pub async fn advance(
+    connection: &mut PgConnection,
+    network: Network,
+    from: (u64, &str),
+    to: (u64, &str),
+) -> Result<bool, StorageError> {
+    let done = sqlx::query!(
+        r#"
+        update chain_cursor
+        set height = $4, hash = $5, updated_at = now()
+        where network = $1 and height = $2 and hash = $3
+        "#,
+        network.name(),
+        to_column(from.0)?,
+        from.1,
+        to_column(to.0)?,
+        to.1
+    )
+    .execute(connection)
+    .await?;
+    Ok(done.rows_affected() == 1)
+}
+
+/// Notes that everything up to `watched_through` has been seen, if the cursor still stands on `at`.
+///
+/// Written several times a second per network and harmless to lose, so its commit does not wait for the disk.
+pub async fn note_complete_look(
+    connection: &mut PgConnection,
+    network: Network,
+    at: (u64, &str),
+    watched_through: DateTime<Utc>,
+) -> Result<bool, StorageError> {
+    let done = sqlx::query!(
+        r#"
+        update chain_cursor
+        set watched_through = greatest(watched_through, $4), updated_at = now()
+        where network = $1 and height = $2 and hash = $3
+          and set_config('synchronous_commit', 'off', true) is not null
+        "#,
+        network.name(),
+        to_column(at.0)?,
+        at.1,
+        watched_through
+    )
+    .execute(connection)
+    .await?;
+    Ok(done.rows_affected() == 1)
+}
+
+/// Remembers a block's hash and forgets those that are too old to matter.
+pub async fn remember(
+    connection: &mut PgConnection,
+    network: Network,
+    block: (u64, &str),
+) -> Result<(), StorageError> {
+    let height = to_column(block.0)?;
+    sqlx::query!(
+        r#"
+        with forgotten as (
+            delete from chain_block where network = $1 and height <= $2::bigint - $4::bigint
+        )
+        insert into chain_block (network, height, hash)
+        values ($1, $2, $3)
+        on conflict (network, height) do update set hash = excluded.hash
+        "#,
+        network.name(),
+        height,
+        block.1,
+        BLOCKS_KEPT
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// The hash we saw at `height`, if it is still remembered.
+pub async fn remembered_hash(
+    connection: &mut PgConnection,
+    network: Network,
+    height: u64,
+) -> Result<Option<String>, StorageError> {
+    let row = sqlx::query!(
+        "select hash from chain_block where network = $1 and height = $2",
+        network.name(),
+        to_column(height)?
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(row.map(|row| row.hash))
+}
+
+/// Forgets the blocks above `height`: they were orphaned.
+pub async fn forget_above(
+    connection: &mut PgConnection,
+    network: Network,
+    height: u64,
+) -> Result<(), StorageError> {
+    sqlx::query!(
+        "delete from chain_block where network = $1 and height > $2",
+        network.name(),
+        to_column(height)?
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// How far a network was read, and how long ago the whole of it was last seen.
+#[derive(Debug, Clone, Copy)]
+pub struct Lag {
+    pub network: Network,
+    pub height: i64,
+    /// Since the last complete look; since the cursor moved, if there was none yet.
+    pub seconds: i64,
+}
+
+/// Of every network that was ever followed and that this program knows.
+pub async fn lags(connection: &mut PgConnection) -> Result<Vec<Lag>, StorageError> {
+    let rows = sqlx::query!(
+        r#"
+        select network, height,
+               extract(epoch from clock_timestamp() - coalesce(watched_through, updated_at))::bigint as "seconds!"
+        from chain_cursor
+        order by network
+        "#
+    )
+    .fetch_all(connection)
+    .await?;
+    let known = |name: &str| Network::ALL.into_iter().find(|network| network.name() == name);
+    Ok(rows
+        .into_iter()
+        .filter_map(|row| {
+            Some(Lag { network: known(&row.network)?, height: row.height, seconds: row.seconds })
+        })
+        .collect())
+}
+
+pub(super) fn to_column(height: u64) -> Result<i64, StorageError> {
+    i64::try_from(height)
+        .map_err(|_| StorageError::damaged("chain_cursor", "a height exceeds 63 bits"))
+}
+
+pub(super) fn from_column(height: i64) -> Result<u64, StorageError> {
+    u64::try_from(height).map_err(|_| StorageError::damaged("chain_cursor", "a height is negative"))
+}

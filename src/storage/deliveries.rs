@@ -1,0 +1,530 @@
+//! Events on their way to a receiver, and every attempt that was made.
+
+use std::collections::HashSet;
+
+use chrono::{DateTime, Utc};
+use uuid::Uuid;
+
+use super::{PgConnection, StorageError};
+use crate::webhook::retry::{DeliveryState, Progress};
+
+/// An event to deliver. It is written in the transaction of the change that caused it.
+#[derive(Debug, Clone)]
+pub struct NewDelivery {
+    pub id: Uuid,
+    pub event_id: String,
+    /// `finished`, `expired` or the type of a notice.
+    pub kind: &'static str,
+    pub merchant_id: Uuid,
+    pub invoice_id: Uuid,
+    /// The deposit behind a notice, nil otherwise.
+    pub subject: Uuid,
+    pub url: String,
+    pub payload: String,
+    /// The message that starts its first attempt.
+    pub message: String,
+}
+
+/// Writes events and the messages that deliver them, in one statement. An event that its invoice already has is left
+/// out, with its message. Returns how many were new.
+pub async fn announce(
+    connection: &mut PgConnection,
+    events: &[NewDelivery],
+    route: &str,
+) -> Result<u64, StorageError> {
+    let column = |of: fn(&NewDelivery) -> &str| -> Vec<String> {
+        events.iter().map(|event| of(event).to_owned()).collect()
+    };
+    let ids = |of: fn(&NewDelivery) -> Uuid| -> Vec<Uuid> { events.iter().map(of).collect() };
+    let done = sqlx::query!(
+        r#"
+        with event as (
+            select *
+            from unnest($1::uuid[], $2::text[], $3::text[], $4::uuid[], $5::uuid[], $6::uuid[], $7::text[], $8::text[],
+                        $9::text[])
+                as t (id, event_id, kind, merchant_id, invoice_id, subject, url, payload, message)
+        ),
+        made as (
+            insert into delivery (id, event_id, channel, kind, merchant_id, invoice_id, subject, url, payload, state,
+                next_attempt_at)
+            select id, event_id, 'ipn', kind, merchant_id, invoice_id, subject, url, payload, 'pending', now()
+            from event
+            on conflict (invoice_id, kind, subject) do nothing
+            returning id
+        )
+        insert into outbox (route, body)
+        select $10, message from event join made using (id)
+        "#,
+        &ids(|event| event.id),
+        &column(|event| &event.event_id),
+        &column(|event| event.kind),
+        &ids(|event| event.merchant_id),
+        &ids(|event| event.invoice_id),
+        &ids(|event| event.subject),
+        &column(|event| &event.url),
+        &column(|event| &event.payload),
+        &column(|event| &event.message),
+        route
+    )
+    .execute(connection)
+    .await?;
+    Ok(done.rows_affected())
+}
+
+/// How many notices of an invoice were written, and whether one of `kind` concerns this contract already; without a
+/// contract, the network's own coin.
+pub async fn notices_of(
+    connection: &mut PgConnection,
+    invoice_id: Uuid,
+    kind: &str,
+    network: &str,
+    contract: Option<&str>,
+) -> Result<(i64, bool), StorageError> {
+    let row = sqlx::query!(
+        r#"
+        select count(*) as "count!",
+               coalesce(bool_or(l.kind = $2 and d.network = $3 and d.contract is not distinct from $4), false) as "told!"
+        from delivery l
+        join deposit d on d.id = l.subject
+        where l.invoice_id = $1 and l.kind in ('wrong_token_received', 'suspicious_token_received')
+        "#,
+        invoice_id,
+        kind,
+        network,
+        contract
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok((row.count, row.told))
+}
+
+/// What one attempt needs. The secret is sealed; the body is signed when it is sent.
+#[derive(Debug, Clone)]
+pub struct DueDelivery {
+    pub id: Uuid,
+    pub event_id: String,
+    pub merchant_id: Uuid,
+    pub url: String,
+    pub payload: String,
+    pub webhook_secret_sealed: Vec<u8>,
+    pub progress: Progress,
+    /// An older event of the same payout order is still open: this one waits until it has ended.
+    pub waits_for_another: bool,
+    /// What the event is called.
+    pub kind: String,
+    pub merchant_is_slow: bool,
+    pub now: DateTime<Utc>,
+}
+
+/// Loads deliveries by their ids; those that do not exist are left out. Index: `delivery_pkey`.
+pub async fn load(
+    connection: &mut PgConnection,
+    ids: &[Uuid],
+) -> Result<Vec<DueDelivery>, StorageError> {
+    let rows = sqlx::query!(
+        r#"
+        select d.id, d.event_id, d.kind, d.merchant_id, d.url, d.payload, d.state, d.cycle, d.attempts,
+               exists(
+                   select from delivery e
+                   where e.payout_order_id = d.payout_order_id and (e.created_at, e.id) < (d.created_at, d.id)
+                     and e.state in ('pending', 'retry_wait')
+               ) as "waits!",
+               m.webhook_secret_sealed, coalesce(m.slow_until > now(), false) as "slow!", clock_timestamp() as "now!"
+        from delivery d
+        join merchant m on m.id = d.merchant_id
+        where d.id = any ($1)
+        "#,
+        ids
+    )
+    .fetch_all(connection)
+    .await?;
+    let due = rows.into_iter().map(|row| {
+        let progress =
+            Progress { state: state(&row.state)?, cycle: row.cycle, attempts: row.attempts };
+        Ok(DueDelivery {
+            id: row.id,
+            event_id: row.event_id,
+            merchant_id: row.merchant_id,
+            url: row.url,
+            payload: row.payload,
+            webhook_secret_sealed: row.webhook_secret_sealed,
+            progress,
+            waits_for_another: row.waits,
+            kind: row.kind,
+            merchant_is_slow: row.slow,
+            now: row.now,
+        })
+    });
+    due.collect()
+}
+
+fn state(text: &str) -> Result<DeliveryState, StorageError> {
+    DeliveryState::ALL
+        .into_iter()
+        .find(|state| state.as_str() == text)
+        .ok_or_else(|| StorageError::damaged("delivery", "unknown state"))
+}
+
+/// What an attempt came to.
+#[derive(Debug, Clone)]
+pub struct AttemptRecord {
+    pub delivery_id: Uuid,
+    /// The row as it was when the attempt was admitted; if it changed since, nothing is written.
+    pub expected: Progress,
+    pub cycle: i32,
+    pub attempt: i16,
+    pub new_state: DeliveryState,
+    pub retry_in_seconds: i32,
+    pub started_at: DateTime<Utc>,
+    pub duration_ms: i32,
+    pub status: Option<i16>,
+    pub error: Option<String>,
+    pub excerpt: Option<String>,
+    /// The message that follows: a retry or a dead letter.
+    pub next: Option<(String, String)>,
+}
+
+/// Records attempts, moves their rows and queues what follows, all in one statement. No two may be of one delivery.
+///
+/// Returns those that were recorded. The others' rows are no longer as they were: another copy of the message won.
+pub async fn record_attempts(
+    connection: &mut PgConnection,
+    records: &[&AttemptRecord],
+) -> Result<HashSet<Uuid>, StorageError> {
+    let moved = sqlx::query_scalar!(
+        r#"
+        with record as (
+            select *
+            from unnest($1::uuid[], $2::text[], $3::int[], $4::smallint[], $5::text[], $6::int[], $7::smallint[],
+                        $8::int[], $9::timestamptz[], $10::int[], $11::smallint[], $12::text[], $13::text[],
+                        $14::text[], $15::text[])
+                as t (delivery_id, old_state, old_cycle, old_attempts, new_state, cycle, attempt, retry_in, started_at,
+                      duration_ms, status, error, excerpt, route, body)
+        ),
+        moved as (
+            update delivery as d
+            set state = new_state, cycle = r.cycle, attempts = attempt, last_status = status, last_error = error,
+                updated_at = now(),
+                next_attempt_at = case when new_state = 'retry_wait' then now() + retry_in * interval '1 second' end,
+                dead_since = case when new_state = 'dead' then now() end
+            from record as r
+            where d.id = delivery_id and d.state = old_state and d.cycle = old_cycle and d.attempts = old_attempts
+            returning d.id
+        ),
+        attempted as (
+            insert into delivery_attempt (delivery_id, cycle, attempt, started_at, duration_ms, status, error, excerpt)
+            select delivery_id, cycle, attempt, started_at, duration_ms, status, error, excerpt
+            from record join moved on moved.id = delivery_id
+        ),
+        queued as (
+            insert into outbox (route, body)
+            select route, body from record join moved on moved.id = delivery_id where route is not null
+        )
+        select id from moved
+        "#,
+        &column(records, |record| record.delivery_id),
+        &column(records, |record| record.expected.state.as_str().to_owned()),
+        &column(records, |record| record.expected.cycle),
+        &column(records, |record| record.expected.attempts),
+        &column(records, |record| record.new_state.as_str().to_owned()),
+        &column(records, |record| record.cycle),
+        &column(records, |record| record.attempt),
+        &column(records, |record| record.retry_in_seconds),
+        &column(records, |record| record.started_at),
+        &column(records, |record| record.duration_ms),
+        &column(records, |record| record.status) as &[Option<i16>],
+        &column(records, |record| record.error.clone()) as &[Option<String>],
+        &column(records, |record| record.excerpt.clone()) as &[Option<String>],
+        &column(records, |record| Some(record.next.as_ref()?.0.clone())) as &[Option<String>],
+        &column(records, |record| Some(record.next.as_ref()?.1.clone())) as &[Option<String>]
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(moved.into_iter().collect())
+}
+
+fn column<T>(records: &[&AttemptRecord], of: impl Fn(&AttemptRecord) -> T) -> Vec<T> {
+    records.iter().map(|record| of(record)).collect()
+}
+
+/// The routes of one kind of message, by the channel of the delivery it is about.
+#[derive(Debug, Clone, Copy)]
+pub struct ChannelRoutes<'a> {
+    pub ipn: &'a str,
+    pub payout: &'a str,
+}
+
+/// Sends a delivery's message on by another route, without using an attempt.
+///
+/// The row's due time moves along: while its message travels it is not lost, and a second one would travel beside it.
+pub async fn send_on(
+    connection: &mut PgConnection,
+    id: Uuid,
+    route: &str,
+    body: &str,
+) -> Result<(), StorageError> {
+    sqlx::query!(
+        r#"
+        with touched as (
+            update delivery set next_attempt_at = now() where id = $1 and state in ('pending', 'retry_wait')
+        )
+        insert into outbox (route, body) values ($2, $3)
+        "#,
+        id,
+        route,
+        body
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Deliveries whose attempt is overdue: their message was lost. Each gets a new one with the same numbers.
+///
+/// Safe to over-fire: a message that was not lost after all makes this one stale.
+pub async fn rearm_overdue(
+    connection: &mut PgConnection,
+    routes: ChannelRoutes<'_>,
+    overdue_seconds: i32,
+    limit: i64,
+) -> Result<u64, StorageError> {
+    let done = sqlx::query!(
+        r#"
+        with overdue as (
+            select id
+            from delivery d
+            where state in ('pending', 'retry_wait')
+              -- The pause between two attempts is part of the time, so each channel is late by its own measure.
+              and next_attempt_at < now() - $2::int * interval '1 second'
+              and not exists (
+                  select from delivery e
+                  where e.payout_order_id = d.payout_order_id and (e.created_at, e.id) < (d.created_at, d.id)
+                    and e.state in ('pending', 'retry_wait')
+              )
+            order by next_attempt_at
+            limit $3
+            for update skip locked
+        ),
+        touched as (
+            update delivery
+            set next_attempt_at = now()
+            from overdue
+            where delivery.id = overdue.id
+            returning delivery.id, channel, event_id, merchant_id, cycle, attempts
+        )
+        insert into outbox (route, body)
+        select case channel when 'payout' then $4 else $1 end,
+               json_build_object('v', 1, 'type', 'delivery', 'merchant_id', merchant_id, 'delivery_id', id,
+                                 'event_id', event_id, 'cycle', cycle, 'attempt', attempts + 1)::text
+        from touched
+        "#,
+        routes.ipn,
+        overdue_seconds,
+        limit,
+        routes.payout
+    )
+    .execute(connection)
+    .await?;
+    Ok(done.rows_affected())
+}
+
+/// What an operator asks for by hand.
+#[derive(Debug, Clone, Default)]
+pub struct DeadFilter {
+    pub event_id: Option<String>,
+    pub merchant_id: Option<Uuid>,
+    pub since: Option<DateTime<Utc>>,
+    /// `ipn` or `payout`.
+    pub channel: Option<&'static str>,
+}
+
+/// Queues a message for every dead delivery that matches, saying (cycle + 1, 1): to the work queue it starts a fresh
+/// cycle, to the dead-letter queue it is the parked copy that an operator can move.
+pub async fn queue_dead(
+    connection: &mut PgConnection,
+    routes: ChannelRoutes<'_>,
+    filter: &DeadFilter,
+    limit: i64,
+) -> Result<Vec<String>, StorageError> {
+    let rows = sqlx::query!(
+        r#"
+        with matching as (
+            select id, channel, event_id, merchant_id, cycle
+            from delivery
+            where state = 'dead'
+              and ($2::text is null or event_id = $2)
+              and ($3::uuid is null or merchant_id = $3)
+              and ($4::timestamptz is null or dead_since >= $4)
+              and ($7::text is null or channel = $7)
+            order by dead_since, id
+            limit $5
+        ),
+        queued as (
+            insert into outbox (route, body)
+            select case channel when 'payout' then $6 else $1 end,
+                   json_build_object('v', 1, 'type', 'delivery', 'merchant_id', merchant_id, 'delivery_id', id,
+                                     'event_id', event_id, 'cycle', cycle + 1, 'attempt', 1)::text
+            from matching
+        )
+        select event_id from matching
+        "#,
+        routes.ipn,
+        filter.event_id,
+        filter.merchant_id,
+        filter.since,
+        limit,
+        routes.payout,
+        filter.channel
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows.into_iter().map(|row| row.event_id).collect())
+}
+
+/// A delivery as an operator sees it.
+#[derive(Debug, Clone)]
+pub struct DeliveryRow {
+    pub id: Uuid,
+    pub event_id: String,
+    pub channel: String,
+    pub kind: String,
+    pub merchant_id: Uuid,
+    /// What it is about: an invoice or a payout order.
+    pub payment_id: Option<String>,
+    pub order_id: Option<String>,
+    pub url: String,
+    pub state: String,
+    pub cycle: i32,
+    pub attempts: i16,
+    pub next_attempt_at: Option<DateTime<Utc>>,
+    pub last_status: Option<i16>,
+    pub last_error: Option<String>,
+    pub dead_since: Option<DateTime<Utc>>,
+    pub created_at: DateTime<Utc>,
+}
+
+pub async fn dead(
+    connection: &mut PgConnection,
+    merchant_id: Option<Uuid>,
+    channel: Option<&str>,
+    limit: i64,
+) -> Result<Vec<DeliveryRow>, StorageError> {
+    let rows = sqlx::query_as!(
+        DeliveryRow,
+        r#"
+        select d.id, event_id, channel, kind, d.merchant_id, i.payment_id as "payment_id?", o.order_id as "order_id?", url,
+               d.state, cycle, attempts,
+               next_attempt_at, last_status, last_error, dead_since, d.created_at
+        from delivery d
+        left join invoice i on i.id = d.invoice_id
+        left join payout_order o on o.id = d.payout_order_id
+        where d.state = 'dead' and ($1::uuid is null or d.merchant_id = $1) and ($3::text is null or channel = $3)
+        order by dead_since, d.id
+        limit $2
+        "#,
+        merchant_id,
+        limit,
+        channel
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows)
+}
+
+/// The deliveries of an invoice, oldest first.
+pub async fn of_invoice(
+    connection: &mut PgConnection,
+    invoice_id: Uuid,
+) -> Result<Vec<DeliveryRow>, StorageError> {
+    let rows = sqlx::query_as!(
+        DeliveryRow,
+        r#"
+        select d.id, event_id, channel, kind, d.merchant_id, i.payment_id as "payment_id?", o.order_id as "order_id?", url,
+               d.state, cycle, attempts,
+               next_attempt_at, last_status, last_error, dead_since, d.created_at
+        from delivery d
+        left join invoice i on i.id = d.invoice_id
+        left join payout_order o on o.id = d.payout_order_id
+        where d.invoice_id = $1
+        order by d.created_at, d.id
+        limit 1000
+        "#,
+        invoice_id
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows)
+}
+
+pub async fn by_event_id(
+    connection: &mut PgConnection,
+    event_id: &str,
+) -> Result<Option<DeliveryRow>, StorageError> {
+    let row = sqlx::query_as!(
+        DeliveryRow,
+        r#"
+        select d.id, event_id, channel, kind, d.merchant_id, i.payment_id as "payment_id?", o.order_id as "order_id?", url,
+               d.state, cycle, attempts,
+               next_attempt_at, last_status, last_error, dead_since, d.created_at
+        from delivery d
+        left join invoice i on i.id = d.invoice_id
+        left join payout_order o on o.id = d.payout_order_id
+        where event_id = $1
+        "#,
+        event_id
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(row)
+}
+
+#[derive(Debug, Clone)]
+pub struct AttemptRow {
+    pub cycle: i32,
+    pub attempt: i16,
+    pub started_at: DateTime<Utc>,
+    pub duration_ms: i32,
+    pub status: Option<i16>,
+    pub error: Option<String>,
+    pub excerpt: Option<String>,
+}
+
+/// Every attempt of a delivery in order; five per cycle.
+pub async fn attempts(
+    connection: &mut PgConnection,
+    delivery_id: Uuid,
+) -> Result<Vec<AttemptRow>, StorageError> {
+    let rows = sqlx::query_as!(
+        AttemptRow,
+        r#"
+        select cycle, attempt, started_at, duration_ms, status, error, excerpt
+        from delivery_attempt
+        where delivery_id = $1
+        order by cycle, attempt
+        limit 1000
+        "#,
+        delivery_id
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows)
+}
+
+pub async fn count_dead(
+    connection: &mut PgConnection,
+    channel: &str,
+    dead_for_seconds: i32,
+) -> Result<i64, StorageError> {
+    let row = sqlx::query!(
+        r#"
+        select count(*) as "count!"
+        from delivery
+        where state = 'dead' and channel = $2 and dead_since < now() - $1::int * interval '1 second'
+        "#,
+        dead_for_seconds,
+        channel
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(row.count)
+}

@@ -1,0 +1,439 @@
+//! Deposits: value that reached one of our addresses, from first sight to its booking.
+
+use std::collections::HashSet;
+
+use chrono::{DateTime, Utc};
+use uuid::Uuid;
+
+use super::{PgConnection, StorageError, cursors, numeric};
+use crate::{asset::Network, money::BaseUnits};
+
+/// A transfer to one of our addresses, as a watcher found it.
+#[derive(Debug, Clone)]
+pub struct Sighting {
+    pub deposit_key: String,
+    pub tx_hash: String,
+    pub address_id: Uuid,
+    pub invoice_id: Option<Uuid>,
+    pub payout_order_id: Option<Uuid>,
+    pub token_id: Option<String>,
+    pub contract: Option<String>,
+    /// `None` when it does not fit 128 bits; `amount_text` has it then.
+    pub amount: Option<BaseUnits>,
+    pub amount_text: String,
+    /// The block, or `None` in the mempool.
+    pub block: Option<(u64, String, DateTime<Utc>)>,
+}
+
+/// A deposit that waits to be settled, or any other for people.
+#[derive(Debug, Clone)]
+pub struct DepositRow {
+    pub id: Uuid,
+    pub network: String,
+    pub deposit_key: String,
+    pub tx_hash: String,
+    pub invoice_id: Option<Uuid>,
+    pub token_id: Option<String>,
+    pub contract: Option<String>,
+    pub amount: Option<BaseUnits>,
+    pub amount_text: String,
+    pub height: Option<i64>,
+    pub mined_at: Option<DateTime<Utc>>,
+    pub first_seen_at: DateTime<Utc>,
+    /// When it was booked.
+    pub settled_at: Option<DateTime<Utc>>,
+    pub state: String,
+    pub booked_as: Option<String>,
+}
+
+/// A deposit that is new, came back, or stands in another block than before.
+#[derive(Debug, Clone, Copy)]
+pub struct Recorded {
+    pub id: Uuid,
+    /// It was taken out of the books when it left the chain.
+    pub was_reversed: bool,
+}
+
+/// Records a sighting. The same movement seen again only learns its new block.
+///
+/// Call it under the invoice's row lock: `first_seen_at` is taken there, so that a deposit and the deadline are always
+/// in one order. `None` if nothing is new about it.
+pub async fn record(
+    connection: &mut PgConnection,
+    network: Network,
+    sighting: &Sighting,
+) -> Result<Option<Recorded>, StorageError> {
+    let (height, hash, mined_at) = match &sighting.block {
+        Some((height, hash, at)) => {
+            (Some(cursors::to_column(*height)?), Some(hash.as_str()), Some(*at))
+        }
+        None => (None, None, None),
+    };
+    let row = sqlx::query_as!(
+        Recorded,
+        r#"
+        insert into deposit as d (id, network, deposit_key, tx_hash, address_id, invoice_id, token_id, contract, amount,
+            amount_text, height, block_hash, mined_at, first_seen_at, state, payout_order_id)
+        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, clock_timestamp(), 'seen', $14)
+        on conflict (network, deposit_key) do update
+        set height = excluded.height, block_hash = excluded.block_hash, mined_at = excluded.mined_at,
+            state = case when d.state = 'withdrawn' then 'seen' else d.state end,
+            orphaned_height = null, updated_at = clock_timestamp()
+        -- A mempool entry says nothing about a deposit that already stands in a block.
+        where (excluded.height is not null and d.height is distinct from excluded.height)
+           or d.block_hash is distinct from excluded.block_hash and excluded.height is not null
+           or d.state = 'withdrawn'
+        returning id, state = 'reversed' as "was_reversed!"
+        "#,
+        Uuid::now_v7(),
+        network.name(),
+        sighting.deposit_key,
+        sighting.tx_hash,
+        sighting.address_id,
+        sighting.invoice_id,
+        sighting.token_id,
+        sighting.contract,
+        sighting.amount.map(numeric::from_units),
+        sighting.amount_text,
+        height,
+        hash,
+        mined_at,
+        sighting.payout_order_id
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(row)
+}
+
+/// Deposits that have reached `final_height` become final; each puts its message into the outbox, as part of the trace
+/// that `traceparent` names.
+///
+/// Index: `deposit_unsettled`.
+pub async fn finalize_up_to(
+    connection: &mut PgConnection,
+    network: Network,
+    final_height: u64,
+    route: &str,
+    traceparent: Option<&str>,
+) -> Result<u64, StorageError> {
+    let done = sqlx::query!(
+        r#"
+        with confirmed as (
+            update deposit
+            set state = 'final', updated_at = clock_timestamp()
+            where network = $1 and state = 'seen' and height <= $2
+            returning id
+        )
+        insert into outbox (route, body)
+        select $3, json_strip_nulls(json_build_object(
+            'v', 1, 'type', 'deposit', 'deposit_id', id, 'traceparent', $4::text))::text
+        from confirmed
+        "#,
+        network.name(),
+        cursors::to_column(final_height)?,
+        route,
+        traceparent
+    )
+    .execute(connection)
+    .await?;
+    Ok(done.rows_affected())
+}
+
+/// Takes deposits above `height` out of their orphaned blocks.
+///
+/// Unsettled ones lose their block and count as seen until the new chain or the mempool shows them again. Settled ones
+/// keep their booking and remember where they were lost.
+pub async fn orphan_above(
+    connection: &mut PgConnection,
+    network: Network,
+    height: u64,
+) -> Result<u64, StorageError> {
+    let done = sqlx::query!(
+        r#"
+        update deposit
+        set state = case when state = 'final' then 'seen' else state end,
+            orphaned_height = case when state = 'settled' then height end,
+            height = null, block_hash = null, mined_at = case when state = 'settled' then mined_at end,
+            updated_at = clock_timestamp()
+        where network = $1 and height > $2 and state in ('seen', 'final', 'settled')
+        "#,
+        network.name(),
+        cursors::to_column(height)?
+    )
+    .execute(connection)
+    .await?;
+    Ok(done.rows_affected())
+}
+
+/// Withdraws deposits that are neither in a block nor in `mempool_keys`: they were replaced or dropped.
+///
+/// Returns the invoices concerned, whose held deadlines may be decided now.
+pub async fn withdraw_vanished(
+    connection: &mut PgConnection,
+    network: Network,
+    mempool_keys: &[String],
+) -> Result<Vec<Uuid>, StorageError> {
+    let rows = sqlx::query!(
+        r#"
+        update deposit
+        set state = 'withdrawn', updated_at = clock_timestamp()
+        where network = $1 and state = 'seen' and height is null and deposit_key <> all ($2)
+        returning invoice_id
+        "#,
+        network.name(),
+        mempool_keys
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows.into_iter().filter_map(|row| row.invoice_id).collect())
+}
+
+/// Settled deposits that were lost and that `confirmed_height` blocks of the new chain did not bring back.
+pub async fn lost_for_good(
+    connection: &mut PgConnection,
+    network: Network,
+    confirmed_height: u64,
+) -> Result<Vec<DepositRow>, StorageError> {
+    let rows = sqlx::query_as!(
+        RawDeposit,
+        r#"
+        select id, network, deposit_key, tx_hash, invoice_id, token_id, contract, amount, amount_text, height, mined_at,
+               first_seen_at, settled_at, state, booked_as
+        from deposit
+        where network = $1 and orphaned_height <= $2 and state = 'settled'
+        order by id
+        limit 100
+        for update
+        "#,
+        network.name(),
+        cursors::to_column(confirmed_height)?
+    )
+    .fetch_all(connection)
+    .await?;
+    rows.into_iter().map(TryInto::try_into).collect()
+}
+
+pub async fn mark_reversed(connection: &mut PgConnection, id: Uuid) -> Result<(), StorageError> {
+    sqlx::query!(
+        "update deposit set state = 'reversed', orphaned_height = null, updated_at = clock_timestamp() where id = $1",
+        id
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Whose address a deposit reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Owner {
+    pub invoice_id: Option<Uuid>,
+    pub payout_order_id: Option<Uuid>,
+}
+
+/// The owner of a deposit, for whoever got only the deposit's id.
+pub async fn owner_of(
+    connection: &mut PgConnection,
+    id: Uuid,
+) -> Result<Option<Owner>, StorageError> {
+    let row =
+        sqlx::query_as!(Owner, "select invoice_id, payout_order_id from deposit where id = $1", id)
+            .fetch_optional(connection)
+            .await?;
+    Ok(row)
+}
+
+/// Every deposit of a payout order in the order in which it counts. Index: `deposit_by_payout`.
+///
+/// Call it under the order's row lock; they are locked too, so that a reorganisation finds them booked or not booked.
+pub async fn of_payout(
+    connection: &mut PgConnection,
+    payout_order_id: Uuid,
+) -> Result<Vec<DepositRow>, StorageError> {
+    let rows = sqlx::query_as!(
+        RawDeposit,
+        r#"
+        select id, network, deposit_key, tx_hash, invoice_id, token_id, contract, amount, amount_text, height, mined_at,
+               first_seen_at, settled_at, state, booked_as
+        from deposit
+        where payout_order_id = $1
+        order by first_seen_at, id
+        limit 1000
+        for update
+        "#,
+        payout_order_id
+    )
+    .fetch_all(connection)
+    .await?;
+    rows.into_iter().map(TryInto::try_into).collect()
+}
+
+/// Every deposit of an invoice in the order in which it counts.
+///
+/// Index: `deposit_by_invoice`. More than the bound at one address is an attack by dust; the oldest count.
+pub async fn of_invoice(
+    connection: &mut PgConnection,
+    invoice_id: Uuid,
+) -> Result<Vec<DepositRow>, StorageError> {
+    let rows = sqlx::query_as!(
+        RawDeposit,
+        r#"
+        select id, network, deposit_key, tx_hash, invoice_id, token_id, contract, amount, amount_text, height, mined_at,
+               first_seen_at, settled_at, state, booked_as
+        from deposit
+        where invoice_id = $1
+        order by first_seen_at, id
+        limit 1000
+        "#,
+        invoice_id
+    )
+    .fetch_all(connection)
+    .await?;
+    rows.into_iter().map(TryInto::try_into).collect()
+}
+
+/// Those of `invoice_ids` that a deposit is on its way to, or waits to be booked for.
+pub async fn under_way(
+    connection: &mut PgConnection,
+    invoice_ids: &[Uuid],
+) -> Result<HashSet<Uuid>, StorageError> {
+    let rows = sqlx::query_scalar!(
+        r#"
+        select invoice_id as "invoice_id!"
+        from deposit
+        where invoice_id = any ($1) and state in ('seen', 'final')
+        "#,
+        invoice_ids
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows.into_iter().collect())
+}
+
+/// Final deposits of an invoice that are not booked yet, at most `limit`. Call it under the invoice's row lock.
+///
+/// They are locked too: a reorganisation must find them either not booked or booked, never in between.
+pub async fn lock_unsettled(
+    connection: &mut PgConnection,
+    invoice_id: Uuid,
+    limit: i64,
+) -> Result<Vec<DepositRow>, StorageError> {
+    let rows = sqlx::query_as!(
+        RawDeposit,
+        r#"
+        select id, network, deposit_key, tx_hash, invoice_id, token_id, contract, amount, amount_text, height, mined_at,
+               first_seen_at, settled_at, state, booked_as
+        from deposit
+        where invoice_id = $1 and state = 'final'
+        order by first_seen_at, id
+        limit $2
+        for update
+        "#,
+        invoice_id,
+        limit
+    )
+    .fetch_all(connection)
+    .await?;
+    rows.into_iter().map(TryInto::try_into).collect()
+}
+
+/// Marks a deposit as booked. The caller locked it while it was final.
+pub async fn settle(
+    connection: &mut PgConnection,
+    id: Uuid,
+    booked_as: &str,
+) -> Result<(), StorageError> {
+    let done = sqlx::query!(
+        r#"
+        update deposit
+        set state = 'settled', booked_as = $2, settled_at = clock_timestamp(), updated_at = clock_timestamp()
+        where id = $1 and state = 'final'
+        "#,
+        id,
+        booked_as
+    )
+    .execute(connection)
+    .await?;
+    if done.rows_affected() == 1 {
+        Ok(())
+    } else {
+        Err(StorageError::damaged("deposit", "it was settled under another's lock"))
+    }
+}
+
+/// Final deposits that nobody settled for `older_than_seconds`: their message was lost. Each gets a new one.
+pub async fn remind_unsettled(
+    connection: &mut PgConnection,
+    route: &str,
+    older_than_seconds: i32,
+    limit: i64,
+) -> Result<u64, StorageError> {
+    let done = sqlx::query!(
+        r#"
+        with forgotten as (
+            select id
+            from deposit
+            where state = 'final' and updated_at < now() - $2::int * interval '1 second'
+            order by updated_at
+            limit $3
+            for update skip locked
+        ),
+        touched as (
+            update deposit set updated_at = clock_timestamp()
+            from forgotten where deposit.id = forgotten.id
+            returning deposit.id
+        )
+        insert into outbox (route, body)
+        select $1, json_build_object('v', 1, 'type', 'deposit', 'deposit_id', id)::text
+        from touched
+        "#,
+        route,
+        older_than_seconds,
+        limit
+    )
+    .execute(connection)
+    .await?;
+    Ok(done.rows_affected())
+}
+
+struct RawDeposit {
+    id: Uuid,
+    network: String,
+    deposit_key: String,
+    tx_hash: String,
+    invoice_id: Option<Uuid>,
+    token_id: Option<String>,
+    contract: Option<String>,
+    amount: Option<bigdecimal::BigDecimal>,
+    amount_text: String,
+    height: Option<i64>,
+    mined_at: Option<DateTime<Utc>>,
+    first_seen_at: DateTime<Utc>,
+    settled_at: Option<DateTime<Utc>>,
+    state: String,
+    booked_as: Option<String>,
+}
+
+impl TryFrom<RawDeposit> for DepositRow {
+    type Error = StorageError;
+
+    fn try_from(raw: RawDeposit) -> Result<Self, StorageError> {
+        let amount = raw.amount.as_ref().map(|a| numeric::to_units("deposit", a)).transpose()?;
+        Ok(Self {
+            id: raw.id,
+            network: raw.network,
+            deposit_key: raw.deposit_key,
+            tx_hash: raw.tx_hash,
+            invoice_id: raw.invoice_id,
+            token_id: raw.token_id,
+            contract: raw.contract,
+            amount,
+            amount_text: raw.amount_text,
+            height: raw.height,
+            mined_at: raw.mined_at,
+            first_seen_at: raw.first_seen_at,
+            settled_at: raw.settled_at,
+            state: raw.state,
+            booked_as: raw.booked_as,
+        })
+    }
+}

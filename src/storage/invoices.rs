@@ -1,0 +1,406 @@
+//! Invoices.
+
+use std::collections::HashMap;
+
+use chrono::{DateTime, Utc};
+use rust_decimal::Decimal;
+use uuid::Uuid;
+
+use super::{PgConnection, StorageError, numeric};
+use crate::{
+    asset::Network,
+    invoice::{
+        Status, lifecycle,
+        payment::{PaymentAsset, PaymentView, Subscription},
+    },
+    money::{BaseUnits, Bps, Price},
+};
+
+/// An invoice as it is stored.
+#[derive(Debug, Clone)]
+pub struct Invoice {
+    pub id: Uuid,
+    pub merchant_id: Uuid,
+    pub view: PaymentView,
+    pub pricing_mode: String,
+    pub token_id: Option<String>,
+    pub credited: BaseUnits,
+    pub overpay_tolerance: Bps,
+    pub success_url: Option<String>,
+    pub cancel_url: Option<String>,
+    pub accepted_tokens: Option<Vec<String>>,
+    pub payment_window_seconds: i32,
+    pub rate: Option<Decimal>,
+    pub rate_source: Option<String>,
+    pub rate_at: Option<DateTime<Utc>>,
+}
+
+impl Invoice {
+    /// What the lifecycle decides on.
+    pub fn for_lifecycle(&self) -> lifecycle::Invoice {
+        lifecycle::Invoice {
+            status: self.view.status,
+            due: self.view.asset.as_ref().map_or(BaseUnits::ZERO, |asset| asset.pay_amount),
+            credited: self.credited,
+            overpay_tolerance: self.overpay_tolerance,
+            deadline: self.view.deadline,
+        }
+    }
+
+    /// The network it is paid on; `None` while a draft.
+    pub fn network(&self) -> Option<Network> {
+        self.view.asset.as_ref().map(|asset| asset.network)
+    }
+}
+
+/// What is stored of a rate with the invoice it priced.
+#[derive(Debug, Clone)]
+pub struct UsedRate {
+    pub price: Decimal,
+    pub source: String,
+    pub observed_at: DateTime<Utc>,
+}
+
+pub(super) fn small(value: u32) -> Result<i32, StorageError> {
+    i32::try_from(value).map_err(|_| StorageError::damaged("invoice", "a setting is too large"))
+}
+
+/// Locks an invoice: whoever decides about it holds this row. Index: `invoice_pkey`.
+pub async fn lock(
+    connection: &mut PgConnection,
+    id: Uuid,
+) -> Result<Option<Invoice>, StorageError> {
+    let row =
+        sqlx::query_as!(RawInvoice, "select * from invoice where id = $1 for no key update", id)
+            .fetch_optional(connection)
+            .await?;
+    row.map(TryInto::try_into).transpose()
+}
+
+/// Locks several invoices in one order, so that two callers never wait for each other in a ring.
+pub async fn lock_all(connection: &mut PgConnection, ids: &[Uuid]) -> Result<(), StorageError> {
+    sqlx::query!("select id from invoice where id = any ($1) order by id for no key update", ids)
+        .fetch_all(connection)
+        .await?;
+    Ok(())
+}
+
+/// The same with their content. Ids that name no invoice are left out.
+pub async fn lock_many(
+    connection: &mut PgConnection,
+    ids: &[Uuid],
+) -> Result<Vec<Invoice>, StorageError> {
+    let rows = sqlx::query_as!(
+        RawInvoice,
+        "select * from invoice where id = any ($1) order by id for no key update",
+        ids
+    )
+    .fetch_all(connection)
+    .await?;
+    rows.into_iter().map(TryInto::try_into).collect()
+}
+
+/// Whoever holds the id may read it: for the buyer and the operator. Index: `invoice_payment_id_unique`.
+pub async fn by_payment_id(
+    connection: &mut PgConnection,
+    payment_id: &str,
+) -> Result<Option<Invoice>, StorageError> {
+    let row =
+        sqlx::query_as!(RawInvoice, "select * from invoice where payment_id = $1", payment_id)
+            .fetch_optional(connection)
+            .await?;
+    row.map(TryInto::try_into).transpose()
+}
+
+/// A merchant's invoice by `payment_id`, else by its own `order_id`. Index: the unique one, then `invoice_by_order`.
+pub async fn of_merchant(
+    connection: &mut PgConnection,
+    merchant_id: Uuid,
+    reference: &str,
+) -> Result<Option<Invoice>, StorageError> {
+    let row = sqlx::query_as!(
+        RawInvoice,
+        r#"
+        select *
+        from invoice
+        where payment_id = $2 and merchant_id = $1
+        "#,
+        merchant_id,
+        reference
+    )
+    .fetch_optional(&mut *connection)
+    .await?;
+    if let Some(row) = row {
+        return row.try_into().map(Some);
+    }
+    let row = sqlx::query_as!(
+        RawInvoice,
+        r#"
+        select *
+        from invoice
+        where merchant_id = $1 and order_id = $2
+        order by created_at desc
+        limit 1
+        "#,
+        merchant_id,
+        reference
+    )
+    .fetch_optional(connection)
+    .await?;
+    row.map(TryInto::try_into).transpose()
+}
+
+/// The column and direction of a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ListOrder {
+    CreatedDesc,
+    CreatedAsc,
+    UpdatedDesc,
+    UpdatedAsc,
+}
+
+/// Lists are static text per order, so that each is served by its index.
+macro_rules! page_query {
+    ($order:literal, $connection:expr, $merchant:expr, $limit:expr, $offset:expr) => {
+        sqlx::query_as!(
+            RawInvoice,
+            "select * from invoice where merchant_id = $1 and token_id is not null order by "
+                + $order
+                + " limit $2 offset $3",
+            $merchant,
+            $limit,
+            $offset
+        )
+        .fetch_all($connection)
+        .await?
+    };
+}
+
+/// One page of a merchant's invoices, without unresolved drafts. Indexes: `invoice_by_created`, `invoice_by_updated`.
+pub async fn page(
+    connection: &mut PgConnection,
+    merchant_id: Uuid,
+    order: ListOrder,
+    limit: i64,
+    offset: i64,
+) -> Result<Vec<Invoice>, StorageError> {
+    let rows = match order {
+        ListOrder::CreatedDesc => {
+            page_query!("created_at desc, id desc", connection, merchant_id, limit, offset)
+        }
+        ListOrder::CreatedAsc => {
+            page_query!("created_at, id", connection, merchant_id, limit, offset)
+        }
+        ListOrder::UpdatedDesc => {
+            page_query!("updated_at desc, id desc", connection, merchant_id, limit, offset)
+        }
+        ListOrder::UpdatedAsc => {
+            page_query!("updated_at, id", connection, merchant_id, limit, offset)
+        }
+    };
+    rows.into_iter().map(TryInto::try_into).collect()
+}
+
+/// How many invoices [`page`] walks through.
+pub async fn count(connection: &mut PgConnection, merchant_id: Uuid) -> Result<i64, StorageError> {
+    let row = sqlx::query!(
+        r#"select count(*) as "count!" from invoice where merchant_id = $1 and token_id is not null"#,
+        merchant_id
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(row.count)
+}
+
+/// Stores what a step decided. The caller holds the row lock. Returns the new `updated_at`.
+pub async fn update_standing(
+    connection: &mut PgConnection,
+    id: Uuid,
+    status: Status,
+    credited: BaseUnits,
+    received: BaseUnits,
+) -> Result<DateTime<Utc>, StorageError> {
+    let row = sqlx::query!(
+        r#"
+        update invoice
+        set status = $2, credited = $3, received = $4, updated_at = clock_timestamp()
+        where id = $1
+        returning updated_at
+        "#,
+        id,
+        status.as_str(),
+        numeric::from_units(credited),
+        numeric::from_units(received)
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(row.updated_at)
+}
+
+/// Stores the new statuses of invoices whose totals stay as they are. Returns when each was changed.
+pub async fn update_statuses(
+    connection: &mut PgConnection,
+    moved: &[(Uuid, Status)],
+) -> Result<HashMap<Uuid, DateTime<Utc>>, StorageError> {
+    let (ids, statuses): (Vec<_>, Vec<_>) =
+        moved.iter().map(|(id, status)| (*id, status.as_str().to_owned())).unzip();
+    let rows = sqlx::query!(
+        r#"
+        update invoice
+        set status = t.status, updated_at = clock_timestamp()
+        from unnest($1::uuid[], $2::text[]) as t (id, status)
+        where invoice.id = t.id
+        returning invoice.id, invoice.updated_at
+        "#,
+        &ids,
+        &statuses
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows.into_iter().map(|row| (row.id, row.updated_at)).collect())
+}
+
+/// Turns a draft into an invoice: what is paid, where, and until when. The caller holds the row lock.
+pub async fn resolve(connection: &mut PgConnection, invoice: &Invoice) -> Result<(), StorageError> {
+    let view = &invoice.view;
+    let asset = view.asset.as_ref();
+    sqlx::query!(
+        r#"
+        update invoice
+        set status = $2, token_id = $3, network = $4, decimals = $5, contract = $6, pay_address = $7, pay_amount = $8,
+            rate = $9, rate_source = $10, rate_at = $11, window_seconds = $12, deadline_at = $13, updated_at = now()
+        where id = $1
+        "#,
+        invoice.id,
+        view.status.as_str(),
+        invoice.token_id,
+        asset.map(|asset| asset.network.name()),
+        asset.map(|asset| i16::from(asset.decimals)),
+        asset.and_then(|asset| asset.contract.as_deref()),
+        asset.map(|asset| asset.pay_address.as_str()),
+        asset.map(|asset| numeric::from_units(asset.pay_amount)),
+        invoice.rate.map(numeric::from_decimal),
+        invoice.rate_source,
+        invoice.rate_at,
+        small(view.window_seconds)?,
+        view.deadline,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+struct RawInvoice {
+    id: Uuid,
+    payment_id: String,
+    merchant_id: Uuid,
+    status: String,
+    price_amount: bigdecimal::BigDecimal,
+    price_currency: String,
+    pricing_mode: String,
+    token_id: Option<String>,
+    network: Option<String>,
+    decimals: Option<i16>,
+    contract: Option<String>,
+    pay_address: Option<String>,
+    pay_amount: Option<bigdecimal::BigDecimal>,
+    rate: Option<bigdecimal::BigDecimal>,
+    rate_source: Option<String>,
+    rate_at: Option<DateTime<Utc>>,
+    credited: bigdecimal::BigDecimal,
+    received: bigdecimal::BigDecimal,
+    overpay_bps: i32,
+    order_id: Option<String>,
+    order_description: Option<String>,
+    ipn_callback_url: Option<String>,
+    success_url: Option<String>,
+    cancel_url: Option<String>,
+    #[expect(dead_code, reason = "the compatibility adapter will read it")]
+    ipn_dialect: String,
+    invoice_type: String,
+    #[expect(dead_code, reason = "payment links will read it")]
+    link_id: Option<Uuid>,
+    subscriber_email: Option<String>,
+    subscription_cycle: Option<i32>,
+    next_renewal_at: Option<DateTime<Utc>>,
+    accepted_tokens: Option<Vec<String>>,
+    payment_window_seconds: i32,
+    window_seconds: i32,
+    deadline_at: DateTime<Utc>,
+    created_at: DateTime<Utc>,
+    updated_at: DateTime<Utc>,
+}
+
+impl RawInvoice {
+    /// The five columns that are null together while a draft.
+    fn asset(&self) -> Result<Option<PaymentAsset>, StorageError> {
+        let (Some(token_id), Some(network), Some(decimals), Some(pay_address), Some(pay_amount)) = (
+            self.token_id.as_ref(),
+            self.network.as_ref(),
+            self.decimals,
+            self.pay_address.as_ref(),
+            self.pay_amount.as_ref(),
+        ) else {
+            return Ok(None);
+        };
+        let code = token_id.split('@').next().unwrap_or(token_id);
+        Ok(Some(PaymentAsset {
+            pay_address: pay_address.clone(),
+            pay_amount: numeric::to_units("invoice", pay_amount)?,
+            code: code.to_owned(),
+            network: network.parse().map_err(|e| StorageError::damaged("invoice", e))?,
+            decimals: u8::try_from(decimals).map_err(|e| StorageError::damaged("invoice", e))?,
+            contract: self.contract.clone(),
+        }))
+    }
+
+    fn subscription(&self) -> Option<Subscription> {
+        Some(Subscription {
+            subscriber_email: self.subscriber_email.clone()?,
+            cycle: self.subscription_cycle?,
+            next_renewal_at: self.next_renewal_at?,
+        })
+    }
+}
+
+impl TryFrom<RawInvoice> for Invoice {
+    type Error = StorageError;
+
+    fn try_from(raw: RawInvoice) -> Result<Self, StorageError> {
+        let (asset, subscription) = (raw.asset()?, raw.subscription());
+        let price_amount: Price = numeric::to_price("invoice", &raw.price_amount)?;
+        let view = PaymentView {
+            payment_id: raw.payment_id,
+            status: raw.status.parse().map_err(|e| StorageError::damaged("invoice", e))?,
+            price_amount,
+            price_currency: raw.price_currency,
+            asset,
+            actually_paid: numeric::to_units("invoice", &raw.received)?,
+            order_id: raw.order_id,
+            order_description: raw.order_description,
+            ipn_callback_url: raw.ipn_callback_url,
+            invoice_type: raw.invoice_type,
+            window_seconds: raw.window_seconds.unsigned_abs(),
+            deadline: raw.deadline_at,
+            created_at: raw.created_at,
+            updated_at: raw.updated_at,
+            subscription,
+        };
+        Ok(Self {
+            id: raw.id,
+            merchant_id: raw.merchant_id,
+            view,
+            pricing_mode: raw.pricing_mode,
+            token_id: raw.token_id,
+            credited: numeric::to_units("invoice", &raw.credited)?,
+            overpay_tolerance: Bps::new(raw.overpay_bps.unsigned_abs()),
+            success_url: raw.success_url,
+            cancel_url: raw.cancel_url,
+            accepted_tokens: raw.accepted_tokens,
+            payment_window_seconds: raw.payment_window_seconds,
+            rate: raw.rate.as_ref().map(|r| numeric::to_decimal("invoice", r)).transpose()?,
+            rate_source: raw.rate_source,
+            rate_at: raw.rate_at,
+        })
+    }
+}

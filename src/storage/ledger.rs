@@ -1,0 +1,62 @@
+//! The books. See [`crate::ledger`] for what an entry means.
+
+use uuid::Uuid;
+
+use super::{PgConnection, StorageError, numeric};
+use crate::{ledger::Entry, money::BaseUnits};
+
+/// Books an entry. `false` if this source was booked under this kind before: then nothing happens.
+pub async fn book(connection: &mut PgConnection, entry: &Entry) -> Result<bool, StorageError> {
+    let done = sqlx::query!(
+        r#"
+        insert into ledger_entry (kind, source, asset, debit, credit, amount)
+        values ($1, $2, $3, $4, $5, $6)
+        on conflict (kind, source) do nothing
+        "#,
+        entry.kind.as_str(),
+        entry.source,
+        entry.asset,
+        entry.debit.to_string(),
+        entry.credit.to_string(),
+        numeric::from_units(entry.amount)
+    )
+    .execute(connection)
+    .await?;
+    Ok(done.rows_affected() == 1)
+}
+
+/// An entry as the command line explains it.
+#[derive(Debug, Clone)]
+pub struct EntryRow {
+    pub kind: String,
+    pub asset: String,
+    pub debit: String,
+    pub credit: String,
+    pub amount: BaseUnits,
+}
+
+/// Everything booked for an invoice: by its deposits, and for itself.
+pub async fn of_invoice(
+    connection: &mut PgConnection,
+    invoice_id: Uuid,
+) -> Result<Vec<EntryRow>, StorageError> {
+    let rows = sqlx::query!(
+        r#"
+        select kind, asset, debit, credit, amount
+        from ledger_entry
+        where source = $1 or source in (select id from deposit where invoice_id = $1)
+        order by ledger_entry.id
+        limit 1000
+        "#,
+        invoice_id
+    )
+    .fetch_all(connection)
+    .await?;
+    rows.into_iter()
+        .map(|row| {
+            let amount = numeric::to_units("ledger_entry", &row.amount)?;
+            let (kind, asset) = (row.kind, row.asset);
+            Ok(EntryRow { kind, asset, debit: row.debit, credit: row.credit, amount })
+        })
+        .collect()
+}

@@ -1,0 +1,50 @@
+//! Locks for work that must be single per network or per table.
+//!
+//! A lock lives as long as its own session, outside the pool. It keeps two holders from wasting work; what keeps a
+//! half-dead holder from doing harm is the compare-and-set on every row it writes.
+
+use std::time::Duration;
+
+use sqlx::{ConnectOptions, Connection};
+
+use super::{Db, PgConnection, StorageError};
+
+const LOCK_CALL_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// A held lock. Dropping it closes the session, which frees the lock.
+pub struct SessionLock {
+    session: PgConnection,
+}
+
+impl SessionLock {
+    /// Takes the lock named `name`, or returns `None` if another process holds it.
+    pub async fn try_take(db: &Db, name: &str) -> Result<Option<Self>, StorageError> {
+        let connecting = db.direct_options().connect();
+        let mut session = within(connecting).await?;
+        let query = sqlx::query!(
+            r#"select pg_try_advisory_lock(hashtextextended($1, 0)) as "taken!""#,
+            name
+        );
+        let row = within(query.fetch_one(&mut session)).await?;
+        Ok(row.taken.then_some(Self { session }))
+    }
+
+    /// Whether the session that holds the lock still lives.
+    pub async fn is_held(&mut self) -> bool {
+        within(self.session.ping()).await.is_ok()
+    }
+
+    /// Frees the lock at once instead of when the server notices the closed connection.
+    pub async fn release(self) {
+        if let Err(error) = within(self.session.close()).await {
+            tracing::debug!(%error, "a lock's session was closed hard");
+        }
+    }
+}
+
+async fn within<T>(call: impl Future<Output = Result<T, sqlx::Error>>) -> Result<T, StorageError> {
+    match tokio::time::timeout(LOCK_CALL_TIMEOUT, call).await {
+        Ok(result) => Ok(result?),
+        Err(_) => Err(StorageError::TimedOut),
+    }
+}

@@ -1,0 +1,181 @@
+//! Merchants, as the operator's command line and the workers need them.
+
+use chrono::{DateTime, Utc};
+use uuid::Uuid;
+
+use super::{PgConnection, StorageError};
+use crate::merchant::{api_key::ApiKeyRecord, settings::Settings};
+
+/// A merchant as an operator sees it. It holds nothing secret.
+#[derive(Debug, Clone)]
+pub struct MerchantRow {
+    pub id: Uuid,
+    pub name: String,
+    pub api_key_preview: String,
+    pub overpay_bps: i32,
+    pub payment_window_seconds: i32,
+    pub selection_window_seconds: i32,
+    pub open_invoices_max: i32,
+    pub accepted_tokens: Option<Vec<String>>,
+    pub payout_webhook_url: Option<String>,
+    pub suspended_at: Option<DateTime<Utc>>,
+    pub slow_until: Option<DateTime<Utc>>,
+    pub created_at: DateTime<Utc>,
+}
+
+pub async fn insert(
+    connection: &mut PgConnection,
+    id: Uuid,
+    name: &str,
+    key: &ApiKeyRecord,
+    webhook_secret_sealed: &[u8],
+    settings: &Settings,
+) -> Result<(), StorageError> {
+    sqlx::query!(
+        r#"
+        insert into merchant (id, name, api_key_sha256, api_key_preview, webhook_secret_sealed, overpay_bps,
+            payment_window_seconds, selection_window_seconds, open_invoices_max, accepted_tokens, payout_webhook_url)
+        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+        "#,
+        id,
+        name,
+        key.sha256.as_slice(),
+        key.preview,
+        webhook_secret_sealed,
+        column(settings.overpay_tolerance.get())?,
+        column(settings.payment_window_seconds)?,
+        column(settings.selection_window_seconds)?,
+        column(settings.open_invoices_max)?,
+        settings.accepted.as_deref(),
+        settings.payout_webhook_url,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+fn column(value: u32) -> Result<i32, StorageError> {
+    i32::try_from(value).map_err(|_| StorageError::damaged("merchant", "a setting is too large"))
+}
+
+pub async fn by_id(
+    connection: &mut PgConnection,
+    id: Uuid,
+) -> Result<Option<MerchantRow>, StorageError> {
+    let row = sqlx::query_as!(
+        MerchantRow,
+        r#"
+        select id, name, api_key_preview, overpay_bps, payment_window_seconds, selection_window_seconds,
+               open_invoices_max, accepted_tokens, payout_webhook_url, suspended_at, slow_until, created_at
+        from merchant
+        where id = $1
+        "#,
+        id
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(row)
+}
+
+/// All merchants, oldest first, at most `limit`.
+pub async fn list(
+    connection: &mut PgConnection,
+    limit: i64,
+) -> Result<Vec<MerchantRow>, StorageError> {
+    let rows = sqlx::query_as!(
+        MerchantRow,
+        r#"
+        select id, name, api_key_preview, overpay_bps, payment_window_seconds, selection_window_seconds,
+               open_invoices_max, accepted_tokens, payout_webhook_url, suspended_at, slow_until, created_at
+        from merchant
+        order by created_at, id
+        limit $1
+        "#,
+        limit
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows)
+}
+
+/// Replaces the key; the old one is unknown from the next request on. `false` if there is no such merchant.
+pub async fn replace_key(
+    connection: &mut PgConnection,
+    id: Uuid,
+    key: &ApiKeyRecord,
+) -> Result<bool, StorageError> {
+    let done = sqlx::query!(
+        "update merchant set api_key_sha256 = $2, api_key_preview = $3 where id = $1",
+        id,
+        key.sha256.as_slice(),
+        key.preview
+    )
+    .execute(connection)
+    .await?;
+    Ok(done.rows_affected() == 1)
+}
+
+pub async fn replace_secret(
+    connection: &mut PgConnection,
+    id: Uuid,
+    webhook_secret_sealed: &[u8],
+) -> Result<bool, StorageError> {
+    let done = sqlx::query!(
+        "update merchant set webhook_secret_sealed = $2 where id = $1",
+        id,
+        webhook_secret_sealed
+    )
+    .execute(connection)
+    .await?;
+    Ok(done.rows_affected() == 1)
+}
+
+pub async fn set_suspended(
+    connection: &mut PgConnection,
+    id: Uuid,
+    suspended: bool,
+) -> Result<bool, StorageError> {
+    let done = sqlx::query!(
+        "update merchant set suspended_at = case when $2 then coalesce(suspended_at, now()) end where id = $1",
+        id,
+        suspended
+    )
+    .execute(connection)
+    .await?;
+    Ok(done.rows_affected() == 1)
+}
+
+/// Notes one slow answer. Three within five minutes put the merchant into the slow lane for ten.
+pub async fn note_slow_answer(connection: &mut PgConnection, id: Uuid) -> Result<(), StorageError> {
+    sqlx::query!(
+        r#"
+        update merchant
+        set slow_results = case when slow_results_since > now() - interval '5 minutes' then slow_results + 1 else 1 end,
+            slow_results_since = case when slow_results_since > now() - interval '5 minutes' then slow_results_since
+                                      else now() end,
+            slow_until = case when slow_results_since > now() - interval '5 minutes' and slow_results >= 2
+                              then now() + interval '10 minutes' else slow_until end
+        where id = $1
+        "#,
+        id
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// The row that `merchant` operations of one kind serialise on, and whether it may still create anything.
+///
+/// Readers of the key and foreign keys are not blocked.
+pub async fn lock_for_creation(
+    connection: &mut PgConnection,
+    id: Uuid,
+) -> Result<bool, StorageError> {
+    let row = sqlx::query!(
+        r#"select suspended_at is null as "active!" from merchant where id = $1 for no key update"#,
+        id
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(row.is_some_and(|row| row.active))
+}

@@ -1,0 +1,154 @@
+//! PostgreSQL: the only truth, and the only home of SQL.
+//!
+//! One file per aggregate, one named function per statement, each checked against the schema at compile time. Functions
+//! take a connection, so that the caller (`app`) decides what commits together. No transaction spans a network call; the
+//! relay's batch is the one bounded exception.
+
+pub mod access;
+pub mod addresses;
+pub mod alerts;
+pub mod creation;
+pub mod currencies;
+pub mod cursors;
+pub mod deliveries;
+pub mod deposits;
+pub mod idempotency;
+pub mod invoices;
+pub mod ledger;
+pub mod locks;
+pub mod merchants;
+pub mod migrations;
+mod numeric;
+pub mod outbox;
+pub mod payouts;
+pub mod rates;
+pub mod retention;
+pub mod simulation;
+pub mod timers;
+mod trouble;
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use secrecy::{ExposeSecret, SecretString};
+use sqlx::{
+    PgPool,
+    postgres::{PgConnectOptions, PgPoolOptions},
+};
+use thiserror::Error;
+
+pub use self::trouble::Trouble;
+pub use sqlx::PgConnection;
+pub type Tx = sqlx::Transaction<'static, sqlx::Postgres>;
+
+/// How long a caller waits for a free connection before it is told that the database is out of reach.
+const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long an idle connection is taken to be alive.
+const TRUSTED_FOR: Duration = Duration::from_secs(1);
+const CONNECTION_LIFETIME_MAX: Duration = Duration::from_secs(30 * 60);
+
+/// Why a statement did not give what was asked for.
+#[derive(Debug, Error)]
+pub enum StorageError {
+    #[error("the database did not carry out the statement")]
+    Database(#[source] sqlx::Error),
+    /// A constraint said no; its name is part of the schema's contract.
+    #[error("the database refused the row: {constraint}")]
+    Constraint { constraint: String },
+    /// A row holds what no version of this program wrote.
+    #[error("a {table} row is damaged: {reason}")]
+    Damaged { table: &'static str, reason: String },
+    #[error("the database did not answer in time")]
+    TimedOut,
+}
+
+impl From<sqlx::Error> for StorageError {
+    fn from(error: sqlx::Error) -> Self {
+        let constraint =
+            error.as_database_error().and_then(|e| e.constraint()).map(ToOwned::to_owned);
+        match constraint {
+            Some(constraint) => Self::Constraint { constraint },
+            None => Self::Database(error),
+        }
+    }
+}
+
+impl StorageError {
+    #[expect(clippy::needless_pass_by_value, reason = "`map_err` hands its error over")]
+    pub(crate) fn damaged(table: &'static str, reason: impl ToString) -> Self {
+        Self::Damaged { table, reason: reason.to_string() }
+    }
+
+    /// Whether the named constraint refused the row.
+    pub fn is_constraint(&self, name: &str) -> bool {
+        matches!(self, Self::Constraint { constraint } if constraint == name)
+    }
+}
+
+/// The connection pool of one process.
+#[derive(Clone)]
+pub struct Db {
+    pool: PgPool,
+    options: PgConnectOptions,
+}
+
+impl Db {
+    /// Prepares a pool; connections are made when they are needed, so a process starts without a database and waits.
+    pub fn connect_lazy(url: &SecretString, connections_max: u32) -> Result<Self, StorageError> {
+        let options: PgConnectOptions = url.expose_secret().parse::<PgConnectOptions>()?.options([
+            // A statement or a lock wait that outlives these has lost its caller.
+            ("statement_timeout", "15000"),
+            ("lock_timeout", "8000"),
+            ("idle_in_transaction_session_timeout", "30000"),
+            ("TimeZone", "UTC"),
+        ]);
+        let pool = PgPoolOptions::new()
+            .max_connections(connections_max)
+            .acquire_timeout(ACQUIRE_TIMEOUT)
+            .max_lifetime(CONNECTION_LIFETIME_MAX)
+            // One that was used a moment ago is not asked whether it still lives: that would double every statement's
+            // round trips. If it does not, its statement fails, as it would have a moment later.
+            .test_before_acquire(false)
+            .before_acquire(|connection, metadata| {
+                Box::pin(async move {
+                    if metadata.idle_for >= TRUSTED_FOR {
+                        sqlx::Connection::ping(connection).await?;
+                    }
+                    Ok(true)
+                })
+            })
+            .connect_lazy_with(options.clone());
+        Ok(Self { pool, options })
+    }
+
+    pub async fn begin(&self) -> Result<Tx, StorageError> {
+        Ok(self.pool.begin().await?)
+    }
+
+    pub async fn connection(
+        &self,
+    ) -> Result<sqlx::pool::PoolConnection<sqlx::Postgres>, StorageError> {
+        Ok(self.pool.acquire().await?)
+    }
+
+    /// A connection outside the pool, for locks that live as long as their session.
+    pub(crate) fn direct_options(&self) -> &PgConnectOptions {
+        &self.options
+    }
+
+    /// Answers once the database does; for readiness.
+    pub async fn ping(&self) -> Result<(), StorageError> {
+        let mut connection = self.connection().await?;
+        now(&mut connection).await.map(drop)
+    }
+
+    pub async fn close(&self) {
+        self.pool.close().await;
+    }
+}
+
+/// The database's clock: the only one that decides anything.
+pub async fn now(connection: &mut PgConnection) -> Result<DateTime<Utc>, StorageError> {
+    let row = sqlx::query!(r#"select clock_timestamp() as "now!""#).fetch_one(connection).await?;
+    Ok(row.now)
+}

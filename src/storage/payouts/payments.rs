@@ -1,0 +1,327 @@
+//! What was signed: payments and their versions. The bytes are here before any node has them.
+
+use chrono::{DateTime, Utc};
+use uuid::Uuid;
+
+use crate::{
+    asset::Network,
+    money::BaseUnits,
+    storage::{PgConnection, StorageError, cursors, numeric},
+};
+
+const TABLE: &str = "payout_payment";
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    Pay,
+    Refund,
+}
+
+impl Purpose {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pay => "pay",
+            Self::Refund => "refund",
+        }
+    }
+}
+
+/// A payment and its first version.
+#[derive(Debug, Clone)]
+pub struct NewPayment {
+    pub id: Uuid,
+    pub order_id: Uuid,
+    pub purpose: Purpose,
+    pub network: Network,
+    pub sender: String,
+    pub nonce: i64,
+    pub amount: BaseUnits,
+    pub value_usd: rust_decimal::Decimal,
+    pub raw: Vec<u8>,
+    pub tx_hash: String,
+    pub fee_rate: u128,
+}
+
+/// A payment that is not final yet.
+#[derive(Debug, Clone)]
+pub struct OpenPayment {
+    pub id: Uuid,
+    pub purpose: String,
+    pub nonce: i64,
+    pub sender: String,
+    pub amount: BaseUnits,
+    pub state: String,
+    pub tx_hash: String,
+    /// The block in which it was seen last.
+    pub height: Option<u64>,
+    /// Seconds since a node last took it.
+    pub sent_for_seconds: Option<i64>,
+    pub versions: Vec<Version>,
+}
+
+/// One version, oldest first in its payment.
+#[derive(Debug, Clone)]
+pub struct Version {
+    pub version: i16,
+    pub raw: Vec<u8>,
+    pub tx_hash: String,
+    pub fee_rate: u128,
+}
+
+/// Stores a payment with its bytes, before anything is sent. Fails on `payout_payment_nonce_once` if another worker was
+/// first: then nothing of the transaction may stay.
+pub async fn insert(connection: &mut PgConnection, new: &NewPayment) -> Result<(), StorageError> {
+    sqlx::query!(
+        r#"
+        with payment as (
+            insert into payout_payment (id, order_id, purpose, network, sender, nonce, state, amount, value_usd, tx_hash)
+            values ($1, $2, $3, $4, $5, $6, 'signed', $7, $8, $9)
+            returning id
+        )
+        insert into payout_version (payment_id, version, raw, tx_hash, fee_rate)
+        select id, 1, $10, $9, $11
+        from payment
+        "#,
+        new.id,
+        new.order_id,
+        new.purpose.as_str(),
+        new.network.name(),
+        new.sender,
+        new.nonce,
+        numeric::from_units(new.amount),
+        numeric::from_decimal(new.value_usd),
+        new.tx_hash,
+        new.raw,
+        numeric::from_units(BaseUnits::new(new.fee_rate))
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Adds a version with a higher fee; it is the one that is sent from now on.
+pub async fn add_version(
+    connection: &mut PgConnection,
+    payment_id: Uuid,
+    version: &Version,
+) -> Result<(), StorageError> {
+    sqlx::query!(
+        r#"
+        with added as (
+            insert into payout_version (payment_id, version, raw, tx_hash, fee_rate)
+            values ($1, $2, $3, $4, $5)
+        )
+        update payout_payment
+        set tx_hash = $4, state = 'signed', sent_at = null
+        where id = $1 and state in ('signed', 'sent')
+        "#,
+        payment_id,
+        version.version,
+        version.raw,
+        version.tx_hash,
+        numeric::from_units(BaseUnits::new(version.fee_rate))
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// The next nonce of a sender: one more than the highest ever signed. The chain is not asked, so a node that lies or
+/// lags cannot make a nonce used twice.
+pub async fn next_nonce(
+    connection: &mut PgConnection,
+    network: Network,
+    sender: &str,
+) -> Result<i64, StorageError> {
+    let row = sqlx::query!(
+        r#"select coalesce(max(nonce) + 1, 0) as "nonce!" from payout_payment where network = $1 and sender = $2"#,
+        network.name(),
+        sender
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(row.nonce)
+}
+
+/// Payments of an order that are not final, in the order of their nonces.
+pub async fn open(
+    connection: &mut PgConnection,
+    order_id: Uuid,
+) -> Result<Vec<OpenPayment>, StorageError> {
+    let rows = sqlx::query!(
+        r#"
+        select p.id, p.purpose, p.nonce, p.sender, p.amount, p.state, p.tx_hash, p.height,
+               extract(epoch from now() - p.sent_at)::bigint as sent_for,
+               v.version, v.raw, v.tx_hash as version_hash, v.fee_rate
+        from payout_payment p
+        join payout_version v on v.payment_id = p.id
+        where p.order_id = $1 and p.state in ('signed', 'sent')
+        order by p.nonce, v.version
+        limit 5000
+        "#,
+        order_id
+    )
+    .fetch_all(connection)
+    .await?;
+    let mut payments: Vec<OpenPayment> = Vec::new();
+    for row in rows {
+        let version = Version {
+            version: row.version,
+            raw: row.raw,
+            tx_hash: row.version_hash,
+            fee_rate: numeric::to_units(TABLE, &row.fee_rate)?.get(),
+        };
+        match payments.last_mut().filter(|payment| payment.id == row.id) {
+            Some(payment) => payment.versions.push(version),
+            None => payments.push(OpenPayment {
+                id: row.id,
+                purpose: row.purpose,
+                nonce: row.nonce,
+                sender: row.sender,
+                amount: numeric::to_units(TABLE, &row.amount)?,
+                state: row.state,
+                tx_hash: row.tx_hash,
+                height: row.height.map(cursors::from_column).transpose()?,
+                sent_for_seconds: row.sent_for,
+                versions: vec![version],
+            }),
+        }
+    }
+    Ok(payments)
+}
+
+/// Notes that a node took a payment.
+pub async fn mark_sent(connection: &mut PgConnection, ids: &[Uuid]) -> Result<(), StorageError> {
+    sqlx::query!(
+        r#"
+        update payout_payment
+        set state = 'sent', sent_at = now()
+        where id = any ($1) and state in ('signed', 'sent')
+        "#,
+        ids
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Makes the open payments of an order look as if they had waited for long: the next look offers more, if it may.
+pub async fn age(connection: &mut PgConnection, order_id: Uuid) -> Result<u64, StorageError> {
+    let done = sqlx::query!(
+        r#"
+        update payout_payment
+        set sent_at = now() - interval '1 hour'
+        where order_id = $1 and state = 'sent'
+        "#,
+        order_id
+    )
+    .execute(connection)
+    .await?;
+    Ok(done.rows_affected())
+}
+
+/// What a final payment came to.
+#[derive(Debug, Clone)]
+pub struct Ended {
+    pub succeeded: bool,
+    /// The version that the chain took.
+    pub tx_hash: String,
+    pub fee: BaseUnits,
+    pub height: u64,
+}
+
+/// Ends a payment. `false` if it had ended before.
+pub async fn end(
+    connection: &mut PgConnection,
+    id: Uuid,
+    ended: &Ended,
+) -> Result<bool, StorageError> {
+    let done = sqlx::query!(
+        r#"
+        update payout_payment
+        set state = $2, tx_hash = $3, fee = $4, height = $5, ended_at = now()
+        where id = $1 and state in ('signed', 'sent')
+        "#,
+        id,
+        if ended.succeeded { "confirmed" } else { "failed" },
+        ended.tx_hash,
+        numeric::from_units(ended.fee),
+        cursors::to_column(ended.height)?
+    )
+    .execute(connection)
+    .await?;
+    Ok(done.rows_affected() == 1)
+}
+
+/// The block in which a payment stands for now.
+pub async fn set_height(
+    connection: &mut PgConnection,
+    id: Uuid,
+    height: Option<u64>,
+    tx_hash: &str,
+) -> Result<(), StorageError> {
+    sqlx::query!(
+        r#"
+        update payout_payment
+        set height = $2, tx_hash = $3
+        where id = $1 and state in ('signed', 'sent') and (height is distinct from $2 or tx_hash <> $3)
+        "#,
+        id,
+        height.map(cursors::to_column).transpose()?,
+        tx_hash
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// A payment for people, and for the refund of an order.
+#[derive(Debug, Clone)]
+pub struct PaymentRow {
+    pub purpose: String,
+    pub nonce: i64,
+    pub state: String,
+    pub amount: BaseUnits,
+    pub tx_hash: String,
+    pub versions: i64,
+    pub created_at: DateTime<Utc>,
+    pub sent_at: Option<DateTime<Utc>>,
+    pub ended_at: Option<DateTime<Utc>>,
+}
+
+/// Payments of an order, the newest last; of one purpose or of all.
+pub async fn of_order(
+    connection: &mut PgConnection,
+    order_id: Uuid,
+    purpose: Option<Purpose>,
+) -> Result<Vec<PaymentRow>, StorageError> {
+    let rows = sqlx::query!(
+        r#"
+        select purpose, nonce, state, amount, tx_hash, created_at, sent_at, ended_at,
+               (select count(*) from payout_version v where v.payment_id = p.id) as "versions!"
+        from payout_payment p
+        where order_id = $1 and ($2::text is null or purpose = $2)
+        order by created_at, id
+        limit 5000
+        "#,
+        order_id,
+        purpose.map(Purpose::as_str)
+    )
+    .fetch_all(connection)
+    .await?;
+    rows.into_iter()
+        .map(|row| {
+            Ok(PaymentRow {
+                purpose: row.purpose,
+                nonce: row.nonce,
+                state: row.state,
+                amount: numeric::to_units(TABLE, &row.amount)?,
+                tx_hash: row.tx_hash,
+                versions: row.versions,
+                created_at: row.created_at,
+                sent_at: row.sent_at,
+                ended_at: row.ended_at,
+            })
+        })
+        .collect()
+}

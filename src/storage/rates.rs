@@ -1,0 +1,75 @@
+//! The last accepted price of each coin in each fiat currency.
+
+use chrono::{DateTime, Utc};
+use rust_decimal::Decimal;
+
+use super::{PgConnection, StorageError, numeric};
+
+#[derive(Debug, Clone)]
+pub struct RateRow {
+    pub symbol: String,
+    pub fiat: String,
+    pub price: Decimal,
+    pub source: String,
+    pub observed_at: DateTime<Utc>,
+    /// How old it is by the database's clock.
+    pub age_seconds: i64,
+}
+
+/// All stored rates. There are at most as many as symbols times fiat currencies.
+pub async fn all(connection: &mut PgConnection) -> Result<Vec<RateRow>, StorageError> {
+    let rows = sqlx::query!(
+        r#"
+        select symbol, fiat, price, source, observed_at,
+               extract(epoch from now() - observed_at)::bigint as "age_seconds!"
+        from rate
+        order by symbol, fiat
+        limit 10000
+        "#
+    )
+    .fetch_all(connection)
+    .await?;
+    rows.into_iter()
+        .map(|row| {
+            Ok(RateRow {
+                symbol: row.symbol,
+                fiat: row.fiat,
+                price: numeric::to_decimal("rate", &row.price)?,
+                source: row.source,
+                observed_at: row.observed_at,
+                age_seconds: row.age_seconds,
+            })
+        })
+        .collect()
+}
+
+/// Stores prices observed now, or when their source says; never replaces a newer one by an older one.
+pub async fn store(
+    connection: &mut PgConnection,
+    symbols: &[String],
+    fiats: &[String],
+    prices: &[Decimal],
+    sources: &[String],
+    observed: &[Option<DateTime<Utc>>],
+) -> Result<(), StorageError> {
+    let prices: Vec<_> = prices.iter().copied().map(numeric::from_decimal).collect();
+    sqlx::query!(
+        r#"
+        insert into rate as r (symbol, fiat, price, source, observed_at)
+        select symbol, fiat, price, source, least(coalesce(observed, now()), now())
+        from unnest($1::text[], $2::text[], $3::numeric[], $4::text[], $5::timestamptz[])
+            as t (symbol, fiat, price, source, observed)
+        on conflict (symbol, fiat) do update
+        set price = excluded.price, source = excluded.source, observed_at = excluded.observed_at
+        where r.observed_at <= excluded.observed_at
+        "#,
+        symbols,
+        fiats,
+        &prices,
+        sources,
+        observed as &[Option<DateTime<Utc>>]
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}

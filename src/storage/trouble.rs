@@ -1,0 +1,54 @@
+//! Why the database did not do what it was asked, as far as a person can put it right.
+
+use std::error::Error;
+
+use super::StorageError;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trouble {
+    /// Nobody answered, or not in time.
+    NoAnswer,
+    /// It is on its way up or down, or has no connection left.
+    NotReady,
+    Credentials,
+    NoSuchDatabase,
+    /// A table or a column that this program knows is missing.
+    OldSchema,
+    NotAllowed,
+}
+
+impl Trouble {
+    /// What `cause`, one link of an error's chain, says about the database.
+    pub fn of(cause: &(dyn Error + 'static)) -> Option<Self> {
+        match cause.downcast_ref() {
+            Some(StorageError::TimedOut) => Some(Self::NoAnswer),
+            Some(StorageError::Database(error)) => from_driver(error),
+            Some(StorageError::Constraint { .. } | StorageError::Damaged { .. }) => None,
+            // Errors that wrap ours without a sentence of their own show only the driver's in the chain.
+            None => from_driver(cause.downcast_ref()?),
+        }
+    }
+
+    /// Whether waiting a little may help.
+    pub const fn may_pass(self) -> bool {
+        matches!(self, Self::NoAnswer | Self::NotReady)
+    }
+}
+
+fn from_driver(error: &sqlx::Error) -> Option<Trouble> {
+    if let sqlx::Error::Io(_) | sqlx::Error::PoolTimedOut = error {
+        return Some(Trouble::NoAnswer);
+    }
+    // A forwarder in front of a server that is not up yet accepts and hangs up.
+    if let sqlx::Error::Protocol(_) = error {
+        return Some(Trouble::NotReady);
+    }
+    match error.as_database_error()?.code()?.as_ref() {
+        "57P03" | "57P01" | "53300" => Some(Trouble::NotReady),
+        "28P01" | "28000" => Some(Trouble::Credentials),
+        "3D000" => Some(Trouble::NoSuchDatabase),
+        "42P01" | "42703" => Some(Trouble::OldSchema),
+        "42501" => Some(Trouble::NotAllowed),
+        _ => None,
+    }
+}
