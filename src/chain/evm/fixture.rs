@@ -1,0 +1,141 @@
+//! Blocks as the chains' own nodes write them, with the transaction kinds that no test node makes.
+
+use expect_test::{Expect, expect};
+use serde_json::value::RawValue;
+
+use super::{decode, evidence, wire::WireBlock};
+use crate::{
+    asset::Network,
+    chain::{TransferAmount, TransferAsset},
+};
+
+/// A recorded block with its receipts.
+#[derive(serde::Deserialize)]
+struct Recording<'a> {
+    #[serde(borrow)]
+    block: &'a RawValue,
+    #[serde(borrow)]
+    receipts: Vec<&'a RawValue>,
+}
+
+/// What the adapter makes of a recording, one line per transfer, or why it refuses it.
+fn read(network: Network, recording: &str) -> String {
+    let recording: Recording = serde_json::from_str(recording).unwrap();
+    let block: WireBlock = serde_json::from_str(recording.block.get()).unwrap();
+    let body = decode::body(network, &block).unwrap();
+    let outcomes = decode::outcomes(network, &body.header.hash, &recording.receipts).unwrap();
+    if let Err(reason) = evidence::check(network, &body, &outcomes) {
+        return format!("refused: {reason}\n");
+    }
+    let lines = decode::transfers(&body.transactions, &outcomes.receipts).into_iter();
+    lines
+        .map(|transfer| {
+            let amount = match transfer.amount {
+                TransferAmount::Units(units) => units.get().to_string(),
+                TransferAmount::Beyond128Bits(digits) => format!("beyond {digits}"),
+            };
+            let asset = match transfer.asset {
+                TransferAsset::Native => "native".to_owned(),
+                TransferAsset::Contract(contract) => contract[..6].to_owned(),
+            };
+            let key = transfer.key.replace(&transfer.tx_hash, &transfer.tx_hash[..6]);
+            format!("{key} pays {} {amount} {asset}\n", &transfer.to[..6])
+        })
+        .collect()
+}
+
+#[track_caller]
+fn check(network: Network, recording: &str, expected: &Expect) {
+    expected.assert_eq(&read(network, recording));
+}
+
+const OPTIMISM: &str = include_str!("fixture/optimism.json");
+const ARBITRUM: &str = include_str!("fixture/arbitrum.json");
+const POLYGON: &str = include_str!("fixture/polygon.json");
+
+#[test]
+fn deposits_of_an_op_chain_pay_like_other_transactions_unless_they_failed() {
+    check(
+        Network::Optimism,
+        OPTIMISM,
+        &expect![[r#"
+        0xd1d1:native pays 0xa1a1 100000000000000000 native
+        0xd4d4:native pays 0xa1a1 10000000000000000 native
+    "#]],
+    );
+}
+
+#[test]
+fn every_kind_of_arbitrum_transaction_is_read_and_an_unreadable_one_stays_alone() {
+    check(
+        Network::Arbitrum,
+        ARBITRUM,
+        &expect![[r#"
+        0xe1e1:native pays 0xa1a1 10000000000000000 native
+        0xe3e3:native pays 0xa1a1 500000000000000 native
+        0xe4e4:native pays 0xa1a1 7 native
+        0xe6e6:native pays 0xa1a1 11 native
+    "#]],
+    );
+}
+
+#[test]
+fn polygon_may_serve_state_sync_logs_that_its_header_leaves_out() {
+    check(
+        Network::Polygon,
+        POLYGON,
+        &expect![[r#"
+        0x7171:log:0 pays 0xa1a1 25000000 0xc213
+        0x7272:log:0 pays 0xa2a2 7000000 0xc213
+    "#]],
+    );
+}
+
+#[test]
+fn no_other_network_may_serve_logs_that_its_header_leaves_out() {
+    check(
+        Network::Ethereum,
+        POLYGON,
+        &expect![[r#"
+        refused: there are logs that the header does not commit to
+    "#]],
+    );
+}
+
+#[test]
+fn a_dropped_state_sync_costs_its_own_logs_only_but_a_dropped_payment_refuses_the_block() {
+    let without = |position: usize| {
+        let mut recording: serde_json::Value = serde_json::from_str(POLYGON).unwrap();
+        recording["receipts"].as_array_mut().unwrap().remove(position);
+        recording.to_string()
+    };
+    check(
+        Network::Polygon,
+        &without(1),
+        &expect![[r#"
+        0x7171:log:0 pays 0xa1a1 25000000 0xc213
+    "#]],
+    );
+    check(
+        Network::Polygon,
+        &without(0),
+        &expect![[r#"
+        refused: transaction 0x7171717171717171717171717171717171717171717171717171717171717171 has no receipt
+    "#]],
+    );
+}
+
+#[test]
+fn logs_of_a_failed_transaction_pay_nothing() {
+    let mut recording: serde_json::Value = serde_json::from_str(POLYGON).unwrap();
+    for status in [serde_json::json!("0x0"), serde_json::Value::Null] {
+        recording["receipts"][0]["status"] = status;
+        check(
+            Network::Polygon,
+            &recording.to_string(),
+            &expect![[r#"
+                0x7272:log:0 pays 0xa2a2 7000000 0xc213
+            "#]],
+        );
+    }
+}

@@ -1,0 +1,22 @@
+//! Ethereum and its six relatives, read over JSON-RPC.
+//!
+//! A block is fetched by its number, everything else about it by its hash: a reorganisation between two calls then
+//! ends in an error instead of a mixture. What is read: native value of successful top-level transactions, and
+//! `Transfer` events of ERC-20 shape. Native value that contracts send on shows in no block; it is found by its
+//! balance ([`ChainSource::native_balances`](super::ChainSource::native_balances)).
+//!
+//! - `source`: the calls. `wire`: the tolerant shapes. `decode`: from a block to transfers, without io.
+//! - `evidence`: what a node must show before a block without transfers is believed. `balance`: balances in bulk.
+//! - `quantity`: hex numbers and names, exactly.
+
+mod balance;
+mod decode;
+mod evidence;
+pub(in crate::chain) mod quantity;
+mod source;
+mod wire;
+
+pub use source::EvmSource;
+
+#[cfg(test)]
+mod fixture;

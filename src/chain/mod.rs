@@ -1,0 +1,113 @@
+//! Chains, seen from one side: what a node tells about blocks and about value that moved.
+//!
+//! [`ChainSource`] is implemented by every adapter, and by the simulated chain of the sandbox; one conformance suite
+//! (`tests/it/chain`) is passed by all of them. An adapter reports facts only. What they mean for an invoice is
+//! decided in `app`.
+
+pub mod evm;
+pub mod pay;
+pub mod rpc;
+pub mod simulated;
+mod source;
+
+pub use source::{Source, UnusableSource};
+
+use std::future::Future;
+
+use chrono::{DateTime, Utc};
+use thiserror::Error;
+
+use crate::{asset::Network, money::BaseUnits};
+
+/// One block's place in its chain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BlockRef {
+    pub height: u64,
+    pub hash: String,
+    pub parent_hash: String,
+    /// The time the block claims, not the time we saw it.
+    pub mined_at: DateTime<Utc>,
+}
+
+/// A block and all value that moves in it, as far as the chain's blocks show it.
+#[derive(Debug, Clone)]
+pub struct Block {
+    pub header: BlockRef,
+    pub transfers: Vec<Transfer>,
+}
+
+/// Value arriving at an address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Transfer {
+    /// Names this movement on its network for ever: it survives a reorganisation and a replay (`txhash:output`,
+    /// `txhash:k-th log`, …; never a position inside a block).
+    pub key: String,
+    pub tx_hash: String,
+    /// The receiver as `asset::address::match_key` spells it.
+    pub to: String,
+    pub asset: TransferAsset,
+    pub amount: TransferAmount,
+}
+
+/// What moved: the chain's own coin, or a token named by its contract (spelled by `match_key` as well).
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum TransferAsset {
+    Native,
+    Contract(String),
+}
+
+/// How much moved. Amounts beyond 128 bits exist on chain only to do harm; they are reported, never credited.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TransferAmount {
+    Units(BaseUnits),
+    Beyond128Bits(String),
+}
+
+/// Why a chain could not be read. None of these moves a cursor.
+#[derive(Debug, Error)]
+pub enum ChainError {
+    #[error("the node of {network} did not answer: {reason}")]
+    Unreachable { network: Network, reason: String },
+    #[error("the node of {network} asks us to slow down")]
+    RateLimited { network: Network },
+    /// The node understood and said no: a method it does not have, a state it no longer keeps, a limit of its own.
+    #[error("the node of {network} refuses {method}: {reason} (code {code})")]
+    Refused { network: Network, method: &'static str, code: i64, reason: String },
+    #[error("the node of {network} answered {method} with something we cannot read: {reason}")]
+    Malformed { network: Network, method: &'static str, reason: String },
+    #[error("the node of {network} serves chain {found}, not {expected}")]
+    WrongChain { network: Network, expected: String, found: String },
+    #[error("the node of {network} contradicts itself: {reason}")]
+    Inconsistent { network: Network, reason: String },
+}
+
+/// One node, or one source that behaves like one.
+pub trait ChainSource: Send + Sync {
+    fn network(&self) -> Network;
+
+    /// The highest block of the canonical chain. Also the place where a source checks that it still serves the
+    /// chain it was configured for.
+    fn head(&self) -> impl Future<Output = Result<BlockRef, ChainError>> + Send;
+
+    /// The canonical block at `height`, without its content; `None` above the head.
+    fn header(
+        &self,
+        height: u64,
+    ) -> impl Future<Output = Result<Option<BlockRef>, ChainError>> + Send;
+
+    /// The canonical block at `height` with its transfers; `None` above the head.
+    ///
+    /// All parts of the answer belong to one block hash, even if the chain reorganises between two calls.
+    fn block(&self, height: u64) -> impl Future<Output = Result<Option<Block>, ChainError>> + Send;
+
+    /// Transfers that wait for a block. Empty where the chain has no public mempool worth reading.
+    fn mempool(&self) -> impl Future<Output = Result<Vec<Transfer>, ChainError>> + Send;
+
+    /// Native balances of `addresses` at exactly that block, in their order, on chains where value can arrive
+    /// without showing in the block body (EVM internal transfers). `None` where blocks show everything.
+    fn native_balances(
+        &self,
+        at: &BlockRef,
+        addresses: &[String],
+    ) -> impl Future<Output = Result<Option<Vec<BaseUnits>>, ChainError>> + Send;
+}

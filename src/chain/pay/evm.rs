@@ -1,0 +1,294 @@
+//! Paying on an EVM network: one EIP-1559 transfer for each recipient.
+
+use k256::ecdsa::SigningKey;
+use secrecy::SecretString;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::{
+    Mined, Sent, SignError, SignedTx, Standing, Unsigned, Wanted, Work, transaction::Transfer,
+};
+use crate::{
+    asset::Network,
+    chain::{
+        ChainError,
+        evm::quantity,
+        rpc::{EndpointError, Rpc},
+    },
+    money::BaseUnits,
+    payout::batch::Seen,
+};
+
+const SEND: &str = "eth_sendRawTransaction";
+const RECEIPT: &str = "eth_getTransactionReceipt";
+const TRANSACTION: &str = "eth_getTransactionByHash";
+const COUNT: &str = "eth_getTransactionCount";
+const ESTIMATE: &str = "eth_estimateGas";
+const BLOCK: &str = "eth_getBlockByNumber";
+const TIP: &str = "eth_maxPriorityFeePerGas";
+const CHAIN_ID: &str = "eth_chainId";
+/// What a node says when a call reverts.
+const REVERTED: i64 = 3;
+const TIP_DEFAULT: u128 = 1_000_000_000;
+/// Estimates are of the state of now.
+const GAS_MARGIN_PERCENT: u128 = 20;
+
+pub struct EvmPayer {
+    rpc: Rpc,
+    chain_id: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Receipt<'a> {
+    block_hash: &'a str,
+    block_number: &'a str,
+    status: &'a str,
+    gas_used: &'a str,
+    effective_gas_price: &'a str,
+    /// What a rollup takes for its data on the first layer.
+    #[serde(default)]
+    l1_fee: Option<&'a str>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Head<'a> {
+    number: &'a str,
+    hash: &'a str,
+    #[serde(default)]
+    base_fee_per_gas: Option<&'a str>,
+}
+
+impl EvmPayer {
+    /// `chain_id` overrides the network's own, for test chains. It is part of what is signed.
+    pub fn new(
+        network: Network,
+        url: &SecretString,
+        chain_id: Option<u64>,
+    ) -> Result<Self, EndpointError> {
+        let own = network.evm_chain_id().ok_or(EndpointError::WrongFamily { network })?;
+        Ok(Self { rpc: Rpc::new(network, url)?, chain_id: chain_id.unwrap_or(own) })
+    }
+
+    fn malformed(&self, method: &'static str) -> ChainError {
+        self.rpc.malformed(method, "a number cannot be read")
+    }
+
+    async fn head(&self, which: &str) -> Result<(u64, String, Option<u128>), ChainError> {
+        let result = self.rpc.call(BLOCK, json!([which, false])).await?;
+        let head: Option<Head> = self.rpc.read(BLOCK, &result)?;
+        let head = head.ok_or_else(|| self.rpc.inconsistent(format!("has no block {which}")))?;
+        let number = quantity::number(head.number).ok_or_else(|| self.malformed(BLOCK))?;
+        let base = head.base_fee_per_gas.and_then(wide);
+        Ok((number, head.hash.to_owned(), base))
+    }
+
+    /// Twice the base fee of the last block and a tip: enough for the next six blocks, however full they are.
+    pub(super) async fn fee_rate(&self) -> Result<u128, ChainError> {
+        let (_, _, base) = self.head("latest").await?;
+        let tip = self.tip().await?;
+        Ok(base.unwrap_or(0).saturating_mul(2).saturating_add(tip))
+    }
+
+    async fn tip(&self) -> Result<u128, ChainError> {
+        match self.rpc.call(TIP, json!([])).await {
+            Ok(result) => {
+                let text: &str = self.rpc.read(TIP, &result)?;
+                Ok(wide(text).unwrap_or(TIP_DEFAULT))
+            }
+            Err(ChainError::Refused { .. }) => Ok(TIP_DEFAULT),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Asks the node what the transfer takes. A revert is the recipient's doing: the balance was checked before.
+    pub(super) async fn work(&self, payment: &Unsigned) -> Result<Work, ChainError> {
+        let [output] = payment.outputs.as_slice() else {
+            return Ok(Work::Refused("an EVM payment has one recipient".to_owned()));
+        };
+        let call = json!([{
+            "from": payment.sender,
+            "to": output.address,
+            "value": format!("{:#x}", output.amount.get()),
+            // Without a bound a recipient that never ends would keep the node busy.
+            "gas": format!("{:#x}", payment.work),
+        }]);
+        match self.rpc.call(ESTIMATE, call).await {
+            Ok(result) => {
+                let text: &str = self.rpc.read(ESTIMATE, &result)?;
+                let gas = wide(text).ok_or_else(|| self.malformed(ESTIMATE))?;
+                Ok(Work::Units(gas.saturating_mul(100 + GAS_MARGIN_PERCENT) / 100))
+            }
+            Err(ChainError::Refused { code, reason, .. }) if is_revert(code, &reason) => {
+                Ok(Work::Refused(format!("the recipient refuses the transfer: {reason}")))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(super) fn sign(&self, key: &SigningKey, payment: &Unsigned) -> Result<SignedTx, SignError> {
+        let [output] = payment.outputs.as_slice() else { return Err(SignError::Unsupported) };
+        if payment.contract.is_some() {
+            return Err(SignError::Unsupported);
+        }
+        let digits = output.address.strip_prefix("0x").ok_or(SignError::Unsupported)?;
+        let mut to = [0_u8; 20];
+        hex::decode_to_slice(digits, &mut to).map_err(|_| SignError::Unsupported)?;
+        let transfer = Transfer {
+            chain_id: self.chain_id,
+            nonce: payment.nonce,
+            priority_fee: payment.fee_rate.min(TIP_DEFAULT.max(payment.fee_rate / 10)),
+            max_fee: payment.fee_rate,
+            gas_limit: u64::try_from(payment.work).map_err(|_| SignError::Unsupported)?,
+            to,
+            value: output.amount.get(),
+            data: vec![],
+        };
+        transfer.sign(key, &payment.sender)
+    }
+
+    pub(super) async fn send(&self, raw: &[u8], hash: &str) -> Result<Sent, ChainError> {
+        // The id is in the signature too; asking first keeps a payment from being shown to a stranger's node.
+        let result = self.rpc.call(CHAIN_ID, json!([])).await?;
+        let found: &str = self.rpc.read(CHAIN_ID, &result)?;
+        if quantity::number(found) != Some(self.chain_id) {
+            let (network, found) = (self.rpc.network(), found.chars().take(66).collect());
+            let expected = format!("{:#x}", self.chain_id);
+            return Err(ChainError::WrongChain { network, expected, found });
+        }
+        match self.rpc.call(SEND, json!([format!("0x{}", hex::encode(raw))])).await {
+            Ok(result) => {
+                let told: &str = self.rpc.read(SEND, &result)?;
+                if told.eq_ignore_ascii_case(hash) {
+                    Ok(Sent::Taken)
+                } else {
+                    Err(self.rpc.inconsistent(format!("took {hash} as {told}")))
+                }
+            }
+            Err(ChainError::Refused { reason, .. }) if is_known(&reason) => Ok(Sent::Taken),
+            Err(ChainError::Refused { reason, .. }) => Ok(Sent::Refused(reason)),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(super) async fn standing(
+        &self,
+        payment: &Wanted,
+        required: u64,
+    ) -> Result<Standing, ChainError> {
+        let (nonce, hashes) = (payment.nonce, &payment.hashes);
+        if let Some(standing) = self.any_receipt(hashes).await? {
+            return Ok(standing);
+        }
+        let mut waiting = false;
+        for hash in hashes {
+            let result = self.rpc.call(TRANSACTION, json!([hash])).await?;
+            waiting |=
+                self.rpc.read::<Option<serde::de::IgnoredAny>>(TRANSACTION, &result)?.is_some();
+        }
+        if waiting {
+            return Ok(Standing { seen: Seen::Waiting, mined: None });
+        }
+        let displaced =
+            self.final_count(&payment.sender, required).await?.is_some_and(|used| used > nonce);
+        if !displaced {
+            return Ok(Standing { seen: Seen::Nowhere, mined: None });
+        }
+        // It may have been mined since it was looked for.
+        let late = self.any_receipt(hashes).await?;
+        Ok(late.unwrap_or(Standing { seen: Seen::Displaced, mined: None }))
+    }
+
+    async fn any_receipt(&self, hashes: &[String]) -> Result<Option<Standing>, ChainError> {
+        for hash in hashes {
+            if let Some(standing) = self.receipt(hash).await? {
+                return Ok(Some(standing));
+            }
+        }
+        Ok(None)
+    }
+
+    async fn receipt(&self, hash: &str) -> Result<Option<Standing>, ChainError> {
+        let result = self.rpc.call(RECEIPT, json!([hash])).await?;
+        let Some(receipt) = self.rpc.read::<Option<Receipt>>(RECEIPT, &result)? else {
+            return Ok(None);
+        };
+        let unreadable = || self.malformed(RECEIPT);
+        let height = quantity::number(receipt.block_number).ok_or_else(unreadable)?;
+        let gas = wide(receipt.gas_used).ok_or_else(unreadable)?;
+        let price = wide(receipt.effective_gas_price).ok_or_else(unreadable)?;
+        let l1_fee = receipt.l1_fee.and_then(wide).unwrap_or(0);
+        let fee = gas.checked_mul(price).and_then(|fee| fee.checked_add(l1_fee));
+        let fee = BaseUnits::new(fee.ok_or_else(unreadable)?);
+        let succeeded = quantity::number(receipt.status).ok_or_else(unreadable)? == 1;
+        // A receipt of an orphaned block proves nothing.
+        let (_, canonical, _) = self.head(&format!("{height:#x}")).await?;
+        if !canonical.eq_ignore_ascii_case(receipt.block_hash) {
+            return Ok(None);
+        }
+        let (head, _, _) = self.head("latest").await?;
+        let depth = (head + 1).saturating_sub(height);
+        let mined = Mined { hash: hash.to_owned(), height, fee };
+        Ok(Some(Standing { seen: Seen::Mined { depth, succeeded }, mined: Some(mined) }))
+    }
+
+    /// How many nonces of `sender` are used as of a block that is final; `None` while the chain is that short.
+    async fn final_count(&self, sender: &str, required: u64) -> Result<Option<u64>, ChainError> {
+        let (head, _, _) = self.head("latest").await?;
+        let Some(height) = (head + 1).checked_sub(required.max(1)) else { return Ok(None) };
+        let result = self.rpc.call(COUNT, json!([sender, format!("{height:#x}")])).await?;
+        let count: &str = self.rpc.read(COUNT, &result)?;
+        quantity::number(count).map(Some).ok_or_else(|| self.malformed(COUNT))
+    }
+}
+
+/// A number of at most 128 bits.
+fn wide(text: &str) -> Option<u128> {
+    let digits = text.strip_prefix("0x")?;
+    u128::from_str_radix(digits, 16).ok()
+}
+
+fn is_revert(code: i64, reason: &str) -> bool {
+    let reason = reason.to_ascii_lowercase();
+    let said = [
+        "revert",
+        "out of gas",
+        "outofgas",
+        "exceeds allowance",
+        "always failing",
+        "invalid opcode",
+    ];
+    code == REVERTED || said.iter().any(|word| reason.contains(word))
+}
+
+/// What nodes say to bytes that they have.
+fn is_known(reason: &str) -> bool {
+    let reason = reason.to_ascii_lowercase();
+    ["already known", "already imported", "alreadyknown", "known transaction"]
+        .iter()
+        .any(|known| reason.contains(known))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_nodes_say_to_bytes_they_have_is_not_a_refusal() {
+        for said in [
+            "already known",
+            "ALREADY_EXISTS: already known",
+            "transaction already imported",
+            "AlreadyKnown",
+        ] {
+            assert!(is_known(said), "{said}");
+        }
+        for said in ["nonce too low", "replacement transaction underpriced", "insufficient funds"] {
+            assert!(!is_known(said), "{said}");
+        }
+        assert!(is_revert(3, "x") && is_revert(-32000, "execution reverted: no"));
+        assert!(is_revert(-32000, "gas required exceeds allowance (40000)"));
+        assert!(!is_revert(-32000, "insufficient funds for gas * price + value"));
+    }
+}

@@ -1,0 +1,168 @@
+//! Paying: signing a transaction, handing it to a node, and finding out what became of it.
+//!
+//! What may be signed and when is decided in `app`; here is only how. A transaction's hash is known before it is sent, so
+//! a lost answer loses nothing: the hash is looked for, and the same bytes are handed in again.
+
+mod evm;
+mod simulated;
+mod transaction;
+
+pub use evm::EvmPayer;
+pub use simulated::SimulatedPayer;
+
+use k256::ecdsa::SigningKey;
+
+use super::ChainError;
+use crate::{money::BaseUnits, payout::batch::Seen};
+
+/// A payment to be signed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unsigned {
+    /// As `match_key` spells it.
+    pub sender: String,
+    pub nonce: u64,
+    pub outputs: Vec<Output>,
+    /// The token's contract; `None` for the network's own coin.
+    pub contract: Option<String>,
+    /// The work that the network will charge for: gas, or virtual bytes.
+    pub work: u128,
+    /// What is offered for one unit of it.
+    pub fee_rate: u128,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Output {
+    pub address: String,
+    pub amount: BaseUnits,
+}
+
+/// Bytes that are stored before they are sent, and the hash by which they are found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SignedTx {
+    pub raw: Vec<u8>,
+    pub hash: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum SignError {
+    #[error("the key is not the sender's")]
+    WrongKey,
+    #[error("this kind of payment cannot be signed here")]
+    Unsupported,
+}
+
+/// How much work a payment is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Work {
+    Units(u128),
+    /// The network refuses it whatever is offered: the recipient reverts.
+    Refused(String),
+}
+
+/// What a node said to a transaction that was handed in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Sent {
+    /// Taken, or known already.
+    Taken,
+    /// The node does not want it. It may still be in the chain, so only looking decides.
+    Refused(String),
+}
+
+/// A payment to look for: by its versions, the newest first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wanted {
+    pub sender: String,
+    pub nonce: u64,
+    pub hashes: Vec<String>,
+}
+
+/// Where a payment stands, by any of its versions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Standing {
+    pub seen: Seen,
+    /// The version in the chain, its block, and what the network took.
+    pub mined: Option<Mined>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mined {
+    pub hash: String,
+    pub height: u64,
+    pub fee: BaseUnits,
+}
+
+/// The ways of paying that this program knows.
+pub enum Payer {
+    Simulated(SimulatedPayer),
+    Evm(EvmPayer),
+}
+
+impl Payer {
+    /// How many payments of one sender are under way at a time. Nodes keep only so many of one account.
+    pub const fn window(&self) -> usize {
+        match self {
+            Self::Simulated(_) => 200,
+            Self::Evm(_) => 16,
+        }
+    }
+
+    /// What a unit of work costs now; `None` where nothing is asked for it.
+    pub async fn fee_rate(&self) -> Result<Option<u128>, ChainError> {
+        match self {
+            Self::Simulated(_) => Ok(None),
+            Self::Evm(payer) => payer.fee_rate().await.map(Some),
+        }
+    }
+
+    pub async fn work(&self, payment: &Unsigned) -> Result<Work, ChainError> {
+        match self {
+            Self::Simulated(_) => Ok(Work::Units(payment.work)),
+            Self::Evm(payer) => payer.work(payment).await,
+        }
+    }
+
+    /// Pure: the same payment gives the same bytes.
+    pub fn sign(
+        &self,
+        key: Option<&SigningKey>,
+        payment: &Unsigned,
+    ) -> Result<SignedTx, SignError> {
+        match self {
+            Self::Simulated(payer) => payer.sign(payment),
+            Self::Evm(payer) => payer.sign(key.ok_or(SignError::WrongKey)?, payment),
+        }
+    }
+
+    pub async fn send(&self, raw: &[u8], hash: &str) -> Result<Sent, ChainError> {
+        match self {
+            Self::Simulated(payer) => payer.send(raw, hash).await,
+            Self::Evm(payer) => payer.send(raw, hash).await,
+        }
+    }
+
+    /// Where payments stand, in their order; `required` is the depth that counts as final.
+    pub async fn standings(
+        &self,
+        payments: &[Wanted],
+        required: u64,
+    ) -> Result<Vec<Standing>, ChainError> {
+        match self {
+            Self::Simulated(payer) => payer.standings(payments).await,
+            Self::Evm(payer) => {
+                let mut standings = Vec::with_capacity(payments.len());
+                for payment in payments {
+                    standings.push(payer.standing(payment, required).await?);
+                }
+                Ok(standings)
+            }
+        }
+    }
+
+    /// On the simulated chain nobody else mines: what was sent gets its blocks, as a simulated deposit does.
+    pub async fn after_sending(&self, confirmations: u64) -> Result<(), ChainError> {
+        match self {
+            Self::Simulated(payer) => payer.mine(confirmations).await,
+            Self::Evm(_) => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! The sandbox's chain: blocks that `gatewayctl simulate` writes into tables, read through the same trait as a real node.
+
+use crate::{
+    asset::{Network, address},
+    chain::{Block, BlockRef, ChainError, ChainSource, Transfer, TransferAmount, TransferAsset},
+    money::BaseUnits,
+    storage::{
+        Db, StorageError,
+        simulation::{self, SimBlock, SimTransfer},
+    },
+};
+
+/// One simulated network.
+#[derive(Clone)]
+pub struct SimulatedSource {
+    network: Network,
+    db: Db,
+}
+
+impl SimulatedSource {
+    pub fn new(network: Network, db: Db) -> Self {
+        Self { network, db }
+    }
+
+    fn unreachable(&self, error: &StorageError) -> ChainError {
+        ChainError::Unreachable { network: self.network, reason: error.to_string() }
+    }
+
+    async fn read_block(
+        &self,
+        height: u64,
+    ) -> Result<Option<(SimBlock, Vec<SimTransfer>)>, ChainError> {
+        let read = async {
+            let mut connection = self.db.connection().await?;
+            simulation::block(&mut connection, self.network, height).await
+        };
+        read.await.map_err(|error| self.unreachable(&error))
+    }
+
+    /// Nothing moves in a transfer of zero, so none is reported.
+    fn transfers(&self, sims: Vec<SimTransfer>) -> Vec<Transfer> {
+        let zero = TransferAmount::Units(BaseUnits::ZERO);
+        let all = sims.into_iter().map(|sim| self.transfer(sim));
+        all.filter(|transfer| transfer.amount != zero).collect()
+    }
+
+    fn transfer(&self, sim: SimTransfer) -> Transfer {
+        let amount = match sim.amount.parse::<u128>() {
+            Ok(units) => TransferAmount::Units(BaseUnits::new(units)),
+            Err(_) => TransferAmount::Beyond128Bits(sim.amount),
+        };
+        let asset = match sim.contract {
+            Some(contract) => {
+                TransferAsset::Contract(address::match_key(self.network.family(), &contract))
+            }
+            None => TransferAsset::Native,
+        };
+        Transfer {
+            key: format!("{}:{}", sim.txid, sim.output),
+            tx_hash: sim.txid,
+            to: sim.address,
+            asset,
+            amount,
+        }
+    }
+}
+
+impl From<SimBlock> for BlockRef {
+    fn from(block: SimBlock) -> Self {
+        Self {
+            height: block.height,
+            hash: block.hash,
+            parent_hash: block.parent_hash,
+            mined_at: block.mined_at,
+        }
+    }
+}
+
+impl ChainSource for SimulatedSource {
+    fn network(&self) -> Network {
+        self.network
+    }
+
+    async fn head(&self) -> Result<BlockRef, ChainError> {
+        let read = async {
+            let mut connection = self.db.connection().await?;
+            if let Some(head) = simulation::head(&mut connection, self.network).await? {
+                return Ok(head);
+            }
+            // Given back before the next one is taken: many watchers that each hold one and want two would starve.
+            drop(connection);
+            // Nobody simulated anything here yet: the chain begins with its first reader.
+            let mut tx = self.db.begin().await?;
+            simulation::lock_chain(&mut tx, self.network).await?;
+            let head = simulation::head(&mut tx, self.network).await?;
+            tx.commit().await?;
+            head.ok_or_else(|| StorageError::damaged("sim_block", "no first block"))
+        };
+        read.await.map(BlockRef::from).map_err(|error| self.unreachable(&error))
+    }
+
+    async fn header(&self, height: u64) -> Result<Option<BlockRef>, ChainError> {
+        Ok(self.read_block(height).await?.map(|(block, _)| block.into()))
+    }
+
+    async fn block(&self, height: u64) -> Result<Option<Block>, ChainError> {
+        let Some((block, transfers)) = self.read_block(height).await? else { return Ok(None) };
+        Ok(Some(Block { header: block.into(), transfers: self.transfers(transfers) }))
+    }
+
+    async fn mempool(&self) -> Result<Vec<Transfer>, ChainError> {
+        let read = async {
+            let mut connection = self.db.connection().await?;
+            simulation::mempool(&mut connection, self.network).await
+        };
+        let waiting = read.await.map_err(|error| self.unreachable(&error))?;
+        Ok(self.transfers(waiting))
+    }
+
+    async fn native_balances(
+        &self,
+        _at: &BlockRef,
+        _addresses: &[String],
+    ) -> Result<Option<Vec<BaseUnits>>, ChainError> {
+        Ok(None)
+    }
+}

@@ -1,0 +1,107 @@
+//! What is known of each network: how it is read, when a deposit counts, how long a deadline waits for it.
+
+use chrono::TimeDelta;
+use secrecy::SecretString;
+use serde::Deserialize;
+
+use super::{Config, Profile};
+use crate::asset::Network;
+
+/// Where a network's blocks come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ChainSourceKind {
+    /// The sandbox's own chain.
+    Simulated,
+    /// A JSON-RPC node of an EVM network.
+    Evm,
+    /// Not offered.
+    Off,
+}
+
+/// One network as this stack follows it.
+#[derive(Clone)]
+pub struct ChainSettings {
+    pub network: Network,
+    pub source: ChainSourceKind,
+    pub rpc_url: Option<SecretString>,
+    /// For test chains; the network's own id otherwise.
+    pub chain_id: Option<u64>,
+    /// A deposit in the head block has one confirmation.
+    pub confirmations: u64,
+    pub poll: std::time::Duration,
+    /// How long a deadline waits for a watcher that has not looked since.
+    pub watch_grace: TimeDelta,
+    /// How long a deadline waits for payments that were in time and only need confirmations.
+    pub confirm_hold: TimeDelta,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct ChainOverride {
+    pub source: Option<ChainSourceKind>,
+    pub rpc_url: Option<SecretString>,
+    pub chain_id: Option<u64>,
+    pub confirmations: Option<u64>,
+    pub poll_ms: Option<u64>,
+    pub watch_grace_seconds: Option<i64>,
+    pub confirm_hold_seconds: Option<i64>,
+}
+
+/// (confirmations, seconds between looks, hold in minutes): field practice for amounts of retail size.
+const fn practice(network: Network) -> (u64, u64, i64) {
+    match network {
+        Network::Bitcoin => (2, 15, 180),
+        Network::Litecoin => (6, 10, 90),
+        Network::Dogecoin => (20, 10, 90),
+        Network::Ethereum => (12, 4, 30),
+        Network::Polygon => (16, 2, 20),
+        Network::Bsc => (15, 2, 15),
+        Network::Arbitrum => (20, 2, 15),
+        Network::Optimism | Network::Base => (10, 2, 15),
+        Network::Avalanche => (1, 2, 10),
+        Network::Tron => (19, 3, 15),
+        Network::Solana => (32, 2, 10),
+        Network::Near => (3, 2, 10),
+        Network::Ton => (1, 4, 10),
+        Network::Thorchain => (1, 6, 10),
+    }
+}
+
+/// Longer than the outages of a watcher that operators are asked to tolerate.
+const WATCH_GRACE_MINUTES: i64 = 60;
+const SIMULATED_POLL_MS: u64 = 200;
+
+impl Config {
+    /// How `network` is followed: field practice, changed by section `chains.<network>`.
+    pub fn chain(&self, network: Network) -> ChainSettings {
+        let given = self.chains.get(network.name()).cloned().unwrap_or_default();
+        let source = given.source.unwrap_or(match self.profile {
+            Profile::Sandbox => ChainSourceKind::Simulated,
+            Profile::Production => ChainSourceKind::Off,
+        });
+        let (confirmations, poll_seconds, hold_minutes) = practice(network);
+        let poll_ms = match source {
+            ChainSourceKind::Simulated => SIMULATED_POLL_MS,
+            ChainSourceKind::Evm | ChainSourceKind::Off => poll_seconds * 1000,
+        };
+        let grace = given.watch_grace_seconds.unwrap_or(WATCH_GRACE_MINUTES * 60);
+        let hold = given.confirm_hold_seconds.unwrap_or(hold_minutes * 60);
+        ChainSettings {
+            network,
+            source,
+            rpc_url: given.rpc_url,
+            chain_id: given.chain_id,
+            confirmations: given.confirmations.unwrap_or(confirmations).max(1),
+            poll: std::time::Duration::from_millis(given.poll_ms.unwrap_or(poll_ms).max(10)),
+            watch_grace: TimeDelta::seconds(grace.max(0)),
+            confirm_hold: TimeDelta::seconds(hold.max(0)),
+        }
+    }
+
+    /// Names in section `chains` that are no network: almost certainly misspelt.
+    pub(super) fn unknown_chains(&self) -> Vec<&str> {
+        let known = |name: &&String| name.parse::<Network>().is_err();
+        self.chains.keys().filter(known).map(String::as_str).collect()
+    }
+}

@@ -1,0 +1,128 @@
+//! What makes a configuration unusable. Every fault is a sentence that says what to do.
+
+use secrecy::ExposeSecret;
+
+use super::{ChainSourceKind, Config, Part, Profile};
+use crate::{
+    asset::{Network, address::sandbox},
+    broker::topology::Topology,
+    merchant::secret::MasterKey,
+    rate::ProviderName,
+};
+
+const SHIPPED_MASTER_KEY: &str = "0000000000000000000000000000000000000000000000000000000000000000";
+
+pub(super) fn faults(config: &Config, part: Part) -> Vec<String> {
+    let mut faults = Vec::new();
+    if matches!(part, Part::Whole | Part::Rows | Part::Database) {
+        faults.extend(database(config));
+    }
+    if matches!(part, Part::Whole | Part::Rows | Part::Broker) {
+        faults.extend(broker(config));
+    }
+    if matches!(part, Part::Whole | Part::Rows) {
+        faults.extend(basic(config));
+        faults.extend((part == Part::Whole).then(|| amqp(config)).flatten());
+        if config.profile == Profile::Production {
+            faults.extend(production(config));
+        }
+    }
+    faults
+}
+
+fn database(config: &Config) -> Option<String> {
+    let missing = config.database_url.expose_secret().is_empty();
+    missing
+        .then(|| "DATABASE_URL is not set (postgres://user:password@host:5432/database)".to_owned())
+}
+
+fn broker(config: &Config) -> Option<String> {
+    let topology = Topology::new(&config.broker.prefix, config.broker.timing());
+    topology.err().map(|error| format!("GATEWAY_BROKER__PREFIX: {error}"))
+}
+
+fn amqp(config: &Config) -> Option<String> {
+    let url = config.amqp_url.expose_secret();
+    if url.is_empty() {
+        Some("AMQP_URL is not set (amqp://user:password@host:5672/virtual-host)".into())
+    } else if !url::Url::parse(url).is_ok_and(|url| url.scheme() == "amqp") {
+        Some("AMQP_URL must be an amqp address; this build speaks no TLS".into())
+    } else {
+        None
+    }
+}
+
+fn basic(config: &Config) -> Vec<String> {
+    let mut faults = Vec::new();
+    if let Err(error) = MasterKey::parse(config.master_key.expose_secret()) {
+        faults.push(format!("GATEWAY_MASTER_KEY: {error}; make one with: openssl rand -hex 32"));
+    }
+    for (name, url) in
+        [("GATEWAY_BASE_URL", &config.base_url), ("GATEWAY_CHECKOUT_URL", &config.checkout_url)]
+    {
+        if !url::Url::parse(url).is_ok_and(|url| matches!(url.scheme(), "http" | "https")) {
+            faults.push(format!("{name} must be an http or https address"));
+        }
+    }
+    let telemetry = &config.telemetry;
+    if !telemetry.otlp_url.is_empty() && telemetry.collector().is_none() {
+        faults.push("GATEWAY_TELEMETRY__OTLP_URL must be an http or https address".into());
+    }
+    for name in config.unknown_chains() {
+        faults.push(format!("section chains.{name} names no network"));
+    }
+    for network in Network::ALL {
+        let chain = config.chain(network);
+        let evm = chain.source == ChainSourceKind::Evm;
+        if evm && (chain.rpc_url.is_none() || network.evm_chain_id().is_none()) {
+            faults
+                .push(format!("chains.{network}: source evm needs an EVM network and an rpc_url"));
+        }
+    }
+    faults
+}
+
+fn production(config: &Config) -> Vec<String> {
+    let mut faults = Vec::new();
+    if config.master_key.expose_secret() == SHIPPED_MASTER_KEY {
+        faults.push("production refuses the all-zero GATEWAY_MASTER_KEY".into());
+    }
+    for (name, url) in [("DATABASE_URL", &config.database_url), ("AMQP_URL", &config.amqp_url)] {
+        if has_default_credentials(url.expose_secret()) {
+            faults.push(format!("production refuses the default or missing password in {name}"));
+        }
+    }
+    if config.rates.providers.contains(&ProviderName::Fixed) {
+        faults.push(
+            "production refuses fixed rates; set GATEWAY_RATES__PROVIDERS=kraken,coinbase".into(),
+        );
+    }
+    if config.egress.allow_private {
+        faults.push("production refuses GATEWAY_EGRESS__ALLOW_PRIVATE=true".into());
+    }
+    for network in Network::ALL {
+        if config.chain(network).source == ChainSourceKind::Simulated {
+            faults.push(format!("production refuses the simulated chain for {network}"));
+        }
+    }
+    let addresses = &config.addresses;
+    let keys = [
+        &addresses.bitcoin,
+        &addresses.litecoin,
+        &addresses.dogecoin,
+        &addresses.evm,
+        &addresses.tron,
+        &addresses.thorchain,
+        &addresses.ton,
+    ];
+    if keys.into_iter().flatten().any(|key| sandbox::is_public_test_key(key)) {
+        faults.push("production refuses the published test keys in section addresses".into());
+    }
+    faults
+}
+
+fn has_default_credentials(url: &str) -> bool {
+    const DEFAULTS: [&str; 6] = ["guest", "postgres", "gateway", "password", "admin", "changeme"];
+    url::Url::parse(url)
+        .is_ok_and(|url| url.password().is_none_or(|password| DEFAULTS.contains(&password)))
+}

@@ -1,0 +1,80 @@
+//! Every measure that any process exposes, with its meaning. Dashboards and alerts may name these and no others.
+
+use metrics::{Unit, describe_counter, describe_gauge, describe_histogram};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Only grows, from zero at the start of the process.
+    Counter,
+    /// What is now.
+    Gauge,
+    /// How long things took, in seconds.
+    Histogram,
+}
+
+/// A measure: its name, its kind, and what it says.
+pub type Measure = (&'static str, Kind, &'static str);
+
+use Kind::{Counter, Gauge, Histogram};
+
+pub const MEASURES: &[Measure] = &[
+    ("http_requests_total", Counter, "answered requests, by route and status"),
+    ("http_request_seconds", Histogram, "from a request's head to its answer, by route"),
+    ("invoice_transitions_total", Counter, "committed changes of an invoice's status"),
+    ("outbox_waiting", Gauge, "messages that no broker has confirmed, counted up to 10,000"),
+    ("outbox_age_seconds", Gauge, "age of the oldest of them"),
+    ("outbox_published_total", Counter, "messages that the broker confirmed"),
+    ("outbox_quarantined_total", Counter, "messages set aside because no queue takes them"),
+    ("ipn_attempts_total", Counter, "attempts to deliver an IPN, by outcome"),
+    ("ipn_attempt_seconds", Histogram, "from the lookup of a receiver's name to its answer"),
+    ("ipn_stale_copies_total", Counter, "messages about attempts that were made already"),
+    ("ipn_lane_moves_total", Counter, "messages sent on to the slow lane, or back to wait"),
+    ("ipn_dead_letters", Gauge, "IPNs whose attempts are used up, by the rows"),
+    ("payout_webhook_attempts_total", Counter, "attempts to deliver a payout webhook, by outcome"),
+    ("payout_webhook_attempt_seconds", Histogram, "as ipn_attempt_seconds, of payout webhooks"),
+    ("payout_webhook_stale_copies_total", Counter, "as ipn_stale_copies_total, of payout webhooks"),
+    ("payout_webhook_lane_moves_total", Counter, "as ipn_lane_moves_total, of payout webhooks"),
+    ("payout_webhook_dead_letters", Gauge, "payout webhooks whose attempts are used up"),
+    ("chain_lag_seconds", Gauge, "since the watcher last saw the whole of a network"),
+    ("chain_height", Gauge, "the block up to which a network was read"),
+    ("chain_reorgs_total", Counter, "times that a network's newest blocks were replaced"),
+    ("rate_provider_failures_total", Counter, "refreshes that a rate provider failed"),
+    ("sweep_hits_total", Counter, "lost work that the sweep found again, by kind; zero in calm"),
+    ("queue_messages", Gauge, "messages in a queue, by the active sweeper"),
+    ("queue_messages_ready", Gauge, "of these, those that wait for a reader"),
+    ("queue_messages_unacknowledged", Gauge, "of these, those that a worker holds"),
+    (
+        "queue_messages_stuck",
+        Gauge,
+        "of these, those that are neither: on their way to another queue",
+    ),
+    ("operator_alerts", Gauge, "things in the database that a person must look at"),
+    ("part_ready", Gauge, "1 while a part of the process can do its work"),
+    ("database_up", Gauge, "1 if the database answered when it was asked for these numbers"),
+    ("trace_spans_lost_total", Counter, "spans that the exporter could not take"),
+];
+
+/// Gives every measure its help text, and every counter without labels its zero: a rate needs a value before the first
+/// event.
+pub(super) fn describe() {
+    for (name, kind, help) in MEASURES.iter().copied() {
+        match kind {
+            Counter => describe_counter!(name, help),
+            Gauge => describe_gauge!(name, help),
+            Histogram => describe_histogram!(name, Unit::Seconds, help),
+        }
+    }
+    for (name, _, _) in MEASURES.iter().filter(|(name, _, _)| UNLABELLED.contains(name)) {
+        metrics::counter!(*name).increment(0);
+    }
+}
+
+const UNLABELLED: [&str; 7] = [
+    "outbox_published_total",
+    "outbox_quarantined_total",
+    "ipn_stale_copies_total",
+    "ipn_lane_moves_total",
+    "payout_webhook_stale_copies_total",
+    "payout_webhook_lane_moves_total",
+    "trace_spans_lost_total",
+];
