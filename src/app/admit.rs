@@ -1,0 +1,49 @@
+//! Who is asking, and is it too often.
+
+use super::Gateway;
+pub use crate::storage::access::BuyerBudget;
+use crate::{
+    merchant::ApiKey,
+    storage::{
+        StorageError,
+        access::{self, Caller},
+    },
+};
+
+#[derive(Debug, thiserror::Error)]
+pub enum NotAdmitted {
+    #[error("no merchant has this key")]
+    UnknownKey,
+    #[error("the merchant is suspended")]
+    Suspended,
+    #[error("60 requests in 60 seconds were accepted already")]
+    TooManyRequests,
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+}
+
+impl Gateway {
+    /// Authenticates a merchant's request and takes it from the merchant's budget.
+    pub async fn admit_merchant(&self, key: &ApiKey) -> Result<Caller, NotAdmitted> {
+        let mut connection = self.db.connection().await?;
+        let caller = access::admit_merchant(&mut connection, &key.sha256()).await?;
+        let caller = caller.ok_or(NotAdmitted::UnknownKey)?;
+        if caller.suspended {
+            Err(NotAdmitted::Suspended)
+        } else if caller.admitted {
+            Ok(caller)
+        } else {
+            Err(NotAdmitted::TooManyRequests)
+        }
+    }
+
+    /// Takes a buyer's request from a budget of its address (one address, or one IPv6 network of 64 bits).
+    pub async fn admit_buyer(&self, budget: BuyerBudget, client: &str) -> Result<(), NotAdmitted> {
+        let mut connection = self.db.connection().await?;
+        if access::admit_buyer(&mut connection, budget, client).await? {
+            Ok(())
+        } else {
+            Err(NotAdmitted::TooManyRequests)
+        }
+    }
+}

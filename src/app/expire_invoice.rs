@@ -1,0 +1,138 @@
+//! Deciding a deadline, under the same row lock as every deposit.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use uuid::Uuid;
+
+use super::{Gateway, emit_event, measure::count_transition};
+use crate::{
+    broker::route::Route,
+    invoice::{
+        deadline::{Sight, is_on_time},
+        lifecycle::{self, Effect, Event, Verdict},
+    },
+    money::BaseUnits,
+    storage::{
+        self, PgConnection, StorageError, cursors, deposits, invoices, invoices::Invoice, timers,
+    },
+};
+
+/// A held deadline is looked at again after half the time it has been held, within these bounds.
+const LOOK_AGAIN_MIN: TimeDelta = TimeDelta::milliseconds(250);
+const LOOK_AGAIN_MAX: TimeDelta = TimeDelta::seconds(30);
+
+#[derive(Debug, thiserror::Error)]
+pub enum ExpireError {
+    /// The message names no invoice of ours. It can never be worked on.
+    #[error("no such invoice")]
+    UnknownInvoice,
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+}
+
+/// Timers rung in one statement.
+const RING_MAX: i64 = 500;
+
+impl Gateway {
+    /// Puts a message into the outbox for every due timer, up to a bound. `true` if there may be more.
+    pub async fn ring_timers(&self) -> Result<bool, StorageError> {
+        let mut connection = self.db.connection().await?;
+        let (invoice, payout) = (Route::Expiry.as_str(), Route::Payout.as_str());
+        let rung = timers::ring_due(&mut connection, invoice, payout, RING_MAX).await?;
+        if rung > 0 {
+            self.relay_wake.notify_one();
+        }
+        Ok(i64::try_from(rung).is_ok_and(|rung| rung >= RING_MAX))
+    }
+
+    /// Decides whether `invoice_id` has expired. A message too early, twice or too late decides nothing wrong.
+    pub async fn expire_invoice(&self, invoice_id: Uuid) -> Result<Verdict, ExpireError> {
+        let mut tx = self.db.begin().await?;
+        let invoice = invoices::lock(&mut tx, invoice_id).await?;
+        let mut invoice = invoice.ok_or(ExpireError::UnknownInvoice)?;
+        let before = invoice.view.status;
+        // A payment that has all its confirmations must not lose to its own message being late.
+        self.settle_final(&mut tx, &mut invoice).await?;
+        let now = storage::now(&mut tx).await?;
+        let event = self.deadline_event(&mut tx, &invoice, now).await?;
+        let step = lifecycle::step(&invoice.for_lifecycle(), event, now);
+        if step.verdict == Verdict::Moved {
+            let (credited, received) = (invoice.credited, invoice.view.actually_paid);
+            invoice.view.status = step.status;
+            invoice.view.updated_at =
+                invoices::update_standing(&mut tx, invoice.id, step.status, credited, received)
+                    .await?;
+            for effect in &step.effects {
+                if let Effect::SendIpn(event) = effect {
+                    let checkout = &self.config.checkout_url;
+                    emit_event::ipns(&mut tx, &[(&invoice, *event)], checkout).await?;
+                }
+            }
+        }
+        if invoice.view.status.is_terminal() {
+            timers::clear(&mut tx, timers::INVOICE_DEADLINE, invoice_id).await?;
+        } else {
+            let due_at = look_again_at(invoice.view.deadline, now);
+            timers::set(&mut tx, timers::INVOICE_DEADLINE, invoice_id, due_at).await?;
+        }
+        tx.commit().await.map_err(StorageError::from)?;
+        count_transition(Some(before), invoice.view.status);
+        self.relay_wake.notify_one();
+        Ok(step.verdict)
+    }
+
+    async fn deadline_event(
+        &self,
+        tx: &mut PgConnection,
+        invoice: &Invoice,
+        now: DateTime<Utc>,
+    ) -> Result<Event, StorageError> {
+        let Some(network) = invoice.network() else {
+            return Ok(self.deadline_passed(invoice, None, BaseUnits::ZERO, now));
+        };
+        let cursor = cursors::load(tx, network).await?;
+        let watched_through = cursor.and_then(|cursor| cursor.watched_through);
+        let in_sight = in_sight(tx, invoice).await?;
+        Ok(self.deadline_passed(invoice, watched_through, in_sight, now))
+    }
+
+    /// `watched_through` is of the invoice's network; `in_sight` what will have arrived if all under way confirms.
+    pub(super) fn deadline_passed(
+        &self,
+        invoice: &Invoice,
+        watched_through: Option<DateTime<Utc>>,
+        in_sight: BaseUnits,
+        now: DateTime<Utc>,
+    ) -> Event {
+        let Some(network) = invoice.network() else {
+            // Nothing can arrive for a draft, so there is nothing to have looked for.
+            return Event::DeadlinePassed { sight: Sight::Complete, in_sight, may_hold: false };
+        };
+        let (chain, deadline) = (self.config.chain(network), invoice.view.deadline);
+        let sight = Sight::of(deadline, now, watched_through, chain.watch_grace);
+        Event::DeadlinePassed { sight, in_sight, may_hold: now - deadline < chain.confirm_hold }
+    }
+}
+
+/// What will have arrived in time if everything that is under way confirms.
+async fn in_sight(tx: &mut PgConnection, invoice: &Invoice) -> Result<BaseUnits, StorageError> {
+    let deadline = invoice.view.deadline;
+    let network = invoice.network().map(|network| network.name());
+    let under_way = deposits::of_invoice(tx, invoice.id).await?;
+    let amounts = under_way
+        .iter()
+        .filter(|deposit| matches!(deposit.state.as_str(), "seen" | "final"))
+        .filter(|deposit| deposit.token_id == invoice.token_id)
+        .filter(|deposit| Some(deposit.network.as_str()) == network)
+        .filter(|deposit| is_on_time(deadline, deposit.first_seen_at, deposit.mined_at))
+        .filter_map(|deposit| deposit.amount);
+    Ok(amounts.fold(invoice.credited, |total, amount| {
+        total.checked_add(amount).unwrap_or(BaseUnits::new(u128::MAX))
+    }))
+}
+
+pub(super) fn look_again_at(deadline: DateTime<Utc>, now: DateTime<Utc>) -> DateTime<Utc> {
+    if now < deadline {
+        return deadline;
+    }
+    now + ((now - deadline) / 2).clamp(LOOK_AGAIN_MIN, LOOK_AGAIN_MAX)
+}

@@ -1,0 +1,91 @@
+//! Deadlines of invoices that nothing is on its way to, decided many at a time: a storm of them must not be a storm of
+//! transactions.
+
+use std::collections::{HashMap, HashSet};
+
+use chrono::{DateTime, Utc};
+use uuid::Uuid;
+
+use super::{Gateway, emit_event, expire_invoice::look_again_at, measure::count_transition};
+use crate::{
+    asset::Network,
+    fail_point::fail_point,
+    invoice::lifecycle::{self, Effect, Ipn, Verdict},
+    storage::{self, StorageError, cursors, deposits, invoices, invoices::Invoice, timers},
+};
+
+impl Gateway {
+    /// Decides those of `ids` that have no deposit under way, in one transaction, exactly as
+    /// [`expire_invoice`](Self::expire_invoice) would. Returns them; the others need a decision of their own.
+    pub async fn expire_quiet(&self, ids: &[Uuid]) -> Result<HashSet<Uuid>, StorageError> {
+        let mut tx = self.db.begin().await?;
+        let mut quiet = invoices::lock_many(&mut tx, ids).await?;
+        // After the locks: a deposit is recorded under its invoice's.
+        let expecting = deposits::under_way(&mut tx, ids).await?;
+        quiet.retain(|invoice| !expecting.contains(&invoice.id));
+        let watched = cursors::watched_through(&mut tx).await?;
+        let now = storage::now(&mut tx).await?;
+
+        let mut owed: HashMap<Uuid, Ipn> = HashMap::new();
+        let (mut moved, mut transitions) = (Vec::new(), Vec::new());
+        for invoice in &mut quiet {
+            let step = self.decide(invoice, &watched, now);
+            if step.verdict == Verdict::Moved {
+                transitions.push((invoice.view.status, step.status));
+                invoice.view.status = step.status;
+                moved.push((invoice.id, step.status));
+            }
+            for effect in step.effects {
+                if let Effect::SendIpn(event) = effect {
+                    owed.insert(invoice.id, event);
+                }
+            }
+        }
+        let updated_at = invoices::update_statuses(&mut tx, &moved).await?;
+        for invoice in &mut quiet {
+            if let Some(at) = updated_at.get(&invoice.id) {
+                invoice.view.updated_at = *at;
+            }
+        }
+        let owed: Vec<_> =
+            quiet.iter().filter_map(|invoice| Some((invoice, *owed.get(&invoice.id)?))).collect();
+        emit_event::ipns(&mut tx, &owed, &self.config.checkout_url).await?;
+        move_timers(&mut tx, &quiet, now).await?;
+        fail_point("expire.written");
+        tx.commit().await.map_err(StorageError::from)?;
+        fail_point("expire.committed");
+        for (from, to) in transitions {
+            count_transition(Some(from), to);
+        }
+        self.relay_wake.notify_one();
+        Ok(quiet.iter().map(|invoice| invoice.id).collect())
+    }
+
+    fn decide(
+        &self,
+        invoice: &Invoice,
+        watched: &HashMap<Network, DateTime<Utc>>,
+        now: DateTime<Utc>,
+    ) -> lifecycle::Step {
+        let through = invoice.network().and_then(|network| watched.get(&network).copied());
+        let event = self.deadline_passed(invoice, through, invoice.credited, now);
+        lifecycle::step(&invoice.for_lifecycle(), event, now)
+    }
+}
+
+/// The decided need no clock any more; the held ring again.
+async fn move_timers(
+    tx: &mut storage::PgConnection,
+    invoices: &[Invoice],
+    now: DateTime<Utc>,
+) -> Result<(), StorageError> {
+    let (ended, open): (Vec<_>, Vec<_>) =
+        invoices.iter().partition(|invoice| invoice.view.status.is_terminal());
+    let ended: Vec<_> = ended.iter().map(|invoice| invoice.id).collect();
+    timers::clear_many(tx, timers::INVOICE_DEADLINE, &ended).await?;
+    for invoice in open {
+        let due_at = look_again_at(invoice.view.deadline, now);
+        timers::set(tx, timers::INVOICE_DEADLINE, invoice.id, due_at).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,52 @@
+//! Why an invoice is what it is: everything known of it, in one answer for an operator.
+
+use super::Gateway;
+use crate::storage::{
+    StorageError,
+    deliveries::{self, AttemptRow, DeliveryRow},
+    deposits::{self, DepositRow},
+    invoices::{self, Invoice},
+    ledger::{self, EntryRow},
+};
+
+#[derive(Debug)]
+pub struct Explanation {
+    pub invoice: Invoice,
+    pub deposits: Vec<DepositRow>,
+    pub entries: Vec<EntryRow>,
+    /// Each with its attempts in order.
+    pub deliveries: Vec<(DeliveryRow, Vec<AttemptRow>)>,
+}
+
+impl Gateway {
+    pub async fn explain_invoice(
+        &self,
+        payment_id: &str,
+    ) -> Result<Option<Explanation>, StorageError> {
+        let mut connection = self.db.connection().await?;
+        let Some(invoice) = invoices::by_payment_id(&mut connection, payment_id).await? else {
+            return Ok(None);
+        };
+        let deposits = deposits::of_invoice(&mut connection, invoice.id).await?;
+        let entries = ledger::of_invoice(&mut connection, invoice.id).await?;
+        let mut told = Vec::new();
+        for row in deliveries::of_invoice(&mut connection, invoice.id).await? {
+            let attempts = deliveries::attempts(&mut connection, row.id).await?;
+            told.push((row, attempts));
+        }
+        Ok(Some(Explanation { invoice, deposits, entries, deliveries: told }))
+    }
+
+    /// A delivery and every attempt made of it.
+    pub async fn delivery(
+        &self,
+        event_id: &str,
+    ) -> Result<Option<(DeliveryRow, Vec<AttemptRow>)>, StorageError> {
+        let mut connection = self.db.connection().await?;
+        let Some(row) = deliveries::by_event_id(&mut connection, event_id).await? else {
+            return Ok(None);
+        };
+        let attempts = deliveries::attempts(&mut connection, row.id).await?;
+        Ok(Some((row, attempts)))
+    }
+}

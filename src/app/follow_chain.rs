@@ -1,0 +1,212 @@
+//! Following one network: blocks become deposits, and deposits become final.
+//!
+//! Every write compares and sets the cursor, so two followers of one network cannot credit twice: the slower one's
+//! transaction is rolled back whole. A node that lags, lies or rewinds moves nothing.
+
+mod balances;
+mod record;
+mod rewind;
+mod watch_set;
+
+use std::{
+    collections::HashSet,
+    time::{Duration, Instant},
+};
+
+use super::Gateway;
+use crate::{
+    chain::{BlockRef, ChainError, ChainSource, Source, Transfer, UnusableSource},
+    config::{ChainSettings, ChainSourceKind},
+    storage::{StorageError, cursors, cursors::Cursor, deposits},
+};
+use watch_set::WatchSet;
+
+/// How often a complete look that found nothing is noted. Deadlines wait for the note.
+const NOTE_EVERY: Duration = Duration::from_millis(250);
+/// Blocks read in one look, so that a long catch-up still reports progress and notices a stop.
+const BLOCKS_PER_LOOK: u32 = 200;
+
+#[derive(Debug, thiserror::Error)]
+pub enum FollowError {
+    #[error(transparent)]
+    Chain(#[from] ChainError),
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    /// Another follower of this network moved the cursor.
+    #[error("another watcher moved the cursor")]
+    CursorMoved,
+    /// An operator must decide: the chain changed deeper than we remember.
+    #[error("the chain reorganised deeper than {depth} blocks")]
+    ReorgTooDeep { depth: u64 },
+}
+
+/// What one look at a chain came to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Look {
+    pub blocks: u32,
+    pub rewound: u32,
+    pub sightings: u32,
+    pub finalized: u64,
+    /// Whether the look reached the head, so that `watched_through` could move.
+    pub complete: bool,
+}
+
+/// A follower of the source that `settings` name; `None` if the network is switched off.
+pub fn follower_of(
+    gateway: &Gateway,
+    settings: ChainSettings,
+) -> Result<Option<Follower<Source>>, UnusableSource> {
+    let network = settings.network;
+    let source = match settings.source {
+        ChainSourceKind::Off => return Ok(None),
+        ChainSourceKind::Simulated => Source::simulated(network, gateway.db.clone()),
+        ChainSourceKind::Evm => Source::evm(network, settings.rpc_url.as_ref(), settings.chain_id)?,
+    };
+    Ok(Some(Follower::new(source, settings)))
+}
+
+/// Follows one network through one source. One exists per network at a time; see `storage::locks`.
+pub struct Follower<S> {
+    source: S,
+    settings: ChainSettings,
+    watch: WatchSet,
+    /// The head at which balances were compared last.
+    balances_read_at: Option<String>,
+    /// Whether deposits may be waiting for a block, so that an empty mempool must withdraw them.
+    may_have_waiting: bool,
+    noted: Option<Instant>,
+}
+
+impl<S: ChainSource> Follower<S> {
+    pub fn new(source: S, settings: ChainSettings) -> Self {
+        let watch = WatchSet::new(settings.network.family());
+        Self {
+            source,
+            settings,
+            watch,
+            balances_read_at: None,
+            may_have_waiting: true,
+            noted: None,
+        }
+    }
+
+    pub const fn settings(&self) -> &ChainSettings {
+        &self.settings
+    }
+
+    /// How many addresses are watched.
+    pub fn watched(&self) -> usize {
+        self.watch.len()
+    }
+
+    /// Reads what is new on the chain.
+    pub async fn look(&mut self, gateway: &Gateway) -> Result<Look, FollowError> {
+        let network = self.settings.network;
+        let mut connection = gateway.db.connection().await?;
+        let (cursor, looked_at) = cursors::load_with_time(&mut connection, network).await?;
+        drop(connection);
+
+        // Before the head: what stops waiting after this moment stands in a block up to the head, or was dropped. Read
+        // afterwards, a payment mined in between would look as if it had vanished.
+        let waiting = self.source.mempool().await?;
+        let head = self.source.head().await?;
+        let mut cursor = match cursor {
+            Some(cursor) => cursor,
+            None => self.begin(gateway, &head).await?,
+        };
+        let mut look = Look::default();
+        if !self.catch_up(gateway, &mut cursor, &head, &mut look).await? {
+            return Ok(look);
+        }
+        look.sightings += self.read_balances(gateway, &cursor, &head).await?;
+        if look.rewound > 0 {
+            // What stood in the orphaned blocks may have gone back to the mempool since it was read.
+            return Ok(look);
+        }
+        look.sightings += self.record_mempool(gateway, waiting).await?;
+        if self.noted.is_none_or(|noted| noted.elapsed() >= NOTE_EVERY) {
+            let at = (cursor.height, cursor.hash.as_str());
+            let mut connection = gateway.db.connection().await?;
+            if !cursors::note_complete_look(&mut connection, network, at, looked_at).await? {
+                return Err(FollowError::CursorMoved);
+            }
+            self.noted = Some(Instant::now());
+        }
+        look.complete = true;
+        Ok(look)
+    }
+
+    /// A network's first look starts at its head: addresses given from now on are paid in later blocks. A simulated chain
+    /// is read from its first block, because it may be older than its watcher.
+    async fn begin(&self, gateway: &Gateway, head: &BlockRef) -> Result<Cursor, FollowError> {
+        let network = self.settings.network;
+        let first = match self.settings.source {
+            ChainSourceKind::Simulated => self.source.header(0).await?,
+            ChainSourceKind::Evm | ChainSourceKind::Off => None,
+        };
+        let mut tx = gateway.db.begin().await?;
+        let block = first.as_ref().unwrap_or(head);
+        cursors::start(&mut tx, network, (block.height, &block.hash)).await?;
+        let cursor = cursors::load(&mut tx, network).await?;
+        tx.commit().await.map_err(StorageError::from)?;
+        cursor.ok_or(FollowError::CursorMoved)
+    }
+
+    /// Follows blocks until the cursor stands on `head`. `false` if there is more to read, or the node lags.
+    async fn catch_up(
+        &mut self,
+        gateway: &Gateway,
+        cursor: &mut Cursor,
+        head: &BlockRef,
+        look: &mut Look,
+    ) -> Result<bool, FollowError> {
+        while cursor.hash != head.hash {
+            if look.blocks + look.rewound >= BLOCKS_PER_LOOK {
+                return Ok(false);
+            }
+            if head.height <= cursor.height {
+                if self.is_ancestor_known(gateway, head).await? {
+                    // The node knows less than we do: another node, or one that is catching up.
+                    return Ok(false);
+                }
+                self.rewind(gateway, cursor).await?;
+                look.rewound += 1;
+                continue;
+            }
+            let Some(block) = self.source.block(cursor.height + 1).await? else {
+                return Ok(false);
+            };
+            if block.header.parent_hash != cursor.hash {
+                self.rewind(gateway, cursor).await?;
+                look.rewound += 1;
+                continue;
+            }
+            let (sightings, finalized) = self.record_block(gateway, cursor, &block).await?;
+            look.blocks += 1;
+            look.sightings += sightings;
+            look.finalized += finalized;
+        }
+        Ok(true)
+    }
+
+    /// Sees what waits for a block, and withdraws what waits no more.
+    async fn record_mempool(
+        &mut self,
+        gateway: &Gateway,
+        waiting: Vec<Transfer>,
+    ) -> Result<u32, FollowError> {
+        if waiting.is_empty() && !self.may_have_waiting {
+            return Ok(0);
+        }
+        let network = self.settings.network;
+        let mut tx = gateway.db.begin().await?;
+        self.watch.refresh(&mut tx).await?;
+        let seen = self.record_transfers(&mut tx, &waiting, None).await?;
+        let keys: HashSet<_> = waiting.into_iter().map(|transfer| transfer.key).collect();
+        let keys: Vec<_> = keys.into_iter().collect();
+        deposits::withdraw_vanished(&mut tx, network, &keys).await?;
+        tx.commit().await.map_err(StorageError::from)?;
+        self.may_have_waiting = seen > 0 || !keys.is_empty();
+        Ok(seen)
+    }
+}

@@ -1,0 +1,229 @@
+//! From transfers to deposit rows.
+
+use uuid::Uuid;
+
+use super::{FollowError, Follower};
+use crate::{
+    app::Gateway,
+    asset::{
+        Network,
+        catalogue::{Catalogue, Currency},
+    },
+    broker::{
+        envelope::{self, DepositRef},
+        route::Route,
+    },
+    chain::{Block, BlockRef, ChainSource, Transfer, TransferAmount, TransferAsset},
+    fail_point::fail_point,
+    ledger::{Account, Entry, EntryKind},
+    money::BaseUnits,
+    storage::{
+        PgConnection, StorageError, alerts, cursors,
+        cursors::Cursor,
+        deposits::{self, DepositRow, Sighting},
+        invoices, ledger, outbox, payouts,
+    },
+    telemetry::trace,
+};
+
+use super::watch_set::Watched;
+
+impl<S: ChainSource> Follower<S> {
+    /// Records a block: cursor, sightings and what became final, in one transaction.
+    pub(super) async fn record_block(
+        &mut self,
+        gateway: &Gateway,
+        cursor: &mut Cursor,
+        block: &Block,
+    ) -> Result<(u32, u64), FollowError> {
+        let network = self.settings.network;
+        let header = &block.header;
+        let mut tx = gateway.db.begin().await?;
+        let (from, to) =
+            ((cursor.height, cursor.hash.as_str()), (header.height, header.hash.as_str()));
+        if !cursors::advance(&mut tx, network, from, to).await? {
+            return Err(FollowError::CursorMoved);
+        }
+        self.watch.refresh(&mut tx).await?;
+        let sightings = self.record_transfers(&mut tx, &block.transfers, Some(header)).await?;
+        cursors::remember(&mut tx, network, to).await?;
+        let finalized = self.finalize(&mut tx, header.height).await?;
+        tx.commit().await.map_err(StorageError::from)?;
+        if finalized > 0 {
+            fail_point("watch.committed");
+            gateway.relay_wake.notify_one();
+        }
+        cursor.height = header.height;
+        cursor.hash.clone_from(&header.hash);
+        Ok((sightings, finalized))
+    }
+
+    /// What has its confirmations now becomes final; what was lost and did not come back is reversed.
+    pub(super) async fn finalize(
+        &self,
+        tx: &mut PgConnection,
+        head: u64,
+    ) -> Result<u64, FollowError> {
+        let network = self.settings.network;
+        let Some(confirmed) = (head + 1).checked_sub(self.settings.confirmations) else {
+            return Ok(0);
+        };
+        let route = Route::DepositFinal.as_str();
+        let trace = trace::traceparent();
+        let finalized =
+            deposits::finalize_up_to(tx, network, confirmed, route, trace.as_deref()).await?;
+        for lost in deposits::lost_for_good(tx, network, confirmed).await? {
+            reverse(tx, network, &lost).await?;
+        }
+        Ok(finalized)
+    }
+
+    /// Records those of `transfers` that concern us. In a block, or waiting if `block` is `None`.
+    pub(super) async fn record_transfers(
+        &self,
+        tx: &mut PgConnection,
+        transfers: &[Transfer],
+        block: Option<&BlockRef>,
+    ) -> Result<u32, FollowError> {
+        let ours: Vec<_> = transfers
+            .iter()
+            .filter(|transfer| transfer.amount != TransferAmount::Units(BaseUnits::ZERO))
+            .filter_map(|transfer| Some((transfer, self.watch.find(&transfer.to)?)))
+            .collect();
+        let sightings = ours
+            .into_iter()
+            .map(|(transfer, watched)| sighting(self.settings.network, transfer, watched, block));
+        self.record_sightings(tx, &sightings.collect::<Vec<_>>()).await
+    }
+
+    async fn record_sightings(
+        &self,
+        tx: &mut PgConnection,
+        sightings: &[Sighting],
+    ) -> Result<u32, FollowError> {
+        if sightings.is_empty() {
+            return Ok(0);
+        }
+        // Under the invoices' locks, so that "first seen" and the deadline are in one order.
+        let mut invoices: Vec<Uuid> = sightings.iter().filter_map(|s| s.invoice_id).collect();
+        invoices.sort_unstable();
+        invoices.dedup();
+        invoices::lock_all(tx, &invoices).await?;
+        let mut orders: Vec<Uuid> = sightings.iter().filter_map(|s| s.payout_order_id).collect();
+        orders.sort_unstable();
+        orders.dedup();
+        payouts::lock_all(tx, &orders).await?;
+        let mut recorded = 0;
+        for sighting in sightings {
+            let Some(deposit) = deposits::record(tx, self.settings.network, sighting).await? else {
+                continue;
+            };
+            recorded += 1;
+            if sighting.payout_order_id.is_some() {
+                // A payout order is told of its deposits when they are seen, not only when they are final.
+                let body = envelope::encode(&DepositRef { deposit_id: deposit.id });
+                outbox::insert(tx, Route::Deposit.as_str(), &body).await?;
+            }
+            if deposit.was_reversed {
+                // Booking it twice is ruled out for ever, so a person decides what it is worth now.
+                let (kind, detail) = ("reversed_deposit_returned", &sighting.tx_hash);
+                alerts::raise(tx, kind, &deposit.id.to_string(), detail).await?;
+            }
+        }
+        fail_point("watch.written");
+        Ok(recorded)
+    }
+}
+
+fn sighting(
+    network: Network,
+    transfer: &Transfer,
+    watched: Watched,
+    block: Option<&BlockRef>,
+) -> Sighting {
+    let catalogue = Catalogue::get();
+    let (currency, contract): (Option<&Currency>, Option<&str>) = match &transfer.asset {
+        TransferAsset::Native => (Some(catalogue.native(network)), None),
+        TransferAsset::Contract(contract) => {
+            (catalogue.by_contract(network, contract), Some(contract))
+        }
+    };
+    let (amount, amount_text) = match &transfer.amount {
+        TransferAmount::Units(units) => (Some(*units), units.get().to_string()),
+        TransferAmount::Beyond128Bits(text) => (None, text.clone()),
+    };
+    Sighting {
+        deposit_key: transfer.key.clone(),
+        tx_hash: transfer.tx_hash.clone(),
+        address_id: watched.address_id,
+        invoice_id: watched.invoice_id,
+        payout_order_id: watched.payout_order_id,
+        token_id: currency.map(Currency::token_id),
+        contract: contract.map(ToOwned::to_owned),
+        amount,
+        amount_text,
+        block: block.map(|block| (block.height, block.hash.clone(), block.mined_at)),
+    }
+}
+
+/// A credited deposit is gone from the chain. The status stays (spec, Rules 2); the books and a person learn of it.
+async fn reverse(
+    tx: &mut PgConnection,
+    network: Network,
+    lost: &DepositRow,
+) -> Result<(), StorageError> {
+    deposits::mark_reversed(tx, lost.id).await?;
+    let invoice = match lost.invoice_id {
+        Some(id) => invoices::lock(tx, id).await?,
+        None => None,
+    };
+    if let (Some(invoice), Some(amount), Some(asset)) = (invoice, lost.amount, &lost.token_id) {
+        let merchant = invoice.merchant_id;
+        let debit = match lost.booked_as.as_deref() {
+            Some("credit") => Some(Account::Merchant(merchant)),
+            Some("late") => Some(Account::Late(merchant)),
+            Some("foreign") => Some(Account::Foreign(merchant)),
+            _ => None,
+        };
+        if let Some(debit) = debit {
+            let entry = Entry {
+                kind: EntryKind::Reversal,
+                source: lost.id,
+                asset: asset.clone(),
+                debit,
+                credit: Account::Custody(network),
+                amount,
+            };
+            ledger::book(tx, &entry).await?;
+        }
+    }
+    reverse_payout(tx, network, lost).await?;
+    let detail = format!("{} of {:?} on {network} left the chain", lost.tx_hash, lost.token_id);
+    tracing::error!(deposit.id = %lost.id, %network, "a credited deposit left the chain");
+    alerts::raise(tx, "deposit_reversed", &lost.id.to_string(), &detail).await?;
+    Ok(())
+}
+
+/// A payout order whose funding is gone signs nothing more until a person has looked.
+async fn reverse_payout(
+    tx: &mut PgConnection,
+    network: Network,
+    lost: &DepositRow,
+) -> Result<(), StorageError> {
+    let owner = deposits::owner_of(tx, lost.id).await?;
+    let Some(order_id) = owner.and_then(|owner| owner.payout_order_id) else { return Ok(()) };
+    payouts::safety::hold(tx, order_id, "a deposit that funded it left the chain").await?;
+    let booked = matches!(lost.booked_as.as_deref(), Some("credit" | "late"));
+    if let (true, Some(amount), Some(asset)) = (booked, lost.amount, &lost.token_id) {
+        let entry = Entry {
+            kind: EntryKind::Reversal,
+            source: lost.id,
+            asset: asset.clone(),
+            debit: Account::Payout(order_id),
+            credit: Account::Custody(network),
+            amount,
+        };
+        ledger::book(tx, &entry).await?;
+    }
+    Ok(())
+}

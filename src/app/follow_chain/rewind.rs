@@ -1,0 +1,76 @@
+//! Reorganisations: back to the last block that both chains share.
+
+use super::{FollowError, Follower};
+use crate::{
+    app::Gateway,
+    chain::{BlockRef, ChainSource},
+    storage::{StorageError, alerts, cursors, cursors::Cursor, deposits},
+};
+
+impl<S: ChainSource> Follower<S> {
+    /// Whether we have seen exactly this block: then a lower head means a lagging node, not another chain.
+    pub(super) async fn is_ancestor_known(
+        &self,
+        gateway: &Gateway,
+        head: &BlockRef,
+    ) -> Result<bool, FollowError> {
+        let mut connection = gateway.db.connection().await?;
+        let network = self.settings.network;
+        let hash = cursors::remembered_hash(&mut connection, network, head.height).await?;
+        Ok(hash.is_some_and(|hash| hash == head.hash))
+    }
+
+    /// Moves the cursor to the common ancestor and takes the deposits of orphaned blocks out of them.
+    pub(super) async fn rewind(
+        &mut self,
+        gateway: &Gateway,
+        cursor: &mut Cursor,
+    ) -> Result<(), FollowError> {
+        let network = self.settings.network;
+        let ancestor = self.common_ancestor(gateway, cursor).await?;
+        let depth = cursor.height - ancestor.height;
+        tracing::warn!(%network, depth, height = ancestor.height, "the chain reorganised");
+        metrics::counter!("chain_reorgs_total", "network" => network.name()).increment(1);
+        let mut tx = gateway.db.begin().await?;
+        let (from, to) =
+            ((cursor.height, cursor.hash.as_str()), (ancestor.height, ancestor.hash.as_str()));
+        if !cursors::advance(&mut tx, network, from, to).await? {
+            return Err(FollowError::CursorMoved);
+        }
+        deposits::orphan_above(&mut tx, network, ancestor.height).await?;
+        cursors::forget_above(&mut tx, network, ancestor.height).await?;
+        tx.commit().await.map_err(StorageError::from)?;
+        self.balances_read_at = None;
+        self.may_have_waiting = true;
+        cursor.height = ancestor.height;
+        cursor.hash = ancestor.hash;
+        Ok(())
+    }
+
+    async fn common_ancestor(
+        &self,
+        gateway: &Gateway,
+        cursor: &Cursor,
+    ) -> Result<BlockRef, FollowError> {
+        let network = self.settings.network;
+        let mut height = cursor.height;
+        while height > 0 {
+            height -= 1;
+            let mut connection = gateway.db.connection().await?;
+            let Some(seen) = cursors::remembered_hash(&mut connection, network, height).await?
+            else {
+                break;
+            };
+            drop(connection);
+            let header = self.source.header(height).await?;
+            if let Some(header) = header.filter(|header| header.hash == seen) {
+                return Ok(header);
+            }
+        }
+        let depth = cursor.height - height;
+        let mut connection = gateway.db.connection().await?;
+        let detail = format!("no common block within {depth} blocks below {}", cursor.height);
+        alerts::raise(&mut connection, "reorg_too_deep", network.name(), &detail).await?;
+        Err(FollowError::ReorgTooDeep { depth })
+    }
+}

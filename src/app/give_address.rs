@@ -1,0 +1,56 @@
+//! A fresh address for whoever is to be paid, from public material only.
+
+use uuid::Uuid;
+
+use super::Gateway;
+use crate::{
+    asset::{Family, address},
+    storage::{
+        PgConnection, StorageError,
+        addresses::{self, NewAddress},
+    },
+};
+
+#[derive(Debug, thiserror::Error)]
+pub enum NoAddress {
+    #[error("no {family} key is configured")]
+    NoKey { family: &'static str },
+    /// The currency is not offered until an operator fills the pool.
+    #[error("the pool of {family} addresses is empty")]
+    PoolEmpty { family: &'static str },
+    #[error("the {family} key gives no address {index}")]
+    NotDerivable { family: &'static str, index: i64 },
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+}
+
+impl Gateway {
+    /// Takes the next address of `family`. Call it in the transaction that gives it an owner.
+    pub(super) async fn give_address(
+        &self,
+        connection: &mut PgConnection,
+        family: Family,
+    ) -> Result<NewAddress, NoAddress> {
+        if !family.has_pool() {
+            let index = addresses::next_index(connection, family).await?;
+            return self.address_at(family, index);
+        }
+        let taken = addresses::take_from_pool(connection, family).await?;
+        let (index, text) = taken.ok_or_else(|| NoAddress::PoolEmpty { family: family.name() })?;
+        Ok(new_address(family, index, text))
+    }
+
+    /// The address at an index that was taken for it.
+    pub(super) fn address_at(&self, family: Family, index: i64) -> Result<NewAddress, NoAddress> {
+        let name = family.name();
+        let key = self.account_keys.get(&family).ok_or(NoAddress::NoKey { family: name })?;
+        let derived = u32::try_from(index).ok().and_then(|n| key.address(n).ok());
+        let text = derived.ok_or(NoAddress::NotDerivable { family: name, index })?;
+        Ok(new_address(family, index, text))
+    }
+}
+
+fn new_address(family: Family, derivation_index: i64, address: String) -> NewAddress {
+    let match_key = address::match_key(family, &address);
+    NewAddress { id: Uuid::now_v7(), family, derivation_index, address, match_key }
+}

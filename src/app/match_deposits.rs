@@ -1,0 +1,226 @@
+//! Crediting: final deposits meet their invoice, once, under the invoice's row lock.
+
+use uuid::Uuid;
+
+use super::{Gateway, emit_event, measure::count_transition};
+use crate::{
+    fail_point::fail_point,
+    invoice::{
+        Status,
+        deadline::is_on_time,
+        lifecycle::{self, Effect, Event, Foreign},
+    },
+    ledger::{Account, Entry, EntryKind},
+    money::BaseUnits,
+    storage::{
+        self, PgConnection, StorageError, deposits, deposits::DepositRow, invoices,
+        invoices::Invoice, ledger, timers,
+    },
+};
+
+/// Deposits settled in one transaction; what is left comes with the next message or the sweep.
+const DEPOSITS_MAX: i64 = 100;
+
+#[derive(Debug, thiserror::Error)]
+pub enum MatchError {
+    /// The message names no deposit of ours. It can never be worked on.
+    #[error("no such deposit")]
+    UnknownDeposit,
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+}
+
+/// What a settlement came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Settled {
+    pub deposits: usize,
+    pub status: Option<Status>,
+}
+
+impl Gateway {
+    /// Settles all final deposits of the invoice that `deposit_id` belongs to.
+    ///
+    /// Amounts are summed from rows, never from messages; a message that comes twice finds nothing left to settle.
+    pub async fn match_deposits(&self, deposit_id: Uuid) -> Result<Settled, MatchError> {
+        let mut tx = self.db.begin().await?;
+        let owner = deposits::owner_of(&mut tx, deposit_id).await?;
+        let owner = owner.ok_or(MatchError::UnknownDeposit)?;
+        if let Some(order_id) = owner.payout_order_id {
+            let deposits = self.fund_payout(&mut tx, order_id).await?;
+            tx.commit().await.map_err(StorageError::from)?;
+            self.relay_wake.notify_one();
+            return Ok(Settled { deposits, status: None });
+        }
+        let Some(invoice_id) = owner.invoice_id else {
+            return Ok(Settled { deposits: 0, status: None });
+        };
+        let invoice = invoices::lock(&mut tx, invoice_id).await?;
+        let mut invoice = invoice
+            .ok_or_else(|| StorageError::damaged("deposit", "its invoice does not exist"))?;
+        let before = invoice.view.status;
+        let deposits = self.settle_final(&mut tx, &mut invoice).await?;
+        if invoice.view.status.is_terminal() {
+            timers::clear(&mut tx, timers::INVOICE_DEADLINE, invoice_id).await?;
+        }
+        fail_point("match.written");
+        tx.commit().await.map_err(StorageError::from)?;
+        fail_point("match.committed");
+        count_transition(Some(before), invoice.view.status);
+        self.relay_wake.notify_one();
+        Ok(Settled { deposits, status: Some(invoice.view.status) })
+    }
+
+    /// Settles what is final and says how much it was. The caller holds the invoice's row lock, and commits.
+    pub(super) async fn settle_final(
+        &self,
+        tx: &mut PgConnection,
+        invoice: &mut Invoice,
+    ) -> Result<usize, StorageError> {
+        let waiting = deposits::lock_unsettled(tx, invoice.id, DEPOSITS_MAX).await?;
+        for deposit in &waiting {
+            self.settle(tx, invoice, deposit).await?;
+        }
+        Ok(waiting.len())
+    }
+
+    /// One deposit: decide, book, store, tell.
+    async fn settle(
+        &self,
+        tx: &mut PgConnection,
+        invoice: &mut Invoice,
+        deposit: &DepositRow,
+    ) -> Result<(), StorageError> {
+        let now = storage::now(tx).await?;
+        let (event, own) = event_of(invoice, deposit);
+        let step = lifecycle::step(&invoice.for_lifecycle(), event, now);
+        let mut booked_as =
+            if own { "nothing" } else { book_foreign(tx, invoice, deposit).await? };
+        for effect in &step.effects {
+            match effect {
+                Effect::Credit(amount) => {
+                    booked_as = "credit";
+                    let account = Account::Merchant(invoice.merchant_id);
+                    book(tx, invoice, deposit, EntryKind::Deposit, account, *amount).await?;
+                    invoice.credited = saturating_sum(invoice.credited, *amount);
+                    invoice.view.actually_paid =
+                        saturating_sum(invoice.view.actually_paid, *amount);
+                }
+                Effect::BookLate(amount) => {
+                    booked_as = "late";
+                    let account = Account::Late(invoice.merchant_id);
+                    book(tx, invoice, deposit, EntryKind::LateDeposit, account, *amount).await?;
+                    invoice.view.actually_paid =
+                        saturating_sum(invoice.view.actually_paid, *amount);
+                }
+                Effect::RouteExcess(excess) => route_excess(tx, invoice, *excess).await?,
+                Effect::SendIpn(_) | Effect::SendNotice(_) => {}
+            }
+        }
+        deposits::settle(tx, deposit.id, booked_as).await?;
+        invoice.view.status = step.status;
+        if own {
+            let (credited, received) = (invoice.credited, invoice.view.actually_paid);
+            invoice.view.updated_at =
+                invoices::update_standing(tx, invoice.id, step.status, credited, received).await?;
+        }
+        // Events carry the invoice as it is now, so they are written last.
+        for effect in &step.effects {
+            let checkout = &self.config.checkout_url;
+            match effect {
+                Effect::SendIpn(event) => {
+                    emit_event::ipns(tx, &[(invoice, *event)], checkout).await?;
+                }
+                Effect::SendNotice(notice) => {
+                    emit_event::notice(tx, invoice, checkout, *notice, deposit).await?;
+                }
+                Effect::Credit(_) | Effect::BookLate(_) | Effect::RouteExcess(_) => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a deposit means for its invoice, and whether it is the invoice's own token on its own network.
+fn event_of(invoice: &Invoice, deposit: &DepositRow) -> (Event, bool) {
+    let on_network = invoice.network().is_some_and(|network| network.name() == deposit.network);
+    let own_token = deposit.token_id.is_some() && deposit.token_id == invoice.token_id;
+    match deposit.amount {
+        Some(amount) if on_network && own_token => {
+            let deadline = invoice.view.deadline;
+            let on_time = is_on_time(deadline, deposit.first_seen_at, deposit.mined_at);
+            (Event::DepositConfirmed { amount, on_time }, true)
+        }
+        Some(_) if deposit.token_id.is_some() => {
+            (Event::ForeignDeposit(Foreign::WrongToken), false)
+        }
+        _ => (Event::ForeignDeposit(Foreign::SuspiciousToken), false),
+    }
+}
+
+fn saturating_sum(total: BaseUnits, amount: BaseUnits) -> BaseUnits {
+    total.checked_add(amount).unwrap_or(BaseUnits::new(u128::MAX))
+}
+
+async fn book(
+    tx: &mut PgConnection,
+    invoice: &Invoice,
+    deposit: &DepositRow,
+    kind: EntryKind,
+    credit: Account,
+    amount: BaseUnits,
+) -> Result<(), StorageError> {
+    let Some(network) = invoice.network() else {
+        return Err(StorageError::damaged("invoice", "a deposit reached an unresolved draft"));
+    };
+    let asset = invoice.token_id.clone().unwrap_or_default();
+    let debit = Account::Custody(network);
+    let entry = Entry { kind, source: deposit.id, asset, debit, credit, amount };
+    once(ledger::book(tx, &entry).await?)
+}
+
+/// Known tokens that nobody asked for are kept apart for the merchant; unknown contracts are worth nothing to us.
+async fn book_foreign(
+    tx: &mut PgConnection,
+    invoice: &Invoice,
+    deposit: &DepositRow,
+) -> Result<&'static str, StorageError> {
+    let (Some(asset), Some(amount)) = (deposit.token_id.clone(), deposit.amount) else {
+        return Ok("suspicious");
+    };
+    let network = deposit.network.parse().map_err(|e| StorageError::damaged("deposit", e))?;
+    let entry = Entry {
+        kind: EntryKind::ForeignDeposit,
+        source: deposit.id,
+        asset,
+        debit: Account::Custody(network),
+        credit: Account::Foreign(invoice.merchant_id),
+        amount,
+    };
+    once(ledger::book(tx, &entry).await?)?;
+    Ok("foreign")
+}
+
+async fn route_excess(
+    tx: &mut PgConnection,
+    invoice: &Invoice,
+    excess: BaseUnits,
+) -> Result<(), StorageError> {
+    let entry = Entry {
+        kind: EntryKind::Excess,
+        source: invoice.id,
+        asset: invoice.token_id.clone().unwrap_or_default(),
+        debit: Account::Merchant(invoice.merchant_id),
+        credit: Account::Treasury,
+        amount: excess,
+    };
+    once(ledger::book(tx, &entry).await?)
+}
+
+/// A second booking of one source would mean that the deposit's state lied.
+fn once(booked: bool) -> Result<(), StorageError> {
+    if booked {
+        Ok(())
+    } else {
+        Err(StorageError::damaged("ledger_entry", "this source was booked before"))
+    }
+}

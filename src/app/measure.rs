@@ -1,0 +1,94 @@
+//! What a process tells of the rows that all processes share, read anew whenever it is asked for its metrics.
+
+use super::Gateway;
+use crate::{
+    asset::Network,
+    config::ChainSourceKind,
+    invoice::Status,
+    storage::{StorageError, alerts, cursors, deliveries, outbox},
+};
+
+/// Beyond this many, how many is not worth counting.
+const OUTBOX_COUNTED_MAX: i64 = 10_000;
+
+impl Gateway {
+    /// Sets the gauges that come from the database.
+    pub async fn measure(&self) -> Result<(), StorageError> {
+        let mut connection = self.db.connection().await?;
+        let (waiting, age) = outbox::backlog(&mut connection, OUTBOX_COUNTED_MAX).await?;
+        metrics::gauge!("outbox_waiting").set(gauge(waiting));
+        metrics::gauge!("outbox_age_seconds").set(gauge(age));
+        let dead = deliveries::count_dead(&mut connection, "ipn", 0).await?;
+        metrics::gauge!("ipn_dead_letters").set(gauge(dead));
+        let dead = deliveries::count_dead(&mut connection, "payout", 0).await?;
+        metrics::gauge!("payout_webhook_dead_letters").set(gauge(dead));
+        let alerts = alerts::count(&mut connection).await?;
+        metrics::gauge!("operator_alerts").set(gauge(alerts));
+        for lag in cursors::lags(&mut connection).await? {
+            // A network that was switched off is not behind.
+            if self.config.chain(lag.network).source == ChainSourceKind::Off {
+                continue;
+            }
+            let name = lag.network.name();
+            metrics::gauge!("chain_height", "network" => name).set(gauge(lag.height));
+            metrics::gauge!("chain_lag_seconds", "network" => name).set(gauge(lag.seconds));
+        }
+        Ok(())
+    }
+}
+
+/// Gives each counter with labels its zeros, so that its first event shows as a rise.
+pub fn begin_counting() {
+    for network in Network::ALL {
+        metrics::counter!("chain_reorgs_total", "network" => network.name()).increment(0);
+    }
+    for (from, to) in TRANSITIONS {
+        transitions(from, to).increment(0);
+    }
+    for kind in SWEEP_KINDS {
+        metrics::counter!("sweep_hits_total", "kind" => kind).increment(0);
+    }
+    for outcome in super::deliver_ipn::OUTCOMES {
+        metrics::counter!("ipn_attempts_total", "outcome" => outcome).increment(0);
+        metrics::counter!("payout_webhook_attempts_total", "outcome" => outcome).increment(0);
+    }
+}
+
+/// The changes that invoices make (spec, "Transitions"), and their beginnings.
+const TRANSITIONS: [(Option<Status>, Status); 12] = {
+    use Status::{Cancelled, Draft, Expired, Overpaid, Paid, Partial, Pending};
+    [
+        (None, Pending),
+        (None, Draft),
+        (Some(Draft), Pending),
+        (Some(Draft), Expired),
+        (Some(Pending), Partial),
+        (Some(Pending), Paid),
+        (Some(Pending), Overpaid),
+        (Some(Pending), Expired),
+        (Some(Pending), Cancelled),
+        (Some(Partial), Paid),
+        (Some(Partial), Overpaid),
+        (Some(Partial), Expired),
+    ]
+};
+
+/// What a sweep can find.
+pub(super) const SWEEP_KINDS: [&str; 4] = ["deliveries", "deposits", "dead_letters", "topology"];
+
+/// Counts a change of status that has been committed. `None` is an invoice that did not exist.
+pub(super) fn count_transition(from: Option<Status>, to: Status) {
+    if from != Some(to) {
+        transitions(from, to).increment(1);
+    }
+}
+
+fn transitions(from: Option<Status>, to: Status) -> metrics::Counter {
+    let from = from.map_or("none", Status::as_str);
+    metrics::counter!("invoice_transitions_total", "from" => from, "to" => to.as_str())
+}
+
+/// A count as gauges take it without a float of ours; what is beyond its range is alarming enough at the range's end.
+pub(super) fn gauge(value: i64) -> u32 {
+    u32::try_from(value.max(0)).unwrap_or(u32::MAX)
+}

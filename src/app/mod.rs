@@ -1,0 +1,146 @@
+//! What the gateway does, one file per thing. Each is one transaction, or claim / act / record with no transaction open
+//! while it acts.
+//!
+//! An app function reads rows, asks the pure rules, and writes the outcome with its ledger entries and its outbox rows
+//! in one commit. The API, the workers, the command line and the tests call the same functions.
+
+pub mod accepted_currencies;
+pub mod admit;
+pub mod apply_topology;
+pub mod buyer_status;
+pub mod cancel_invoice;
+pub mod create_invoice;
+pub mod currency_choices;
+pub mod deliver_ipn;
+pub mod deliver_payout_webhook;
+pub mod doctor;
+pub mod emit_event;
+pub mod expire_invoice;
+pub mod expire_quiet;
+pub mod explain;
+pub mod fill_addresses;
+pub mod follow_chain;
+pub mod give_address;
+pub mod manage_merchant;
+pub mod market;
+pub mod match_deposits;
+pub mod measure;
+pub mod pay_simulated;
+pub mod payouts;
+pub mod quote;
+pub mod read_invoice;
+pub mod refresh_rates;
+pub mod relay_outbox;
+pub mod requeue_dead_letters;
+pub mod select_currency;
+pub mod set_currency;
+pub mod simulate;
+pub mod sweep;
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use tokio::sync::Notify;
+
+use crate::{
+    asset::{
+        Family,
+        address::{AccountKey, Realm, sandbox},
+    },
+    broker::topology::{InvalidPrefix, Topology},
+    config::{Config, ConfigError, port_of},
+    egress::{
+        Egress,
+        guard::{Policy, PublicPolicy},
+    },
+    merchant::secret::MasterKey,
+    storage::{Db, StorageError},
+};
+
+/// One process's access to everything the gateway's functions need.
+pub struct Gateway {
+    pub db: Db,
+    pub config: Config,
+    pub topology: Topology,
+    pub egress: Egress,
+    pub(crate) master_key: MasterKey,
+    pub(crate) account_keys: HashMap<Family, AccountKey>,
+    pub(crate) market: market::MarketCache,
+    /// Wakes this process's relay after a commit that wrote the outbox. Missing it costs at most the relay's poll.
+    pub relay_wake: Arc<Notify>,
+}
+
+/// Why a process cannot begin.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    #[error("the database address cannot be used")]
+    Database(#[from] StorageError),
+    #[error(transparent)]
+    Prefix(#[from] InvalidPrefix),
+    #[error("the {family} key in section addresses {reason}")]
+    AccountKey { family: &'static str, reason: String },
+}
+
+impl Gateway {
+    /// Puts the parts together. Nothing is connected yet: servers that are down are waited for, not died of.
+    pub fn new(config: Config) -> Result<Self, StartError> {
+        let db = Db::connect_lazy(&config.database_url, config.database_connections_max)?;
+        Ok(Self {
+            db,
+            topology: Topology::new(&config.broker.prefix, config.broker.timing())?,
+            egress: Egress::new(Policy::Public(with_own_doors_shut(&config))),
+            master_key: config.master_key()?,
+            account_keys: account_keys(&config)?,
+            market: market::MarketCache::default(),
+            relay_wake: Arc::new(Notify::new()),
+            config,
+        })
+    }
+}
+
+/// Even where loopback may be called, our own database and broker may not.
+fn with_own_doors_shut(config: &Config) -> PublicPolicy {
+    let mut policy = config.egress.clone();
+    policy.denied_ports.push(port_of(&config.database_url, 5432));
+    policy.denied_ports.push(port_of(&config.amqp_url, 5672));
+    if let Some(management) = &config.broker.management_url {
+        policy.denied_ports.push(port_of(management, 15672));
+    }
+    policy
+}
+
+/// The configured account keys; in the sandbox the published test keys stand in for missing ones.
+fn account_keys(config: &Config) -> Result<HashMap<Family, AccountKey>, StartError> {
+    let addresses = &config.addresses;
+    let configured = [
+        (Family::Bitcoin, &addresses.bitcoin),
+        (Family::Litecoin, &addresses.litecoin),
+        (Family::Dogecoin, &addresses.dogecoin),
+        (Family::Evm, &addresses.evm),
+        (Family::Tron, &addresses.tron),
+        (Family::Thorchain, &addresses.thorchain),
+        (Family::Ton, &addresses.ton),
+    ];
+    let mut keys = HashMap::new();
+    for (family, key) in configured {
+        let fallback =
+            || config.is_sandbox().then(|| sandbox::account_key(Realm::Main, family)).flatten();
+        if let Some(text) = key.as_deref().or_else(fallback) {
+            let key = AccountKey::parse(family, text).map_err(|error| StartError::AccountKey {
+                family: family.name(),
+                reason: error.to_string(),
+            })?;
+            keys.insert(family, key);
+        }
+    }
+    Ok(keys)
+}
+
+/// Bounds a piece of work that talks to the database: a frozen server must not hold its caller for ever.
+pub async fn within<T, E: From<StorageError>>(
+    limit: Duration,
+    work: impl Future<Output = Result<T, E>>,
+) -> Result<T, E> {
+    tokio::time::timeout(limit, work).await.unwrap_or_else(|_| Err(StorageError::TimedOut.into()))
+}

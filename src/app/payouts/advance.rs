@@ -1,0 +1,258 @@
+//! Moving an order on: from funded to the last confirmation, one step after the other, each from rows.
+//!
+//! Whoever is killed between two steps has lost nothing: what is signed is stored, what is stored is looked for on the
+//! chain, and the same bytes go out again. A message only says which order to look at.
+
+use std::time::{Duration, Instant};
+
+use chrono::TimeDelta;
+use rust_decimal::Decimal;
+use uuid::Uuid;
+
+use super::{
+    sign::keep,
+    view::{locked, may_owe_refund},
+    wallet::Wallet,
+};
+use crate::{
+    app::Gateway,
+    chain::{
+        ChainError, UnusableSource,
+        pay::{EvmPayer, Payer, SignError, SimulatedPayer},
+        rpc::EndpointError,
+    },
+    config::ChainSourceKind,
+    payout::{
+        EventType, State,
+        batch::{self, BatchState},
+        lifecycle::{self, Event, Verdict},
+    },
+    storage::{
+        self, PgConnection, StorageError, alerts,
+        payouts::{self, PayoutOrder, batches, payments, safety},
+        timers,
+    },
+};
+
+/// One call works on one order for so long; what is left comes with the next look.
+const WORK_MAX: Duration = Duration::from_secs(18);
+const LEASE_SECONDS: i32 = 30;
+const LOOK_AGAIN_MIN: TimeDelta = TimeDelta::milliseconds(300);
+/// While it is held or stopped, or its node is away.
+const LOOK_AGAIN_IDLE: TimeDelta = TimeDelta::seconds(15);
+const PEOPLE_NEEDED: i64 = 2;
+
+#[derive(Debug, thiserror::Error)]
+pub enum AdvanceError {
+    /// The message names no order of ours. It can never be worked on.
+    #[error("no such payout order")]
+    UnknownOrder,
+    #[error(transparent)]
+    Chain(#[from] ChainError),
+    #[error(transparent)]
+    Source(#[from] UnusableSource),
+    #[error(transparent)]
+    Node(#[from] EndpointError),
+    #[error("payments cannot be made on this network")]
+    NoPayer,
+    #[error("a payment cannot be signed: {0}")]
+    Sign(#[from] SignError),
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+}
+
+impl Gateway {
+    /// Looks at one order and does what is due.
+    pub async fn advance_payout(&self, id: Uuid, wallet: &Wallet) -> Result<(), AdvanceError> {
+        let Some(order) = self.ready_to_pay(id).await? else { return Ok(()) };
+        let mut connection = self.db.connection().await?;
+        if !payouts::lease(&mut connection, id, LEASE_SECONDS).await? {
+            return Ok(());
+        }
+        drop(connection);
+        let outcome = self.work_on(&order, wallet).await;
+        let mut tx = self.db.begin().await?;
+        payouts::end_lease(&mut tx, id).await?;
+        self.look_again(&mut tx, id, outcome.is_err()).await?;
+        tx.commit().await.map_err(StorageError::from)?;
+        self.relay_wake.notify_one();
+        outcome
+    }
+
+    /// Funding, deadline and start, which need no chain. `None` if there is nothing to pay or to follow.
+    async fn ready_to_pay(&self, id: Uuid) -> Result<Option<PayoutOrder>, AdvanceError> {
+        let mut tx = self.db.begin().await?;
+        if payouts::lock(&mut tx, id).await?.is_none() {
+            return Err(AdvanceError::UnknownOrder);
+        }
+        self.fund_payout(&mut tx, id).await?;
+        let mut order = locked(&mut tx, id).await?;
+        match order.state {
+            State::Draft | State::PendingDeposit => self.expire_payout(&mut tx, &mut order).await?,
+            State::Funded => self.begin_paying(&mut tx, &mut order).await?,
+            State::Processing
+            | State::Completed
+            | State::PartialFailed
+            | State::Expired
+            | State::Cancelled => {}
+        }
+        let open = payments::open(&mut tx, id).await?;
+        let busy = order.state == State::Processing || may_owe_refund(&order) || !open.is_empty();
+        if order.state.is_terminal() && !busy {
+            timers::clear(&mut tx, timers::PAYOUT, id).await?;
+        }
+        tx.commit().await.map_err(StorageError::from)?;
+        self.relay_wake.notify_one();
+        Ok(busy.then_some(order))
+    }
+
+    /// A funded order starts, unless people must let it go first. Its fees are taken now, at the quoted price.
+    async fn begin_paying(
+        &self,
+        tx: &mut PgConnection,
+        order: &mut PayoutOrder,
+    ) -> Result<(), StorageError> {
+        let limit = self.config.payouts.two_people_above_usd;
+        let value = value_usd(order, order.payout_total);
+        if limit > 0 && value > Decimal::from(limit) {
+            let released = safety::releases(tx, order.id).await?;
+            if released < PEOPLE_NEEDED {
+                let reason = format!("worth {value} USD: {PEOPLE_NEEDED} people must release it");
+                safety::hold(tx, order.id, &reason).await?;
+                order.held = Some(reason);
+            }
+        }
+        if order.held.is_some() {
+            let due_at = storage::now(tx).await? + LOOK_AGAIN_IDLE;
+            return timers::set(tx, timers::PAYOUT, order.id, due_at).await;
+        }
+        let now = storage::now(tx).await?;
+        let step = lifecycle::step(&order.for_lifecycle(), Event::SendingBegins, now);
+        let fees = order.quote.network_fee.checked_add(order.quote.service_fee);
+        let fees =
+            fees.ok_or_else(|| StorageError::damaged("payout_order", "its fees overflow"))?;
+        keep(tx, order, order.id, fees).await?;
+        self.apply_decision(tx, order, &step, Uuid::nil()).await
+    }
+
+    async fn work_on(&self, order: &PayoutOrder, wallet: &Wallet) -> Result<(), AdvanceError> {
+        let payer = self.payer(order)?;
+        let started = Instant::now();
+        loop {
+            let followed = self.follow_payments(order.id, &payer, wallet).await?;
+            let signed = self.sign_next(order.id, &payer, wallet).await?;
+            let sent = self.send_signed(order.id, &payer).await?;
+            self.tell_batches(order.id).await?;
+            let refunded = self.refund(order.id, &payer, wallet).await?;
+            if !(followed || signed || sent || refunded) || started.elapsed() > WORK_MAX {
+                return Ok(());
+            }
+        }
+    }
+
+    fn payer(&self, order: &PayoutOrder) -> Result<Payer, AdvanceError> {
+        let chain = self.config.chain(order.currency.network);
+        match chain.source {
+            ChainSourceKind::Simulated => {
+                let payer = SimulatedPayer::new(order.currency.network, self.db.clone());
+                Ok(Payer::Simulated(payer))
+            }
+            ChainSourceKind::Evm => {
+                let network = order.currency.network;
+                let url = chain.rpc_url.as_ref().ok_or(UnusableSource::NoUrl(network))?;
+                Ok(Payer::Evm(EvmPayer::new(network, url, chain.chain_id)?))
+            }
+            ChainSourceKind::Off => Err(AdvanceError::NoPayer),
+        }
+    }
+
+    /// Batches follow from their rows; when none is open any more, the order has ended.
+    async fn tell_batches(&self, id: Uuid) -> Result<(), AdvanceError> {
+        let mut tx = self.db.begin().await?;
+        let mut order = locked(&mut tx, id).await?;
+        if order.state != State::Processing {
+            return Ok(());
+        }
+        for open in batches::open(&mut tx, id).await? {
+            let after = batch::state_of(open.state, open.rows);
+            if after == open.state {
+                continue;
+            }
+            batches::set_state(&mut tx, open.id, after).await?;
+            for event in events_between(open.state, after) {
+                self.emit_payout(&mut tx, &order, *event, open.id).await?;
+            }
+        }
+        let (any_failed, open) = batches::standing(&mut tx, id).await?;
+        if open == 0 {
+            let now = storage::now(&mut tx).await?;
+            let event = Event::BatchesEnded { any_failed };
+            let step = lifecycle::step(&order.for_lifecycle(), event, now);
+            if step.verdict == Verdict::Moved {
+                self.apply_decision(&mut tx, &mut order, &step, Uuid::nil()).await?;
+            }
+        }
+        tx.commit().await.map_err(StorageError::from)?;
+        self.relay_wake.notify_one();
+        Ok(())
+    }
+
+    async fn look_again(
+        &self,
+        tx: &mut PgConnection,
+        id: Uuid,
+        in_trouble: bool,
+    ) -> Result<(), StorageError> {
+        let order = locked(tx, id).await?;
+        let open = payments::open(tx, id).await?;
+        let refundable = may_owe_refund(&order) && order.refund_address.is_some();
+        let waits_for_people = order.held.is_some() || !refundable;
+        if order.state.is_terminal() && open.is_empty() && waits_for_people {
+            return timers::clear(tx, timers::PAYOUT, id).await;
+        }
+        let network = order.currency.network;
+        let stopped = safety::stopped(tx, network.name()).await?.is_some();
+        let idle = in_trouble
+            || open.is_empty() && (order.held.is_some() || stopped || order.state.is_terminal());
+        let poll = TimeDelta::from_std(self.config.chain(network).poll).unwrap_or(LOOK_AGAIN_IDLE);
+        let pause = if idle { LOOK_AGAIN_IDLE } else { poll.max(LOOK_AGAIN_MIN) };
+        let due_at = storage::now(tx).await? + pause;
+        timers::set(tx, timers::PAYOUT, id, due_at).await
+    }
+
+    /// Nothing more is signed for an order until a person has looked.
+    pub(super) async fn hold_payout(
+        &self,
+        tx: &mut PgConnection,
+        order: &PayoutOrder,
+        kind: &str,
+        reason: &str,
+    ) -> Result<(), StorageError> {
+        if safety::hold(tx, order.id, reason).await? {
+            tracing::error!(order.id = order.order_id, reason, "a payout order is held");
+        }
+        alerts::raise(tx, kind, &order.order_id, reason).await?;
+        Ok(())
+    }
+}
+
+/// A batch that passes through several states at once is told of each that has an event.
+const fn events_between(before: BatchState, after: BatchState) -> &'static [EventType] {
+    use EventType::{BatchBroadcasted, BatchConfirmed, BatchFailed};
+    let was_sent = matches!(before, BatchState::Broadcasted);
+    match after {
+        BatchState::Pending | BatchState::Signing => &[],
+        BatchState::Broadcasted => &[BatchBroadcasted],
+        BatchState::Confirmed if was_sent => &[BatchConfirmed],
+        BatchState::Confirmed => &[BatchBroadcasted, BatchConfirmed],
+        BatchState::Failed => &[BatchFailed],
+    }
+}
+
+/// What an amount of the order's asset was worth when it was quoted, to the cent and rounded up.
+pub(super) fn value_usd(order: &PayoutOrder, amount: crate::money::BaseUnits) -> Decimal {
+    let coins: Decimal =
+        amount.to_decimal(u32::from(order.currency.decimals)).parse().unwrap_or(Decimal::MAX);
+    let value = coins.checked_mul(order.quote.asset_price_usd).unwrap_or(Decimal::MAX);
+    value.round_dp_with_strategy(2, rust_decimal::RoundingStrategy::AwayFromZero)
+}

@@ -1,0 +1,239 @@
+//! Creating an order: a draft with a quote, from rows that are all good.
+
+use chrono::TimeDelta;
+use uuid::Uuid;
+
+use super::{
+    PayoutError,
+    price::{priced, stored},
+};
+use crate::{
+    app::{
+        Gateway,
+        create_invoice::{Created, Idempotency},
+    },
+    asset::{address, catalogue::Currency},
+    money::BaseUnits,
+    payout::{
+        FeeMode, Funding, PayoutFamily, State, id,
+        quote::{self, Quote, Tariff},
+        recipients::{self, Column, FAULTS_MAX, Reason, Recipient, Row, RowFault, shown},
+    },
+    storage::{
+        self, PgConnection, StorageError,
+        access::Caller,
+        merchants,
+        payouts::{
+            self, Books, PayoutOrder, answers, batches,
+            items::{self, NewItem},
+        },
+        timers,
+    },
+};
+
+/// A draft that nobody confirms is forgotten after so long.
+const ABANDONED_AFTER: TimeDelta = TimeDelta::hours(24);
+
+/// A request whose form is checked; its rows are not.
+#[derive(Debug, Clone)]
+pub struct NewOrder {
+    pub family: PayoutFamily,
+    pub network: String,
+    pub currency: String,
+    pub rows: Vec<Row>,
+    pub fee_mode: FeeMode,
+    pub refund_address: Option<String>,
+    pub label: Option<String>,
+    /// A JSON object's own text.
+    pub metadata: Option<String>,
+    pub callback_url: Option<String>,
+    pub idempotency: Option<Idempotency>,
+}
+
+impl Gateway {
+    /// Creates the order that `request` asks for, or repeats the answer given to it before.
+    ///
+    /// One transaction holds the merchant's row, so of two requests under one key the second finds the first one's answer.
+    pub async fn create_payout(
+        &self,
+        caller: &Caller,
+        request: &NewOrder,
+    ) -> Result<Created, PayoutError> {
+        if !self.config.payouts_enabled() {
+            return Err(PayoutError::Disabled);
+        }
+        let merchant_id = caller.merchant_id;
+        if let Some(wanted) = &request.idempotency {
+            let mut connection = self.db.connection().await?;
+            let family = request.family;
+            if let Some(replay) = replay(&mut connection, merchant_id, family, wanted).await? {
+                return Ok(replay);
+            }
+        }
+        let market = self.market().await?;
+        let currency =
+            self.payout_currency(&market, request.family, &request.network, &request.currency)?;
+        let refund_address = request.refund_address.as_deref();
+        let refund_address = refund_address
+            .map(|text| address::validate(currency.network, text))
+            .transpose()
+            .map_err(PayoutError::RefundAddress)?;
+        let recipients = recipients::check(&request.rows, currency).map_err(PayoutError::Rows)?;
+        let tariff = self.tariff(&market, currency, request.fee_mode)?;
+        let amounts: Vec<_> = recipients.iter().map(|recipient| recipient.amount).collect();
+        let row_of = |position: usize| recipients[position].row;
+        let quoted = priced(currency, &amounts, &tariff, row_of)?;
+
+        let mut tx = self.db.begin().await?;
+        if !merchants::lock_for_creation(&mut tx, merchant_id).await? {
+            return Err(PayoutError::Suspended);
+        }
+        if let Some(wanted) = &request.idempotency
+            && let Some(replay) = replay(&mut tx, merchant_id, request.family, wanted).await?
+        {
+            return Ok(replay);
+        }
+        refuse_own_addresses(&mut tx, currency, &recipients).await?;
+        refuse_own_refund(&mut tx, currency, refund_address.as_deref()).await?;
+        let now = storage::now(&mut tx).await?;
+        let mut order = self.draft(caller, request, currency, &quoted, &tariff, now);
+        order.refund_address = refund_address;
+        insert_order(&mut tx, &order, &recipients, &quoted.net).await?;
+        timers::set(&mut tx, timers::PAYOUT, order.id, order.abandoned_at).await?;
+        let body = self.payout_snapshot(&mut tx, &order, None).await?;
+        if let Some(wanted) = &request.idempotency {
+            let (key, sha256) = (&wanted.key, &wanted.request_sha256);
+            let kept = (order.id, body.as_str());
+            answers::insert(&mut tx, merchant_id, request.family, key, sha256, kept).await?;
+        }
+        tx.commit().await.map_err(StorageError::from)?;
+        Ok(Created { body, replayed: false })
+    }
+
+    fn draft(
+        &self,
+        caller: &Caller,
+        request: &NewOrder,
+        currency: &'static Currency,
+        quoted: &Quote,
+        tariff: &Tariff,
+        now: chrono::DateTime<chrono::Utc>,
+    ) -> PayoutOrder {
+        let held_for = TimeDelta::seconds(i64::from(self.config.payouts.quote_seconds));
+        let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        PayoutOrder {
+            id: Uuid::now_v7(),
+            order_id: id::order(request.family),
+            merchant_id: caller.merchant_id,
+            family: request.family,
+            state: State::Draft,
+            funding: Funding::None,
+            currency,
+            fee_mode: request.fee_mode,
+            label: request.label.clone(),
+            metadata: request.metadata.clone(),
+            refund_address: None,
+            callback_url: request.callback_url.clone(),
+            item_count: count(quoted.net.len()),
+            batch_count: count(quote::batches(request.family, quoted.net.len())),
+            payout_total: quoted.payout_total,
+            total_to_send: quoted.total_to_send,
+            quote: stored(quoted, tariff, now, now + held_for),
+            books: Books::default(),
+            deposit: None,
+            expires_at: now + held_for,
+            abandoned_at: now + ABANDONED_AFTER,
+            cancelled_by: None,
+            held: None,
+            created_at: now,
+            confirmed_at: None,
+            funded_at: None,
+            finished_at: None,
+            updated_at: now,
+        }
+    }
+}
+
+async fn replay(
+    connection: &mut PgConnection,
+    merchant_id: Uuid,
+    family: PayoutFamily,
+    wanted: &Idempotency,
+) -> Result<Option<Created>, PayoutError> {
+    match answers::find(connection, merchant_id, family, &wanted.key).await? {
+        None => Ok(None),
+        Some(kept) if kept.request_sha256 == wanted.request_sha256 => {
+            Ok(Some(Created { body: kept.response, replayed: true }))
+        }
+        Some(_) => Err(PayoutError::IdempotencyConflict),
+    }
+}
+
+/// Money sent to one of our own deposit addresses would pay somebody's invoice and count as paid out.
+async fn refuse_own_addresses(
+    tx: &mut PgConnection,
+    currency: &Currency,
+    recipients: &[Recipient],
+) -> Result<(), PayoutError> {
+    let family = currency.family();
+    let key = |recipient: &Recipient| address::match_key(family, &recipient.address);
+    let keys: Vec<_> = recipients.iter().map(key).collect();
+    let own = items::own_addresses(tx, family.name(), &keys).await?;
+    let faults: Vec<_> = recipients
+        .iter()
+        .filter(|recipient| own.contains(&key(recipient)))
+        .map(|recipient| RowFault {
+            row: recipient.row,
+            column: Column::Address,
+            reason: Reason::OwnAddress,
+            value: shown(&recipient.address),
+        })
+        .take(FAULTS_MAX)
+        .collect();
+    if faults.is_empty() { Ok(()) } else { Err(PayoutError::Rows(faults)) }
+}
+
+/// A refund to an address of ours would come back as a deposit, for ever.
+async fn refuse_own_refund(
+    tx: &mut PgConnection,
+    currency: &Currency,
+    refund_address: Option<&str>,
+) -> Result<(), PayoutError> {
+    let family = currency.family();
+    let keys: Vec<_> = refund_address.iter().map(|text| address::match_key(family, text)).collect();
+    if items::own_addresses(tx, family.name(), &keys).await?.is_empty() {
+        Ok(())
+    } else {
+        Err(PayoutError::OwnRefundAddress)
+    }
+}
+
+async fn insert_order(
+    tx: &mut PgConnection,
+    order: &PayoutOrder,
+    recipients: &[Recipient],
+    net: &[BaseUnits],
+) -> Result<(), StorageError> {
+    payouts::insert(tx, order).await?;
+    let per_batch = order.family.batch_rows_max();
+    let batch_rows: Vec<_> =
+        (0..order.batch_count).map(|_| (Uuid::now_v7(), id::batch())).collect();
+    batches::insert_all(tx, order.id, &batch_rows).await?;
+    let new: Vec<_> = recipients
+        .iter()
+        .zip(net)
+        .enumerate()
+        .map(|(position, (recipient, net))| NewItem {
+            id: Uuid::now_v7(),
+            item_id: id::item(),
+            batch_id: batch_rows[position / per_batch].0,
+            row_number: i32::try_from(recipient.row).unwrap_or(i32::MAX),
+            address: recipient.address.clone(),
+            amount: recipient.amount,
+            net_amount: *net,
+            reference: recipient.reference.clone(),
+            memo: recipient.memo.clone(),
+        })
+        .collect();
+    items::insert_all(tx, order.id, &new).await
+}

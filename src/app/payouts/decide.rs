@@ -1,0 +1,247 @@
+//! What a merchant or an operator decides about an order, under its row lock.
+
+use chrono::TimeDelta;
+use uuid::Uuid;
+
+use super::{
+    PayoutError,
+    price::{priced, stored},
+    view::locked,
+};
+use crate::{
+    app::Gateway,
+    broker::{
+        envelope::{self, PayoutRef},
+        route::Route,
+    },
+    money::BaseUnits,
+    payout::{
+        EventType, PayoutFamily, State,
+        lifecycle::{self, CancelledBy, Effect, Event, Refusal, Step, Verdict},
+    },
+    storage::{
+        self, PgConnection, StorageError, addresses, outbox,
+        payouts::{self, DepositPlace, PayoutOrder, items},
+        timers,
+    },
+};
+
+/// What a merchant confirms, if he says it: the very quote, or the very total.
+#[derive(Debug, Clone, Default)]
+pub struct Confirmation {
+    pub quote_id: Option<String>,
+    pub accept_total: Option<BaseUnits>,
+}
+
+impl Gateway {
+    /// Confirms a draft: it gets its address and waits for its deposit. Repeating it changes nothing.
+    pub async fn confirm_payout(
+        &self,
+        merchant_id: Uuid,
+        order_id: &str,
+        said: &Confirmation,
+    ) -> Result<String, PayoutError> {
+        let id = self.payout_of_merchant(merchant_id, order_id).await?;
+        let mut tx = self.db.begin().await?;
+        let mut order = locked(&mut tx, id).await?;
+        let now = storage::now(&mut tx).await?;
+        let step = lifecycle::step(&order.for_lifecycle(), Event::ConfirmRequested, now);
+        check(&order, &step)?;
+        if step.verdict == Verdict::Moved {
+            agreed(&order, said)?;
+            order.expires_at = now + self.funding_window();
+            self.open_funding(&mut tx, &mut order).await?;
+            self.apply_decision(&mut tx, &mut order, &step, Uuid::nil()).await?;
+        }
+        let body = self.payout_snapshot(&mut tx, &order, None).await?;
+        tx.commit().await.map_err(StorageError::from)?;
+        self.relay_wake.notify_one();
+        Ok(body)
+    }
+
+    async fn open_funding(
+        &self,
+        tx: &mut PgConnection,
+        order: &mut PayoutOrder,
+    ) -> Result<(), PayoutError> {
+        let mut address = self.give_address(tx, order.currency.family()).await?;
+        // Somebody who knows our public key could have named the next address as his own.
+        while items::names_address(tx, order.id, &address.address).await? {
+            address = self.give_address(tx, order.currency.family()).await?;
+        }
+        let place = DepositPlace {
+            address: address.address.clone(),
+            derivation_index: address.derivation_index,
+        };
+        payouts::open_funding(tx, order.id, &place, order.expires_at).await?;
+        addresses::insert_for_payout(tx, &address, order.currency.network.name(), order.id).await?;
+        timers::set(tx, timers::PAYOUT, order.id, order.expires_at).await?;
+        order.deposit = Some(place);
+        order.confirmed_at = Some(storage::now(tx).await?);
+        Ok(())
+    }
+
+    /// Prices an order anew.
+    pub async fn refresh_payout(
+        &self,
+        merchant_id: Uuid,
+        order_id: &str,
+    ) -> Result<String, PayoutError> {
+        let id = self.payout_of_merchant(merchant_id, order_id).await?;
+        let market = self.market().await?;
+        let mut tx = self.db.begin().await?;
+        let mut order = locked(&mut tx, id).await?;
+        // A deposit that was seen but not told of yet counts too.
+        self.fund_payout(&mut tx, id).await?;
+        order = locked(&mut tx, order.id).await?;
+        let now = storage::now(&mut tx).await?;
+        let step = lifecycle::step(&order.for_lifecycle(), Event::RefreshRequested, now);
+        check(&order, &step)?;
+        let tariff = self.tariff(&market, order.currency, order.fee_mode)?;
+        let amounts = items::amounts(&mut tx, order.id).await?;
+        let row_of = |position| u32::try_from(position + 1).unwrap_or(u32::MAX);
+        let quoted = priced(order.currency, &amounts, &tariff, row_of)?;
+        let window = if order.state == State::Draft {
+            TimeDelta::seconds(i64::from(self.config.payouts.quote_seconds))
+        } else {
+            self.funding_window()
+        };
+        order.quote = stored(&quoted, &tariff, now, now + window);
+        order.total_to_send = quoted.total_to_send;
+        order.expires_at = now + window;
+        payouts::requote(&mut tx, &order).await?;
+        items::set_net_amounts(&mut tx, order.id, &quoted.net).await?;
+        if order.state != State::Draft {
+            timers::set(&mut tx, timers::PAYOUT, order.id, order.expires_at).await?;
+        }
+        self.apply_decision(&mut tx, &mut order, &step, Uuid::now_v7()).await?;
+        let body = self.payout_snapshot(&mut tx, &order, None).await?;
+        tx.commit().await.map_err(StorageError::from)?;
+        self.relay_wake.notify_one();
+        Ok(body)
+    }
+
+    /// Cancels a merchant's own order; what came in goes back.
+    pub async fn cancel_payout(
+        &self,
+        merchant_id: Uuid,
+        order_id: &str,
+    ) -> Result<String, PayoutError> {
+        let id = self.payout_of_merchant(merchant_id, order_id).await?;
+        self.cancel_order(id, CancelledBy::Merchant).await
+    }
+
+    /// Cancels an order, whoever's it is.
+    pub(super) async fn cancel_order(
+        &self,
+        id: Uuid,
+        by: CancelledBy,
+    ) -> Result<String, PayoutError> {
+        let mut tx = self.db.begin().await?;
+        let mut order = locked(&mut tx, id).await?;
+        let now = storage::now(&mut tx).await?;
+        let step = lifecycle::step(&order.for_lifecycle(), Event::CancelRequested { by }, now);
+        check(&order, &step)?;
+        if step.verdict == Verdict::Moved {
+            order.cancelled_by = Some(by.as_str().to_owned());
+            self.apply_decision(&mut tx, &mut order, &step, Uuid::nil()).await?;
+            timers::clear(&mut tx, timers::PAYOUT, order.id).await?;
+        }
+        let body = self.payout_snapshot(&mut tx, &order, None).await?;
+        tx.commit().await.map_err(StorageError::from)?;
+        self.relay_wake.notify_one();
+        Ok(body)
+    }
+
+    /// Stores a step that needs no chain, and tells it.
+    pub(super) async fn apply_decision(
+        &self,
+        tx: &mut PgConnection,
+        order: &mut PayoutOrder,
+        step: &Step,
+        subject: Uuid,
+    ) -> Result<(), StorageError> {
+        order.state = step.state;
+        order.funding = step.funding;
+        order.updated_at = payouts::update_standing(tx, order).await?;
+        if order.state.is_terminal() && order.finished_at.is_none() {
+            order.finished_at = Some(order.updated_at);
+        }
+        for effect in &step.effects {
+            match effect {
+                Effect::Emit(event) => {
+                    let subject = if once(*event) { Uuid::nil() } else { subject };
+                    self.emit_payout(tx, order, *event, subject).await?;
+                }
+                Effect::Refund => look_at(tx, order.id).await?,
+                // Done by whoever asked for the step, before it is stored.
+                Effect::Credit(_) | Effect::BookLate(_) | Effect::OpenFunding | Effect::Requote => {
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn payout_of_merchant(
+        &self,
+        merchant_id: Uuid,
+        order_id: &str,
+    ) -> Result<Uuid, PayoutError> {
+        let mut connection = self.db.connection().await?;
+        let order = payouts::of_merchant(&mut connection, merchant_id, order_id).await?;
+        Ok(order.ok_or(PayoutError::NotFound)?.id)
+    }
+
+    fn funding_window(&self) -> TimeDelta {
+        TimeDelta::seconds(i64::from(self.config.payouts.funding_seconds))
+    }
+
+    /// Whether `order_id` can be an order of this family at all.
+    pub fn names_payout(family: PayoutFamily, order_id: &str) -> bool {
+        crate::payout::id::is_order(family, order_id)
+    }
+}
+
+/// Asks the payout-batch role to look at an order now.
+pub(super) async fn look_at(tx: &mut PgConnection, order_id: Uuid) -> Result<(), StorageError> {
+    let body = envelope::encode(&PayoutRef { order_id });
+    outbox::insert(tx, Route::Payout.as_str(), &body).await
+}
+
+/// Whether an event can happen only once to an order. The others are told apart by their quote, deposit or batch.
+const fn once(event: EventType) -> bool {
+    match event {
+        EventType::Created
+        | EventType::Overfunded
+        | EventType::Completed
+        | EventType::PartialFailed
+        | EventType::Expired
+        | EventType::Cancelled => true,
+        EventType::QuoteRefreshed
+        | EventType::DepositDetected
+        | EventType::Underfunded
+        | EventType::BatchBroadcasted
+        | EventType::BatchConfirmed
+        | EventType::BatchFailed => false,
+    }
+}
+
+fn check(order: &PayoutOrder, step: &Step) -> Result<(), PayoutError> {
+    match step.verdict {
+        Verdict::Moved | Verdict::Kept | Verdict::Held(_) => Ok(()),
+        Verdict::Refused(Refusal::InvalidState) => Err(PayoutError::InvalidState(order.state)),
+        Verdict::Refused(Refusal::QuoteExpired) => Err(PayoutError::QuoteExpired),
+        Verdict::Refused(Refusal::DepositDetected) => Err(PayoutError::DepositDetected),
+    }
+}
+
+/// What the merchant said must be what the order says.
+fn agreed(order: &PayoutOrder, said: &Confirmation) -> Result<(), PayoutError> {
+    let other_quote = said.quote_id.as_ref().is_some_and(|id| *id != order.quote.id);
+    let other_total = said.accept_total.is_some_and(|total| total != order.total_to_send);
+    if other_quote || other_total {
+        let total = order.total_to_send.get().to_string();
+        return Err(PayoutError::QuoteChanged { quote_id: order.quote.id.clone(), total });
+    }
+    Ok(())
+}

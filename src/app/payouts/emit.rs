@@ -1,0 +1,75 @@
+//! Writing an event for a merchant, in the transaction of what caused it.
+
+use uuid::Uuid;
+
+use crate::{
+    app::Gateway,
+    broker::{
+        envelope::{self, DeliveryRef, Turn},
+        route::Route,
+    },
+    payout::{EventType, id},
+    storage::{
+        PgConnection, StorageError, merchants, outbox,
+        payouts::{
+            PayoutOrder,
+            events::{self, NewPayoutEvent},
+        },
+    },
+};
+
+impl Gateway {
+    /// Writes `event` with the order as it is now. `subject` is the batch, deposit or quote behind it, nil for what happens
+    /// once. Nothing happens without an address, or if the event was written before.
+    pub(super) async fn emit_payout(
+        &self,
+        tx: &mut PgConnection,
+        order: &PayoutOrder,
+        event: EventType,
+        subject: Uuid,
+    ) -> Result<(), StorageError> {
+        let Some(url) = target(tx, order).await? else { return Ok(()) };
+        let batch = match event {
+            EventType::BatchBroadcasted | EventType::BatchConfirmed | EventType::BatchFailed => {
+                Some(subject)
+            }
+            EventType::Created
+            | EventType::QuoteRefreshed
+            | EventType::DepositDetected
+            | EventType::Underfunded
+            | EventType::Overfunded
+            | EventType::Completed
+            | EventType::PartialFailed
+            | EventType::Expired
+            | EventType::Cancelled => None,
+        };
+        let new = NewPayoutEvent {
+            id: Uuid::now_v7(),
+            event_id: id::event(),
+            kind: event.as_str(),
+            merchant_id: order.merchant_id,
+            payout_order_id: order.id,
+            subject,
+            url,
+            payload: self.payout_snapshot(tx, order, batch).await?,
+        };
+        if events::insert_payout_event(tx, &new).await? {
+            let turn = Turn { cycle: 1, attempt: 1 };
+            let message = DeliveryRef::new(new.id, &new.event_id, turn);
+            outbox::insert(tx, Route::PayoutWebhook.as_str(), &envelope::encode(&message)).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Where an order's events go: its own address, else the merchant's.
+async fn target(
+    tx: &mut PgConnection,
+    order: &PayoutOrder,
+) -> Result<Option<String>, StorageError> {
+    if let Some(url) = &order.callback_url {
+        return Ok(Some(url.clone()));
+    }
+    let merchant = merchants::by_id(tx, order.merchant_id).await?;
+    Ok(merchant.and_then(|merchant| merchant.payout_webhook_url))
+}

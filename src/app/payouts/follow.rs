@@ -1,0 +1,337 @@
+//! Following payments: what the chain shows of them, what goes out again, and what is booked when they are final.
+
+use std::time::Duration;
+
+use uuid::Uuid;
+
+use super::{
+    advance::AdvanceError,
+    sign::{fee_cap, unsigned},
+    view::locked,
+    wallet::Wallet,
+};
+use crate::{
+    app::Gateway,
+    asset::catalogue::Catalogue,
+    chain::pay::{Mined, Output, Payer, Sent, Wanted, Work},
+    fail_point::fail_point,
+    ledger::{Account, Entry, EntryKind},
+    money::BaseUnits,
+    payout::batch::{self, ItemState, Move, Signed},
+    storage::{
+        PgConnection, StorageError, alerts, ledger,
+        payouts::{
+            self, PayoutOrder,
+            items::{self, ItemRow},
+            payments::{self, Ended, OpenPayment, Purpose, Version},
+            safety,
+        },
+    },
+};
+
+/// A replacement must offer an eighth more than what it replaces, or nodes keep the old one.
+const REPLACEMENT_RAISE: u128 = 8;
+
+impl Gateway {
+    /// Looks for every payment that is not final. `true` if anything changed.
+    pub(super) async fn follow_payments(
+        &self,
+        order_id: Uuid,
+        payer: &Payer,
+        wallet: &Wallet,
+    ) -> Result<bool, AdvanceError> {
+        let mut connection = self.db.connection().await?;
+        let open = payments::open(&mut connection, order_id).await?;
+        let order = payouts::by_id(&mut connection, order_id).await?;
+        drop(connection);
+        let order = order.ok_or(AdvanceError::UnknownOrder)?;
+        let required = self.config.chain(order.currency.network).confirmations;
+        // Never sent and never replaced: there is nothing to find, and it is sent below.
+        let looked_for: Vec<_> = open
+            .into_iter()
+            .filter(|payment| payment.state != "signed" || payment.versions.len() > 1)
+            .collect();
+        let wanted: Vec<_> = looked_for.iter().map(wanted).collect();
+        let standings = payer.standings(&wanted, required).await?;
+        let (cap, mut changed, mut ended) = (fee_cap(&order, payer), false, Vec::new());
+        for (payment, standing) in looked_for.iter().zip(&standings) {
+            let next = batch::next_move(signed(payment, cap), standing.seen, required);
+            match (next, &standing.mined) {
+                (Move::Succeeded | Move::Failed, Some(mined)) => {
+                    let end = Ended {
+                        succeeded: next == Move::Succeeded,
+                        tx_hash: mined.hash.clone(),
+                        fee: mined.fee,
+                        height: mined.height,
+                    };
+                    ended.push((payment, end));
+                }
+                // A node that tells the end without the block tells nothing.
+                (Move::Succeeded | Move::Failed, None) => {}
+                (Move::Wait, mined) => self.note_height(payment, mined.as_ref()).await?,
+                (Move::Send, _) => {
+                    changed |= !self.send(&order, &[payment], payer).await?.is_empty()
+                }
+                (Move::Replace, _) => {
+                    changed |= self.replace(&order, payment, payer, wallet).await?;
+                }
+                (Move::Alarm, _) => self.alarm(&order, payment).await?,
+            }
+        }
+        changed |= !ended.is_empty();
+        self.end_payments(order_id, &ended).await?;
+        Ok(changed)
+    }
+
+    async fn note_height(
+        &self,
+        payment: &OpenPayment,
+        mined: Option<&Mined>,
+    ) -> Result<(), StorageError> {
+        let height = mined.map(|mined| mined.height);
+        let hash = mined.map_or(&payment.tx_hash, |mined| &mined.hash);
+        if height == payment.height && *hash == payment.tx_hash {
+            return Ok(());
+        }
+        let mut connection = self.db.connection().await?;
+        payments::set_height(&mut connection, payment.id, height, hash).await
+    }
+
+    async fn alarm(&self, order: &PayoutOrder, payment: &OpenPayment) -> Result<(), StorageError> {
+        let reason = format!(
+            "nonce {} of {} was used by a transaction that is not ours",
+            payment.nonce, payment.sender
+        );
+        let mut tx = self.db.begin().await?;
+        self.hold_payout(&mut tx, order, "payout_displaced", &reason).await?;
+        tx.commit().await?;
+        Ok(())
+    }
+
+    /// Books payments that are final: each once, all under the order's row lock.
+    async fn end_payments(
+        &self,
+        order_id: Uuid,
+        ended: &[(&OpenPayment, Ended)],
+    ) -> Result<(), AdvanceError> {
+        if ended.is_empty() {
+            return Ok(());
+        }
+        let mut tx = self.db.begin().await?;
+        let mut order = locked(&mut tx, order_id).await?;
+        for (payment, end) in ended {
+            self.end_payment(&mut tx, &mut order, payment, end).await?;
+        }
+        payouts::update_standing(&mut tx, &order).await?;
+        fail_point("payout.ending");
+        tx.commit().await.map_err(StorageError::from)?;
+        fail_point("payout.ended");
+        Ok(())
+    }
+
+    async fn end_payment(
+        &self,
+        tx: &mut PgConnection,
+        order: &mut PayoutOrder,
+        payment: &OpenPayment,
+        ended: &Ended,
+    ) -> Result<(), StorageError> {
+        if !payments::end(tx, payment.id, ended).await? {
+            return Ok(());
+        }
+        let amount = payment.amount;
+        order.books.reserved = order.books.reserved.remaining_after(amount);
+        let sum = |total: BaseUnits| total.checked_add(amount).unwrap_or(total);
+        let kind = match (payment.purpose.as_str(), ended.succeeded) {
+            ("refund", true) => {
+                order.books.returned = sum(order.books.returned);
+                Some(EntryKind::PayoutRefund)
+            }
+            ("refund", false) => {
+                self.hold_payout(tx, order, "payout_refund_failed", "its refund failed").await?;
+                None
+            }
+            (_, true) => {
+                order.books.paid = sum(order.books.paid);
+                items::follow_payments(tx, &[payment.id], ItemState::Confirmed, None).await?;
+                Some(EntryKind::PayoutSent)
+            }
+            (_, false) => {
+                order.books.failed = sum(order.books.failed);
+                let why = Some("the network took the transaction and it did nothing");
+                items::follow_payments(tx, &[payment.id], ItemState::Failed, why).await?;
+                None
+            }
+        };
+        let custody = Account::Custody(order.currency.network);
+        if let Some(kind) = kind {
+            let entry = Entry {
+                kind,
+                source: payment.id,
+                asset: order.currency.token_id(),
+                debit: Account::Payout(order.id),
+                credit: custody,
+                amount,
+            };
+            ledger::book(tx, &entry).await?;
+        }
+        if !ended.fee.is_zero() {
+            let entry = Entry {
+                kind: EntryKind::NetworkFee,
+                source: payment.id,
+                asset: Catalogue::get().native(order.currency.network).token_id(),
+                debit: Account::Treasury,
+                credit: custody,
+                amount: ended.fee,
+            };
+            ledger::book(tx, &entry).await?;
+        }
+        Ok(())
+    }
+
+    /// Hands stored bytes in, in the order of the nonces, and returns what was taken. What a node says decides nothing but
+    /// whether it has them.
+    async fn send(
+        &self,
+        order: &PayoutOrder,
+        open: &[&OpenPayment],
+        payer: &Payer,
+    ) -> Result<Vec<Uuid>, AdvanceError> {
+        let (mut taken, mut refused, mut failure) = (Vec::new(), Vec::new(), None);
+        for payment in open {
+            let Some(version) = payment.versions.last() else { continue };
+            fail_point("payout.sending");
+            match payer.send(&version.raw, &version.tx_hash).await {
+                Ok(Sent::Taken) => taken.push(payment.id),
+                Ok(Sent::Refused(reason)) => {
+                    tracing::warn!(
+                        order.id = order.order_id,
+                        tx.hash = version.tx_hash,
+                        reason,
+                        "a node refuses a payment"
+                    );
+                    refused.push((payment.id, version.tx_hash.clone(), reason));
+                }
+                // The answer is lost, the payment perhaps not. What went before is noted all the same.
+                Err(error) => {
+                    failure = Some(error);
+                    break;
+                }
+            }
+        }
+        fail_point("payout.sent");
+        let mut tx = self.db.begin().await?;
+        payments::mark_sent(&mut tx, &taken).await?;
+        items::follow_payments(&mut tx, &taken, ItemState::Sent, None).await?;
+        for (id, hash, reason) in refused {
+            // It may be in the chain for all we know: from now on it is looked for.
+            payments::mark_sent(&mut tx, &[id]).await?;
+            alerts::raise(&mut tx, "payout_refused", &hash, &reason).await?;
+        }
+        tx.commit().await.map_err(StorageError::from)?;
+        match failure {
+            Some(error) => Err(error.into()),
+            None => Ok(taken),
+        }
+    }
+
+    /// Sends what was signed and never taken.
+    pub(super) async fn send_signed(
+        &self,
+        order_id: Uuid,
+        payer: &Payer,
+    ) -> Result<bool, AdvanceError> {
+        let mut connection = self.db.connection().await?;
+        let open = payments::open(&mut connection, order_id).await?;
+        let order = payouts::by_id(&mut connection, order_id).await?;
+        drop(connection);
+        let order = order.ok_or(AdvanceError::UnknownOrder)?;
+        let signed: Vec<_> = open.iter().filter(|payment| payment.state == "signed").collect();
+        if signed.is_empty() || self.send(&order, &signed, payer).await?.is_empty() {
+            return Ok(false);
+        }
+        let confirmations = self.config.chain(order.currency.network).confirmations;
+        payer.after_sending(confirmations).await?;
+        Ok(true)
+    }
+
+    /// The same nonce, the same recipient and the same amount with a higher fee: only one of the two can ever confirm.
+    async fn replace(
+        &self,
+        order: &PayoutOrder,
+        payment: &OpenPayment,
+        payer: &Payer,
+        wallet: &Wallet,
+    ) -> Result<bool, AdvanceError> {
+        let (Some(rate), Some(last)) = (raised(payment), payment.versions.last()) else {
+            return Ok(false);
+        };
+        if self.nothing_is_signed(order).await? {
+            return Ok(false);
+        }
+        let outputs = self.outputs_of(order, payment).await?;
+        let Some(mut unsigned) = unsigned(order, outputs, rate) else { return Ok(false) };
+        unsigned.nonce = u64::try_from(payment.nonce).unwrap_or(u64::MAX);
+        if let Work::Units(work) = payer.work(&unsigned).await? {
+            unsigned.work = work.min(unsigned.work);
+        }
+        let key = order.deposit.as_ref().and_then(|place| wallet.evm_key(place.derivation_index));
+        let signed = payer.sign(key.as_ref(), &unsigned)?;
+        let version = Version {
+            version: last.version + 1,
+            raw: signed.raw,
+            tx_hash: signed.hash,
+            fee_rate: rate,
+        };
+        let mut connection = self.db.connection().await?;
+        payments::add_version(&mut connection, payment.id, &version).await?;
+        Ok(true)
+    }
+
+    /// Whether a hold or the stop switch forbids every signature, a higher fee's too.
+    async fn nothing_is_signed(&self, order: &PayoutOrder) -> Result<bool, StorageError> {
+        let mut connection = self.db.connection().await?;
+        let network = order.currency.network.name();
+        Ok(order.held.is_some() || safety::stopped(&mut connection, network).await?.is_some())
+    }
+
+    /// Whom a signed payment pays.
+    async fn outputs_of(
+        &self,
+        order: &PayoutOrder,
+        payment: &OpenPayment,
+    ) -> Result<Vec<Output>, AdvanceError> {
+        if payment.purpose == Purpose::Refund.as_str() {
+            let address = order.refund_address.clone().unwrap_or_default();
+            return Ok(vec![Output { address, amount: payment.amount }]);
+        }
+        let mut connection = self.db.connection().await?;
+        let rows = items::of_payment(&mut connection, payment.id).await?;
+        let output = |row: ItemRow| Output { address: row.address, amount: row.net_amount };
+        Ok(rows.into_iter().map(output).collect())
+    }
+}
+
+/// Which payment to look for.
+fn wanted(payment: &OpenPayment) -> Wanted {
+    Wanted {
+        sender: payment.sender.clone(),
+        nonce: u64::try_from(payment.nonce).unwrap_or(u64::MAX),
+        hashes: payment.versions.iter().rev().map(|v| v.tx_hash.clone()).collect(),
+    }
+}
+
+fn signed(payment: &OpenPayment, cap: u128) -> Signed {
+    let seconds = |s| Duration::from_secs(u64::try_from(s).unwrap_or(0));
+    Signed {
+        sent_for: payment.sent_for_seconds.map(seconds),
+        versions: u32::try_from(payment.versions.len()).unwrap_or(u32::MAX),
+        can_pay_more: raised(payment).is_some_and(|rate| rate <= cap),
+    }
+}
+
+/// The fee of the next version.
+fn raised(payment: &OpenPayment) -> Option<u128> {
+    let last = payment.versions.last()?.fee_rate;
+    last.checked_add(last / REPLACEMENT_RAISE)?.checked_add(1)
+}

@@ -1,0 +1,199 @@
+//! Funding: deposits at an order's own address meet the order, under its row lock; and its deadline.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use uuid::Uuid;
+
+use super::{decide::look_at, view::locked};
+use crate::{
+    app::Gateway,
+    invoice::deadline::{Sight, is_on_time},
+    ledger::{Account, Entry, EntryKind},
+    money::BaseUnits,
+    payout::{
+        State,
+        lifecycle::{self, Effect, Event, Verdict},
+    },
+    storage::{
+        self, PgConnection, StorageError, alerts, cursors,
+        deposits::{self, DepositRow},
+        ledger,
+        payouts::PayoutOrder,
+        timers,
+    },
+};
+
+/// A held deadline is looked at again after half the time it has been held, within these bounds.
+const LOOK_AGAIN_MIN: TimeDelta = TimeDelta::milliseconds(250);
+const LOOK_AGAIN_MAX: TimeDelta = TimeDelta::seconds(30);
+
+impl Gateway {
+    /// Tells of new deposits and books final ones. Amounts are summed from rows, never from messages.
+    pub(in crate::app) async fn fund_payout(
+        &self,
+        tx: &mut PgConnection,
+        order_id: Uuid,
+    ) -> Result<usize, StorageError> {
+        let mut order = locked(tx, order_id).await?;
+        let deposits = deposits::of_payout(tx, order_id).await?;
+        let mut settled = 0;
+        for deposit in &deposits {
+            let own = is_own(&order, deposit);
+            if own && matches!(deposit.state.as_str(), "seen" | "final") {
+                self.tell_seen(tx, &mut order, deposit).await?;
+            }
+            if deposit.state == "final" {
+                self.settle_for_payout(tx, &mut order, deposit, own).await?;
+                settled += 1;
+            }
+        }
+        if settled > 0 && order.state != State::PendingDeposit {
+            look_at(tx, order_id).await?;
+        }
+        Ok(settled)
+    }
+
+    /// Repeating it is harmless: an event of one deposit is written once.
+    async fn tell_seen(
+        &self,
+        tx: &mut PgConnection,
+        order: &mut PayoutOrder,
+        deposit: &DepositRow,
+    ) -> Result<(), StorageError> {
+        let now = storage::now(tx).await?;
+        let step = lifecycle::step(&order.for_lifecycle(), Event::DepositSeen, now);
+        if step.effects.is_empty() {
+            return Ok(());
+        }
+        self.apply_decision(tx, order, &step, deposit.id).await
+    }
+
+    async fn settle_for_payout(
+        &self,
+        tx: &mut PgConnection,
+        order: &mut PayoutOrder,
+        deposit: &DepositRow,
+        own: bool,
+    ) -> Result<(), StorageError> {
+        let Some(amount) = deposit.amount.filter(|_| own) else {
+            return book_foreign(tx, order, deposit).await;
+        };
+        let now = storage::now(tx).await?;
+        let on_time = is_on_time(order.expires_at, deposit.first_seen_at, deposit.mined_at);
+        let event = Event::DepositConfirmed { amount, on_time };
+        let step = lifecycle::step(&order.for_lifecycle(), event, now);
+        let mut booked_as = "nothing";
+        for effect in &step.effects {
+            match effect {
+                Effect::Credit(units) => {
+                    booked_as = "credit";
+                    order.books.credited = sum(order.books.credited, *units);
+                }
+                Effect::BookLate(units) => {
+                    booked_as = "late";
+                    order.books.late = sum(order.books.late, *units);
+                }
+                Effect::Emit(_) | Effect::OpenFunding | Effect::Requote | Effect::Refund => {}
+            }
+        }
+        let entry = Entry {
+            kind: EntryKind::PayoutDeposit,
+            source: deposit.id,
+            asset: order.currency.token_id(),
+            debit: Account::Custody(order.currency.network),
+            credit: Account::Payout(order.id),
+            amount,
+        };
+        if !ledger::book(tx, &entry).await? {
+            return Err(StorageError::damaged("ledger_entry", "this source was booked before"));
+        }
+        deposits::settle(tx, deposit.id, booked_as).await?;
+        self.apply_decision(tx, order, &step, deposit.id).await?;
+        if order.state == State::Funded {
+            timers::set(tx, timers::PAYOUT, order.id, now).await?;
+        }
+        Ok(())
+    }
+
+    /// Decides the deadline of an order that is not funded. A message too early or twice decides nothing wrong.
+    pub(super) async fn expire_payout(
+        &self,
+        tx: &mut PgConnection,
+        order: &mut PayoutOrder,
+    ) -> Result<(), StorageError> {
+        let now = storage::now(tx).await?;
+        let event = self.payout_deadline(tx, order, now).await?;
+        let step = lifecycle::step(&order.for_lifecycle(), event, now);
+        if step.verdict == Verdict::Moved {
+            timers::clear(tx, timers::PAYOUT, order.id).await?;
+            return self.apply_decision(tx, order, &step, Uuid::nil()).await;
+        }
+        let is_draft = order.state == State::Draft;
+        let deadline = if is_draft { order.abandoned_at } else { order.expires_at };
+        let due_at = if now < deadline {
+            deadline
+        } else {
+            now + ((now - deadline) / 2).clamp(LOOK_AGAIN_MIN, LOOK_AGAIN_MAX)
+        };
+        timers::set(tx, timers::PAYOUT, order.id, due_at).await
+    }
+
+    async fn payout_deadline(
+        &self,
+        tx: &mut PgConnection,
+        order: &PayoutOrder,
+        now: DateTime<Utc>,
+    ) -> Result<Event, StorageError> {
+        let network = order.currency.network;
+        let chain = self.config.chain(network);
+        let deadline = order.expires_at;
+        let watched_through =
+            cursors::load(tx, network).await?.and_then(|cursor| cursor.watched_through);
+        let sight = Sight::of(deadline, now, watched_through, chain.watch_grace);
+        let under_way = deposits::of_payout(tx, order.id).await?;
+        let in_sight = under_way
+            .iter()
+            .filter(|deposit| matches!(deposit.state.as_str(), "seen" | "final"))
+            .filter(|deposit| is_own(order, deposit))
+            .filter(|deposit| is_on_time(deadline, deposit.first_seen_at, deposit.mined_at))
+            .filter_map(|deposit| deposit.amount)
+            .fold(order.books.credited, sum);
+        let may_hold = now - deadline < chain.confirm_hold;
+        Ok(Event::DeadlinePassed { sight, in_sight, may_hold })
+    }
+}
+
+/// Whether a deposit is of the order's asset on the order's network.
+fn is_own(order: &PayoutOrder, deposit: &DepositRow) -> bool {
+    deposit.network == order.currency.network.name()
+        && deposit.amount.is_some()
+        && deposit.token_id.as_deref() == Some(order.currency.token_id().as_str())
+}
+
+fn sum(total: BaseUnits, amount: BaseUnits) -> BaseUnits {
+    total.checked_add(amount).unwrap_or(BaseUnits::new(u128::MAX))
+}
+
+/// Something else than the order's asset: kept apart for the merchant, and a person is told.
+async fn book_foreign(
+    tx: &mut PgConnection,
+    order: &PayoutOrder,
+    deposit: &DepositRow,
+) -> Result<(), StorageError> {
+    let mut booked_as = "suspicious";
+    if let (Some(asset), Some(amount)) = (deposit.token_id.clone(), deposit.amount) {
+        let network = deposit.network.parse().map_err(|e| StorageError::damaged("deposit", e))?;
+        let entry = Entry {
+            kind: EntryKind::ForeignDeposit,
+            source: deposit.id,
+            asset,
+            debit: Account::Custody(network),
+            credit: Account::Foreign(order.merchant_id),
+            amount,
+        };
+        ledger::book(tx, &entry).await?;
+        booked_as = "foreign";
+        let detail = format!("{} of {:?} at {}", deposit.tx_hash, deposit.token_id, order.order_id);
+        alerts::raise(tx, "payout_foreign_deposit", &deposit.id.to_string(), &detail).await?;
+    }
+    deposits::settle(tx, deposit.id, booked_as).await
+}

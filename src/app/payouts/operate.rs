@@ -1,0 +1,154 @@
+//! What operators do with orders: look, hold, release, help along, cancel, and stop everything.
+
+use uuid::Uuid;
+
+use super::{PayoutError, decide::look_at};
+use crate::{
+    app::Gateway,
+    merchant::secret::SEED_BYTES,
+    payout::{lifecycle::CancelledBy, order::BatchView},
+    storage::{
+        StorageError,
+        deliveries::DeliveryRow,
+        deposits::{self, DepositRow},
+        payouts::{
+            self, PayoutOrder, batches, events,
+            payments::{self, PaymentRow},
+            safety,
+        },
+    },
+};
+
+const PEOPLE_NEEDED: i64 = 2;
+
+#[derive(Debug, thiserror::Error)]
+pub enum OperateError {
+    #[error("no payout order has the id {0}")]
+    UnknownOrder(String),
+    #[error("the order is not held")]
+    NotHeld,
+    #[error("the order is held already: {0}")]
+    Held(String),
+    #[error("the order has ended")]
+    Ended,
+    #[error("no payment of the order waits for a block")]
+    NothingToBump,
+    #[error(transparent)]
+    Payout(#[from] PayoutError),
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+}
+
+/// Everything about one order.
+pub struct Story {
+    pub order: PayoutOrder,
+    pub object: String,
+    pub deposits: Vec<DepositRow>,
+    pub batches: Vec<BatchView>,
+    pub payments: Vec<PaymentRow>,
+    pub events: Vec<DeliveryRow>,
+    pub releases: i64,
+}
+
+impl Gateway {
+    pub async fn list_all_payouts(
+        &self,
+        merchant_id: Option<Uuid>,
+        state: Option<&str>,
+        limit: i64,
+    ) -> Result<Vec<PayoutOrder>, StorageError> {
+        let mut connection = self.db.connection().await?;
+        payouts::list(&mut connection, merchant_id, state, limit).await
+    }
+
+    pub async fn explain_payout(&self, order_id: &str) -> Result<Story, OperateError> {
+        let order = self.known_payout(order_id).await?;
+        let mut tx = self.db.begin().await?;
+        let network = order.currency.network;
+        let required = self.config.chain(network).confirmations;
+        Ok(Story {
+            object: self.payout_snapshot(&mut tx, &order, None).await?,
+            deposits: deposits::of_payout(&mut tx, order.id).await?,
+            batches: batches::views(&mut tx, order.id, network, None, required).await?,
+            payments: payments::of_order(&mut tx, order.id, None).await?,
+            events: events::of_payout(&mut tx, order.id).await?,
+            releases: safety::releases(&mut tx, order.id).await?,
+            order,
+        })
+    }
+
+    async fn known_payout(&self, order_id: &str) -> Result<PayoutOrder, OperateError> {
+        let mut connection = self.db.connection().await?;
+        let order = payouts::by_order_id(&mut connection, order_id).await?;
+        order.ok_or_else(|| OperateError::UnknownOrder(order_id.to_owned()))
+    }
+
+    /// Nothing more is signed for the order until it is released.
+    pub async fn hold_order(&self, order_id: &str, reason: &str) -> Result<(), OperateError> {
+        let order = self.known_payout(order_id).await?;
+        if order.state.is_terminal() && order.books.left().is_zero() {
+            return Err(OperateError::Ended);
+        }
+        let mut connection = self.db.connection().await?;
+        if safety::hold(&mut connection, order.id, reason).await? {
+            Ok(())
+        } else {
+            Err(OperateError::Held(order.held.unwrap_or_default()))
+        }
+    }
+
+    /// One person lets a held order go. Returns how many more are needed.
+    pub async fn release_order(&self, order_id: &str, by: &str) -> Result<i64, OperateError> {
+        let order = self.known_payout(order_id).await?;
+        if order.held.is_none() {
+            return Err(OperateError::NotHeld);
+        }
+        let limit = self.config.payouts.two_people_above_usd;
+        let mut tx = self.db.begin().await?;
+        let released = safety::release(&mut tx, order.id, by).await?;
+        let needed = if limit > 0 { PEOPLE_NEEDED } else { 1 };
+        if released >= needed {
+            safety::end_hold(&mut tx, order.id).await?;
+            look_at(&mut tx, order.id).await?;
+        }
+        tx.commit().await.map_err(StorageError::from)?;
+        self.relay_wake.notify_one();
+        Ok((needed - released).max(0))
+    }
+
+    /// Offers more for payments that wait: the same nonce, so only one version can confirm. Within the quote only.
+    pub async fn bump_order(&self, order_id: &str) -> Result<u64, OperateError> {
+        let order = self.known_payout(order_id).await?;
+        let mut tx = self.db.begin().await?;
+        let bumped = payments::age(&mut tx, order.id).await?;
+        if bumped == 0 {
+            return Err(OperateError::NothingToBump);
+        }
+        look_at(&mut tx, order.id).await?;
+        tx.commit().await.map_err(StorageError::from)?;
+        self.relay_wake.notify_one();
+        Ok(bumped)
+    }
+
+    /// Cancels an order for which nothing was signed; what came in goes back.
+    pub async fn cancel_any_payout(&self, order_id: &str) -> Result<String, OperateError> {
+        let order = self.known_payout(order_id).await?;
+        Ok(self.cancel_order(order.id, CancelledBy::Operator).await?)
+    }
+
+    /// Stops all signing on a network, or everywhere for `*`.
+    pub async fn stop_payouts(&self, network: &str, reason: &str) -> Result<(), StorageError> {
+        let mut connection = self.db.connection().await?;
+        safety::stop(&mut connection, network, reason).await
+    }
+
+    pub async fn resume_payouts(&self, network: &str) -> Result<bool, StorageError> {
+        let mut connection = self.db.connection().await?;
+        safety::resume(&mut connection, network).await
+    }
+
+    /// A wallet's seed as its file keeps it.
+    pub fn seal_payout_seed(&self, seed: &[u8; SEED_BYTES]) -> String {
+        hex::encode(self.master_key.seal_seed(seed))
+    }
+}

@@ -1,0 +1,109 @@
+//! What a quote is made of today.
+
+use rust_decimal::Decimal;
+
+use super::PayoutError;
+use crate::{
+    app::{Gateway, market::Market},
+    asset::{
+        catalogue::{Catalogue, Currency},
+        fiat::Fiat,
+    },
+    config::ChainSourceKind,
+    money::{BaseUnits, Bps},
+    payout::{
+        FeeMode, PayoutFamily, id,
+        quote::{self, Prices, Quote, QuoteFault, Tariff},
+        recipients::{Column, Reason, RowFault, in_coins, least_amount},
+    },
+    storage::payouts::StoredQuote,
+};
+
+impl Gateway {
+    /// The currency of an order: offered, on a network of this family on which we can sign.
+    pub(super) fn payout_currency(
+        &self,
+        market: &Market,
+        family: PayoutFamily,
+        network: &str,
+        currency: &str,
+    ) -> Result<&'static Currency, PayoutError> {
+        let known: crate::asset::Network =
+            network.to_ascii_lowercase().parse().map_err(|_| PayoutError::UnsupportedNetwork)?;
+        let source = self.config.chain(known).source;
+        let can_sign = match (PayoutFamily::of(known), source) {
+            (Some(of), ChainSourceKind::Simulated) => of == family,
+            (Some(PayoutFamily::Evm), ChainSourceKind::Evm) => family == PayoutFamily::Evm,
+            (Some(_), ChainSourceKind::Evm | ChainSourceKind::Off) | (None, _) => false,
+        };
+        if !can_sign {
+            return Err(PayoutError::UnsupportedNetwork);
+        }
+        let offer = market.resolve(currency, Some(known.name()));
+        let currency = offer.ok_or(PayoutError::UnsupportedCurrency)?.currency;
+        // Tokens need the network's coin at the order's own address; only the simulated chain does without.
+        if !currency.is_native() && source != ChainSourceKind::Simulated {
+            return Err(PayoutError::UnsupportedCurrency);
+        }
+        Ok(currency)
+    }
+
+    pub(super) fn tariff(
+        &self,
+        market: &Market,
+        currency: &Currency,
+        fee_mode: FeeMode,
+    ) -> Result<Tariff, PayoutError> {
+        let native = Catalogue::get().native(currency.network);
+        let usd = |symbol| market.fresh_rate(symbol, Fiat::Usd).map(|rate| rate.price);
+        let prices = Prices { native_usd: usd(native.symbol)?, asset_usd: usd(currency.symbol)? };
+        let (fee_rate, _) = quote::fee_rate_bounds(currency.family());
+        let service_fee = Bps::new(self.config.payouts.service_fee_bps);
+        Ok(Tariff { fee_mode, service_fee, fee_rate, prices })
+    }
+}
+
+/// The quote for `amounts`; a recipient whose amount the fees eat up is told by his row, which `row_of` knows.
+pub(super) fn priced(
+    currency: &Currency,
+    amounts: &[BaseUnits],
+    tariff: &Tariff,
+    row_of: impl Fn(usize) -> u32,
+) -> Result<Quote, PayoutError> {
+    let native_decimals = Catalogue::get().native(currency.network).decimals;
+    quote::quote(currency, native_decimals, amounts, tariff).map_err(|fault| match fault {
+        QuoteFault::NetTooSmall(positions) => {
+            let least = in_coins(currency, least_amount(currency));
+            let faults = positions.into_iter().map(|position| RowFault {
+                row: row_of(position),
+                column: Column::Amount,
+                reason: Reason::NetTooSmall { least: least.clone() },
+                value: in_coins(currency, amounts[position]),
+            });
+            PayoutError::Rows(faults.take(crate::payout::recipients::FAULTS_MAX).collect())
+        }
+        QuoteFault::TooLarge | QuoteFault::UnusablePrice | QuoteFault::NoPayouts => {
+            PayoutError::Quote(fault)
+        }
+    })
+}
+
+/// A quote as it is kept with its order.
+pub(super) fn stored(
+    quoted: &Quote,
+    tariff: &Tariff,
+    now: chrono::DateTime<chrono::Utc>,
+    expires_at: chrono::DateTime<chrono::Utc>,
+) -> StoredQuote {
+    let twelve_places = |price: Decimal| price.round_dp(12).normalize();
+    StoredQuote {
+        id: id::quote(),
+        created_at: now,
+        expires_at,
+        fee_rate: tariff.fee_rate,
+        native_price_usd: twelve_places(tariff.prices.native_usd),
+        asset_price_usd: twelve_places(tariff.prices.asset_usd),
+        network_fee: quoted.network_fee,
+        service_fee: quoted.service_fee,
+    }
+}

@@ -1,0 +1,358 @@
+//! Signing: the next payments of an order, each with its nonce, its bytes and what it reserves in one commit.
+
+use k256::ecdsa::SigningKey;
+use rust_decimal::Decimal;
+use uuid::Uuid;
+
+use super::{
+    advance::{AdvanceError, value_usd},
+    view::locked,
+    wallet::Wallet,
+};
+use crate::{
+    app::Gateway,
+    asset::address,
+    chain::pay::{Output, Payer, Unsigned, Work},
+    fail_point::fail_point,
+    ledger::{Account, Entry, EntryKind},
+    money::BaseUnits,
+    payout::{PayoutFamily, State, quote},
+    storage::{
+        PgConnection, StorageError, ledger,
+        payouts::{
+            self, PayoutOrder,
+            items::{self, ItemRow},
+            payments::{self, NewPayment, Purpose},
+            safety,
+        },
+    },
+};
+
+impl Gateway {
+    /// Signs the next payments, each in one transaction with its nonce, its bytes and what it reserves.
+    pub(super) async fn sign_next(
+        &self,
+        order_id: Uuid,
+        payer: &Payer,
+        wallet: &Wallet,
+    ) -> Result<bool, AdvanceError> {
+        let mut connection = self.db.connection().await?;
+        let order = payouts::by_id(&mut connection, order_id).await?;
+        let order = order.ok_or(AdvanceError::UnknownOrder)?;
+        if order.state != State::Processing || order.held.is_some() {
+            return Ok(false);
+        }
+        let open = payments::open(&mut connection, order_id).await?.len();
+        let room = payer.window().saturating_sub(open);
+        let rows = match order.family {
+            PayoutFamily::Evm => room,
+            PayoutFamily::Utxo => order.family.batch_rows_max() * usize::from(room > 0),
+        };
+        let limit = i64::try_from(rows).unwrap_or(i64::MAX);
+        let waiting = items::unsigned(&mut connection, order_id, limit).await?;
+        drop(connection);
+        let Some(first) = waiting.first() else { return Ok(false) };
+        let Some(rate) = self.affordable_rate(&order, payer).await? else { return Ok(false) };
+        let groups: Vec<Vec<&ItemRow>> = match order.family {
+            PayoutFamily::Evm => waiting.iter().map(|item| vec![item]).collect(),
+            // One transaction pays one batch.
+            PayoutFamily::Utxo => {
+                vec![waiting.iter().filter(|item| item.batch_id == first.batch_id).collect()]
+            }
+        };
+        let (mut any, mut ready) = (false, Vec::new());
+        for group in groups {
+            match self.prepare(&order, &group, rate, payer).await? {
+                Some(prepared) => ready.push(prepared),
+                // Its rows have ended without a payment.
+                None => any = true,
+            }
+        }
+        Ok(any | self.sign_and_store(order_id, ready, payer, wallet).await?)
+    }
+
+    /// What a payment offers now; `None` while the network asks more than was quoted.
+    pub(super) async fn affordable_rate(
+        &self,
+        order: &PayoutOrder,
+        payer: &Payer,
+    ) -> Result<Option<u128>, AdvanceError> {
+        let cap = fee_cap(order, payer);
+        let Some(asked) = payer.fee_rate().await? else { return Ok(Some(order.quote.fee_rate)) };
+        if asked > cap {
+            tracing::warn!(
+                order.id = order.order_id,
+                asked,
+                cap,
+                "the network asks more than was quoted"
+            );
+            return Ok(None);
+        }
+        Ok(Some(asked))
+    }
+
+    /// A payment with the work it takes; `None` if its recipient refuses every transfer.
+    async fn prepare(
+        &self,
+        order: &PayoutOrder,
+        group: &[&ItemRow],
+        fee_rate: u128,
+        payer: &Payer,
+    ) -> Result<Option<(Intent, Unsigned)>, AdvanceError> {
+        let outputs: Vec<_> = group
+            .iter()
+            .map(|item| Output { address: item.address.clone(), amount: item.net_amount })
+            .collect();
+        let Some(mut payment) = unsigned(order, outputs, fee_rate) else {
+            return Err(StorageError::damaged("payout_order", "it pays without an address").into());
+        };
+        let refused = match payer.work(&payment).await? {
+            Work::Units(work) if work <= payment.work => {
+                payment.work = work;
+                None
+            }
+            Work::Units(work) => {
+                Some(format!("the recipient needs {work} gas, more than a payout may use"))
+            }
+            Work::Refused(why) => Some(why),
+        };
+        if let Some(why) = refused {
+            self.fail_items(order.id, group, &why).await?;
+            return Ok(None);
+        }
+        let ids: Vec<_> = group.iter().map(|item| item.id).collect();
+        let intent = Intent { purpose: Purpose::Pay, items: ids, kept: BaseUnits::ZERO };
+        Ok(Some((intent, payment)))
+    }
+
+    /// Rows whose recipient refuses everything end unpaid; their money goes back with the refund.
+    async fn fail_items(
+        &self,
+        order_id: Uuid,
+        group: &[&ItemRow],
+        why: &str,
+    ) -> Result<(), AdvanceError> {
+        let mut tx = self.db.begin().await?;
+        let mut order = locked(&mut tx, order_id).await?;
+        for item in group {
+            if items::fail_unsigned(&mut tx, item.id, why).await? {
+                let failed = order.books.failed.checked_add(item.net_amount);
+                order.books.failed = failed.unwrap_or(order.books.failed);
+            }
+        }
+        payouts::update_standing(&mut tx, &order).await?;
+        tx.commit().await.map_err(StorageError::from)?;
+        Ok(())
+    }
+
+    /// The one place where a key is used. Everything is decided again under the order's row lock; the nonces, the bytes,
+    /// the rows they pay and the amounts they reserve are stored in one commit, before anything is sent. `false` if nothing
+    /// may be signed now.
+    pub(super) async fn sign_and_store(
+        &self,
+        order_id: Uuid,
+        ready: Vec<(Intent, Unsigned)>,
+        payer: &Payer,
+        wallet: &Wallet,
+    ) -> Result<bool, AdvanceError> {
+        if ready.is_empty() {
+            return Ok(false);
+        }
+        let mut tx = self.db.begin().await?;
+        let mut order = locked(&mut tx, order_id).await?;
+        let mut room = self.room(&mut tx, &order).await?;
+        let key = order.deposit.as_ref().and_then(|place| wallet.evm_key(place.derivation_index));
+        let mut signed = 0_u32;
+        for (intent, payment) in ready {
+            let value = value_usd(&order, total(&payment)?);
+            if !self.may_sign(&mut tx, &order, &intent, value, &mut room).await? {
+                break;
+            }
+            match self.sign_one(&mut tx, &mut order, &intent, payment, payer, key.as_ref()).await {
+                Ok(()) => signed += 1,
+                // Another worker was first: nothing of this transaction stays.
+                Err(AdvanceError::Storage(error))
+                    if TAKEN.iter().any(|name| error.is_constraint(name)) =>
+                {
+                    return Ok(false);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        if signed > 0 {
+            payouts::update_standing(&mut tx, &order).await?;
+        }
+        fail_point("payout.signing");
+        tx.commit().await.map_err(StorageError::from)?;
+        fail_point("payout.signed");
+        if signed > 0 {
+            tracing::info!(order.id = order.order_id, payments = signed, "signed and stored");
+        }
+        Ok(signed > 0)
+    }
+
+    async fn sign_one(
+        &self,
+        tx: &mut PgConnection,
+        order: &mut PayoutOrder,
+        intent: &Intent,
+        mut payment: Unsigned,
+        payer: &Payer,
+        key: Option<&SigningKey>,
+    ) -> Result<(), AdvanceError> {
+        let network = order.currency.network;
+        let amount = total(&payment)?;
+        let nonce = payments::next_nonce(tx, network, &payment.sender).await?;
+        payment.nonce = u64::try_from(nonce).unwrap_or(u64::MAX);
+        let signed = payer.sign(key, &payment)?;
+        let new = NewPayment {
+            id: Uuid::now_v7(),
+            order_id: order.id,
+            purpose: intent.purpose,
+            network,
+            sender: payment.sender.clone(),
+            nonce,
+            amount,
+            value_usd: value_usd(order, amount),
+            raw: signed.raw,
+            tx_hash: signed.hash,
+            fee_rate: payment.fee_rate,
+        };
+        payments::insert(tx, &new).await?;
+        let items = &intent.items;
+        let assigned = items::assign(tx, items, new.id).await?;
+        if assigned != u64::try_from(items.len()).unwrap_or(u64::MAX) {
+            let constraint = TAKEN[0].to_owned();
+            return Err(StorageError::Constraint { constraint }.into());
+        }
+        let reserved = order.books.reserved.checked_add(amount);
+        order.books.reserved = reserved.unwrap_or(order.books.reserved);
+        keep(tx, order, new.id, intent.kept).await?;
+        Ok(())
+    }
+
+    /// What may still be signed in this hour and this day, in USD. Nothing while payouts are stopped or the order is held.
+    async fn room(&self, tx: &mut PgConnection, order: &PayoutOrder) -> Result<Room, StorageError> {
+        if let Some(reason) = safety::stopped(tx, order.currency.network.name()).await? {
+            tracing::warn!(order.id = order.order_id, reason, "payouts are stopped");
+            return Ok(Room::default());
+        }
+        if order.held.is_some() {
+            return Ok(Room::default());
+        }
+        let (hour, day) = safety::signed_lately(tx).await?;
+        let limits = &self.config.payouts;
+        Ok(Room {
+            hour: Decimal::from(limits.hour_usd_max) - hour,
+            day: Decimal::from(limits.day_usd_max) - day,
+        })
+    }
+
+    /// The limits, and whether the order is in a state for this.
+    async fn may_sign(
+        &self,
+        tx: &mut PgConnection,
+        order: &PayoutOrder,
+        intent: &Intent,
+        value: Decimal,
+        room: &mut Room,
+    ) -> Result<bool, StorageError> {
+        let wanted = match intent.purpose {
+            Purpose::Pay => order.state == State::Processing,
+            Purpose::Refund => order.state.is_terminal(),
+        };
+        if !wanted {
+            return Ok(false);
+        }
+        if value > Decimal::from(self.config.payouts.transaction_usd_max) {
+            let reason = format!("a payment of {value} USD is above the limit of one transaction");
+            self.hold_payout(tx, order, "payout_limit", &reason).await?;
+            return Ok(false);
+        }
+        let within = value <= room.hour && value <= room.day;
+        if within {
+            room.hour -= value;
+            room.day -= value;
+        } else {
+            tracing::warn!(order.id = order.order_id, "nothing more may be signed for now");
+        }
+        Ok(within)
+    }
+}
+
+/// USD that may still be signed.
+#[derive(Default)]
+struct Room {
+    hour: Decimal,
+    day: Decimal,
+}
+
+/// What a signature is for.
+pub(super) struct Intent {
+    pub purpose: Purpose,
+    /// The rows that it pays.
+    pub items: Vec<Uuid>,
+    /// What the order keeps for the network beside the amount.
+    pub kept: BaseUnits,
+}
+
+/// What refuses a payment that another worker signed first.
+const TAKEN: [&str; 2] = ["payout_payment_nonce_once", "payout_refund_once"];
+
+/// Takes a fee out of what an order holds.
+pub(super) async fn keep(
+    tx: &mut PgConnection,
+    order: &mut PayoutOrder,
+    source: Uuid,
+    fee: BaseUnits,
+) -> Result<(), StorageError> {
+    if fee.is_zero() {
+        return Ok(());
+    }
+    let entry = Entry {
+        kind: EntryKind::PayoutFee,
+        source,
+        asset: order.currency.token_id(),
+        debit: Account::Payout(order.id),
+        credit: Account::Treasury,
+        amount: fee,
+    };
+    ledger::book(tx, &entry).await?;
+    order.books.kept = order.books.kept.checked_add(fee).unwrap_or(order.books.kept);
+    Ok(())
+}
+
+/// A payment from the order's own address. Its work is the most that was quoted for it.
+pub(super) fn unsigned(
+    order: &PayoutOrder,
+    outputs: Vec<Output>,
+    fee_rate: u128,
+) -> Option<Unsigned> {
+    let place = order.deposit.as_ref()?;
+    let currency = order.currency;
+    Some(Unsigned {
+        sender: address::match_key(currency.family(), &place.address),
+        nonce: 0,
+        outputs,
+        contract: currency.contract.map(ToOwned::to_owned),
+        work: quote::gas_per_transfer(currency),
+        fee_rate,
+    })
+}
+
+/// The most that one unit of work may cost, so that all payments together stay within what was quoted.
+pub(super) fn fee_cap(order: &PayoutOrder, payer: &Payer) -> u128 {
+    match payer {
+        Payer::Simulated(_) => u128::MAX,
+        Payer::Evm(_) => order.quote.fee_rate,
+    }
+}
+
+fn total(payment: &Unsigned) -> Result<BaseUnits, StorageError> {
+    let sum = |total: BaseUnits, output: &Output| total.checked_add(output.amount);
+    payment
+        .outputs
+        .iter()
+        .try_fold(BaseUnits::ZERO, sum)
+        .ok_or_else(|| StorageError::damaged("payout_item", "amounts overflow"))
+}

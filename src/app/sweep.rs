@@ -1,0 +1,205 @@
+//! The sweep: finds all work from the database alone, so that losing the whole broker costs time and nothing else.
+//!
+//! Everything it does is safe to do too often: messages it repeats are stale if they were not lost.
+
+use std::collections::BTreeMap;
+
+use super::{
+    Gateway,
+    apply_topology::{TopologyError, apply_topology},
+    measure::{SWEEP_KINDS, gauge},
+    requeue_dead_letters::WORK,
+};
+use crate::{
+    broker::{
+        management::{Difference, Management, ManagementError, QueueCounts},
+        route::{DeadLetterQueue, Route, WorkQueue},
+    },
+    storage::{
+        StorageError,
+        deliveries::{self, ChannelRoutes, DeadFilter},
+        deposits, retention,
+    },
+};
+
+const BITE: i64 = 1_000;
+/// All at once: as soon as some are parked, the queue no longer looks wiped.
+const PARKED_MAX: i64 = 100_000;
+/// A final deposit unsettled for so long, or a delivery overdue for so long, has lost its message.
+const LOST_AFTER_SECONDS: i32 = 45;
+/// Dead letters younger than this may still be on their way to their queue.
+const PARKED_AFTER_SECONDS: i32 = 60;
+/// With so many messages waiting nothing was lost; the workers are only behind.
+const BACKLOG_IS_ALIVE: u64 = 1;
+
+#[derive(Debug, thiserror::Error)]
+pub enum SweepError {
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    #[error(transparent)]
+    Management(#[from] ManagementError),
+    #[error(transparent)]
+    Topology(#[from] TopologyError),
+}
+
+/// What a sweep found. In calm everything is zero.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Swept {
+    pub deliveries_rearmed: u64,
+    pub deposits_reminded: u64,
+    pub dead_letters_parked: u64,
+    pub topology_repaired: bool,
+    pub forgotten: u64,
+}
+
+/// What one sweep must remember for the next.
+#[derive(Debug, Default)]
+pub struct SweepMemory {
+    /// The dead-letter queue was found empty although dead rows exist. Twice in a row means it was wiped: once may be an
+    /// operator who has just moved everything.
+    dead_letters_missing: bool,
+    payout_dead_letters_missing: bool,
+}
+
+const PARKED: ChannelRoutes<'static> =
+    ChannelRoutes { ipn: Route::IpnDead.as_str(), payout: Route::PayoutWebhookDead.as_str() };
+
+impl Gateway {
+    /// Puts the topology back if any of it is missing, and with it, where the credential may, the virtual host and the
+    /// users: a broker that lost its data has lost all of them.
+    pub async fn repair_topology(&self, management: &Management) -> Result<bool, SweepError> {
+        match management.check(&self.topology).await {
+            Ok(differences) => {
+                for difference in &differences {
+                    tracing::warn!(%difference, "the broker's topology differs");
+                }
+                // What is wrong rather than missing needs a person; applying the table would only be refused.
+                if !differences.iter().any(Difference::is_repairable) {
+                    return Ok(false);
+                }
+            }
+            Err(ManagementError::Refused { status: 404, .. }) => {
+                tracing::warn!(vhost = management.vhost(), "the broker's virtual host is missing");
+            }
+            Err(other) => return Err(other.into()),
+        }
+        let applied = apply_topology(&self.config.broker).await?;
+        for (user, outcome) in applied.users {
+            tracing::info!(user, %outcome, "the broker's user was looked at");
+        }
+        Ok(true)
+    }
+
+    /// One sweep. Without `management` it repairs only what the database shows; so it does if the broker fails, and
+    /// then tells the failure in the end.
+    pub async fn sweep(
+        &self,
+        management: Option<&Management>,
+        memory: &mut SweepMemory,
+    ) -> Result<Swept, SweepError> {
+        let repaired = match management {
+            Some(management) => self.repair_topology(management).await,
+            None => Ok(false),
+        };
+        let mut swept = self.sweep_rows(management).await?;
+        self.relay_wake.notify_one();
+        swept.topology_repaired = repaired?;
+        if let Some(management) = management {
+            swept.dead_letters_parked = self.park_again(management, memory).await?;
+            self.relay_wake.notify_one();
+        }
+        swept.count();
+        Ok(swept)
+    }
+
+    async fn sweep_rows(&self, management: Option<&Management>) -> Result<Swept, StorageError> {
+        let mut swept = Swept::default();
+        let backlogged = self.is_backlogged(management).await;
+        let mut connection = self.db.connection().await?;
+        if !backlogged {
+            swept.deliveries_rearmed =
+                deliveries::rearm_overdue(&mut connection, WORK, LOST_AFTER_SECONDS, BITE).await?;
+        }
+        let route = Route::Deposit.as_str();
+        swept.deposits_reminded =
+            deposits::remind_unsettled(&mut connection, route, LOST_AFTER_SECONDS, BITE).await?;
+        swept.forgotten = retention::forget(&mut connection, BITE).await?;
+        Ok(swept)
+    }
+
+    /// Whether IPN messages are waiting in the broker, so that overdue rows are only late.
+    async fn is_backlogged(&self, management: Option<&Management>) -> bool {
+        let Some(management) = management else { return false };
+        let queue = self.topology.work_queue(WorkQueue::Ipn);
+        match management.queue_counts(&self.topology).await {
+            Ok(counts) => counts.get(&queue).is_some_and(|counts| counts.ready >= BACKLOG_IS_ALIVE),
+            Err(_) => false,
+        }
+    }
+
+    async fn park_again(
+        &self,
+        management: &Management,
+        memory: &mut SweepMemory,
+    ) -> Result<u64, SweepError> {
+        let ipn = (DeadLetterQueue::Ipn, "ipn");
+        let parked = self.park_channel(management, &mut memory.dead_letters_missing, ipn).await?;
+        let payout = (DeadLetterQueue::PayoutWebhook, "payout");
+        let missing = &mut memory.payout_dead_letters_missing;
+        Ok(parked + self.park_channel(management, missing, payout).await?)
+    }
+
+    async fn park_channel(
+        &self,
+        management: &Management,
+        was_missing: &mut bool,
+        (queue, channel): (DeadLetterQueue, &'static str),
+    ) -> Result<u64, SweepError> {
+        let queue = self.topology.dead_letter_queue(queue);
+        let counts = management.queue_counts(&self.topology).await?;
+        show_queues(&counts);
+        let empty = counts.get(&queue).is_some_and(|counts| counts.total == 0);
+        let mut connection = self.db.connection().await?;
+        let dead = deliveries::count_dead(&mut connection, channel, PARKED_AFTER_SECONDS).await?;
+        let missing = empty && dead > 0;
+        let missing_twice = missing && *was_missing;
+        *was_missing = missing && !missing_twice;
+        if !missing_twice {
+            return Ok(0);
+        }
+        let all = DeadFilter { channel: Some(channel), ..DeadFilter::default() };
+        let parked = deliveries::queue_dead(&mut connection, PARKED, &all, PARKED_MAX).await?;
+        Ok(u64::try_from(parked.len()).unwrap_or(u64::MAX))
+    }
+}
+
+impl Swept {
+    /// What was lost and found again counts; in calm that is nothing.
+    fn count(&self) {
+        let found = [
+            self.deliveries_rearmed,
+            self.deposits_reminded,
+            self.dead_letters_parked,
+            u64::from(self.topology_repaired),
+        ];
+        for (kind, count) in SWEEP_KINDS.into_iter().zip(found) {
+            metrics::counter!("sweep_hits_total", "kind" => kind).increment(count);
+        }
+    }
+}
+
+/// Shows what every queue holds. Messages that are neither ready nor held are on their way to another queue; if they
+/// stay that, they are stuck there.
+fn show_queues(counts: &BTreeMap<String, QueueCounts>) {
+    for (queue, held) in counts {
+        let show = |name: &'static str, count: u64| {
+            let count = i64::try_from(count).unwrap_or(i64::MAX);
+            metrics::gauge!(name, "queue" => queue.clone()).set(gauge(count));
+        };
+        show("queue_messages", held.total);
+        show("queue_messages_ready", held.ready);
+        show("queue_messages_unacknowledged", held.unacknowledged);
+        let counted = held.ready.saturating_add(held.unacknowledged);
+        show("queue_messages_stuck", held.total.saturating_sub(counted));
+    }
+}

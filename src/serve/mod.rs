@@ -1,0 +1,200 @@
+//! What every process runs beside its own work: an HTTP server, health and metrics, the outbox relay, traces.
+//!
+//! The server's limits are ours: how long a client may take to send its headers or to take an answer, how many may be
+//! connected, and how a stop waits for those that are being answered.
+//!
+//! axum's own `serve` sets no header timeout, so a few thousand silent sockets would hold a process for ever.
+
+pub mod admin;
+mod patience;
+pub mod relay;
+pub mod traces;
+
+use std::{net::SocketAddr, sync::Arc, time::Duration};
+
+use axum::{Router, extract::ConnectInfo};
+use hyper::server::conn::http1;
+use hyper_util::{
+    rt::{TokioIo, TokioTimer},
+    server::graceful::GracefulShutdown,
+    service::TowerToHyperService,
+};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::{OwnedSemaphorePermit, Semaphore},
+};
+use tokio_util::sync::CancellationToken;
+use tower::ServiceExt;
+
+use patience::Patience;
+
+/// How long a stop waits for requests that are being answered.
+const DRAIN: Duration = Duration::from_secs(15);
+/// How long requests are taken after a stop: whoever sends them learns of it late. Each answer closes its connection.
+const LINGER: Duration = Duration::from_secs(1);
+/// For a request on a connection that was accepted at the last moment; to hyper it is idle until it is read.
+const LAST_WORDS: Duration = Duration::from_millis(250);
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// The limits of one listener.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    pub connections_max: usize,
+    /// To send a whole head, and to take any of an answer.
+    pub header_timeout: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { connections_max: 256, header_timeout: Duration::from_secs(10) }
+    }
+}
+
+/// Serves `router` on `listener` until `stop` and a moment longer, then answers what it has begun and returns.
+pub async fn serve(listener: TcpListener, router: Router, limits: Limits, stop: CancellationToken) {
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new()).header_read_timeout(limits.header_timeout).max_headers(64);
+    let slots = Arc::new(Semaphore::new(limits.connections_max));
+    let server = Server {
+        router,
+        http,
+        write_timeout: limits.header_timeout,
+        graceful: GracefulShutdown::new(),
+        stop: stop.clone(),
+    };
+    let mut closing = std::pin::pin!(async {
+        stop.cancelled().await;
+        tokio::time::sleep(LINGER).await;
+    });
+    loop {
+        let permit = tokio::select! {
+            permit = slots.clone().acquire_owned() => permit,
+            () = &mut closing => break,
+        };
+        let Ok(permit) = permit else { break };
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = &mut closing => break,
+        };
+        match accepted {
+            Ok((socket, peer)) => server.answer(socket, peer, permit),
+            Err(error) => {
+                // Out of descriptors, most likely: those in use must get a chance to end.
+                tracing::warn!(%error, "a connection could not be accepted");
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+    for (socket, peer) in waiting(listener, slots.available_permits()) {
+        if let Ok(permit) = slots.clone().try_acquire_owned() {
+            server.answer(socket, peer, permit);
+        }
+    }
+    // Ends early if nothing is open.
+    let all = u32::try_from(limits.connections_max).unwrap_or(u32::MAX);
+    let _ = tokio::time::timeout(LAST_WORDS, slots.acquire_many(all)).await;
+    if tokio::time::timeout(DRAIN, server.graceful.shutdown()).await.is_err() {
+        tracing::warn!("some requests were cut off by the stop");
+    }
+}
+
+/// Closes the listener and returns up to `max` connections that the kernel had ready: closing would reset them, and
+/// their clients believe that they are connected.
+fn waiting(listener: TcpListener, max: usize) -> Vec<(TcpStream, SocketAddr)> {
+    let Ok(listener) = listener.into_std() else { return Vec::new() };
+    let accepted = std::iter::from_fn(|| listener.accept().ok()).take(max);
+    let ready = accepted.filter_map(|(socket, peer)| {
+        socket.set_nonblocking(true).ok()?;
+        Some((TcpStream::from_std(socket).ok()?, peer))
+    });
+    ready.collect()
+}
+
+struct Server {
+    router: Router,
+    http: http1::Builder,
+    write_timeout: Duration,
+    graceful: GracefulShutdown,
+    stop: CancellationToken,
+}
+
+impl Server {
+    /// Answers one connection's requests in a task of its own, which holds `permit`.
+    fn answer(&self, socket: TcpStream, peer: SocketAddr, permit: OwnedSemaphorePermit) {
+        let service = service(&self.router, peer, &self.stop);
+        let socket = TokioIo::new(Patience::new(quick(socket), self.write_timeout));
+        let connection = self.http.serve_connection(socket, service);
+        let watched = self.graceful.watch(connection);
+        tokio::spawn(async move {
+            if let Err(error) = watched.await {
+                tracing::debug!(%error, %peer, "a connection ended early");
+            }
+            drop(permit);
+        });
+    }
+}
+
+/// Answers are small; waiting to fill a packet would only delay them.
+fn quick(socket: TcpStream) -> TcpStream {
+    if let Err(error) = socket.set_nodelay(true) {
+        tracing::debug!(%error, "no-delay was not set");
+    }
+    socket
+}
+
+fn service(
+    router: &Router,
+    peer: SocketAddr,
+    stop: &CancellationToken,
+) -> TowerToHyperService<
+    impl tower::Service<
+        http::Request<hyper::body::Incoming>,
+        Response = axum::response::Response,
+        Error = std::convert::Infallible,
+        Future: Send,
+    > + Clone
+    + Send
+    + use<>,
+> {
+    let stop = stop.clone();
+    let router = router
+        .clone()
+        .map_request(move |mut request: http::Request<_>| {
+            request.extensions_mut().insert(ConnectInfo(peer));
+            request
+        })
+        .map_response(move |mut response: axum::response::Response| {
+            if stop.is_cancelled() {
+                let close = http::HeaderValue::from_static("close");
+                response.headers_mut().insert(http::header::CONNECTION, close);
+            }
+            response
+        });
+    TowerToHyperService::new(router)
+}
+
+/// Cancelled by SIGTERM or Ctrl-C.
+pub fn stop_on_signal() -> CancellationToken {
+    let stop = CancellationToken::new();
+    let signalled = stop.clone();
+    tokio::spawn(async move {
+        let terminated = async {
+            match tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
+                Ok(mut terminate) => {
+                    terminate.recv().await;
+                }
+                Err(error) => {
+                    tracing::error!(%error, "SIGTERM cannot be heard");
+                    std::future::pending::<()>().await;
+                }
+            }
+        };
+        tokio::select! {
+            () = terminated => {}
+            _ = tokio::signal::ctrl_c() => {}
+        }
+        tracing::info!("stopping");
+        signalled.cancel();
+    });
+    stop
+}

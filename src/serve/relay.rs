@@ -1,0 +1,79 @@
+//! The outbox relay's loop: connected while it can be, woken by commits, never giving up.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio_util::sync::CancellationToken;
+
+use super::admin::Readiness;
+use crate::{
+    app::{
+        Gateway,
+        relay_outbox::{BATCH_MAX, PausedRoutes, RelayError},
+    },
+    broker::publisher::Publisher,
+    retry::ReconnectDelay,
+    storage::StorageError,
+};
+
+/// How often the table is looked at even if nothing woke the relay.
+const POLL: Duration = Duration::from_secs(1);
+const BATCH_LIMIT: Duration = Duration::from_secs(40);
+
+/// Relays until `stop`. Connects when it must, waits longer after each failure, and never gives up. Its process stays
+/// ready without it: rows keep what was not published, and the relays of other processes publish it too.
+pub async fn run_relay(gateway: Arc<Gateway>, readiness: Readiness, stop: CancellationToken) {
+    let mut delay = ReconnectDelay::new();
+    while !stop.is_cancelled() {
+        let outcome = tokio::select! {
+            outcome = relay_until_error(&gateway, &readiness, &mut delay) => outcome,
+            () = stop.cancelled() => return,
+        };
+        readiness.show("relay", false);
+        let wait = delay.next();
+        if let Err(error) = outcome {
+            let error = with_causes(&error);
+            tracing::warn!(error, wait_ms = wait.as_millis(), "the outbox relay starts over");
+        }
+        tokio::select! {
+            () = tokio::time::sleep(wait) => {}
+            () = stop.cancelled() => {}
+        }
+    }
+}
+
+async fn relay_until_error(
+    gateway: &Gateway,
+    readiness: &Readiness,
+    delay: &mut ReconnectDelay,
+) -> Result<(), RelayError> {
+    let amqp_url = &gateway.config.amqp_url;
+    let mut publisher = Publisher::connect(amqp_url, gateway.topology.clone()).await?;
+    let mut paused = PausedRoutes::default();
+    loop {
+        let woken = gateway.relay_wake.notified();
+        let batch = gateway.relay_once(&mut publisher, &mut paused);
+        let taken = within_batch(batch).await?;
+        readiness.show("relay", true);
+        delay.reset();
+        if i64::try_from(taken).is_ok_and(|taken| taken < BATCH_MAX) {
+            // The poll is the truth; the wake only makes it prompt.
+            let _ = tokio::time::timeout(POLL, woken).await;
+        }
+    }
+}
+
+/// A frozen database must not hold the relay for ever.
+async fn within_batch(
+    batch: impl Future<Output = Result<usize, RelayError>>,
+) -> Result<usize, RelayError> {
+    match tokio::time::timeout(BATCH_LIMIT, batch).await {
+        Ok(outcome) => outcome,
+        Err(_) => Err(StorageError::TimedOut.into()),
+    }
+}
+
+/// An error with its causes in one line.
+fn with_causes(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |cause| cause.source()).take(8);
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+}
