@@ -1,0 +1,131 @@
+//! `gatewayctl deliveries …`, and how deliveries look elsewhere.
+
+use clap::{Args, Subcommand};
+use gateway::{
+    app::Gateway,
+    invoice::payment::iso_8601,
+    storage::deliveries::{AttemptRow, DeliveryRow},
+};
+use serde_json::{Value, json};
+
+use crate::{
+    render::{self, Answer, Cell, Tone},
+    words,
+};
+
+#[derive(Subcommand)]
+pub enum Deliveries {
+    /// Show one webhook and every attempt to deliver it
+    #[command(after_help = words::DELIVERIES_SHOW)]
+    Show(Event),
+}
+
+#[derive(Args)]
+pub struct Event {
+    /// The event's id, as in the webhook's body
+    #[arg(value_name = "EVENT_ID")]
+    event_id: String,
+}
+
+pub fn unknown(event_id: &str) -> anyhow::Error {
+    anyhow::anyhow!(
+        "no event has the id {event_id}; `gatewayctl invoice explain` lists those of a payment"
+    )
+}
+
+/// The receiver without its path, which may hold a token.
+pub fn host(url: &str) -> String {
+    let url = url::Url::parse(url).ok();
+    let host = url.as_ref().and_then(|url| {
+        let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
+        Some(format!("{}{port}", url.host_str()?))
+    });
+    host.unwrap_or_else(|| "-".to_owned())
+}
+
+impl Deliveries {
+    pub async fn run(self, gateway: &Gateway) -> anyhow::Result<Answer> {
+        let Self::Show(Event { event_id }) = self;
+        let found = gateway.delivery(&event_id).await?;
+        let (row, attempts) = found.ok_or_else(|| unknown(&event_id))?;
+        let facts = render::facts(&[
+            ("event", Cell::from(&row.event_id)),
+            ("kind", Cell::from(&row.kind)),
+            ("state", state(&row.state)),
+            ("payment", render::or_dash(row.payment_id.as_ref())),
+            ("merchant", row.merchant_id.to_string().into()),
+            ("receiver", Cell::from(&row.url)),
+            ("attempts", format!("{} in cycle {}", row.attempts, row.cycle).into()),
+            ("next attempt", render::or_dash(row.next_attempt_at.map(iso_8601))),
+            ("dead since", render::or_dash(row.dead_since.map(iso_8601))),
+            ("created", iso_8601(row.created_at).into()),
+        ]);
+        let mut text = facts;
+        if !attempts.is_empty() {
+            let lines: Vec<_> = attempts.iter().map(line).collect();
+            let heading = ["started", "cycle", "attempt", "took", "status", "error", "answer"];
+            text = format!("{text}\n{}", render::table(&heading, &lines));
+        }
+        if row.state == "dead" {
+            text = format!(
+                "{text}\nSend it again: gatewayctl dead-letters requeue --event-id {event_id}"
+            );
+        }
+        Ok(Answer::new(to_json(&row, &attempts), text))
+    }
+}
+
+pub fn state(name: &str) -> Cell {
+    let tone = match name {
+        "delivered" => Tone::Good,
+        "dead" | "dropped" => Tone::Bad,
+        "retry_wait" => Tone::Doubtful,
+        _ => Tone::Plain,
+    };
+    Cell::toned(name, tone)
+}
+
+fn line(attempt: &AttemptRow) -> Vec<Cell> {
+    vec![
+        iso_8601(attempt.started_at).into(),
+        attempt.cycle.to_string().into(),
+        attempt.attempt.to_string().into(),
+        format!("{} ms", attempt.duration_ms).into(),
+        render::or_dash(attempt.status.map(|status| status.to_string())),
+        render::or_dash(attempt.error.as_ref()),
+        Cell::quiet(attempt.excerpt.as_deref().unwrap_or("-")),
+    ]
+}
+
+pub fn to_json(row: &DeliveryRow, attempts: &[AttemptRow]) -> Value {
+    let attempts_made: Vec<_> = attempts
+        .iter()
+        .map(|attempt| {
+            json!({
+                "cycle": attempt.cycle,
+                "attempt": attempt.attempt,
+                "started_at": iso_8601(attempt.started_at),
+                "duration_ms": attempt.duration_ms,
+                "status": attempt.status,
+                "error": attempt.error,
+                "excerpt": attempt.excerpt,
+            })
+        })
+        .collect();
+    json!({
+        "event_id": row.event_id,
+        "kind": row.kind,
+        "state": row.state,
+        "merchant_id": row.merchant_id,
+        "payment_id": row.payment_id,
+        "url": row.url,
+        "cycle": row.cycle,
+        "attempts": row.attempts,
+        "next_attempt_at": row.next_attempt_at.map(iso_8601),
+        "last_status": row.last_status,
+        "last_error": row.last_error,
+        "dead_since": row.dead_since.map(iso_8601),
+        "created_at": iso_8601(row.created_at),
+        "attempts_made": attempts_made,
+    })
+}

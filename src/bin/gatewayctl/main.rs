@@ -1,0 +1,173 @@
+//! `gatewayctl`: the operator's command line.
+//!
+//! It reads and writes rows, and messages only through the outbox; the running programs publish them. Names, flags and
+//! JSON shapes are depended on by scripts: they may grow, never change. With `--json` exactly one value goes to stdout.
+
+mod addresses;
+mod currency;
+mod dead_letters;
+mod delivery;
+mod demo;
+mod doctor;
+mod failure;
+mod invoice;
+mod listen;
+mod merchant;
+mod network;
+mod payouts;
+mod receiver;
+mod render;
+mod setup;
+mod simulate;
+mod story;
+mod words;
+
+use std::{process::ExitCode, time::Duration};
+
+use clap::{Parser, Subcommand};
+use gateway::{
+    app::Gateway,
+    config::{Config, Part},
+};
+
+use failure::{no_connection, wrong_usage};
+use render::Answer;
+
+/// No command but those below has a reason to take longer.
+const COMMAND_LIMIT: Duration = Duration::from_secs(60);
+/// Waiting for the database, for another migration, and for its own.
+const MIGRATION_LIMIT: Duration = Duration::from_secs(35 * 60);
+/// Nobody watches webhooks for longer.
+const LISTEN_LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
+/// Each step of it has a limit of its own.
+const DEMO_LIMIT: Duration = Duration::from_secs(5 * 60);
+
+/// The operator's command line of the gateway.
+#[derive(Parser)]
+#[command(name = "gatewayctl", version, after_help = words::GATEWAYCTL)]
+struct Cli {
+    /// Print one JSON value instead of text; errors go to stderr
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Bring the database's schema up to this program's version; safe to repeat
+    #[command(after_help = words::MIGRATE)]
+    Migrate,
+    /// Set up RabbitMQ: exchanges, queues, policies and users
+    #[command(subcommand)]
+    Topology(setup::Topology),
+    /// Look at everything the gateway depends on; exit code 1 if anything is broken
+    #[command(after_help = words::DOCTOR)]
+    Doctor(doctor::Doctor),
+    /// Create merchants, give them new keys, suspend and resume them
+    #[command(subcommand)]
+    Merchant(merchant::Merchant),
+    /// Move coins on the simulated chain (sandbox only)
+    #[command(subcommand)]
+    Simulate(simulate::Simulate),
+    /// Look at invoices, explain them, cancel them
+    #[command(subcommand)]
+    Invoice(invoice::Command),
+    /// Look at webhooks and the attempts to deliver them
+    #[command(subcommand)]
+    Deliveries(delivery::Deliveries),
+    /// List webhooks that were given up and send them again
+    #[command(subcommand)]
+    DeadLetters(dead_letters::DeadLetters),
+    /// Look at mass payouts, hold and release them, stop all signing
+    #[command(subcommand)]
+    Payouts(payouts::Payouts),
+    /// Choose what can be paid with, and from which amount on
+    #[command(subcommand)]
+    Currency(currency::Command),
+    /// Manage the pools of addresses that cannot be derived from public keys
+    #[command(subcommand)]
+    Addresses(addresses::Addresses),
+    /// Take one invoice through its life and print what happens (sandbox only)
+    #[command(after_help = words::DEMO)]
+    Demo(demo::Args),
+    /// Receive webhooks on this machine and say of each whether its signature verifies
+    #[command(after_help = words::LISTEN)]
+    Listen(listen::Args),
+}
+
+impl Command {
+    const fn limit(&self) -> Duration {
+        match self {
+            Self::Migrate => MIGRATION_LIMIT,
+            Self::Demo(_) => DEMO_LIMIT,
+            Self::Listen(_) => LISTEN_LIMIT,
+            Self::Topology(_)
+            | Self::Doctor(_)
+            | Self::Merchant(_)
+            | Self::Simulate(_)
+            | Self::Invoice(_)
+            | Self::Deliveries(_)
+            | Self::DeadLetters(_)
+            | Self::Payouts(_)
+            | Self::Currency(_)
+            | Self::Addresses(_) => COMMAND_LIMIT,
+        }
+    }
+
+    async fn run(self) -> anyhow::Result<Answer> {
+        match self {
+            Self::Migrate => setup::migrate().await,
+            Self::Topology(command) => command.run().await,
+            Self::Doctor(doctor) => doctor.run().await,
+            Self::Merchant(command) => command.run(&open().await?).await,
+            Self::Simulate(command) => command.run(&open().await?).await,
+            Self::Invoice(command) => command.run(&open().await?).await,
+            Self::Deliveries(command) => command.run(&open().await?).await,
+            Self::DeadLetters(command) => command.run(&open().await?).await,
+            Self::Payouts(command) => command.run(&open().await?).await,
+            Self::Currency(command) => command.run(&open().await?).await,
+            Self::Addresses(command) => command.run(&open().await?).await,
+            Self::Listen(args) => {
+                listen::run(args).await?;
+                Ok(Answer::already_told())
+            }
+            Self::Demo(args) => {
+                demo::run(args).await?;
+                Ok(Answer::already_told())
+            }
+        }
+    }
+}
+
+/// The gateway over a database that answers.
+async fn open() -> anyhow::Result<Gateway> {
+    let gateway = Gateway::new(Config::load_for(Part::Rows)?)?;
+    gateway.db.reach().await.map_err(|error| no_connection(error, &gateway.db))?;
+    Ok(gateway)
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let cli = Cli::parse();
+    init_logs();
+    let json = cli.json;
+    run(cli).await.map_or_else(|error| failure::report(&error), |answer| answer.print(json))
+}
+
+async fn run(cli: Cli) -> anyhow::Result<Answer> {
+    let limit = cli.command.limit();
+    if cli.json && matches!(cli.command, Command::Demo(_) | Command::Listen(_)) {
+        return Err(wrong_usage("this command tells a story to people; it has no JSON"));
+    }
+    tokio::time::timeout(limit, cli.command.run()).await.unwrap_or_else(|_| {
+        Err(anyhow::anyhow!("nothing was finished within {} s; try again", limit.as_secs()))
+    })
+}
+
+/// Silent unless asked for: a person reads the answer, and a script reads stderr.
+fn init_logs() {
+    use tracing_subscriber::{EnvFilter, fmt};
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("error"));
+    fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(false).init();
+}

@@ -1,0 +1,382 @@
+//! `gatewayctl payouts …`
+
+use clap::{Args, Subcommand};
+use gateway::{
+    app::{Gateway, payouts::Story},
+    asset::Network,
+    invoice::payment::iso_8601,
+    merchant::secret::SEED_BYTES,
+    payout::State,
+    storage::payouts::PayoutOrder,
+};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::{
+    delivery,
+    failure::wrong_usage,
+    render::{self, Answer, Cell, Tone},
+    words,
+};
+
+const LISTED_MAX: i64 = 1_000;
+
+#[derive(Subcommand)]
+pub enum Payouts {
+    /// List orders, those at work first
+    #[command(after_help = words::PAYOUTS_LIST)]
+    List(List),
+    /// Show an order as its merchant sees it, and what only we know of it
+    #[command(after_help = words::PAYOUTS_SHOW)]
+    Show(Id),
+    /// Tell how the order became what it is: deposits, payments, batches, webhooks
+    #[command(after_help = words::PAYOUTS_EXPLAIN)]
+    Explain(Id),
+    /// Sign nothing more for an order until it is released
+    #[command(after_help = words::PAYOUTS_HOLD)]
+    Hold(Hold),
+    /// Let a held order go; above the configured limit two people must
+    #[command(after_help = words::PAYOUTS_RELEASE)]
+    Release(Release),
+    /// Offer a higher fee for payments that wait for a block
+    #[command(after_help = words::PAYOUTS_BUMP)]
+    Bump(Id),
+    /// Cancel an order for which nothing was signed; what came in goes back
+    #[command(after_help = words::PAYOUTS_CANCEL)]
+    Cancel(Id),
+    /// Stop all signing, on one network or everywhere
+    #[command(after_help = words::PAYOUTS_STOP)]
+    Stop(Stop),
+    /// Sign again
+    #[command(after_help = words::PAYOUTS_RESUME)]
+    Resume(Where),
+    /// Seal a wallet's seed (64 bytes in hex, on stdin) for payouts.seed_file
+    #[command(after_help = words::PAYOUTS_SEAL)]
+    SealSeed,
+}
+
+#[derive(Args)]
+pub struct List {
+    /// Only those of this merchant
+    #[arg(long, value_name = "ID")]
+    merchant: Option<Uuid>,
+    /// Only those in this state, such as processing
+    #[arg(long, value_name = "STATE", value_parser = state)]
+    state: Option<&'static str>,
+}
+
+fn state(text: &str) -> Result<&'static str, String> {
+    let known = State::ALL.map(State::as_str);
+    known
+        .into_iter()
+        .find(|known| *known == text)
+        .ok_or_else(|| format!("states are {}", known.join(", ")))
+}
+
+#[derive(Args)]
+pub struct Id {
+    /// The order's id, mpo_… or empo_…
+    #[arg(value_name = "ORDER_ID")]
+    order_id: String,
+}
+
+#[derive(Args)]
+pub struct Hold {
+    /// The order's id, mpo_… or empo_…
+    #[arg(value_name = "ORDER_ID")]
+    order_id: String,
+    /// For whoever releases it
+    #[arg(long, value_name = "TEXT")]
+    reason: String,
+}
+
+#[derive(Args)]
+pub struct Release {
+    /// The order's id, mpo_… or empo_…
+    #[arg(value_name = "ORDER_ID")]
+    order_id: String,
+    /// Who you are; two releases need two names
+    #[arg(long, value_name = "NAME")]
+    by: String,
+}
+
+#[derive(Args)]
+pub struct Stop {
+    /// Only on this network
+    #[arg(long, value_name = "NETWORK")]
+    network: Option<Network>,
+    /// For whoever resumes
+    #[arg(long, value_name = "TEXT")]
+    reason: String,
+}
+
+#[derive(Args)]
+pub struct Where {
+    /// Only on this network; without it, the stop of all networks ends
+    #[arg(long, value_name = "NETWORK")]
+    network: Option<Network>,
+}
+
+fn place(network: Option<Network>) -> &'static str {
+    network.map_or("*", Network::name)
+}
+
+impl Payouts {
+    pub async fn run(self, gateway: &Gateway) -> anyhow::Result<Answer> {
+        match self {
+            Self::List(list) => list.run(gateway).await,
+            Self::Show(id) => {
+                let story = gateway.explain_payout(&id.order_id).await?;
+                Ok(Answer::new(to_json(&story)?, summary(&story)))
+            }
+            Self::Explain(id) => {
+                let story = gateway.explain_payout(&id.order_id).await?;
+                let text = format!("{}\n{}", summary(&story), history(&story));
+                Ok(Answer::new(explained(&story)?, text))
+            }
+            Self::Hold(hold) => {
+                gateway.hold_order(&hold.order_id, &hold.reason).await?;
+                told(&hold.order_id, "is held: nothing more is signed for it")
+            }
+            Self::Release(release) => release.run(gateway).await,
+            Self::Bump(id) => {
+                let bumped = gateway.bump_order(&id.order_id).await?;
+                told(
+                    &id.order_id,
+                    &format!("offers more for {bumped} payments, if its quote allows"),
+                )
+            }
+            Self::Cancel(id) => {
+                gateway.cancel_any_payout(&id.order_id).await?;
+                told(&id.order_id, "is cancelled; its merchant is told")
+            }
+            Self::Stop(stop) => {
+                let network = place(stop.network);
+                gateway.stop_payouts(network, &stop.reason).await?;
+                told(network, "signs nothing from now on")
+            }
+            Self::Resume(at) => {
+                let network = place(at.network);
+                let resumed = gateway.resume_payouts(network).await?;
+                told(network, if resumed { "signs again" } else { "was not stopped" })
+            }
+            Self::SealSeed => seal(gateway),
+        }
+    }
+}
+
+fn told(subject: &str, what: &str) -> anyhow::Result<Answer> {
+    Ok(Answer::new(json!({ "subject": subject, "result": what }), format!("{subject} {what}.")))
+}
+
+impl List {
+    async fn run(self, gateway: &Gateway) -> anyhow::Result<Answer> {
+        let orders = gateway.list_all_payouts(self.merchant, self.state, LISTED_MAX).await?;
+        let json: Value = orders.iter().map(listed).collect();
+        if orders.is_empty() {
+            return Ok(Answer::new(json, "There are no payout orders."));
+        }
+        let line = |order: &PayoutOrder| {
+            let decimals = u32::from(order.currency.decimals);
+            vec![
+                Cell::from(&order.order_id),
+                state_cell(order),
+                order.currency.token_id().into(),
+                order.item_count.to_string().into(),
+                order.payout_total.to_decimal(decimals).into(),
+                order.books.paid.to_decimal(decimals).into(),
+                render::or_dash(order.held.as_ref()),
+                iso_8601(order.created_at).into(),
+            ]
+        };
+        let lines: Vec<_> = orders.iter().map(line).collect();
+        let heading = ["order", "state", "currency", "rows", "total", "paid", "held", "created"];
+        Ok(Answer::new(json, render::table(&heading, &lines)))
+    }
+}
+
+impl Release {
+    async fn run(self, gateway: &Gateway) -> anyhow::Result<Answer> {
+        let missing = gateway.release_order(&self.order_id, &self.by).await?;
+        let json = json!({ "order_id": self.order_id, "releases_missing": missing });
+        let text = if missing == 0 {
+            format!("{} goes on.", self.order_id)
+        } else {
+            format!("{} needs one more release, by somebody else.", self.order_id)
+        };
+        Ok(Answer::new(json, text))
+    }
+}
+
+fn state_cell(order: &PayoutOrder) -> Cell {
+    let tone = match order.state {
+        State::Completed => Tone::Good,
+        State::PartialFailed | State::Expired | State::Cancelled => Tone::Bad,
+        State::Funded | State::Processing => Tone::Doubtful,
+        State::Draft | State::PendingDeposit => Tone::Plain,
+    };
+    Cell::toned(order.state.as_str(), tone)
+}
+
+fn listed(order: &PayoutOrder) -> Value {
+    json!({
+        "order_id": order.order_id,
+        "merchant_id": order.merchant_id,
+        "state": order.state.as_str(),
+        "token_id": order.currency.token_id(),
+        "item_count": order.item_count,
+        "payout_total_raw": order.payout_total.get().to_string(),
+        "paid_raw": order.books.paid.get().to_string(),
+        "held": order.held,
+        "created_at": iso_8601(order.created_at),
+    })
+}
+
+fn summary(story: &Story) -> String {
+    let order = &story.order;
+    let decimals = u32::from(order.currency.decimals);
+    let coins = |units: gateway::money::BaseUnits| {
+        Cell::from(format!("{} {}", units.to_decimal(decimals), order.currency.symbol))
+    };
+    let books = &order.books;
+    render::facts(&[
+        ("order", Cell::from(&order.order_id)),
+        ("state", state_cell(order)),
+        ("held", render::or_dash(order.held.as_ref())),
+        ("merchant", order.merchant_id.to_string().into()),
+        ("rows", format!("{} in {} batches", order.item_count, order.batch_count).into()),
+        ("to send", coins(order.total_to_send)),
+        ("received", coins(books.credited)),
+        ("came too late", coins(books.late)),
+        ("paid", coins(books.paid)),
+        ("failed", coins(books.failed)),
+        ("signed, not final", coins(books.reserved)),
+        ("fees", coins(books.kept)),
+        ("sent back", coins(books.returned)),
+        ("left", coins(books.left())),
+        ("address", render::or_dash(order.deposit.as_ref().map(|place| &place.address))),
+        ("refunds go to", render::or_dash(order.refund_address.as_ref())),
+        ("expires", iso_8601(order.expires_at).into()),
+        ("released by", format!("{} people", story.releases).into()),
+    ])
+}
+
+fn history(story: &Story) -> String {
+    let deposits: Vec<_> = story
+        .deposits
+        .iter()
+        .map(|deposit| {
+            let booked = render::or_dash(deposit.booked_as.as_ref());
+            vec![
+                Cell::from(&deposit.tx_hash),
+                Cell::from(&deposit.amount_text),
+                Cell::from(&deposit.state),
+                booked,
+            ]
+        })
+        .collect();
+    let payments: Vec<_> = story
+        .payments
+        .iter()
+        .map(|payment| {
+            vec![
+                Cell::from(&payment.purpose),
+                payment.nonce.to_string().into(),
+                Cell::from(&payment.state),
+                payment.amount.get().to_string().into(),
+                payment.versions.to_string().into(),
+                Cell::from(&payment.tx_hash),
+            ]
+        })
+        .collect();
+    let batches: Vec<_> = story
+        .batches
+        .iter()
+        .map(|batch| {
+            vec![
+                batch.index.to_string().into(),
+                Cell::from(batch.state.as_str()),
+                format!("{} rows, {} failed", batch.item_count, batch.failed_count).into(),
+                render::or_dash(batch.last_error.as_ref()),
+            ]
+        })
+        .collect();
+    let events: Vec<_> = story
+        .events
+        .iter()
+        .map(|event| {
+            vec![
+                Cell::from(&event.event_id),
+                Cell::from(&event.kind),
+                Cell::from(&event.state),
+                delivery::host(&event.url).into(),
+            ]
+        })
+        .collect();
+    [
+        ("Deposits", render::table(&["transaction", "amount", "state", "booked as"], &deposits)),
+        ("Batches", render::table(&["batch", "state", "rows", "error"], &batches)),
+        (
+            "Payments",
+            render::table(
+                &["for", "nonce", "state", "amount", "versions", "transaction"],
+                &payments,
+            ),
+        ),
+        ("Webhooks", render::table(&["event", "what", "state", "receiver"], &events)),
+    ]
+    .map(|(title, table)| format!("{title}\n{table}"))
+    .join("\n")
+}
+
+/// The merchant's object, and what it does not say.
+fn to_json(story: &Story) -> serde_json::Result<Value> {
+    let mut json: Value = serde_json::from_str(&story.object)?;
+    json["merchantId"] = story.order.merchant_id.to_string().into();
+    json["holdReason"] = story.order.held.clone().into();
+    json["releases"] = story.releases.into();
+    Ok(json)
+}
+
+fn explained(story: &Story) -> serde_json::Result<Value> {
+    let mut json = to_json(story)?;
+    json["deposits"] = story
+        .deposits
+        .iter()
+        .map(|deposit| json!({ "txHash": deposit.tx_hash, "amountRaw": deposit.amount_text, "state": deposit.state, "bookedAs": deposit.booked_as }))
+        .collect();
+    json["payments"] = story
+        .payments
+        .iter()
+        .map(|payment| {
+            json!({
+                "purpose": payment.purpose,
+                "nonce": payment.nonce,
+                "state": payment.state,
+                "amountRaw": payment.amount.get().to_string(),
+                "versions": payment.versions,
+                "txHash": payment.tx_hash,
+                "createdAt": iso_8601(payment.created_at),
+                "sentAt": payment.sent_at.map(iso_8601),
+                "endedAt": payment.ended_at.map(iso_8601),
+            })
+        })
+        .collect();
+    json["events"] = story
+        .events
+        .iter()
+        .map(|event| json!({ "eventId": event.event_id, "eventType": event.kind, "state": event.state }))
+        .collect();
+    Ok(json)
+}
+
+fn seal(gateway: &Gateway) -> anyhow::Result<Answer> {
+    let mut text = String::new();
+    std::io::Read::read_to_string(&mut std::io::stdin().lock(), &mut text)?;
+    let mut seed = [0_u8; SEED_BYTES];
+    hex::decode_to_slice(text.trim(), &mut seed)
+        .map_err(|_| wrong_usage("a seed is 64 bytes in hex: what BIP-39 makes of a phrase"))?;
+    let sealed = gateway.seal_payout_seed(&seed);
+    seed.fill(0);
+    Ok(Answer::new(json!({ "sealed_seed": sealed }), sealed))
+}

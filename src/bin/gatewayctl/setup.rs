@@ -1,0 +1,165 @@
+//! The steps before anything runs: the database's schema and the broker's topology.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use clap::Subcommand;
+use gateway::{
+    app::apply_topology::{self, AppliedTopology, Outcome},
+    broker::{definitions, topology},
+    config::{Config, Part},
+    storage::{Db, StorageError, Trouble},
+};
+use serde_json::{Value, json};
+
+use crate::{
+    failure::{self, no_connection},
+    render::{self, Answer, Cell, Tone},
+    words,
+};
+
+const DATABASE_PATIENCE: Duration = Duration::from_secs(60);
+const DATABASE_PAUSE: Duration = Duration::from_millis(500);
+
+pub async fn migrate() -> anyhow::Result<Answer> {
+    let config = Config::load_for(Part::Database)?;
+    let db = Db::connect_lazy(&config.database_url, 1)?;
+    wait_for(&db).await.map_err(|error| no_connection(error, &db))?;
+    let applied = db.migrate().await.with_context(|| format!("migrating {}", db.address()))?;
+    let steps: Vec<_> = applied
+        .iter()
+        .map(|step| json!({ "version": step.version, "description": step.description }))
+        .collect();
+    let rows: Vec<_> = applied
+        .iter()
+        .map(|step| vec![step.version.to_string().into(), (&step.description).into()])
+        .collect();
+    let text = if applied.is_empty() {
+        "The schema was already up to date.".to_owned()
+    } else {
+        format!("{}\nThe schema is up to date.", render::table(&["new", "what"], &rows))
+    };
+    Ok(Answer::new(json!({ "applied": steps }), text))
+}
+
+/// Waits for a server that is on its way up. A wrong password or database name is an answer, not a reason to wait.
+async fn wait_for(db: &Db) -> Result<(), StorageError> {
+    let start = Instant::now();
+    let mut said = false;
+    loop {
+        match db.reach().await {
+            Err(error)
+                if start.elapsed() < DATABASE_PATIENCE
+                    && Trouble::of(&error).is_some_and(Trouble::may_pass) =>
+            {
+                if !said {
+                    let limit = DATABASE_PATIENCE.as_secs();
+                    let address = db.address();
+                    render::to_stderr(&format!(
+                        "waiting up to {limit} s for the database at {address}\n"
+                    ));
+                    said = true;
+                }
+                tokio::time::sleep(DATABASE_PAUSE).await;
+            }
+            outcome => return outcome,
+        }
+    }
+}
+
+#[derive(Subcommand)]
+pub enum Topology {
+    /// Create what is missing and set the policies; nothing that exists is changed or deleted
+    #[command(after_help = words::TOPOLOGY_APPLY)]
+    Apply,
+    /// Compare the broker with what it should be; exit code 1 if they differ
+    #[command(after_help = words::TOPOLOGY_CHECK)]
+    Check,
+    /// Print the topology as a RabbitMQ definitions file; always JSON
+    #[command(after_help = words::TOPOLOGY_DEFINITIONS)]
+    Definitions,
+}
+
+impl Topology {
+    pub async fn run(self) -> anyhow::Result<Answer> {
+        let broker = Config::load_for(Part::Broker)?.broker;
+        let at_broker = |error| failure::at_broker(error, broker.management_url.as_ref());
+        match self {
+            Self::Apply => {
+                let applied = apply_topology::apply_topology(&broker).await.map_err(at_broker)?;
+                Ok(Answer::new(applied_json(&applied), applied_text(&applied)))
+            }
+            Self::Check => {
+                let differences =
+                    apply_topology::check_topology(&broker).await.map_err(at_broker)?;
+                let differences: Vec<_> = differences.iter().map(ToString::to_string).collect();
+                let ok = differences.is_empty();
+                let json = json!({ "ok": ok, "differences": differences });
+                if ok {
+                    return Ok(Answer::new(json, "The broker is as it should be."));
+                }
+                let list: String = differences.iter().map(|d| format!("  {d}\n")).collect();
+                let text = format!(
+                    "The broker differs:\n{}\n{APPLY_HINT}",
+                    render::clean(&list, render::Lines::Keep)
+                );
+                Ok(Answer::new(json, text).bad())
+            }
+            Self::Definitions => {
+                let table = topology::Topology::new(&broker.prefix, broker.timing())?;
+                let text = definitions::render(&table, &broker.vhost);
+                Ok(Answer::new(serde_json::from_str(&text)?, text))
+            }
+        }
+    }
+}
+
+const APPLY_HINT: &str = "What is missing comes back with: gatewayctl topology apply\n\
+    What is wrong or unexpected needs a person: rabbitmq/README.md says how to move its messages first.";
+
+fn applied_json(applied: &AppliedTopology) -> Value {
+    let users: Vec<_> = applied
+        .users
+        .iter()
+        .map(|(name, outcome)| json!({ "name": name, "outcome": outcome.to_string() }))
+        .collect();
+    json!({
+        "vhost": applied.vhost,
+        "vhost_outcome": applied.vhost_outcome.map(|outcome| outcome.to_string()),
+        "exchanges": applied.exchanges,
+        "queues": applied.queues,
+        "policies": applied.policies,
+        "users": users,
+    })
+}
+
+fn applied_text(applied: &AppliedTopology) -> String {
+    let mut rows: Vec<(&str, Cell)> = vec![
+        ("virtual host", Cell::from(&applied.vhost)),
+        ("exchanges", applied.exchanges.to_string().into()),
+        ("queues", applied.queues.to_string().into()),
+        ("policies", applied.policies.to_string().into()),
+    ];
+    if applied.vhost_outcome == Some(Outcome::NotAllowed) {
+        rows.push(("", Cell::toned("not created: no administrator; it was there", Tone::Doubtful)));
+    }
+    for (name, outcome) in &applied.users {
+        rows.push((
+            "user",
+            match outcome {
+                Outcome::Ensured => Cell::toned(name, Tone::Good),
+                Outcome::NoPassword => {
+                    Cell::quiet(format!("{name}  left alone: no password is configured"))
+                }
+                Outcome::NotAllowed => Cell::toned(
+                    format!("{name}  left alone: only an administrator may create it"),
+                    Tone::Doubtful,
+                ),
+            },
+        ));
+    }
+    format!(
+        "{}\nThe topology is applied. Look again at any time: gatewayctl topology check",
+        render::facts(&rows)
+    )
+}

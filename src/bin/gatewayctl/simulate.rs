@@ -1,0 +1,162 @@
+//! `gatewayctl simulate …`: the sandbox's chain by hand.
+
+use clap::{Args, Subcommand};
+use gateway::{
+    app::{
+        Gateway,
+        simulate::{Deposit as NewDeposit, PaidIn, Payee, SimulateError, Simulated},
+    },
+    asset::Network,
+};
+use serde_json::json;
+
+use crate::{failure::wrong_usage, network, render::Answer, words};
+
+#[derive(Subcommand)]
+pub enum Simulate {
+    /// Pay an invoice or an address; mined and confirmed at once unless --unconfirmed
+    #[command(after_help = words::SIMULATE_DEPOSIT)]
+    Deposit(Deposit),
+    /// Mine a waiting transaction and the blocks that confirm it
+    #[command(after_help = words::SIMULATE_CONFIRM)]
+    Confirm(Transaction),
+    /// Take a transaction out of the chain, by a reorganisation if it was mined
+    #[command(after_help = words::SIMULATE_ORPHAN)]
+    Orphan(Transaction),
+    /// Mine blocks; the first one takes everything that waits
+    #[command(after_help = words::SIMULATE_MINE)]
+    Mine(Mine),
+}
+
+#[derive(Args)]
+pub struct Deposit {
+    /// The invoice to pay, in its own currency unless told otherwise
+    #[arg(long, value_name = "ID", required_unless_present = "address", conflicts_with_all = ["network", "address"])]
+    payment_id: Option<String>,
+    /// The network of --address
+    #[arg(long, value_name = "NET", hide_possible_values = true, value_parser = network::parser(), requires = "address")]
+    network: Option<Network>,
+    /// The address to pay
+    #[arg(long, requires = "network")]
+    address: Option<String>,
+    /// How much, in whole coins, such as 12.5
+    #[arg(long, value_name = "DECIMAL")]
+    amount: String,
+    /// Pay in this currency of the same network
+    #[arg(long, value_name = "CODE[@NETWORK]")]
+    currency: Option<String>,
+    /// Pay in the token of this contract, known or not
+    #[arg(long, value_name = "ADDRESS")]
+    contract: Option<String>,
+    /// Choose the transaction's id; the same one again is the same transaction seen again
+    #[arg(long, value_name = "HEX", value_parser = transaction_id)]
+    txid: Option<String>,
+    /// Leave it in the mempool
+    #[arg(long)]
+    unconfirmed: bool,
+}
+
+#[derive(Args)]
+pub struct Transaction {
+    /// The transaction's id, as `simulate deposit` printed it
+    #[arg(long, value_name = "HEX", value_parser = transaction_id)]
+    txid: String,
+}
+
+#[derive(Args)]
+pub struct Mine {
+    /// The network to mine on
+    #[arg(long, value_name = "NET", hide_possible_values = true, value_parser = network::parser())]
+    network: Network,
+    /// How many blocks
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    blocks: u32,
+}
+
+fn transaction_id(text: &str) -> Result<String, &'static str> {
+    let digits = text.strip_prefix("0x").unwrap_or(text);
+    let fits = (1..=128).contains(&digits.len());
+    if fits && digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        Ok(text.to_owned())
+    } else {
+        Err("1 to 128 hex digits, with or without 0x")
+    }
+}
+
+impl Simulate {
+    pub async fn run(self, gateway: &Gateway) -> anyhow::Result<Answer> {
+        match self {
+            Self::Deposit(deposit) => deposit.run(gateway).await,
+            Self::Confirm(Transaction { txid }) => {
+                let done = gateway.simulate_confirm(&txid).await?;
+                answer(&done, &format!("{txid}{}", place(&done)))
+            }
+            Self::Orphan(Transaction { txid }) => {
+                let done = gateway.simulate_orphan(&txid).await?;
+                let text = format!(
+                    "{txid} is no longer in the chain of {} (head {})",
+                    done.network, done.head
+                );
+                answer(&done, &text)
+            }
+            Self::Mine(Mine { network, blocks }) => {
+                let head = gateway.simulate_mine(network, blocks).await?;
+                let json = json!({ "network": network.name(), "blocks": blocks, "head": head });
+                Ok(Answer::new(json, format!("The head of {network} is block {head}.")))
+            }
+        }
+    }
+}
+
+impl Deposit {
+    async fn run(self, gateway: &Gateway) -> anyhow::Result<Answer> {
+        let (payee, explain) = match (self.payment_id, self.network, self.address) {
+            (Some(id), _, _) => (Payee::Invoice(id.clone()), Some(id)),
+            (None, Some(network), Some(address)) => (Payee::Address { network, address }, None),
+            (None, _, _) => {
+                return Err(wrong_usage("give --payment-id, or --network and --address"));
+            }
+        };
+        let deposit = NewDeposit {
+            payee,
+            paid_in: PaidIn { currency: self.currency, contract: self.contract },
+            amount: self.amount,
+            txid: self.txid,
+            unconfirmed: self.unconfirmed,
+        };
+        let done = gateway.simulate_deposit(&deposit).await.map_err(misused)?;
+        let seen = if done.new { "" } else { " was known already and" };
+        let waits = if done.height.is_some() { "" } else { " waits in the mempool" };
+        let mut text = format!("{}{seen}{waits}{}", done.txid, place(&done));
+        if done.height.is_none() {
+            text.push_str(&format!("\nMine it: gatewayctl simulate confirm --txid {}", done.txid));
+        }
+        if let Some(payment_id) = explain {
+            text.push_str(&format!("\nWhat came of it: gatewayctl invoice explain {payment_id}"));
+        }
+        answer(&done, &text)
+    }
+}
+
+/// Arguments that can never work are wrong usage; everything else depends on the stack.
+fn misused(error: SimulateError) -> anyhow::Error {
+    let never = matches!(
+        error,
+        SimulateError::UnknownCurrency(..)
+            | SimulateError::Address { .. }
+            | SimulateError::Amount(_)
+            | SimulateError::TransactionId
+    );
+    if never { wrong_usage(error.to_string()) } else { error.into() }
+}
+
+fn place(done: &Simulated) -> String {
+    match done.height {
+        Some(height) => format!(" is in block {height} of {} (head {})", done.network, done.head),
+        None => format!(" of {} (head {})", done.network, done.head),
+    }
+}
+
+fn answer(done: &Simulated, text: &str) -> anyhow::Result<Answer> {
+    Ok(Answer::new(serde_json::to_value(done)?, text))
+}

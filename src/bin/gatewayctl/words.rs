@@ -1,0 +1,308 @@
+//! What `--help` teaches below the flags: examples, and what a command needs from the environment.
+
+macro_rules! database {
+    () => {
+        "\n\nEnvironment:\n  \
+         DATABASE_URL        postgres://user:password@host:5432/database\n  \
+         GATEWAY_MASTER_KEY  64 hex characters, the same as the running programs have\n  \
+         GATEWAY_PROFILE     sandbox (default) or production\n  \
+         GATEWAY_CONFIG      a settings file, if you use one"
+    };
+}
+
+macro_rules! broker {
+    () => {
+        "\n\nEnvironment:\n  \
+         GATEWAY_BROKER__MANAGEMENT_URL  http://user:password@host:15672, a user with the tag policymaker\n  \
+         GATEWAY_BROKER__VHOST           the virtual host, / by default\n  \
+         GATEWAY_BROKER__PREFIX          what our names begin with, gw by default"
+    };
+}
+
+pub const GATEWAYCTL: &str = "\
+First steps:
+  gatewayctl migrate
+  gatewayctl topology apply
+  gatewayctl doctor
+  gatewayctl merchant create --name \"My shop\"
+
+Environment:
+  DATABASE_URL                    postgres://user:password@host:5432/database
+  GATEWAY_MASTER_KEY              64 hex characters, the same as the running programs have
+  GATEWAY_BROKER__MANAGEMENT_URL  http://user:password@host:15672 (topology and doctor)
+  AMQP_URL                        amqp://user:password@host:5672/vhost (doctor)
+  RUST_LOG                        debug shows what happens inside; nothing is logged by default
+
+A stack started with `make up` has all of it in a file: set -a; . .run/stack.env; set +a
+Exit codes: 0 done, 1 failed, 2 wrong usage.";
+
+pub const MIGRATE: &str = "\
+Waits up to 60 seconds for the database. Two at a time are fine: one waits for the other.
+
+Example:
+  gatewayctl migrate
+
+Environment:
+  DATABASE_URL  postgres://user:password@host:5432/database; its user must own the database";
+
+pub const TOPOLOGY_APPLY: &str = concat!(
+    "\
+With an administrator's credential it also creates the virtual host and the three users whose
+passwords are given.
+
+Example:
+  GATEWAY_BROKER__MANAGEMENT_URL=http://admin:PASSWORD@127.0.0.1:15672 gatewayctl topology apply",
+    broker!(),
+    "\n  \
+     GATEWAY_BROKER__APPLICATION_PASSWORD  for the user <prefix>-application\n  \
+     GATEWAY_BROKER__OPERATOR_PASSWORD     for the user <prefix>-operator\n  \
+     GATEWAY_BROKER__TOPOLOGY_PASSWORD     for the user <prefix>-topology"
+);
+
+pub const TOPOLOGY_CHECK: &str = concat!(
+    "\
+Example:
+  gatewayctl topology check && echo \"every message finds its way\"",
+    broker!()
+);
+
+pub const TOPOLOGY_DEFINITIONS: &str = "\
+Example:
+  GATEWAY_BROKER__VHOST=gw gatewayctl topology definitions > rabbitmq/definitions.json
+
+Environment:
+  GATEWAY_BROKER__VHOST   the virtual host, / by default
+  GATEWAY_BROKER__PREFIX  what our names begin with, gw by default";
+
+pub const MERCHANT_CREATE: &str = concat!(
+    "\
+Windows last 1 second or more in the sandbox, 5 minutes or more in production.
+
+Examples:
+  gatewayctl merchant create --name \"My shop\"
+  gatewayctl merchant create --name \"Coins only\" --accept btc,ltc,eth@ethereum --overpay-bps 100
+  gatewayctl --json merchant create --name \"My shop\"
+    {\"api_key\":\"…\",\"merchant_id\":\"…\",\"webhook_secret\":\"…\"}",
+    database!()
+);
+
+pub const MERCHANT_ROTATE_KEY: &str = concat!(
+    "Example:\n  gatewayctl merchant rotate-key 0192f0c1-2a3b-7c4d-8e5f-0123456789ab",
+    database!()
+);
+
+pub const MERCHANT_ROTATE_SECRET: &str = concat!(
+    "Example:\n  gatewayctl merchant rotate-secret 0192f0c1-2a3b-7c4d-8e5f-0123456789ab",
+    database!()
+);
+
+pub const MERCHANT_SUSPEND: &str = concat!(
+    "Example:\n  gatewayctl merchant suspend 0192f0c1-2a3b-7c4d-8e5f-0123456789ab",
+    database!()
+);
+
+pub const MERCHANT_RESUME: &str = concat!(
+    "Example:\n  gatewayctl merchant resume 0192f0c1-2a3b-7c4d-8e5f-0123456789ab",
+    database!()
+);
+
+pub const MERCHANT_SHOW: &str = concat!(
+    "Example:\n  gatewayctl merchant show 0192f0c1-2a3b-7c4d-8e5f-0123456789ab",
+    database!()
+);
+
+pub const MERCHANT_LIST: &str = concat!("Example:\n  gatewayctl --json merchant list", database!());
+
+pub const SIMULATE_DEPOSIT: &str = concat!(
+    "\
+The chain-watcher finds it like any other payment; without one running no invoice changes.
+
+Examples:
+  gatewayctl simulate deposit --payment-id pzi_… --amount 25
+  gatewayctl simulate deposit --payment-id pzi_… --amount 10 --unconfirmed
+  gatewayctl simulate deposit --payment-id pzi_… --amount 25 --currency usdcmatic
+  gatewayctl simulate deposit --network polygon --address 0x… --amount 25 --contract 0x…",
+    database!()
+);
+
+pub const SIMULATE_CONFIRM: &str =
+    concat!("Example:\n  gatewayctl simulate confirm --txid 0x5f…", database!());
+
+pub const SIMULATE_ORPHAN: &str =
+    concat!("Example:\n  gatewayctl simulate orphan --txid 0x5f…", database!());
+
+pub const SIMULATE_MINE: &str =
+    concat!("Example:\n  gatewayctl simulate mine --network bitcoin --blocks 6", database!());
+
+pub const ADDRESSES_FILL: &str = concat!(
+    "\
+Addresses of the other networks are derived from public keys and need no pool. In the sandbox they
+come from a published test phrase: anybody can spend from them.
+
+Example:
+  gatewayctl addresses fill --network solana --count 200",
+    database!()
+);
+
+pub const DOCTOR: &str = concat!(
+    "\
+Nothing is changed. Exit code 1 if anything is broken.
+
+Examples:
+  gatewayctl doctor
+  gatewayctl doctor --network polygon
+  gatewayctl --json doctor | jq '.checks[] | select(.state != \"ok\")'",
+    database!(),
+    "\n  \
+     GATEWAY_BROKER__MANAGEMENT_URL  http://user:password@host:15672; without it the topology is not looked at\n  \
+     AMQP_URL                        amqp://user:password@host:5672/vhost"
+);
+
+pub const DEAD_LETTERS_LIST: &str = concat!(
+    "\
+Examples:
+  gatewayctl dead-letters list
+  gatewayctl --json dead-letters list --queue ipn-delivery",
+    database!()
+);
+
+pub const DEAD_LETTERS_REQUEUE: &str = concat!(
+    "\
+The running programs publish them within a second. Twice starts one cycle, not two.
+
+Examples:
+  gatewayctl dead-letters requeue --event-id evt_0192f0c12a3b7c4d8e5f0123456789ab
+  gatewayctl dead-letters requeue --queue ipn-delivery --since 2026-01-31T12:00:00Z
+  gatewayctl dead-letters requeue --queue ipn-delivery --merchant 0192f0c1-2a3b-7c4d-8e5f-0123456789ab",
+    database!()
+);
+
+pub const DELIVERIES_SHOW: &str = concat!(
+    "Example:\n  gatewayctl deliveries show evt_0192f0c12a3b7c4d8e5f0123456789ab",
+    database!()
+);
+
+pub const INVOICE_SHOW: &str = concat!("Example:\n  gatewayctl invoice show pzi_…", database!());
+
+pub const INVOICE_EXPLAIN: &str =
+    concat!("Example:\n  gatewayctl invoice explain pzi_…", database!());
+
+pub const INVOICE_CANCEL: &str = concat!(
+    "\
+Refused once any payment was seen. No webhook is sent; the API shows `failed`.
+
+Example:
+  gatewayctl invoice cancel pzi_…",
+    database!()
+);
+
+pub const CURRENCY_LIST: &str =
+    concat!("Example:\n  gatewayctl currency list --network polygon", database!());
+
+pub const CURRENCY_ENABLE: &str =
+    concat!("Example:\n  gatewayctl currency enable usdtnear@near", database!());
+
+pub const CURRENCY_DISABLE: &str =
+    concat!("Example:\n  gatewayctl currency disable eth@base", database!());
+
+pub const CURRENCY_SET_MIN: &str =
+    concat!("Example:\n  gatewayctl currency set-min btc 100", database!());
+
+pub const DEMO: &str = concat!(
+    "\
+Plays a merchant and a buyer against a running sandbox. `make run` starts one and does this.
+
+Example:
+  gatewayctl demo --price 40 --currency btc",
+    database!()
+);
+
+pub const LISTEN: &str = "\
+Answers 200 to what verifies and 401 to what does not. It needs no database.
+
+Example:
+  gatewayctl listen --secret 5f0c… --port 9999
+
+Environment:
+  WEBHOOK_SECRET  instead of --secret, which other users of the machine can read in its process list";
+
+pub const PAYOUTS_LIST: &str = concat!(
+    "\
+Examples:
+  gatewayctl payouts list
+  gatewayctl --json payouts list --state processing",
+    database!()
+);
+
+pub const PAYOUTS_SHOW: &str = concat!(
+    "\
+Examples:
+  gatewayctl payouts show empo_0123456789abcdefghjkmnpqrs",
+    database!()
+);
+
+pub const PAYOUTS_EXPLAIN: &str = concat!(
+    "\
+Examples:
+  gatewayctl payouts explain empo_0123456789abcdefghjkmnpqrs",
+    database!()
+);
+
+pub const PAYOUTS_HOLD: &str = concat!(
+    "\
+What is signed already goes on; nothing can call it back.
+
+Examples:
+  gatewayctl payouts hold empo_0123456789abcdefghjkmnpqrs --reason 'asking the merchant'",
+    database!()
+);
+
+pub const PAYOUTS_RELEASE: &str = concat!(
+    "\
+Examples:
+  gatewayctl payouts release empo_0123456789abcdefghjkmnpqrs --by ada",
+    database!()
+);
+
+pub const PAYOUTS_BUMP: &str = concat!(
+    "\
+The new version has the same nonce, so only one of the two can confirm. It never costs more than was quoted.
+
+Examples:
+  gatewayctl payouts bump empo_0123456789abcdefghjkmnpqrs",
+    database!()
+);
+
+pub const PAYOUTS_CANCEL: &str = concat!(
+    "\
+Examples:
+  gatewayctl payouts cancel empo_0123456789abcdefghjkmnpqrs",
+    database!()
+);
+
+pub const PAYOUTS_STOP: &str = concat!(
+    "\
+What is signed already goes on.
+
+Examples:
+  gatewayctl payouts stop --reason 'key ceremony'
+  gatewayctl payouts stop --network polygon --reason 'node trouble'",
+    database!()
+);
+
+pub const PAYOUTS_RESUME: &str = concat!(
+    "\
+Examples:
+  gatewayctl payouts resume
+  gatewayctl payouts resume --network polygon",
+    database!()
+);
+
+pub const PAYOUTS_SEAL: &str = concat!(
+    "\
+It opens under GATEWAY_MASTER_KEY only. Only the payout-batch role needs the file.
+
+Examples:
+  gatewayctl payouts seal-seed <seed.hex >payout-seed.sealed",
+    database!()
+);
