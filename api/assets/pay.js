@@ -1,0 +1,140 @@
+// Follows one payment: the countdown, the status, and a fresh page when something has changed.
+// The server renders everything; without this script the page is reloaded by hand.
+(() => {
+  "use strict";
+  const POLL = 3000, LATER = 6000, LATER_AFTER = 300000, HIDDEN = 15000, LIMIT = 10000, WORST = 30000;
+  const find = (selector) => document.querySelector(selector);
+  const started = performance.now();
+  let main = find("#checkout");
+  let ends, timer, polling = false, failed = 0, said = "";
+
+  const ended = () => !["choosing", "paying", "confirming", "closing"].includes(main.dataset.phase);
+  const announce = (text) => { const place = find("#announce"); if (place.textContent !== text) place.textContent = text; };
+
+  // The server says how many seconds are left; our clock only counts them.
+  const setClock = (seconds) => { ends = performance.now() + seconds * 1000; tick(); };
+  const tick = () => {
+    const clock = find("#countdown");
+    if (!clock) return;
+    const left = Math.max(0, Math.round((ends - performance.now()) / 1000));
+    const two = (number) => String(number).padStart(2, "0");
+    const hours = Math.floor(left / 3600);
+    clock.textContent = (hours ? hours + ":" : "") + two(Math.floor(left / 60) % 60) + ":" + two(left % 60);
+    find("#timer").classList.toggle("soon", left <= 60);
+    // A screen reader hears of five minutes and of one, not of every second.
+    const minutes = left <= 60 ? 1 : left <= 300 ? 5 : 0;
+    if (minutes && said !== minutes && left > 0) {
+      said = minutes;
+      announce(main.dataset.minutes.replace("{minutes}", minutes));
+    }
+    if (left === 0 && !clock.dataset.over) { clock.dataset.over = "1"; schedule(1500); }
+  };
+
+  const keyOf = (s) => [s.status, s.is_draft, s.amount_received, s.amount_unconfirmed, s.confirmations,
+    s.cancellable, s.seconds_left > 0].join("|");
+
+  // Replaces the page's content by what the server renders now; focus and the chosen code stay.
+  const renew = async () => {
+    const answer = await fetch(location.href, { cache: "no-store", signal: AbortSignal.timeout(LIMIT) });
+    if (!answer.ok) throw new Error(answer.status);
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const fresh = page.querySelector("#checkout");
+    if (!fresh) throw new Error("no page");
+    const focused = document.activeElement && document.activeElement.id;
+    const code = find("input[name=code]:checked");
+    const before = main.dataset.phase;
+    main.replaceWith(fresh);
+    main = fresh;
+    document.title = page.title;
+    const again = code && find("#" + code.id);
+    if (again) again.checked = true;
+    if (focused && find("#" + focused)) find("#" + focused).focus({ preventScroll: true });
+    if (before !== main.dataset.phase) {
+      const heading = find("#state, h1");
+      if (heading) announce(heading.textContent);
+      scrollTo({ top: 0 });
+    } else {
+      const arrived = find(".arrived, .progress");
+      if (arrived) announce(arrived.textContent.trim());
+    }
+    setClock(Number(main.dataset.left));
+  };
+
+  const poll = async () => {
+    clearTimeout(timer);
+    if (polling) return;
+    polling = true;
+    let wait = performance.now() - started > LATER_AFTER ? LATER : POLL;
+    try {
+      const answer = await fetch(main.dataset.status, { cache: "no-store", signal: AbortSignal.timeout(LIMIT) });
+      if (answer.status === 429) {
+        wait = 1000 * (Number(answer.headers.get("retry-after")) || 60);
+      } else {
+        if (!answer.ok) throw new Error(answer.status);
+        const status = await answer.json();
+        if (keyOf(status) !== main.dataset.key) await renew();
+        else setClock(status.seconds_left);
+        document.dispatchEvent(new CustomEvent("gateway:status", { detail: status }));
+      }
+      failed = 0;
+      find("#offline").textContent = "";
+    } catch {
+      failed += 1;
+      wait = Math.min(WORST, POLL * 2 ** (failed - 1));
+      if (failed > 1) find("#offline").textContent = find("#offline").dataset.text;
+    }
+    polling = false;
+    if (!ended()) schedule(document.hidden ? Math.max(wait, HIDDEN) : wait);
+  };
+  const schedule = (wait) => { clearTimeout(timer); timer = setTimeout(poll, wait); };
+
+  const copy = async (button) => {
+    const text = button.dataset.copy;
+    try {
+      await navigator.clipboard.writeText(text);
+    } catch {
+      // A browser that has no clipboard for pages, or refuses it: the old way, by a selection.
+      const field = document.createElement("textarea");
+      field.value = text;
+      field.className = "unseen";
+      document.body.append(field);
+      field.select();
+      document.execCommand("copy");
+      field.remove();
+      button.focus();
+    }
+    const label = button.firstElementChild;
+    button.dataset.label ||= label.textContent;
+    label.textContent = main.dataset.copied;
+    button.classList.add("done");
+    announce(main.dataset.copied);
+    setTimeout(() => {
+      label.textContent = button.dataset.label;
+      button.classList.remove("done");
+      announce("");
+    }, 2000);
+  };
+
+  document.documentElement.classList.add("scripted");
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest(".copy");
+    if (button) copy(button);
+  });
+  // Two taps on one button are one wish.
+  document.addEventListener("submit", (event) => {
+    if (event.target.dataset.sent) event.preventDefault();
+    event.target.dataset.sent = "1";
+  });
+  setClock(Number(main.dataset.left));
+  setInterval(tick, 1000);
+  if (ended()) return poll();
+  schedule(POLL);
+  // After sleep, on a page from the back button's cache, and when the connection is back: at once.
+  document.addEventListener("visibilitychange", () => { if (!document.hidden && !ended()) poll(); });
+  addEventListener("pageshow", (event) => {
+    if (!event.persisted) return;
+    for (const form of document.forms) delete form.dataset.sent;
+    poll();
+  });
+  addEventListener("online", () => { if (!ended()) poll(); });
+})();

@@ -1,0 +1,27 @@
+//! Authentication of merchants (spec, "Authentication").
+
+use axum::{extract::FromRequestParts, http::request::Parts};
+use gateway::{merchant::ApiKey, storage::access::Caller};
+
+use crate::{State, error::ApiError};
+
+const HEADER: &str = "x-api-key";
+
+/// A request whose key is known, whose merchant is active, and which fits the merchant's budget.
+pub struct Merchant(pub Caller);
+
+impl FromRequestParts<State> for Merchant {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &State) -> Result<Self, ApiError> {
+        let mut values = parts.headers.get_all(HEADER).iter();
+        let value = values.next().ok_or(ApiError::ApiKeyMissing)?;
+        // Two keys have no single meaning.
+        if values.next().is_some() {
+            return Err(ApiError::ApiKeyMalformed);
+        }
+        let text = value.to_str().map_err(|_| ApiError::ApiKeyMalformed)?;
+        let key = ApiKey::parse(text).map_err(|_| ApiError::ApiKeyMalformed)?;
+        Ok(Self(state.admit_merchant(&key).await?))
+    }
+}

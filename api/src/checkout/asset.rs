@@ -1,0 +1,65 @@
+//! Scripts and the icon, embedded in the program. A name carries the hash of its content, so a browser may keep it for
+//! ever and a new release is never mixed with an old one.
+
+use std::sync::LazyLock;
+
+use axum::http::HeaderValue;
+use sha2::{Digest, Sha256};
+
+/// Enough of the hash to tell releases apart.
+const NAME_DIGITS: usize = 12;
+
+pub struct Asset {
+    /// Its file name, with the hash.
+    pub name: String,
+    pub content_type: HeaderValue,
+    pub body: &'static str,
+}
+
+pub struct Assets {
+    pub pay: Asset,
+    pub choose: Asset,
+    pub embed: Asset,
+    pub icon: Asset,
+}
+
+pub static ASSETS: LazyLock<Assets> = LazyLock::new(|| Assets {
+    pay: script("pay", include_str!("../../assets/pay.js")),
+    choose: script("choose", include_str!("../../assets/choose.js")),
+    embed: script("embed", include_str!("../../assets/embed.js")),
+    icon: Asset {
+        name: named("icon", "svg", ICON),
+        content_type: HeaderValue::from_static("image/svg+xml"),
+        body: ICON,
+    },
+});
+
+const ICON: &str = include_str!("../../assets/icon.svg");
+
+pub const JAVASCRIPT: HeaderValue = HeaderValue::from_static("text/javascript; charset=utf-8");
+
+/// What shops include by its fixed name.
+pub const WIDGET: &str = include_str!("../../assets/widget.js");
+
+/// The style stands in the page itself, where it costs no round trip before the first paint.
+pub const STYLE: &str = include_str!("../../assets/checkout.css");
+
+impl Assets {
+    pub fn find(&self, name: &str) -> Option<&Asset> {
+        [&self.pay, &self.choose, &self.embed, &self.icon].into_iter().find(|one| one.name == name)
+    }
+}
+
+fn script(stem: &str, body: &'static str) -> Asset {
+    Asset { name: named(stem, "js", body), content_type: JAVASCRIPT, body }
+}
+
+fn named(stem: &str, extension: &str, body: &str) -> String {
+    let mut hash = hex(&Sha256::digest(body));
+    hash.truncate(NAME_DIGITS);
+    format!("{stem}.{hash}.{extension}")
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

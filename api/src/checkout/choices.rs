@@ -1,0 +1,126 @@
+//! What the buyer of a draft may choose, grouped by coin.
+
+use gateway::app::currency_choices::{Choice, Standing};
+
+use super::{language::Texts, markup::plain};
+
+/// One coin with the networks it can be sent on.
+pub struct Coin {
+    pub symbol: &'static str,
+    pub name: Option<&'static str>,
+    pub ways: Vec<Way>,
+}
+
+pub struct Way {
+    pub token_id: String,
+    pub network: &'static str,
+    pub standard: &'static str,
+    pub about: String,
+    /// In USD, where there is one worth naming.
+    pub minimum: Option<String>,
+    /// What the search looks through, in lower case.
+    pub words: String,
+}
+
+/// A currency that cannot be chosen, and why.
+pub struct Unavailable {
+    pub symbol: &'static str,
+    pub network: &'static str,
+    pub reason: String,
+}
+
+pub struct Choices {
+    pub coins: Vec<Coin>,
+    /// What few look for.
+    pub more: Vec<Coin>,
+    pub unavailable: Vec<Unavailable>,
+}
+
+/// Coins in the order in which most buyers look for them, then as the catalogue has them.
+const FIRST: [&str; 6] = ["USDT", "USDC", "BTC", "ETH", "SOL", "TRX"];
+/// A list this short needs no folding.
+const COINS_SHOWN: usize = 8;
+
+pub fn grouped(choices: &[Choice], t: &Texts) -> Choices {
+    let (mut coins, mut unavailable): (Vec<Coin>, Vec<Unavailable>) = (Vec::new(), Vec::new());
+    for choice in choices {
+        let (symbol, network) = (choice.currency.symbol, choice.currency.network.title());
+        let reason = match choice.standing {
+            Standing::Eligible => {
+                add(&mut coins, choice, t);
+                continue;
+            }
+            Standing::BelowMinimum { min_usd } => {
+                plain(t.too_small, &[("min", &min_usd.normalize().to_string())])
+            }
+            Standing::Unavailable => t.unavailable_now.to_owned(),
+        };
+        unavailable.push(Unavailable { symbol, network, reason });
+    }
+    coins.sort_by_key(|coin| {
+        FIRST.iter().position(|first| *first == coin.symbol).unwrap_or(FIRST.len())
+    });
+    let more = coins.split_off(coins.len().min(COINS_SHOWN));
+    Choices { coins, more, unavailable }
+}
+
+fn add(coins: &mut Vec<Coin>, choice: &Choice, t: &Texts) {
+    let currency = choice.currency;
+    let (symbol, name) = (currency.symbol, coin_name(currency.symbol));
+    let amount = choice.estimate.map(|amount| amount.to_decimal(u32::from(currency.decimals)));
+    let about = match &amount {
+        Some(amount) => plain(t.about, &[("amount", amount), ("symbol", symbol)]),
+        None => t.about_any.to_owned(),
+    };
+    let network = currency.network.title();
+    let words = [symbol, name.unwrap_or_default(), network, currency.network.name(), currency.code];
+    let way = Way {
+        token_id: currency.token_id(),
+        network,
+        standard: currency.standard.name(),
+        about,
+        minimum: minimum(choice, t),
+        words: words.join(" ").to_lowercase(),
+    };
+    match coins.iter_mut().find(|coin| coin.symbol == symbol) {
+        Some(coin) => coin.ways.push(way),
+        None => coins.push(Coin { symbol, name, ways: vec![way] }),
+    }
+}
+
+fn minimum(choice: &Choice, t: &Texts) -> Option<String> {
+    let min = choice.min_usd?.normalize();
+    (!min.is_zero()).then(|| plain(t.minimum, &[("min", &min.to_string())]))
+}
+
+/// The full name, where it helps to find the coin.
+fn coin_name(symbol: &str) -> Option<&'static str> {
+    let names = [
+        ("ARB", "Arbitrum"),
+        ("AVAX", "Avalanche"),
+        ("BNB", "BNB"),
+        ("BTC", "Bitcoin"),
+        ("DAI", "Dai"),
+        ("DOGE", "Dogecoin"),
+        ("ETH", "Ether"),
+        ("EURC", "Euro Coin"),
+        ("FDUSD", "First Digital USD"),
+        ("LINK", "Chainlink"),
+        ("LTC", "Litecoin"),
+        ("OP", "Optimism"),
+        ("POL", "Polygon"),
+        ("PYUSD", "PayPal USD"),
+        ("RUNE", "THORChain"),
+        ("SHIB", "Shiba Inu"),
+        ("SOL", "Solana"),
+        ("TON", "Toncoin"),
+        ("TRX", "Tron"),
+        ("TUSD", "TrueUSD"),
+        ("UNI", "Uniswap"),
+        ("USDC", "USD Coin"),
+        ("USDT", "Tether"),
+        ("WBTC", "Wrapped Bitcoin"),
+        ("WETH", "Wrapped Ether"),
+    ];
+    names.into_iter().find(|(known, _)| *known == symbol).map(|(_, name)| name)
+}

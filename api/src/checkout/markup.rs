@@ -1,0 +1,92 @@
+//! Sentences with values in them, and addresses, as safe HTML.
+
+use askama::filters::Safe;
+
+/// `text` with `{name}` replaced by each value in bold. Everything is escaped; values are isolated from the direction of
+/// the text around them, so that none can turn it around.
+pub fn filled(text: &str, values: &[(&str, &str)]) -> Safe<String> {
+    Safe(woven(&escaped(text), values, |value| {
+        format!("<strong><bdi>{}</bdi></strong>", escaped(value))
+    }))
+}
+
+/// The same without markup, for titles and labels; escaped by the template.
+pub fn plain(text: &str, values: &[(&str, &str)]) -> String {
+    woven(text, values, str::to_owned)
+}
+
+/// One pass over the text, so that a value which looks like a placeholder stays what it is.
+fn woven(text: &str, values: &[(&str, &str)], dress: impl Fn(&str) -> String) -> String {
+    let mut parts = text.split('{');
+    let mut whole = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (name, rest) = part.split_once('}').unwrap_or((part, ""));
+        if let Some((_, value)) = values.iter().find(|(known, _)| *known == name) {
+            whole.push_str(&dress(value));
+        }
+        whole.push_str(rest);
+    }
+    whole
+}
+
+/// Characters per group, as people read a number aloud.
+const GROUP: usize = 4;
+/// Groups at each end that are compared with what the wallet shows.
+const ENDS: usize = 2;
+
+/// An address in groups, the ends in bold. The groups are set apart by style alone: what is copied has no spaces.
+pub fn grouped(address: &str) -> Safe<String> {
+    let letters: Vec<char> = address.chars().collect();
+    let groups: Vec<String> = letters.chunks(GROUP).map(|group| group.iter().collect()).collect();
+    let last = groups.len().saturating_sub(ENDS);
+    let html = groups.iter().enumerate().map(|(at, group)| {
+        let tag = if at < ENDS || at >= last { "b" } else { "i" };
+        format!("<{tag}>{}</{tag}>", escaped(group))
+    });
+    Safe(html.collect())
+}
+
+pub fn escaped(text: &str) -> String {
+    let mut html = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '&' => html.push_str("&amp;"),
+            '<' => html.push_str("&lt;"),
+            '>' => html.push_str("&gt;"),
+            '"' => html.push_str("&quot;"),
+            '\'' => html.push_str("&#39;"),
+            other => html.push(other),
+        }
+    }
+    html
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_escaped_isolated_and_never_read_as_placeholders() {
+        let html = filled("a <{x}> {y}", &[("x", "<script>"), ("y", "1")]).0;
+        assert_eq!(
+            html,
+            "a &lt;<strong><bdi>&lt;script&gt;</bdi></strong>&gt; <strong><bdi>1</bdi></strong>"
+        );
+        assert_eq!(plain("{x} of {y}", &[("x", "{y}"), ("y", "2")]), "{y} of 2");
+    }
+
+    #[test]
+    fn an_address_in_groups_is_still_the_address() {
+        for address in ["0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359", "abc", "", "abcdefghi"] {
+            let html = grouped(address).0;
+            let text = ["<b>", "</b>", "<i>", "</i>"]
+                .into_iter()
+                .fold(html.clone(), |html, tag| html.replace(tag, ""));
+            assert_eq!(text, address);
+        }
+        assert_eq!(
+            grouped("aaaabbbbccccddddeeee").0,
+            "<b>aaaa</b><b>bbbb</b><i>cccc</i><b>dddd</b><b>eeee</b>"
+        );
+    }
+}

@@ -1,0 +1,288 @@
+//! The pages as their templates see them.
+
+use askama::{Template, filters::Safe};
+use gateway::{
+    app::{buyer_status::BuyerStatus, currency_choices::Choice},
+    invoice::{buyer_phase::Phase, payment::iso_8601, payment_uri::uri_comes_first},
+    money::BaseUnits,
+};
+use url::{Position, Url};
+
+use super::{
+    choices::{Choices, Coin, Unavailable, grouped},
+    markup::{self, filled, plain},
+    qr,
+    shell::Shell,
+};
+use crate::wire::buyer_status as wire;
+
+/// A payment, in whatever phase it is.
+#[derive(Template)]
+#[template(path = "payment.html")]
+pub struct PaymentPage {
+    pub shell: Shell,
+    id: String,
+    phase: Phase,
+    price: String,
+    description: Option<String>,
+    deadline: Deadline,
+    follow_key: String,
+    cancellable: bool,
+    redirect: Option<Redirect>,
+    asset: Option<Asset>,
+    coins: Vec<Coin>,
+    /// Folded away until asked for or searched.
+    more: Vec<Coin>,
+    unavailable: Vec<Unavailable>,
+    notice: Option<&'static str>,
+}
+
+/// There is nothing at this address, or it cannot be shown now.
+#[derive(Template)]
+#[template(path = "trouble.html")]
+pub struct TroublePage {
+    pub shell: Shell,
+    pub missing: bool,
+}
+
+struct Deadline {
+    iso: String,
+    /// For buyers without scripts, who see no countdown.
+    utc: String,
+    seconds_left: i64,
+    minutes_left: i64,
+}
+
+/// The shop's own page, with its host shown so that nobody is taken somewhere unseen.
+struct Redirect {
+    url: String,
+    host: String,
+}
+
+struct Asset {
+    symbol: &'static str,
+    network: &'static str,
+    standard: &'static str,
+    contract: Option<String>,
+    address: String,
+    due: String,
+    received: String,
+    unconfirmed: String,
+    to_send: String,
+    excess: String,
+    any_received: bool,
+    any_unconfirmed: bool,
+    uri: Option<String>,
+    uri_first: bool,
+    confirmations: u64,
+    required: u64,
+    tx_hashes: Vec<String>,
+    simulated: bool,
+}
+
+impl PaymentPage {
+    pub fn new(
+        shell: Shell,
+        status: &BuyerStatus,
+        choices: &[Choice],
+        notice: Option<&'static str>,
+    ) -> Self {
+        let Choices { coins, more, unavailable } = grouped(choices, shell.t);
+        let shown = wire::BuyerStatus::render(status);
+        let seconds_left = status.seconds_left;
+        Self {
+            id: status.payment_id.clone(),
+            phase: status.phase,
+            price: price(&shown.price_amount, &shown.price_currency),
+            description: status.order_description.clone(),
+            deadline: Deadline {
+                iso: iso_8601(status.expires_at),
+                utc: status.expires_at.format("%H:%M UTC").to_string(),
+                seconds_left,
+                minutes_left: (seconds_left + 59) / 60,
+            },
+            follow_key: follow_key(&shown),
+            cancellable: status.cancellable,
+            redirect: status.redirect_url.as_deref().and_then(redirect),
+            asset: status.asset.as_ref().map(asset),
+            coins,
+            more,
+            unavailable,
+            notice,
+            shell,
+        }
+    }
+
+    fn title(&self) -> String {
+        let t = self.shell.t;
+        let text = match self.phase {
+            Phase::Choosing => t.title_choose,
+            Phase::Paying => t.title_pay,
+            Phase::Confirming => t.confirming,
+            Phase::Closing => t.closing,
+            Phase::Paid | Phase::Overpaid => t.paid,
+            Phase::Expired => t.expired,
+            Phase::Cancelled => t.cancelled,
+        };
+        plain(text, &[("price", &self.price)])
+    }
+
+    const fn phase_name(&self) -> &'static str {
+        match self.phase {
+            Phase::Choosing => "choosing",
+            Phase::Paying => "paying",
+            Phase::Confirming => "confirming",
+            Phase::Closing => "closing",
+            Phase::Paid => "paid",
+            Phase::Overpaid => "overpaid",
+            Phase::Expired => "expired",
+            Phase::Cancelled => "cancelled",
+        }
+    }
+
+    const fn is_open(&self) -> bool {
+        matches!(self.phase, Phase::Choosing | Phase::Paying | Phase::Confirming | Phase::Closing)
+    }
+
+    /// Where the sandbox's button shows something new.
+    const fn can_be_simulated(&self) -> bool {
+        matches!(self.phase, Phase::Paying | Phase::Closing | Phase::Expired)
+    }
+
+    fn has_countdown(&self) -> bool {
+        matches!(self.phase, Phase::Choosing | Phase::Paying)
+    }
+
+    /// The texts that hold values: `{symbol}`, `{network}`, `{amount}` and the like.
+    fn fill(&self, text: &str) -> Safe<String> {
+        let mut values = vec![("id", self.id.as_str()), ("time", self.deadline.utc.as_str())];
+        if let Some(asset) = &self.asset {
+            values.extend([
+                ("symbol", asset.symbol),
+                ("network", asset.network),
+                ("due", asset.due.as_str()),
+                ("amount", asset.received.as_str()),
+                ("excess", asset.excess.as_str()),
+            ]);
+        }
+        if let Some(redirect) = &self.redirect {
+            values.push(("host", &redirect.host));
+        }
+        filled(text, &values)
+    }
+
+    /// The same, where the amount is what was seen but does not count yet.
+    fn fill_seen(&self, text: &str) -> Safe<String> {
+        let asset = self.asset.as_ref();
+        let values = asset.map(|asset| [("amount", &*asset.unconfirmed), ("symbol", asset.symbol)]);
+        filled(text, &values.unwrap_or_default())
+    }
+}
+
+impl Asset {
+    fn address_html(&self) -> Safe<String> {
+        markup::grouped(&self.address)
+    }
+
+    fn confirmations_text(&self, text: &str) -> String {
+        let (count, required) = (self.confirmations.to_string(), self.required.to_string());
+        plain(text, &[("count", &count), ("required", &required)])
+    }
+
+    fn qr(&self, content: &str, label: &str) -> Safe<String> {
+        let values =
+            [("symbol", self.symbol), ("network", self.network), ("address", &*self.address)];
+        qr::svg(content, &plain(label, &values)).unwrap_or(Safe(String::new()))
+    }
+
+    fn is_token(&self) -> bool {
+        self.contract.is_some()
+    }
+}
+
+fn asset(asset: &gateway::app::buyer_status::BuyerAsset) -> Asset {
+    let text = |amount: BaseUnits| amount.to_decimal(asset.decimals);
+    Asset {
+        symbol: asset.symbol,
+        network: asset.network.title(),
+        standard: asset.standard,
+        contract: asset.contract_address.clone(),
+        address: asset.pay_address.clone(),
+        due: text(asset.due),
+        received: text(asset.received),
+        unconfirmed: text(asset.unconfirmed),
+        to_send: text(asset.to_send),
+        excess: text(asset.received.remaining_after(asset.due)),
+        any_received: asset.received > BaseUnits::ZERO,
+        any_unconfirmed: asset.unconfirmed > BaseUnits::ZERO,
+        uri: asset.payment_uri.clone(),
+        uri_first: asset.payment_uri.is_some() && uri_comes_first(asset.network.family()),
+        confirmations: asset.confirmations.unwrap_or(0),
+        required: asset.required_confirmations,
+        tx_hashes: asset.tx_hashes.clone(),
+        simulated: asset.simulated,
+    }
+}
+
+/// As people write it: `25.50 USD`. A price with more than two decimals keeps them all.
+fn price(amount: &str, currency: &str) -> String {
+    let (whole, fraction) = amount.split_once('.').unwrap_or((amount, ""));
+    let fraction = if fraction.is_empty() { String::new() } else { format!(".{fraction:0<2}") };
+    format!("{whole}{fraction} {}", currency.to_uppercase())
+}
+
+/// Checked again here although creation did: a link is followed with one tap.
+fn redirect(text: &str) -> Option<Redirect> {
+    let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https"))?;
+    let host = url[Position::BeforeHost..Position::AfterPort].to_owned();
+    (!host.is_empty()).then(|| Redirect { url: url.into(), host })
+}
+
+/// What the page was rendered from. The script makes the same text of each poll, and asks for a new page if it differs.
+fn follow_key(shown: &wire::BuyerStatus) -> String {
+    let text = |value: &Option<String>| value.clone().unwrap_or_default();
+    [
+        shown.status.to_owned(),
+        shown.is_draft.to_string(),
+        text(&shown.amount_received),
+        text(&shown.amount_unconfirmed),
+        shown.confirmations.map(|count| count.to_string()).unwrap_or_default(),
+        shown.cancellable.to_string(),
+        (shown.seconds_left > 0).to_string(),
+    ]
+    .join("|")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_price_is_written_as_people_do_and_never_rounded() {
+        for (amount, text) in
+            [("25", "25 USD"), ("25.5", "25.50 USD"), ("0.001", "0.001 USD"), ("9.99", "9.99 USD")]
+        {
+            assert_eq!(price(amount, "usd"), text);
+        }
+    }
+
+    #[test]
+    fn only_web_addresses_are_linked_and_their_host_is_the_real_one() {
+        for (text, host) in [
+            ("https://shop.example/thanks?a=1", Some("shop.example")),
+            ("http://127.0.0.1:8080/x", Some("127.0.0.1:8080")),
+            ("https://bank.example@evil.example/", Some("evil.example")),
+            ("https:\\\\evil.example", Some("evil.example")),
+            ("https://xn--pypal-4ve.com/", Some("xn--pypal-4ve.com")),
+            ("https://pаypal.com/", Some("xn--pypal-4ve.com")),
+            ("javascript:alert(1)", None),
+            ("javascript://host/%0aalert(1)", None),
+            ("data:text/html,x", None),
+            ("//evil.example", None),
+            ("/\t/evil.example", None),
+            ("", None),
+        ] {
+            assert_eq!(redirect(text).map(|redirect| redirect.host).as_deref(), host, "{text}");
+        }
+    }
+}

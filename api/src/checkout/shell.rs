@@ -1,0 +1,248 @@
+//! What all pages have in common: language, links, and the headers that fence them in.
+
+use std::{convert::Infallible, sync::LazyLock};
+
+use axum::{
+    extract::FromRequestParts,
+    http::{HeaderMap, HeaderValue, header, request::Parts},
+};
+use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
+use sha2::{Digest, Sha256};
+use url::{Url, form_urlencoded};
+
+use super::{
+    asset::{ASSETS, STYLE},
+    language::{Language, Texts},
+};
+use crate::State;
+
+/// What a request says about how it wants to be answered. Rubbish is ignored, never an error: the page matters more.
+#[derive(Debug, Clone)]
+pub struct Visit {
+    pub place: Place,
+    pub language: Language,
+    /// Asked for in the address, and so kept in links.
+    language_asked: bool,
+    theme: Option<Theme>,
+    /// The page that frames this one; only that one may.
+    origin: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Theme {
+    Light,
+    Dark,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Visit {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        let query = parts.uri.query().unwrap_or_default();
+        let accepted = parts.headers.get(header::ACCEPT_LANGUAGE);
+        Ok(Self::read(parts.uri.path(), query, accepted.and_then(|value| value.to_str().ok())))
+    }
+}
+
+impl Visit {
+    fn read(path: &str, query: &str, accepted: Option<&str>) -> Self {
+        let asked = |name: &str| {
+            let found = form_urlencoded::parse(query.as_bytes()).find(|(known, _)| known == name);
+            found.map(|(_, value)| value.into_owned())
+        };
+        let language = asked("lang");
+        Self {
+            place: if path.starts_with("/embed/") { Place::Frame } else { Place::Window },
+            language: Language::choose(language.as_deref(), accepted),
+            language_asked: language.is_some(),
+            theme: match asked("theme").as_deref() {
+                Some("light") => Some(Theme::Light),
+                Some("dark") => Some(Theme::Dark),
+                _ => None,
+            },
+            origin: asked("origin").filter(|origin| is_origin(origin)),
+        }
+    }
+}
+
+/// Scheme, host and port exactly as a browser writes them, and nothing else.
+fn is_origin(text: &str) -> bool {
+    Url::parse(text).is_ok_and(|url| {
+        // A star is a letter to the URL standard, and every host to a content security policy.
+        matches!(url.scheme(), "http" | "https")
+            && !text.contains('*')
+            && url.origin().ascii_serialization() == text
+    })
+}
+
+/// Where the page is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// In a window of its own; nobody may frame it.
+    Window,
+    /// In a shop's page.
+    Frame,
+}
+
+impl Place {
+    const fn folder(self) -> &'static str {
+        match self {
+            Self::Window => "pay",
+            Self::Frame => "embed",
+        }
+    }
+}
+
+/// The frame of a page, for its template.
+pub struct Shell {
+    pub t: &'static Texts,
+    pub language: Language,
+    visit: Visit,
+    /// The path of `checkout_url`, for a checkout that lives in a folder of its host.
+    prefix: String,
+}
+
+impl Shell {
+    pub fn new(gateway: &State, visit: Visit) -> Self {
+        let url = Url::parse(&gateway.config.checkout_url);
+        let prefix = url.map(|url| url.path().trim_end_matches('/').to_owned()).unwrap_or_default();
+        let language = visit.language;
+        Self { t: language.texts(), language, visit, prefix }
+    }
+
+    /// A page or an action of an invoice, in the same place and language. Never made of the request's host.
+    pub fn link(&self, payment_id: &str, action: &str) -> String {
+        self.link_in(self.visit.language_asked.then_some(self.language), payment_id, action)
+    }
+
+    /// The same page in another language.
+    pub fn link_to(&self, language: &Language, payment_id: &str) -> String {
+        self.link_in(Some(*language), payment_id, "")
+    }
+
+    fn link_in(&self, language: Option<Language>, payment_id: &str, action: &str) -> String {
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        if let Some(language) = language {
+            query.append_pair("lang", language.code());
+        }
+        if let Some(theme) = self.theme() {
+            query.append_pair("theme", theme);
+        }
+        if let Some(origin) = &self.visit.origin {
+            query.append_pair("origin", origin);
+        }
+        let query = query.finish();
+        let mark = if query.is_empty() { "" } else { "?" };
+        format!("{}/{}/{payment_id}{action}{mark}{query}", self.prefix, self.visit.place.folder())
+    }
+
+    pub fn status_link(&self, payment_id: &str) -> String {
+        format!("{}/v1/invoices/{payment_id}/status", self.prefix)
+    }
+
+    pub fn theme(&self) -> Option<&'static str> {
+        self.visit.theme.map(|theme| match theme {
+            Theme::Light => "light",
+            Theme::Dark => "dark",
+        })
+    }
+
+    pub fn languages(&self) -> [Language; 3] {
+        Language::ALL
+    }
+
+    pub fn is_framed(&self) -> bool {
+        self.visit.place == Place::Frame
+    }
+
+    /// The one page that may hold this one.
+    pub fn origin(&self) -> &str {
+        self.visit.origin.as_deref().unwrap_or_default()
+    }
+
+    pub fn style(&self) -> &'static str {
+        STYLE
+    }
+
+    pub fn icon(&self) -> String {
+        format!("{}/assets/{}", self.prefix, ASSETS.icon.name)
+    }
+
+    pub fn pay_script(&self) -> String {
+        format!("{}/assets/{}", self.prefix, ASSETS.pay.name)
+    }
+
+    pub fn choose_script(&self) -> String {
+        format!("{}/assets/{}", self.prefix, ASSETS.choose.name)
+    }
+
+    pub fn embed_script(&self) -> String {
+        format!("{}/assets/{}", self.prefix, ASSETS.embed.name)
+    }
+
+    /// Headers of every page: nothing from elsewhere, nothing kept, nothing told to others, framed by one page at most.
+    pub fn headers(&self, headers: &mut HeaderMap) {
+        let framed_by = match (self.visit.place, &self.visit.origin) {
+            (Place::Frame, Some(origin)) => origin.as_str(),
+            (Place::Frame, None) | (Place::Window, _) => "'none'",
+        };
+        let policy = format!("{}; frame-ancestors {framed_by}", *CONTENT_SECURITY_POLICY);
+        if let Ok(policy) = HeaderValue::from_str(&policy) {
+            headers.insert(header::CONTENT_SECURITY_POLICY, policy);
+        }
+        for (name, value) in [
+            (header::CACHE_CONTROL, "no-store"),
+            (header::REFERRER_POLICY, "no-referrer"),
+            (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+            (header::VARY, "accept-language"),
+        ] {
+            headers.append(name, HeaderValue::from_static(value));
+        }
+        let language = HeaderValue::from_static(self.language.code());
+        headers.insert(header::CONTENT_LANGUAGE, language);
+        for (name, value) in [
+            ("x-robots-tag", "noindex"),
+            ("permissions-policy", "camera=(), microphone=(), geolocation=(), payment=()"),
+            ("cross-origin-opener-policy", "same-origin"),
+        ] {
+            headers.insert(name, HeaderValue::from_static(value));
+        }
+    }
+}
+
+/// Scripts of our own alone; the one inline style by its hash.
+static CONTENT_SECURITY_POLICY: LazyLock<String> = LazyLock::new(|| {
+    let style = BASE64.encode(Sha256::digest(STYLE));
+    format!(
+        "default-src 'none'; script-src 'self'; style-src 'sha256-{style}'; connect-src 'self'; img-src 'self'; \
+         form-action 'self'; base-uri 'none'"
+    )
+});
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_exact_origin_may_frame_the_page() {
+        for (text, taken) in [
+            ("https://shop.example", true),
+            ("http://127.0.0.1:8080", true),
+            ("https://shop.example/", false),
+            ("https://shop.example:443", false),
+            ("https://SHOP.example", false),
+            ("https://shop.example/path", false),
+            ("https://user@shop.example", false),
+            ("https://shop.example; script-src *", false),
+            ("https://*.example", false),
+            ("javascript:alert(1)", false),
+            ("null", false),
+            ("*", false),
+        ] {
+            let query = form_urlencoded::Serializer::new(String::new())
+                .append_pair("origin", text)
+                .finish();
+            assert_eq!(Visit::read("/embed/x", &query, None).origin.is_some(), taken, "{text}");
+        }
+    }
+}

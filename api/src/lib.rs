@@ -1,0 +1,154 @@
+//! The HTTP faces of the gateway: the merchant API, and the checkout's origin.
+//!
+//! Thin: routes read a request, call one function of `gateway::app`, and spell the answer. Shapes live in [`wire`],
+//! codes in [`error`]. Nothing here decides a status or an amount.
+
+pub mod auth;
+pub mod body;
+pub mod checkout;
+pub mod client_ip;
+pub mod error;
+pub mod openapi;
+pub mod payout;
+pub mod query;
+pub mod route;
+pub mod wire;
+
+use std::{sync::Arc, time::Duration};
+
+use axum::{
+    Router,
+    extract::Request,
+    http::Method,
+    middleware::{self, Next},
+    response::{IntoResponse, Response},
+    routing::{MethodRouter, get, post},
+};
+use gateway::{
+    app::Gateway,
+    telemetry::trace::{self, Kind, Span, TraceContext},
+};
+use tower_http::{catch_panic::CatchPanicLayer, compression::CompressionLayer};
+
+use error::ApiError;
+
+pub type State = Arc<Gateway>;
+
+/// Who may use an endpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    Anyone,
+    /// Whoever sends a merchant's `x-api-key`.
+    Merchant,
+}
+
+/// One row of the specification's table "Endpoints".
+pub struct Endpoint {
+    pub method: Method,
+    /// With `{id}` where the specification writes `:id`.
+    pub path: &'static str,
+    pub access: Access,
+    /// What it can answer besides what its access implies and `INTERNAL_ERROR`.
+    pub errors: &'static [ApiError],
+    handler: MethodRouter<State>,
+}
+
+const INVALID: ApiError = ApiError::InvalidRequest(String::new());
+const BELOW_MINIMUM: ApiError = ApiError::AmountBelowMinimum(String::new());
+
+/// The whole merchant API. The router is built from this list alone, so a test that walks it misses nothing.
+pub fn endpoints() -> Vec<Endpoint> {
+    use Access::{Anyone, Merchant};
+    use ApiError::{
+        CurrencyNotSupported, NoEligibleCurrencies, PaymentNotFound, PolledTooOften, QuotaExceeded,
+        RateProviderDown,
+    };
+    use route::{buyer_status, catalogue, docs, payment, status};
+    const READ: &[ApiError] = &[PaymentNotFound];
+    const LISTED: &[ApiError] = &[INVALID];
+    const PRICED: &[ApiError] = &[INVALID, CurrencyNotSupported, RateProviderDown];
+    const POLLED: &[ApiError] = &[INVALID, PaymentNotFound, PolledTooOften];
+    const CREATED: &[ApiError] = &[
+        INVALID,
+        CurrencyNotSupported,
+        BELOW_MINIMUM,
+        NoEligibleCurrencies,
+        QuotaExceeded,
+        RateProviderDown,
+    ];
+    let row =
+        |method, path, access, errors, handler| Endpoint { method, path, access, errors, handler };
+    vec![
+        row(Method::GET, "/v1/status", Anyone, &[], get(status::status)),
+        row(Method::GET, "/v1/openapi.json", Anyone, &[], get(docs::document)),
+        row(Method::GET, "/v1/currencies", Anyone, &[], get(catalogue::currencies)),
+        row(Method::GET, "/v1/estimate", Anyone, PRICED, get(catalogue::estimate)),
+        row(Method::GET, "/v1/min-amount", Anyone, PRICED, get(catalogue::min_amount)),
+        row(Method::GET, "/v1/invoices/{id}/status", Anyone, POLLED, get(buyer_status::status)),
+        row(Method::POST, "/v1/payment", Merchant, CREATED, post(payment::create)),
+        row(Method::GET, "/v1/payment/{id}", Merchant, READ, get(payment::read)),
+        row(Method::GET, "/v1/payment", Merchant, LISTED, get(payment::list)),
+    ]
+}
+
+/// The merchant API under `{base_url}`.
+pub fn api_router(gateway: State) -> Router {
+    let add = |router: Router<State>, row: Endpoint| router.route(row.path, row.handler);
+    let pages = payout::routes()
+        .route("/docs", get(route::docs::page))
+        .route("/docs/docs.css", get(route::docs::style));
+    finish(endpoints().into_iter().fold(pages, add), gateway)
+}
+
+/// The checkout's origin under `{checkout_url}`: what a buyer may do, keyed by the invoice's id alone.
+pub fn checkout_router(gateway: State) -> Router {
+    use route::{buyer_status, checkout, checkout_action as action};
+    let mut routes = Router::new()
+        .route("/assets/{name}", get(checkout::asset))
+        .route("/widget/v1.js", get(checkout::widget))
+        .route("/api/pay/{id}/select", post(action::select))
+        .route("/api/pay/{id}/cancel", post(action::cancel))
+        .route("/v1/invoices/{id}/status", get(buyer_status::status));
+    for page in ["/pay/{id}", "/embed/{id}"] {
+        routes = routes
+            .route(page, get(checkout::page))
+            .route(&format!("{page}/select"), post(action::select_form))
+            .route(&format!("{page}/cancel"), post(action::cancel_form))
+            .route(&format!("{page}/simulate"), post(action::simulate_form));
+    }
+    finish(routes.layer(CompressionLayer::new()), gateway)
+}
+
+/// Unknown paths, wrong methods, panics and slow handlers all answer with the envelope.
+fn finish(routes: Router<State>, gateway: State) -> Router {
+    let limit = Duration::from_secs(gateway.config.api.request_timeout_seconds);
+    routes
+        .fallback(|| async { ApiError::UnknownPath })
+        .method_not_allowed_fallback(|| async { ApiError::MethodNotAllowed })
+        .layer(CatchPanicLayer::custom(|_| ApiError::panicked().into_response()))
+        .layer(middleware::from_fn(move |request, next| within(limit, request, next)))
+        .with_state(gateway)
+}
+
+async fn within(limit: Duration, request: Request, next: Next) -> Response {
+    let started = std::time::Instant::now();
+    let method = request.method().clone();
+    let path = request
+        .extensions()
+        .get::<axum::extract::MatchedPath>()
+        .map_or_else(|| "unmatched".to_owned(), |path| path.as_str().to_owned());
+    let header = request.headers().get(trace::HEADER).and_then(|value| value.to_str().ok());
+    let caller = header.and_then(TraceContext::parse);
+    let span = Span::begin(format!("{method} {path}"), Kind::Server, caller);
+    let response = match span.scope(tokio::time::timeout(limit, next.run(request))).await {
+        Ok(response) => response,
+        Err(_) => ApiError::timed_out().into_response(),
+    };
+    let status = response.status().as_u16().to_string();
+    span.end(vec![("http.response.status_code", status.clone())]);
+    metrics::counter!("http_requests_total", "path" => path.clone(), "status" => status.clone())
+        .increment(1);
+    metrics::histogram!("http_request_seconds", "path" => path.clone()).record(started.elapsed());
+    tracing::debug!(%method, path, status, elapsed_ms = started.elapsed().as_millis(), "answered");
+    response
+}

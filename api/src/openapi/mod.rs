@@ -1,0 +1,182 @@
+//! The OpenAPI 3.1 document, generated from the handlers, the types that write the answers, and the table of endpoints.
+//!
+//! `api/openapi.json` is the document as it is now, `api/openapi.released.json` as it was at the last release; tests hold
+//! the first to the code, and the change between the two to additions (spec, "Versioning").
+
+#[cfg(test)]
+mod additive;
+mod errors;
+
+use std::sync::LazyLock;
+
+use gateway::invoice::schema;
+use utoipa::{
+    Modify, OpenApi,
+    openapi::{
+        RefOr, Schema, Server,
+        path::Parameter,
+        schema::SchemaType,
+        security::{ApiKey, ApiKeyValue, SecurityScheme},
+    },
+};
+
+use crate::{
+    endpoints,
+    error::Envelope,
+    route::{buyer_status, catalogue, payment, status},
+    wire::buyer_status::SluggedError,
+};
+
+/// The name of the merchant's key in the document.
+const MERCHANT_KEY: &str = "merchantKey";
+
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "Crypto payment gateway",
+        description = include_str!("description.md"),
+        license(name = "MIT OR Apache-2.0", identifier = "MIT OR Apache-2.0"),
+    ),
+    paths(
+        payment::create,
+        payment::read,
+        payment::list,
+        catalogue::currencies,
+        catalogue::estimate,
+        catalogue::min_amount,
+        buyer_status::status,
+        status::status,
+    ),
+    // Named by parameters and errors, where nothing collects them by itself.
+    components(schemas(Envelope, SluggedError, schema::DecimalText, schema::WholeNumber)),
+    tags(
+        (name = "Invoices", description = "For merchants, with their API key."),
+        (name = "Prices", description = "What can be paid with, and what it would cost."),
+        (name = "Buyers", description = "Keyed by the invoice's id alone."),
+        (name = "Service", description = "For whoever watches over it."),
+    ),
+    modifiers(&Completed),
+)]
+struct Document;
+
+/// What follows from the table of endpoints: who may call what, and every error that it can answer.
+struct Completed;
+
+impl Modify for Completed {
+    fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
+        // Relative to where the document lies.
+        document.servers = Some(vec![Server::new("/")]);
+        let key = ApiKey::Header(ApiKeyValue::with_description(
+            "x-api-key",
+            "64 hex characters, shown once when the merchant is created or its key rotated.",
+        ));
+        let components = document.components.get_or_insert_default();
+        components.add_security_scheme(MERCHANT_KEY, SecurityScheme::ApiKey(key));
+        for endpoint in endpoints() {
+            let item = document.paths.paths.get_mut(endpoint.path);
+            let Some(operation) = item.and_then(|item| errors::operation(item, &endpoint)) else {
+                continue;
+            };
+            errors::describe(operation, &endpoint);
+            operation.parameters.iter_mut().flatten().for_each(never_null);
+        }
+    }
+}
+
+/// A parameter may be absent, but text in a URL or a header is never null, whatever its Rust type says.
+fn never_null(parameter: &mut RefOr<Parameter>) {
+    let RefOr::T(Parameter { schema: Some(RefOr::T(Schema::Object(object))), .. }) = parameter
+    else {
+        return;
+    };
+    if let SchemaType::Array(types) = &object.schema_type
+        && let Some(first) = types.first()
+    {
+        object.schema_type = SchemaType::Type(first.clone());
+    }
+}
+
+/// The document as JSON text, the same for the life of the process.
+pub fn json() -> &'static str {
+    static TEXT: LazyLock<String> = LazyLock::new(|| {
+        let text = Document::openapi().to_pretty_json();
+        text.expect("the document is plain data, as the test of the committed file shows") + "\n"
+    });
+    &TEXT
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect_file;
+    use serde_json::Value;
+
+    use super::*;
+
+    /// `UPDATE_EXPECT=1` writes it anew; the difference is what clients will see.
+    #[test]
+    fn the_committed_document_is_what_the_code_generates() {
+        expect_file!["../../openapi.json"].assert_eq(json());
+    }
+
+    /// Served beside the API, but no part of what it promises.
+    const UNDESCRIBED: [&str; 1] = ["/v1/openapi.json"];
+
+    #[test]
+    fn every_endpoint_is_described_and_nothing_else() {
+        let document: Value = serde_json::from_str(json()).unwrap();
+        let paths = document["paths"].as_object().unwrap();
+        let mut described: Vec<_> = paths
+            .iter()
+            .flat_map(|(path, item)| {
+                let methods = item.as_object().unwrap().keys();
+                methods.map(move |method| format!("{} {path}", method.to_uppercase()))
+            })
+            .collect();
+        described.sort();
+        let served = endpoints().into_iter().filter(|e| !UNDESCRIBED.contains(&e.path));
+        let mut served: Vec<_> = served.map(|e| format!("{} {}", e.method, e.path)).collect();
+        served.sort();
+        assert_eq!(described, served);
+    }
+
+    #[test]
+    fn every_field_parameter_and_header_says_what_it_means() {
+        let document: Value = serde_json::from_str(json()).unwrap();
+        let mut mute = Vec::new();
+        for (name, schema) in document["components"]["schemas"].as_object().unwrap() {
+            walk(name, schema, &document, &mut mute);
+        }
+        for (path, item) in document["paths"].as_object().unwrap() {
+            for (method, operation) in item.as_object().unwrap() {
+                let parameters = operation["parameters"].as_array();
+                for parameter in parameters.into_iter().flatten() {
+                    if parameter["description"].as_str().is_none_or(str::is_empty) {
+                        mute.push(format!("{method} {path}: {}", parameter["name"]));
+                    }
+                }
+            }
+        }
+        assert!(mute.is_empty(), "say what these mean: {mute:#?}");
+    }
+
+    fn walk(name: &str, schema: &Value, document: &Value, mute: &mut Vec<String>) {
+        for part in schema["allOf"].as_array().into_iter().flatten() {
+            walk(name, part, document, mute);
+        }
+        for (field, described) in schema["properties"].as_object().into_iter().flatten() {
+            if !says_something(described, document) {
+                mute.push(format!("{name}.{field}"));
+            }
+        }
+    }
+
+    /// In its own words, or in those of the part that it refers to.
+    fn says_something(schema: &Value, document: &Value) -> bool {
+        let own = schema["description"].as_str().is_some_and(|text| !text.is_empty());
+        let referred = schema["$ref"].as_str().and_then(|path| document.pointer(&path[1..]));
+        let variants = schema["oneOf"].as_array().into_iter().flatten();
+        own || referred.is_some_and(|schema| says_something(schema, document))
+            || variants.into_iter().any(|schema| says_something(schema, document))
+            || schema["items"].is_object() && says_something(&schema["items"], document)
+    }
+}

@@ -1,0 +1,14 @@
+//! Liveness, for the world. It says nothing of the database on purpose; readiness does, on the metrics listener.
+
+use axum::Json;
+
+use crate::wire::Alive;
+
+/// Whether the service runs
+#[utoipa::path(
+    get, path = "/v1/status", operation_id = "readStatus", tag = "Service",
+    responses((status = 200, description = "It runs.", body = Alive)),
+)]
+pub async fn status() -> Json<Alive> {
+    Json(Alive { message: "OK" })
+}

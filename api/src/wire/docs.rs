@@ -1,0 +1,276 @@
+//! The OpenAPI document as a page shows it: flat, in reading order, with every reference a link.
+
+use askama::Template;
+use serde_json::Value;
+
+#[derive(Template)]
+#[template(path = "docs.html")]
+pub struct DocsPage {
+    title: String,
+    version: String,
+    introduction: Vec<Paragraph>,
+    groups: Vec<Group>,
+    shapes: Vec<Shape>,
+}
+
+/// Operations that belong together.
+struct Group {
+    name: String,
+    description: Rich,
+    operations: Vec<Operation>,
+}
+
+struct Operation {
+    id: String,
+    method: String,
+    path: String,
+    summary: String,
+    description: Option<Rich>,
+    takes_key: bool,
+    parameters: Vec<Field>,
+    body: Option<Link>,
+    body_example: Option<String>,
+    answers: Vec<Answer>,
+}
+
+struct Answer {
+    status: String,
+    is_error: bool,
+    description: Rich,
+    shape: Option<Link>,
+    headers: Vec<Field>,
+}
+
+/// A named object of the document, or a named kind of value.
+struct Shape {
+    name: String,
+    kind: String,
+    description: Rich,
+    fields: Vec<Field>,
+}
+
+struct Field {
+    name: String,
+    /// `query`, `path` or `header`, for parameters.
+    place: String,
+    kind: String,
+    link: Option<Link>,
+    required: bool,
+    limits: Vec<String>,
+    description: Rich,
+}
+
+struct Link {
+    name: String,
+}
+
+type Paragraph = Rich;
+
+/// Text in which `code` and **words** are set apart; everything else is plain.
+struct Rich(Vec<Span>);
+
+enum Span {
+    Plain(String),
+    Code(String),
+    Strong(String),
+}
+
+impl DocsPage {
+    /// Reads our own document; what it lacks shows as nothing.
+    pub fn read(document: &str) -> Self {
+        let document: Value = serde_json::from_str(document).unwrap_or_default();
+        let info = &document["info"];
+        let introduction = text(&info["description"]);
+        Self {
+            title: text(&info["title"]),
+            version: text(&info["version"]),
+            introduction: introduction.split("\n\n").map(Rich::read).collect(),
+            groups: each(&document["tags"]).map(|tag| Group::read(tag, &document)).collect(),
+            shapes: members(&document["components"]["schemas"])
+                .map(|(name, schema)| Shape::read(name, schema, &document))
+                .collect(),
+        }
+    }
+}
+
+impl Group {
+    fn read(tag: &Value, document: &Value) -> Self {
+        let belongs = |operation: &Value| each(&operation["tags"]).any(|name| *name == tag["name"]);
+        let operations = members(&document["paths"]).flat_map(|(path, item)| {
+            let item = members(item).filter(|(_, operation)| belongs(operation));
+            item.map(move |(method, operation)| Operation::read(path, method, operation))
+        });
+        let mut operations: Vec<_> = operations.collect();
+        // What one begins with comes first: creating, then by path.
+        operations.sort_by_key(|operation| (operation.method != "POST", operation.path.clone()));
+        let description = Rich::read(&text(&tag["description"]));
+        Self { name: text(&tag["name"]), description, operations }
+    }
+}
+
+impl Operation {
+    fn read(path: &str, method: &str, operation: &Value) -> Self {
+        let body = &operation["requestBody"]["content"]["application/json"];
+        let description = operation["description"].as_str().map(Rich::read);
+        let parameters = each(&operation["parameters"]).map(|parameter| Field {
+            place: text(&parameter["in"]),
+            required: parameter["required"] == true,
+            description: Rich::read(&text(&parameter["description"])),
+            ..Field::read(&text(&parameter["name"]), &parameter["schema"])
+        });
+        Self {
+            id: text(&operation["operationId"]),
+            method: method.to_uppercase(),
+            path: path.to_owned(),
+            summary: text(&operation["summary"]),
+            description,
+            takes_key: operation["security"].is_array(),
+            parameters: parameters.collect(),
+            body: link(&body["schema"]),
+            body_example: body.get("example").and_then(|it| serde_json::to_string_pretty(it).ok()),
+            answers: members(&operation["responses"])
+                .map(|(status, answer)| Answer::read(status, answer))
+                .collect(),
+        }
+    }
+}
+
+impl Answer {
+    fn read(status: &str, answer: &Value) -> Self {
+        let headers = members(&answer["headers"]).map(|(name, header)| Field {
+            description: Rich::read(&text(&header["description"])),
+            ..Field::read(name, &header["schema"])
+        });
+        Self {
+            status: status.to_owned(),
+            is_error: !status.starts_with('2'),
+            description: Rich::read(&text(&answer["description"])),
+            shape: link(&answer["content"]["application/json"]["schema"]),
+            headers: headers.collect(),
+        }
+    }
+}
+
+impl Shape {
+    fn read(name: &str, schema: &Value, document: &Value) -> Self {
+        let own = [schema];
+        let parts = own.into_iter().chain(each(&schema["allOf"]));
+        let parts = parts.map(|part| resolved(part, document));
+        let mut fields = Vec::new();
+        for part in parts {
+            let required: Vec<_> = each(&part["required"]).map(text).collect();
+            let mut here: Vec<_> = members(&part["properties"])
+                .map(|(name, schema)| {
+                    let place = required.iter().position(|it| it == name);
+                    let field = Field { required: place.is_some(), ..Field::read(name, schema) };
+                    // Required fields are listed in the order in which they were declared.
+                    (place.unwrap_or(usize::MAX), field)
+                })
+                .collect();
+            here.sort_by_key(|(place, _)| *place);
+            fields.extend(here.into_iter().map(|(_, field)| field));
+        }
+        let Field { kind, mut limits, description, .. } = Field::read(name, schema);
+        limits.insert(0, kind);
+        let kind = if fields.is_empty() { limits.join(", ") } else { String::new() };
+        Self { name: name.to_owned(), kind, description, fields }
+    }
+}
+
+impl Field {
+    fn read(name: &str, schema: &Value) -> Self {
+        let variants = each(&schema["oneOf"]).chain(each(&schema["allOf"]));
+        let described = [schema].into_iter().chain(variants.clone());
+        let description = described.filter_map(|part| part["description"].as_str()).next();
+        let (kind, limits) = (kind(schema), limits(schema));
+        Self {
+            name: name.to_owned(),
+            place: String::new(),
+            kind,
+            link: link(schema),
+            required: false,
+            limits,
+            description: Rich::read(description.unwrap_or_default()),
+        }
+    }
+}
+
+impl Rich {
+    fn read(text: &str) -> Self {
+        let mut spans = Vec::new();
+        for (index, part) in text.split('`').enumerate() {
+            if index % 2 == 1 {
+                spans.push(Span::Code(part.to_owned()));
+                continue;
+            }
+            for (index, part) in part.split("**").enumerate() {
+                let span = if index % 2 == 1 { Span::Strong } else { Span::Plain };
+                spans.push(span(part.to_owned()));
+            }
+        }
+        Self(spans)
+    }
+}
+
+/// The type in words, with `or null` where it may be that; empty for a reference, which is a link.
+fn kind(schema: &Value) -> String {
+    let nullable = each(&schema["oneOf"]).any(|part| part["type"] == "null");
+    let types: Vec<_> = each(&schema["type"]).chain([&schema["type"]]).map(text).collect();
+    let mut words =
+        types.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" or ");
+    if words == "array" {
+        words = if link(&schema["items"]).is_some() {
+            "list of".to_owned()
+        } else {
+            format!("list of {}s", text(&schema["items"]["type"]))
+        };
+    }
+    if nullable { format!("{words}or null") } else { words }
+}
+
+fn limits(schema: &Value) -> Vec<String> {
+    let mut limits = Vec::new();
+    for (key, words) in [
+        ("format", ""),
+        ("minLength", "at least {} characters"),
+        ("maxLength", "at most {} characters"),
+        ("minimum", "at least {}"),
+        ("maximum", "at most {}"),
+        ("maxItems", "at most {} entries"),
+        ("pattern", "matches {}"),
+    ] {
+        let Some(value) = schema.get(key) else { continue };
+        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        limits.push(if words.is_empty() { value } else { words.replace("{}", &value) });
+    }
+    let values: Vec<_> = each(&schema["enum"]).map(text).collect();
+    if !values.is_empty() {
+        limits.push(format!("one of {}", values.join(", ")));
+    }
+    limits
+}
+
+/// The named part that a schema refers to, itself or through its first variant or its entries.
+fn link(schema: &Value) -> Option<Link> {
+    let variants = each(&schema["oneOf"]).chain(each(&schema["allOf"]));
+    let mut parts = [schema, &schema["items"]].into_iter().chain(variants);
+    let name = parts.find_map(|part| part["$ref"].as_str()?.rsplit('/').next())?;
+    Some(Link { name: name.to_owned() })
+}
+
+fn resolved<'a>(schema: &'a Value, document: &'a Value) -> &'a Value {
+    let path = schema["$ref"].as_str().and_then(|path| path.strip_prefix('#'));
+    path.and_then(|path| document.pointer(path)).unwrap_or(schema)
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+fn each(value: &Value) -> impl Iterator<Item = &Value> + Clone {
+    value.as_array().map(Vec::as_slice).unwrap_or_default().iter()
+}
+
+fn members(value: &Value) -> impl Iterator<Item = (&str, &Value)> {
+    value.as_object().into_iter().flatten().map(|(name, value)| (name.as_str(), value))
+}
