@@ -1,0 +1,102 @@
+//! Many callers, one transaction: what arrives while a batch is worked on becomes the next batch.
+//!
+//! In calm a batch is one piece and waits for nothing; in a storm the pieces of many messages share their round trips
+//! and their commit. Each message is still acknowledged after the commit that holds its outcome.
+
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot};
+
+/// Pieces that wait for the next batch.
+const WAITING_MAX: usize = 1_000;
+/// A frozen database must not hold the batcher for ever.
+const BATCH_LIMIT: Duration = Duration::from_secs(15);
+
+/// Does the work of many callers at a time.
+pub struct Batcher<P, O> {
+    pieces: mpsc::Sender<(P, oneshot::Sender<O>)>,
+}
+
+impl<P: Clone + Send + 'static, O: Send + 'static> Batcher<P, O> {
+    /// `work` gets up to `batch_max` pieces and returns an outcome for each, or `None` for those it could not do beside
+    /// the others. It runs in a task that ends with the batcher.
+    pub fn start<W, F, E>(batch_max: usize, work: W) -> Self
+    where
+        W: Fn(Vec<P>) -> F + Send + 'static,
+        F: Future<Output = Result<Vec<Option<O>>, E>> + Send,
+        E: std::fmt::Display + Send,
+    {
+        let (sender, mut receiver) = mpsc::channel::<(P, oneshot::Sender<O>)>(WAITING_MAX);
+        tokio::spawn(async move {
+            let mut batch = Vec::new();
+            while receiver.recv_many(&mut batch, batch_max).await > 0 {
+                let pieces = batch.iter().map(|(piece, _)| piece.clone()).collect();
+                match tokio::time::timeout(BATCH_LIMIT, work(pieces)).await {
+                    Ok(Ok(outcomes)) => {
+                        for ((_, caller), outcome) in batch.drain(..).zip(outcomes) {
+                            // A caller that went away has been told by its own limit in time.
+                            let _ = outcome.map(|outcome| caller.send(outcome));
+                        }
+                    }
+                    Ok(Err(error)) => {
+                        tracing::debug!(%error, size = batch.len(), "a batch is done one by one");
+                    }
+                    Err(_) => tracing::debug!(size = batch.len(), "a batch took too long"),
+                }
+                batch.clear();
+            }
+        });
+        Self { pieces: sender }
+    }
+
+    /// The outcome of `piece` in a batch. `None` if it has none: then the caller does it alone, and learns why it
+    /// fails. So one bad row costs a batch, and no more.
+    pub async fn outcome(&self, piece: P) -> Option<O> {
+        let (caller, outcome) = oneshot::channel();
+        self.pieces.send((piece, caller)).await.ok()?;
+        outcome.await.ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        convert::Infallible,
+        sync::{Arc, Mutex},
+    };
+
+    use super::*;
+
+    #[tokio::test]
+    async fn what_waits_shares_a_batch_and_each_caller_learns_its_own_outcome() {
+        let sizes = Arc::new(Mutex::new(Vec::new()));
+        let seen = sizes.clone();
+        let batcher = Arc::new(Batcher::start(100, move |pieces: Vec<u32>| {
+            seen.lock().unwrap().push(pieces.len());
+            async move {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                let even = |piece: u32| piece.is_multiple_of(2).then_some(piece * 10);
+                Ok::<_, Infallible>(pieces.into_iter().map(even).collect())
+            }
+        }));
+        let calls = (0..40_u32).map(|piece| {
+            let batcher = batcher.clone();
+            tokio::spawn(async move { (piece, batcher.outcome(piece).await) })
+        });
+        for call in calls.collect::<Vec<_>>() {
+            let (piece, outcome) = call.await.unwrap();
+            assert_eq!(outcome, piece.is_multiple_of(2).then_some(piece * 10), "{piece}");
+        }
+        let sizes = sizes.lock().unwrap();
+        assert_eq!(sizes.iter().sum::<usize>(), 40);
+        assert!(sizes.len() <= 3, "batches of {sizes:?}");
+    }
+
+    #[tokio::test]
+    async fn a_batch_that_fails_leaves_its_pieces_to_their_callers() {
+        let batcher =
+            Batcher::start(10, |_: Vec<u32>| async { Err::<Vec<Option<()>>, _>("no database") });
+        assert_eq!(batcher.outcome(1).await, None);
+        assert_eq!(batcher.outcome(2).await, None);
+    }
+}

@@ -1,0 +1,172 @@
+//! Reading one queue, for ever: the part that all consuming roles share.
+//!
+//! A message is acknowledged after its outcome is committed, never before. A failure of our own (the database is away) is
+//! not the message's fault: it is tried again in place, and if that lasts, the consumer is closed and everything
+//! unanswered goes back to the queue.
+
+use std::{
+    panic::AssertUnwindSafe,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use futures_util::FutureExt;
+use gateway::{
+    broker::{
+        BrokerError,
+        consumer::{Consumer, Message},
+        envelope,
+    },
+    retry::ReconnectDelay,
+    storage::StorageError,
+    telemetry::trace::{Kind, Span},
+};
+use tokio::task::JoinSet;
+
+use crate::{
+    Agent,
+    patience::{pause, with_causes},
+};
+
+/// One try of one message, database and network calls included.
+const HANDLE_LIMIT: Duration = Duration::from_secs(30);
+/// How long a message is retried in place before it goes back to the queue.
+const HOLD_MAX: Duration = Duration::from_secs(40);
+/// With messages waiting and none arriving for so long, the broker has forgotten this consumer.
+const SILENCE_MAX: Duration = Duration::from_secs(60);
+const WATCH_EVERY: Duration = Duration::from_secs(15);
+
+/// What to answer the broker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answer {
+    /// Done and committed, or nothing to do.
+    Ack,
+    /// It can never be worked on: to the dead letters.
+    Reject,
+}
+
+/// Works on one message. It may be called twice for the same one, by any process.
+pub trait Handler: Send + Sync + 'static {
+    fn handle(&self, body: &[u8]) -> impl Future<Output = Result<Answer, StorageError>> + Send;
+}
+
+/// A queue and how much of it may be under way at a time.
+#[derive(Debug, Clone)]
+pub struct Work {
+    pub queue: String,
+    pub prefetch: u16,
+}
+
+/// Consumes `work` until the stop.
+pub async fn consume<H: Handler>(agent: &Agent, work: &Work, handler: Arc<H>) {
+    let mut delay = ReconnectDelay::new();
+    while !agent.stop.is_cancelled() {
+        let outcome = consume_until_error(agent, work, &handler, &mut delay).await;
+        agent.readiness.set(&work.queue, false);
+        if let Err(error) = outcome {
+            let wait = delay.next();
+            let (error, wait_ms) = (with_causes(&error), wait.as_millis());
+            tracing::warn!(queue = work.queue, error, wait_ms, "the consumer starts over");
+            pause(&agent.stop, wait).await;
+        }
+    }
+}
+
+async fn consume_until_error<H: Handler>(
+    agent: &Agent,
+    work: &Work,
+    handler: &Arc<H>,
+    delay: &mut ReconnectDelay,
+) -> Result<(), BrokerError> {
+    let url = &agent.gateway.config.amqp_url;
+    let mut consumer = Consumer::open(url, &work.queue, work.prefetch).await?;
+    agent.readiness.set(&work.queue, true);
+    let mut tasks: JoinSet<Result<(), BrokerError>> = JoinSet::new();
+    let mut watch = tokio::time::interval(WATCH_EVERY);
+    let mut heard = Instant::now();
+    loop {
+        tokio::select! {
+            message = consumer.next() => {
+                let Some(message) = message? else { break };
+                heard = Instant::now();
+                delay.reset();
+                tasks.spawn(traced(work.queue.clone(), handler.clone(), message));
+            }
+            Some(done) = tasks.join_next() => answered(done)?,
+            _ = watch.tick() => {
+                if tasks.is_empty() && heard.elapsed() > SILENCE_MAX && consumer.ready().await? > 0 {
+                    return Err(BrokerError::ConsumerEnded { queue: work.queue.clone() });
+                }
+            }
+            () = agent.stop.cancelled() => break,
+        }
+    }
+    drain(agent, consumer, tasks).await
+}
+
+/// Finishes what runs, within limits; everything else goes back to the queue.
+async fn drain(
+    agent: &Agent,
+    mut consumer: Consumer,
+    mut tasks: JoinSet<Result<(), BrokerError>>,
+) -> Result<(), BrokerError> {
+    consumer.cancel().await?;
+    let limit = Duration::from_secs(agent.gateway.config.worker.drain_seconds);
+    let finished = tokio::time::timeout(limit, async {
+        while let Some(done) = tasks.join_next().await {
+            answered(done)?;
+        }
+        Ok(())
+    });
+    match finished.await {
+        Ok(outcome) => outcome?,
+        Err(_) => tracing::warn!(left = tasks.len(), "some messages go back to their queue"),
+    }
+    tasks.abort_all();
+    consumer.close().await
+}
+
+fn answered(
+    done: Result<Result<(), BrokerError>, tokio::task::JoinError>,
+) -> Result<(), BrokerError> {
+    // Panics are caught inside the task; a join error means that it was aborted.
+    done.unwrap_or(Ok(()))
+}
+
+/// Works on a message as part of the trace that caused it.
+async fn traced<H: Handler>(
+    queue: String,
+    handler: Arc<H>,
+    message: Message,
+) -> Result<(), BrokerError> {
+    let cause = envelope::trace_of(&message.body);
+    let span = Span::begin(format!("process {queue}"), Kind::Consumer, cause);
+    let redelivered = message.redelivered;
+    let outcome = span.scope(work_on(handler, message)).await;
+    span.end(vec![("messaging.redelivered", redelivered.to_string())]);
+    outcome
+}
+
+async fn work_on<H: Handler>(handler: Arc<H>, message: Message) -> Result<(), BrokerError> {
+    let started = Instant::now();
+    let mut delay = ReconnectDelay::new();
+    loop {
+        let attempt = AssertUnwindSafe(handler.handle(&message.body)).catch_unwind();
+        let error = match tokio::time::timeout(HANDLE_LIMIT, attempt).await {
+            Ok(Ok(Ok(Answer::Ack))) => return message.ack().await,
+            Ok(Ok(Ok(Answer::Reject))) => return message.reject().await,
+            Ok(Ok(Err(error))) => error,
+            Ok(Err(_panic)) => {
+                tracing::error!("a handler panicked; its message goes back to the queue");
+                return message.requeue().await;
+            }
+            Err(_) => StorageError::TimedOut,
+        };
+        if started.elapsed() >= HOLD_MAX {
+            tracing::warn!(error = with_causes(&error), "a message goes back to its queue");
+            return message.requeue().await;
+        }
+        tracing::debug!(error = with_causes(&error), "a message is tried again");
+        tokio::time::sleep(delay.next()).await;
+    }
+}

@@ -1,0 +1,160 @@
+//! Follows every enabled network. One watcher per network works, the others stand by.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use gateway::{
+    app::follow_chain::{Follower, follower_of},
+    asset::Network,
+    broker::hint::HintListener,
+    chain::Source,
+    retry::ReconnectDelay,
+    storage::locks::SessionLock,
+    telemetry::trace::{Kind, Span},
+};
+use tokio::{sync::Notify, task::JoinSet};
+
+use crate::{
+    Agent,
+    patience::{pause, with_causes},
+};
+
+const STAND_BY: Duration = Duration::from_secs(2);
+/// One look, catching up included; a node that is slower than this is as good as silent.
+const LOOK_LIMIT: Duration = Duration::from_secs(120);
+const CHECK_LOCK_EVERY: Duration = Duration::from_secs(5);
+
+pub async fn run(agent: &Agent) {
+    let hint = Arc::new(Notify::new());
+    let mut watchers = JoinSet::new();
+    for network in Network::ALL {
+        let settings = agent.gateway.config.chain(network);
+        match follower_of(&agent.gateway, settings) {
+            Ok(None) => {}
+            Ok(Some(_)) => {
+                let (agent, hint) = (agent.clone(), hint.clone());
+                watchers.spawn(async move { watch(&agent, network, &hint).await });
+            }
+            Err(error) => tracing::error!(%network, %error, "the network cannot be followed"),
+        }
+    }
+    let listening = listen(agent, &hint);
+    tokio::join!(listening, async { while watchers.join_next().await.is_some() {} });
+}
+
+/// New invoices are a reason to look sooner. Without the broker the poll goes on.
+async fn listen(agent: &Agent, hint: &Notify) {
+    let mut delay = ReconnectDelay::new();
+    while !agent.stop.is_cancelled() {
+        let listening = async {
+            let url = &agent.gateway.config.amqp_url;
+            let mut listener = HintListener::open(url, &agent.gateway.topology).await?;
+            delay.reset();
+            loop {
+                listener.next().await?;
+                hint.notify_waiters();
+            }
+        };
+        let ended: Result<(), gateway::broker::BrokerError> = tokio::select! {
+            ended = listening => ended,
+            () = agent.stop.cancelled() => return,
+        };
+        if let Err(error) = ended {
+            tracing::debug!(error = with_causes(&error), "hints are missing, the poll goes on");
+        }
+        pause(&agent.stop, delay.next()).await;
+    }
+}
+
+/// Takes the network's lock and follows it for as long as the lock is held.
+async fn watch(agent: &Agent, network: Network, hint: &Notify) {
+    let mut delay = ReconnectDelay::new();
+    let name = format!("chain-watcher:{network}");
+    while !agent.stop.is_cancelled() {
+        let lock = match SessionLock::try_take(&agent.gateway.db, &name).await {
+            Ok(Some(lock)) => lock,
+            Ok(None) => {
+                pause(&agent.stop, STAND_BY).await;
+                continue;
+            }
+            Err(error) => {
+                tracing::warn!(%network, error = with_causes(&error), "the lock cannot be asked for");
+                pause(&agent.stop, delay.next()).await;
+                continue;
+            }
+        };
+        let settings = agent.gateway.config.chain(network);
+        // A fresh follower: what another process wrote meanwhile is read from the database.
+        if let Ok(Some(follower)) = follower_of(&agent.gateway, settings) {
+            follow(agent, follower, lock, hint, &mut delay).await;
+        }
+    }
+}
+
+async fn follow(
+    agent: &Agent,
+    mut follower: Follower<Source>,
+    mut lock: SessionLock,
+    hint: &Notify,
+    delay: &mut ReconnectDelay,
+) {
+    let network = follower.settings().network;
+    let poll = follower.settings().poll;
+    let part = format!("chain-watcher.{network}");
+    let mut checked = Instant::now();
+    while !agent.stop.is_cancelled() {
+        if checked.elapsed() >= CHECK_LOCK_EVERY {
+            if !lock.is_held().await {
+                tracing::warn!(%network, "the watcher lost its lock");
+                return;
+            }
+            checked = Instant::now();
+        }
+        let hinted = hint.notified();
+        let span = Span::begin(format!("look at {network}"), Kind::Internal, None);
+        let look =
+            span.scope(tokio::time::timeout(LOOK_LIMIT, follower.look(&agent.gateway))).await;
+        // A look that found nothing, which most do, is not worth telling.
+        if let Ok(Ok(found)) = &look
+            && (found.sightings > 0 || found.finalized > 0)
+        {
+            span.end(vec![
+                ("gateway.blocks", found.blocks.to_string()),
+                ("gateway.sightings", found.sightings.to_string()),
+                ("gateway.finalized", found.finalized.to_string()),
+            ]);
+        }
+        match look {
+            Ok(Ok(look)) => {
+                agent.readiness.set(&part, true);
+                delay.reset();
+                if look.blocks > 0 || look.rewound > 0 {
+                    tracing::info!(
+                        %network, blocks = look.blocks, rewound = look.rewound,
+                        sightings = look.sightings, finalized = look.finalized, "looked"
+                    );
+                }
+                if look.complete {
+                    let _ = tokio::time::timeout(poll, async {
+                        tokio::select! { () = hinted => {}, () = agent.stop.cancelled() => {} }
+                    })
+                    .await;
+                } else if look.blocks == 0 {
+                    pause(&agent.stop, poll).await;
+                }
+            }
+            Ok(Err(error)) => {
+                agent.readiness.set(&part, false);
+                tracing::warn!(%network, error = with_causes(&error), "the look failed");
+                pause(&agent.stop, delay.next()).await;
+            }
+            Err(_) => {
+                agent.readiness.set(&part, false);
+                tracing::warn!(%network, "the look took too long");
+            }
+        }
+    }
+    lock.release().await;
+}

@@ -1,0 +1,133 @@
+//! Delivers payment IPNs, in two lanes: endpoints that answer slowly have their own.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
+
+use gateway::{
+    app::{
+        Gateway,
+        deliver_ipn::{AttemptRows, DeliverError, InFlight, Lane},
+    },
+    broker::{
+        envelope::{self, DeliveryRef},
+        route::WorkQueue,
+    },
+    storage::{
+        StorageError,
+        deliveries::{AttemptRecord, DueDelivery},
+    },
+};
+use uuid::Uuid;
+
+use crate::{
+    Agent,
+    batch::Batcher,
+    consume::{Answer, Handler, Work, consume},
+};
+
+const PREFETCH_FAST: u16 = 200;
+const PREFETCH_SLOW: u16 = 50;
+const BATCH_MAX: usize = 200;
+
+/// The rows of attempts under way in this process, read and written together.
+struct SharedRows {
+    gateway: Arc<Gateway>,
+    loads: Batcher<Uuid, DueDelivery>,
+    records: Batcher<Arc<AttemptRecord>, bool>,
+}
+
+impl SharedRows {
+    fn new(gateway: &Arc<Gateway>) -> Self {
+        let (loading, recording) = (gateway.clone(), gateway.clone());
+        let loads = Batcher::start(BATCH_MAX, move |ids: Vec<Uuid>| {
+            let gateway = loading.clone();
+            async move { load(&gateway, &ids).await }
+        });
+        let records = Batcher::start(BATCH_MAX, move |records: Vec<Arc<AttemptRecord>>| {
+            let gateway = recording.clone();
+            async move { record(&gateway, &records).await }
+        });
+        Self { gateway: gateway.clone(), loads, records }
+    }
+}
+
+impl AttemptRows for SharedRows {
+    async fn load(&self, id: Uuid) -> Result<Option<DueDelivery>, StorageError> {
+        match self.loads.outcome(id).await {
+            Some(due) => Ok(Some(due)),
+            None => self.gateway.load(id).await,
+        }
+    }
+
+    async fn record(&self, record: Arc<AttemptRecord>) -> Result<bool, StorageError> {
+        match self.records.outcome(record.clone()).await {
+            Some(recorded) => Ok(recorded),
+            None => self.gateway.record(record).await,
+        }
+    }
+}
+
+async fn load(gateway: &Gateway, ids: &[Uuid]) -> Result<Vec<Option<DueDelivery>>, StorageError> {
+    let due = gateway.load_deliveries(ids).await?;
+    let due: HashMap<_, _> = due.into_iter().map(|due| (due.id, due)).collect();
+    Ok(ids.iter().map(|id| due.get(id).cloned()).collect())
+}
+
+async fn record(
+    gateway: &Gateway,
+    records: &[Arc<AttemptRecord>],
+) -> Result<Vec<Option<bool>>, StorageError> {
+    // Two copies of one message may meet here; the second is left to its caller, who finds the row changed.
+    let mut seen = HashSet::new();
+    let first: Vec<_> = records.iter().map(|record| seen.insert(record.delivery_id)).collect();
+    let batch: Vec<_> = records.iter().zip(&first).filter(|(_, first)| **first).collect();
+    let batch: Vec<_> = batch.into_iter().map(|(record, _)| &**record).collect();
+    let recorded = gateway.record_attempts(&batch).await?;
+    let outcome = |(record, first): (&Arc<AttemptRecord>, &bool)| {
+        first.then(|| recorded.contains(&record.delivery_id))
+    };
+    Ok(records.iter().zip(&first).map(outcome).collect())
+}
+
+struct IpnDelivery {
+    gateway: Arc<Gateway>,
+    rows: Arc<SharedRows>,
+    lane: Lane,
+    in_flight: InFlight,
+}
+
+impl Handler for IpnDelivery {
+    async fn handle(&self, body: &[u8]) -> Result<Answer, StorageError> {
+        let message: DeliveryRef = match envelope::decode(body) {
+            Ok(message) => message,
+            Err(error) => {
+                tracing::warn!(%error, "a delivery message cannot be read");
+                return Ok(Answer::Reject);
+            }
+        };
+        match self.gateway.deliver_ipn(&*self.rows, &message, self.lane, &self.in_flight).await {
+            Ok(_) => Ok(Answer::Ack),
+            Err(DeliverError::Storage(error)) => Err(error),
+            Err(error) => {
+                tracing::error!(%error, delivery.id = ?message.delivery_id, "a delivery cannot be made");
+                Ok(Answer::Reject)
+            }
+        }
+    }
+}
+
+pub async fn run(agent: &Agent) {
+    let rows = Arc::new(SharedRows::new(&agent.gateway));
+    let lane = |lane, queue, prefetch| {
+        let queue = agent.gateway.topology.work_queue(queue);
+        let in_flight = InFlight::default();
+        let (gateway, rows) = (agent.gateway.clone(), rows.clone());
+        let handler = IpnDelivery { gateway, rows, lane, in_flight };
+        (Work { queue, prefetch }, Arc::new(handler))
+    };
+    let (fast, fast_handler) = lane(Lane::Fast, WorkQueue::Ipn, PREFETCH_FAST);
+    let (slow, slow_handler) = lane(Lane::Slow, WorkQueue::IpnSlow, PREFETCH_SLOW);
+    tokio::join!(consume(agent, &fast, fast_handler), consume(agent, &slow, slow_handler));
+}

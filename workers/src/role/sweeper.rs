@@ -1,0 +1,65 @@
+//! Sweeps: repairs the broker's topology, and finds work whose message was lost. One process sweeps, others stand by.
+
+use std::time::Duration;
+
+use gateway::{
+    app::sweep::{SweepMemory, Swept},
+    broker::management::Management,
+    storage::locks::SessionLock,
+};
+
+use crate::{
+    Agent,
+    patience::{pause, with_causes},
+};
+
+const SWEEP_EVERY: Duration = Duration::from_secs(15);
+const SWEEP_LIMIT: Duration = Duration::from_secs(60);
+const PART: &str = "sweeper";
+
+pub async fn run(agent: &Agent) {
+    let broker = &agent.gateway.config.broker;
+    let management = broker.management_url.as_ref().and_then(|url| {
+        let made = Management::new(url, &broker.vhost);
+        made.inspect_err(|error| tracing::error!(%error, "the broker cannot be managed")).ok()
+    });
+    if management.is_none() {
+        tracing::warn!("without a management address the sweeper cannot repair the topology");
+    }
+    while !agent.stop.is_cancelled() {
+        match SessionLock::try_take(&agent.gateway.db, "sweeper").await {
+            Ok(Some(lock)) => sweep(agent, management.as_ref(), lock).await,
+            Ok(None) => agent.readiness.set(PART, true),
+            Err(error) => {
+                agent.readiness.set(PART, false);
+                tracing::warn!(
+                    error = with_causes(&error),
+                    "the sweeper's lock cannot be asked for"
+                );
+            }
+        }
+        pause(&agent.stop, SWEEP_EVERY).await;
+    }
+}
+
+async fn sweep(agent: &Agent, management: Option<&Management>, mut lock: SessionLock) {
+    let mut memory = SweepMemory::default();
+    while !agent.stop.is_cancelled() && lock.is_held().await {
+        let sweep = agent.gateway.sweep(management, &mut memory);
+        match tokio::time::timeout(SWEEP_LIMIT, sweep).await {
+            Ok(Ok(swept)) => {
+                agent.readiness.set(PART, true);
+                if swept != (Swept { forgotten: swept.forgotten, ..Swept::default() }) {
+                    tracing::warn!(?swept, "the sweep found lost work");
+                }
+            }
+            Ok(Err(error)) => {
+                agent.readiness.set(PART, false);
+                tracing::warn!(error = with_causes(&error), "the sweep failed");
+            }
+            Err(_) => tracing::warn!("the sweep took too long"),
+        }
+        pause(&agent.stop, SWEEP_EVERY).await;
+    }
+    lock.release().await;
+}
