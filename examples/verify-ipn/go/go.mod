@@ -1,0 +1,3 @@
+module verifyipn
+
+go 1.19

@@ -1,0 +1,46 @@
+use hmac::{Hmac, KeyInit, Mac};
+use serde_json::Value;
+use sha2::Sha512;
+
+const MAX_AGE_SECONDS: u64 = 600;
+
+#[derive(Debug, PartialEq, Eq)]
+pub enum Verdict {
+    Accepted(Value),
+    /// Handled before: answer 200 and do nothing.
+    Duplicate,
+    /// Not to be trusted: answer 401.
+    Forged,
+    /// Too old, or too far ahead, to be trusted: answer 401.
+    Stale,
+}
+
+/// Checks the very bytes received against the header `x-gateway-sig`; parsing and serialising again gives other bytes.
+///
+/// `remember` stores the id under a unique key and says whether it was new. Do it in the transaction that fulfils the
+/// order: an id that is stored although the order was not fulfilled loses the payment.
+pub fn verify_ipn(
+    raw_body: &[u8],
+    signature: &str,
+    secret: &str,
+    now: u64,
+    remember: impl FnOnce(&str) -> bool,
+) -> Verdict {
+    let mut mac = Hmac::<Sha512>::new_from_slice(secret.as_bytes()).expect("HMAC takes any key");
+    mac.update(raw_body);
+    // verify_slice compares in constant time and checks the length itself.
+    let is_ours = hex::decode(signature).is_ok_and(|given| mac.verify_slice(&given).is_ok());
+    if !is_ours {
+        return Verdict::Forged;
+    }
+    let Ok(event) = serde_json::from_slice::<Value>(raw_body) else { return Verdict::Forged };
+    let is_fresh = event["event_at"].as_u64().is_some_and(|at| now.abs_diff(at) <= MAX_AGE_SECONDS);
+    if !is_fresh {
+        return Verdict::Stale;
+    }
+    // The id of the signed body, not of the header, which anyone could have changed.
+    match event["event_id"].as_str() {
+        Some(id) if remember(id) => Verdict::Accepted(event),
+        _ => Verdict::Duplicate,
+    }
+}
