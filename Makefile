@@ -1,0 +1,48 @@
+# Everything people type. `make` alone lists it.
+
+.DEFAULT_GOAL := help
+.PHONY: help run up down status test test-faults bench fmt lint check sqlx env clean-services
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
+
+run: ## the sandbox in the foreground, with one invoice taken through its life; Ctrl-C stops all
+	@scripts/run.sh
+
+up: ## the sandbox in the background; returns when healthy and writes .run/stack.env
+	@scripts/up.sh
+
+down: ## stop what `make up` started; data stays
+	@scripts/down.sh
+
+status: ## which servers are used and where
+	@scripts/services.sh status
+
+test: ## all tests, after finding or starting the servers they need
+	@scripts/test.sh
+
+test-faults: ## every fault of tests/faults.md, with a table of what happened
+	@scripts/test-faults.sh
+
+bench: ## what it does per second, each figure beside a limit measured in the same run (ONLY=word, ROUNDS=n)
+	@scripts/bench.sh
+
+fmt: ## format the code
+	@cargo fmt --all
+
+lint: ## formatting and clippy, as CI runs them
+	@cargo fmt --all --check
+	@cargo clippy --workspace --all-targets --locked -- -D warnings
+
+check: ## everything CI runs
+	@.ci/run
+
+sqlx: ## refresh .sqlx, the query data that lets a clone build without a database
+	@scripts/sqlx.sh
+
+env: ## write .env with random passwords, for docker compose up
+	@scripts/env.sh
+
+clean-services: ## remove this clone's databases, queues and private servers, and nothing else
+	@scripts/down.sh
+	@scripts/services.sh clean

@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# The sandbox in the foreground: brings it up, takes one invoice through its life, stays until Ctrl-C, stops all.
+set -euo pipefail
+
+dir=$(dirname "${BASH_SOURCE[0]}")
+# shellcheck source=scripts/clone.sh
+. "$dir/clone.sh"
+# shellcheck source=scripts/programs.sh
+. "$dir/programs.sh"
+
+# shellcheck disable=SC2317 # called by the trap
+# A second Ctrl-C must not leave half of it running.
+stop_all() {
+    trap '' INT TERM HUP
+    say ""
+    "$dir/down.sh" || say "make down could not stop everything; see $run_dir/log"
+}
+
+demo() {
+    (
+        set -a
+        # shellcheck source=/dev/null
+        . "$stack_env"
+        exec "$bin_dir/gatewayctl" demo
+    )
+}
+
+# A shop with the checkout's widget in its page, as a merchant of its own.
+start_shop() {
+    local listen merchant
+    listen=127.0.0.1:$(port shop 4)
+    env_file=$stack_env
+    merchant=$(
+        set -a
+        # shellcheck source=/dev/null
+        . "$stack_env"
+        exec "$bin_dir/gatewayctl" --json merchant create --name "Corner Roastery"
+    )
+    SHOP_LISTEN=$listen SHOP_MERCHANT=$merchant program_start demo-shop
+    wait_for 20 curl -fsS --max-time 2 "http://$listen/" || {
+        tail -n 30 "$run_dir/log/demo-shop.log" >&2
+        die "the demo shop did not start; its log ends as above"
+    }
+    say ""
+    say "  A shop to buy from, with the checkout in its page: http://$listen"
+}
+
+trap stop_all EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
+
+"$dir/up.sh"
+demo
+start_shop
+say ""
+say "Ctrl-C stops everything."
+while programs_run; do
+    # In the background, as bash runs a trap only between foreground commands.
+    sleep 1 &
+    wait $!
+done
+for name in $programs; do
+    if ! program_pid "$name" >/dev/null; then
+        tail -n 30 "$run_dir/log/$name.log" >&2
+        say "error: $name has stopped; its log ends as above"
+    fi
+done
+exit 1

@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# Refreshes .sqlx, what the checked queries learn from the database at compile time; with --check only compares.
+#
+# Does by hand what `cargo sqlx prepare` does, so that nobody has to install that: the query macros write one file per
+# query when they expand against a live database. Here that is a scratch database with all migrations applied.
+set -euo pipefail
+
+dir=$(dirname "${BASH_SOURCE[0]}")
+# shellcheck source=scripts/clone.sh
+. "$dir/clone.sh"
+
+need psql "apply the migrations to a scratch database (package postgresql-client on Debian)"
+"$dir/services.sh" start
+server=$("$dir/services.sh" env test | sed -n 's/^DATABASE_URL=//p')
+scratch=gateway_${clone_id}_sqlx
+fresh=${CARGO_TARGET_DIR:-$root/target}/sqlx
+lock_clone
+
+run_sql() {
+    PGOPTIONS="-c client_min_messages=warning" psql -w -X -q -v ON_ERROR_STOP=1 -d "$1" "${@:2}" </dev/null
+}
+
+# The same server, another database. An address may end in parameters.
+database_url() { sed -E "s#^([a-z]+://[^/?]*)(/[^?]*)?#\1/$1#" <<<"$server"; }
+
+make_scratch() {
+    local migration
+    run_sql "$server" -c "drop database if exists $scratch with (force)" -c "create database $scratch"
+    for migration in "$root"/migrations/*.sql; do
+        run_sql "$(database_url "$scratch")" --single-transaction -o /dev/null -f "$migration"
+    done
+}
+
+expand_queries() {
+    rm -rf "$fresh"
+    mkdir -p "$fresh"
+    # Cargo cannot know that the macros read a database: only a changed source makes it expand them again.
+    touch "$root/src/lib.rs"
+    (
+        cd "$root"
+        SQLX_OFFLINE=false SQLX_OFFLINE_DIR=$fresh DATABASE_URL=$(database_url "$scratch") \
+            cargo check --locked -p gateway --all-features --all-targets
+    )
+    run_sql "$server" -c "drop database $scratch with (force)"
+}
+
+make_scratch
+expand_queries
+if [ "${1:-}" = --check ]; then
+    mkdir -p "$root/.sqlx"
+    if ! diff -r "$root/.sqlx" "$fresh" >"$run_dir/log/sqlx.diff"; then
+        head -n 20 "$run_dir/log/sqlx.diff" >&2
+        die ".sqlx does not match the queries and migrations; run make sqlx and commit it"
+    fi
+    step sqlx "$(find "$fresh" -name 'query-*.json' | wc -l) queries, all as in .sqlx"
+else
+    rm -rf "$root/.sqlx"
+    mv "$fresh" "$root/.sqlx"
+    step sqlx "$(find "$root/.sqlx" -name 'query-*.json' | wc -l) queries written to .sqlx"
+fi

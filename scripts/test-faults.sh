@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# The tests of tests/faults.md, one row per fault: how often it was made to happen, and whether its invariant held.
+set -euo pipefail
+
+dir=$(dirname "${BASH_SOURCE[0]}")
+# shellcheck source=scripts/clone.sh
+. "$dir/clone.sh"
+
+log=$run_dir/log/faults.log
+mkdir -p "$run_dir/log"
+export GATEWAY_TEST_SEED=${GATEWAY_TEST_SEED:-$RANDOM}
+
+# fault | what happens | invariant | tests
+rows() { sed -n 's/^| \(F[0-9]*\) \([^|]*\) | \([^|]*\) | \(.*\) |$/\1|\2|\3|\4/p' "$root/tests/faults.md"; }
+# shellcheck disable=SC2016 # the backquotes are Markdown's
+names() { grep -o '`[^`]*`' | tr -d '`'; }
+
+step faults "every fault, about ten minutes; seed $GATEWAY_TEST_SEED"
+mapfile -t wanted < <(rows | names | sort -u)
+outcome=0
+"$dir/test.sh" -p tests --test it -- --exact --show-output "${wanted[@]}" 2>&1 | tee "$log" || outcome=1
+
+printf '\n%-6s%-48s%6s  %-8s%s\n' fault what fired outcome invariant
+json=
+while IFS='|' read -r fault what invariant tests; do
+    fired=0 holds=true
+    for name in $(names <<<"$tests"); do
+        # A test whose fault did not happen fails, so each that passed made it happen.
+        if grep -qx "test $name \.\.\. ok" "$log"; then fired=$((fired + 1)); else holds=false; fi
+    done
+    if [ "$holds" = true ]; then said=holds; else said=FAILED outcome=1; fi
+    printf '%-6s%-48s%6d  %-8s%s\n' "$fault" "$what" "$fired" "$said" "$invariant"
+    json+=$(printf '%s{"fault":"%s","fired":%d,"invariant":"%s","holds":%s,"seed":%d,"log":".run/log/faults.log"}' \
+        "${json:+,}" "$fault" "$fired" "$invariant" "$holds" "$GATEWAY_TEST_SEED")
+done < <(rows)
+printf '[%s]\n' "$json" >"$run_dir/faults.json"
+say ""
+say "The whole output is in .run/log/faults.log, the table for programs in .run/faults.json."
+exit "$outcome"
