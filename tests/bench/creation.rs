@@ -1,0 +1,138 @@
+//! `POST /v1/payment` per second, against the same statements committed by a bare loop.
+
+use std::sync::Arc;
+
+use gateway::{
+    app::{Gateway, manage_merchant::NewMerchant},
+    asset::{Family, address},
+    broker::{envelope, envelope::InvoiceRef, route::Route},
+    invoice::PaymentId,
+    storage::{
+        access,
+        addresses::NewAddress,
+        creation::{self, Opening},
+        invoices,
+        invoices::Invoice,
+        merchants,
+    },
+};
+use serde_json::json;
+use tokio::sync::Mutex;
+use uuid::Uuid;
+
+use crate::{
+    endpoint::{Caller, free, post},
+    report::{Goal, Report, Rounds},
+    world::{World, per_second, with_world},
+};
+
+const CONNECTIONS: usize = 64;
+const PER_MERCHANT: usize = 50;
+const MERCHANTS: usize = 60;
+const NAME: &str = "create: POST /v1/payment, 64 connections";
+
+pub async fn run(report: &mut Report) {
+    if !report.wants(NAME) {
+        return;
+    }
+    let mut rounds = Rounds::default();
+    let count = report.rounds;
+    // The loop has a database of its own: what it writes must not be relayed by the API beside it.
+    with_world(&[], |world| async move {
+        with_world(&[], |apart| async move {
+            let api = world.installation.start_api().await;
+            api.ready().await;
+            // A round of each first, so that neither pays for cold caches and first connections.
+            through_the_api(&world).await;
+            let template = template(&world).await;
+            bare(&apart, &template).await;
+            for _ in 0..count {
+                world.refresh_rates().await;
+                rounds.add(through_the_api(&world).await, bare(&apart, &template).await);
+            }
+            let limit = "the same statements committed by a bare loop";
+            report.ratio(NAME, "/s", limit, Goal::AtLeast(0.6), rounds);
+        })
+        .await;
+    })
+    .await;
+}
+
+async fn through_the_api(world: &World) -> f64 {
+    let merchants = world.merchants(MERCHANTS).await;
+    let requests: Vec<_> = (0..MERCHANTS * PER_MERCHANT)
+        .map(|number| {
+            let key = merchants[number % MERCHANTS].api_key.reveal();
+            let body = json!({
+                "price_amount": 20, "price_currency": "usd", "pay_currency": "usdtmatic",
+                "order_id": format!("order-{number}"), "ipn_callback_url": "https://shop.example/ipn",
+            });
+            post("/v1/payment", &[("x-api-key", key)], &body.to_string())
+        })
+        .collect();
+    let mut callers = Vec::new();
+    for _ in 0..CONNECTIONS {
+        callers.push(Mutex::new(Caller::open(world.installation.api).await));
+    }
+    let (requests, callers) = (Arc::new(requests), Arc::new(callers));
+    per_second(MERCHANTS * PER_MERCHANT, CONNECTIONS, move |number| {
+        let (requests, callers) = (requests.clone(), callers.clone());
+        async move {
+            let mut caller = free(&callers, number).await;
+            assert_eq!(caller.send(&requests[number]).await, 201);
+        }
+    })
+    .await
+}
+
+/// One invoice as the API wrote it, to be written again and again under fresh ids.
+async fn template(world: &World) -> Arc<Invoice> {
+    let mut tx = world.gateway.db.begin().await.unwrap();
+    let id: Uuid =
+        sqlx::query_scalar("select id from invoice limit 1").fetch_one(&mut *tx).await.unwrap();
+    Arc::new(invoices::lock(&mut tx, id).await.unwrap().unwrap())
+}
+
+async fn bare(world: &World, template: &Arc<Invoice>) -> f64 {
+    let merchants = Arc::new(world.merchants(MERCHANTS).await);
+    let (gateway, template) = (world.gateway.clone(), template.clone());
+    per_second(MERCHANTS * PER_MERCHANT, CONNECTIONS, move |number| {
+        let (gateway, merchants, template) = (gateway.clone(), merchants.clone(), template.clone());
+        async move { create(&gateway, &merchants[number % MERCHANTS], &template).await }
+    })
+    .await
+}
+
+async fn create(gateway: &Gateway, merchant: &NewMerchant, template: &Invoice) {
+    let mut connection = gateway.db.connection().await.unwrap();
+    let key = merchant.api_key.sha256();
+    let caller = access::admit_merchant(&mut connection, &key).await.unwrap().unwrap();
+    assert!(caller.admitted);
+    drop(connection);
+    let mut tx = gateway.db.begin().await.unwrap();
+    merchants::lock_for_creation(&mut tx, caller.merchant_id).await.unwrap();
+    let quota = i64::from(caller.open_invoices_max);
+    let family = Family::Evm;
+    let facts = creation::facts(&mut tx, caller.merchant_id, quota, Some(family)).await.unwrap();
+    let derivation_index = facts.index.unwrap();
+    let text = format!("0x{}", hex::encode(rand::random::<[u8; 20]>()));
+    let match_key = address::match_key(family, &text);
+    let address =
+        NewAddress { id: Uuid::now_v7(), family, derivation_index, address: text, match_key };
+    let mut invoice = template.clone();
+    invoice.id = Uuid::now_v7();
+    if let Some(asset) = &mut invoice.view.asset {
+        asset.pay_address.clone_from(&address.address);
+    }
+    invoice.merchant_id = caller.merchant_id;
+    invoice.view.payment_id = PaymentId::generate().to_string();
+    let message = envelope::encode(&InvoiceRef { invoice_id: invoice.id });
+    let opening = Opening {
+        invoice: &invoice,
+        address: Some(&address),
+        route: Route::InvoiceCreated.as_str(),
+        message: &message,
+    };
+    creation::open(&mut tx, &opening).await.unwrap();
+    tx.commit().await.unwrap();
+}

@@ -1,0 +1,251 @@
+//! IPN deliveries per second: a backlog sent to an endpoint that answers at once, and how a second process helps.
+
+use std::{sync::Arc, time::Duration};
+
+use chrono::DateTime;
+use gateway::{
+    app::manage_merchant::NewMerchant,
+    broker::{
+        envelope::{DeliveryRef, Turn, encode},
+        route::Route,
+    },
+    storage::{deliveries, deliveries::AttemptRecord, deliveries::NewDelivery},
+    webhook::retry::{DeliveryState, Progress},
+};
+use support::processes::Signal;
+use tokio::sync::Mutex;
+use uuid::Uuid;
+
+use crate::{
+    endpoint::{Caller, Endpoint, free, post},
+    report::{Goal, Report, Rounds},
+    world::{POOL, World, per_second, with_world},
+};
+
+const BACKLOG: usize = 4_000;
+const MERCHANTS: usize = 80;
+/// What one worker has under way at a time.
+const IN_FLIGHT: usize = 200;
+const LIMIT: Duration = Duration::from_secs(120);
+const RATE: &str = "deliver: IPNs per second, a backlog";
+const INSERTS: &str = "deliver: IPNs per second, against bare inserts";
+const SCALE: &str = "scale: two worker processes against one";
+/// The slow endpoint's answer, so that waiting for it and not the processor is what limits one process.
+const PAUSE: Duration = Duration::from_millis(500);
+
+pub async fn run(report: &mut Report) {
+    if report.wants(RATE) || report.wants(INSERTS) {
+        rate(report).await;
+    }
+    if report.wants(SCALE) {
+        scale(report).await;
+    }
+}
+
+async fn rate(report: &mut Report) {
+    let (mut posts, mut inserts) = (Rounds::default(), Rounds::default());
+    let count = report.rounds;
+    with_world(&[], |world| async move {
+        for round in 0..=count {
+            let ours = drain(&world, 1, Duration::ZERO, BACKLOG).await;
+            let post_and_commit = post_and_commit(&world).await;
+            let two_inserts = two_inserts(&world).await;
+            // The first round warms up.
+            if round > 0 {
+                posts.add(ours, post_and_commit);
+                inserts.add(ours, two_inserts);
+            }
+        }
+        let limit = "a bare loop of one keep-alive POST and one commit of the same rows";
+        report.ratio(RATE, "/s", limit, Goal::AtLeast(0.6), posts);
+        let limit = "a bare loop of two inserts and a commit";
+        report.ratio(INSERTS, "/s", limit, Goal::AtLeast(0.35), inserts);
+    })
+    .await;
+}
+
+async fn scale(report: &mut Report) {
+    let mut rounds = Rounds::default();
+    let count = report.rounds;
+    with_world(&[], |world| async move {
+        for _ in 0..count {
+            let two = drain(&world, 2, PAUSE, BACKLOG / 2).await;
+            let one = drain(&world, 1, PAUSE, BACKLOG / 2).await;
+            rounds.add(two, one);
+        }
+        report.ratio(SCALE, "/s", "one process, receiver bound", Goal::AtLeast(1.8), rounds);
+    })
+    .await;
+}
+
+/// Deliveries to `url`, one third of a kilobyte each, like those of a paid invoice.
+pub fn new_delivery(merchant: &NewMerchant, invoice_id: Uuid, url: &str) -> NewDelivery {
+    let id = Uuid::now_v7();
+    let payload = format!(
+        r#"{{"actually_paid":20,"invoice_type":"payment","order_id":"order-1","pay_address":"0x9858effd232b4033e47d90003d41ec34ecaeda94","pay_amount":20,"pay_currency":"usdtmatic","payment_id":"{id}","payment_status":"finished","price_amount":20,"price_currency":"usd"}}"#
+    );
+    let event_id = format!("evt_{}", id.simple());
+    let message = DeliveryRef::new(id, &event_id, Turn { cycle: 1, attempt: 1 });
+    NewDelivery {
+        id,
+        event_id,
+        kind: "finished",
+        merchant_id: merchant.id,
+        invoice_id,
+        subject: id,
+        url: url.to_owned(),
+        payload,
+        message: encode(&message),
+    }
+}
+
+/// Writes the row and no message, for loops that do without a broker.
+pub async fn insert_silently(connection: &mut sqlx::PgConnection, new: &NewDelivery) {
+    sqlx::query(
+        "insert into delivery (id, event_id, channel, kind, merchant_id, invoice_id, subject, url, payload, state,
+             next_attempt_at)
+         values ($1, $2, 'ipn', $3, $4, $5, $6, $7, $8, 'pending', now())",
+    )
+    .bind(new.id)
+    .bind(&new.event_id)
+    .bind(new.kind)
+    .bind(new.merchant_id)
+    .bind(new.invoice_id)
+    .bind(new.subject)
+    .bind(&new.url)
+    .bind(&new.payload)
+    .execute(connection)
+    .await
+    .unwrap();
+}
+
+/// An invoice for deliveries to refer to.
+pub async fn any_invoice(world: &World, merchant: &NewMerchant) -> Uuid {
+    let id = Uuid::now_v7();
+    sqlx::query(
+        "insert into invoice (id, payment_id, merchant_id, status, price_amount, price_currency, pricing_mode,
+             overpay_bps, payment_window_seconds, window_seconds, deadline_at)
+         values ($1, $2, $3, 'draft', 20, 'usd', 'fiat', 500, 1800, 3600, now() + interval '1 day')",
+    )
+    .bind(id)
+    .bind(gateway::invoice::PaymentId::generate().to_string())
+    .bind(merchant.id)
+    .execute(&mut world.connect().await)
+    .await
+    .unwrap();
+    id
+}
+
+/// Lets `processes` workers send `backlog` deliveries that wait in the queue; returns deliveries per second.
+async fn drain(world: &Arc<World>, processes: usize, pause: Duration, backlog: usize) -> f64 {
+    let endpoint = Endpoint::answering_after(pause).await;
+    fill(world, &endpoint, backlog, MERCHANTS).await;
+    let mut workers = Vec::new();
+    for _ in 0..processes {
+        workers.push(world.installation.launch("gateway-worker", &["ipn-delivery"], &[]));
+    }
+    endpoint.until(backlog, LIMIT).await;
+    let open = "select count(*) from delivery where state <> 'delivered'";
+    world.until(open, 0, LIMIT).await;
+    let mut arrivals: Vec<_> = endpoint.arrivals().into_iter().map(|arrival| arrival.1).collect();
+    assert_eq!(arrivals.len(), backlog, "something was sent twice");
+    arrivals.sort();
+    for worker in &workers {
+        worker.process.signal(Signal::Terminate);
+        worker.process.ended(LIMIT).await;
+    }
+    world.run("truncate delivery, delivery_attempt, outbox").await;
+    (backlog - 1) as f64 / (arrivals[backlog - 1] - arrivals[0]).as_secs_f64()
+}
+
+/// Writes deliveries and waits until all their messages are in the work queue.
+pub async fn fill(world: &Arc<World>, endpoint: &Endpoint, backlog: usize, merchants: usize) {
+    let relay = world.relay();
+    let merchants = world.merchants(merchants).await;
+    let mut invoices = Vec::new();
+    for merchant in &merchants {
+        invoices.push(any_invoice(world, merchant).await);
+    }
+    let mut tx = world.gateway.db.begin().await.unwrap();
+    for number in 0..backlog {
+        let at = number % merchants.len();
+        let new = new_delivery(&merchants[at], invoices[at], &endpoint.url(at));
+        let route = Route::Ipn.as_str();
+        assert_eq!(deliveries::announce(&mut tx, &[new], route).await.unwrap(), 1);
+    }
+    tx.commit().await.unwrap();
+    world.gateway.relay_wake.notify_one();
+    world.until("select count(*) from outbox", 0, LIMIT).await;
+    drop(relay);
+}
+
+/// The same endpoint, the same rows, nothing in between: no queue, no signature, no guard.
+async fn post_and_commit(world: &Arc<World>) -> f64 {
+    let endpoint = Endpoint::answering_after(Duration::ZERO).await;
+    let merchant = world.merchants(1).await.remove(0);
+    let invoice = any_invoice(world, &merchant).await;
+    let mut tx = world.gateway.db.begin().await.unwrap();
+    let mut rows = Vec::new();
+    for _ in 0..BACKLOG {
+        let new = new_delivery(&merchant, invoice, &endpoint.url(0));
+        insert_silently(&mut tx, &new).await;
+        rows.push(new);
+    }
+    tx.commit().await.unwrap();
+    let mut callers = Vec::new();
+    for at in 0..IN_FLIGHT {
+        callers.push(Mutex::new(Caller::open(endpoint.address(at)).await));
+    }
+    let (world_in, rows, callers) = (world.clone(), Arc::new(rows), Arc::new(callers));
+    let rate = per_second(BACKLOG, IN_FLIGHT, move |number| {
+        let (world, rows, callers) = (world_in.clone(), rows.clone(), callers.clone());
+        async move {
+            let new = &rows[number];
+            let request = post("/ipn", &[("x-gateway-event-id", &new.event_id)], &new.payload);
+            let status = free(&callers, number).await.send(&request).await;
+            let record = delivered(new.id, status);
+            let mut connection = world.gateway.db.connection().await.unwrap();
+            let recorded = deliveries::record_attempts(&mut connection, &[&record]).await.unwrap();
+            assert_eq!(recorded.len(), 1);
+        }
+    })
+    .await;
+    world.run("truncate delivery, delivery_attempt, outbox").await;
+    rate
+}
+
+fn delivered(delivery_id: Uuid, status: u16) -> AttemptRecord {
+    AttemptRecord {
+        delivery_id,
+        expected: Progress { state: DeliveryState::Pending, cycle: 1, attempts: 0 },
+        cycle: 1,
+        attempt: 1,
+        new_state: DeliveryState::Delivered,
+        retry_in_seconds: 30,
+        started_at: DateTime::UNIX_EPOCH,
+        duration_ms: 1,
+        status: i16::try_from(status).ok(),
+        error: None,
+        excerpt: None,
+        next: None,
+    }
+}
+
+async fn two_inserts(world: &Arc<World>) -> f64 {
+    world.run("create table if not exists bare_a (id uuid primary key, body text); create table if not exists bare_b (id uuid primary key, body text); truncate bare_a, bare_b").await;
+    let gateway = world.gateway.clone();
+    per_second(BACKLOG, POOL as usize, move |_| {
+        let gateway = gateway.clone();
+        async move {
+            let mut tx = gateway.db.begin().await.unwrap();
+            for statement in
+                ["insert into bare_a values ($1, $2)", "insert into bare_b values ($1, $2)"]
+            {
+                let query = sqlx::query(statement).bind(Uuid::now_v7()).bind("a line of text");
+                query.execute(&mut *tx).await.unwrap();
+            }
+            tx.commit().await.unwrap();
+        }
+    })
+    .await
+}

@@ -1,0 +1,174 @@
+//! Merchants' endpoints, as cheap as they can be, and a cheap way to call them: what is measured is the gateway.
+
+use std::{
+    net::SocketAddr,
+    sync::{Arc, Mutex},
+    time::{Duration, Instant},
+};
+
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+    sync::Notify,
+};
+
+const ADDRESSES: usize = 100;
+const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
+
+/// Answers 200 to every POST after `pause`, and notes when each whole request had arrived. It has several addresses:
+/// merchants do not share theirs.
+#[derive(Clone)]
+pub struct Endpoint {
+    addresses: Arc<[SocketAddr]>,
+    arrivals: Arc<Mutex<Vec<(String, Instant)>>>,
+    arrived: Arc<Notify>,
+}
+
+impl Endpoint {
+    pub async fn answering_after(pause: Duration) -> Self {
+        let mut listeners = Vec::new();
+        for _ in 0..ADDRESSES {
+            listeners.push(TcpListener::bind("127.0.0.1:0").await.unwrap());
+        }
+        let endpoint = Self {
+            addresses: listeners.iter().map(|listener| listener.local_addr().unwrap()).collect(),
+            arrivals: Arc::default(),
+            arrived: Arc::default(),
+        };
+        for listener in listeners {
+            let serving = endpoint.clone();
+            tokio::spawn(async move {
+                while let Ok((stream, _)) = listener.accept().await {
+                    stream.set_nodelay(true).unwrap();
+                    tokio::spawn(serving.clone().serve(stream, pause));
+                }
+            });
+        }
+        endpoint
+    }
+
+    pub fn address(&self, at: usize) -> SocketAddr {
+        self.addresses[at % ADDRESSES]
+    }
+
+    /// Of the merchant with this number.
+    pub fn url(&self, at: usize) -> String {
+        format!("http://{}/ipn", self.address(at))
+    }
+
+    async fn serve(self, mut stream: TcpStream, pause: Duration) {
+        let mut buffer = Vec::with_capacity(8192);
+        loop {
+            let Some((id, end)) = read_message(&mut stream, &mut buffer).await else { return };
+            buffer.drain(..end);
+            self.arrivals.lock().unwrap().push((id, Instant::now()));
+            self.arrived.notify_waiters();
+            if !pause.is_zero() {
+                tokio::time::sleep(pause).await;
+            }
+            if stream.write_all(ANSWER).await.is_err() {
+                return;
+            }
+        }
+    }
+
+    pub fn count(&self) -> usize {
+        self.arrivals.lock().unwrap().len()
+    }
+
+    /// What has arrived: the event ids and when.
+    pub fn arrivals(&self) -> Vec<(String, Instant)> {
+        self.arrivals.lock().unwrap().clone()
+    }
+
+    pub fn forget(&self) {
+        self.arrivals.lock().unwrap().clear();
+    }
+
+    pub async fn until(&self, count: usize, limit: Duration) {
+        let waiting = async {
+            while self.count() < count {
+                let arrived = self.arrived.notified();
+                if self.count() < count {
+                    let _ = tokio::time::timeout(Duration::from_millis(50), arrived).await;
+                }
+            }
+        };
+        let waited = tokio::time::timeout(limit, waiting).await;
+        assert!(waited.is_ok(), "{} of {count} arrived", self.count());
+    }
+}
+
+/// Reads one message with a content length; returns its event id and where it ends in the buffer.
+async fn read_message(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<(String, usize)> {
+    loop {
+        if let Some(head_end) = find(buffer, b"\r\n\r\n") {
+            let head = String::from_utf8_lossy(&buffer[..head_end]).to_ascii_lowercase();
+            let length: usize =
+                field(&head, "content-length").and_then(|v| v.parse().ok()).unwrap_or(0);
+            let end = head_end + 4 + length;
+            if buffer.len() >= end {
+                let id = field(&head, "x-gateway-event-id").unwrap_or_default().to_owned();
+                return Some((id, end));
+            }
+        }
+        if stream.read_buf(buffer).await.ok()? == 0 {
+            return None;
+        }
+    }
+}
+
+fn find(haystack: &[u8], needle: &[u8]) -> Option<usize> {
+    haystack.windows(needle.len()).position(|window| window == needle)
+}
+
+fn field<'a>(head: &'a str, name: &str) -> Option<&'a str> {
+    head.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':').map(str::trim))
+}
+
+/// A keep-alive connection that sends bytes as they are and reads one answer.
+pub struct Caller {
+    stream: TcpStream,
+    buffer: Vec<u8>,
+}
+
+impl Caller {
+    pub async fn open(address: SocketAddr) -> Self {
+        let stream = TcpStream::connect(address).await.unwrap();
+        stream.set_nodelay(true).unwrap();
+        Self { stream, buffer: Vec::with_capacity(8192) }
+    }
+
+    /// The status of the answer.
+    pub async fn send(&mut self, request: &[u8]) -> u16 {
+        self.stream.write_all(request).await.unwrap();
+        let (_, end) = read_message(&mut self.stream, &mut self.buffer).await.unwrap();
+        let status = std::str::from_utf8(&self.buffer[9..12]).unwrap().parse().unwrap();
+        self.buffer.drain(..end);
+        status
+    }
+}
+
+/// Any connection that is not in use: there are as many as workers.
+pub async fn free(
+    callers: &[tokio::sync::Mutex<Caller>],
+    from: usize,
+) -> tokio::sync::MutexGuard<'_, Caller> {
+    for offset in 0..callers.len() {
+        if let Ok(caller) = callers[(from + offset) % callers.len()].try_lock() {
+            return caller;
+        }
+    }
+    callers[from % callers.len()].lock().await
+}
+
+/// A POST as bytes.
+pub fn post(path: &str, headers: &[(&str, &str)], body: &str) -> Vec<u8> {
+    let mut text =
+        format!("POST {path} HTTP/1.1\r\nhost: bench\r\ncontent-type: application/json\r\n");
+    for (name, value) in headers {
+        text.push_str(&format!("{name}: {value}\r\n"));
+    }
+    text.push_str(&format!("content-length: {}\r\n\r\n{body}", body.len()));
+    text.into_bytes()
+}

@@ -1,0 +1,78 @@
+//! Resident memory of each program, idle and with a thousand deliveries under way.
+
+use std::{fs, time::Duration};
+
+use support::installation::Program;
+
+use crate::{
+    delivery::fill,
+    endpoint::Endpoint,
+    report::{Goal, Report, Rounds},
+    world::with_world,
+};
+
+const IN_FLIGHT: usize = 1_000;
+const SETTLE: Duration = Duration::from_secs(5);
+const LIMIT: Duration = Duration::from_secs(60);
+/// Longer than it takes to bring a thousand under way, shorter than an attempt's own limit.
+const ANSWERS_AFTER: Duration = Duration::from_secs(8);
+const IDLE: &str = "memory: resident, idle";
+const BUSY: &str = "memory: resident, 1,000 deliveries in flight";
+
+pub async fn run(report: &mut Report) {
+    if report.wants(IDLE) {
+        idle(report).await;
+    }
+    if report.wants(BUSY) {
+        busy(report).await;
+    }
+}
+
+async fn idle(report: &mut Report) {
+    let (mut of_api, mut of_worker) = (Rounds::default(), Rounds::default());
+    with_world(&[], |world| async move {
+        let api = world.installation.start_api().await;
+        let worker = world.installation.start_workers(&["all"]).await;
+        api.ready().await;
+        worker.ready().await;
+        tokio::time::sleep(SETTLE).await;
+        of_api.add_alone(resident(&api));
+        of_worker.add_alone(resident(&worker));
+        report.value(&format!("{IDLE}, api"), "MB", None, Goal::AtMost(30.0), of_api);
+        report.value(
+            &format!("{IDLE}, worker with all roles"),
+            "MB",
+            None,
+            Goal::AtMost(30.0),
+            of_worker,
+        );
+    })
+    .await;
+}
+
+async fn busy(report: &mut Report) {
+    let mut rounds = Rounds::default();
+    with_world(&[], |world| async move {
+        let endpoint = Endpoint::answering_after(ANSWERS_AFTER).await;
+        fill(&world, &endpoint, IN_FLIGHT, IN_FLIGHT / 10).await;
+        // One process holds 200 at a time, by its prefetch; five hold a thousand.
+        let workers: Vec<_> = (0..5)
+            .map(|_| world.installation.launch("gateway-worker", &["ipn-delivery"], &[]))
+            .collect();
+        endpoint.until(IN_FLIGHT, LIMIT).await;
+        for worker in &workers {
+            rounds.add_alone(resident(worker));
+        }
+        report.value(BUSY, "MB", None, Goal::AtMost(100.0), rounds);
+    })
+    .await;
+}
+
+/// Megabytes of a process's memory that are in RAM.
+fn resident(program: &Program) -> f64 {
+    let path = format!("/proc/{}/status", program.process.pid());
+    let status = fs::read_to_string(path).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    let kilobytes: u64 = line.trim().trim_end_matches(" kB").parse().unwrap();
+    kilobytes as f64 / 1024.0
+}

@@ -1,0 +1,287 @@
+//! How long an event takes to reach its endpoint in calm, 100 a second, and beside endpoints that hang.
+
+use std::{
+    collections::HashMap,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use gateway::{
+    app::manage_merchant::NewMerchant,
+    broker::{
+        envelope::{DepositRef, encode},
+        route::Route,
+    },
+    storage::{deliveries, outbox},
+};
+use sqlx::Connection;
+use support::processes::Signal;
+use uuid::Uuid;
+
+use crate::{
+    delivery::{any_invoice, insert_silently, new_delivery},
+    endpoint::{Caller, Endpoint, post},
+    report::{Goal, Report, Rounds, percentile},
+    world::{World, with_world},
+};
+
+const EVENTS: usize = 500;
+const EVERY: Duration = Duration::from_millis(10);
+const LIMIT: Duration = Duration::from_secs(60);
+const MERCHANTS: usize = 50;
+const HANG: Duration = Duration::from_secs(10);
+const SENT: &str = "latency: delivery committed → IPN received";
+const PAID: &str = "latency: deposit committed → IPN received";
+const HANGING: &str = "latency: healthy p99 while 1 endpoint in 50 hangs";
+
+pub async fn run(report: &mut Report) {
+    if report.wants(SENT) {
+        sent(report).await;
+    }
+    if report.wants(PAID) {
+        paid(report).await;
+    }
+    if report.wants(HANGING) {
+        hanging(report).await;
+    }
+}
+
+async fn sent(report: &mut Report) {
+    let (mut p50, mut p99) = (Rounds::default(), Rounds::default());
+    let count = report.rounds;
+    with_world(&[], |world| async move {
+        let _relay = world.relay();
+        let worker = world.installation.start_workers(&["ipn-delivery"]).await;
+        worker.ready().await;
+        let endpoint = Endpoint::answering_after(Duration::ZERO).await;
+        let merchants = Merchants::open(&world, MERCHANTS).await;
+        for round in 0..=count {
+            let mut ours =
+                merchants.send(&world, |at| endpoint.url(at)).await.latencies(&endpoint).await;
+            let mut bare = straight(&world, &merchants).await;
+            if round > 0 {
+                p50.add(percentile(&mut ours, 0.5), percentile(&mut bare, 0.5));
+                p99.add(percentile(&mut ours, 0.99), percentile(&mut bare, 0.99));
+            }
+        }
+        worker.process.signal(Signal::Terminate);
+        worker.process.ended(LIMIT).await;
+        let limit = Some("commit and POST by one loop without a queue");
+        report.value(&format!("{SENT}, p50"), "ms", limit, Goal::AtMost(3.0), p50);
+        report.value(&format!("{SENT}, p99"), "ms", limit, Goal::AtMost(10.0), p99);
+    })
+    .await;
+}
+
+async fn paid(report: &mut Report) {
+    let (mut p50, mut p99) = (Rounds::default(), Rounds::default());
+    let count = report.rounds;
+    with_world(&[], |world| async move {
+        let _relay = world.relay();
+        let workers = world.installation.start_workers(&["deposit-matching", "ipn-delivery"]).await;
+        workers.ready().await;
+        let endpoint = Endpoint::answering_after(Duration::ZERO).await;
+        let merchants = world.merchants(MERCHANTS).await;
+        for round in 0..=count {
+            let mut ours = pay(&world, &merchants, &endpoint).await;
+            if round > 0 {
+                p50.add_alone(percentile(&mut ours, 0.5));
+                p99.add_alone(percentile(&mut ours, 0.99));
+            }
+        }
+        workers.process.signal(Signal::Terminate);
+        workers.process.ended(LIMIT).await;
+        report.value(&format!("{PAID}, p50"), "ms", None, Goal::AtMost(8.0), p50);
+        report.value(&format!("{PAID}, p99"), "ms", None, Goal::AtMost(30.0), p99);
+    })
+    .await;
+}
+
+async fn hanging(report: &mut Report) {
+    let mut rounds = Rounds::default();
+    let count = report.rounds;
+    with_world(&[], |world| async move {
+        let _relay = world.relay();
+        let worker = world.installation.start_workers(&["ipn-delivery"]).await;
+        worker.ready().await;
+        let healthy = Endpoint::answering_after(Duration::ZERO).await;
+        let hangs = Endpoint::answering_after(HANG).await;
+        for round in 0..=count {
+            // Fresh ones each time: a merchant known to be slow has a lane of its own already.
+            let merchants = Merchants::open(&world, MERCHANTS).await;
+            let mut calm =
+                merchants.send(&world, |at| healthy.url(at)).await.latencies(&healthy).await;
+            healthy.forget();
+            let one_in_fifty = |at| if at == 0 { hangs.url(0) } else { healthy.url(at) };
+            let mut beside = merchants.send(&world, one_in_fifty).await.latencies(&healthy).await;
+            healthy.forget();
+            if round > 0 {
+                rounds.add(percentile(&mut beside, 0.99), percentile(&mut calm, 0.99));
+            }
+        }
+        report.ratio(HANGING, "ms", "the same with no endpoint hanging", Goal::AtMost(2.0), rounds);
+    })
+    .await;
+}
+
+/// Merchants with an invoice each for deliveries to refer to.
+struct Merchants(Vec<(NewMerchant, Uuid)>);
+
+/// When the delivery of each event was committed.
+struct Committed(HashMap<String, Instant>);
+
+impl Merchants {
+    async fn open(world: &World, count: usize) -> Self {
+        let mut merchants = Vec::new();
+        for merchant in world.merchants(count).await {
+            let invoice = any_invoice(world, &merchant).await;
+            merchants.push((merchant, invoice));
+        }
+        Self(merchants)
+    }
+
+    /// Commits deliveries at a steady pace, to the endpoint that `url` names for the merchant's number.
+    async fn send(&self, world: &World, url: impl Fn(usize) -> String) -> Committed {
+        let mut committed = HashMap::new();
+        let mut pace = tokio::time::interval(EVERY);
+        for number in 0..EVENTS {
+            pace.tick().await;
+            let at = number % self.0.len();
+            let (merchant, invoice) = &self.0[at];
+            let url = url(at);
+            let new = new_delivery(merchant, *invoice, &url);
+            let mut tx = world.gateway.db.begin().await.unwrap();
+            let new = [new];
+            deliveries::announce(&mut tx, &new, Route::Ipn.as_str()).await.unwrap();
+            tx.commit().await.unwrap();
+            let [new] = new;
+            world.gateway.relay_wake.notify_one();
+            committed.insert(new.event_id, Instant::now());
+        }
+        Committed(committed)
+    }
+}
+
+impl Committed {
+    /// Milliseconds from each commit to its arrival at `endpoint`; events for other endpoints do not count.
+    async fn latencies(self, endpoint: &Endpoint) -> Vec<f64> {
+        let wanted = EVENTS - EVENTS / MERCHANTS;
+        endpoint.until(wanted, LIMIT).await;
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        let arrivals = endpoint.arrivals().into_iter();
+        let known = arrivals.filter_map(|(event_id, at)| Some(at - *self.0.get(&event_id)?));
+        known.map(|took| took.as_secs_f64() * 1000.0).collect()
+    }
+}
+
+/// The least that can be done: commit the row, then POST, over connections that are open.
+async fn straight(world: &Arc<World>, merchants: &Merchants) -> Vec<f64> {
+    let endpoint = Endpoint::answering_after(Duration::ZERO).await;
+    let mut caller = Caller::open(endpoint.address(0)).await;
+    let mut committed = HashMap::new();
+    let mut pace = tokio::time::interval(EVERY);
+    for number in 0..EVENTS {
+        pace.tick().await;
+        let (merchant, invoice) = &merchants.0[number % merchants.0.len()];
+        let new = new_delivery(merchant, *invoice, &endpoint.url(0));
+        let mut connection = world.gateway.db.connection().await.unwrap();
+        insert_silently(&mut connection, &new).await;
+        committed.insert(new.event_id.clone(), Instant::now());
+        caller.send(&post("/ipn", &[("x-gateway-event-id", &new.event_id)], &new.payload)).await;
+    }
+    Committed(committed).latencies(&endpoint).await
+}
+
+/// Commits a final deposit for each of many invoices, as a watcher does; returns milliseconds to their IPNs.
+async fn pay(world: &World, merchants: &[NewMerchant], endpoint: &Endpoint) -> Vec<f64> {
+    endpoint.forget();
+    let mut connection = world.connect().await;
+    let mut invoices = Vec::new();
+    for number in 0..EVENTS {
+        invoices.push(
+            payable(&mut connection, &merchants[number % merchants.len()], &endpoint.url(0)).await,
+        );
+    }
+    let mut committed = HashMap::new();
+    let mut pace = tokio::time::interval(EVERY);
+    for (payment_id, invoice, address) in invoices {
+        pace.tick().await;
+        let mut tx = connection.begin().await.unwrap();
+        let deposit = final_deposit(&mut tx, invoice, address).await;
+        let body = encode(&DepositRef { deposit_id: deposit });
+        outbox::insert(&mut tx, Route::DepositFinal.as_str(), &body).await.unwrap();
+        tx.commit().await.unwrap();
+        world.gateway.relay_wake.notify_one();
+        committed.insert(payment_id, Instant::now());
+    }
+    endpoint.until(EVENTS, LIMIT).await;
+    let mut latencies = Vec::new();
+    let query =
+        "select d.event_id, i.payment_id from delivery d join invoice i on i.id = d.invoice_id";
+    let events: Vec<(String, String)> =
+        sqlx::query_as(query).fetch_all(&mut connection).await.unwrap();
+    let payments: HashMap<_, _> = events.into_iter().collect();
+    for (event_id, at) in endpoint.arrivals() {
+        let Some(start) = payments.get(&event_id).and_then(|id| committed.get(id)) else {
+            continue;
+        };
+        latencies.push((at - *start).as_secs_f64() * 1000.0);
+    }
+    assert_eq!(latencies.len(), EVENTS);
+    latencies
+}
+
+/// A deposit of 20 USDT with all its confirmations.
+pub async fn final_deposit(
+    connection: &mut sqlx::PgConnection,
+    invoice: Uuid,
+    address: Uuid,
+) -> Uuid {
+    let id = Uuid::now_v7();
+    sqlx::query(
+        "insert into deposit (id, network, deposit_key, tx_hash, address_id, invoice_id, token_id, amount,
+             amount_text, height, block_hash, mined_at, first_seen_at, state)
+         values ($1, 'polygon', $2, $2, $3, $4, 'usdtmatic@polygon', 20000000, '20000000', 1, 'b', now(), now(), 'final')",
+    )
+    .bind(id)
+    .bind(id.to_string())
+    .bind(address)
+    .bind(invoice)
+    .execute(connection)
+    .await
+    .unwrap();
+    id
+}
+
+/// An open invoice over 20 USDT on Polygon: its payment id, its row and its address.
+pub async fn payable(
+    connection: &mut sqlx::PgConnection,
+    merchant: &NewMerchant,
+    url: &str,
+) -> (String, Uuid, Uuid) {
+    let (invoice, address) = (Uuid::now_v7(), Uuid::now_v7());
+    let payment_id = gateway::invoice::PaymentId::generate().to_string();
+    let text = format!("0x{}", hex::encode(rand::random::<[u8; 20]>()));
+    sqlx::query(
+        "with made as (
+             insert into invoice (id, payment_id, merchant_id, status, price_amount, price_currency, pricing_mode,
+                 token_id, network, decimals, pay_address, pay_amount, overpay_bps, ipn_callback_url,
+                 payment_window_seconds, window_seconds, deadline_at)
+             values ($1, $2, $3, 'pending', 20, 'usd', 'fiat', 'usdtmatic@polygon', 'polygon', 6, $4, 20000000, 500, $5,
+                 1800, 1800, now() + interval '30 minutes')
+             returning id
+         )
+         insert into deposit_address (id, family, address, match_key, derivation_index, network, invoice_id)
+         select $6, 'evm', $4, $4, nextval('address_index_evm'), 'polygon', id from made",
+    )
+    .bind(invoice)
+    .bind(&payment_id)
+    .bind(merchant.id)
+    .bind(&text)
+    .bind(url)
+    .bind(address)
+    .execute(connection)
+    .await
+    .unwrap();
+    (payment_id, invoice, address)
+}

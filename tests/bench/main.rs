@@ -1,0 +1,47 @@
+//! `make bench`: what the gateway does per second and how long it takes, each beside a limit measured in the same run.
+//!
+//! These machines are noisy, so an absolute number says little: every figure that can be is a ratio to a bare loop that
+//! does the same statements with the same pool and concurrency, taken in alternating rounds. The median of the rounds
+//! counts, and the raw samples are kept in `.run/bench.json`. Servers are the ones `make test` uses, with fsync and
+//! synchronous_commit on.
+#![allow(clippy::unwrap_used, reason = "a measurement that cannot go on panics")]
+#![allow(
+    clippy::float_arithmetic,
+    clippy::cast_precision_loss,
+    reason = "statistics, and no money"
+)]
+
+mod creation;
+mod deadlines;
+mod delivery;
+mod endpoint;
+mod footprint;
+mod growth;
+mod latency;
+mod report;
+mod world;
+
+use report::Report;
+
+const HELP: &str = "\
+make bench                 all measures
+make bench ONLY=delivery   those whose name contains the word
+make bench ROUNDS=3        fewer rounds than five, for a quick look";
+
+#[tokio::main]
+async fn main() {
+    // `cargo bench` passes flags of its own.
+    if std::env::args().any(|argument| argument == "--help") {
+        println!("{HELP}");
+        return;
+    }
+    let mut report = Report::from_environment();
+    world::require_durable_servers().await;
+    creation::run(&mut report).await;
+    delivery::run(&mut report).await;
+    latency::run(&mut report).await;
+    deadlines::run(&mut report).await;
+    growth::run(&mut report).await;
+    footprint::run(&mut report).await;
+    report.finish();
+}

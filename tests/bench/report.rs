@@ -1,0 +1,192 @@
+//! The table people read and the file scripts read.
+
+use std::{env, fs, path::PathBuf};
+
+use serde::Serialize;
+
+/// How a figure is held against its goal.
+#[derive(Debug, Clone, Copy)]
+pub enum Goal {
+    AtLeast(f64),
+    AtMost(f64),
+}
+
+impl Goal {
+    fn holds(self, figure: f64) -> bool {
+        match self {
+            Self::AtLeast(bound) => figure >= bound,
+            Self::AtMost(bound) => figure <= bound,
+        }
+    }
+
+    fn text(self, unit: &str) -> String {
+        match self {
+            Self::AtLeast(bound) => format!("≥ {bound}{unit}"),
+            Self::AtMost(bound) => format!("≤ {bound}{unit}"),
+        }
+    }
+}
+
+/// One measure. With a limit the goal is about the ratio to it, without one about the value itself.
+#[derive(Serialize)]
+struct Row {
+    name: String,
+    value: f64,
+    unit: &'static str,
+    limit: Option<&'static str>,
+    limit_value: Option<f64>,
+    ratio: Option<f64>,
+    goal: String,
+    holds: bool,
+    rounds: Vec<Vec<f64>>,
+}
+
+/// Rounds of a measure: the figure, and what the limit's loop reached beside it.
+#[derive(Default)]
+pub struct Rounds(Vec<Vec<f64>>);
+
+impl Rounds {
+    pub fn add(&mut self, value: f64, limit: f64) {
+        self.0.push(vec![value, limit]);
+    }
+
+    pub fn add_alone(&mut self, value: f64) {
+        self.0.push(vec![value]);
+    }
+
+    fn column(&self, at: usize) -> Option<Vec<f64>> {
+        self.0.iter().map(|round| round.get(at).copied()).collect()
+    }
+}
+
+pub struct Report {
+    rows: Vec<Row>,
+    only: Option<String>,
+    pub rounds: usize,
+}
+
+impl Report {
+    pub fn from_environment() -> Self {
+        let only = env::var("ONLY").ok().filter(|word| !word.is_empty());
+        let rounds = env::var("ROUNDS").ok().and_then(|count| count.parse().ok()).unwrap_or(5);
+        Self { rows: Vec::new(), only, rounds }
+    }
+
+    /// Whether a measure was asked for. Says so while it runs: the whole takes minutes.
+    pub fn wants(&self, name: &str) -> bool {
+        let wanted = self.only.as_ref().is_none_or(|word| name.contains(word.as_str()));
+        if wanted {
+            eprintln!("  measuring {name} …");
+        }
+        wanted
+    }
+
+    /// Adds a measure whose goal is about its ratio to `limit`: the median of the rounds' own ratios.
+    pub fn ratio(
+        &mut self,
+        name: &str,
+        unit: &'static str,
+        limit: &'static str,
+        goal: Goal,
+        rounds: Rounds,
+    ) {
+        let value = median(rounds.column(0).unwrap());
+        let limit_value = median(rounds.column(1).unwrap());
+        let ratio = median(rounds.0.iter().map(|round| round[0] / round[1]).collect());
+        self.rows.push(Row {
+            name: name.to_owned(),
+            value,
+            unit,
+            limit: Some(limit),
+            limit_value: Some(limit_value),
+            ratio: Some(ratio),
+            goal: goal.text(" ×"),
+            holds: goal.holds(ratio),
+            rounds: rounds.0,
+        });
+        self.say_last();
+    }
+
+    /// Adds a measure whose goal is about its value; a limit stands beside it to show how much was possible.
+    pub fn value(
+        &mut self,
+        name: &str,
+        unit: &'static str,
+        limit: Option<&'static str>,
+        goal: Goal,
+        rounds: Rounds,
+    ) {
+        let value = median(rounds.column(0).unwrap());
+        let limit_value = rounds.column(1).filter(|_| limit.is_some()).map(median);
+        self.rows.push(Row {
+            name: name.to_owned(),
+            value,
+            unit,
+            limit,
+            limit_value,
+            ratio: limit_value.map(|limit| value / limit),
+            goal: goal.text(&format!(" {unit}")),
+            holds: goal.holds(value),
+            rounds: rounds.0,
+        });
+        self.say_last();
+    }
+
+    fn say_last(&self) {
+        if let Some(row) = self.rows.last() {
+            eprintln!("    {}", row.line());
+        }
+    }
+
+    /// Prints the table and writes `.run/bench.json`. Exits 1 if a goal was missed.
+    pub fn finish(self) {
+        println!(
+            "\n{:<52} {:>12} {:>12} {:>8}  {:<10} ",
+            "measure", "value", "limit", "ratio", "goal"
+        );
+        for row in &self.rows {
+            println!("{}", row.line());
+        }
+        let mut limits: Vec<_> = self.rows.iter().filter_map(|row| row.limit).collect();
+        limits.dedup();
+        println!("\nLimits, in the order of the table: {}.", limits.join("; "));
+        let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../.run"));
+        fs::create_dir_all(&folder).unwrap();
+        let file = folder.join("bench.json");
+        fs::write(&file, serde_json::to_string_pretty(&self.rows).unwrap()).unwrap();
+        println!("Raw samples: .run/bench.json");
+        if self.rows.iter().any(|row| !row.holds) {
+            std::process::exit(1);
+        }
+    }
+}
+
+impl Row {
+    fn line(&self) -> String {
+        let figure =
+            |value: f64| if value >= 100.0 { format!("{value:.0}") } else { format!("{value:.2}") };
+        let optional = |value: Option<f64>| value.map(figure).unwrap_or_default();
+        let value = format!("{} {}", figure(self.value), self.unit);
+        let holds = if self.holds { "holds" } else { "MISSED" };
+        format!(
+            "{:<52} {value:>12} {:>12} {:>8}  {:<10} {holds}",
+            self.name,
+            optional(self.limit_value),
+            optional(self.ratio),
+            self.goal
+        )
+    }
+}
+
+pub fn median(mut values: Vec<f64>) -> f64 {
+    percentile(&mut values, 0.5)
+}
+
+/// The smallest value that at least `share` of all do not exceed.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an index")]
+pub fn percentile(values: &mut [f64], share: f64) -> f64 {
+    assert!(!values.is_empty(), "nothing was measured");
+    values.sort_by(f64::total_cmp);
+    let at = (share * values.len() as f64).ceil() as usize;
+    values[at.clamp(1, values.len()) - 1]
+}

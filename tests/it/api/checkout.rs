@@ -1,0 +1,205 @@
+//! The checkout's origin over plain HTTP: headers, caching, what is shown to whom, limits.
+
+use http::Method;
+use serde_json::json;
+use support::stack::{Stack, with_stack};
+
+async fn invoice(stack: &Stack, pay_currency: &str) -> String {
+    let merchant = stack.merchant().await.client;
+    let body = json!({
+        "price_amount": 25, "price_currency": "usd", "pay_currency": pay_currency, "order_id": "ORDER-CANARY",
+        "order_description": "two cups", "ipn_callback_url": "https://shop.example/CALLBACK-CANARY",
+        "success_url": "https://shop.example/SUCCESS-CANARY", "cancel_url": "https://shop.example/CANCEL-CANARY",
+    });
+    let created = merchant.post("/v1/payment", &body).await;
+    assert_eq!(created.status, 201, "{}", created.body);
+    created.json()["payment_id"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_is_fenced_in_and_tells_the_buyer_s_business_alone() {
+    with_stack(|stack| async move {
+        for pay_currency in ["usdtmatic", "all"] {
+            let id = invoice(&stack, pay_currency).await;
+            let page = stack.buyer().get(&format!("/pay/{id}")).await;
+            assert_eq!(page.status, 200);
+            for (name, value) in [
+                ("content-type", "text/html; charset=utf-8"),
+                ("cache-control", "no-store"),
+                ("referrer-policy", "no-referrer"),
+                ("x-content-type-options", "nosniff"),
+                ("x-robots-tag", "noindex"),
+                ("cross-origin-opener-policy", "same-origin"),
+                ("content-language", "en"),
+            ] {
+                assert_eq!(page.header(name), Some(value), "{name}");
+            }
+            assert_eq!(page.header("access-control-allow-origin"), None);
+            let policy = page.header("content-security-policy").unwrap();
+            for part in [
+                "default-src 'none'",
+                "frame-ancestors 'none'",
+                "form-action 'self'",
+                "base-uri 'none'",
+            ] {
+                assert!(policy.contains(part), "{policy}");
+            }
+            assert!(!policy.contains("unsafe"), "{policy}");
+            for forbidden in ["CANARY", "Test shop", "<script>", " style=", " onclick"] {
+                assert!(!page.body.contains(forbidden), "{forbidden}: {}", page.body);
+            }
+        }
+    })
+    .await;
+}
+
+/// A frame is for the one page that the widget names, exactly.
+#[tokio::test(flavor = "multi_thread")]
+async fn only_the_named_page_may_frame_the_checkout() {
+    with_stack(|stack| async move {
+        let id = invoice(&stack, "usdtmatic").await;
+        for (query, ancestor) in [
+            ("", "'none'"),
+            ("?origin=https://shop.example", "https://shop.example"),
+            ("?origin=http%3A%2F%2F127.0.0.1%3A8080", "http://127.0.0.1:8080"),
+            ("?origin=*", "'none'"),
+            ("?origin=https://*.example", "'none'"),
+            ("?origin=https://shop.example/", "'none'"),
+            ("?origin=https://a.example%20https://b.example", "'none'"),
+            ("?origin=https://a.example;script-src%20*", "'none'"),
+            ("?origin=null", "'none'"),
+        ] {
+            let page = stack.buyer().get(&format!("/embed/{id}{query}")).await;
+            let policy = page.header("content-security-policy").unwrap();
+            let ending = format!("frame-ancestors {ancestor}");
+            assert!(policy.ends_with(&ending), "{query}: {policy}");
+        }
+        let page = stack.buyer().get(&format!("/pay/{id}?origin=https://shop.example")).await;
+        let policy = page.header("content-security-policy").unwrap();
+        assert!(policy.ends_with("frame-ancestors 'none'"), "{policy}");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn scripts_are_kept_for_ever_under_the_name_of_their_content() {
+    with_stack(|stack| async move {
+        let id = invoice(&stack, "all").await;
+        let page = stack.buyer().get(&format!("/pay/{id}")).await.body;
+        let sources: Vec<_> =
+            page.split("src=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+        assert_eq!(sources.len(), 2, "{sources:?}");
+        let compressed = stack.buyer().with_header("accept-encoding", "gzip");
+        for source in sources {
+            let script = stack.buyer().get(source).await;
+            assert_eq!(script.status, 200, "{source}");
+            assert_eq!(script.header("cache-control"), Some("public, max-age=31536000, immutable"));
+            assert_eq!(script.header("content-type"), Some("text/javascript; charset=utf-8"));
+            assert_eq!(stack.buyer().get(&source.replace('.', "0.")).await.status, 404);
+            let head = compressed.send(Method::HEAD, source, "").await;
+            assert_eq!(head.header("content-encoding"), Some("gzip"), "{source}");
+        }
+        let widget = stack.buyer().get("/widget/v1.js").await;
+        assert_eq!(widget.header("cross-origin-resource-policy"), Some("cross-origin"));
+        assert_eq!(widget.header("cache-control"), Some("public, max-age=3600"));
+    })
+    .await;
+}
+
+/// Missing, malformed and foreign look the same (A58), and no address is made of the request's own host (A30).
+#[tokio::test(flavor = "multi_thread")]
+async fn unknown_ids_look_alike_and_hosts_are_not_believed() {
+    with_stack(|stack| async move {
+        let missing = stack.buyer().get("/pay/pzi_00000000000000000000000000").await;
+        assert_eq!(missing.status, 404);
+        assert!(missing.body.contains("There is no such payment"));
+        for id in
+            ["x", "%00", "%FF", "pzi_%3Cscript%3E", "..%2F..", "PZI_00000000000000000000000000"]
+        {
+            for path in [format!("/pay/{id}"), format!("/pay/{id}?origin=x")] {
+                let answer = stack.buyer().get(&path).await;
+                assert_eq!((answer.status, &answer.body), (404, &missing.body), "{path}");
+            }
+        }
+        let id = invoice(&stack, "all").await;
+        let poisoned = stack
+            .buyer()
+            .with_header("x-forwarded-host", "evil.example")
+            .with_header("x-forwarded-for", "<script>evil.example</script>")
+            .with_header("user-agent", "<script>evil.example</script>")
+            .with_header("forwarded", "host=evil.example")
+            .with_header("origin", "https://evil.example");
+        for path in [format!("/pay/{id}"), "/widget/v1.js".into(), format!("/embed/{id}")] {
+            let answer = poisoned.get(&path).await;
+            assert!(!answer.body.contains("evil.example"), "{path}");
+            assert_eq!(answer.header("access-control-allow-origin"), None);
+        }
+        let body = "token_id=usdtmatic%40polygon";
+        let chosen = poisoned.send(Method::POST, &format!("/pay/{id}/select?lang=de"), body).await;
+        assert_eq!(
+            (chosen.status, chosen.header("location")),
+            (303, Some(&*format!("/pay/{id}?lang=de")))
+        );
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_buyer_changes_has_a_limit_of_its_own_per_address() {
+    with_stack(|stack| async move {
+        let id = invoice(&stack, "all").await;
+        let select = format!("/pay/{id}/select");
+        for _ in 0..60 {
+            let refused =
+                stack.buyer().send(Method::POST, &select, "token_id=doge%40bitcoin").await;
+            assert_eq!(refused.status, 409, "{}", refused.body);
+        }
+        let refused =
+            stack.buyer().send(Method::POST, &select, "token_id=usdtmatic%40polygon").await;
+        assert_eq!(refused.status, 429);
+        assert!(refused.body.contains("too many tries"), "{}", refused.body);
+        for path in [format!("/api/pay/{id}/cancel"), format!("/api/pay/{id}/select")] {
+            stack.buyer().post(&path, &json!({})).await.expect_error(429, "RATE_LIMIT_EXCEEDED");
+        }
+        // Looking is not changing.
+        assert_eq!(stack.buyer().get(&format!("/v1/invoices/{id}/status")).await.status, 200);
+        assert_eq!(stack.buyer().get(&format!("/pay/{id}")).await.status, 200);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_form_that_says_nothing_useful_is_told_so_in_the_page() {
+    with_stack(|stack| async move {
+        let id = invoice(&stack, "all").await;
+        let post =
+            async |path: String, body: &str| stack.buyer().send(Method::POST, &path, body).await;
+        for (path, body, status, words) in [
+            (format!("/pay/{id}/select"), "", 400, "choose one of the currencies"),
+            (format!("/pay/{id}/select"), "token_id=", 409, "cannot be chosen"),
+            (
+                format!("/pay/{id}/select"),
+                "token_id=usdtmatic%40polygon%00",
+                409,
+                "cannot be chosen",
+            ),
+            (format!("/pay/{id}/select"), "token_id=btc%40bitcoin", 409, "cannot be chosen"),
+            ("/pay/x/select".into(), "token_id=usdtmatic%40polygon", 404, "no such payment"),
+            ("/pay/x/cancel".into(), "", 404, "no such payment"),
+            (format!("/pay/{id}/simulate"), "share=rest", 409, "could not pay"),
+        ] {
+            let answer = post(path.clone(), body).await;
+            assert_eq!(answer.status, status, "{path} {body}");
+            assert!(answer.body.contains(words), "{path} {body}: {}", answer.body);
+        }
+        assert_eq!(
+            post(format!("/pay/{id}/select"), "token_id=usdtmatic%40polygon").await.status,
+            303
+        );
+        // The same again, as a second tap sends it: the page with the one that was chosen.
+        let again = post(format!("/pay/{id}/select"), "token_id=usdcmatic%40polygon").await;
+        assert_eq!(again.status, 409);
+        assert!(again.body.contains("was chosen already") && again.body.contains("Send only"));
+    })
+    .await;
+}

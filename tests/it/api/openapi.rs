@@ -1,0 +1,132 @@
+//! The API's description: served, shown, valid, and kept to by what is really answered.
+
+use std::{
+    path::Path,
+    process::{Output, Stdio},
+};
+
+use gateway::merchant::settings::Settings;
+use gateway_api::openapi;
+use serde_json::Value;
+use support::stack::{Merchant, Stack, with_stack};
+use tokio::process::Command;
+
+/// Cases per operation and phase: enough to reach every limit, few enough for every run of the tests.
+const EXAMPLES: &str = "40";
+/// Any fixed number: a run that failed fails again.
+const SEED: &str = "7";
+
+#[tokio::test]
+async fn the_description_is_served_for_machines_and_for_people() {
+    with_stack(|stack| async move {
+        let document = stack.anybody().get("/v1/openapi.json").await;
+        assert_eq!(document.status, 200);
+        assert_eq!(document.header("content-type"), Some("application/json"));
+        assert_eq!(document.body, openapi::json());
+
+        let page = stack.anybody().get("/docs").await;
+        assert_eq!(page.status, 200);
+        let policy = page.header("content-security-policy").unwrap();
+        assert!(policy.starts_with("default-src 'none'; style-src 'self';"), "{policy}");
+        assert!(!policy.contains("unsafe") && !page.body.contains("<script"), "{policy}");
+        // Everything that the page loads comes from here.
+        let loaded: Vec<_> = ["src=\"", "<link rel=\"stylesheet\" href=\""]
+            .iter()
+            .flat_map(|mark| page.body.split(mark).skip(1))
+            .map(|rest| rest.split('"').next().unwrap())
+            .collect();
+        assert_eq!(loaded, ["/docs/docs.css"]);
+        let style = stack.anybody().get(loaded[0]).await;
+        assert_eq!(style.header("content-type"), Some("text/css; charset=utf-8"));
+        assert!(!style.body.contains("url(") && !style.body.contains("@import"));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_page_shows_every_endpoint_field_and_error_code() {
+    with_stack(|stack| async move {
+        let page = stack.anybody().get("/docs").await.body;
+        let document: Value = serde_json::from_str(openapi::json()).unwrap();
+        let mut names: Vec<String> = Vec::new();
+        for (path, item) in document["paths"].as_object().unwrap() {
+            names.push(format!("<code>{path}</code>"));
+            for operation in item.as_object().unwrap().values() {
+                names.push(operation["summary"].as_str().unwrap().to_owned());
+                let parameters = operation["parameters"].as_array().into_iter().flatten();
+                names.extend(
+                    parameters.map(|p| format!("<code>{}</code>", p["name"].as_str().unwrap())),
+                );
+                let answers = operation["responses"].as_object().unwrap().values();
+                let schemas = answers.map(|a| &a["content"]["application/json"]["schema"]);
+                let codes =
+                    schemas.filter_map(|s| s["allOf"][1]["properties"]["code"]["enum"].as_array());
+                names.extend(
+                    codes.flatten().map(|c| format!("<code>{}</code>", c.as_str().unwrap())),
+                );
+            }
+        }
+        for (name, schema) in document["components"]["schemas"].as_object().unwrap() {
+            names.push(format!("id=\"shape-{name}\""));
+            let parts =
+                [schema].into_iter().chain(schema["allOf"].as_array().into_iter().flatten());
+            let fields = parts.filter_map(|part| part["properties"].as_object()).flatten();
+            names.extend(fields.map(|(field, _)| format!("<code>{field}</code>")));
+        }
+        assert!(names.len() > 100, "{names:?}");
+        let missing: Vec<_> = names.iter().filter(|name| !page.contains(*name)).collect();
+        assert!(missing.is_empty(), "not on the page: {missing:?}");
+    })
+    .await;
+}
+
+/// Room enough that neither the quota nor the budget of requests ends the run.
+async fn busy_merchant(stack: &Stack) -> Merchant {
+    stack.lift_rate_limits().await;
+    stack.merchant_with(Settings { open_invoices_max: 100_000, ..Settings::default() }).await
+}
+
+/// `scripts/schemathesis.sh` finds or installs it.
+async fn program() -> String {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/schemathesis.sh");
+    let found = Command::new(script).stderr(Stdio::inherit()).output().await.unwrap();
+    assert!(found.status.success(), "scripts/schemathesis.sh found no schemathesis");
+    String::from_utf8(found.stdout).unwrap().trim().to_owned()
+}
+
+async fn schemathesis(stack: &Stack, merchant: &Merchant) -> Output {
+    // Its notes about the run go where the build's products are.
+    let folder =
+        Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("schemathesis-{}", stack.api.port()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let outcome = Command::new(program().await)
+        .current_dir(&folder)
+        .env("NO_COLOR", "1")
+        .args(["run", &format!("http://{}/v1/openapi.json", stack.api)])
+        .args(["--header", &format!("x-api-key: {}", merchant.new.api_key.reveal())])
+        .args(["--phases", "examples,coverage,fuzzing,stateful", "--checks", "all"])
+        // A sound request may still name a currency that does not exist: the description cannot list what operators
+        // switch on.
+        .args(["--exclude-checks", "positive_data_acceptance"])
+        .args(["--max-examples", EXAMPLES, "--seed", SEED, "--request-timeout", "15"])
+        .output()
+        .await
+        .unwrap();
+    std::fs::remove_dir_all(folder).unwrap();
+    outcome
+}
+
+#[tokio::test]
+async fn whatever_is_asked_no_answer_is_a_failure_of_ours_or_undocumented() {
+    with_stack(|stack| async move {
+        let merchant = busy_merchant(&stack).await;
+        let outcome = schemathesis(&stack, &merchant).await;
+        let said = String::from_utf8_lossy(&outcome.stdout);
+        assert!(outcome.status.success(), "{said}\n{}", String::from_utf8_lossy(&outcome.stderr));
+        // A run that asked nothing would have passed too.
+        let rows = super::rows_written(&stack).await;
+        assert!(rows[0] > 10, "only {} invoices were created\n{said}", rows[0]);
+        println!("{said}");
+    })
+    .await;
+}

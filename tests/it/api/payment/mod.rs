@@ -1,0 +1,10 @@
+//! `/v1/payment`.
+
+mod callback_url;
+mod create;
+mod direct;
+mod draft;
+mod limits;
+mod list;
+mod quota;
+mod read;

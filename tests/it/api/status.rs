@@ -1,0 +1,40 @@
+//! `GET /v1/status`, and what the other endpoints say while the database is gone.
+
+use serde_json::json;
+use support::stack::with_stack;
+
+use super::order;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_gateway_says_that_it_is_alive() {
+    with_stack(|stack| async move {
+        let answer = stack.anybody().get("/v1/status").await;
+        assert_eq!((answer.status, answer.json()), (200, json!({ "message": "OK" })));
+        assert_eq!(answer.header("content-type"), Some("application/json"));
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_database_is_an_internal_error_that_tells_nothing() {
+    with_stack(|stack| async move {
+        let merchant = stack.merchant().await.client;
+        stack.gateway.db.close().await;
+        let id = "/v1/invoices/pzi_00000000000000000000000000/status";
+        let answers = [
+            stack.anybody().get("/v1/currencies").await,
+            stack.anybody().get("/v1/estimate?amount=1&currency_from=usd&currency_to=btc").await,
+            stack.anybody().get("/v1/min-amount?currency_to=btc").await,
+            stack.anybody().get(id).await,
+            merchant.get("/v1/payment").await,
+            merchant.get("/v1/payment/x").await,
+            merchant.post("/v1/payment", &order(&json!({}))).await,
+        ];
+        for answer in answers {
+            answer.expect_error(500, "INTERNAL_ERROR");
+            assert_eq!(answer.json()["message"], "something failed on our side; retry later");
+        }
+        assert_eq!(stack.anybody().get("/v1/status").await.status, 200);
+    })
+    .await;
+}

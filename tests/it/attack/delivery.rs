@@ -1,0 +1,104 @@
+//! The deliverer as a weapon: to read what only we can reach, to write headers, to flood a stranger.
+
+use gateway::merchant::settings::Settings;
+use gateway_workers::Role;
+use serde_json::json;
+use support::{
+    broker::eventually,
+    hostile::{Act, Hostile},
+    shop::{Shop, with_shop},
+};
+
+/// What a person sees of an answer at most.
+const EXCERPT_CHARS_MAX: usize = 300;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_a_receivers_answer_only_a_short_printable_start_is_kept_and_no_merchant_reads_it() {
+    with_shop(|shop| async move {
+        let secret = "INTERNAL-SECRET";
+        let answer = format!("\x1b[2J\0{}{secret}", "a\u{7}".repeat(EXCERPT_CHARS_MAX));
+        let receiver = Hostile::always(Act::answer("500 Oops", &answer)).await;
+        shop.stack.start(&[Role::IpnDelivery]);
+        let id = shop.expired(json!({ "ipn_callback_url": receiver.url("/ipn") })).await;
+        eventually("an attempt", async || {
+            let (_, attempts) = shop.delivery(&id).await;
+            (!attempts.is_empty()).then_some(())
+        })
+        .await;
+        let (_, attempts) = shop.delivery(&id).await;
+        let kept = attempts[0].excerpt.as_deref().unwrap();
+        assert_eq!(kept.chars().count(), EXCERPT_CHARS_MAX);
+        assert!(!kept.contains(secret) && !kept.chars().any(char::is_control), "{kept:?}");
+        let read = shop.merchant.client.get(&format!("/v1/payment/{id}")).await.body;
+        let listed = shop.merchant.client.get("/v1/payment").await.body;
+        assert!(!read.contains("aaaa") && !listed.contains("aaaa"));
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn line_breaks_in_a_url_or_a_field_never_become_a_header() {
+    with_shop(|shop| async move {
+        let receiver = Hostile::always(Act::answer("200 OK", "")).await;
+        let evil = "x\r\nX-Evil: 1\r\n\r\nPOST /second HTTP/1.1";
+        for path in ["/ipn\r\nX-Evil: 1", "/ipn HTTP/1.1\r\nX-Evil: 1", "/ipn?a=\nX-Evil: 1", "/ipn#\r\nX-Evil: 1"] {
+            let body = json!({
+                "price_amount": 100, "price_currency": "usd", "pay_currency": "all", "order_id": evil,
+                "order_description": evil, "ipn_callback_url": receiver.url(path),
+            });
+            let created = shop.merchant.client.post("/v1/payment", &body).await;
+            if created.status == 400 {
+                continue;
+            }
+            assert_eq!(created.status, 201, "{}", created.body);
+        }
+        let encoded = receiver.url("/ipn?a=%0d%0aX-Evil:%201");
+        shop.stack.start(&[Role::IpnDelivery]);
+        shop.expired(json!({
+            "ipn_callback_url": encoded, "order_id": evil, "order_description": evil,
+        }))
+        .await;
+        eventually("the webhook", async || (receiver.request_count() > 0).then_some(())).await;
+        for request in receiver.requests() {
+            let request = String::from_utf8(request).unwrap();
+            let (head, body) = request.split_once("\r\n\r\n").unwrap();
+            let names: Vec<_> = head
+                .lines()
+                .skip(1)
+                .filter_map(|line| line.split(':').next())
+                .map(str::to_ascii_lowercase)
+                .collect();
+            assert!(!names.iter().any(|name| name.contains("evil")), "{head}");
+            assert!(head.starts_with("POST /ipn"), "{head}");
+            assert!(!body.contains('\r') && !body.contains('\n'), "{body}");
+        }
+        assert!(receiver.requests().iter().all(|request| !request.starts_with(b"POST /second")));
+    })
+    .await;
+}
+
+/// A hundred events at once that all point at one stranger's host, from several merchants.
+#[tokio::test(flavor = "multi_thread")]
+async fn many_invoices_that_name_one_victim_reach_it_a_few_at_a_time() {
+    const PER_MERCHANT: usize = 40;
+    // Both lanes' caps of `app::deliver_ipn`, for each of the merchants.
+    const AT_A_TIME: usize = 2 * (10 + 3);
+    with_shop(|first| async move {
+        let victim = Hostile::always(Act::SayAndHang(Vec::new())).await;
+        let second = Shop::open(&first.stack, Settings::default()).await;
+        for shop in [&first, &second] {
+            for _ in 0..PER_MERCHANT {
+                shop.expired(json!({ "ipn_callback_url": victim.url("/ipn") })).await;
+            }
+        }
+        first.stack.start(&[Role::IpnDelivery]);
+        eventually("the caps are reached", async || {
+            (victim.request_count() >= AT_A_TIME).then_some(())
+        })
+        .await;
+        // Time enough for more, if anything let more through.
+        tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+        assert_eq!(victim.request_count(), AT_A_TIME);
+    })
+    .await;
+}

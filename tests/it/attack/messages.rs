@@ -1,0 +1,64 @@
+//! Somebody who may write to the broker: messages with true ids, at the wrong time, change nothing.
+
+use gateway::{
+    asset::Network,
+    broker::{
+        envelope::{DeliveryRef, DepositRef, InvoiceRef, Turn, encode},
+        route::WorkQueue,
+    },
+    invoice::Status,
+};
+use gateway_workers::Role;
+use serde_json::json;
+use support::shop::{unconfirmed, with_shop};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn true_ids_sent_by_hand_neither_pay_nor_expire_nor_tell_anything() {
+    with_shop(|shop| async move {
+        let broker = &shop.stack.broker;
+        let queue = |queue| broker.topology.work_queue(queue);
+        // Open, seen but not confirmed, and told already.
+        let open = shop.invoice().await;
+        let seen = shop.invoice().await;
+        shop.send(&unconfirmed(&seen, "100")).await;
+        shop.look(Network::Polygon).await;
+        shop.stack.start(&[Role::DepositMatching, Role::ExpiryTimer, Role::IpnDelivery]);
+        let told = shop.expired(json!({})).await;
+        let (row, _) = shop.delivery_becomes(&told, "delivered").await;
+
+        let deposit_id = shop.deposit_of(&seen).await;
+        broker
+            .publish_by_hand(&queue(WorkQueue::Deposit), &encode(&DepositRef { deposit_id }))
+            .await;
+        for id in [&open, &seen, &told] {
+            let invoice = InvoiceRef { invoice_id: shop.row_id(id).await };
+            broker.publish_by_hand(&queue(WorkQueue::Expiry), &encode(&invoice)).await;
+        }
+        for (cycle, attempt) in [(1, 1), (1, 2), (2, 1), (9, 1)] {
+            let again = DeliveryRef::new(row.id, &row.event_id, Turn { cycle, attempt });
+            broker.publish_by_hand(&queue(WorkQueue::Ipn), &encode(&again)).await;
+        }
+        // A payment and the end of a window behind them in the same queues: when those have been told, all has been read.
+        let paid = shop.invoice().await;
+        shop.pay(&paid, "100").await;
+        shop.look(Network::Polygon).await;
+        let ended = shop.invoice_of(json!({ "pay_currency": "all" })).await;
+        shop.end_window(&ended, 1).await;
+        shop.stack.gateway.ring_timers().await.unwrap();
+        shop.webhook_about(&paid, 1).await;
+        shop.webhook_about(&ended, 1).await;
+
+        assert_eq!(shop.status(&open).await, Status::Pending);
+        assert_eq!(shop.status(&seen).await, Status::Pending);
+        assert_eq!(shop.books(&seen).await, []);
+        assert_eq!(shop.status(&told).await, Status::Expired);
+        assert_eq!(shop.events(&told).await, ["expired"]);
+        let (after, attempts) = shop.delivery(&told).await;
+        assert_eq!(
+            (after.state.as_str(), after.cycle, attempts.len()),
+            ("delivered", row.cycle, 1)
+        );
+        assert_eq!(shop.receiver.received().len(), 3);
+    })
+    .await;
+}

@@ -1,0 +1,8 @@
+//! Attacks that no other area tests by itself. `tests/attacks.md` lists every attack with the tests that answer it.
+
+mod delivery;
+mod flood;
+mod leaks;
+mod messages;
+mod table;
+mod tenants;

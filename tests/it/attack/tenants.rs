@@ -1,0 +1,77 @@
+//! One merchant asks for what is another's, at every endpoint that takes a key.
+
+use gateway_api::{Access, endpoints};
+use http::Method;
+use serde_json::json;
+use support::stack::with_stack;
+
+const NEVER_MADE: &str = "pzi_00000000000000000000000000";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_another_s_looks_at_every_endpoint_like_what_does_not_exist() {
+    with_stack(|stack| async move {
+        let (owner, rival) = (stack.merchant().await, stack.merchant().await);
+        let body = json!({
+            "price_amount": 25, "price_currency": "usd", "pay_currency": "usdtmatic", "order_id": "order-7",
+        });
+        let keyed = |client: &support::client::Client| client.clone().with_header("idempotency-key", "k");
+        let made = keyed(&owner.client).post("/v1/payment", &body).await.json();
+        let id = made["payment_id"].as_str().unwrap();
+        let mut asked = 0;
+        for endpoint in endpoints().iter().filter(|endpoint| endpoint.access == Access::Merchant) {
+            if endpoint.path.contains("{id}") {
+                let ask = async |name: &str| {
+                    let path = endpoint.path.replace("{id}", name);
+                    let answer = rival.client.send(endpoint.method.clone(), &path, "{}").await;
+                    let mut headers = answer.headers;
+                    headers.remove("date");
+                    (answer.status, headers, answer.body)
+                };
+                let missing = ask(NEVER_MADE).await;
+                assert_eq!(missing.0, 404, "{}", endpoint.path);
+                assert_eq!(ask(id).await, missing, "{} by id", endpoint.path);
+                assert_eq!(ask("order-7").await, missing, "{} by order_id", endpoint.path);
+            } else if endpoint.method == Method::GET {
+                let answer = rival.client.get(endpoint.path).await;
+                assert_eq!(answer.status, 200, "{}", answer.body);
+                assert!(!answer.body.contains(id), "{}: {}", endpoint.path, answer.body);
+            }
+            asked += 1;
+        }
+        assert!(asked >= 3, "only {asked} endpoints were asked");
+        // The other's idempotency key is one's own to use.
+        let own = keyed(&rival.client).post("/v1/payment", &body).await;
+        assert_eq!((own.status, own.header("x-gateway-idempotent-replay")), (201, None));
+        assert_ne!(own.json()["payment_id"], made["payment_id"]);
+    })
+    .await;
+}
+
+/// No second spelling of a path is a way around what guards the first.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_other_spelling_of_a_path_reaches_an_endpoint() {
+    with_stack(|stack| async move {
+        let shop = stack.merchant().await.client;
+        for path in [
+            "/V1/payment",
+            "/v1/Payment",
+            "/v1/payment/",
+            "//v1/payment",
+            "/v1//payment",
+            "/v1/./payment",
+            "/v1/x/../payment",
+            "/v1/%70ayment",
+            "/v1/payment;x=1",
+            "/v1/payment%3F",
+            "/legacy/../v1/payment",
+        ] {
+            let answer = shop.get(path).await;
+            answer.expect_error(404, "NOT_FOUND");
+        }
+        for method in [Method::OPTIONS, Method::PUT, Method::PATCH, Method::DELETE, Method::TRACE] {
+            let answer = shop.send(method.clone(), "/v1/payment", "").await;
+            answer.expect_error(405, "METHOD_NOT_ALLOWED");
+        }
+    })
+    .await;
+}

@@ -1,0 +1,122 @@
+//! Each end of a payment has its own calm page.
+
+use gateway::asset::Network;
+use serde_json::json;
+use support::shop::{Shop, unconfirmed};
+
+use super::{inspect, page, with_browser};
+
+const URLS: [(&str, &str); 2] =
+    [("success_url", "https://shop.example/thanks"), ("cancel_url", "https://shop.example/basket")];
+
+async fn invoice(shop: &Shop) -> String {
+    let [success, cancel] = URLS;
+    shop.invoice_of(json!({ success.0: success.1, cancel.0: cancel.1 })).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_part_asks_for_the_rest_and_the_rest_ends_it() {
+    with_browser(|shop, browser| async move {
+        let tab = browser.phone().await;
+        let id = invoice(&shop).await;
+        tab.open(&page(&shop, &id)).await;
+        tab.phase("paying").await;
+        shop.pay(&id, "40").await;
+        // No reload: the page follows.
+        tab.shows("document.querySelector('#amount')?.textContent === '60'").await;
+        assert_eq!(tab.text(".arrived strong").await, "Received 40 of 100 USDT");
+        assert!(!tab.has(".cancel").await, "what was paid in part cannot be cancelled");
+        tab.click("label[for=code-uri]").await;
+        assert!(tab.read_qr(".of-uri svg").await.ends_with("&uint256=60000000"));
+        inspect(&tab, "partial").await;
+        // The chosen code stays chosen when the page renews itself.
+        let waiting = shop.send(&unconfirmed(&id, "10")).await;
+        tab.shows("document.querySelector('#amount')?.textContent === '50'").await;
+        assert_eq!(tab.eval("document.querySelector('#code-uri').checked").await, json!(true));
+        shop.send(&unconfirmed(&id, "50")).await;
+        tab.phase("confirming").await;
+        assert!(!tab.has("#address").await, "whoever paid now would pay twice");
+        inspect(&tab, "confirming").await;
+        // Confirmations as they come; the youngest payment is what is waited for.
+        shop.stack.gateway.simulate_confirm(&waiting.txid).await.unwrap();
+        shop.stack.gateway.simulate_mine(Network::Polygon, 3).await.unwrap();
+        tab.shows(
+            "document.querySelector('.progress')?.textContent.trim() === '3 of 16 confirmations'",
+        )
+        .await;
+        shop.stack.gateway.simulate_mine(Network::Polygon, 20).await.unwrap();
+        tab.phase("paid").await;
+        assert_eq!(tab.text("#return").await, "Return to shop.example");
+        let link = tab.eval("document.querySelector('#return').href").await;
+        assert_eq!(link, URLS[0].1);
+        inspect(&tab, "paid").await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn too_much_expired_and_late_each_say_what_to_do() {
+    with_browser(|shop, browser| async move {
+        let (tab, other) = (browser.phone().await, browser.phone().await);
+        let id = invoice(&shop).await;
+        tab.open(&page(&shop, &id)).await;
+        shop.pay(&id, "250").await;
+        tab.phase("overpaid").await;
+        assert!(tab.text(".lead").await.contains("150 USDT more than asked"));
+        inspect(&tab, "overpaid").await;
+
+        let id = invoice(&shop).await;
+        other.open(&page(&shop, &id)).await;
+        shop.pay(&id, "40").await;
+        other.shows("document.querySelector('#amount')?.textContent === '60'").await;
+        shop.end_window(&id, 1).await;
+        other.phase("expired").await;
+        assert!(other.text(".lead").await.contains("40 of 100 USDT arrived"));
+        let link = other.eval("document.querySelector('#return').href").await;
+        assert_eq!(link, URLS[1].1);
+        // The page of an expired payment does not follow any more, but says so when it is looked at again.
+        shop.pay(&id, "60").await;
+        shop.webhook_about(&id, 2).await;
+        other.open(&page(&shop, &id)).await;
+        assert!(other.text(".lead").await.contains("100 of 100 USDT arrived"));
+        assert!(other.text(".late").await.contains(&id), "the number to give the shop");
+        inspect(&other, "expired").await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_buyer_cancels_with_two_taps_and_only_while_nothing_was_seen() {
+    with_browser(|shop, browser| async move {
+        let tab = browser.phone().await;
+        let id = invoice(&shop).await;
+        tab.open(&page(&shop, &id)).await;
+        let beside = tab.beside().await;
+        beside.open(&page(&shop, &id)).await;
+        tab.click(".cancel summary").await;
+        inspect(&tab, "cancelling").await;
+        tab.click(".cancel button").await;
+        tab.phase("cancelled").await;
+        inspect(&tab, "cancelled").await;
+        // The other tab learns of it by itself, at once when it is looked at.
+        beside.front().await;
+        beside.phase("cancelled").await;
+
+        let id = invoice(&shop).await;
+        tab.open(&page(&shop, &id)).await;
+        tab.click(".cancel summary").await;
+        // Somebody's payment arrives between the look and the tap.
+        tab.call("Emulation.setScriptExecutionDisabled", json!({ "value": true })).await;
+        shop.send(&unconfirmed(&id, "1")).await;
+        support::broker::eventually("it is seen", async || {
+            let status = shop.stack.gateway.buyer_status(&id).await.unwrap().unwrap();
+            (!status.cancellable).then_some(())
+        })
+        .await;
+        tab.click(".cancel button").await;
+        tab.call("Emulation.setScriptExecutionDisabled", json!({ "value": false })).await;
+        tab.shows("document.querySelector('.notice') !== null").await;
+        assert!(tab.text(".notice").await.contains("could not be cancelled"));
+    })
+    .await;
+}

@@ -1,0 +1,89 @@
+//! From the first look at the page to the end of the payment.
+
+use serde_json::{Value, json};
+use support::shop::Shop;
+
+use super::{inspect, page, with_browser};
+
+async fn row(shop: &Shop, id: &str) -> Value {
+    shop.stack.anybody().get(&format!("/v1/invoices/{id}/status")).await.json()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn text_code_and_link_say_what_the_row_says() {
+    with_browser(|shop, browser| async move {
+        let tab = browser.phone().await;
+        let id = shop.invoice_of(json!({ "price_amount": 25.5 })).await;
+        tab.open(&page(&shop, &id)).await;
+        tab.phase("paying").await;
+        let row = row(&shop, &id).await;
+        let (address, uri) =
+            (row["pay_address"].as_str().unwrap(), row["payment_uri"].as_str().unwrap());
+        assert_eq!(tab.text("#address").await, address);
+        assert_eq!(tab.text("#amount").await, row["amount_remaining"]);
+        assert_eq!(tab.text("#send-only").await, "Send only USDT on the Polygon network");
+        // A wallet of an EVM network gets the bare address first, and the amount on request.
+        assert_eq!(tab.read_qr(".of-address svg").await, address);
+        tab.click("label[for=code-uri]").await;
+        assert_eq!(tab.read_qr(".of-uri svg").await, uri);
+        let link = tab.eval("document.querySelector('.wallet').getAttribute('href')").await;
+        assert_eq!(link, uri);
+        inspect(&tab, "paying").await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_page_counts_down_follows_quietly_and_copies_exactly() {
+    with_browser(|shop, browser| async move {
+        let tab = browser.phone().await;
+        let id = shop.invoice().await;
+        tab.allow("clipboardReadWrite").await;
+        tab.open(&page(&shop, &id)).await;
+        let row = row(&shop, &id).await;
+        tab.shows("/^29:[0-5][0-9]$/.test(document.querySelector('#countdown').textContent)").await;
+        let seconds = "(() => { const [m, s] = document.querySelector('#countdown').textContent.split(':'); \
+                       return 60 * m + Number(s); })()";
+        let before = tab.eval(seconds).await.as_i64().unwrap();
+        tab.shows(&format!("{seconds} < {before}")).await;
+        let left = row["seconds_left"].as_i64().unwrap();
+        // The page was rendered a moment before the row was read.
+        assert!((left - 5..=left + 1).contains(&before), "{before} shown, {left} left");
+        for (button, expected) in [("#copy-amount", "100"), ("#copy-address", row["pay_address"].as_str().unwrap())] {
+            tab.click(button).await;
+            tab.shows(&format!("document.querySelector({button:?}).textContent.trim() === 'Copied'")).await;
+            assert_eq!(tab.eval("navigator.clipboard.readText()").await, expected);
+        }
+        // As long as nothing changes the page is not asked for again.
+        for polls in 1..=3 {
+            tab.eval("dispatchEvent(new Event('online')); true").await;
+            tab.until_answers("/status", polls).await;
+        }
+        assert_eq!(tab.answers(&id), [200]);
+        assert!(tab.has(".wallet").await);
+    })
+    .await;
+}
+
+/// Nothing but the keyboard, from the first key to the money.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_keyboard_reaches_everything_in_order_and_shows_where_it_is() {
+    with_browser(|shop, browser| async move {
+        let tab = browser.desktop().await;
+        let id = shop.invoice().await;
+        tab.open(&page(&shop, &id)).await;
+        tab.phase("paying").await;
+        tab.shows("document.documentElement.classList.contains('scripted')").await;
+        let focused = "(() => { const e = document.activeElement; const s = getComputedStyle(e); \
+                       return (e.id || e.textContent.trim()) + (s.outlineStyle === 'none' && e.type !== 'radio' ? ' unseen' : ''); })()";
+        let mut order = Vec::new();
+        for _ in 0..7 {
+            tab.press("Tab").await;
+            order.push(tab.eval(focused).await.as_str().unwrap().to_owned());
+        }
+        let expected =
+            ["copy-amount", "copy-address", "code-address", "Cancel this payment", "Pay", "Pay half", "Pay too much"];
+        assert_eq!(order, expected);
+    })
+    .await;
+}

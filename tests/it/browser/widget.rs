@@ -1,0 +1,132 @@
+//! The widget in a shop's own page: the demonstration shop of `examples/shop`, as `make run` starts it.
+
+use std::time::Duration;
+
+use gateway::{app::manage_merchant::NewMerchant, merchant::settings::Settings};
+use serde_json::{Value, json};
+use support::{
+    browser::Tab,
+    processes::{Launch, Process, free_port, program, within},
+    shop::Shop,
+};
+
+use super::{inspect, with_browser};
+
+struct Roastery {
+    url: String,
+    checkout: String,
+    _process: Process,
+}
+
+async fn roastery(shop: &Shop) -> Roastery {
+    let new: NewMerchant =
+        shop.stack.gateway.create_merchant("Roastery", Settings::default()).await.unwrap();
+    let merchant =
+        json!({ "api_key": new.api_key.reveal(), "webhook_secret": new.webhook_secret.reveal() });
+    let listen = format!("127.0.0.1:{}", free_port());
+    let checkout = format!("http://{}", shop.stack.checkout);
+    let environment = [
+        ("GATEWAY_BASE_URL", format!("http://{}", shop.stack.api)),
+        ("GATEWAY_CHECKOUT_URL", checkout.clone()),
+        ("SHOP_LISTEN", listen.clone()),
+        ("SHOP_MERCHANT", merchant.to_string()),
+    ];
+    let process = Process::start(&Launch {
+        name: "demo-shop".into(),
+        program: program("demo-shop"),
+        arguments: vec![],
+        environment: environment.map(|(name, value)| (name.to_owned(), value)).to_vec(),
+        owner: None,
+    });
+    within(Duration::from_secs(20), "the shop listens", async || {
+        tokio::net::TcpStream::connect(&listen).await.map(drop).map_err(|error| error.to_string())
+    })
+    .await;
+    Roastery { url: format!("http://{listen}"), checkout, _process: process }
+}
+
+/// Buys two cups of coffee; returns the payment's id.
+async fn buy(tab: &Tab, roastery: &Roastery) -> String {
+    tab.open(&format!("{}/", roastery.url)).await;
+    tab.click(".good button").await;
+    tab.shows("document.querySelector('#log')?.textContent === 'onLoad'").await;
+    let id: Value = tab.eval("document.querySelector('#pay').dataset.paymentId").await;
+    id.as_str().unwrap().to_owned()
+}
+
+async fn log(tab: &Tab) -> Vec<String> {
+    let lines =
+        tab.eval("[...document.querySelectorAll('#log li')].map((line) => line.textContent)");
+    serde_json::from_value(lines.await).unwrap()
+}
+
+async fn hears(tab: &Tab, callback: &str) {
+    tab.shows(&format!("document.querySelector('#log').textContent.includes({callback:?})")).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_shop_hears_of_each_change_once_and_ships_on_the_signed_webhook() {
+    with_browser(|shop, browser| async move {
+        let roastery = roastery(&shop).await;
+        let tab = browser.phone().await;
+        tab.open(&format!("{}/", roastery.url)).await;
+        inspect(&tab, "shop").await;
+        let id = buy(&tab, &roastery).await;
+        tab.picture("widget-choosing", 1280).await;
+        // Whoever is not the checkout's frame may say what it likes.
+        let forged = json!({ "source": "gateway-widget", "v": 1, "type": "status", "paymentId": id, "status": "paid" });
+        tab.eval(&format!("postMessage({forged}, '*'); true")).await;
+        let choose = "document.querySelector(\"input[value='usdtmatic@polygon']\").click(); \
+                      document.querySelector('.go button').click()";
+        tab.eval_in(&roastery.checkout, choose).await;
+        support::broker::eventually("the currency is chosen", async || {
+            let status = shop.stack.gateway.buyer_status(&id).await.unwrap().unwrap();
+            (!status.status.is_terminal() && status.asset.is_some()).then_some(())
+        })
+        .await;
+        shop.pay(&id, "4").await;
+        hears(&tab, "onPartial: partial, 4 of 9.5 received").await;
+        inspect(&tab, "widget").await;
+        shop.pay(&id, "1").await;
+        tab.eval_in(&roastery.checkout, "new Promise((done) => { const look = () => \
+             document.querySelector('#amount')?.textContent === '4.5' ? done(1) : setTimeout(look, 50); look(); })")
+            .await;
+        shop.pay(&id, "4.5").await;
+        hears(&tab, "onSuccess").await;
+        tab.shows("document.querySelector('#told').textContent === 'finished'").await;
+        let expected =
+            ["onLoad", "onPartial: partial, 4 of 9.5 received", "onSuccess: paid, 9.5 of 9.5 received"];
+        assert_eq!(log(&tab).await, expected);
+        assert_eq!(tab.complaints().await, Vec::<String>::new());
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_shop_hears_of_cancelling_and_of_the_end_of_time() {
+    with_browser(|shop, browser| async move {
+        let roastery = roastery(&shop).await;
+        let tab = browser.phone().await;
+        buy(&tab, &roastery).await;
+        let cancel = "document.querySelector('.cancel').open = true; document.querySelector('.cancel button').click()";
+        tab.eval_in(&roastery.checkout, cancel).await;
+        hears(&tab, "onCancel: cancelled").await;
+        assert_eq!(log(&tab).await.len(), 2);
+        let id = buy(&tab, &roastery).await;
+        shop.end_window(&id, 1).await;
+        hears(&tab, "onExpired: expired").await;
+        tab.shows("document.querySelector('#told').textContent === 'expired'").await;
+        // In a dialog of its own, closed by its button.
+        tab.eval(&format!("GatewayWidget.open({{ paymentId: {id:?}, onClose: () => document.title = 'closed' }}); true"))
+            .await;
+        tab.picture("widget-dialog", 360).await;
+        tab.click("dialog button").await;
+        tab.shows("document.title === 'closed' && !document.querySelector('dialog')").await;
+        // The same from an attribute, without a line of script.
+        tab.eval(&format!("document.querySelector('h1').dataset.gatewayPaymentId = {id:?}; true")).await;
+        tab.click("h1").await;
+        tab.shows("document.querySelector('dialog[open] iframe[title=Payment]') !== null").await;
+        assert_eq!(tab.complaints().await, Vec::<String>::new());
+    })
+    .await;
+}

@@ -1,0 +1,9 @@
+//! The EVM adapter on real EVM nodes.
+
+mod contradiction;
+mod driver;
+mod hostile;
+mod refusal;
+mod stage;
+mod suite;
+mod volume;

@@ -1,0 +1,71 @@
+//! The conformance suite over all EVM networks, and over a node that lacks the newer methods.
+
+use futures_util::future::join_all;
+use gateway::{
+    asset::{Family, Network},
+    chain::{ChainSource, evm::EvmSource},
+};
+use serde_json::json;
+use support::json_rpc::{Answer, Proxy};
+
+use super::driver::{AnvilChain, source};
+use crate::chain::conformance::{Outcome, Report, prove, table};
+
+async fn chain(network: Network) -> AnvilChain {
+    AnvilChain::start(network).await.expect("anvil starts")
+}
+
+/// Reads `chain` as through a node of some years ago.
+async fn through_old_node(chain: &AnvilChain) -> (Proxy, EvmSource) {
+    let proxy = Proxy::start(chain.anvil.url(), |method, mut reply| {
+        if matches!(method, "eth_getBlockReceipts" | "eth_call") {
+            let error = json!({ "code": -32601, "message": "the method does not exist" });
+            reply = json!({ "jsonrpc": "2.0", "id": reply["id"], "error": error });
+        }
+        Answer::Reply(reply)
+    });
+    let proxy = proxy.await.expect("the proxy listens");
+    let source = source(chain.source.network(), proxy.url());
+    (proxy, source)
+}
+
+#[tokio::test]
+async fn every_evm_network_passes_the_suite() {
+    let networks = Network::ALL.into_iter().filter(|network| network.family() == Family::Evm);
+    let mut reports: Vec<Report> =
+        join_all(networks.map(|network| async move { prove(&mut chain(network).await).await }))
+            .await;
+
+    let chain = chain(Network::Ethereum).await;
+    let (_proxy, old) = through_old_node(&chain).await;
+    reports.push(prove(&mut chain.read_through(old, "old node")).await);
+
+    println!("{}", table(&reports));
+    assert_eq!(reports.len(), 8);
+    let proven = reports[0].outcomes.iter().filter(|(_, outcome)| *outcome == Outcome::Proven);
+    assert_eq!(proven.count(), 17);
+    for report in &reports {
+        assert_eq!(report.outcomes, reports[0].outcomes, "{} differs", report.chain);
+    }
+}
+
+#[tokio::test]
+async fn both_ways_to_read_a_block_name_its_transfers_alike() {
+    let mut chain = chain(Network::Ethereum).await;
+    prove(&mut chain).await;
+    let (_proxy, old) = through_old_node(&chain).await;
+    let head = chain.source.head().await.expect("head");
+    let mut transfers = 0;
+    for height in 0..=head.height {
+        let new_way = chain.source.block(height).await.expect("block").expect("up to the head");
+        let old_way = old.block(height).await.expect("block").expect("up to the head");
+        let by_key = |mut block: gateway::chain::Block| {
+            block.transfers.sort_by(|a, b| a.key.cmp(&b.key));
+            block.transfers
+        };
+        let (new_way, old_way) = (by_key(new_way), by_key(old_way));
+        assert_eq!(new_way, old_way, "block {height}");
+        transfers += new_way.len();
+    }
+    assert!(transfers > 30, "only {transfers} transfers were compared");
+}

@@ -1,0 +1,324 @@
+//! Invoices paid by real transactions on a real EVM node, from the request to the signed IPN.
+
+use std::sync::Arc;
+
+use gateway::asset::{
+    Family,
+    address::{AccountKey, Realm, sandbox},
+};
+use serde_json::{Value, json};
+use support::{
+    anvil::{Anvil, Call, address_word, call_data, word},
+    broker::eventually,
+    receiver::{Received, Receiver},
+    stack::{Merchant, Stack, with_configured_stack},
+};
+
+/// Of a chain that is nobody's.
+const CHAIN_ID: u64 = 313_371;
+const CONFIRMATIONS: u64 = 2;
+/// The contracts of USDT and USDC in the catalogue.
+const USDT: &str = "0xc2132d05d31c914a87c6611c10748aeb04b58e8f";
+const USDC: &str = "0x3c499c542cef5e3811e1192ce70d8cc03d5c3359";
+/// More than any amount of these tests, for whoever deploys.
+const SUPPLY: &str = "ffffffffffffffff";
+
+/// A gateway whose Polygon is a node of this test, with the catalogue's tokens on it.
+struct Scene {
+    stack: Arc<Stack>,
+    anvil: Anvil,
+    merchant: Merchant,
+    receiver: Receiver,
+}
+
+async fn with_node<F: Future<Output = ()>>(test: impl FnOnce(Scene) -> F) {
+    let anvil = Anvil::start(CHAIN_ID).await.unwrap();
+    let token = anvil.deploy("Token").await.unwrap();
+    for contract in [USDT, USDC] {
+        copy(&anvil, &token, contract).await;
+    }
+    let mut toml = format!(
+        "[chains.polygon]\nsource = \"evm\"\nrpc_url = {:?}\nchain_id = {CHAIN_ID}\n\
+         confirmations = {CONFIRMATIONS}\npoll_ms = 50\n",
+        anvil.url()
+    );
+    for network in gateway::asset::Network::ALL.map(gateway::asset::Network::name) {
+        if network != "polygon" {
+            toml.push_str(&format!("[chains.{network}]\nsource = \"off\"\n"));
+        }
+    }
+    with_configured_stack(&toml, |stack| async move {
+        stack.start_all();
+        let merchant = stack.merchant().await;
+        let receiver = Receiver::answering(200).await;
+        let scene = Scene { stack, anvil, merchant, receiver };
+        scene.until_watched().await;
+        test(scene).await;
+    })
+    .await;
+}
+
+/// Puts a deployed token where the catalogue expects one, all of it in the deployer's hands.
+async fn copy(anvil: &Anvil, from: &str, to: &str) {
+    let code = anvil.rpc("eth_getCode", json!([from, "latest"])).await.unwrap();
+    anvil.rpc("anvil_setCode", json!([to, code])).await.unwrap();
+    // Solidity keeps an entry of the mapping in slot 0 at the hash of its key and the slot.
+    let key = format!("{}{}", address_word(anvil.deployer()), word("0"));
+    let key = hex::decode(key).unwrap();
+    let slot = <sha3::Keccak256 as sha3::Digest>::digest(key);
+    let slot = format!("0x{}", hex::encode(slot));
+    let value = format!("0x{}", word(SUPPLY));
+    anvil.rpc("anvil_setStorageAt", json!([to, slot, value])).await.unwrap();
+}
+
+impl Scene {
+    /// The first look starts at the head; what is mined after it is seen.
+    async fn until_watched(&self) {
+        let mut connection = self.stack.database.connect().await;
+        eventually("the watcher's first look", async || {
+            let query = "select 1 from chain_cursor where network = 'polygon' and watched_through is not null";
+            let found: Option<i32> =
+                sqlx::query_scalar(query).fetch_optional(&mut connection).await.unwrap();
+            found
+        })
+        .await;
+    }
+
+    async fn invoice(&self, pay_currency: &str) -> Value {
+        let body = json!({
+            "price_amount": 25, "price_currency": "usd", "pay_currency": pay_currency,
+            "ipn_callback_url": self.receiver.url,
+        });
+        let created = self.merchant.client.post("/v1/payment", &body).await;
+        assert_eq!(created.status, 201, "{}", created.body);
+        created.json()
+    }
+
+    async fn status(&self, invoice: &Value) -> String {
+        let path = format!("/v1/payment/{}", invoice["payment_id"].as_str().unwrap());
+        let answer = self.merchant.client.get(&path).await.json();
+        answer["payment_status"].as_str().unwrap().to_owned()
+    }
+
+    /// Broadcasts a token payment of `units` by the deployer.
+    async fn pay_token(&self, contract: &str, to: &str, units: u128) -> String {
+        let words = [address_word(to), word(&format!("{units:x}"))];
+        let data = call_data("transfer(address,uint256)", &words);
+        let call = Call { to: Some(contract), value: "0x0".to_owned(), data };
+        self.anvil.send(self.anvil.deployer(), &call).await.unwrap()
+    }
+
+    async fn pay_native(&mut self, to: &str, units: u128) -> String {
+        let from = self.anvil.next_account();
+        let call = Call { to: Some(to), value: format!("{units:#x}"), data: "0x".to_owned() };
+        self.anvil.send(&from, &call).await.unwrap()
+    }
+
+    async fn mine(&self, blocks: u64) {
+        for _ in 0..blocks {
+            self.anvil.mine().await.unwrap();
+        }
+    }
+
+    /// Waits until the watcher stands on the node's head.
+    async fn until_read(&self) {
+        let mut connection = self.stack.database.connect().await;
+        let head = self.anvil.rpc("eth_getBlockByNumber", json!(["latest", false])).await.unwrap();
+        let head = head["hash"].as_str().unwrap().to_owned();
+        eventually("the watcher reads the head", async || {
+            let query = "select hash from chain_cursor where network = 'polygon'";
+            let hash: String = sqlx::query_scalar(query).fetch_one(&mut connection).await.unwrap();
+            (hash == head).then_some(())
+        })
+        .await;
+    }
+
+    /// The address that the next invoice on an EVM network will get.
+    async fn next_address(&self) -> String {
+        let query = "select max(derivation_index) from deposit_address where family = 'evm'";
+        let mut connection = self.stack.database.connect().await;
+        let last: i64 = sqlx::query_scalar(query).fetch_one(&mut connection).await.unwrap();
+        let key = sandbox::account_key(Realm::Main, Family::Evm).unwrap();
+        let key = AccountKey::parse(Family::Evm, key).unwrap();
+        key.address(u32::try_from(last + 1).unwrap()).unwrap().to_lowercase()
+    }
+
+    /// Waits until the balance of a fresh address was compared with what it held at first.
+    async fn until_compared(&self, address: &str) {
+        let mut connection = self.stack.database.connect().await;
+        eventually("the starting balance was read", async || {
+            let query =
+                "select 1 from deposit_address where match_key = $1 and starting_balance > 0";
+            let query = sqlx::query_scalar::<_, i32>(query).bind(address);
+            query.fetch_optional(&mut connection).await.unwrap()
+        })
+        .await;
+    }
+
+    async fn deposits(&self, state: &str) -> i64 {
+        let query = sqlx::query_scalar("select count(*) from deposit where state = $1").bind(state);
+        query.fetch_one(&mut self.stack.database.connect().await).await.unwrap()
+    }
+
+    /// The next IPN, verified, and no more than `count` in all.
+    async fn ipns(&self, count: usize) -> Vec<Value> {
+        let received = self.receiver.wait_for(count).await;
+        let secret = self.merchant.new.webhook_secret.reveal();
+        received.iter().for_each(|ipn| ipn.verify(secret));
+        assert_eq!(received.len(), count);
+        received.iter().map(Received::json).collect()
+    }
+}
+
+/// The address and the amount in base units.
+fn due(invoice: &Value, decimals: u32) -> (String, u128) {
+    let amount: rust_decimal::Decimal = invoice["pay_amount"].to_string().parse().unwrap();
+    let units = amount * rust_decimal::Decimal::from(10_u128.pow(decimals));
+    let units = units.normalize().to_string().parse().unwrap();
+    (invoice["pay_address"].as_str().unwrap().to_owned(), units)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_payment_finishes_its_invoice_after_its_confirmations() {
+    with_node(|scene| async move {
+        let invoice = scene.invoice("usdtmatic").await;
+        let (address, units) = due(&invoice, 6);
+        scene.pay_token(USDT, &address, units).await;
+        scene.mine(CONFIRMATIONS - 1).await;
+        scene.until_read().await;
+        assert_eq!(scene.status(&invoice).await, "waiting", "one confirmation is not enough");
+        scene.mine(1).await;
+        let ipn = scene.ipns(1).await.remove(0);
+        assert_eq!(ipn["payment_id"], invoice["payment_id"]);
+        assert_eq!(ipn["payment_status"], "finished");
+        assert_eq!(ipn["actually_paid"], invoice["pay_amount"]);
+        assert_eq!(scene.status(&invoice).await, "finished");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn native_coins_count_whether_they_come_by_a_transfer_or_out_of_a_contract() {
+    with_node(|mut scene| async move {
+        let forwarder = scene.anvil.deploy("Forwarder").await.unwrap();
+        let invoice = scene.invoice("pol").await;
+        let (address, units) = due(&invoice, 18);
+        let half = units / 2;
+        scene.pay_native(&address, half).await;
+        scene.mine(CONFIRMATIONS).await;
+        eventually("the first half", async || {
+            (scene.status(&invoice).await == "partially_paid").then_some(())
+        })
+        .await;
+        let data = call_data("forward(address)", &[address_word(&address)]);
+        let value = format!("{:#x}", units - half);
+        let from = scene.anvil.next_account();
+        let call = Call { to: Some(&forwarder), value, data };
+        scene.anvil.send(&from, &call).await.unwrap();
+        scene.mine(CONFIRMATIONS).await;
+        // Only a balance shows it; it counts from the block in which it was read.
+        scene.until_read().await;
+        eventually("the rest is confirmed", async || {
+            scene.mine(1).await;
+            (scene.status(&invoice).await == "finished").then_some(())
+        })
+        .await;
+        let ipn = scene.ipns(1).await.remove(0);
+        assert_eq!(ipn["payment_status"], "finished");
+        assert_eq!(ipn["actually_paid"], invoice["pay_amount"]);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn coins_that_lay_at_an_address_before_it_was_given_pay_no_invoice() {
+    with_node(|mut scene| async move {
+        let before = scene.invoice("pol").await;
+        let (_, units) = due(&before, 18);
+        let next = scene.next_address().await;
+        scene.pay_native(&next, units).await;
+        scene.mine(CONFIRMATIONS).await;
+        scene.until_read().await;
+        let invoice = scene.invoice("pol").await;
+        assert_eq!(invoice["pay_address"].as_str().unwrap().to_lowercase(), next);
+        scene.mine(CONFIRMATIONS + 2).await;
+        scene.until_read().await;
+        scene.until_compared(&next).await;
+        assert_eq!(scene.status(&invoice).await, "waiting");
+        let (address, units) = due(&invoice, 18);
+        scene.pay_native(&address, units).await;
+        scene.mine(CONFIRMATIONS).await;
+        let ipn = scene.ipns(1).await.remove(0);
+        assert_eq!(ipn["payment_id"], invoice["payment_id"]);
+        assert_eq!(ipn["actually_paid"], invoice["pay_amount"], "{ipn}");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn other_tokens_are_reported_and_pay_nothing() {
+    with_node(|scene| async move {
+        let stranger = scene.anvil.deploy("Token").await.unwrap();
+        let invoice = scene.invoice("usdtmatic").await;
+        let (address, units) = due(&invoice, 6);
+        scene.pay_token(USDC, &address, units).await;
+        scene.pay_token(&stranger, &address, units).await;
+        scene.mine(CONFIRMATIONS).await;
+        let mut told: Vec<_> = scene
+            .ipns(2)
+            .await
+            .into_iter()
+            .map(|ipn| {
+                assert_eq!(ipn["payment_status"], "waiting");
+                assert_eq!(ipn["actually_paid"].to_string(), "0");
+                let notice = &ipn["_gateway"]["notice"];
+                let text = |name: &str| notice[name].as_str().unwrap_or_default().to_lowercase();
+                (text("type"), text("contract_address"))
+            })
+            .collect();
+        told.sort();
+        let expected =
+            [("suspicious_token_received", stranger.as_str()), ("wrong_token_received", USDC)];
+        let expected = expected.map(|(kind, contract)| (kind.to_owned(), contract.to_lowercase()));
+        assert_eq!(told, expected);
+        assert_eq!(scene.status(&invoice).await, "waiting");
+        scene.pay_token(USDT, &address, units).await;
+        scene.mine(CONFIRMATIONS).await;
+        let ipns = scene.ipns(3).await;
+        assert_eq!(ipns[2]["payment_status"], "finished");
+        assert_eq!(ipns[2]["_gateway"], Value::Null);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_payment_that_is_reorganised_away_before_its_confirmations_pays_nothing() {
+    with_node(|mut scene| async move {
+        let invoice = scene.invoice("usdtmatic").await;
+        let (address, units) = due(&invoice, 6);
+        scene.mine(1).await;
+        scene.pay_token(USDT, &address, units).await;
+        scene.mine(1).await;
+        scene.until_read().await;
+        assert_eq!(scene.deposits("seen").await, 1, "the payment was not seen");
+        scene.anvil.roll_back(1).await.unwrap();
+        // Another branch, long enough to confirm what the first one held, without the payment.
+        let elsewhere = format!("0x{}", hex::encode(rand::random::<[u8; 20]>()));
+        scene.pay_native(&elsewhere, 1).await;
+        scene.mine(CONFIRMATIONS + 2).await;
+        scene.until_read().await;
+        eventually("the payment is withdrawn", async || {
+            (scene.deposits("withdrawn").await == 1).then_some(())
+        })
+        .await;
+        assert_eq!(scene.status(&invoice).await, "waiting");
+        assert_eq!(scene.receiver.received().len(), 0);
+
+        scene.pay_token(USDT, &address, units).await;
+        scene.mine(CONFIRMATIONS).await;
+        let ipn = scene.ipns(1).await.remove(0);
+        assert_eq!(ipn["payment_status"], "finished");
+        assert_eq!(ipn["actually_paid"], invoice["pay_amount"]);
+    })
+    .await;
+}

@@ -1,0 +1,97 @@
+//! `gatewayctl doctor` over stacks that are well and stacks that are not.
+
+use serde_json::Value;
+use support::{broker::eventually, ctl::Ctl, stack::with_stack};
+
+use super::with_database;
+
+fn state<'a>(report: &'a Value, check: &str) -> &'a str {
+    let checks = report["checks"].as_array().unwrap();
+    let found = checks.iter().find(|found| found["check"] == check);
+    found.unwrap_or_else(|| panic!("no {check} in {report}"))["state"].as_str().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stack_at_work_is_well() {
+    with_stack(|stack| async move {
+        stack.start_all();
+        let ctl = Ctl::of(&stack);
+        for network in ["solana", "near"] {
+            ctl.json(&["addresses", "fill", "--network", network, "--count", "60"]).await;
+        }
+        let report = eventually("all well", async || {
+            let ran = ctl.run(&["--json", "doctor"]).await;
+            (ran.code == 0).then(|| ran.expect_ok().json())
+        })
+        .await;
+        assert_eq!(report["ok"], true);
+        let checks = [
+            "database",
+            "schema",
+            "rates",
+            "network polygon",
+            "pool solana",
+            "outbox",
+            "dead letters",
+            "alerts",
+            "topology",
+            "amqp",
+        ];
+        for check in checks {
+            assert_eq!(state(&report, check), "ok", "{report}");
+        }
+        let one = ctl.json(&["doctor", "--network", "polygon"]).await;
+        let names: Vec<_> =
+            one["checks"].as_array().unwrap().iter().map(|check| &check["check"]).collect();
+        assert_eq!(names, ["database", "schema", "rates", "network polygon"]);
+        let watcher = &one["checks"][3];
+        assert!(watcher["height"].is_u64() && watcher["watched_through"].is_string(), "{watcher}");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_workers_the_watchers_and_the_pools_are_broken() {
+    with_stack(|stack| async move {
+        let ran = Ctl::of(&stack).run(&["--json", "doctor"]).await;
+        assert_eq!((ran.code, ran.stderr.as_str()), (1, ""), "{ran:?}");
+        let report = ran.json();
+        assert_eq!(state(&report, "network polygon"), "broken");
+        assert_eq!(state(&report, "pool near"), "broken");
+        assert_eq!(state(&report, "topology"), "ok");
+        let text = Ctl::of(&stack).run(&["doctor"]).await;
+        assert!(text.stdout.contains("is a worker with the role chain-watcher running?"));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_unreachable_broker_does_not_hide_the_rest() {
+    with_database(|ctl, _| async move {
+        let ctl = ctl
+            .with("AMQP_URL", "amqp://a:b@127.0.0.1:1/c")
+            .with("GATEWAY_BROKER__MANAGEMENT_URL", "http://a:b@127.0.0.1:1");
+        let ran = ctl.run(&["--json", "doctor"]).await;
+        assert_eq!(ran.code, 1, "{ran:?}");
+        let report = ran.json();
+        for (check, wanted) in [
+            ("database", "ok"),
+            ("schema", "ok"),
+            ("rates", "broken"),
+            ("topology", "broken"),
+            ("amqp", "broken"),
+        ] {
+            assert_eq!(state(&report, check), wanted, "{report}");
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_empty_database_is_told_to_migrate() {
+    super::over(support::database::TestDatabase::empty().await, |ctl, _| async move {
+        let report = ctl.run(&["--json", "doctor", "--network", "polygon"]).await.json();
+        assert_eq!((state(&report, "database"), state(&report, "schema")), ("ok", "broken"));
+    })
+    .await;
+}

@@ -1,0 +1,36 @@
+//! The operator's command line as people and scripts meet it: the built program over real servers.
+
+#![allow(clippy::unwrap_used, reason = "what a test's helper cannot unwrap has failed the test")]
+
+mod dead_letters;
+mod doctor;
+mod help;
+mod invoice;
+mod merchant;
+mod migrate;
+mod simulate;
+mod topology;
+mod usage;
+
+use std::{panic::AssertUnwindSafe, sync::Arc};
+
+use futures_util::FutureExt;
+use support::{ctl::Ctl, database::TestDatabase};
+
+/// Runs `test` over a database of its own and removes it afterwards, whatever happens.
+async fn with_database<F: Future<Output = ()>>(test: impl FnOnce(Ctl, Arc<TestDatabase>) -> F) {
+    over(TestDatabase::create().await, test).await;
+}
+
+async fn over<F: Future<Output = ()>>(
+    database: TestDatabase,
+    test: impl FnOnce(Ctl, Arc<TestDatabase>) -> F,
+) {
+    let database = Arc::new(database);
+    let outcome = AssertUnwindSafe(test(Ctl::over(&database.url), database.clone())).catch_unwind();
+    let outcome = outcome.await;
+    database.remove().await;
+    if let Err(panic) = outcome {
+        std::panic::resume_unwind(panic);
+    }
+}

@@ -1,0 +1,176 @@
+//! `recorded.json`: deliveries by the gateway's own signer, and what becomes of them on a bad way.
+
+use chrono::{DateTime, Utc};
+use expect_test::expect_file;
+use gateway::{
+    asset::Network,
+    invoice::{
+        payment::{Payment, PaymentAsset, PaymentView},
+        vocabulary::Status,
+    },
+    merchant::WebhookSecret,
+    money::{BaseUnits, Price},
+    webhook::ipn,
+};
+use hmac::{Hmac, KeyInit, Mac};
+use serde_json::{Value, json};
+use sha2::Sha256;
+
+/// No merchant's: it was made for this file.
+const SECRET: &str = "9f2b6c1d4e8a7053b1c6d2e9f4a80713c5d6e7f8091a2b3c4d5e6f708192a3b4";
+const SIGNED_AT: i64 = 1_767_225_600;
+/// The oldest that a receiver takes (spec, "Payment IPN").
+const AGE_MAX: i64 = 600;
+
+struct Recorder {
+    deliveries: Vec<Value>,
+}
+
+impl Recorder {
+    fn add(&mut self, name: &str, body: &str, signature: &str, received_at: i64, expected: &str) {
+        self.deliveries.push(json!({
+            "name": name, "body": body, "signature": signature, "received_at": received_at,
+            "expected": expected,
+        }));
+    }
+}
+
+fn at(seconds: i64) -> DateTime<Utc> {
+    DateTime::from_timestamp(seconds, 0).expect("a time of this age")
+}
+
+fn finished() -> PaymentView {
+    PaymentView {
+        payment_id: "pzi_7n4c2v9k1x8m3q6w5e0r2t4y6a".into(),
+        status: Status::Paid,
+        price_amount: Price::parse("25.10").expect("a price"),
+        price_currency: "usd".into(),
+        asset: Some(PaymentAsset {
+            pay_address: "0x52908400098527886E0F7030069857D2E4169EE7".into(),
+            pay_amount: BaseUnits::new(25_100_000),
+            code: "usdtmatic".into(),
+            network: Network::Polygon,
+            decimals: 6,
+            contract: Some("0xc2132D05D31c914a87C6611C10748AEb04B58e8F".into()),
+        }),
+        actually_paid: BaseUnits::new(25_100_000),
+        order_id: Some("order-1".into()),
+        order_description: Some("2 × café crème".into()),
+        ipn_callback_url: Some("https://shop.example/ipn?a=1&b=2".into()),
+        invoice_type: "payment".into(),
+        window_seconds: 1800,
+        deadline: at(SIGNED_AT + 900),
+        created_at: at(SIGNED_AT - 900),
+        updated_at: at(SIGNED_AT - 1),
+        subscription: None,
+    }
+}
+
+/// Amounts at the ends of what JSON readers get wrong, and text that re-serialising would escape in other ways.
+fn expired() -> PaymentView {
+    PaymentView {
+        payment_id: "pzi_0a1b2c3d4e5f6g7h8j9k0m1n2p".into(),
+        status: Status::Expired,
+        price_amount: Price::parse("123456789012345.000000000000000001").expect("a price"),
+        asset: Some(PaymentAsset {
+            pay_amount: BaseUnits::new(100_000_000_000_000_000_000_000_001),
+            code: "near".into(),
+            network: Network::Near,
+            decimals: 24,
+            contract: None,
+            pay_address: "shop.near".into(),
+        }),
+        actually_paid: BaseUnits::new(100_000_000_000_000_000),
+        order_id: None,
+        order_description: Some("</script> \u{2028} \\ \" / 日本 😀 \u{7f}\u{1}".into()),
+        ..finished()
+    }
+}
+
+fn snapshot(view: &PaymentView) -> String {
+    ipn::snapshot(&Payment::render(view, "https://pay.example"), None)
+}
+
+fn body(view: &PaymentView, event_id: &str, event_at: i64) -> String {
+    ipn::body(&snapshot(view), event_id, event_at).expect("the snapshot is an object")
+}
+
+fn sign(body: &str) -> String {
+    ipn::sign(&WebhookSecret::from(SECRET.to_owned()), body.as_bytes())
+}
+
+/// The bytes that a receiver would sign that parses and serialises instead of taking the raw ones.
+fn in_other_order(body: &str) -> String {
+    let (head, tail) = body.split_at(body.find(",\"payment_id\"").expect("the field is there"));
+    format!("{{{},{}}}", tail[1..tail.len() - 1].trim(), &head[1..])
+}
+
+fn record() -> Value {
+    let mut to = Recorder { deliveries: Vec::new() };
+    let good = body(&finished(), "evt-1", SIGNED_AT);
+    let signature = sign(&good);
+    refuse_forgeries(&mut to, &good, &signature);
+
+    let now = SIGNED_AT + 2;
+    to.add("the good one, after all its forgeries", &good, &signature, now, "accepted finished");
+    to.add("the same once more", &good, &signature, now, "duplicate");
+    let again = body(&finished(), "evt-1", SIGNED_AT + 30);
+    to.add("its next attempt, signed anew", &again, &sign(&again), now + 30, "duplicate");
+
+    let odd = body(&expired(), "evt-2", SIGNED_AT);
+    let odd_signature = sign(&odd);
+    to.add("eleven minutes old", &odd, &odd_signature, SIGNED_AT + AGE_MAX + 60, "stale");
+    to.add("one second too old", &odd, &odd_signature, SIGNED_AT + AGE_MAX + 1, "stale");
+    to.add("from a time to come", &odd, &odd_signature, SIGNED_AT - AGE_MAX - 1, "stale");
+    to.add(
+        "just young enough, with odd digits and letters",
+        &odd,
+        &odd_signature,
+        SIGNED_AT + AGE_MAX,
+        "accepted expired",
+    );
+    let next = body(&finished(), "evt-3", SIGNED_AT);
+    to.add("another event of the first payment", &next, &sign(&next), now, "accepted finished");
+    json!({ "secret": SECRET, "deliveries": to.deliveries })
+}
+
+fn refuse_forgeries(to: &mut Recorder, good: &str, signature: &str) {
+    let now = SIGNED_AT + 2;
+    let mut sha_256 = Hmac::<Sha256>::new_from_slice(SECRET.as_bytes()).expect("any key");
+    sha_256.update(good.as_bytes());
+    let sha_256 = hex::encode(sha_256.finalize().into_bytes());
+    let others = ipn::sign(&WebhookSecret::from("0".repeat(64)), good.as_bytes());
+    let first_flipped =
+        format!("{}{}", if signature.starts_with('0') { '1' } else { '0' }, &signature[1..]);
+    for (name, body, signature) in [
+        ("another price", good.replace("\"price_amount\":25.1", "\"price_amount\":2.1"), signature),
+        ("a later time", good.replace("\"event_at\":17672", "\"event_at\":17673"), signature),
+        ("another event id", good.replace("evt-1", "evt-9"), signature),
+        ("a digit written in another way", good.replace("25.1,", "25.10,"), signature),
+        ("the keys in another order", in_other_order(good), signature),
+        ("a line break at the end", format!("{good}\n"), signature),
+        ("a byte order mark in front", format!("\u{feff}{good}"), signature),
+        ("letters as escapes", good.replace('é', "\\u00e9"), signature),
+        ("the last byte cut off", good[..good.len() - 1].to_owned(), signature),
+        ("nothing at all", String::new(), signature),
+        ("another merchant's secret", good.to_owned(), others.as_str()),
+        ("the other channel's algorithm", good.to_owned(), &sha_256),
+        ("one letter of the signature changed", good.to_owned(), &first_flipped),
+        ("a signature cut short", good.to_owned(), &signature[..127]),
+        ("half a signature", good.to_owned(), &signature[..64]),
+        ("a signature with more behind it", good.to_owned(), &format!("{signature}00")),
+        ("a signature that is no hex", good.to_owned(), &"z".repeat(128)),
+        ("a signature beyond ASCII", good.to_owned(), &"é".repeat(64)),
+        ("no signature", good.to_owned(), ""),
+    ] {
+        assert!(body != good || signature != sign(good), "'{name}' changed nothing");
+        to.add(name, &body, signature, now, "forged");
+    }
+}
+
+/// `UPDATE_EXPECT=1` records again. A difference means that merchants' receivers would see one.
+#[test]
+fn the_recorded_deliveries_are_what_the_signer_makes() {
+    let text = serde_json::to_string_pretty(&record()).expect("plain data");
+    expect_file!["../../../examples/verify-ipn/recorded.json"].assert_eq(&format!("{text}\n"));
+}

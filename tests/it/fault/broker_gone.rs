@@ -1,0 +1,119 @@
+//! The broker stops, is killed, or loses all it ever stored, while invoices are created and paid.
+
+use std::time::Duration;
+
+use gateway::broker::topology::Role;
+use http::Method;
+use support::{
+    database::TestDatabase,
+    installation::Installation,
+    private_rabbitmq::{PrivateRabbitmq, private_rabbitmq},
+    processes::within,
+    trade::{Order, Shop},
+};
+
+const ORDERS: usize = 15;
+/// The reconnect delay is at most 15 s.
+const RECONNECT_LIMIT: Duration = Duration::from_secs(60);
+/// Three minutes is what a wiped broker may cost.
+const REBUILD_LIMIT: Duration = Duration::from_secs(180);
+/// Of a request that must not notice the broker; the machine may be busy with other tests.
+const ANSWER_LIMIT: Duration = Duration::from_secs(3);
+
+/// Orders while the broker is away, and pays them and those before.
+async fn trade_without_broker(
+    installation: &Installation,
+    shop: &Shop,
+    before: &[Order],
+) -> Vec<Order> {
+    let mut orders = before.to_vec();
+    for _ in 0..ORDERS {
+        let (order, took) = shop.try_create(installation).await.unwrap();
+        assert!(took < ANSWER_LIMIT, "a request waited {took:?} for a broker that is away");
+        orders.push(order);
+    }
+    shop.pay(installation, &orders).await;
+    let told = shop.receiver.received().len();
+    assert_eq!(told, 0, "the broker was not away: {told} IPNs were sent without it");
+    orders
+}
+
+enum Return {
+    Stopped,
+    Killed,
+}
+
+async fn comes_back(broker: &mut PrivateRabbitmq, how: Return) {
+    let database = TestDatabase::create().await;
+    let access = broker.access().await;
+    let installation = Installation::new(&database.url, &access, &[]);
+    let (api, workers) = installation.start().await;
+    let shop = Shop::open(&installation, 2 * ORDERS).await;
+    let before = shop.create(&installation, ORDERS).await;
+    match how {
+        Return::Stopped => broker.stop().await,
+        Return::Killed => broker.kill().await,
+    }
+    // A balancer must go on sending requests to the API, and must not count on the consumers.
+    workers.unready().await;
+    api.ready().await;
+    let orders = trade_without_broker(&installation, &shop, &before).await;
+    let start = broker.start().await;
+    let outcome = shop.converge(&installation, &orders, RECONNECT_LIMIT).await;
+    println!("broker back after {start:?}, everything done {outcome:?}");
+    database.remove().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stopped_broker_costs_time_and_no_event() {
+    let mut broker = private_rabbitmq().await;
+    comes_back(&mut broker, Return::Stopped).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_killed_broker_costs_time_and_no_event() {
+    let mut broker = private_rabbitmq().await;
+    comes_back(&mut broker, Return::Killed).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wiped_broker_is_rebuilt_with_its_users_and_all_it_held() {
+    let mut broker = private_rabbitmq().await;
+    let database = TestDatabase::create().await;
+    let access = broker.access().await;
+    let installation = Installation::new(&database.url, &access, &[]);
+    let api = installation.start_api().await;
+    // Without the roles that deliver, messages about paid orders wait in the broker, and are lost with it.
+    let early = installation.start_workers(&["chain-watcher", "rate-refresher"]).await;
+    api.ready().await;
+    early.ready().await;
+    let shop = Shop::open(&installation, 3 * ORDERS).await;
+    let held = shop.create(&installation, ORDERS).await;
+    shop.pay(&installation, &held).await;
+    let management = broker.management();
+    let deposits = access.topology.work_queue(gateway::broker::route::WorkQueue::Deposit);
+    within(Duration::from_secs(30), "messages wait in the broker", async || {
+        let counts = management.queue_counts(&access.topology).await.map_err(|e| e.to_string())?;
+        let waiting = counts.get(&deposits).map_or(0, |counts| counts.total);
+        if waiting >= ORDERS as u64 { Ok(()) } else { Err(format!("{waiting} messages")) }
+    })
+    .await;
+    broker.wipe().await;
+    let before = shop.create(&installation, ORDERS).await;
+    let mut orders = trade_without_broker(&installation, &shop, &before).await;
+    orders.extend(held);
+    broker.start().await;
+    assert!(!management.check(&access.topology).await.unwrap().is_empty(), "nothing was lost");
+
+    let workers = installation.start_workers(&["all"]).await;
+    let outcome = shop.converge(&installation, &orders, REBUILD_LIMIT).await;
+    println!("everything done after the loss of all messages: {outcome:?}");
+    assert_eq!(management.check(&access.topology).await.unwrap(), []);
+    for role in [Role::Application, Role::Operator, Role::Topology] {
+        let user = access.topology.user(role).name;
+        management.call(Method::GET, &["users", &user], None).await.unwrap();
+    }
+    workers.ready().await;
+    api.ready().await;
+    database.remove().await;
+}

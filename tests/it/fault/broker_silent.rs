@@ -1,0 +1,112 @@
+//! A broker that is there and says nothing: requests must not notice.
+
+use std::time::{Duration, Instant};
+
+use support::{
+    database::TestDatabase, installation::Installation, private_rabbitmq::private_rabbitmq,
+    processes::within, trade::Shop,
+};
+
+const ORDERS: usize = 20;
+const FROZEN: Duration = Duration::from_secs(20);
+const RECOVERY_LIMIT: Duration = Duration::from_secs(90);
+/// Beyond it a request has waited for the broker, however busy the machine is.
+const ANSWER_LIMIT: Duration = Duration::from_secs(3);
+
+fn median_and_worst(mut times: Vec<Duration>) -> (Duration, Duration) {
+    times.sort();
+    (times[times.len() / 2], times[times.len() - 1])
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_frozen_broker_makes_no_request_wait() {
+    let broker = private_rabbitmq().await;
+    let database = TestDatabase::create().await;
+    let access = broker.access().await;
+    let installation = Installation::new(&database.url, &access, &[]);
+    let (_api, _workers) = installation.start().await;
+    let shop = Shop::open(&installation, 200).await;
+    let mut orders = shop.create(&installation, ORDERS).await;
+
+    let frozen = broker.freeze();
+    let started = Instant::now();
+    let mut times = Vec::new();
+    while started.elapsed() < FROZEN {
+        let (order, took) = shop.try_create(&installation).await.unwrap();
+        shop.pay(&installation, std::slice::from_ref(&order)).await;
+        orders.push(order);
+        times.push(took);
+        tokio::time::sleep(Duration::from_millis(300)).await;
+    }
+    let told = shop.receiver.received().len();
+    assert_eq!(told, 0, "the broker was not frozen");
+    drop(frozen);
+    let (median, worst) = median_and_worst(times.clone());
+    assert!(worst < ANSWER_LIMIT, "a request took {worst:?} while the broker was frozen");
+    shop.pay(&installation, &orders[..ORDERS]).await;
+    let outcome = shop.converge(&installation, &orders, RECOVERY_LIMIT).await;
+    println!(
+        "{} orders in {FROZEN:?} of a frozen broker: median {median:?}, worst {worst:?}; afterwards {outcome:?}",
+        times.len()
+    );
+    database.remove().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_broker_that_accepts_and_never_speaks_makes_no_request_wait() {
+    let broker = private_rabbitmq().await;
+    let database = TestDatabase::create().await;
+    let access = broker.access().await;
+    let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = silent.local_addr().unwrap();
+    let (sender, mut accepted) = tokio::sync::mpsc::unbounded_channel();
+    tokio::spawn(async move {
+        // Accepted sockets are kept open; every second of silence counts.
+        while let Ok((socket, _)) = silent.accept().await {
+            let _ = sender.send(socket);
+        }
+    });
+    let mut deaf = access.clone();
+    deaf.amqp_url = format!("amqp://anybody:anything@{address}/gateway");
+    let installation = Installation::new(&database.url, &deaf, &[]);
+    let api = installation.start_api().await;
+    let workers = installation.start_workers(&["all"]).await;
+    let shop = Shop::open(&installation, ORDERS).await;
+    within(Duration::from_secs(30), "rates are there without a broker", async || {
+        let body = support::exchange::Exchange::get(
+            installation.api,
+            "/v1/estimate?amount=10&currency_from=usd&currency_to=usdtmatic",
+        )
+        .await;
+        let answer = body.map_err(|lost| format!("{lost:?}"))?;
+        if answer.status == 503 { Err(answer.body) } else { Ok(()) }
+    })
+    .await;
+    let mut times = Vec::new();
+    let mut orders = Vec::new();
+    for _ in 0..ORDERS {
+        let (order, took) = shop.try_create(&installation).await.unwrap();
+        orders.push(order);
+        times.push(took);
+    }
+    shop.pay(&installation, &orders).await;
+    tokio::time::sleep(Duration::from_secs(12)).await;
+    let mut sockets = 0;
+    while accepted.try_recv().is_ok() {
+        sockets += 1;
+    }
+    assert!(sockets > 1, "nobody tried the silent broker");
+    let (median, worst) = median_and_worst(times);
+    assert!(worst < ANSWER_LIMIT, "a request took {worst:?} beside a silent broker");
+    println!(
+        "beside a silent broker: median {median:?}, worst {worst:?}, {sockets} connections tried"
+    );
+    drop((api, workers));
+
+    // The same database with the real broker.
+    let healed = Installation::new(&database.url, &access, &[]);
+    let (_api, _workers) = healed.start().await;
+    let outcome = shop.converge(&healed, &orders, RECOVERY_LIMIT).await;
+    println!("with the real one everything done: {outcome:?}");
+    database.remove().await;
+}

@@ -1,0 +1,117 @@
+//! The database restarts, in order and by a crash, under running programs.
+
+use std::{
+    collections::BTreeSet,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use support::{
+    broker::with_broker,
+    installation::Installation,
+    private_postgres::private_postgres,
+    trade::{Order, Shop, stored_order_ids},
+};
+
+/// Of the programs, once the database answers again. The reconnect delay is at most 15 s.
+const RECOVERY_LIMIT: Duration = Duration::from_secs(60);
+/// A request is answered, with whatever, within the API's own limit.
+const ANSWER_LIMIT: Duration = Duration::from_secs(14);
+const PAUSE: Duration = Duration::from_millis(30);
+
+/// What customers saw while the database went away and came back.
+#[derive(Default)]
+struct Seen {
+    acknowledged: Vec<Order>,
+    failed: usize,
+    slowest: Duration,
+}
+
+/// Orders without pause until told to stop.
+async fn order_until(installation: &Installation, shop: &Shop, stop: &AtomicBool) -> Seen {
+    let mut seen = Seen::default();
+    while !stop.load(Ordering::Relaxed) {
+        let started = Instant::now();
+        match shop.try_create(installation).await {
+            Ok((order, _)) => seen.acknowledged.push(order),
+            Err(reason) => {
+                assert!(reason.contains("INTERNAL_ERROR"), "{reason}");
+                seen.failed += 1;
+            }
+        }
+        seen.slowest = seen.slowest.max(started.elapsed());
+        tokio::time::sleep(PAUSE).await;
+    }
+    seen
+}
+
+async fn survives(crash: bool) {
+    with_broker(|broker| async move {
+        let mut database = private_postgres().await;
+        let url = database.create_database().await;
+        let installation = Arc::new(Installation::new(&url, &(&*broker).into(), &[]));
+        let (api, workers) = installation.start().await;
+        let shop = Arc::new(Shop::open(&installation, 1_000).await);
+        let stop = Arc::new(AtomicBool::new(false));
+        let customers = tokio::spawn({
+            let (installation, shop, stop) = (installation.clone(), shop.clone(), stop.clone());
+            async move { order_until(&installation, &shop, &stop).await }
+        });
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        if crash { database.kill().await } else { database.stop().await }
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        let start = database.start().await;
+        let (api_ready, workers_ready) = (api.ready().await, workers.ready().await);
+        assert!(api_ready.max(workers_ready) < RECOVERY_LIMIT);
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        stop.store(true, Ordering::Relaxed);
+        let seen = customers.await.unwrap();
+        // A request may wait for the database as long as it is short; then nobody is refused.
+        let noticed = seen.failed > 0 || seen.slowest > Duration::from_secs(1);
+        assert!(noticed, "the database was never away");
+        assert!(seen.slowest < ANSWER_LIMIT, "a request took {:?}", seen.slowest);
+
+        let stored = stored_order_ids(&installation).await;
+        let acknowledged: BTreeSet<_> =
+            seen.acknowledged.iter().map(|order| order.order_id.clone()).collect();
+        let lost: Vec<_> = acknowledged.difference(&stored).collect();
+        assert!(lost.is_empty(), "acknowledged and not stored: {lost:?}");
+        println!(
+            "database back in {start:?}; api ready after {api_ready:?}, workers after {workers_ready:?}; {} orders \
+             acknowledged, {} refused, slowest answer {:?}, {} stored",
+            acknowledged.len(), seen.failed, seen.slowest, stored.len()
+        );
+        forget_unanswered(&url, &acknowledged).await;
+        shop.pay(&installation, &seen.acknowledged).await;
+        let outcome = shop.converge(&installation, &seen.acknowledged, RECOVERY_LIMIT).await;
+        println!("everything done: {outcome:?}");
+    })
+    .await;
+}
+
+/// A commit whose answer was cut off is stored and not acknowledged, which is right and not to be paid here.
+async fn forget_unanswered(url: &str, acknowledged: &BTreeSet<String>) {
+    use sqlx::Connection;
+    let mut connection = sqlx::PgConnection::connect(url).await.unwrap();
+    let acknowledged: Vec<_> = acknowledged.iter().cloned().collect();
+    for statement in [
+        "delete from timer where ref in (select id from invoice where order_id <> all ($1))",
+        "delete from deposit_address where invoice_id in (select id from invoice where order_id <> all ($1))",
+        "delete from invoice where order_id <> all ($1)",
+    ] {
+        sqlx::query(statement).bind(&acknowledged).execute(&mut connection).await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_restarted_database_is_found_again_by_every_process() {
+    survives(false).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_crashed_database_recovers_with_every_acknowledged_order() {
+    survives(true).await;
+}

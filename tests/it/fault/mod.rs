@@ -1,0 +1,19 @@
+//! The programs as processes, with servers and programs that are stopped, killed, frozen and wiped under them.
+//!
+//! Each test has two halves. Safety: whatever the fault did, nothing happens twice and nothing acknowledged is lost.
+//! Convergence: once the fault is over, everything that was begun is finished within a stated time. A test whose fault
+//! did not happen fails.
+
+mod broker_gone;
+mod broker_silent;
+mod cut_commit;
+mod database_gone;
+mod frozen_backend;
+mod killed_worker;
+mod pool_exhausted;
+mod readers;
+mod refused_start;
+mod step_kill;
+mod stopped_api;
+mod table;
+mod two_stacks;

@@ -1,0 +1,127 @@
+//! Production does not start on what is good enough for trying things out, and says why.
+
+use std::{path::Path, process::Command, time::Duration};
+
+use gateway::asset::{
+    Family,
+    address::{Realm, sandbox},
+};
+use support::{
+    exchange::Exchange,
+    processes::{Launch, Process, free_port, program, within},
+};
+
+const KEY: &str = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
+const ZERO: &str = "0000000000000000000000000000000000000000000000000000000000000000";
+const PROGRAMS: [(&str, &[&str]); 2] = [("gateway-api", &[]), ("gateway-worker", &["all"])];
+
+/// A production that starts; its servers may come later.
+const SOUND: [(&str, &str); 8] = [
+    ("GATEWAY_PROFILE", "production"),
+    ("DATABASE_URL", "postgres://app:e6a1f0c2@127.0.0.1:1/gateway"),
+    ("AMQP_URL", "amqp://gw-application:b7d2a9c4@127.0.0.1:1/gateway"),
+    ("GATEWAY_MASTER_KEY", KEY),
+    ("GATEWAY_RATES__PROVIDERS", "kraken,coinbase"),
+    ("GATEWAY_BASE_URL", "https://api.shop.example"),
+    ("GATEWAY_CHECKOUT_URL", "https://pay.shop.example"),
+    ("GATEWAY_LOG", "text"),
+];
+
+/// Runs a program that is expected to end by itself; what it said, and its exit code.
+fn run(program: &Path, arguments: &[&str], changed: &[(&str, &str)]) -> (String, Option<i32>) {
+    let output = Command::new("timeout")
+        .arg("10")
+        .arg(program)
+        .args(arguments)
+        .env_clear()
+        .envs(SOUND)
+        .envs(changed.iter().copied())
+        .output()
+        .unwrap();
+    (String::from_utf8(output.stderr).unwrap(), output.status.code())
+}
+
+#[test]
+fn production_refuses_each_thing_that_only_a_sandbox_may_have() {
+    let public = sandbox::account_key(Realm::Main, Family::Evm).unwrap();
+    let default_password = "production refuses the default or missing password in";
+    let database = format!("{default_password} DATABASE_URL");
+    let broker = format!("{default_password} AMQP_URL");
+    let digits = "1234567890".repeat(7)[..64].to_owned();
+    let cases: &[(&str, &str, &str)] = &[
+        ("DATABASE_URL", "", "DATABASE_URL is not set"),
+        ("DATABASE_URL", "postgres://app@127.0.0.1:1/gateway", &database),
+        ("DATABASE_URL", "postgres://postgres:postgres@127.0.0.1:1/gateway", &database),
+        ("AMQP_URL", "", "AMQP_URL is not set"),
+        ("AMQP_URL", "127.0.0.1:5672", "AMQP_URL must be an amqp address"),
+        ("AMQP_URL", "amqps://a:b7d2a9c4@127.0.0.1:1", "AMQP_URL must be an amqp address"),
+        ("AMQP_URL", "amqp://127.0.0.1:1", &broker),
+        ("AMQP_URL", "amqp://guest:guest@127.0.0.1:1/gateway", &broker),
+        ("GATEWAY_MASTER_KEY", "", "GATEWAY_MASTER_KEY"),
+        ("GATEWAY_MASTER_KEY", &KEY[..62], "GATEWAY_MASTER_KEY"),
+        ("GATEWAY_MASTER_KEY", ZERO, "production refuses the all-zero GATEWAY_MASTER_KEY"),
+        ("GATEWAY_RATES__PROVIDERS", "", "production refuses fixed rates"),
+        ("GATEWAY_RATES__PROVIDERS", "kraken,fixed", "production refuses fixed rates"),
+        (
+            "GATEWAY_CHAINS__POLYGON__SOURCE",
+            "simulated",
+            "production refuses the simulated chain for polygon",
+        ),
+        (
+            "GATEWAY_EGRESS__ALLOW_PRIVATE",
+            "true",
+            "production refuses GATEWAY_EGRESS__ALLOW_PRIVATE=true",
+        ),
+        ("GATEWAY_ADDRESSES__EVM", public, "production refuses the published test keys"),
+        ("GATEWAY_CHAINS__POLYGN__SOURCE", "off", "section chains.polygn names no network"),
+    ];
+    for (name, arguments) in PROGRAMS {
+        let program = program(name);
+        for (setting, value, reason) in cases {
+            let (said, code) = run(&program, arguments, &[(setting, value)]);
+            assert_eq!(code, Some(1), "{name} with {setting}={value}: {said}");
+            assert!(said.contains(reason), "{name} with {setting}={value}: {said}");
+            let secret = ["e6a1f0c2", "b7d2a9c4", KEY].into_iter().find(|s| said.contains(*s));
+            assert_eq!(secret, None, "{name} with {setting}={value} tells a secret");
+        }
+        let all = [("GATEWAY_MASTER_KEY", ZERO), ("GATEWAY_EGRESS__ALLOW_PRIVATE", "true")];
+        let (said, _) = run(&program, arguments, &all);
+        let both = said.contains("all-zero") && said.contains("ALLOW_PRIVATE");
+        assert!(both, "faults are told together: {said}");
+    }
+    // What looks like a number is still a key.
+    let (said, _) =
+        run(&program("gateway-api"), &[], &[("GATEWAY_MASTER_KEY", &digits), ("AMQP_URL", "")]);
+    assert!(!said.contains("GATEWAY_MASTER_KEY"), "{said}");
+}
+
+#[tokio::test]
+async fn a_sound_production_starts_without_its_servers_and_is_not_ready() {
+    for (name, arguments) in PROGRAMS {
+        let ports = [(); 3].map(|()| format!("127.0.0.1:{}", free_port()));
+        let mut environment: Vec<_> =
+            SOUND.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        for (setting, address) in [
+            ("GATEWAY_API__LISTEN", &ports[0]),
+            ("GATEWAY_CHECKOUT__LISTEN", &ports[1]),
+            ("GATEWAY_API__METRICS_LISTEN", &ports[2]),
+            ("GATEWAY_WORKER__METRICS_LISTEN", &ports[2]),
+        ] {
+            environment.push((setting.to_owned(), address.clone()));
+        }
+        let process = Process::start(&Launch {
+            name: name.to_owned(),
+            program: program(name),
+            arguments: arguments.iter().map(|argument| (*argument).to_owned()).collect(),
+            environment,
+            owner: None,
+        });
+        let metrics = ports[2].parse().unwrap();
+        within(Duration::from_secs(20), "it serves its health", async || {
+            let answer = Exchange::get(metrics, "/healthz").await;
+            answer.map(drop).map_err(|lost| format!("{lost:?}\n{}", process.said()))
+        })
+        .await;
+        assert_eq!(Exchange::get(metrics, "/readyz").await.unwrap().status, 503);
+    }
+}

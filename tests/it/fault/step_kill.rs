@@ -1,0 +1,186 @@
+//! Processes that die at named moments, between steps that must survive each other (F1, F2, F4 to F9, F11, F12).
+//!
+//! Each moment: a process dies there in the middle of an order, another one starts, and in the end every order is
+//! paid, told and booked once. A moment that kills nobody fails.
+
+use std::time::Duration;
+
+use gateway::merchant::settings::Settings;
+use serde_json::json;
+use support::{
+    broker::with_broker,
+    database::TestDatabase,
+    exchange::{Exchange, Lost},
+    installation::{Installation, Program},
+    processes::within,
+    receiver::Receiver,
+    trade::{Order, Shop, stored_order_ids},
+};
+
+const DEATH_LIMIT: Duration = Duration::from_secs(60);
+const RECOVERY_LIMIT: Duration = Duration::from_secs(90);
+const FAIL_POINT: &str = "FAIL_POINT";
+
+/// The roles of a trade. Each moment is in one of them; the others live on.
+const ROLES: [&str; 4] = ["chain-watcher", "deposit-matching", "ipn-delivery", "rate-refresher"];
+
+const MOMENTS: [(&str, &str); 7] = [
+    ("watch.written", "chain-watcher"),
+    ("watch.committed", "chain-watcher"),
+    ("match.written", "deposit-matching"),
+    ("match.committed", "deposit-matching"),
+    ("ipn.sending", "ipn-delivery"),
+    ("ipn.answered", "ipn-delivery"),
+    ("ipn.recorded", "ipn-delivery"),
+];
+
+async fn with_installation<F: Future<Output = ()>>(test: impl FnOnce(Installation) -> F) {
+    let database = TestDatabase::create().await;
+    with_broker(|broker| async move {
+        test(Installation::new(&database.url, &(&*broker).into(), &[])).await;
+        database.remove().await;
+    })
+    .await;
+}
+
+/// A program that dies when it comes to `moment`.
+async fn doomed(installation: &Installation, name: &str, roles: &[&str], moment: &str) -> Program {
+    let program = installation.launch(name, roles, &[(FAIL_POINT, moment)]);
+    program.listening().await;
+    program
+}
+
+async fn dies(program: Program, moment: &str) {
+    program.process.ended(DEATH_LIMIT).await;
+    let said = program.process.said();
+    assert!(said.contains(&format!("dies at {moment}")), "{moment}: it ended otherwise\n{said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_that_dies_between_any_two_steps_leaves_every_order_done_once() {
+    with_installation(|installation| async move {
+        let api = installation.start_api().await;
+        let shop = Shop::open(&installation, MOMENTS.len()).await;
+        let mut orders: Vec<Order> = Vec::new();
+        for (moment, role) in MOMENTS {
+            let others: Vec<_> = ROLES.into_iter().filter(|other| *other != role).collect();
+            let others = installation.start_workers(&others).await;
+            let victim = doomed(&installation, "gateway-worker", &[role], moment).await;
+            api.ready().await;
+            let order = shop.create(&installation, 1).await;
+            shop.pay(&installation, &order).await;
+            dies(victim, moment).await;
+            orders.extend(order);
+            // The sweeper is part of the cure: a message may have died with the process.
+            let heir = installation.start_workers(&[role, "expiry-timer", "sweeper"]).await;
+            let outcome = shop.converge(&installation, &orders, RECOVERY_LIMIT).await;
+            println!("{moment}: {outcome:?}");
+            drop((others, heir));
+        }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_api_that_dies_around_its_commit_gives_one_invoice_to_a_repeated_request() {
+    with_installation(|installation| async move {
+        let workers = installation.start_workers(&["all"]).await;
+        workers.ready().await;
+        let shop = Shop::open(&installation, 10).await;
+        for moment in ["create.written", "create.committed"] {
+            let victim = doomed(&installation, "gateway-api", &[], moment).await;
+            let (request, order_id) = with_idempotency_key(&shop, moment);
+            let lost = request.once(installation.api).await;
+            assert!(matches!(lost, Err(Lost::Cut(_))), "{moment}: {lost:?}");
+            dies(victim, moment).await;
+            let stored = stored_order_ids(&installation).await.contains(&order_id);
+            assert_eq!(stored, moment == "create.committed", "{moment}");
+
+            let heir = installation.start_api().await;
+            heir.ready().await;
+            let answer = request.once(installation.api).await.unwrap();
+            let again = request.once(installation.api).await.unwrap();
+            assert_eq!((answer.status, again.status), (201, 201), "{}", answer.body);
+            assert_eq!(answer.body, again.body, "{moment}");
+            let replayed = answer.header("x-gateway-idempotent-replay").is_some();
+            assert_eq!(replayed, stored, "{moment}");
+            let order = Shop::order(&answer, order_id, 0);
+            shop.pay(&installation, &[order]).await;
+        }
+        within(RECOVERY_LIMIT, "both orders are told", async || {
+            let told = shop.receiver.received().len();
+            if told >= 2 { Ok(()) } else { Err(format!("{told} IPNs")) }
+        })
+        .await;
+        let ids = stored_order_ids(&installation).await;
+        assert_eq!(ids.len(), 2, "{ids:?}");
+    })
+    .await;
+}
+
+/// The shop's next order of its first merchant, under an idempotency key.
+fn with_idempotency_key(shop: &Shop, key: &str) -> (Exchange, String) {
+    let (mut request, order_id, _) = shop.next();
+    request.headers.push(("idempotency-key".into(), key.into()));
+    (request, order_id)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_relay_that_dies_after_the_confirm_publishes_again_and_nothing_happens_twice() {
+    with_installation(|installation| async move {
+        let workers = installation.start_workers(&["all"]).await;
+        workers.ready().await;
+        let shop = Shop::open(&installation, 4).await;
+        let victim = doomed(&installation, "gateway-api", &[], "relay.confirmed").await;
+        // Its answer may come or not: the relay dies beside it.
+        let (request, order_id, _) = shop.next();
+        let _ = request.once(installation.api).await;
+        dies(victim, "relay.confirmed").await;
+        assert!(stored_order_ids(&installation).await.contains(&order_id));
+        let heir = installation.start_api().await;
+        heir.ready().await;
+        let client = installation.client(shop.key());
+        let answer = client.get(&format!("/v1/payment/{order_id}")).await;
+        let order = Shop::order(&answer, order_id, 0);
+        shop.pay(&installation, std::slice::from_ref(&order)).await;
+        let outcome = shop.converge(&installation, &[order], RECOVERY_LIMIT).await;
+        println!("relay.confirmed: {outcome:?}");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_expiry_timer_that_dies_around_its_commit_tells_one_expiry() {
+    with_installation(|installation| async move {
+        let api = installation.start_api().await;
+        let others = ["chain-watcher", "ipn-delivery", "rate-refresher", "sweeper"];
+        let others = installation.start_workers(&others).await;
+        others.ready().await;
+        api.ready().await;
+        let receiver = Receiver::answering(200).await;
+        for (told, moment) in ["expire.written", "expire.committed"].into_iter().enumerate() {
+            let victim = doomed(&installation, "gateway-worker", &["expiry-timer"], moment).await;
+            let settings = Settings { payment_window_seconds: 2, ..Settings::default() };
+            let merchant = installation.gateway.create_merchant("Hasty", settings).await.unwrap();
+            let body = json!({
+                "price_amount": 9, "price_currency": "usd", "pay_currency": "usdtmatic",
+                "ipn_callback_url": receiver.url,
+            });
+            let client = installation.client(merchant.api_key.reveal());
+            assert_eq!(client.post("/v1/payment", &body).await.status, 201);
+            dies(victim, moment).await;
+            let heir = installation.start_workers(&["expiry-timer"]).await;
+            let ipns = receiver.wait_for(told + 1).await;
+            assert_eq!(ipns.len(), told + 1, "{moment}");
+            assert_eq!(ipns[told].json()["payment_status"], "expired");
+            drop(heir);
+        }
+        let ids: std::collections::BTreeSet<_> = receiver
+            .received()
+            .iter()
+            .map(|ipn| ipn.header("x-gateway-event-id").to_owned())
+            .collect();
+        assert_eq!(ids.len(), 2);
+    })
+    .await;
+}

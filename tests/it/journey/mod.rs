@@ -1,0 +1,10 @@
+//! The specification as stories, end to end.
+
+mod cancelled;
+mod draft;
+mod expired;
+mod foreign;
+mod late;
+mod paid;
+mod terminal;
+mod totals;

@@ -1,0 +1,20 @@
+//! Integration tests over real servers. One binary, one folder per area.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
+mod api;
+mod attack;
+mod broker;
+mod browser;
+mod chain;
+mod compose;
+mod ctl;
+mod egress;
+mod examples;
+mod fault;
+mod journey;
+mod payout;
+mod rate;
+mod sight;
+mod tidy;
+mod worker;

@@ -1,0 +1,164 @@
+//! The process that pays is killed, again and again, at moments that nobody chose.
+
+use std::time::Duration;
+
+use gateway::{
+    app::{
+        payouts::{Confirmation, NewOrder},
+        simulate::{Deposit, PaidIn, Payee},
+    },
+    asset::Network,
+    merchant::settings::Settings,
+    money::BaseUnits,
+    payout::{
+        FeeMode, PayoutFamily,
+        recipients::{Amount, Row},
+    },
+};
+use rand::{RngExt, SeedableRng, rngs::StdRng};
+use sqlx::Connection;
+use support::{
+    broker::with_broker,
+    database::TestDatabase,
+    installation::Installation,
+    payouts::evm_address,
+    processes::{Signal, within},
+};
+
+const RECIPIENTS: u32 = 600;
+const KILLS: usize = 5;
+/// Between every two steps of a payment.
+const MOMENTS: [&str; 6] = [
+    "payout.signing",
+    "payout.signed",
+    "payout.sending",
+    "payout.sent",
+    "payout.ending",
+    "payout.ended",
+];
+
+fn seed() -> u64 {
+    let given = std::env::var("GATEWAY_TEST_SEED").ok();
+    let seed = given.map_or_else(rand::random, |text| text.parse().unwrap());
+    println!("GATEWAY_TEST_SEED={seed}");
+    seed
+}
+
+fn order() -> NewOrder {
+    let row = |number| Row {
+        number,
+        address: evm_address(number),
+        amount: Amount::Units("1000000".into()),
+        reference: None,
+        memo: None,
+        network: None,
+        currency: None,
+    };
+    NewOrder {
+        family: PayoutFamily::Evm,
+        network: "polygon".into(),
+        currency: "usdtmatic".into(),
+        rows: (1..=RECIPIENTS).map(row).collect(),
+        fee_mode: FeeMode::Sender,
+        refund_address: None,
+        label: None,
+        metadata: None,
+        callback_url: None,
+        idempotency: None,
+    }
+}
+
+/// How many were paid, and that nobody was paid twice.
+async fn paid_once(database: &TestDatabase) -> i64 {
+    let mut connection = database.connect().await;
+    let (recipients, most): (i64, i64) = sqlx::query_as(
+        "select count(*), coalesce(max(n), 0) from (select count(*) as n from sim_transfer \
+         where address like '0x000000000000000000000000000000aa%' group by address) as paid",
+    )
+    .fetch_one(&mut connection)
+    .await
+    .unwrap();
+    connection.close().await.unwrap();
+    assert!(most <= 1, "somebody was paid {most} times");
+    recipients
+}
+
+/// The lease of a dead worker is not waited for in the test.
+async fn forget_lease(database: &TestDatabase) {
+    let mut connection = database.connect().await;
+    let free = "update payout_order set leased_until = null";
+    sqlx::query(free).execute(&mut connection).await.unwrap();
+    let ring = "update timer set due_at = now() where kind = 'payout'";
+    sqlx::query(ring).execute(&mut connection).await.unwrap();
+    connection.close().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_is_killed_pays_everybody_once() {
+    let mut random = StdRng::seed_from_u64(seed());
+    let database = TestDatabase::create().await;
+    with_broker(|broker| async move {
+        let installation = Installation::new(&database.url, &(&*broker).into(), &[]);
+        let others = ["deposit-matching", "expiry-timer", "chain-watcher", "rate-refresher"];
+        let _others = installation.start_workers(&others).await;
+        let gateway = &installation.gateway;
+        let merchant = gateway.create_merchant("Killed", Settings::default()).await.unwrap();
+        let caller = gateway.admit_merchant(&merchant.api_key).await.unwrap();
+        let (created, _) = within(Duration::from_secs(30), "rates are there", async || {
+            gateway.create_payout(&caller, &order()).await.map_err(|error| error.to_string())
+        })
+        .await;
+        let object: serde_json::Value = serde_json::from_str(&created.body).unwrap();
+        let id = object["id"].as_str().unwrap();
+        let confirmed = gateway.confirm_payout(merchant.id, id, &Confirmation::default()).await;
+        let object: serde_json::Value = serde_json::from_str(&confirmed.unwrap()).unwrap();
+        let due: u128 = object["totalToSendRaw"].as_str().unwrap().parse().unwrap();
+        let address = object["depositAddress"].as_str().unwrap().to_owned();
+        let deposit = Deposit {
+            payee: Payee::Address { network: Network::Polygon, address },
+            paid_in: PaidIn { currency: Some("usdtmatic".into()), contract: None },
+            amount: BaseUnits::new(due).to_decimal(6),
+            txid: None,
+            unconfirmed: false,
+        };
+        gateway.simulate_deposit(&deposit).await.unwrap();
+        let mut interrupted = 0;
+        // First at every named moment, then wherever it happens to be.
+        for moment in MOMENTS {
+            forget_lease(&database).await;
+            let victim =
+                installation.launch("gateway-worker", &["payout-batch"], &[("FAIL_POINT", moment)]);
+            victim.process.ended(Duration::from_secs(60)).await;
+            let said = victim.process.said();
+            assert!(said.contains(&format!("dies at {moment}")), "{moment}: {said}");
+            paid_once(&database).await;
+        }
+        forget_lease(&database).await;
+        let mut signer = installation.start_workers(&["payout-batch"]).await;
+        for _ in 0..KILLS {
+            tokio::time::sleep(Duration::from_millis(random.random_range(20..600))).await;
+            signer.process.signal(Signal::Kill);
+            let paid = paid_once(&database).await;
+            interrupted += usize::from((1..i64::from(RECIPIENTS)).contains(&paid));
+            forget_lease(&database).await;
+            signer = installation.start_workers(&["payout-batch"]).await;
+        }
+        within(Duration::from_secs(120), "everybody is paid", async || {
+            let story = gateway.explain_payout(id).await.map_err(|error| error.to_string())?;
+            let state = story.order.state.as_str();
+            if state == "completed" {
+                Ok(())
+            } else {
+                Err(format!("{state}, {:?}", story.order.books))
+            }
+        })
+        .await;
+        assert_eq!(paid_once(&database).await, i64::from(RECIPIENTS));
+        let books = gateway.explain_payout(id).await.unwrap().order.books;
+        assert_eq!(books.paid.get(), u128::from(RECIPIENTS) * 1_000_000);
+        assert_eq!(books.paid.get() + books.kept.get(), due);
+        println!("{KILLS} kills, {interrupted} of them in the middle of the payments");
+        database.remove().await;
+    })
+    .await;
+}

@@ -1,0 +1,117 @@
+//! What keeps a stolen order from emptying the wallet.
+
+use gateway::asset::Network;
+use support::{
+    broker::eventually,
+    payouts::Payer,
+    stack::{only, with_configured_stack},
+};
+
+use super::{EVM, two_rows};
+
+async fn funded(payer: &Payer) -> String {
+    let id = payer.draft(EVM, two_rows()).await["id"].as_str().unwrap().to_owned();
+    let order = payer.confirm(EVM, &id).await;
+    payer.fund(&order, order["totalToSendRaw"].as_str().unwrap().parse().unwrap()).await;
+    id
+}
+
+async fn held(payer: &Payer, id: &str) -> String {
+    eventually("the order is held", async || payer.story(id).await.order.held).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn above_the_limit_two_different_people_must_let_an_order_go() {
+    let toml = only(Network::Polygon) + "payouts.two_people_above_usd = 10\n";
+    with_configured_stack(&toml, |stack| async move {
+        stack.start_all();
+        let payer = Payer::open(&stack).await;
+        let id = funded(&payer).await;
+        assert!(held(&payer, &id).await.contains("2 people"));
+        let gateway = &stack.gateway;
+        assert_eq!(gateway.release_order(&id, "ada").await.unwrap(), 1);
+        assert_eq!(gateway.release_order(&id, "ada").await.unwrap(), 1);
+        assert!(payer.story(&id).await.payments.is_empty());
+        assert_eq!(gateway.release_order(&id, "ben").await.unwrap(), 0);
+        payer.becomes(&id, "completed").await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_payment_above_the_limit_of_one_transaction_is_never_signed() {
+    let toml = only(Network::Polygon) + "payouts.transaction_usd_max = 5\n";
+    with_configured_stack(&toml, |stack| async move {
+        stack.start_all();
+        let payer = Payer::open(&stack).await;
+        let id = funded(&payer).await;
+        assert!(held(&payer, &id).await.contains("limit of one transaction"));
+        assert!(payer.story(&id).await.payments.is_empty());
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_limit_of_an_hour_and_the_stop_switch_let_nothing_pass() {
+    let toml = only(Network::Polygon) + "payouts.hour_usd_max = 11\n";
+    with_configured_stack(&toml, |stack| async move {
+        stack.start_all();
+        let payer = Payer::open(&stack).await;
+        let id = funded(&payer).await;
+        // 10 USD are signed; 2.50 more would be above 11.
+        eventually("the first payment is final", async || {
+            let books = payer.story(&id).await.order.books;
+            (books.paid.get() == 10_000_000).then_some(())
+        })
+        .await;
+        stack
+            .gateway
+            .advance_payout(payer.story(&id).await.order.id, &wallet(&stack))
+            .await
+            .unwrap();
+        assert_eq!(payer.story(&id).await.payments.len(), 1);
+
+        stack.gateway.stop_payouts("*", "drill").await.unwrap();
+        let other = funded(&payer).await;
+        eventually("it is funded", async || {
+            Some(payer.story(&other).await).filter(|story| !story.order.books.kept.is_zero())
+        })
+        .await;
+        stack
+            .gateway
+            .advance_payout(payer.story(&other).await.order.id, &wallet(&stack))
+            .await
+            .unwrap();
+        assert!(payer.story(&other).await.payments.is_empty());
+    })
+    .await;
+}
+
+fn wallet(stack: &support::stack::Stack) -> gateway::app::payouts::Wallet {
+    gateway::app::payouts::Wallet::open(&stack.gateway).unwrap()
+}
+
+/// A seed that is not behind the account key would sign nothing that any order received.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wallet_of_another_account_is_refused_and_a_sealed_one_opens() {
+    use gateway::{
+        app::payouts::{NoWallet, Wallet},
+        asset::address::sandbox,
+    };
+    let file = std::env::temp_dir().join(format!("payout-seed-{}", uuid::Uuid::now_v7()));
+    let toml = only(Network::Polygon) + &format!("payouts.seed_file = {file:?}\n");
+    with_configured_stack(&toml, |stack| async move {
+        let mut seed = [0_u8; 64];
+        hex::decode_to_slice(sandbox::seed(), &mut seed).unwrap();
+        std::fs::write(&file, stack.gateway.seal_payout_seed(&seed)).unwrap();
+        assert!(Wallet::open(&stack.gateway).is_ok());
+        seed[0] ^= 1;
+        std::fs::write(&file, stack.gateway.seal_payout_seed(&seed)).unwrap();
+        let refused = Wallet::open(&stack.gateway).err();
+        assert!(matches!(refused, Some(NoWallet::OtherAccount)), "{refused:?}");
+        std::fs::write(&file, sandbox::seed()).unwrap();
+        assert!(matches!(Wallet::open(&stack.gateway).err(), Some(NoWallet::Sealed(_))));
+        std::fs::remove_file(&file).unwrap();
+    })
+    .await;
+}

@@ -1,0 +1,26 @@
+//! Mass payouts, from the upload to the last confirmation.
+
+mod api;
+mod journey;
+mod killed;
+mod limits;
+mod on_a_node;
+mod races;
+mod webhook;
+
+/// The two families.
+pub const UTXO: &str = "/v1/mass-payout";
+pub const EVM: &str = "/v1/evm-mass-payout";
+pub const LTC: &str = "ltc1qw508d6qejxtdg4y5r3zarvary0c5xw7kgmn4n9";
+pub const LTC_REFUND: &str = "ltc1qqqqsyqcyq5rqwzqfpg9scrgwpugpzysn3s44dy";
+
+/// Two recipients on polygon, in a token of six places.
+pub fn two_rows() -> serde_json::Value {
+    serde_json::json!({
+        "network": "polygon", "currency": "usdtmatic", "refundAddress": support::payouts::evm_address(900),
+        "items": [
+            { "address": support::payouts::evm_address(1), "amount": "10", "reference": "a" },
+            { "address": support::payouts::evm_address(2), "amountRaw": "2500000", "reference": "b" },
+        ],
+    })
+}

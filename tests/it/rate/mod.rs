@@ -1,0 +1,32 @@
+//! Prices from servers that tell the truth, lie, or say nothing.
+
+mod providers;
+mod stack;
+
+use std::time::Duration;
+
+use gateway::{
+    asset::Fiat,
+    egress::{Egress, Policy},
+    rate::{Pair, Web},
+};
+use support::hostile::{Act, Hostile};
+
+fn pair(text: &str) -> Pair {
+    let (symbol, fiat) = text.split_once('/').expect("SYMBOL/fiat");
+    Pair::new(symbol, fiat.parse::<Fiat>().expect("a fiat currency"))
+}
+
+fn pairs(text: &str) -> Vec<Pair> {
+    text.split_whitespace().map(pair).collect()
+}
+
+/// A provider's server at `receiver`, asked as the operator configures it.
+fn web(receiver: &Hostile) -> Web {
+    let base = receiver.url("").parse().expect("a url");
+    Web::new(Egress::new(Policy::Operator), base, Duration::from_secs(20))
+}
+
+fn ok(body: &str) -> Act {
+    Act::answer("200 OK", body)
+}

@@ -1,0 +1,166 @@
+//! The arrows between modules point downward, as `src/lib.rs` and ARCHITECTURE.md draw them.
+
+use super::{
+    expect_none,
+    tree::{Source, sources},
+};
+
+/// From the bottom up. Modules of one layer do not know one another.
+const LAYERS: &[&[&str]] = &[
+    &["money"],
+    &["asset"],
+    &["merchant", "ledger"],
+    &["invoice"],
+    // Above invoices: what was in time, and how an instant is spelt, is the same for both.
+    &["payout"],
+    &["webhook"],
+    &["egress", "fail_point", "retry", "telemetry"],
+    &["storage", "broker", "chain", "rate"],
+    &["config"],
+    &["app"],
+    &["serve"],
+];
+
+/// Arrows within a layer, each with its reason.
+const SIDEWAYS: &[(&str, &str)] = &[
+    // The simulated chain keeps its blocks in tables of its own.
+    ("chain", "storage"),
+];
+
+#[test]
+fn imports_only_point_downward() {
+    let mut found = Vec::new();
+    for source in sources().iter().filter(|source| !source.is_test) {
+        let Some(module) = module_of(&source.path) else { continue };
+        for (line, used) in uses(source, &["crate::"]) {
+            if let Some(fault) = fault(module, &used) {
+                found.push(format!("{}:{line} {fault}", source.path));
+            }
+        }
+    }
+    expect_none("a module uses what stands above or beside it", &found);
+}
+
+#[test]
+fn the_api_and_the_workers_meet_only_in_the_database_and_the_broker() {
+    let mut found = Vec::new();
+    for (folder, other) in [("api/", "gateway_workers"), ("workers/", "gateway_api")] {
+        for source in sources().iter().filter(|source| source.path.starts_with(folder)) {
+            found.extend(source.lines(|line| line.contains(other)));
+        }
+    }
+    for source in sources().iter().filter(|source| source.path.starts_with("src/")) {
+        found.extend(
+            source.lines(|line| line.contains("gateway_api") || line.contains("gateway_workers")),
+        );
+    }
+    expect_none("the library, the API and the workers must not know one another so", &found);
+}
+
+/// The programs sit on top of the library, so what they do with a database or a broker is a thing for `app`.
+#[test]
+fn drivers_stay_behind_their_modules() {
+    let owners = [
+        ("sqlx", ["src/storage/", "src/storage.rs"], "put the query into src/storage"),
+        ("lapin", ["src/broker/", "src/broker.rs"], "put the call into src/broker"),
+        ("backoff", ["src/retry/", "src/retry.rs"], "use gateway::retry"),
+    ];
+    let mut found = Vec::new();
+    for source in sources().iter().filter(|source| source.is_under(&["src/", "api/", "workers/"])) {
+        for (driver, owner, advice) in &owners {
+            if !source.is_under(owner) {
+                let path = format!("{driver}::");
+                let hits = source.lines(|line| names_path(line, &path));
+                found.extend(hits.into_iter().map(|hit| format!("{hit}   ({advice})")));
+            }
+        }
+    }
+    expect_none("a driver is used outside the module that owns it", &found);
+}
+
+/// `path` as the start of a path: neither the end of another name nor a module of that name.
+fn names_path(line: &str, path: &str) -> bool {
+    line.match_indices(path).any(|(at, _)| {
+        let before = line[..at].chars().next_back().unwrap_or(' ');
+        !(before.is_alphanumeric() || before == '_' || line[..at].ends_with("crate::"))
+    })
+}
+
+fn fault(module: &str, used: &str) -> Option<String> {
+    let layer = |name: &str| LAYERS.iter().position(|layer| layer.contains(&name));
+    if module == used || SIDEWAYS.contains(&(module, used)) {
+        return None;
+    }
+    match (layer(module), layer(used)) {
+        (Some(from), Some(to)) if to < from => None,
+        (Some(_), Some(_)) => Some(format!("{module} must not use {used}")),
+        (None, _) => {
+            Some(format!("{module} has no place in the layers of tests/it/tidy/imports.rs"))
+        }
+        // An item of the crate's root, such as a macro, is no module.
+        (_, None) => None,
+    }
+}
+
+/// `src/invoice/quote.rs` and `src/money.rs` belong to `invoice` and `money`; the root and the programs to none.
+fn module_of(path: &str) -> Option<&str> {
+    let inside = path.strip_prefix("src/")?.strip_suffix(".rs")?;
+    let module = inside.split('/').next()?;
+    (module != "lib" && module != "bin").then_some(module)
+}
+
+/// The first segments after each of `roots`, in plain paths and in groups, with their lines.
+fn uses(source: &Source, roots: &[&str]) -> Vec<(usize, String)> {
+    let mut uses = Vec::new();
+    for root in roots {
+        for (at, _) in source.code.match_indices(root) {
+            let before = source.code[..at].chars().next_back().unwrap_or(' ');
+            if before.is_alphanumeric() || before == '_' || before == '$' {
+                continue;
+            }
+            let line = source.code[..at].matches('\n').count() + 1;
+            let rest = &source.code[at + root.len()..];
+            uses.extend(first_segments(rest).into_iter().map(|segment| (line, segment)));
+        }
+    }
+    uses
+}
+
+fn first_segments(path: &str) -> Vec<String> {
+    let Some(group) = path.strip_prefix('{') else {
+        return vec![identifier(path)];
+    };
+    let (mut depth, mut names, mut start) = (0_usize, Vec::new(), 0);
+    for (at, letter) in group.char_indices() {
+        match letter {
+            '{' => depth += 1,
+            '}' if depth > 0 => depth -= 1,
+            ',' | '}' if depth == 0 => {
+                names.push(identifier(&group[start..at]));
+                start = at + 1;
+                if letter == '}' {
+                    break;
+                }
+            }
+            _ => {}
+        }
+    }
+    names.retain(|name| !name.is_empty());
+    names
+}
+
+fn identifier(text: &str) -> String {
+    text.trim_start().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
+}
+
+#[test]
+fn a_forbidden_arrow_would_be_found() {
+    let code = "use crate::{\n    money::{BaseUnits, Bps},\n    storage::Db,\n};\nlet x = crate::app::run();";
+    let source = super::tree::take_apart("src/invoice/quote.rs".into(), code);
+    let module = module_of(&source.path).unwrap();
+    let uses = uses(&source, &["crate::"]);
+    let faults: Vec<_> = uses.iter().filter_map(|(_, used)| fault(module, used)).collect();
+    assert_eq!(faults, ["invoice must not use storage", "invoice must not use app"]);
+    assert!(names_path("use sqlx::Row;", "sqlx::"));
+    assert!(!names_path("crate::sqlx::x, my_sqlx::y", "sqlx::"));
+}

@@ -1,0 +1,321 @@
+//! Following a chain: what it takes back, what it moves elsewhere, and what happens while nobody looks.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use gateway::{
+    app::{
+        Gateway,
+        follow_chain::{FollowError, Follower, follower_of},
+        simulate::Deposit,
+    },
+    asset::Network,
+    chain::{Block, BlockRef, ChainError, ChainSource, Source, Transfer},
+    invoice::Status,
+    money::BaseUnits,
+    storage::simulation,
+};
+use gateway_workers::Role;
+use serde_json::json;
+use support::shop::{Shop, deposit, unconfirmed, with_shop};
+
+const NETWORK: Network = Network::Polygon;
+
+/// What the buyer sees as unconfirmed, and the confirmations of it.
+async fn under_way(shop: &Shop, id: &str) -> (u128, Option<u64>) {
+    let status = shop.stack.gateway.buyer_status(id).await.unwrap().unwrap();
+    let asset = status.asset.unwrap();
+    assert_eq!(asset.required_confirmations, 16);
+    (asset.unconfirmed.get(), asset.confirmations)
+}
+
+async fn match_first(shop: &Shop, id: &str) {
+    let deposit = shop.deposit_of(id).await;
+    shop.stack.gateway.match_deposits(deposit).await.unwrap();
+}
+
+async fn alerts(shop: &Shop) -> i64 {
+    shop.number("select count(*) from operator_alert").await
+}
+
+/// Another branch from the block of `txid` on, in which it stands `later` blocks later; one block longer than before.
+async fn move_transaction(shop: &Shop, txid: &str, later: i64) {
+    let mut tx = shop.stack.gateway.db.begin().await.unwrap();
+    simulation::lock_chain(&mut tx, NETWORK).await.unwrap();
+    let (_, height) = simulation::find(&mut tx, txid).await.unwrap().unwrap();
+    simulation::fork_from(&mut tx, NETWORK, height.unwrap()).await.unwrap();
+    simulation::mine(&mut tx, NETWORK).await.unwrap();
+    sqlx::query("update sim_transfer set height = height + $2 where txid = $1")
+        .bind(txid)
+        .bind(later)
+        .execute(&mut *tx)
+        .await
+        .unwrap();
+    tx.commit().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn with_the_watcher_stopped_a_deposit_changes_nothing() {
+    with_shop(|shop| async move {
+        use Role::{DepositMatching, ExpiryTimer, IpnDelivery, Sweeper};
+        shop.stack.start(&[DepositMatching, ExpiryTimer, IpnDelivery, Sweeper]);
+        let id = shop.invoice().await;
+        shop.pay(&id, "100").await;
+        // Everything else works meanwhile, and the deadline of the paid one is rung.
+        shop.end_window(&id, 0).await;
+        let draft = shop.invoice_of(json!({ "pay_currency": "all" })).await;
+        shop.end_window(&draft, 1).await;
+        shop.webhook_about(&draft, 1).await;
+        assert_eq!(shop.number("select count(*) from deposit").await, 0);
+        assert_eq!(shop.status(&id).await, Status::Pending);
+        shop.run("update sim_block set mined_at = mined_at - interval '1 hour'").await;
+        shop.stack.start(&[Role::ChainWatcher]);
+        shop.becomes(&id, Status::Paid).await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_buyer_sees_confirmations_grow_and_only_the_last_one_pays() {
+    with_shop(|shop| async move {
+        let id = shop.invoice().await;
+        shop.look(NETWORK).await;
+        assert_eq!(under_way(&shop, &id).await, (0, None));
+        shop.send(&unconfirmed(&id, "100")).await;
+        shop.look(NETWORK).await;
+        assert_eq!(under_way(&shop, &id).await, (100_000_000, Some(0)));
+        for (blocks, confirmations) in [(1, 1), (4, 5), (10, 15)] {
+            shop.stack.gateway.simulate_mine(NETWORK, blocks).await.unwrap();
+            assert_eq!(shop.look(NETWORK).await.finalized, 0);
+            assert_eq!(under_way(&shop, &id).await, (100_000_000, Some(confirmations)));
+            match_first(&shop, &id).await;
+            assert_eq!(shop.status(&id).await, Status::Pending);
+        }
+        shop.stack.gateway.simulate_mine(NETWORK, 1).await.unwrap();
+        assert_eq!(shop.look(NETWORK).await.finalized, 1);
+        match_first(&shop, &id).await;
+        assert_eq!(shop.status(&id).await, Status::Paid);
+        assert_eq!(under_way(&shop, &id).await, (0, Some(16)));
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deposit_orphaned_before_its_confirmations_is_withdrawn() {
+    with_shop(|shop| async move {
+        let id = shop.invoice().await;
+        let txid = shop.send(&unconfirmed(&id, "100")).await.txid;
+        shop.stack.gateway.simulate_mine(NETWORK, 5).await.unwrap();
+        shop.look(NETWORK).await;
+        assert_eq!(under_way(&shop, &id).await, (100_000_000, Some(5)));
+        shop.stack.gateway.simulate_orphan(&txid).await.unwrap();
+        assert_eq!(shop.look(NETWORK).await.rewound, 1);
+        assert_eq!(under_way(&shop, &id).await, (0, None));
+        let row = shop.row_id(&id).await;
+        shop.end_window(&id, 0).await;
+        shop.look(NETWORK).await;
+        shop.stack.gateway.expire_invoice(row).await.unwrap();
+        assert_eq!(shop.status(&id).await, Status::Expired);
+        assert_eq!(alerts(&shop).await, 0);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deposit_orphaned_after_its_credit_is_reversed_and_a_person_told_once() {
+    with_shop(|shop| async move {
+        let id = shop.invoice().await;
+        let sent = Deposit { txid: Some("0xbad".to_owned()), ..deposit(&id, "100") };
+        shop.send(&sent).await;
+        shop.look(NETWORK).await;
+        match_first(&shop, &id).await;
+        shop.stack.gateway.simulate_orphan("0xbad").await.unwrap();
+        shop.look(NETWORK).await;
+        let reversed = async || {
+            assert_eq!(shop.status(&id).await, Status::Paid);
+            let payment = shop.payment(&id).await;
+            assert_eq!(payment["actually_paid"].to_string(), "100");
+            let books = shop.books(&id).await;
+            let kinds: Vec<_> = books.iter().map(|entry| entry.kind.as_str()).collect();
+            assert_eq!(kinds, ["deposit", "reversal"]);
+            assert_eq!((&books[1].debit, &books[1].credit), (&books[0].credit, &books[0].debit));
+            assert_eq!(books[1].amount, books[0].amount);
+            assert_eq!(shop.events(&id).await, ["finished"]);
+        };
+        reversed().await;
+        assert_eq!(alerts(&shop).await, 1);
+        shop.stack.gateway.simulate_mine(NETWORK, 20).await.unwrap();
+        shop.look(NETWORK).await;
+        reversed().await;
+        assert_eq!(alerts(&shop).await, 1);
+        // The same transaction once more: a person decides, nothing is booked twice.
+        shop.send(&sent).await;
+        shop.look(NETWORK).await;
+        match_first(&shop, &id).await;
+        reversed().await;
+        let returned =
+            "select count(*) from operator_alert where kind = 'reversed_deposit_returned'";
+        assert_eq!(shop.number(returned).await, 1);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reorg_that_includes_the_transaction_elsewhere_credits_it_once() {
+    with_shop(|shop| async move {
+        let (before, after) = (shop.invoice().await, shop.invoice().await);
+        // Moved while it has its confirmations but is not credited, and moved after the credit.
+        for (id, credited) in [(before, false), (after, true)] {
+            let sent = shop.pay(&id, "100").await;
+            shop.look(NETWORK).await;
+            if credited {
+                match_first(&shop, &id).await;
+            }
+            move_transaction(&shop, &sent.txid, 3).await;
+            assert_eq!(shop.look(NETWORK).await.rewound, 1);
+            shop.stack.gateway.simulate_mine(NETWORK, 20).await.unwrap();
+            shop.look(NETWORK).await;
+            match_first(&shop, &id).await;
+            assert_eq!(shop.status(&id).await, Status::Paid);
+            assert_eq!(shop.books(&id).await.len(), 1);
+            assert_eq!(shop.events(&id).await, ["finished"]);
+        }
+        let lost =
+            "select count(*) from deposit where orphaned_height is not null or state <> 'settled'";
+        assert_eq!(shop.number(lost).await, 0);
+        assert_eq!(alerts(&shop).await, 0);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replaced_payment_counts_as_its_replacement() {
+    with_shop(|shop| async move {
+        let id = shop.invoice().await;
+        let first = shop.send(&unconfirmed(&id, "100")).await.txid;
+        shop.look(NETWORK).await;
+        shop.stack.gateway.simulate_orphan(&first).await.unwrap();
+        let second = shop.send(&unconfirmed(&id, "60")).await.txid;
+        shop.look(NETWORK).await;
+        let status = shop.stack.gateway.buyer_status(&id).await.unwrap().unwrap();
+        let asset = status.asset.unwrap();
+        assert_eq!((asset.unconfirmed.get(), asset.tx_hashes), (60_000_000, vec![second]));
+        shop.stack.gateway.simulate_mine(NETWORK, 16).await.unwrap();
+        shop.look(NETWORK).await;
+        match_first(&shop, &id).await;
+        assert_eq!(shop.status(&id).await, Status::Partial);
+    })
+    .await;
+}
+
+/// A chain on which a block is mined right before one of the calls of a look.
+struct MovesDuringALook {
+    source: Source,
+    gateway: std::sync::Arc<Gateway>,
+    at_mempool: bool,
+    mined: AtomicBool,
+}
+
+impl MovesDuringALook {
+    async fn mine_once(&self, wanted: bool) {
+        if wanted && !self.mined.swap(true, Ordering::SeqCst) {
+            self.gateway.simulate_mine(NETWORK, 1).await.unwrap();
+        }
+    }
+}
+
+impl ChainSource for MovesDuringALook {
+    fn network(&self) -> Network {
+        NETWORK
+    }
+
+    async fn head(&self) -> Result<BlockRef, ChainError> {
+        self.mine_once(!self.at_mempool).await;
+        self.source.head().await
+    }
+
+    async fn header(&self, height: u64) -> Result<Option<BlockRef>, ChainError> {
+        self.source.header(height).await
+    }
+
+    async fn block(&self, height: u64) -> Result<Option<Block>, ChainError> {
+        self.source.block(height).await
+    }
+
+    async fn mempool(&self) -> Result<Vec<Transfer>, ChainError> {
+        self.mine_once(self.at_mempool).await;
+        self.source.mempool().await
+    }
+
+    async fn native_balances(
+        &self,
+        at: &BlockRef,
+        addresses: &[String],
+    ) -> Result<Option<Vec<BaseUnits>>, ChainError> {
+        self.source.native_balances(at, addresses).await
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_payment_mined_during_a_look_never_seems_to_vanish() {
+    with_shop(|shop| async move {
+        let gateway = &shop.stack.gateway;
+        for at_mempool in [true, false] {
+            let id = shop.invoice().await;
+            shop.send(&unconfirmed(&id, "100")).await;
+            shop.look(NETWORK).await;
+            let settings = gateway.config.chain(NETWORK);
+            let source = MovesDuringALook {
+                source: Source::simulated(NETWORK, gateway.db.clone()),
+                gateway: gateway.clone(),
+                at_mempool,
+                mined: AtomicBool::new(false),
+            };
+            let look = Follower::new(source, settings).look(gateway).await.unwrap();
+            assert!(look.complete && look.blocks == 1, "{look:?}");
+            assert_eq!(under_way(&shop, &id).await, (100_000_000, Some(1)));
+        }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_watchers_of_one_network_at_once_record_everything_once() {
+    with_shop(|shop| async move {
+        let gateway = &shop.stack.gateway;
+        let id = shop.invoice().await;
+        shop.look(NETWORK).await;
+        for _ in 0..5 {
+            shop.pay(&id, "1").await;
+        }
+        let look = async || {
+            let settings = gateway.config.chain(NETWORK);
+            let mut follower = follower_of(gateway, settings).unwrap().unwrap();
+            match follower.look(gateway).await {
+                Ok(_) | Err(FollowError::CursorMoved) => {}
+                Err(error) => panic!("{error}"),
+            }
+        };
+        tokio::join!(look(), look(), look());
+        shop.look(NETWORK).await;
+        assert_eq!(shop.number("select count(*) from deposit where state = 'final'").await, 5);
+        match_first(&shop, &id).await;
+        assert_eq!(shop.payment(&id).await["actually_paid"].to_string(), "5");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_watcher_takes_over_when_the_first_one_stops() {
+    with_shop(|shop| async move {
+        let (first, _) = shop.stack.start(&[Role::ChainWatcher]);
+        shop.stack.start(&[Role::ChainWatcher, Role::DepositMatching]);
+        let id = shop.invoice().await;
+        shop.pay(&id, "60").await;
+        shop.becomes(&id, Status::Partial).await;
+        first.cancel();
+        shop.pay(&id, "40").await;
+        shop.becomes(&id, Status::Paid).await;
+        assert_eq!(shop.books(&id).await.len(), 2);
+    })
+    .await;
+}

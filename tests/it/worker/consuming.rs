@@ -1,0 +1,61 @@
+//! Messages that can never be worked on: to the dead letters, and out of the way of the others.
+
+use gateway::{
+    asset::Network,
+    broker::{
+        envelope::{DeliveryRef, DepositRef, InvoiceRef, Turn, encode},
+        route::WorkQueue,
+    },
+    invoice::Status,
+};
+use gateway_workers::Role;
+use serde_json::json;
+use support::shop::with_shop;
+use uuid::Uuid;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn poison_ends_in_the_dead_letters_and_holds_up_nobody() {
+    with_shop(|shop| async move {
+        let (broker, unknown) = (&shop.stack.broker, Uuid::now_v7());
+        let turn = Turn { cycle: 1, attempt: 1 };
+        let deposit = encode(&DepositRef { deposit_id: unknown });
+        let invoice = encode(&InvoiceRef { invoice_id: unknown });
+        let delivery = encode(&DeliveryRef::new(unknown, "evt_unknown", turn));
+        let unreadable =
+            ["", "{", "null", "[]", "\u{0}", "{\"v\":2}", "{\"v\":1}"].map(str::to_owned);
+        let mut poison = 0;
+        for (queue, bodies) in [
+            (WorkQueue::Deposit, vec![&deposit, &invoice, &delivery]),
+            (WorkQueue::Expiry, vec![&invoice, &deposit, &delivery]),
+            (WorkQueue::Ipn, vec![&delivery, &invoice, &deposit]),
+            (WorkQueue::IpnSlow, vec![&delivery, &invoice, &deposit]),
+        ] {
+            let name = broker.topology.work_queue(queue);
+            for body in bodies.into_iter().chain(&unreadable) {
+                broker.publish_by_hand(&name, body).await;
+            }
+            poison = 3 + unreadable.len();
+        }
+        // Behind the poison in their queues: a payment, and the end of a window.
+        let paid = shop.invoice().await;
+        shop.pay(&paid, "100").await;
+        shop.look(Network::Polygon).await;
+        let expired = shop.invoice_of(json!({ "pay_currency": "all" })).await;
+        shop.end_window(&expired, 1).await;
+        shop.stack.gateway.ring_timers().await.unwrap();
+        shop.stack.start(&[Role::DepositMatching, Role::ExpiryTimer, Role::IpnDelivery]);
+        shop.becomes(&paid, Status::Paid).await;
+        shop.becomes(&expired, Status::Expired).await;
+        shop.receiver.wait_for(2).await;
+        for (queue, copies) in
+            [(WorkQueue::Deposit, 1), (WorkQueue::Expiry, 1), (WorkQueue::Ipn, 2)]
+        {
+            let dead = broker.topology.dead_letter_queue(queue.dead_letters());
+            for _ in 0..poison * copies {
+                broker.arrival(&dead).await;
+            }
+            assert!(broker.take(&dead).await.is_none(), "{dead}");
+        }
+    })
+    .await;
+}

@@ -1,0 +1,183 @@
+//! Deadlines: nobody who paid in time expires, and nobody waits for ever.
+
+use std::collections::HashSet;
+
+use gateway::{
+    asset::Network,
+    broker::{
+        envelope::{InvoiceRef, decode},
+        route::WorkQueue,
+    },
+    invoice::{
+        Status,
+        lifecycle::{Hold, Verdict},
+    },
+    merchant::settings::Settings,
+};
+use gateway_workers::Role;
+use serde_json::json;
+use support::shop::{Shop, unconfirmed, with_configured_shop, with_shop};
+
+const BEHIND: Verdict = Verdict::Held(Hold::WatcherBehind);
+const CONFIRMING: Verdict = Verdict::Held(Hold::PaymentConfirming);
+
+async fn decide(shop: &Shop, id: &str) -> Verdict {
+    let row = shop.row_id(id).await;
+    shop.stack.gateway.expire_invoice(row).await.unwrap()
+}
+
+/// Whether a timer still stands for the invoice, due in the future.
+async fn will_be_looked_at_again(shop: &Shop, id: &str) -> bool {
+    shop.sql("update timer set due_at = due_at where ref = $1 and due_at > now()", id).await == 1
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_watcher_stopped_for_ten_minutes_expires_nobody_who_paid_in_time() {
+    with_shop(|shop| async move {
+        let (paid, unpaid) = (shop.invoice().await, shop.invoice().await);
+        shop.look(Network::Polygon).await;
+        shop.pay(&paid, "100").await;
+        // Nobody has looked for eleven minutes; the payment was mined ten and a half ago, the windows ended ten ago.
+        shop.run("update chain_cursor set watched_through = now() - interval '11 minutes'").await;
+        shop.run("update sim_block set mined_at = now() - interval '630 seconds'").await;
+        for id in [&paid, &unpaid] {
+            shop.end_window(id, 600).await;
+            assert_eq!(decide(&shop, id).await, BEHIND);
+            assert!(will_be_looked_at_again(&shop, id).await);
+        }
+        shop.look(Network::Polygon).await;
+        assert_eq!(decide(&shop, &unpaid).await, Verdict::Moved);
+        decide(&shop, &paid).await;
+        assert_eq!(shop.status(&paid).await, Status::Paid);
+        assert_eq!(shop.status(&unpaid).await, Status::Expired);
+        assert_eq!(shop.events(&paid).await, ["finished"]);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_payment_in_time_holds_the_deadline_until_it_confirms_or_vanishes() {
+    with_shop(|shop| async move {
+        let (confirms, vanishes) = (shop.invoice().await, shop.invoice().await);
+        let confirming = shop.send(&unconfirmed(&confirms, "100")).await.txid;
+        let vanishing = shop.send(&unconfirmed(&vanishes, "100")).await.txid;
+        shop.look(Network::Polygon).await;
+        for id in [&confirms, &vanishes] {
+            shop.end_window(id, 0).await;
+        }
+        shop.look(Network::Polygon).await;
+        for id in [&confirms, &vanishes] {
+            assert_eq!(decide(&shop, id).await, CONFIRMING);
+            assert!(will_be_looked_at_again(&shop, id).await);
+        }
+        shop.stack.gateway.simulate_confirm(&confirming).await.unwrap();
+        shop.stack.gateway.simulate_orphan(&vanishing).await.unwrap();
+        shop.look(Network::Polygon).await;
+        decide(&shop, &confirms).await;
+        decide(&shop, &vanishes).await;
+        assert_eq!(shop.status(&confirms).await, Status::Paid);
+        assert_eq!(shop.status(&vanishes).await, Status::Expired);
+        assert_eq!(shop.events(&vanishes).await, ["expired"]);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_under_way_but_too_little_or_too_late_holds_nothing() {
+    with_shop(|shop| async move {
+        let (little, late) = (shop.invoice().await, shop.invoice().await);
+        shop.send(&unconfirmed(&little, "99.999999")).await;
+        shop.look(Network::Polygon).await;
+        shop.end_window(&little, 0).await;
+        shop.end_window(&late, 1).await;
+        shop.send(&unconfirmed(&late, "100")).await;
+        shop.look(Network::Polygon).await;
+        for id in [little, late] {
+            assert_eq!(decide(&shop, &id).await, Verdict::Moved);
+            assert_eq!(shop.status(&id).await, Status::Expired);
+        }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn grace_and_hold_end() {
+    let bounds =
+        "chains.polygon.watch_grace_seconds = 300\nchains.polygon.confirm_hold_seconds = 300\n";
+    with_configured_shop(bounds, Settings::default(), |shop| async move {
+        let (unwatched, unconfirmed_for_ever) = (shop.invoice().await, shop.invoice().await);
+        shop.end_window(&unwatched, 200).await;
+        assert_eq!(decide(&shop, &unwatched).await, BEHIND);
+        shop.end_window(&unwatched, 301).await;
+        assert_eq!(decide(&shop, &unwatched).await, Verdict::Moved);
+        shop.send(&unconfirmed(&unconfirmed_for_ever, "100")).await;
+        shop.look(Network::Polygon).await;
+        let seen =
+            "update deposit set first_seen_at = now() - interval '1 hour' where invoice_id = $1";
+        shop.sql(seen, &unconfirmed_for_ever).await;
+        shop.end_window(&unconfirmed_for_ever, 200).await;
+        assert_eq!(decide(&shop, &unconfirmed_for_ever).await, CONFIRMING);
+        shop.end_window(&unconfirmed_for_ever, 301).await;
+        assert_eq!(decide(&shop, &unconfirmed_for_ever).await, Verdict::Moved);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn any_number_of_ringers_ring_each_due_timer_once() {
+    with_shop(|shop| async move {
+        let mut due = HashSet::new();
+        for _ in 0..12 {
+            let id = shop.invoice_of(json!({ "pay_currency": "all" })).await;
+            shop.end_window(&id, 1).await;
+            due.insert(shop.row_id(&id).await);
+        }
+        let gateway = &shop.stack.gateway;
+        let ring = async || gateway.ring_timers().await.unwrap();
+        tokio::join!(ring(), ring(), ring(), ring());
+        let queue = shop.stack.broker.topology.work_queue(WorkQueue::Expiry);
+        let mut rung = Vec::new();
+        for _ in 0..due.len() {
+            let message = shop.stack.broker.arrival(&queue).await;
+            rung.push(decode::<InvoiceRef>(&message.delivery.data).unwrap().invoice_id);
+        }
+        assert_eq!(rung.iter().copied().collect::<HashSet<_>>(), due);
+        // They ring again only after a minute.
+        let again = "select count(*) from timer where due_at > now() + interval '50 seconds'";
+        assert_eq!(shop.number(again).await, 12);
+        let due_at = "select sum(extract(epoch from due_at) * 1000000)::bigint from timer";
+        let before = shop.number(due_at).await;
+        ring().await;
+        assert_eq!(shop.number(due_at).await, before);
+        assert!(shop.stack.broker.take(&queue).await.is_none());
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hundred_deadlines_of_one_second_give_one_event_each_with_two_workers() {
+    with_shop(|shop| async move {
+        let id = shop.invoice_of(json!({ "pay_currency": "all" })).await;
+        let copies = "with copy as (
+                insert into invoice (id, payment_id, merchant_id, status, price_amount, price_currency, pricing_mode,
+                    overpay_bps, ipn_callback_url, payment_window_seconds, window_seconds, deadline_at)
+                select gen_random_uuid(), 'pzi_copy' || n, merchant_id, status, price_amount, price_currency,
+                    pricing_mode, overpay_bps, ipn_callback_url, payment_window_seconds, window_seconds,
+                    now() - interval '1 second'
+                from invoice, generate_series(1, 100) as n where id = $1
+                returning id, deadline_at
+            )
+            insert into timer (kind, ref, due_at) select 'invoice_deadline', id, deadline_at from copy";
+        assert_eq!(shop.sql(copies, &id).await, 100);
+        shop.stack.start(&[Role::ExpiryTimer, Role::ExpiryTimer]);
+        support::broker::eventually("all expired", async || {
+            let expired = "select count(*) from invoice where status = 'expired'";
+            (shop.number(expired).await == 100).then_some(())
+        })
+        .await;
+        let events = "select count(*) from delivery where kind = 'expired'";
+        assert_eq!(shop.number(events).await, 100);
+        assert_eq!(shop.number("select count(*) from timer").await, 1);
+    })
+    .await;
+}

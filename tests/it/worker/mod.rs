@@ -1,0 +1,12 @@
+//! Each worker by itself, against the real database and broker.
+
+mod chain_watcher;
+mod consuming;
+mod deposit_matching;
+mod expiry_timer;
+mod ipn_delivery;
+mod lanes;
+mod rate_refresher;
+mod relay;
+mod requeue;
+mod sweeper;

@@ -1,0 +1,192 @@
+//! Work whose message was lost is found again from the database alone.
+
+use gateway::{
+    app::sweep::{SweepMemory, Swept},
+    asset::Network,
+    broker::{
+        envelope::{DeliveryRef, DepositRef, Turn, decode},
+        route::{DeadLetterQueue, Route, WorkQueue},
+    },
+    invoice::Status,
+    storage::outbox,
+};
+use gateway_workers::Role;
+use serde_json::json;
+use support::{
+    broker::eventually,
+    shop::{Shop, with_shop},
+};
+
+/// A sweep that can see only the database.
+async fn sweep(shop: &Shop) -> Swept {
+    let mut memory = SweepMemory::default();
+    let swept = shop.stack.gateway.sweep(None, &mut memory).await.unwrap();
+    Swept { forgotten: 0, ..swept }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn deliveries_whose_message_was_lost_get_the_same_one_again() {
+    with_shop(|shop| async move {
+        let broker = &shop.stack.broker;
+        let work = broker.topology.work_queue(WorkQueue::Ipn);
+        let (first, third) = (shop.expired(json!({})).await, shop.expired(json!({})).await);
+        for _ in 0..2 {
+            broker.arrival(&work).await;
+        }
+        let waits = "update delivery set state = 'retry_wait', attempts = 2 where invoice_id = $1";
+        shop.sql(waits, &third).await;
+        assert_eq!(sweep(&shop).await, Swept::default());
+        shop.run("update delivery set next_attempt_at = now() - interval '44 seconds'").await;
+        assert_eq!(sweep(&shop).await, Swept::default());
+        shop.run("update delivery set next_attempt_at = now() - interval '46 seconds'").await;
+        assert_eq!(sweep(&shop).await, Swept { deliveries_rearmed: 2, ..Swept::default() });
+        assert_eq!(sweep(&shop).await, Swept::default());
+        for _ in 0..2 {
+            let message = broker.arrival(&work).await.delivery.data;
+            let message: DeliveryRef = decode(&message).unwrap();
+            let is_first = message.delivery_id == Some(shop.delivery(&first).await.0.id);
+            let attempt = if is_first { 1 } else { 3 };
+            assert_eq!(message.turn, Some(Turn { cycle: 1, attempt }));
+            broker.publish_by_hand(&work, &gateway::broker::envelope::encode(&message)).await;
+        }
+        shop.stack.start(&[Role::IpnDelivery]);
+        for id in [first, third] {
+            shop.delivery_becomes(&id, "delivered").await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn final_deposits_whose_message_was_lost_are_credited_after_all() {
+    with_shop(|shop| async move {
+        let broker = &shop.stack.broker;
+        let id = shop.invoice().await;
+        shop.pay(&id, "100").await;
+        shop.look(Network::Polygon).await;
+        let work = broker.topology.work_queue(WorkQueue::Deposit);
+        let lost: DepositRef = decode(&broker.arrival(&work).await.delivery.data).unwrap();
+        assert_eq!(sweep(&shop).await, Swept::default());
+        shop.run("update deposit set updated_at = now() - interval '46 seconds'").await;
+        assert_eq!(sweep(&shop).await, Swept { deposits_reminded: 1, ..Swept::default() });
+        assert_eq!(sweep(&shop).await, Swept::default());
+        let again: DepositRef = decode(&broker.arrival(&work).await.delivery.data).unwrap();
+        assert_eq!(again, lost);
+        shop.run("update deposit set updated_at = now() - interval '46 seconds'").await;
+        sweep(&shop).await;
+        shop.stack.start(&[Role::DepositMatching]);
+        shop.becomes(&id, Status::Paid).await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn messages_that_never_left_the_database_are_found_too() {
+    with_shop(|shop| async move {
+        // As after a restore that lost the outbox: the rows of the events exist, their messages do not.
+        let id = shop.expired(json!({})).await;
+        shop.run("delete from outbox").await;
+        let work = shop.stack.broker.topology.work_queue(WorkQueue::Ipn);
+        shop.stack.broker.take(&work).await;
+        shop.run("update delivery set next_attempt_at = now() - interval '1 day'").await;
+        shop.stack.start(&[Role::Sweeper, Role::IpnDelivery]);
+        shop.delivery_becomes(&id, "delivered").await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn messages_that_only_wait_are_not_doubled() {
+    with_shop(|shop| async move {
+        let (gateway, broker) = (&shop.stack.gateway, &shop.stack.broker);
+        shop.expired(json!({})).await;
+        shop.run("update delivery set next_attempt_at = now() - interval '1 hour'").await;
+        let work = broker.topology.work_queue(WorkQueue::Ipn);
+        eventually("the broker has counted the message", async || {
+            let counts = broker.management.queue_counts(&broker.topology).await.unwrap();
+            counts.get(&work).is_some_and(|counts| counts.ready == 1).then_some(())
+        })
+        .await;
+        let mut memory = SweepMemory::default();
+        let swept = gateway.sweep(Some(&broker.management), &mut memory).await.unwrap();
+        assert_eq!(swept.deliveries_rearmed, 0);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wiped_dead_letter_queue_gets_all_its_letters_back_at_the_second_look() {
+    const DEAD: i64 = 1_200;
+    with_shop(|shop| async move {
+        let (gateway, broker) = (&shop.stack.gateway, &shop.stack.broker);
+        let id = shop.expired(json!({})).await;
+        shop.run("update delivery set state = 'dead', cycle = 3, attempts = 5, next_attempt_at = null, \
+                  dead_since = now() - interval '61 seconds'").await;
+        let copies = "insert into delivery (id, event_id, channel, kind, merchant_id, invoice_id, subject, url, payload,
+                state, cycle, attempts, dead_since)
+            select gen_random_uuid(), event_id || n, channel, kind, merchant_id, invoice_id, gen_random_uuid(), url,
+                payload, state, cycle, attempts, dead_since
+            from delivery, generate_series(2, 1200) as n where invoice_id = $1";
+        shop.sql(copies, &id).await;
+        let dead = broker.topology.dead_letter_queue(DeadLetterQueue::Ipn);
+        eventually("the broker has counted the empty queue", async || {
+            let counts = broker.management.queue_counts(&broker.topology).await.unwrap();
+            counts.get(&dead).is_some_and(|counts| counts.total == 0).then_some(())
+        })
+        .await;
+        let mut memory = SweepMemory::default();
+        for parked in [0, u64::try_from(DEAD).unwrap()] {
+            let swept = gateway.sweep(Some(&broker.management), &mut memory).await.unwrap();
+            assert_eq!(swept.dead_letters_parked, parked);
+        }
+        for _ in 0..DEAD {
+            let message = broker.arrival(&dead).await.delivery.data;
+            let turn = decode::<DeliveryRef>(&message).unwrap().turn;
+            assert_eq!(turn, Some(Turn { cycle: 4, attempt: 1 }));
+        }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_missing_queue_is_put_back_and_what_it_lost_is_sent_again() {
+    with_shop(|shop| async move {
+        let (gateway, broker) = (&shop.stack.gateway, &shop.stack.broker);
+        let management = &broker.management;
+        let work = broker.topology.work_queue(WorkQueue::Ipn);
+        let id = shop.expired(json!({})).await;
+        broker.arrival(&work).await;
+        broker.delete(&["queues", management.vhost(), &work]).await;
+        shop.run("update delivery set next_attempt_at = now() - interval '1 hour'").await;
+        let mut memory = SweepMemory::default();
+        let swept = gateway.sweep(Some(management), &mut memory).await.unwrap();
+        assert!(swept.topology_repaired);
+        assert_eq!(swept.deliveries_rearmed, 1);
+        shop.stack.start(&[Role::IpnDelivery]);
+        shop.delivery_becomes(&id, "delivered").await;
+        let swept = gateway.sweep(Some(management), &mut memory).await.unwrap();
+        assert!(!swept.topology_repaired);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn doubled_work_from_an_eager_sweep_changes_nothing() {
+    with_shop(|shop| async move {
+        let id = shop.expired(json!({})).await;
+        let (row, _) = shop.delivery(&id).await;
+        let mut connection = shop.stack.gateway.db.connection().await.unwrap();
+        let message = DeliveryRef::new(row.id, &row.event_id, Turn { cycle: 1, attempt: 1 });
+        let body = gateway::broker::envelope::encode(&message);
+        for _ in 0..5 {
+            outbox::insert(&mut connection, Route::Ipn.as_str(), &body).await.unwrap();
+        }
+        shop.stack.start(&[Role::IpnDelivery]);
+        let (_, attempts) = shop.delivery_becomes(&id, "delivered").await;
+        assert_eq!(attempts.len(), 1);
+        let after = shop.expired(json!({})).await;
+        shop.delivery_becomes(&after, "delivered").await;
+        assert_eq!(shop.receiver.received().len(), 2);
+    })
+    .await;
+}

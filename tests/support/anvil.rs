@@ -1,0 +1,201 @@
+//! A private Ethereum node per test: real EVM, blocks only when asked for.
+
+use std::{
+    io::{BufRead, BufReader},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    sync::{OnceLock, mpsc},
+    time::Duration,
+};
+
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
+use sha3::{Digest, Keccak256};
+
+use crate::json_rpc;
+
+const START_DEADLINE: Duration = Duration::from_secs(60);
+/// Enough for every test contract, and pinned so that a transaction's hash is the same whenever it is sent again.
+const GAS: &str = "0xf4240";
+/// Accounts that anvil signs for, each with coins.
+const ACCOUNTS: usize = 10;
+
+/// Not anvil's own, whose accounts are the sandbox's published test keys: deposit addresses would begin with coins.
+const MNEMONIC: &str =
+    "legal winner thank year wave sausage worth useful legal winner thank yellow";
+
+/// A running node. Dropping it stops it.
+pub struct Anvil {
+    url: String,
+    accounts: Vec<String>,
+    sent: usize,
+    child: Child,
+}
+
+/// A transaction before it is signed.
+pub struct Call<'a> {
+    pub to: Option<&'a str>,
+    /// Hex, as the node wants it: amounts beyond 128 bits exist here.
+    pub value: String,
+    pub data: String,
+}
+
+impl Anvil {
+    pub async fn start(chain_id: u64) -> Result<Self> {
+        let (child, url) = tokio::task::spawn_blocking(move || spawn(chain_id)).await??;
+        let mut anvil = Self { url, accounts: Vec::new(), sent: 0, child };
+        let accounts = anvil.rpc("eth_accounts", json!([])).await?;
+        anvil.accounts = serde_json::from_value(accounts)?;
+        ensure!(anvil.accounts.len() == ACCOUNTS, "anvil has other accounts than expected");
+        Ok(anvil)
+    }
+
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Owns the supply of deployed tokens.
+    pub fn deployer(&self) -> &str {
+        &self.accounts[0]
+    }
+
+    pub async fn rpc(&self, method: &str, params: Value) -> Result<Value> {
+        json_rpc::call(&self.url, method, params).await
+    }
+
+    /// Broadcasts from `from`; the transaction waits for [`mine`](Self::mine). Returns its hash.
+    pub async fn send(&self, from: &str, call: &Call<'_>) -> Result<String> {
+        let transaction = json!({
+            "from": from, "to": call.to, "value": call.value, "data": call.data, "gas": GAS,
+        });
+        let hash = self.rpc("eth_sendTransaction", json!([transaction])).await?;
+        Ok(hash.as_str().context("transaction hash")?.to_owned())
+    }
+
+    /// An account with coins, another one each time: transactions of different accounts may change their order.
+    /// Never the deployer, whose transactions would get in between.
+    pub fn next_account(&mut self) -> String {
+        self.sent += 1;
+        self.accounts[1 + self.sent % (ACCOUNTS - 1)].clone()
+    }
+
+    pub async fn mine(&self) -> Result<()> {
+        self.rpc("evm_mine", json!([])).await.map(drop)
+    }
+
+    /// Deploys a contract of `contracts/` in a block of its own and returns its address.
+    pub async fn deploy(&self, name: &str) -> Result<String> {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("support/contracts");
+        let code = std::fs::read_to_string(path.join(format!("{name}.hex")))?;
+        let data = format!("0x{}", code.trim());
+        let call = Call { to: None, value: "0x0".to_owned(), data };
+        let hash = self.send(self.deployer(), &call).await?;
+        self.mine().await?;
+        let receipt = self.receipt(&hash).await?;
+        ensure!(receipt["status"] == "0x1", "{name} was not deployed");
+        Ok(receipt["contractAddress"].as_str().context("contract address")?.to_owned())
+    }
+
+    pub async fn receipt(&self, tx_hash: &str) -> Result<Value> {
+        self.rpc("eth_getTransactionReceipt", json!([tx_hash])).await
+    }
+
+    pub async fn height(&self) -> Result<u64> {
+        let height = self.rpc("eth_blockNumber", json!([])).await?;
+        let digits = height.as_str().and_then(|text| text.strip_prefix("0x")).context("height")?;
+        Ok(u64::from_str_radix(digits, 16)?)
+    }
+
+    /// Forgets the newest `depth` blocks and returns the signed transactions of each, oldest block first.
+    pub async fn roll_back(&self, depth: u64) -> Result<Vec<Vec<String>>> {
+        let height = self.height().await?;
+        let mut forgotten = Vec::new();
+        for number in height - depth + 1..=height {
+            let params = json!([format!("{number:#x}"), false]);
+            let block = self.rpc("eth_getBlockByNumber", params).await?;
+            let mut signed = Vec::new();
+            for hash in block["transactions"].as_array().context("transactions")? {
+                let raw = self.rpc("eth_getRawTransactionByHash", json!([hash])).await?;
+                signed.push(raw.as_str().context("raw transaction")?.to_owned());
+            }
+            forgotten.push(signed);
+        }
+        self.rpc("anvil_rollback", json!([depth])).await?;
+        Ok(forgotten)
+    }
+
+    pub async fn send_signed(&self, raw: &str) -> Result<()> {
+        self.rpc("eth_sendRawTransaction", json!([raw])).await.map(drop)
+    }
+}
+
+/// A call of `signature` with static arguments, each a word of hex digits ([`word`], [`address_word`]).
+pub fn call_data(signature: &str, words: &[String]) -> String {
+    let selector = hex::encode(&Keccak256::digest(signature)[..4]);
+    format!("0x{selector}{}", words.concat())
+}
+
+/// Hex digits padded to a word.
+pub fn word(digits: &str) -> String {
+    format!("{digits:0>64}")
+}
+
+pub fn address_word(address: &str) -> String {
+    word(address.trim_start_matches("0x"))
+}
+
+/// Runs anvil under a shell that waits for us: when we die in whatever way, its input closes and it stops anvil.
+fn spawn(chain_id: u64) -> Result<(Child, String)> {
+    let mut child = Command::new("sh")
+        .args(["-c", r#""$@" </dev/null & anvil=$!; read -r _; kill "$anvil"; wait"#, "sh"])
+        .arg(binary()?)
+        .args(["--port", "0", "--chain-id", &chain_id.to_string()])
+        .args([
+            "--mnemonic",
+            MNEMONIC,
+            "--no-mining",
+            "--order",
+            "fifo",
+            "--gas-limit",
+            "1000000000",
+        ])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .context("anvil does not start")?;
+    let output = child.stdout.take().context("no output")?;
+    let (sender, address) = mpsc::channel();
+    // Reads to the end: a full pipe would stop the node.
+    std::thread::spawn(move || {
+        for line in BufReader::new(output).lines().map_while(Result::ok) {
+            if let Some(address) = line.strip_prefix("Listening on ") {
+                // Nobody listens any more if the start took too long.
+                let _ = sender.send(format!("http://{address}"));
+            }
+        }
+    });
+    let url = address.recv_timeout(START_DEADLINE).context("anvil does not listen")?;
+    Ok((child, url))
+}
+
+/// Found or installed by `scripts/anvil.sh`, once per process.
+fn binary() -> Result<PathBuf> {
+    static BINARY: OnceLock<PathBuf> = OnceLock::new();
+    if let Some(path) = BINARY.get() {
+        return Ok(path.clone());
+    }
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/anvil.sh");
+    let output = Command::new(script).stderr(Stdio::inherit()).output()?;
+    ensure!(output.status.success(), "scripts/anvil.sh found no anvil");
+    let path = PathBuf::from(String::from_utf8(output.stdout)?.trim());
+    Ok(BINARY.get_or_init(|| path).clone())
+}
+
+impl Drop for Anvil {
+    fn drop(&mut self) {
+        drop(self.child.stdin.take());
+        // The shell ends by itself now; there is nothing to do if it cannot be waited for.
+        let _ = self.child.wait();
+    }
+}

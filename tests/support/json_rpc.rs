@@ -1,0 +1,107 @@
+//! A second, independent JSON-RPC client, and a proxy that lies.
+//!
+//! Tests drive nodes with this client and not with the gateway's own, so that the two cannot agree on one mistake.
+
+use std::{net::Ipv4Addr, sync::Arc, time::Duration};
+
+use anyhow::{Context, Result, bail};
+use axum::{
+    Router,
+    body::Bytes,
+    extract::State,
+    response::{IntoResponse, Response},
+    routing::post,
+};
+use http::{Request, StatusCode, header};
+use http_body_util::{BodyExt, Full};
+use hyper_util::{client::legacy::Client, rt::TokioExecutor};
+use serde_json::{Value, json};
+
+const DEADLINE: Duration = Duration::from_secs(60);
+
+/// Calls one method of the node at `url`; an error answer is an error.
+pub async fn call(url: &str, method: &str, params: Value) -> Result<Value> {
+    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+    let mut reply: Value = serde_json::from_slice(&send(url, body.to_string().into()).await?)?;
+    if let Some(error) = reply.get("error") {
+        bail!("{method}: {error}");
+    }
+    Ok(reply["result"].take())
+}
+
+async fn send(url: &str, body: Bytes) -> Result<Bytes> {
+    let request = Request::post(url)
+        .header(header::CONTENT_TYPE, "application/json")
+        .body(Full::new(body))
+        .context("request")?;
+    let exchange = async {
+        let client = Client::builder(TokioExecutor::new()).build_http();
+        anyhow::Ok(client.request(request).await?.into_body().collect().await?.to_bytes())
+    };
+    tokio::time::timeout(DEADLINE, exchange).await.context("the node is silent")?
+}
+
+/// What the proxy does with an answer.
+pub enum Answer {
+    /// Passes this reply object on.
+    Reply(Value),
+    /// Answers outside JSON-RPC.
+    Http(StatusCode, String),
+    /// Never answers.
+    Silence,
+}
+
+type Rewrite = Arc<dyn Fn(&str, Value) -> Answer + Send + Sync>;
+
+/// Stands before a node and changes what it says. Stops with its runtime.
+pub struct Proxy {
+    url: String,
+}
+
+impl Proxy {
+    /// `rewrite` gets the method and the node's reply object, for each entry of a batch as well.
+    pub async fn start(
+        upstream: &str,
+        rewrite: impl Fn(&str, Value) -> Answer + Send + Sync + 'static,
+    ) -> Result<Self> {
+        let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+        let url = format!("http://{}", listener.local_addr()?);
+        let state: (String, Rewrite) = (upstream.to_owned(), Arc::new(rewrite));
+        let router = Router::new().route("/", post(relay)).with_state(state);
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        Ok(Self { url })
+    }
+
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+}
+
+async fn relay(State((upstream, rewrite)): State<(String, Rewrite)>, body: Bytes) -> Response {
+    match relayed(&upstream, &rewrite, body).await {
+        Ok(Answer::Reply(reply)) => axum::Json(reply).into_response(),
+        Ok(Answer::Http(status, text)) => (status, text).into_response(),
+        Ok(Answer::Silence) => std::future::pending().await,
+        Err(error) => (StatusCode::BAD_GATEWAY, error.to_string()).into_response(),
+    }
+}
+
+async fn relayed(upstream: &str, rewrite: &Rewrite, body: Bytes) -> Result<Answer> {
+    let request: Value = serde_json::from_slice(&body)?;
+    let reply: Value = serde_json::from_slice(&send(upstream, body).await?)?;
+    let (Value::Array(requests), Value::Array(replies)) = (&request, &reply) else {
+        return Ok(rewrite(method_of(&request), reply));
+    };
+    let mut rewritten = Vec::with_capacity(replies.len());
+    for (request, reply) in requests.iter().zip(replies) {
+        match rewrite(method_of(request), reply.clone()) {
+            Answer::Reply(reply) => rewritten.push(reply),
+            other @ (Answer::Http(..) | Answer::Silence) => return Ok(other),
+        }
+    }
+    Ok(Answer::Reply(Value::Array(rewritten)))
+}
+
+fn method_of(request: &Value) -> &str {
+    request["method"].as_str().unwrap_or_default()
+}

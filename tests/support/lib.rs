@@ -1,0 +1,24 @@
+//! What integration tests share: servers they start, and ways to drive them.
+
+#![allow(clippy::unwrap_used, reason = "only tests use it, and a test that cannot go on panics")]
+
+pub mod anvil;
+pub mod broker;
+pub mod browser;
+pub mod client;
+pub mod ctl;
+pub mod cutting_proxy;
+pub mod database;
+pub mod exchange;
+pub mod hostile;
+pub mod installation;
+pub mod json_rpc;
+pub mod payouts;
+pub mod private_postgres;
+pub mod private_rabbitmq;
+pub mod processes;
+pub mod raw;
+pub mod receiver;
+pub mod shop;
+pub mod stack;
+pub mod trade;

@@ -1,0 +1,148 @@
+//! Mass payouts in the words of the stories: orders, their funding, and an oracle that reads the chain.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use gateway::{
+    app::{
+        payouts::Story,
+        simulate::{Deposit, PaidIn, Payee, Simulated},
+    },
+    asset::Network,
+    merchant::settings::Settings,
+};
+use hmac::{Hmac, KeyInit, Mac};
+use serde_json::{Value, json};
+use sha2::Sha256;
+use sqlx::Connection;
+
+use crate::{
+    broker::eventually,
+    receiver::{Received, Receiver},
+    stack::{Merchant, Stack},
+};
+
+/// One merchant with a receiver for the events of his orders.
+pub struct Payer {
+    pub stack: Arc<Stack>,
+    pub merchant: Merchant,
+    pub receiver: Receiver,
+}
+
+impl Payer {
+    pub async fn open(stack: &Arc<Stack>) -> Self {
+        let receiver = Receiver::answering(200).await;
+        let payout_webhook_url = Some(receiver.url.clone());
+        let settings = Settings { payout_webhook_url, ..Settings::default() };
+        let merchant = stack.merchant_with(settings).await;
+        Self { stack: stack.clone(), merchant, receiver }
+    }
+
+    /// A draft of `rows` recipients; `fields` are added.
+    pub async fn draft(&self, path: &str, fields: Value) -> Value {
+        let created = self.merchant.client.post(path, &fields).await;
+        assert_eq!(created.status, 201, "{}", created.body);
+        created.json()["data"].clone()
+    }
+
+    /// Confirms and returns the order as it is then.
+    pub async fn confirm(&self, path: &str, id: &str) -> Value {
+        let confirmed =
+            self.merchant.client.post(&format!("{path}/{id}/confirm"), &json!({})).await;
+        assert_eq!(confirmed.status, 200, "{}", confirmed.body);
+        confirmed.json()["data"].clone()
+    }
+
+    /// Sends `units` base units of the order's asset to its address, confirmed at once.
+    pub async fn fund(&self, order: &Value, units: u128) -> Simulated {
+        let decimals = u32::try_from(order["decimals"].as_u64().unwrap()).unwrap();
+        let network: Network = order["network"].as_str().unwrap().parse().unwrap();
+        let address = order["depositAddress"].as_str().unwrap().to_owned();
+        let currency = order["currency"].as_str().unwrap().to_owned();
+        let deposit = Deposit {
+            payee: Payee::Address { network, address },
+            paid_in: PaidIn { currency: Some(currency), contract: None },
+            amount: gateway::money::BaseUnits::new(units).to_decimal(decimals),
+            txid: None,
+            unconfirmed: false,
+        };
+        self.stack.gateway.simulate_deposit(&deposit).await.unwrap()
+    }
+
+    pub async fn story(&self, id: &str) -> Story {
+        self.stack.gateway.explain_payout(id).await.unwrap()
+    }
+
+    /// Waits until the order is in `state`. Asked of the gateway: polling would use up the merchant's requests.
+    pub async fn becomes(&self, id: &str, state: &str) -> Story {
+        eventually(&format!("{id} is {state}"), async || {
+            Some(self.story(id).await).filter(|story| story.order.state.as_str() == state)
+        })
+        .await
+    }
+
+    /// Waits until nothing is left with the order and its refund is final.
+    pub async fn settles(&self, id: &str) -> Story {
+        eventually(&format!("{id} owes nothing"), async || {
+            Some(self.story(id).await).filter(|story| {
+                let books = story.order.books;
+                story.order.state.is_terminal()
+                    && books.left().is_zero()
+                    && books.reserved.is_zero()
+            })
+        })
+        .await
+    }
+
+    /// The events that arrived so far, in the order in which they came, each verified.
+    pub fn events(&self) -> Vec<Value> {
+        self.receiver.received().iter().map(|received| self.verified(received)).collect()
+    }
+
+    /// Waits for `count` events and names them.
+    pub async fn event_names(&self, count: usize) -> Vec<String> {
+        self.receiver.wait_for(count).await;
+        let name = |event: &Value| {
+            event["eventType"].as_str().unwrap().strip_prefix("mass_payout.").unwrap().to_owned()
+        };
+        self.events().iter().map(name).collect()
+    }
+
+    /// Verifies as a merchant would: over the received bytes, independently of the gateway's own code.
+    pub fn verified(&self, received: &Received) -> Value {
+        let secret = self.merchant.new.webhook_secret.reveal();
+        let mut mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).unwrap();
+        mac.update(&received.body);
+        assert_eq!(
+            received.header("x-gateway-signature"),
+            hex::encode(mac.finalize().into_bytes())
+        );
+        let event = received.json();
+        let id = event["eventId"].as_str().unwrap();
+        assert!(id.starts_with("pzwe_"), "{id}");
+        assert_eq!(received.header("x-gateway-event-id"), id);
+        assert_eq!(received.header("content-type"), "application/json");
+        assert!(event["eventAt"].is_u64());
+        let text = std::str::from_utf8(&received.body).unwrap();
+        assert!(text.starts_with(r#"{"eventType":"mass_payout."#), "{text}");
+        event
+    }
+
+    /// What the simulated chain gave to each address, and how often: the oracle that code cannot argue with.
+    pub async fn received_on_chain(&self, network: &str) -> BTreeMap<String, (i64, String)> {
+        let mut connection = self.stack.database.connect().await;
+        let rows: Vec<(String, i64, String)> = sqlx::query_as(
+            "select address, count(*), sum(amount)::text from sim_transfer where network = $1 group by address",
+        )
+        .bind(network)
+        .fetch_all(&mut connection)
+        .await
+        .unwrap();
+        connection.close().await.unwrap();
+        rows.into_iter().map(|(address, count, sum)| (address, (count, sum))).collect()
+    }
+}
+
+/// A fresh EVM address for each number.
+pub fn evm_address(number: u32) -> String {
+    format!("0x{:040x}", 0x00aa_0000_0000_u64 + u64::from(number))
+}

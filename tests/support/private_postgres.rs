@@ -1,0 +1,152 @@
+//! A PostgreSQL server of the tests' own, to be stopped, killed and frozen.
+
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    process::Command,
+    sync::OnceLock,
+    time::Duration,
+};
+
+use gateway::storage::Db;
+use sqlx::{Connection, Executor, PgConnection};
+use tokio::sync::{Mutex, MutexGuard};
+
+use crate::processes::{Janitor, Launch, Process, Signal, free_port, within};
+
+const START_LIMIT: Duration = Duration::from_secs(60);
+const USER: &str = "gateway";
+
+pub struct PrivatePostgres {
+    folder: PathBuf,
+    programs: PathBuf,
+    port: u16,
+    owner: Option<(u32, u32)>,
+    process: Option<Process>,
+    _janitor: Janitor,
+}
+
+/// The one server of all tests that hurt theirs, running. They take turns.
+pub async fn private_postgres() -> MutexGuard<'static, PrivatePostgres> {
+    static SERVER: OnceLock<Mutex<PrivatePostgres>> = OnceLock::new();
+    let server = SERVER.get_or_init(|| Mutex::new(PrivatePostgres::create()));
+    let mut server = server.lock().await;
+    server.start().await;
+    server
+}
+
+/// The folder of an installed server's programs, found or installed by the script.
+pub(crate) fn packaged(name: &str) -> PathBuf {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/packaged.sh");
+    let output = Command::new(script).arg(name).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    PathBuf::from(String::from_utf8(output.stdout).unwrap().trim())
+}
+
+fn id(flag: &str, user: &[&str]) -> u32 {
+    let output = Command::new("id").arg(flag).args(user).output().unwrap();
+    String::from_utf8_lossy(&output.stdout).trim().parse().unwrap()
+}
+
+impl PrivatePostgres {
+    fn create() -> Self {
+        let programs = packaged("postgresql");
+        // Root may not run PostgreSQL, and user postgres may not see this checkout: the folder lies outside.
+        let root = id("-u", &[]) == 0;
+        let owner = root.then(|| (id("-u", &["postgres"]), id("-g", &["postgres"])));
+        let parent = if root { PathBuf::from("/var/tmp") } else { std::env::temp_dir() };
+        let folder = parent.join(format!("gateway-test-{:016x}", rand::random::<u64>()));
+        fs::create_dir(&folder).unwrap();
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0o700)).unwrap();
+        let janitor = Janitor::of(&folder, &[]);
+        if let Some((user, group)) = owner {
+            std::os::unix::fs::chown(&folder, Some(user), Some(group)).unwrap();
+        }
+        let mut server =
+            Self { folder, programs, port: free_port(), owner, process: None, _janitor: janitor };
+        server.initialize();
+        server
+    }
+
+    fn initialize(&mut self) {
+        let data = self.data();
+        let arguments = ["-D", &data, "-U", USER, "--auth", "trust", "--no-sync"];
+        let locale = ["--encoding", "UTF8", "--locale", "C.UTF-8"];
+        let arguments: Vec<_> = arguments.into_iter().chain(locale).collect();
+        let making = Process::start(&self.launch("initdb", &arguments));
+        while making.is_alive() {
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        assert!(Path::new(&data).join("PG_VERSION").exists(), "{}", making.said());
+    }
+
+    fn data(&self) -> String {
+        self.folder.join("data").display().to_string()
+    }
+
+    fn launch(&self, program: &str, arguments: &[&str]) -> Launch {
+        Launch {
+            name: format!("private-{program}"),
+            program: self.programs.join(program),
+            arguments: arguments.iter().map(|argument| (*argument).to_owned()).collect(),
+            environment: vec![("LC_ALL".to_owned(), "C.UTF-8".to_owned())],
+            owner: self.owner,
+        }
+    }
+
+    pub fn url(&self, database: &str) -> String {
+        format!("postgres://{USER}@127.0.0.1:{}/{database}", self.port)
+    }
+
+    /// Starts it if it does not run, and returns how long it took until it answered.
+    pub async fn start(&mut self) -> Duration {
+        let (data, port) = (self.data(), self.port.to_string());
+        let arguments = ["-D", &data, "-p", &port, "-c", "listen_addresses=127.0.0.1"];
+        let more = ["-c", "unix_socket_directories=", "-c", "max_connections=200"];
+        let arguments: Vec<_> = arguments.into_iter().chain(more).collect();
+        let launch = self.launch("postgres", &arguments);
+        let url = self.url("postgres");
+        let (_, took) = within(START_LIMIT, "the private database answers", async || {
+            // After a kill the shared memory is in use until the last backend has noticed; then a start is refused.
+            if !self.process.as_ref().is_some_and(Process::is_alive) {
+                self.process = Some(Process::start(&launch));
+            }
+            let connection =
+                PgConnection::connect(&url).await.map_err(|error| error.to_string())?;
+            connection.close().await.map_err(|error| error.to_string())
+        })
+        .await;
+        took
+    }
+
+    fn process(&self) -> &Process {
+        self.process.as_ref().unwrap()
+    }
+
+    /// Ends every session and stops in order, as a restart for maintenance does.
+    pub async fn stop(&mut self) {
+        self.process().signal(Signal::Interrupt);
+        self.process().ended(Duration::from_secs(30)).await;
+    }
+
+    /// Ends it without a word; the next start recovers from the log.
+    pub async fn kill(&mut self) {
+        self.process().signal(Signal::Kill);
+        self.process().ended(Duration::from_secs(10)).await;
+    }
+
+    /// Makes a database with our schema and returns its address.
+    pub async fn create_database(&self) -> String {
+        let name = format!("fault_{:08x}", rand::random::<u32>());
+        let mut server = PgConnection::connect(&self.url("postgres")).await.unwrap();
+        let create = format!("create database {name}");
+        server.execute(sqlx::AssertSqlSafe(create)).await.unwrap();
+        server.close().await.unwrap();
+        let url = self.url(&name);
+        let db = Db::connect_lazy(&url.clone().into(), 2).unwrap();
+        db.migrate().await.unwrap();
+        db.close().await;
+        url
+    }
+}

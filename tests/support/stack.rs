@@ -1,0 +1,206 @@
+//! A whole gateway for one test: its own database, its own queues, an API over HTTP, and the workers it asks for.
+
+use std::{net::SocketAddr, panic::AssertUnwindSafe, sync::Arc};
+
+use futures_util::FutureExt;
+use gateway::{
+    app::{Gateway, manage_merchant::NewMerchant},
+    asset::Network,
+    config::Config,
+    merchant::settings::Settings,
+    serve::{self, Limits, admin::Readiness, relay::run_relay},
+};
+use gateway_workers::{Agent, Role};
+use secrecy::ExposeSecret;
+use sqlx::Executor;
+use tokio::{net::TcpListener, task::JoinHandle};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    broker::{TestBroker, with_broker},
+    client::Client,
+    database::TestDatabase,
+};
+
+pub const MASTER_KEY: &str = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
+
+/// One test's gateway.
+pub struct Stack {
+    pub gateway: Arc<Gateway>,
+    pub database: Arc<TestDatabase>,
+    pub broker: Arc<TestBroker>,
+    /// The API's address.
+    pub api: SocketAddr,
+    /// The checkout's address.
+    pub checkout: SocketAddr,
+    config: String,
+    stop: CancellationToken,
+}
+
+/// A merchant with everything that is shown once.
+pub struct Merchant {
+    pub new: NewMerchant,
+    pub client: Client,
+}
+
+/// Runs `test` over a fresh stack with an API, a relay and fresh rates; workers are started by [`Stack::start`].
+pub async fn with_stack<F: Future<Output = ()>>(test: impl FnOnce(Arc<Stack>) -> F) {
+    with_configured_stack("", test).await;
+}
+
+/// The same, with `toml` on top of the configuration.
+pub async fn with_configured_stack<F: Future<Output = ()>>(
+    toml: &str,
+    test: impl FnOnce(Arc<Stack>) -> F,
+) {
+    let database = Arc::new(TestDatabase::create().await);
+    with_broker(|broker| async {
+        let stack = Arc::new(Stack::begin(database.clone(), broker, toml).await);
+        let outcome = AssertUnwindSafe(test(stack.clone())).catch_unwind().await;
+        stack.stop.cancel();
+        stack.gateway.db.close().await;
+        if let Err(panic) = outcome {
+            std::panic::resume_unwind(panic);
+        }
+    })
+    .await;
+    database.remove().await;
+}
+
+/// Configuration with one network alone: a watcher of each takes a connection, and the server has few.
+pub fn only(network: Network) -> String {
+    let others = Network::ALL.into_iter().filter(|other| *other != network);
+    others.map(|other| format!("chains.{other}.source = \"off\"\n")).collect()
+}
+
+impl Stack {
+    async fn begin(database: Arc<TestDatabase>, broker: Arc<TestBroker>, toml: &str) -> Self {
+        let api = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let checkout = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let (api_at, checkout_at) = (api.local_addr().unwrap(), checkout.local_addr().unwrap());
+        let config = configuration(&database, &broker, api_at, checkout_at, toml);
+        let gateway = Arc::new(Gateway::new(Config::from_toml(&config).unwrap()).unwrap());
+        let stop = CancellationToken::new();
+        for (listener, router) in [
+            (api, gateway_api::api_router(gateway.clone())),
+            (checkout, gateway_api::checkout_router(gateway.clone())),
+        ] {
+            tokio::spawn(serve::serve(listener, router, Limits::default(), stop.clone()));
+        }
+        tokio::spawn(run_relay(gateway.clone(), Readiness::default(), stop.clone()));
+        let (api, checkout) = (api_at, checkout_at);
+        let stack = Self { gateway, database, broker, api, checkout, config, stop };
+        stack.refresh_rates().await;
+        stack
+    }
+
+    /// Stores the sandbox's fixed rates as observed now.
+    pub async fn refresh_rates(&self) {
+        use gateway::{app::refresh_rates::wanted_pairs, egress};
+        let operator = egress::Egress::new(egress::guard::Policy::Operator);
+        let rates = self.gateway.config.rates.stack(&operator);
+        self.gateway.refresh_rates(&rates, &wanted_pairs()).await.unwrap();
+    }
+
+    /// Starts workers; they run until the test ends, or until the returned token is cancelled.
+    pub fn start(&self, roles: &[Role]) -> (CancellationToken, Vec<JoinHandle<()>>) {
+        let stop = self.stop.child_token();
+        let run = |role: &Role| {
+            let (gateway, readiness) = (self.gateway.clone(), Readiness::default());
+            let agent = Agent { gateway, readiness, stop: stop.clone() };
+            tokio::spawn(gateway_workers::run(*role, agent))
+        };
+        let handles = roles.iter().map(run).collect();
+        (stop, handles)
+    }
+
+    /// Everything but the rate refresher: tests set rates themselves.
+    pub fn start_all(&self) {
+        let roles: Vec<_> =
+            Role::ALL.into_iter().filter(|role| *role != Role::RateRefresher).collect();
+        self.start(&roles);
+    }
+
+    pub async fn merchant(&self) -> Merchant {
+        self.merchant_with(Settings::default()).await
+    }
+
+    pub async fn merchant_with(&self, settings: Settings) -> Merchant {
+        let new = self.gateway.create_merchant("Test shop", settings).await.unwrap();
+        let client = Client::new(self.api).with_key(new.api_key.reveal());
+        Merchant { new, client }
+    }
+
+    /// Another API over the same database, with connections and caches of its own and `toml` on top.
+    pub async fn replica(&self, toml: &str) -> SocketAddr {
+        self.replica_within(Limits::default(), toml).await
+    }
+
+    pub async fn replica_within(&self, limits: Limits, toml: &str) -> SocketAddr {
+        let config = Config::from_toml(&format!("{}\n{toml}", self.config)).unwrap();
+        let gateway = Arc::new(Gateway::new(config).unwrap());
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let router = gateway_api::api_router(gateway);
+        tokio::spawn(serve::serve(listener, router, limits, self.stop.clone()));
+        address
+    }
+
+    /// Changes the database behind the gateway's back.
+    pub async fn sql(&self, statement: &'static str) {
+        self.database.connect().await.execute(statement).await.unwrap();
+    }
+
+    /// Lets a test ask more often than 60 times a minute: the ring forgets at once what it is told.
+    pub async fn lift_rate_limits(&self) {
+        self.sql(
+            "create function forget() returns trigger language plpgsql as $$
+             begin new.slots := array_fill(null::timestamptz, array[60]); return new; end $$;
+             create trigger forget before insert or update on request_window
+             for each row execute function forget()",
+        )
+        .await;
+    }
+
+    /// A client without a key.
+    pub fn anybody(&self) -> Client {
+        Client::new(self.api)
+    }
+
+    /// A buyer at the checkout's origin.
+    pub fn buyer(&self) -> Client {
+        Client::new(self.checkout)
+    }
+}
+
+fn configuration(
+    database: &TestDatabase,
+    broker: &TestBroker,
+    api: SocketAddr,
+    checkout: SocketAddr,
+    toml: &str,
+) -> String {
+    let timing = broker.topology.timing();
+    let base = format!(
+        "database_url = {:?}\namqp_url = {:?}\nmaster_key = {MASTER_KEY:?}\n\
+         base_url = \"http://{api}\"\ncheckout_url = \"http://{checkout}\"\n\
+         broker.prefix = {:?}\nbroker.management_url = {:?}\nbroker.vhost = {:?}\n\
+         broker.ipn_wait_ms = {}\nbroker.payout_webhook_wait_ms = {}\n",
+        database.url,
+        broker.url.expose_secret(),
+        broker.topology.prefix(),
+        broker.management_url.expose_secret(),
+        broker.management.vhost(),
+        timing.ipn_wait_ms,
+        timing.payout_webhook_wait_ms,
+    );
+    let given = |name: &str| toml.contains(name);
+    let default = |line: &str| {
+        if given(line.split(' ').next().unwrap()) { String::new() } else { format!("{line}\n") }
+    };
+    // Receivers of tests listen on loopback; a test of the wall says so itself. Many stacks share one server, whose
+    // connections are few.
+    let defaults =
+        default("egress.allow_private = true") + &default("database_connections_max = 8");
+    format!("{base}{defaults}{toml}")
+}

@@ -1,0 +1,245 @@
+//! A trade to watch a fault by: merchants, orders that are created and paid, and an oracle that compares what every
+//! party knows in the end.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::atomic::{AtomicUsize, Ordering},
+    time::{Duration, Instant},
+};
+
+use gateway::{
+    app::{
+        manage_merchant::NewMerchant,
+        simulate::{Deposit, PaidIn, Payee},
+    },
+    merchant::settings::Settings,
+};
+use serde_json::json;
+use sqlx::{Connection, PgConnection};
+
+use crate::{
+    client::Answer,
+    exchange::{Exchange, Lost},
+    installation::Installation,
+    processes::within,
+    receiver::{Received, Receiver},
+};
+
+/// Below the API's limit per merchant and minute.
+const ORDERS_PER_MERCHANT: usize = 50;
+
+pub struct Shop {
+    merchants: Vec<NewMerchant>,
+    pub receiver: Receiver,
+    ordered: AtomicUsize,
+    /// Tells its order ids from those of other shops.
+    name: String,
+}
+
+/// An invoice whose 201 has arrived.
+#[derive(Debug, Clone)]
+pub struct Order {
+    pub order_id: String,
+    pub payment_id: String,
+    pub amount: String,
+    merchant: usize,
+}
+
+/// What the trade came to.
+#[derive(Debug)]
+pub struct Outcome {
+    /// From the question until everything was done.
+    pub took: Duration,
+    pub posts: usize,
+    /// POSTs beyond the first of their event: allowed, and to be recognised by their event id.
+    pub repeats: usize,
+}
+
+impl Shop {
+    /// For up to `orders` orders within one minute.
+    pub async fn open(installation: &Installation, orders: usize) -> Self {
+        let mut merchants = Vec::new();
+        for _ in 0..orders.div_ceil(ORDERS_PER_MERCHANT) {
+            let merchant = installation.gateway.create_merchant("Shop", Settings::default());
+            merchants.push(merchant.await.unwrap());
+        }
+        let receiver = Receiver::answering(200).await;
+        let name = format!("{:08x}", rand::random::<u32>());
+        Self { merchants, receiver, ordered: AtomicUsize::new(0), name }
+    }
+
+    pub fn key(&self) -> &str {
+        self.merchants[0].api_key.reveal()
+    }
+
+    /// The next order as a request, its id, and the index of its merchant.
+    pub fn next(&self) -> (Exchange, String, usize) {
+        let number = self.ordered.fetch_add(1, Ordering::Relaxed);
+        let merchant = number % self.merchants.len();
+        let order_id = format!("{}-{number}", self.name);
+        let body = json!({
+            "price_amount": 3 + number % 40, "price_currency": "usd", "pay_currency": "usdtmatic",
+            "order_id": order_id, "ipn_callback_url": self.receiver.url,
+        });
+        let key = self.merchants[merchant].api_key.reveal();
+        (Exchange::post("/v1/payment", key, body.to_string()), order_id, merchant)
+    }
+
+    /// Reads a 201.
+    pub fn order(answer: &Answer, order_id: String, merchant: usize) -> Order {
+        let payment = answer.json();
+        assert_eq!(payment["order_id"], order_id.as_str(), "{}", answer.body);
+        let payment_id = payment["payment_id"].as_str().unwrap().to_owned();
+        let amount = payment["pay_amount"].to_string();
+        Order { order_id, payment_id, amount, merchant }
+    }
+
+    /// Orders once; returns the order and the time until its answer.
+    pub async fn try_create(
+        &self,
+        installation: &Installation,
+    ) -> Result<(Order, Duration), String> {
+        let (exchange, order_id, merchant) = self.next();
+        let started = Instant::now();
+        match exchange.once(installation.api).await {
+            Ok(answer) if answer.status == 201 => {
+                Ok((Self::order(&answer, order_id, merchant), started.elapsed()))
+            }
+            Ok(answer) => Err(format!("{} {}", answer.status, answer.body)),
+            Err(Lost::NotConnected(reason) | Lost::Cut(reason)) => Err(reason),
+        }
+    }
+
+    pub async fn create(&self, installation: &Installation, count: usize) -> Vec<Order> {
+        let mut orders = Vec::new();
+        for _ in 0..count {
+            orders.push(self.try_create(installation).await.unwrap().0);
+        }
+        orders
+    }
+
+    /// Pays on the simulated chain, exactly.
+    pub async fn pay(&self, installation: &Installation, orders: &[Order]) {
+        for order in orders {
+            let deposit = Deposit {
+                payee: Payee::Invoice(order.payment_id.clone()),
+                paid_in: PaidIn::default(),
+                amount: order.amount.clone(),
+                txid: None,
+                unconfirmed: false,
+            };
+            installation.gateway.simulate_deposit(&deposit).await.unwrap();
+        }
+    }
+
+    /// The healing half: waits until all `orders` are finished everywhere. The safety half: nothing happened twice.
+    pub async fn converge(
+        &self,
+        installation: &Installation,
+        orders: &[Order],
+        limit: Duration,
+    ) -> Outcome {
+        let (_, took) = within(limit, "every order is paid, told and booked", async || {
+            unfinished(installation, orders.len()).await?;
+            let told = self.told();
+            let missing = orders.iter().filter(|order| !told.contains_key(&order.payment_id));
+            match missing.count() {
+                0 => Ok(()),
+                missing => Err(format!("{missing} IPNs did not arrive")),
+            }
+        })
+        .await;
+        self.check_ipns(orders);
+        check_books(installation, orders.len()).await;
+        let posts = self.receiver.received().len();
+        Outcome { took, posts, repeats: posts - orders.len() }
+    }
+
+    /// By payment id: all POSTs about it.
+    fn told(&self) -> BTreeMap<String, Vec<Received>> {
+        let mut told: BTreeMap<String, Vec<Received>> = BTreeMap::new();
+        for received in self.receiver.received() {
+            let payment_id = received.json()["payment_id"].as_str().unwrap().to_owned();
+            told.entry(payment_id).or_default().push(received);
+        }
+        told
+    }
+
+    fn check_ipns(&self, orders: &[Order]) {
+        let told = self.told();
+        let mut event_ids = BTreeSet::new();
+        for order in orders {
+            let posts = &told[&order.payment_id];
+            let secret = self.merchants[order.merchant].webhook_secret.reveal();
+            let ids: BTreeSet<_> =
+                posts.iter().map(|post| post.header("x-gateway-event-id")).collect();
+            assert_eq!(ids.len(), 1, "{} was told as several events", order.order_id);
+            event_ids.extend(ids);
+            for post in posts {
+                post.verify(secret);
+                let ipn = post.json();
+                assert_eq!(ipn["payment_status"], "finished", "{}", order.order_id);
+                assert_eq!(ipn["actually_paid"].to_string(), order.amount);
+            }
+        }
+        assert_eq!(event_ids.len(), orders.len(), "two orders share an event");
+        assert_eq!(told.len(), orders.len(), "an IPN about no order of ours arrived");
+    }
+}
+
+async fn connect(installation: &Installation) -> PgConnection {
+    PgConnection::connect(&installation.database_url).await.unwrap()
+}
+
+/// What the database says is still to be done.
+async fn unfinished(installation: &Installation, orders: usize) -> Result<(), String> {
+    let connecting = PgConnection::connect(&installation.database_url);
+    let mut connection = connecting.await.map_err(|error| error.to_string())?;
+    let counts: (i64, i64, i64, i64, i64) = sqlx::query_as(
+        "select (select count(*) from invoice where status = 'paid'),
+                (select count(*) from delivery where state = 'delivered'),
+                (select count(*) from deposit where state <> 'settled'),
+                (select count(*) from outbox), (select count(*) from timer)",
+    )
+    .fetch_one(&mut connection)
+    .await
+    .map_err(|error| error.to_string())?;
+    let all = i64::try_from(orders).unwrap();
+    if counts == (all, all, 0, 0, 0) {
+        return Ok(());
+    }
+    let (paid, delivered, unsettled, outbox, timers) = counts;
+    Err(format!(
+        "{paid} of {all} paid, {delivered} delivered, {unsettled} deposits unsettled, {outbox} messages in the \
+         outbox, {timers} timers"
+    ))
+}
+
+/// Every order once: one invoice, one deposit, one event, one entry; the books hold what was ordered and not more.
+async fn check_books(installation: &Installation, orders: usize) {
+    let mut connection = connect(installation).await;
+    let counts: (i64, i64, i64, i64) = sqlx::query_as(
+        "select (select count(*) from invoice), (select count(*) from deposit where booked_as = 'credit'),
+                (select count(*) from delivery), (select count(*) from ledger_entry)",
+    )
+    .fetch_one(&mut connection)
+    .await
+    .unwrap();
+    let all = i64::try_from(orders).unwrap();
+    assert_eq!(counts, (all, all, all, all), "invoices, deposits, deliveries, entries");
+    let sums: (String, String, String) = sqlx::query_as(
+        "select (select sum(pay_amount) from invoice)::text, (select sum(amount) from deposit)::text,
+                (select sum(amount) from ledger_entry where kind = 'deposit')::text",
+    )
+    .fetch_one(&mut connection)
+    .await
+    .unwrap();
+    assert_eq!((&sums.0, &sums.0), (&sums.1, &sums.2), "ordered, deposited, booked");
+}
+
+/// The ids of all invoices in the database.
+pub async fn stored_order_ids(installation: &Installation) -> BTreeSet<String> {
+    let query = sqlx::query_scalar("select order_id from invoice where order_id is not null");
+    let ids: Vec<String> = query.fetch_all(&mut connect(installation).await).await.unwrap();
+    ids.into_iter().collect()
+}
