@@ -60,7 +60,9 @@ pub fn follower_of(
     let source = match settings.source {
         ChainSourceKind::Off => return Ok(None),
         ChainSourceKind::Simulated => Source::simulated(network, gateway.db.clone()),
-        ChainSourceKind::Evm => Source::evm(network, settings.rpc_url.as_ref(), settings.chain_id)?,
+        ChainSourceKind::Node => {
+            Source::node(network, settings.rpc_url.as_ref(), settings.chain_id)?
+        }
     };
     Ok(Some(Follower::new(source, settings)))
 }
@@ -142,7 +144,7 @@ impl<S: ChainSource> Follower<S> {
         let network = self.settings.network;
         let first = match self.settings.source {
             ChainSourceKind::Simulated => self.source.header(0).await?,
-            ChainSourceKind::Evm | ChainSourceKind::Off => None,
+            ChainSourceKind::Node | ChainSourceKind::Off => None,
         };
         let mut tx = gateway.db.begin().await?;
         let block = first.as_ref().unwrap_or(head);

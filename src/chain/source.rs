@@ -6,7 +6,11 @@ use super::{
     Block, BlockRef, ChainError, ChainSource, Transfer, evm::EvmSource, rpc::EndpointError,
     simulated::SimulatedSource,
 };
-use crate::{asset::Network, money::BaseUnits, storage::Db};
+use crate::{
+    asset::{Family, Network},
+    money::BaseUnits,
+    storage::Db,
+};
 
 pub enum Source {
     Simulated(SimulatedSource),
@@ -18,6 +22,8 @@ pub enum Source {
 pub enum UnusableSource {
     #[error("{0} has no rpc_url")]
     NoUrl(Network),
+    #[error("{0} has no adapter yet")]
+    NoAdapter(Network),
     #[error(transparent)]
     Endpoint(#[from] EndpointError),
 }
@@ -27,54 +33,55 @@ impl Source {
         Self::Simulated(SimulatedSource::new(network, db))
     }
 
-    /// `chain_id` overrides the network's own, for test chains.
-    pub fn evm(
+    /// The adapter of `network`'s family over its node. `chain_id` overrides the network's own, for test chains.
+    pub fn node(
         network: Network,
         rpc_url: Option<&SecretString>,
         chain_id: Option<u64>,
     ) -> Result<Self, UnusableSource> {
-        let source = EvmSource::new(network, rpc_url.ok_or(UnusableSource::NoUrl(network))?)?;
-        Ok(Self::Evm(match chain_id {
-            Some(id) => source.with_chain_id(id),
-            None => source,
-        }))
+        let url = rpc_url.ok_or(UnusableSource::NoUrl(network))?;
+        match network.family() {
+            Family::Evm => {
+                let source = EvmSource::new(network, url)?;
+                Ok(Self::Evm(match chain_id {
+                    Some(id) => source.with_chain_id(id),
+                    None => source,
+                }))
+            }
+            _ => Err(UnusableSource::NoAdapter(network)),
+        }
     }
+}
+
+/// The same call on whichever source this is.
+macro_rules! on_each {
+    ($self:expr, $source:ident => $call:expr) => {
+        match $self {
+            Self::Simulated($source) => $call,
+            Self::Evm($source) => $call,
+        }
+    };
 }
 
 impl ChainSource for Source {
     fn network(&self) -> Network {
-        match self {
-            Self::Simulated(source) => source.network(),
-            Self::Evm(source) => source.network(),
-        }
+        on_each!(self, source => source.network())
     }
 
     async fn head(&self) -> Result<BlockRef, ChainError> {
-        match self {
-            Self::Simulated(source) => source.head().await,
-            Self::Evm(source) => source.head().await,
-        }
+        on_each!(self, source => source.head().await)
     }
 
     async fn header(&self, height: u64) -> Result<Option<BlockRef>, ChainError> {
-        match self {
-            Self::Simulated(source) => source.header(height).await,
-            Self::Evm(source) => source.header(height).await,
-        }
+        on_each!(self, source => source.header(height).await)
     }
 
     async fn block(&self, height: u64) -> Result<Option<Block>, ChainError> {
-        match self {
-            Self::Simulated(source) => source.block(height).await,
-            Self::Evm(source) => source.block(height).await,
-        }
+        on_each!(self, source => source.block(height).await)
     }
 
     async fn mempool(&self) -> Result<Vec<Transfer>, ChainError> {
-        match self {
-            Self::Simulated(source) => source.mempool().await,
-            Self::Evm(source) => source.mempool().await,
-        }
+        on_each!(self, source => source.mempool().await)
     }
 
     async fn native_balances(
@@ -82,9 +89,6 @@ impl ChainSource for Source {
         at: &BlockRef,
         addresses: &[String],
     ) -> Result<Option<Vec<BaseUnits>>, ChainError> {
-        match self {
-            Self::Simulated(source) => source.native_balances(at, addresses).await,
-            Self::Evm(source) => source.native_balances(at, addresses).await,
-        }
+        on_each!(self, source => source.native_balances(at, addresses).await)
     }
 }

@@ -13,8 +13,9 @@ use crate::asset::Network;
 pub enum ChainSourceKind {
     /// The sandbox's own chain.
     Simulated,
-    /// A JSON-RPC node of an EVM network.
-    Evm,
+    /// The network's own node, behind `rpc_url`.
+    #[serde(alias = "evm")]
+    Node,
     /// Not offered.
     Off,
 }
@@ -83,7 +84,7 @@ impl Config {
         let (confirmations, poll_seconds, hold_minutes) = practice(network);
         let poll_ms = match source {
             ChainSourceKind::Simulated => SIMULATED_POLL_MS,
-            ChainSourceKind::Evm | ChainSourceKind::Off => poll_seconds * 1000,
+            ChainSourceKind::Node | ChainSourceKind::Off => poll_seconds * 1000,
         };
         let grace = given.watch_grace_seconds.unwrap_or(WATCH_GRACE_MINUTES * 60);
         let hold = given.confirm_hold_seconds.unwrap_or(hold_minutes * 60);

@@ -11,6 +11,17 @@ use crate::{
 };
 
 const SHIPPED_MASTER_KEY: &str = "0000000000000000000000000000000000000000000000000000000000000000";
+/// Networks whose nodes nothing reads yet.
+const WITHOUT_ADAPTER: &[Network] = &[
+    Network::Bitcoin,
+    Network::Litecoin,
+    Network::Dogecoin,
+    Network::Tron,
+    Network::Solana,
+    Network::Near,
+    Network::Ton,
+    Network::Thorchain,
+];
 
 pub(super) fn faults(config: &Config, part: Part) -> Vec<String> {
     let mut faults = Vec::new();
@@ -73,10 +84,14 @@ fn basic(config: &Config) -> Vec<String> {
     }
     for network in Network::ALL {
         let chain = config.chain(network);
-        let evm = chain.source == ChainSourceKind::Evm;
-        if evm && (chain.rpc_url.is_none() || network.evm_chain_id().is_none()) {
-            faults
-                .push(format!("chains.{network}: source evm needs an EVM network and an rpc_url"));
+        if chain.source != ChainSourceKind::Node {
+            continue;
+        }
+        if chain.rpc_url.is_none() {
+            faults.push(format!("chains.{network}: source node needs an rpc_url"));
+        }
+        if WITHOUT_ADAPTER.contains(&network) {
+            faults.push(format!("chains.{network}: there is no adapter for its nodes yet"));
         }
     }
     faults

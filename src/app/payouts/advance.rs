@@ -157,7 +157,7 @@ impl Gateway {
                 let payer = SimulatedPayer::new(order.currency.network, self.db.clone());
                 Ok(Payer::Simulated(payer))
             }
-            ChainSourceKind::Evm => {
+            ChainSourceKind::Node => {
                 let network = order.currency.network;
                 let url = chain.rpc_url.as_ref().ok_or(UnusableSource::NoUrl(network))?;
                 Ok(Payer::Evm(EvmPayer::new(network, url, chain.chain_id)?))

@@ -33,8 +33,8 @@ impl Gateway {
         let source = self.config.chain(known).source;
         let can_sign = match (PayoutFamily::of(known), source) {
             (Some(of), ChainSourceKind::Simulated) => of == family,
-            (Some(PayoutFamily::Evm), ChainSourceKind::Evm) => family == PayoutFamily::Evm,
-            (Some(_), ChainSourceKind::Evm | ChainSourceKind::Off) | (None, _) => false,
+            (Some(PayoutFamily::Evm), ChainSourceKind::Node) => family == PayoutFamily::Evm,
+            (Some(_), ChainSourceKind::Node | ChainSourceKind::Off) | (None, _) => false,
         };
         if !can_sign {
             return Err(PayoutError::UnsupportedNetwork);

@@ -38,7 +38,7 @@ async fn with_node<F: Future<Output = ()>>(test: impl FnOnce(Scene) -> F) {
         copy(&anvil, &token, contract).await;
     }
     let mut toml = format!(
-        "[chains.polygon]\nsource = \"evm\"\nrpc_url = {:?}\nchain_id = {CHAIN_ID}\n\
+        "[chains.polygon]\nsource = \"node\"\nrpc_url = {:?}\nchain_id = {CHAIN_ID}\n\
          confirmations = {CONFIRMATIONS}\npoll_ms = 50\n",
         anvil.url()
     );

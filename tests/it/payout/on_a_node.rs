@@ -102,7 +102,7 @@ async fn adds_up(payer: &Payer, anvil: &Anvil, story: &Story, due: u128, refund:
 async fn everybody_is_paid_once_and_those_who_refuse_fail_alone() {
     let anvil = Arc::new(Anvil::start(CHAIN_ID).await.unwrap());
     let mut toml = format!(
-        "[chains.polygon]\nsource = \"evm\"\nrpc_url = {:?}\nchain_id = {CHAIN_ID}\n\
+        "[chains.polygon]\nsource = \"node\"\nrpc_url = {:?}\nchain_id = {CHAIN_ID}\n\
          confirmations = {CONFIRMATIONS}\npoll_ms = 50\n",
         anvil.url()
     );
