@@ -11,6 +11,24 @@ need cargo "build the gateway (https://rustup.rs)"
 need cc "link the gateway (a C compiler: package build-essential on Debian)"
 cd "$root"
 
+# Servers, browsers and clocks are real and share a few cores, so a deadline may pass here that would hold elsewhere. At most
+# two tests of the big test program that failed beside the others run once more, each alone. What then passes is named at the
+# end as unstable: it is let through, and it is a fault to be mended.
+second_try() {
+    local names name
+    mapfile -t names < <(sed -n '/^failures:$/,/^test result/ s/^    \([a-z0-9_]*::[a-z0-9_:]*\)$/\1/p' "$1" | sort -u)
+    if [ "${#names[@]}" -eq 0 ] || [ "${#names[@]}" -gt 2 ] ||
+        [ "$(grep -c '^error: test failed, to rerun pass' "$1")" != 1 ] ||
+        ! grep -q '^error: test failed, to rerun pass .-p tests --test it.' "$1"; then
+        return 1
+    fi
+    for name in "${names[@]}"; do
+        step test "once more, alone: $name"
+        RUST_TEST_THREADS=1 cargo test --locked -p tests --test it -- --exact "$name" || return 1
+    done
+    for name in "${names[@]}"; do say "UNSTABLE: $name failed beside the others and passed alone; see $1"; done
+}
+
 step test "pure rules, no servers"
 cargo test --locked -p gateway --no-default-features --lib
 
@@ -29,4 +47,8 @@ set +a
 step test "everything, over PostgreSQL and RabbitMQ"
 # Tests that start the gateway's programs find them in target/debug.
 cargo build --locked --workspace
-RUST_TEST_THREADS=${RUST_TEST_THREADS:-$("$dir/services.sh" test-threads)} cargo test --locked "${@:---workspace}"
+RUST_TEST_THREADS=${RUST_TEST_THREADS:-$("$dir/services.sh" test-threads)}
+export RUST_TEST_THREADS
+log=$run_dir/log/test.log
+if cargo test --locked --no-fail-fast "${@:---workspace}" 2>&1 | tee "$log"; then exit 0; fi
+second_try "$log"
