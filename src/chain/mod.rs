@@ -5,6 +5,7 @@
 //! decided in `app`.
 
 pub mod evm;
+pub mod http;
 pub mod pay;
 pub mod rpc;
 pub mod simulated;
