@@ -80,7 +80,8 @@ impl ChainUnderTest for SimulatedChain {
             | Feature::Beyond128Bits(_)
             | Feature::LargestAmount(_)
             | Feature::ZeroAmount(_)
-            | Feature::Mempool => None,
+            | Feature::Mempool
+            | Feature::Reorganisations => None,
         }
     }
 

@@ -87,6 +87,8 @@ pub enum Feature {
     /// Native value that shows in balances only; then the source answers `native_balances`.
     HiddenNative,
     Mempool,
+    /// Blocks that are replaced by others. Missing where every block that a source shows is final.
+    Reorganisations,
 }
 
 /// What happens to the transactions of replaced blocks.

@@ -12,6 +12,9 @@ const DEPTH_MAX: u64 = 3;
 
 /// Replaces 1 to [`DEPTH_MAX`] blocks under a payment and reads what became of it.
 pub async fn connect<C: ChainUnderTest>(chain: &mut C, connect: Connect) -> Outcome {
+    if let Some(reason) = chain.lacks(Feature::Reorganisations) {
+        return Outcome::Lacking(reason);
+    }
     for depth in 1..=DEPTH_MAX {
         replace(chain, depth, connect).await;
     }

@@ -144,7 +144,8 @@ impl ChainUnderTest for AnvilChain {
             | Feature::ZeroAmount(_)
             | Feature::Failures
             | Feature::Noise
-            | Feature::HiddenNative => None,
+            | Feature::HiddenNative
+            | Feature::Reorganisations => None,
         }
     }
 
