@@ -1,7 +1,7 @@
 # Everything people type. `make` alone lists it.
 
 .DEFAULT_GOAL := help
-.PHONY: help run up down status test test-faults bench fmt lint check sqlx env clean-services
+.PHONY: help run up down status test test-faults fuzz mutants bench fmt lint check sqlx env clean-services
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
@@ -23,6 +23,12 @@ test: ## all tests, after finding or starting the servers they need
 
 test-faults: ## every fault of tests/faults.md, with a table of what happened
 	@scripts/test-faults.sh
+
+fuzz: ## what strangers send, guided by coverage, for some seconds each (SECONDS_EACH=n)
+	@scripts/fuzz.sh
+
+mutants: ## small changes of the pure rules, each of which a test must notice (half an hour)
+	@scripts/mutants.sh
 
 bench: ## what it does per second, each figure beside a limit measured in the same run (ONLY=word, ROUNDS=n)
 	@scripts/bench.sh

@@ -1,34 +1,21 @@
 //! Blocks as the chains' own nodes write them, with the transaction kinds that no test node makes.
 
 use expect_test::{Expect, expect};
-use serde_json::value::RawValue;
 
-use super::{decode, evidence, wire::WireBlock};
+use super::read_recording;
 use crate::{
     asset::Network,
     chain::{TransferAmount, TransferAsset},
 };
 
-/// A recorded block with its receipts.
-#[derive(serde::Deserialize)]
-struct Recording<'a> {
-    #[serde(borrow)]
-    block: &'a RawValue,
-    #[serde(borrow)]
-    receipts: Vec<&'a RawValue>,
-}
-
 /// What the adapter makes of a recording, one line per transfer, or why it refuses it.
 fn read(network: Network, recording: &str) -> String {
-    let recording: Recording = serde_json::from_str(recording).unwrap();
-    let block: WireBlock = serde_json::from_str(recording.block.get()).unwrap();
-    let body = decode::body(network, &block).unwrap();
-    let outcomes = decode::outcomes(network, &body.header.hash, &recording.receipts).unwrap();
-    if let Err(reason) = evidence::check(network, &body, &outcomes) {
-        return format!("refused: {reason}\n");
-    }
-    let lines = decode::transfers(&body.transactions, &outcomes.receipts).into_iter();
-    lines
+    let transfers = match read_recording(network, recording) {
+        Ok(transfers) => transfers,
+        Err(reason) => return format!("refused: {reason}\n"),
+    };
+    transfers
+        .into_iter()
         .map(|transfer| {
             let amount = match transfer.amount {
                 TransferAmount::Units(units) => units.get().to_string(),

@@ -7,15 +7,18 @@
 //!
 //! - `source`: the calls. `wire`: the tolerant shapes. `decode`: from a block to transfers, without io.
 //! - `evidence`: what a node must show before a block without transfers is believed. `balance`: balances in bulk.
+//! - `recording`: a block kept as text, through the same steps.
 //! - `quantity`: hex numbers and names, exactly.
 
 mod balance;
 mod decode;
 mod evidence;
 pub(in crate::chain) mod quantity;
+mod recording;
 mod source;
 mod wire;
 
+pub use recording::read_recording;
 pub use source::EvmSource;
 
 #[cfg(test)]

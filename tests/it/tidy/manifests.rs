@@ -48,6 +48,7 @@ fn every_member_takes_its_dependencies_from_the_workspace() {
         "api/Cargo.toml",
         "workers/Cargo.toml",
         "tests/Cargo.toml",
+        "tests/fuzz/Cargo.toml",
         "examples/shop/Cargo.toml",
     ] {
         let manifest = read(path);

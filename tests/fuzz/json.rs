@@ -1,0 +1,24 @@
+//! Canonical JSON, which signatures stand on: one spelling for one value.
+
+use gateway::webhook::canonical::to_canonical_json;
+use serde_json::Value;
+
+pub fn check(data: &[u8]) {
+    let Ok(value) = serde_json::from_slice::<Value>(data) else { return };
+    let canonical = to_canonical_json(&value);
+    let again: Value = serde_json::from_str(&canonical).expect("canonical JSON is JSON");
+    assert_eq!(again, value, "{canonical}");
+    assert_eq!(to_canonical_json(&again), canonical);
+    assert_sorted(&again);
+}
+
+fn assert_sorted(value: &Value) {
+    match value {
+        Value::Object(members) => {
+            assert!(members.keys().is_sorted(), "{value}");
+            members.values().for_each(assert_sorted);
+        }
+        Value::Array(items) => items.iter().for_each(assert_sorted),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
