@@ -9,6 +9,7 @@ mod browser;
 mod chain;
 mod compose;
 mod ctl;
+mod deploy;
 mod egress;
 mod examples;
 mod fault;
