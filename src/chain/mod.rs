@@ -10,6 +10,7 @@ pub mod pay;
 pub mod rpc;
 pub mod simulated;
 mod source;
+pub mod ton;
 
 pub use source::{Source, UnusableSource};
 

@@ -4,7 +4,7 @@ use secrecy::SecretString;
 
 use super::{
     Block, BlockRef, ChainError, ChainSource, Transfer, evm::EvmSource, rpc::EndpointError,
-    simulated::SimulatedSource,
+    simulated::SimulatedSource, ton::TonSource,
 };
 use crate::{
     asset::{Family, Network},
@@ -15,6 +15,7 @@ use crate::{
 pub enum Source {
     Simulated(SimulatedSource),
     Evm(EvmSource),
+    Ton(TonSource),
 }
 
 /// A network's configuration gives no source.
@@ -48,6 +49,13 @@ impl Source {
                     None => source,
                 }))
             }
+            Family::Ton => {
+                let source = TonSource::new(network, url)?;
+                Ok(Self::Ton(match chain_id {
+                    Some(id) => source.with_chain_id(id),
+                    None => source,
+                }))
+            }
             _ => Err(UnusableSource::NoAdapter(network)),
         }
     }
@@ -59,6 +67,7 @@ macro_rules! on_each {
         match $self {
             Self::Simulated($source) => $call,
             Self::Evm($source) => $call,
+            Self::Ton($source) => $call,
         }
     };
 }

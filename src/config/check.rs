@@ -19,7 +19,6 @@ const WITHOUT_ADAPTER: &[Network] = &[
     Network::Tron,
     Network::Solana,
     Network::Near,
-    Network::Ton,
     Network::Thorchain,
 ];
 

@@ -1,20 +1,16 @@
 //! A private Ethereum node per test: real EVM, blocks only when asked for.
 
-use std::{
-    io::{BufRead, BufReader},
-    path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
-    sync::{OnceLock, mpsc},
-    time::Duration,
-};
+use std::{path::Path, process::Command};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use sha3::{Digest, Keccak256};
 
-use crate::json_rpc;
+use crate::{
+    json_rpc,
+    listener::{Listener, found_by},
+};
 
-const START_DEADLINE: Duration = Duration::from_secs(60);
 /// Enough for every test contract, and pinned so that a transaction's hash is the same whenever it is sent again.
 const GAS: &str = "0xf4240";
 /// Accounts that anvil signs for, each with coins.
@@ -26,10 +22,9 @@ const MNEMONIC: &str =
 
 /// A running node. Dropping it stops it.
 pub struct Anvil {
-    url: String,
     accounts: Vec<String>,
     sent: usize,
-    child: Child,
+    node: Listener,
 }
 
 /// A transaction before it is signed.
@@ -42,8 +37,8 @@ pub struct Call<'a> {
 
 impl Anvil {
     pub async fn start(chain_id: u64) -> Result<Self> {
-        let (child, url) = tokio::task::spawn_blocking(move || spawn(chain_id)).await??;
-        let mut anvil = Self { url, accounts: Vec::new(), sent: 0, child };
+        let node = tokio::task::spawn_blocking(move || spawn(chain_id)).await??;
+        let mut anvil = Self { accounts: Vec::new(), sent: 0, node };
         let accounts = anvil.rpc("eth_accounts", json!([])).await?;
         anvil.accounts = serde_json::from_value(accounts)?;
         ensure!(anvil.accounts.len() == ACCOUNTS, "anvil has other accounts than expected");
@@ -51,7 +46,7 @@ impl Anvil {
     }
 
     pub fn url(&self) -> &str {
-        &self.url
+        self.node.url()
     }
 
     /// Owns the supply of deployed tokens.
@@ -60,7 +55,7 @@ impl Anvil {
     }
 
     pub async fn rpc(&self, method: &str, params: Value) -> Result<Value> {
-        json_rpc::call(&self.url, method, params).await
+        json_rpc::call(self.url(), method, params).await
     }
 
     /// Broadcasts from `from`; the transaction waits for [`mine`](Self::mine). Returns its hash.
@@ -144,58 +139,10 @@ pub fn address_word(address: &str) -> String {
     word(address.trim_start_matches("0x"))
 }
 
-/// Runs anvil under a shell that waits for us: when we die in whatever way, its input closes and it stops anvil.
-fn spawn(chain_id: u64) -> Result<(Child, String)> {
-    let mut child = Command::new("sh")
-        .args(["-c", r#""$@" </dev/null & anvil=$!; read -r _; kill "$anvil"; wait"#, "sh"])
-        .arg(binary()?)
-        .args(["--port", "0", "--chain-id", &chain_id.to_string()])
-        .args([
-            "--mnemonic",
-            MNEMONIC,
-            "--no-mining",
-            "--order",
-            "fifo",
-            "--gas-limit",
-            "1000000000",
-        ])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .context("anvil does not start")?;
-    let output = child.stdout.take().context("no output")?;
-    let (sender, address) = mpsc::channel();
-    // Reads to the end: a full pipe would stop the node.
-    std::thread::spawn(move || {
-        for line in BufReader::new(output).lines().map_while(Result::ok) {
-            if let Some(address) = line.strip_prefix("Listening on ") {
-                // Nobody listens any more if the start took too long.
-                let _ = sender.send(format!("http://{address}"));
-            }
-        }
-    });
-    let url = address.recv_timeout(START_DEADLINE).context("anvil does not listen")?;
-    Ok((child, url))
-}
-
-/// Found or installed by `scripts/anvil.sh`, once per process.
-fn binary() -> Result<PathBuf> {
-    static BINARY: OnceLock<PathBuf> = OnceLock::new();
-    if let Some(path) = BINARY.get() {
-        return Ok(path.clone());
-    }
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/anvil.sh");
-    let output = Command::new(script).stderr(Stdio::inherit()).output()?;
-    ensure!(output.status.success(), "scripts/anvil.sh found no anvil");
-    let path = PathBuf::from(String::from_utf8(output.stdout)?.trim());
-    Ok(BINARY.get_or_init(|| path).clone())
-}
-
-impl Drop for Anvil {
-    fn drop(&mut self) {
-        drop(self.child.stdin.take());
-        // The shell ends by itself now; there is nothing to do if it cannot be waited for.
-        let _ = self.child.wait();
-    }
+fn spawn(chain_id: u64) -> Result<Listener> {
+    let mut command = Command::new(found_by("scripts/anvil.sh")?);
+    command.args(["--port", "0", "--chain-id", &chain_id.to_string()]);
+    command.args(["--mnemonic", MNEMONIC, "--no-mining", "--order", "fifo"]);
+    command.args(["--gas-limit", "1000000000"]);
+    Listener::start(&command)
 }

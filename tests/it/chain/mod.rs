@@ -3,4 +3,6 @@
 mod conformance;
 mod evm;
 mod paid_on_a_node;
+mod paying;
 mod simulated;
+mod ton;

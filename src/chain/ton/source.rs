@@ -1,0 +1,273 @@
+//! The calls to one node.
+
+use std::{
+    collections::{HashMap, HashSet},
+    time::Duration,
+};
+
+use secrecy::SecretString;
+use serde::de::DeserializeOwned;
+
+use super::{
+    decode::{self, Holder, Transaction},
+    wire::{WireBlock, WireBlocks, WireHolders, WireInfo, WireTransactions},
+};
+use crate::{
+    asset::{Network, address::ton::TonAddress},
+    chain::{
+        Block, BlockRef, ChainError, ChainSource, Transfer,
+        http::{EndpointError, Http},
+    },
+    money::BaseUnits,
+};
+
+const INFO: &str = "masterchainInfo";
+const BLOCKS: &str = "blocks";
+const SHARDS: &str = "masterchainBlockShards";
+const TRANSACTIONS: &str = "transactionsByMasterchainBlock";
+const HOLDERS: &str = "jetton/wallets";
+
+const MASTERCHAIN: i32 = -1;
+/// The one shard of the masterchain.
+const MASTERCHAIN_SHARD: &str = "8000000000000000";
+/// Written into every block of the main network.
+const MAIN_GLOBAL_ID: i64 = -239;
+/// Every version of the node takes this many.
+const PAGE: usize = 500;
+/// Keeps the line of a request under 8 kB, where servers begin to refuse it.
+const HOLDERS_PER_CALL: usize = 50;
+const NOT_FOUND: i64 = 404;
+
+/// One indexed node of TON.
+pub struct TonSource {
+    http: Http,
+    global_id: i64,
+}
+
+impl TonSource {
+    /// `url` is the address before `/api/v3`. It is a secret because it may carry an access key (`?api_key=…`).
+    pub fn new(network: Network, url: &SecretString) -> Result<Self, EndpointError> {
+        if network != Network::Ton {
+            return Err(EndpointError::WrongFamily { network });
+        }
+        Ok(Self { http: Http::new(network, url)?, global_id: MAIN_GLOBAL_ID })
+    }
+
+    /// Expects another network than the main one. The configuration has natural numbers only, so the id is written as
+    /// an unsigned number of 32 bits: the public test network, -3, is 4294967293.
+    #[must_use]
+    pub fn with_chain_id(mut self, chain_id: u64) -> Self {
+        self.global_id = match u32::try_from(chain_id) {
+            Ok(id) => i64::from(id.cast_signed()),
+            // No network has such an id, so every node will be refused.
+            Err(_) => i64::MAX,
+        };
+        self
+    }
+
+    /// Waits this long for one answer of the node.
+    #[must_use]
+    pub fn with_deadline(mut self, deadline: Duration) -> Self {
+        self.http = self.http.with_deadline(deadline);
+        self
+    }
+
+    /// `None` where the node says that there is nothing.
+    async fn get<T: DeserializeOwned>(
+        &self,
+        method: &'static str,
+        query: &[(&str, &str)],
+    ) -> Result<Option<T>, ChainError> {
+        match self.http.get(method, &format!("api/v3/{method}"), query).await {
+            Ok(answer) => self.http.read(method, &answer).map(Some),
+            Err(ChainError::Refused { code: NOT_FOUND, .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn masterchain_block(&self, height: u64) -> Result<Option<WireBlock>, ChainError> {
+        let (workchain, seqno) = (MASTERCHAIN.to_string(), height.to_string());
+        let query =
+            [("workchain", workchain.as_str()), ("shard", MASTERCHAIN_SHARD), ("seqno", &seqno)];
+        let found: Option<WireBlocks> = self.get(BLOCKS, &query).await?;
+        let Some(block) = found.and_then(|found| found.blocks.into_iter().next()) else {
+            return Ok(None);
+        };
+        if block.seqno != height || block.workchain != MASTERCHAIN {
+            let reason = format!("asked for block {height}, got {}", block.seqno);
+            return Err(self.http.inconsistent(reason));
+        }
+        self.check_network(&block)?;
+        Ok(Some(block))
+    }
+
+    fn check_network(&self, block: &WireBlock) -> Result<(), ChainError> {
+        if block.global_id == Some(self.global_id) {
+            return Ok(());
+        }
+        Err(ChainError::WrongChain {
+            network: Network::Ton,
+            expected: self.global_id.to_string(),
+            found: block.global_id.map_or_else(|| "none".to_owned(), |id| id.to_string()),
+        })
+    }
+
+    /// The header at `height`. A block does not name its parent's hash, so the parent is fetched as well.
+    async fn header_at(&self, height: u64) -> Result<Option<BlockRef>, ChainError> {
+        let parent = async {
+            match height.checked_sub(1) {
+                Some(below) => self.masterchain_block(below).await,
+                None => Ok(None),
+            }
+        };
+        let (block, parent) = futures_util::try_join!(self.masterchain_block(height), parent)?;
+        let Some(block) = block else { return Ok(None) };
+        let unreadable = |field| self.http.malformed(BLOCKS, format!("field {field}"));
+        let parent_hash = match parent {
+            Some(parent) => {
+                decode::hash(&parent.root_hash).ok_or_else(|| unreadable("root_hash"))?
+            }
+            None if height == 0 => String::new(),
+            None => {
+                let reason = format!("block {height} is there and the one below is not");
+                return Err(self.http.inconsistent(reason));
+            }
+        };
+        decode::header(&block, parent_hash).map(Some).map_err(unreadable)
+    }
+
+    /// How many transactions the blocks say they hold that came with masterchain block `height`, its own included.
+    async fn promised(&self, height: u64) -> Result<Option<u64>, ChainError> {
+        let (seqno, limit) = (height.to_string(), PAGE.to_string());
+        let mut blocks = HashMap::new();
+        for page in 0_usize.. {
+            let offset = (page * PAGE).to_string();
+            let query = [("seqno", seqno.as_str()), ("limit", &limit), ("offset", &offset)];
+            let found: Option<WireBlocks> = self.get(SHARDS, &query).await?;
+            let found = found.map_or_else(Vec::new, |found| found.blocks);
+            let is_last = found.len() < PAGE;
+            for block in found {
+                let count =
+                    block.tx_count.ok_or_else(|| self.http.malformed(SHARDS, "field tx_count"))?;
+                blocks.insert((block.workchain, block.shard, block.seqno), count);
+            }
+            if is_last {
+                break;
+            }
+        }
+        let own = (MASTERCHAIN, MASTERCHAIN_SHARD.to_owned(), height);
+        if !blocks.contains_key(&own) {
+            // Some versions list the shards alone, and then nothing where no shard had a new block.
+            let Some(block) = self.masterchain_block(height).await? else { return Ok(None) };
+            let count =
+                block.tx_count.ok_or_else(|| self.http.malformed(BLOCKS, "field tx_count"))?;
+            blocks.insert(own, count);
+        }
+        Ok(Some(blocks.values().sum()))
+    }
+
+    /// All transactions under masterchain block `height`, as many as its blocks promise.
+    async fn transactions(
+        &self,
+        height: u64,
+        promised: u64,
+    ) -> Result<Vec<Transaction>, ChainError> {
+        let (seqno, limit) = (height.to_string(), PAGE.to_string());
+        let mut transactions = Vec::new();
+        let mut seen = HashSet::new();
+        let (mut answered, mut unreadable) = (0, 0);
+        while seen.len() as u64 + unreadable < promised {
+            let offset = answered.to_string();
+            let query = [
+                ("seqno", seqno.as_str()),
+                ("limit", &limit),
+                ("offset", &offset),
+                ("sort", "asc"),
+            ];
+            let url = format!("api/v3/{TRANSACTIONS}");
+            let answer = self.http.get(TRANSACTIONS, &url, &query).await?;
+            let page: WireTransactions = self.http.read(TRANSACTIONS, &answer)?;
+            answered += page.transactions.len();
+            let (readable, odd) = decode::transactions(height, &page.transactions);
+            if odd == 0 && readable.iter().all(|tx| seen.contains(tx.hash())) {
+                // Nothing new: the end, or a node that gives one page for ever.
+                break;
+            }
+            unreadable += odd as u64;
+            transactions
+                .extend(readable.into_iter().filter(|tx| seen.insert(tx.hash().to_owned())));
+        }
+        let found = seen.len() as u64 + unreadable;
+        if found != promised || seen.is_empty() && unreadable > 1 {
+            let reason = format!(
+                "block {height} has {promised} transactions, {} of {found} could be read",
+                seen.len()
+            );
+            return Err(self.http.inconsistent(reason));
+        }
+        Ok(transactions)
+    }
+
+    /// Whose tokens the contracts hold that were told of some. The node lists a contract only if the master of its
+    /// token names that contract as its holder's; what calls itself a holder and is none is not among them.
+    async fn holders(
+        &self,
+        transactions: &[Transaction],
+    ) -> Result<HashMap<TonAddress, Holder>, ChainError> {
+        let told: HashSet<_> = transactions.iter().filter_map(Transaction::token_holder).collect();
+        let told: Vec<_> = told.into_iter().map(|address| address.raw()).collect();
+        let limit = PAGE.to_string();
+        let mut holders = HashMap::with_capacity(told.len());
+        for chunk in told.chunks(HOLDERS_PER_CALL) {
+            let mut query: Vec<_> = chunk.iter().map(|text| ("address", text.as_str())).collect();
+            query.push(("limit", &limit));
+            let found: Option<WireHolders> = self.get(HOLDERS, &query).await?;
+            let found = found.map_or_else(Vec::new, |found| found.jetton_wallets);
+            holders.extend(decode::holders(found));
+        }
+        Ok(holders)
+    }
+}
+
+impl ChainSource for TonSource {
+    fn network(&self) -> Network {
+        self.http.network()
+    }
+
+    async fn head(&self) -> Result<BlockRef, ChainError> {
+        let info: Option<WireInfo> = self.get(INFO, &[]).await?;
+        let info = info.ok_or_else(|| self.http.malformed(INFO, "there is no such answer"))?;
+        self.check_network(&info.last)?;
+        let header = self.header_at(info.last.seqno).await?;
+        header.ok_or_else(|| self.http.inconsistent("the newest block is not there"))
+    }
+
+    async fn header(&self, height: u64) -> Result<Option<BlockRef>, ChainError> {
+        self.header_at(height).await
+    }
+
+    async fn block(&self, height: u64) -> Result<Option<Block>, ChainError> {
+        let (header, promised) =
+            futures_util::try_join!(self.header_at(height), self.promised(height))?;
+        let (Some(header), Some(promised)) = (header, promised) else { return Ok(None) };
+        let transactions = self.transactions(height, promised).await?;
+        let holders = self.holders(&transactions).await?;
+        let transfers = decode::transfers(&transactions, &holders);
+        Ok(Some(Block { header, transfers }))
+    }
+
+    /// Always empty. What waits is emulated by the indexer and asked for by account, one by one; the next block is
+    /// seconds away.
+    async fn mempool(&self) -> Result<Vec<Transfer>, ChainError> {
+        Ok(Vec::new())
+    }
+
+    /// `None`: all value arrives by a message, and every message shows in its block.
+    async fn native_balances(
+        &self,
+        _at: &BlockRef,
+        _addresses: &[String],
+    ) -> Result<Option<Vec<BaseUnits>>, ChainError> {
+        Ok(None)
+    }
+}

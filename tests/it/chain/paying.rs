@@ -1,0 +1,95 @@
+//! A gateway that follows one node of a test, a shop with invoices, and the IPNs it gets.
+
+use std::sync::Arc;
+
+use gateway::asset::Network;
+use serde_json::{Value, json};
+use support::{
+    broker::eventually,
+    receiver::{Received, Receiver},
+    stack::{Merchant, Stack, only, with_configured_stack},
+};
+
+pub struct Paying {
+    pub stack: Arc<Stack>,
+    merchant: Merchant,
+    pub receiver: Receiver,
+    network: Network,
+}
+
+/// Runs `test` over a gateway whose one network is read from the node at `rpc_url`.
+pub async fn with_paying(network: Network, rpc_url: &str, test: impl AsyncFnOnce(Paying)) {
+    let toml = format!(
+        "{}chains.{network}.source = \"node\"\nchains.{network}.rpc_url = {rpc_url:?}\n\
+         chains.{network}.poll_ms = 50\n",
+        only(network)
+    );
+    with_configured_stack(&toml, |stack| async move {
+        stack.start_all();
+        let merchant = stack.merchant().await;
+        let receiver = Receiver::answering(200).await;
+        let paying = Paying { stack, merchant, receiver, network };
+        paying.until_watched().await;
+        test(paying).await;
+    })
+    .await;
+}
+
+impl Paying {
+    /// The first look starts at the head; what is mined after it is seen.
+    async fn until_watched(&self) {
+        let mut connection = self.stack.database.connect().await;
+        eventually("the watcher's first look", async || {
+            let query =
+                "select 1 from chain_cursor where network = $1 and watched_through is not null";
+            let query = sqlx::query_scalar::<_, i32>(query).bind(self.network.name());
+            query.fetch_optional(&mut connection).await.unwrap()
+        })
+        .await;
+    }
+
+    /// Waits until the watcher has read block `height`.
+    pub async fn until_read(&self, height: u64) {
+        let height = i64::try_from(height).unwrap();
+        let mut connection = self.stack.database.connect().await;
+        eventually("the watcher reads the block", async || {
+            let query = "select 1 from chain_cursor where network = $1 and height >= $2";
+            let query = sqlx::query_scalar::<_, i32>(query).bind(self.network.name()).bind(height);
+            query.fetch_optional(&mut connection).await.unwrap()
+        })
+        .await;
+    }
+
+    pub async fn invoice(&self, pay_currency: &str) -> Value {
+        let body = json!({
+            "price_amount": 25, "price_currency": "usd", "pay_currency": pay_currency,
+            "ipn_callback_url": self.receiver.url,
+        });
+        let created = self.merchant.client.post("/v1/payment", &body).await;
+        assert_eq!(created.status, 201, "{}", created.body);
+        created.json()
+    }
+
+    pub async fn status(&self, invoice: &Value) -> String {
+        let path = format!("/v1/payment/{}", invoice["payment_id"].as_str().unwrap());
+        let answer = self.merchant.client.get(&path).await.json();
+        answer["payment_status"].as_str().unwrap().to_owned()
+    }
+
+    /// The first `count` IPNs, verified; there are no more.
+    pub async fn ipns(&self, count: usize) -> Vec<Value> {
+        let received = self.receiver.wait_for(count).await;
+        let secret = self.merchant.new.webhook_secret.reveal();
+        received.iter().for_each(|ipn| ipn.verify(secret));
+        assert_eq!(received.len(), count);
+        received.iter().map(Received::json).collect()
+    }
+}
+
+/// The address and the amount in base units.
+pub fn due(invoice: &Value, decimals: u32) -> (String, u128) {
+    let amount: rust_decimal::Decimal = invoice["pay_amount"].to_string().parse().unwrap();
+    let units = amount * rust_decimal::Decimal::from(10_u128.pow(decimals));
+    let units = units.normalize().to_string().parse().unwrap();
+    (invoice["pay_address"].as_str().unwrap().to_owned(), units)
+}
