@@ -88,3 +88,40 @@ pub struct Entry {
     pub credit: Account,
     pub amount: BaseUnits,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rows carry these names for ever; another spelling would tear the books apart.
+    #[test]
+    fn accounts_and_kinds_keep_their_names() {
+        let id = Uuid::from_u128(7);
+        let accounts = [
+            (Account::Custody(Network::Polygon), "custody:polygon".to_owned()),
+            (Account::Merchant(id), format!("merchant:{id}")),
+            (Account::Late(id), format!("late:{id}")),
+            (Account::Foreign(id), format!("foreign:{id}")),
+            (Account::Treasury, "treasury".to_owned()),
+            (Account::Payout(id), format!("payout:{id}")),
+        ];
+        for (account, name) in accounts {
+            assert_eq!(account.to_string(), name);
+        }
+        let kinds = [
+            (EntryKind::Deposit, "deposit"),
+            (EntryKind::LateDeposit, "late_deposit"),
+            (EntryKind::ForeignDeposit, "foreign_deposit"),
+            (EntryKind::Excess, "excess"),
+            (EntryKind::Reversal, "reversal"),
+            (EntryKind::PayoutDeposit, "payout_deposit"),
+            (EntryKind::PayoutSent, "payout_sent"),
+            (EntryKind::PayoutFee, "payout_fee"),
+            (EntryKind::PayoutRefund, "payout_refund"),
+            (EntryKind::NetworkFee, "network_fee"),
+        ];
+        for (kind, name) in kinds {
+            assert_eq!(kind.as_str(), name);
+        }
+    }
+}

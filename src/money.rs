@@ -77,13 +77,10 @@ impl<'a> Written<'a> {
             return Ok(0);
         }
         let shift = self.exponent + i64::from(scale);
-        let shift = u32::try_from(shift).map_err(|_| {
-            if shift < 0 {
-                AmountError::TooPrecise { places: scale }
-            } else {
-                AmountError::TooLarge
-            }
-        })?;
+        if shift < 0 {
+            return Err(AmountError::TooPrecise { places: scale });
+        }
+        let shift = u32::try_from(shift).map_err(|_| AmountError::TooLarge)?;
         let digits: u128 = self.significant.parse().map_err(|_| AmountError::TooLarge)?;
         10_u128
             .checked_pow(shift)
@@ -92,14 +89,13 @@ impl<'a> Written<'a> {
     }
 }
 
-/// Exponents beyond ±10⁹ already fail every range check, so their exact value no longer matters.
+/// Exponents beyond 32 bits already fail every range check, so their exact value no longer matters.
 fn parse_exponent(text: &str) -> Result<i64, AmountError> {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
         return Err(AmountError::NotANumber);
     }
-    let size = digits.trim_start_matches('0');
-    let size = if size.len() > 9 { 1_000_000_000 } else { size.parse().unwrap_or(0) };
+    let size = digits.parse::<u32>().map_or(i64::from(u32::MAX), i64::from);
     Ok(if text.starts_with('-') { -size } else { size })
 }
 
@@ -239,8 +235,10 @@ mod tests {
             ("999999999999999.999999999999999999", "999999999999999.999999999999999999"),
             ("-0", "0"),
             ("0e999999999", "0"),
+            ("1e0000000000000001", "10"),
         ] {
             assert_eq!(parse(text).as_deref(), Ok(expected), "{text}");
+            assert_eq!(Price::parse(text).map(Price::is_zero), Ok(expected == "0"), "{text}");
         }
     }
 
@@ -251,6 +249,7 @@ mod tests {
             ("1e999999999", TooLarge),
             ("1e99999999999999999999", TooLarge),
             ("1e-400", TooPrecise { places: 18 }),
+            ("1e-99999999999999999999", TooPrecise { places: 18 }),
             ("0.0000000000000000001", TooPrecise { places: 18 }),
             ("1000000000000000", TooLarge),
             ("9007199254740993", TooLarge),

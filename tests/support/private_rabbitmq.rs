@@ -1,6 +1,9 @@
-//! A RabbitMQ broker of the tests' own, to be stopped, wiped, killed and frozen.
+//! A RabbitMQ broker of the tests' own, to be stopped, wiped, killed and frozen; or a cluster of them.
 
-use std::{fs, path::PathBuf, sync::OnceLock, time::Duration};
+use std::{
+    fs, net::SocketAddr, os::unix::fs::PermissionsExt, path::PathBuf, sync::OnceLock,
+    time::Duration,
+};
 
 use gateway::{
     broker::{management::Management, topology::Topology},
@@ -25,6 +28,8 @@ pub struct PrivateRabbitmq {
     folder: PathBuf,
     programs: PathBuf,
     ports: Ports,
+    /// All nodes of its cluster, itself included.
+    nodes: Vec<String>,
     password: String,
     process: Option<Process>,
     _janitor: Janitor,
@@ -49,39 +54,80 @@ pub async fn private_rabbitmq() -> MutexGuard<'static, PrivateRabbitmq> {
     broker
 }
 
+/// Three brokers that hold every queue together, running.
+pub async fn private_cluster() -> [PrivateRabbitmq; 3] {
+    let names = free_port();
+    let ports = [(); 3].map(|()| Ports::free(names));
+    let nodes: Vec<_> = ports.iter().map(Ports::node).collect();
+    let secret = format!("{:032x}", rand::random::<u128>());
+    let mut cluster = ports.map(|ports| PrivateRabbitmq::of(ports, nodes.clone(), secret.clone()));
+    // One after another: each finds those before it and joins them.
+    for broker in &mut cluster {
+        broker.start().await;
+    }
+    cluster
+}
+
+impl Ports {
+    fn free(names: u16) -> Self {
+        let port = free_port;
+        Self { amqp: port(), management: port(), prometheus: port(), distribution: port(), names }
+    }
+
+    fn node(&self) -> String {
+        format!("gateway-test-{}@localhost", self.amqp)
+    }
+}
+
 impl PrivateRabbitmq {
     fn create() -> Self {
+        let ports = Ports::free(free_port());
+        let secret = format!("{:032x}", rand::random::<u128>());
+        Self::of(ports, vec![ports.node()], secret)
+    }
+
+    /// `secret` is the administrator's password, and what the nodes of a cluster know each other by.
+    fn of(ports: Ports, nodes: Vec<String>, secret: String) -> Self {
         let programs = packaged("rabbitmq");
         let id = rand::random::<u64>();
         let folder = std::env::temp_dir().join(format!("gateway-test-{id:016x}"));
         for part in ["home", "data", "log"] {
             fs::create_dir_all(folder.join(part)).unwrap();
         }
-        let port = free_port;
-        let ports = Ports {
-            amqp: port(),
-            management: port(),
-            prometheus: port(),
-            distribution: port(),
-            names: port(),
-        };
         let end = format!("ERL_EPMD_ADDRESS=127.0.0.1 epmd -port {} -kill", ports.names);
         let janitor = Janitor::of(&folder, &["bash".into(), "-c".into(), end]);
-        let password = format!("{:032x}", rand::random::<u128>());
-        let broker = Self { folder, programs, ports, password, process: None, _janitor: janitor };
+        let broker = Self {
+            folder,
+            programs,
+            ports,
+            nodes,
+            password: secret,
+            process: None,
+            _janitor: janitor,
+        };
         broker.configure();
         broker
     }
 
     fn configure(&self) {
         let Ports { amqp, management, prometheus, .. } = self.ports;
-        let own = format!(
+        let mut own = format!(
             "listeners.tcp.1 = 127.0.0.1:{amqp}\nmanagement.tcp.ip = 127.0.0.1\n\
              management.tcp.port = {management}\nprometheus.tcp.ip = 127.0.0.1\n\
              prometheus.tcp.port = {prometheus}\ndefault_user = admin\n\
              default_pass = {}\ndefault_vhost = {VHOST}\n",
             self.password
         );
+        if self.nodes.len() > 1 {
+            own.push_str("cluster_formation.peer_discovery_backend = classic_config\n");
+            for (number, node) in self.nodes.iter().enumerate() {
+                let setting = format!("cluster_formation.classic_config.nodes.{number} = {node}\n");
+                own.push_str(&setting);
+            }
+            let cookie = self.folder.join("home/.erlang.cookie");
+            fs::write(&cookie, &self.password).unwrap();
+            fs::set_permissions(&cookie, fs::Permissions::from_mode(0o400)).unwrap();
+        }
         fs::write(self.folder.join("rabbitmq.conf"), format!("{CONFIGURATION}\n{own}")).unwrap();
         fs::write(self.folder.join("enabled_plugins"), PLUGINS).unwrap();
         fs::write(self.folder.join("env.conf"), "").unwrap();
@@ -91,7 +137,7 @@ impl PrivateRabbitmq {
         let inside = |part: &str| self.folder.join(part).display().to_string();
         let environment = [
             ("HOME", inside("home")),
-            ("RABBITMQ_NODENAME", format!("gateway-test-{}@localhost", self.ports.amqp)),
+            ("RABBITMQ_NODENAME", self.ports.node()),
             ("RABBITMQ_MNESIA_BASE", inside("data")),
             ("RABBITMQ_LOG_BASE", inside("log")),
             ("RABBITMQ_CONFIG_FILE", inside("rabbitmq")),
@@ -119,6 +165,12 @@ impl PrivateRabbitmq {
 
     fn management_url(&self) -> String {
         format!("http://admin:{}@127.0.0.1:{}", self.password, self.ports.management)
+    }
+
+    /// Where it takes connections, and where its management interface listens.
+    pub fn addresses(&self) -> [SocketAddr; 2] {
+        [self.ports.amqp, self.ports.management]
+            .map(|port| SocketAddr::from(([127, 0, 0, 1], port)))
     }
 
     /// As the administrator sees it.

@@ -93,7 +93,8 @@ fn every_role_has_a_deployment_and_is_scaled_by_a_queue_that_exists() {
     for scaler in of_kind("HorizontalPodAutoscaler") {
         assert!(deployed.contains(name(&scaler)), "{} scales nothing", name(&scaler));
         assert_eq!(scaler["spec"]["scaleTargetRef"]["name"], scaler["metadata"]["name"]);
-        let queue = &scaler["spec"]["metrics"][0]["external"]["metric"]["selector"]["matchLabels"]["queue"];
+        let queue =
+            &scaler["spec"]["metrics"][0]["external"]["metric"]["selector"]["matchLabels"]["queue"];
         assert!(
             queue.is_null() || queues.iter().any(|known| known["name"] == *queue),
             "{queue} is no queue"

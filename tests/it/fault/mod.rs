@@ -4,6 +4,7 @@
 //! Convergence: once the fault is over, everything that was begun is finished within a stated time. A test whose fault
 //! did not happen fails.
 
+mod broker_cluster;
 mod broker_gone;
 mod broker_silent;
 mod cut_commit;
