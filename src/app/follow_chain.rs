@@ -15,7 +15,7 @@ use std::{
 
 use super::Gateway;
 use crate::{
-    chain::{BlockRef, ChainError, ChainSource, Source, Transfer, UnusableSource},
+    chain::{Agreement, BlockRef, ChainError, ChainSource, Source, Transfer, UnusableSource},
     config::{ChainSettings, ChainSourceKind},
     storage::{StorageError, cursors, cursors::Cursor, deposits},
 };
@@ -55,13 +55,18 @@ pub struct Look {
 pub fn follower_of(
     gateway: &Gateway,
     settings: ChainSettings,
-) -> Result<Option<Follower<Source>>, UnusableSource> {
+) -> Result<Option<Follower<Agreement<Source>>>, UnusableSource> {
     let network = settings.network;
+    let node = |url| Source::node(network, Some(url), settings.chain_id);
     let source = match settings.source {
         ChainSourceKind::Off => return Ok(None),
-        ChainSourceKind::Simulated => Source::simulated(network, gateway.db.clone()),
+        ChainSourceKind::Simulated => {
+            Agreement::new(Source::simulated(network, gateway.db.clone()), Vec::new())
+        }
         ChainSourceKind::Node => {
-            Source::node(network, settings.rpc_url.as_ref(), settings.chain_id)?
+            let url = settings.rpc_url.as_ref().ok_or(UnusableSource::NoUrl(network))?;
+            let witnesses = settings.witnesses.iter().map(node).collect::<Result<_, _>>()?;
+            Agreement::new(node(url)?, witnesses)
         }
     };
     Ok(Some(Follower::new(source, settings)))

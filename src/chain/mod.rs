@@ -4,6 +4,7 @@
 //! (`tests/it/chain`) is passed by all of them. An adapter reports facts only. What they mean for an invoice is
 //! decided in `app`.
 
+mod agreement;
 pub mod evm;
 pub mod http;
 pub mod pay;
@@ -12,6 +13,7 @@ pub mod simulated;
 mod source;
 pub mod ton;
 
+pub use agreement::Agreement;
 pub use source::{Source, UnusableSource};
 
 use std::future::Future;

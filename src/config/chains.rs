@@ -26,6 +26,8 @@ pub struct ChainSettings {
     pub network: Network,
     pub source: ChainSourceKind,
     pub rpc_url: Option<SecretString>,
+    /// Further nodes. With any, what a block holds counts once two of all nodes tell it alike.
+    pub witnesses: Vec<SecretString>,
     /// For test chains; the network's own id otherwise.
     pub chain_id: Option<u64>,
     /// A deposit in the head block has one confirmation.
@@ -42,6 +44,7 @@ pub struct ChainSettings {
 pub(super) struct ChainOverride {
     pub source: Option<ChainSourceKind>,
     pub rpc_url: Option<SecretString>,
+    pub witnesses: Vec<SecretString>,
     pub chain_id: Option<u64>,
     pub confirmations: Option<u64>,
     pub poll_ms: Option<u64>,
@@ -92,6 +95,7 @@ impl Config {
             network,
             source,
             rpc_url: given.rpc_url,
+            witnesses: given.witnesses,
             chain_id: given.chain_id,
             confirmations: given.confirmations.unwrap_or(confirmations).max(1),
             poll: std::time::Duration::from_millis(given.poll_ms.unwrap_or(poll_ms).max(10)),

@@ -1,5 +1,7 @@
 //! What makes a configuration unusable. Every fault is a sentence that says what to do.
 
+use std::collections::HashSet;
+
 use secrecy::ExposeSecret;
 
 use super::{ChainSourceKind, Config, Part, Profile};
@@ -88,6 +90,11 @@ fn basic(config: &Config) -> Vec<String> {
         }
         if chain.rpc_url.is_none() {
             faults.push(format!("chains.{network}: source node needs an rpc_url"));
+        }
+        let nodes = chain.rpc_url.iter().chain(&chain.witnesses);
+        let distinct: HashSet<_> = nodes.map(ExposeSecret::expose_secret).collect();
+        if distinct.len() != usize::from(chain.rpc_url.is_some()) + chain.witnesses.len() {
+            faults.push(format!("chains.{network}: a node cannot be its own witness"));
         }
         if WITHOUT_ADAPTER.contains(&network) {
             faults.push(format!("chains.{network}: there is no adapter for its nodes yet"));

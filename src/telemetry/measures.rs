@@ -35,6 +35,11 @@ pub const MEASURES: &[Measure] = &[
     ("payout_webhook_stale_copies_total", Counter, "as ipn_stale_copies_total, of payout webhooks"),
     ("payout_webhook_lane_moves_total", Counter, "as ipn_lane_moves_total, of payout webhooks"),
     ("payout_webhook_dead_letters", Gauge, "payout webhooks whose attempts are used up"),
+    (
+        "chain_node_faults_total",
+        Counter,
+        "answers of chain nodes that failed or differed, where several are configured",
+    ),
     ("chain_lag_seconds", Gauge, "since the watcher last saw the whole of a network"),
     ("chain_height", Gauge, "the block up to which a network was read"),
     ("chain_reorgs_total", Counter, "times that a network's newest blocks were replaced"),

@@ -1,6 +1,9 @@
 //! Invoices paid by real transactions on a real EVM node, from the request to the signed IPN.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc, Mutex,
+    atomic::{AtomicUsize, Ordering},
+};
 
 use gateway::asset::{
     Family,
@@ -10,6 +13,7 @@ use serde_json::{Value, json};
 use support::{
     anvil::{Anvil, Call, address_word, call_data, word},
     broker::eventually,
+    json_rpc::{Answer, Proxy},
     receiver::{Received, Receiver},
     stack::{Merchant, Stack, with_configured_stack},
 };
@@ -32,15 +36,29 @@ struct Scene {
 }
 
 async fn with_node<F: Future<Output = ()>>(test: impl FnOnce(Scene) -> F) {
+    let anvil = node_with_tokens().await;
+    let told_by = format!("rpc_url = {:?}", anvil.url());
+    with_told(anvil, &told_by, test).await;
+}
+
+async fn node_with_tokens() -> Anvil {
     let anvil = Anvil::start(CHAIN_ID).await.unwrap();
     let token = anvil.deploy("Token").await.unwrap();
     for contract in [USDT, USDC] {
         copy(&anvil, &token, contract).await;
     }
+    anvil
+}
+
+/// `told_by` are the settings that name who tells the gateway of `anvil`.
+async fn with_told<F: Future<Output = ()>>(
+    anvil: Anvil,
+    told_by: &str,
+    test: impl FnOnce(Scene) -> F,
+) {
     let mut toml = format!(
-        "[chains.polygon]\nsource = \"node\"\nrpc_url = {:?}\nchain_id = {CHAIN_ID}\n\
-         confirmations = {CONFIRMATIONS}\npoll_ms = 50\n",
-        anvil.url()
+        "[chains.polygon]\nsource = \"node\"\n{told_by}\nchain_id = {CHAIN_ID}\n\
+         confirmations = {CONFIRMATIONS}\npoll_ms = 50\n"
     );
     for network in gateway::asset::Network::ALL.map(gateway::asset::Network::name) {
         if network != "polygon" {
@@ -251,6 +269,55 @@ async fn coins_that_lay_at_an_address_before_it_was_given_pay_no_invoice() {
         let ipn = scene.ipns(1).await.remove(0);
         assert_eq!(ipn["payment_id"], invoice["payment_id"]);
         assert_eq!(ipn["actually_paid"], invoice["pay_amount"], "{ipn}");
+    })
+    .await;
+}
+
+/// Turns every payment of one unit into one of `claim`, while there is a claim.
+fn inflate(claim: Option<u128>, mut reply: Value) -> (Value, usize) {
+    let Some(claim) = claim else { return (reply, 0) };
+    let mut lies = 0;
+    let transactions = reply.pointer_mut("/result/transactions").and_then(Value::as_array_mut);
+    for transaction in transactions.into_iter().flatten() {
+        if transaction["value"] == "0x1" {
+            transaction["value"] = json!(format!("{claim:#x}"));
+            lies += 1;
+        }
+    }
+    (reply, lies)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_one_of_two_nodes_alone_tells_credits_nothing_and_moves_no_cursor() {
+    let anvil = node_with_tokens().await;
+    let (claim, told) = (Arc::new(Mutex::new(None)), Arc::new(AtomicUsize::new(0)));
+    let (its_claim, its_told) = (claim.clone(), told.clone());
+    let liar = Proxy::start(anvil.url(), move |_, reply| {
+        let (reply, lies) = inflate(*its_claim.lock().unwrap(), reply);
+        its_told.fetch_add(lies, Ordering::Relaxed);
+        Answer::Reply(reply)
+    });
+    let liar = liar.await.unwrap();
+    let told_by = format!("rpc_url = {:?}\nwitnesses = [{:?}]", liar.url(), anvil.url());
+    with_told(anvil, &told_by, |mut scene| async move {
+        let invoice = scene.invoice("pol").await;
+        let (address, units) = due(&invoice, 18);
+        *claim.lock().unwrap() = Some(units);
+        scene.pay_native(&address, 1).await;
+        scene.mine(CONFIRMATIONS).await;
+        eventually("the lie was told again and again", async || {
+            (told.load(Ordering::Relaxed) >= 5).then_some(())
+        })
+        .await;
+        assert_eq!(scene.status(&invoice).await, "waiting");
+        assert_eq!(scene.deposits("seen").await + scene.deposits("final").await, 0);
+
+        *claim.lock().unwrap() = None;
+        scene.pay_native(&address, units - 1).await;
+        scene.mine(CONFIRMATIONS).await;
+        let ipn = scene.ipns(1).await.remove(0);
+        assert_eq!(ipn["payment_status"], "finished");
+        assert_eq!(ipn["actually_paid"], invoice["pay_amount"]);
     })
     .await;
 }

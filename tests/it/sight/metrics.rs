@@ -21,7 +21,8 @@ use super::{alerts, dashboards, prometheus::Prometheus};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Only events that calm does not have bring these forth: a provider that fails has a name only then.
-const RARE: [&str; 2] = ["rate_provider_failures_total", "payout_webhook_attempt_seconds"];
+const RARE: [&str; 3] =
+    ["rate_provider_failures_total", "payout_webhook_attempt_seconds", "chain_node_faults_total"];
 
 /// The names that a process exposes, without a histogram's parts.
 async fn scrape(program: &Program) -> String {

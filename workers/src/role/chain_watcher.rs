@@ -9,7 +9,7 @@ use gateway::{
     app::follow_chain::{Follower, follower_of},
     asset::Network,
     broker::hint::HintListener,
-    chain::Source,
+    chain::{Agreement, Source},
     retry::ReconnectDelay,
     storage::locks::SessionLock,
     telemetry::trace::{Kind, Span},
@@ -95,7 +95,7 @@ async fn watch(agent: &Agent, network: Network, hint: &Notify) {
 
 async fn follow(
     agent: &Agent,
-    mut follower: Follower<Source>,
+    mut follower: Follower<Agreement<Source>>,
     mut lock: SessionLock,
     hint: &Notify,
     delay: &mut ReconnectDelay,

@@ -1,0 +1,206 @@
+//! Several nodes of one network, believed where two of them tell the same.
+//!
+//! A node can lag, forget, rewind or be somebody else's. What one node alone tells then moves no cursor and credits
+//! nothing: head, headers, whole blocks and balances count once two nodes have told them alike. One node that is
+//! silent or wrong among three costs nothing; among two, the network waits, loudly.
+
+use std::time::Duration;
+
+use futures_util::{StreamExt, stream::FuturesUnordered};
+use tracing::warn;
+
+use super::{Block, BlockRef, ChainError, ChainSource, Transfer};
+use crate::{asset::Network, money::BaseUnits};
+
+/// How many nodes must tell the same, where there are several.
+const NEEDED: usize = 2;
+/// How long the heads of further nodes are waited for.
+const STRAGGLER_LIMIT: Duration = Duration::from_secs(1);
+
+/// All nodes asked at once.
+macro_rules! ask {
+    ($self:expr, $node:ident => $call:expr) => {
+        $self.nodes.iter().enumerate().map(|(n, $node)| async move { (n, $call) }).collect()
+    };
+}
+
+/// The nodes of one network.
+pub struct Agreement<S> {
+    nodes: Vec<S>,
+    needed: usize,
+}
+
+impl<S: ChainSource> Agreement<S> {
+    /// One node is believed alone; with `witnesses`, two must agree.
+    pub fn new(first: S, witnesses: Vec<S>) -> Self {
+        let needed = if witnesses.is_empty() { 1 } else { NEEDED };
+        Self { nodes: std::iter::once(first).chain(witnesses).collect(), needed }
+    }
+
+    /// The first answer that enough nodes gave alike, without waiting for the others.
+    async fn settle<T, F>(
+        &self,
+        what: &str,
+        mut answers: FuturesUnordered<F>,
+        alike: fn(&T, &T) -> bool,
+    ) -> Result<T, ChainError>
+    where
+        T: Send + Sync,
+        F: Future<Output = (usize, Result<T, ChainError>)> + Send,
+    {
+        let (mut told, mut failed): (Vec<(usize, T)>, Vec<ChainError>) = (Vec::new(), Vec::new());
+        while let Some((node, answer)) = answers.next().await {
+            match answer {
+                Ok(answer) => {
+                    let votes = told.iter().filter(|(_, other)| alike(other, &answer)).count() + 1;
+                    if votes >= self.needed {
+                        let differ = told.iter().filter(|(_, other)| !alike(other, &answer));
+                        differ.for_each(|(other, _)| self.note(*other, "differs", what));
+                        return Ok(answer);
+                    }
+                    told.push((node, answer));
+                }
+                Err(error) => {
+                    if self.needed > 1 {
+                        self.note(node, "failed", &error.to_string());
+                    }
+                    failed.push(error);
+                }
+            }
+        }
+        if told.len() >= self.needed {
+            told.iter().for_each(|(node, _)| self.note(*node, "differs", what));
+            return Err(self.inconsistent(format!("its nodes tell different things of {what}")));
+        }
+        let nobody = || self.inconsistent(format!("too few of its nodes tell {what}"));
+        Err(failed.into_iter().next().unwrap_or_else(nobody))
+    }
+
+    /// The heads of all nodes that tell theirs in time, and why others do not.
+    async fn heads(&self) -> (Vec<(usize, BlockRef)>, Vec<ChainError>) {
+        let mut answers: FuturesUnordered<_> = ask!(self, node => node.head().await);
+        let (mut heads, mut failed) = (Vec::new(), Vec::new());
+        loop {
+            // Enough nodes have answered; one that hangs must not hold them up, one that is stuck must not speak for all.
+            let next = if heads.len() < self.needed {
+                answers.next().await
+            } else {
+                let more = tokio::time::timeout(STRAGGLER_LIMIT, answers.next()).await;
+                more.unwrap_or(None)
+            };
+            match next {
+                Some((node, Ok(head))) => heads.push((node, head)),
+                Some((node, Err(error))) => {
+                    if self.needed > 1 {
+                        self.note(node, "failed", &error.to_string());
+                    }
+                    failed.push(error);
+                }
+                None => return (heads, failed),
+            }
+        }
+    }
+
+    fn inconsistent(&self, reason: String) -> ChainError {
+        ChainError::Inconsistent { network: self.network(), reason }
+    }
+
+    /// Tells of a node by its place in the configuration; its address carries an access key.
+    fn note(&self, node: usize, fault: &'static str, what: &str) {
+        let network = self.network();
+        let labels = [
+            ("network", network.name().to_owned()),
+            ("node", node.to_string()),
+            ("fault", fault.to_owned()),
+        ];
+        metrics::counter!("chain_node_faults_total", &labels).increment(1);
+        warn!(%network, node, fault, "node {node} of {network}: {fault}: {what}");
+    }
+
+    /// The header at `height` as a node tells it, whose own head is `head`.
+    async fn header_of(
+        &self,
+        node: usize,
+        head: &BlockRef,
+        height: u64,
+    ) -> Result<Option<BlockRef>, ChainError> {
+        if head.height == height {
+            return Ok(Some(head.clone()));
+        }
+        self.nodes[node].header(height).await
+    }
+}
+
+/// The order of transfers in an answer is the node's affair.
+fn same_block(one: &Option<Block>, other: &Option<Block>) -> bool {
+    let (Some(one), Some(other)) = (one, other) else { return one.is_none() && other.is_none() };
+    let sorted = |block: &Block| {
+        let mut transfers: Vec<_> = block.transfers.clone();
+        transfers.sort_by(|a, b| a.key.cmp(&b.key));
+        transfers
+    };
+    one.header == other.header
+        && one.transfers.len() == other.transfers.len()
+        && (one.transfers == other.transfers || sorted(one) == sorted(other))
+}
+
+impl<S: ChainSource> ChainSource for Agreement<S> {
+    fn network(&self) -> Network {
+        self.nodes[0].network()
+    }
+
+    /// The highest block that enough nodes have reached and tell alike.
+    async fn head(&self) -> Result<BlockRef, ChainError> {
+        let (mut heads, failed) = self.heads().await;
+        let Some(last) = self.needed.checked_sub(1).filter(|last| *last < heads.len()) else {
+            let nobody = || self.inconsistent("too few of its nodes tell their head".to_owned());
+            return Err(failed.into_iter().next().unwrap_or_else(nobody));
+        };
+        heads.sort_by_key(|(_, head)| std::cmp::Reverse(head.height));
+        let height = heads[last].1.height;
+        let there = heads.iter().filter(|(_, head)| head.height >= height);
+        let headers = there
+            .map(|(node, head)| async move { (*node, self.header_of(*node, head, height).await) });
+        let what = format!("block {height}");
+        let head = self.settle(&what, headers.collect(), |one, other| one == other).await?;
+        head.ok_or_else(|| self.inconsistent(format!("{what} vanished between two calls")))
+    }
+
+    async fn header(&self, height: u64) -> Result<Option<BlockRef>, ChainError> {
+        let answers = ask!(self, node => node.header(height).await);
+        self.settle(&format!("the header of block {height}"), answers, |one, other| one == other)
+            .await
+    }
+
+    async fn block(&self, height: u64) -> Result<Option<Block>, ChainError> {
+        let answers = ask!(self, node => node.block(height).await);
+        self.settle(&format!("the content of block {height}"), answers, same_block).await
+    }
+
+    /// What one node sees waiting: it credits nothing, and no two nodes see the same.
+    async fn mempool(&self) -> Result<Vec<Transfer>, ChainError> {
+        let mut failed = None;
+        for node in &self.nodes {
+            match node.mempool().await {
+                Ok(waiting) => return Ok(waiting),
+                Err(error) => failed = Some(error),
+            }
+        }
+        let nobody = || self.inconsistent("none of its nodes tells its mempool".to_owned());
+        Err(failed.unwrap_or_else(nobody))
+    }
+
+    async fn native_balances(
+        &self,
+        at: &BlockRef,
+        addresses: &[String],
+    ) -> Result<Option<Vec<BaseUnits>>, ChainError> {
+        let answers = ask!(self, node => node.native_balances(at, addresses).await);
+        let what = format!("balances at block {}", at.height);
+        self.settle(&what, answers, |one, other| one == other).await
+    }
+}
+
+#[cfg(test)]
+#[path = "agreement_tests.rs"]
+mod tests;

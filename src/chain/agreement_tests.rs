@@ -1,0 +1,176 @@
+use std::sync::Mutex;
+
+use chrono::DateTime;
+
+use super::*;
+use crate::chain::{TransferAmount, TransferAsset};
+
+/// A node that tells what it was given.
+#[derive(Default)]
+struct Node {
+    blocks: Vec<Block>,
+    balances: Vec<u128>,
+    silent: bool,
+    asked: Mutex<usize>,
+}
+
+const NETWORK: Network = Network::Polygon;
+
+fn block(height: u64, branch: &str, paid: &[u128]) -> Block {
+    let transfers = paid.iter().enumerate().map(|(n, units)| Transfer {
+        key: format!("{branch}{height}:{n}"),
+        tx_hash: format!("{branch}{height}"),
+        to: "buyer".to_owned(),
+        asset: TransferAsset::Native,
+        amount: TransferAmount::Units(BaseUnits::new(*units)),
+    });
+    let parent = height.checked_sub(1).map(|parent| format!("{branch}{parent}"));
+    Block {
+        header: BlockRef {
+            height,
+            hash: format!("{branch}{height}"),
+            parent_hash: parent.unwrap_or_default(),
+            mined_at: DateTime::UNIX_EPOCH,
+        },
+        transfers: transfers.collect(),
+    }
+}
+
+fn node(blocks: u64, branch: &str) -> Node {
+    let blocks = (0..blocks).map(|height| block(height, branch, &[7])).collect();
+    Node { blocks, balances: vec![5], ..Node::default() }
+}
+
+fn silent() -> Node {
+    Node { silent: true, ..Node::default() }
+}
+
+impl Node {
+    fn answer<T>(&self, answer: T) -> Result<T, ChainError> {
+        *self.asked.lock().unwrap() += 1;
+        if self.silent {
+            return Err(ChainError::RateLimited { network: NETWORK });
+        }
+        Ok(answer)
+    }
+
+    fn at(&self, height: u64) -> Option<&Block> {
+        self.blocks.get(usize::try_from(height).unwrap())
+    }
+}
+
+impl ChainSource for Node {
+    fn network(&self) -> Network {
+        NETWORK
+    }
+
+    async fn head(&self) -> Result<BlockRef, ChainError> {
+        if self.silent {
+            return self.answer(()).map(|()| unreachable!());
+        }
+        self.answer(self.blocks.last().unwrap().header.clone())
+    }
+
+    async fn header(&self, height: u64) -> Result<Option<BlockRef>, ChainError> {
+        self.answer(self.at(height).map(|block| block.header.clone()))
+    }
+
+    async fn block(&self, height: u64) -> Result<Option<Block>, ChainError> {
+        self.answer(self.at(height).cloned())
+    }
+
+    async fn mempool(&self) -> Result<Vec<Transfer>, ChainError> {
+        self.answer(Vec::new())
+    }
+
+    async fn native_balances(
+        &self,
+        _at: &BlockRef,
+        _addresses: &[String],
+    ) -> Result<Option<Vec<BaseUnits>>, ChainError> {
+        self.answer(Some(self.balances.iter().copied().map(BaseUnits::new).collect()))
+    }
+}
+
+fn of(mut nodes: Vec<Node>) -> Agreement<Node> {
+    let first = nodes.remove(0);
+    Agreement::new(first, nodes)
+}
+
+async fn head(nodes: Vec<Node>) -> Result<String, String> {
+    of(nodes).head().await.map(|head| head.hash).map_err(|error| error.to_string())
+}
+
+#[tokio::test]
+async fn the_head_is_the_highest_block_that_two_nodes_tell_alike() {
+    let apart = "the node of polygon contradicts itself: its nodes tell different things of block";
+    for (nodes, expected) in [
+        (vec![node(9, "a")], Ok("a8")),
+        (vec![node(9, "a"), node(9, "a")], Ok("a8")),
+        // One lags: what it has is what both have.
+        (vec![node(9, "a"), node(6, "a")], Ok("a5")),
+        (vec![node(6, "a"), node(9, "a"), node(9, "a")], Ok("a8")),
+        // One is on another branch.
+        (vec![node(9, "a"), node(9, "b")], Err(format!("{apart} 8"))),
+        (vec![node(9, "a"), node(7, "b")], Err(format!("{apart} 6"))),
+        (vec![node(9, "b"), node(9, "a"), node(9, "a")], Ok("a8")),
+        // One says nothing.
+        (vec![silent(), node(9, "a"), node(9, "a")], Ok("a8")),
+        (vec![silent(), node(9, "a")], Err("the node of polygon asks us to slow down".into())),
+        (vec![silent()], Err("the node of polygon asks us to slow down".into())),
+    ] {
+        assert_eq!(head(nodes).await, expected.map(str::to_owned));
+    }
+}
+
+#[tokio::test]
+async fn a_payment_that_one_node_alone_tells_is_none() {
+    let liar = || {
+        let mut liar = node(3, "a");
+        liar.blocks[2] = block(2, "a", &[7, 1_000_000]);
+        liar
+    };
+    let forgetful = || {
+        let mut forgetful = node(3, "a");
+        forgetful.blocks[2] = block(2, "a", &[]);
+        forgetful
+    };
+    for wrong in [liar(), forgetful()] {
+        let refused = of(vec![wrong, node(3, "a")]).block(2).await.unwrap_err();
+        assert!(refused.to_string().contains("different things of the content of block 2"));
+    }
+    for wrong in [liar(), forgetful()] {
+        let told = of(vec![wrong, node(3, "a"), node(3, "a")]).block(2).await.unwrap().unwrap();
+        assert_eq!(told.transfers.len(), 1);
+    }
+    // A lagging witness is no contradiction: the block is simply not there yet.
+    let told = of(vec![node(3, "a"), node(2, "a"), node(2, "a")]).block(2).await.unwrap();
+    assert!(told.is_none());
+}
+
+#[tokio::test]
+async fn the_order_of_transfers_is_no_contradiction() {
+    let mut other = node(3, "a");
+    other.blocks[2] = block(2, "a", &[1, 2, 3]);
+    let mut one = node(3, "a");
+    one.blocks[2] = block(2, "a", &[1, 2, 3]);
+    one.blocks[2].transfers.reverse();
+    let told = of(vec![one, other]).block(2).await.unwrap().unwrap();
+    assert_eq!(told.transfers.len(), 3);
+}
+
+#[tokio::test]
+async fn a_balance_counts_when_two_tell_it() {
+    let at = block(2, "a", &[]).header;
+    let rich = || Node { balances: vec![1_000_000], ..node(3, "a") };
+    let told = of(vec![rich(), node(3, "a"), node(3, "a")]).native_balances(&at, &[]).await;
+    assert_eq!(told.unwrap(), Some(vec![BaseUnits::new(5)]));
+    of(vec![rich(), node(3, "a")]).native_balances(&at, &[]).await.unwrap_err();
+}
+
+#[tokio::test]
+async fn waiting_payments_come_from_whoever_answers() {
+    let nodes = of(vec![silent(), node(3, "a")]);
+    assert_eq!(nodes.mempool().await.unwrap(), []);
+    assert_eq!(*nodes.nodes[0].asked.lock().unwrap(), 1);
+}
