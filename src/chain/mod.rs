@@ -10,6 +10,7 @@ pub mod http;
 pub mod pay;
 pub mod rpc;
 pub mod simulated;
+pub mod solana;
 mod source;
 pub mod ton;
 

@@ -4,7 +4,7 @@ use secrecy::SecretString;
 
 use super::{
     Block, BlockRef, ChainError, ChainSource, Transfer, evm::EvmSource, rpc::EndpointError,
-    simulated::SimulatedSource, ton::TonSource,
+    simulated::SimulatedSource, solana::SolanaSource, ton::TonSource,
 };
 use crate::{
     asset::{Family, Network},
@@ -15,6 +15,7 @@ use crate::{
 pub enum Source {
     Simulated(SimulatedSource),
     Evm(EvmSource),
+    Solana(SolanaSource),
     Ton(TonSource),
 }
 
@@ -49,6 +50,7 @@ impl Source {
                     None => source,
                 }))
             }
+            Family::Solana => Ok(Self::Solana(SolanaSource::new(network, url)?)),
             Family::Ton => {
                 let source = TonSource::new(network, url)?;
                 Ok(Self::Ton(match chain_id {
@@ -56,7 +58,12 @@ impl Source {
                     None => source,
                 }))
             }
-            _ => Err(UnusableSource::NoAdapter(network)),
+            Family::Bitcoin
+            | Family::Litecoin
+            | Family::Dogecoin
+            | Family::Tron
+            | Family::Near
+            | Family::Thorchain => Err(UnusableSource::NoAdapter(network)),
         }
     }
 }
@@ -67,6 +74,7 @@ macro_rules! on_each {
         match $self {
             Self::Simulated($source) => $call,
             Self::Evm($source) => $call,
+            Self::Solana($source) => $call,
             Self::Ton($source) => $call,
         }
     };

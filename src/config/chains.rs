@@ -65,7 +65,8 @@ const fn practice(network: Network) -> (u64, u64, i64) {
         Network::Optimism | Network::Base => (10, 2, 15),
         Network::Avalanche => (1, 2, 10),
         Network::Tron => (19, 3, 15),
-        Network::Solana => (32, 2, 10),
+        // Read at commitment `finalized`, which is 32 confirmations already.
+        Network::Solana => (1, 2, 10),
         Network::Near => (3, 2, 10),
         Network::Ton => (1, 4, 10),
         Network::Thorchain => (1, 6, 10),

@@ -19,7 +19,6 @@ const WITHOUT_ADAPTER: &[Network] = &[
     Network::Litecoin,
     Network::Dogecoin,
     Network::Tron,
-    Network::Solana,
     Network::Near,
     Network::Thorchain,
 ];
@@ -95,6 +94,11 @@ fn basic(config: &Config) -> Vec<String> {
         let distinct: HashSet<_> = nodes.map(ExposeSecret::expose_secret).collect();
         if distinct.len() != usize::from(chain.rpc_url.is_some()) + chain.witnesses.len() {
             faults.push(format!("chains.{network}: a node cannot be its own witness"));
+        }
+        if network == Network::Solana && chain.chain_id.is_some() {
+            faults.push(
+                "chains.solana: its cluster is known by its first block; remove chain_id".into(),
+            );
         }
         if WITHOUT_ADAPTER.contains(&network) {
             faults.push(format!("chains.{network}: there is no adapter for its nodes yet"));

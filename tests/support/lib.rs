@@ -22,6 +22,7 @@ pub mod processes;
 pub mod raw;
 pub mod receiver;
 pub mod shop;
+pub mod solana;
 pub mod stack;
 pub mod ton;
 pub mod trade;

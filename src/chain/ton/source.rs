@@ -1,7 +1,7 @@
 //! The calls to one node.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{HashMap, HashSet, hash_map::Entry},
     time::Duration,
 };
 
@@ -156,12 +156,12 @@ impl TonSource {
             }
         }
         let own = (MASTERCHAIN, MASTERCHAIN_SHARD.to_owned(), height);
-        if !blocks.contains_key(&own) {
+        if let Entry::Vacant(own) = blocks.entry(own) {
             // Some versions list the shards alone, and then nothing where no shard had a new block.
             let Some(block) = self.masterchain_block(height).await? else { return Ok(None) };
             let count =
                 block.tx_count.ok_or_else(|| self.http.malformed(BLOCKS, "field tx_count"))?;
-            blocks.insert(own, count);
+            own.insert(count);
         }
         Ok(Some(blocks.values().sum()))
     }

@@ -5,4 +5,5 @@ mod evm;
 mod paid_on_a_node;
 mod paying;
 mod simulated;
+mod solana;
 mod ton;

@@ -72,10 +72,10 @@ async fn a_block_whose_parts_do_not_fit_together_is_refused() {
             }
         }),
         ("a transaction is doubled in place of another", |path, body| {
-            if path == TRANSACTIONS {
-                if let [_, second, _, other, ..] = list(body, "transactions").as_mut_slice() {
-                    *second = other.clone();
-                }
+            if path == TRANSACTIONS
+                && let [_, second, _, other, ..] = list(body, "transactions").as_mut_slice()
+            {
+                *second = other.clone();
             }
         }),
         ("nothing can be read", |path, body| {

@@ -1,0 +1,211 @@
+//! The calls to one node.
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use futures_util::future::join_all;
+use secrecy::SecretString;
+use serde_json::json;
+
+use super::{
+    decode::{self, Place},
+    wire::WireBlock,
+};
+use crate::{
+    asset::Network,
+    chain::{
+        Block, BlockRef, ChainError, ChainSource, Transfer,
+        rpc::{EndpointError, Rpc},
+    },
+    money::BaseUnits,
+};
+
+const GET_BLOCK: &str = "getBlock";
+const GET_BLOCKS: &str = "getBlocksWithLimit";
+const GET_SLOT: &str = "getSlot";
+const GENESIS: &str = "getGenesisHash";
+
+const FINALIZED: &str = "finalized";
+const MAIN_GENESIS: &str = "5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d";
+/// What nodes say of a slot that they cannot give a block of: not there yet, skipped, skipped or long forgotten, its
+/// status still unknown. Which of these it is, later blocks tell.
+const NO_BLOCK: [i64; 4] = [-32004, -32007, -32009, -32014];
+/// A slot takes 0.4 s and a block is megabytes, so one at a time could not keep up with the chain over a long line.
+const READ_AHEAD: u64 = 4;
+/// How far below the newest finalized slot its block may be, on a node that is still writing it down.
+const HEAD_LAG: u64 = 8;
+
+/// One node of Solana's main cluster.
+pub struct SolanaSource {
+    rpc: Rpc,
+    /// The newest slot that the node called finalized.
+    finalized: AtomicU64,
+    /// Blocks read ahead. What is finalized stays as it is, so they cannot grow stale.
+    ahead: Mutex<BTreeMap<u64, Block>>,
+}
+
+/// What `getBlock` is asked for.
+#[derive(Clone, Copy)]
+enum Detail {
+    Header,
+    /// Accounts and balances, without instructions and logs.
+    Accounts,
+}
+
+impl SolanaSource {
+    /// `url` is a secret because it usually carries an access key.
+    pub fn new(network: Network, url: &SecretString) -> Result<Self, EndpointError> {
+        if network != Network::Solana {
+            return Err(EndpointError::WrongFamily { network });
+        }
+        let rpc = Rpc::new(network, url)?;
+        Ok(Self { rpc, finalized: AtomicU64::new(0), ahead: Mutex::default() })
+    }
+
+    /// Waits this long for one answer of the node.
+    #[must_use]
+    pub fn with_deadline(mut self, deadline: Duration) -> Self {
+        self.rpc = self.rpc.with_deadline(deadline);
+        self
+    }
+
+    async fn check_cluster(&self) -> Result<(), ChainError> {
+        let result = self.rpc.call(GENESIS, json!([])).await?;
+        let found: &str = self.rpc.read(GENESIS, &result)?;
+        if found == MAIN_GENESIS {
+            return Ok(());
+        }
+        Err(ChainError::WrongChain {
+            network: self.rpc.network(),
+            expected: MAIN_GENESIS.to_owned(),
+            found: found.chars().take(44).collect(),
+        })
+    }
+
+    /// The block of `slot`, read by `read`; `None` where the node gives none, for whatever reason.
+    async fn wire_block<T>(
+        &self,
+        slot: u64,
+        detail: Detail,
+        read: impl FnOnce(&WireBlock<'_>) -> Result<T, &'static str>,
+    ) -> Result<Option<T>, ChainError> {
+        let details = match detail {
+            Detail::Header => "none",
+            Detail::Accounts => "accounts",
+        };
+        let options = json!({
+            "commitment": FINALIZED, "encoding": "json", "transactionDetails": details, "rewards": false,
+            "maxSupportedTransactionVersion": 0,
+        });
+        let result = match self.rpc.call(GET_BLOCK, json!([slot, options])).await {
+            Err(ChainError::Refused { code, .. }) if NO_BLOCK.contains(&code) => return Ok(None),
+            answer => answer?,
+        };
+        let Some(block) = self.rpc.read::<Option<WireBlock>>(GET_BLOCK, &result)? else {
+            return Ok(None);
+        };
+        let unreadable = |field| self.rpc.malformed(GET_BLOCK, format!("field {field}"));
+        read(&block).map(Some).map_err(unreadable)
+    }
+
+    async fn place(&self, slot: u64) -> Result<Option<Place>, ChainError> {
+        self.wire_block(slot, Detail::Header, |block| decode::place(slot, block)).await
+    }
+
+    /// The header that stands for a slot without a block, once a later block shows that it was skipped. `None` if there
+    /// is no later block yet, or if there is a block that the node does not give: both have to be waited for.
+    async fn skipped(&self, slot: u64) -> Result<Option<BlockRef>, ChainError> {
+        let commitment = json!({ "commitment": FINALIZED });
+        let result = self.rpc.call(GET_BLOCKS, json!([slot, 1, commitment])).await?;
+        let slots: Vec<u64> = self.rpc.read(GET_BLOCKS, &result)?;
+        let Some(next) = slots.first().copied().filter(|next| *next != slot) else {
+            return Ok(None);
+        };
+        if next < slot {
+            return Err(self.rpc.inconsistent(format!("asked for slots from {slot}, got {next}")));
+        }
+        let Some(place) = self.place(next).await? else { return Ok(None) };
+        let header = place.skipped(slot).ok_or_else(|| {
+            self.rpc.inconsistent(format!("{next} follows slot {slot}, which is not there"))
+        })?;
+        Ok(Some(header))
+    }
+
+    async fn fetch(&self, slot: u64) -> Result<Option<Block>, ChainError> {
+        let read = |block: &WireBlock<'_>| {
+            let raw = block.transactions.as_ref().ok_or("transactions")?;
+            let transfers = decode::transfers(slot, raw).ok_or("transactions")?;
+            let header = decode::place(slot, block)?.header();
+            Ok(Block { header, transfers })
+        };
+        match self.wire_block(slot, Detail::Accounts, read).await? {
+            Some(block) => Ok(Some(block)),
+            None => {
+                let header = self.skipped(slot).await?;
+                Ok(header.map(|header| Block { header, transfers: Vec::new() }))
+            }
+        }
+    }
+}
+
+impl ChainSource for SolanaSource {
+    fn network(&self) -> Network {
+        self.rpc.network()
+    }
+
+    async fn head(&self) -> Result<BlockRef, ChainError> {
+        let slot = async {
+            let result = self.rpc.call(GET_SLOT, json!([{ "commitment": FINALIZED }])).await?;
+            self.rpc.read::<u64>(GET_SLOT, &result)
+        };
+        let ((), newest) = futures_util::try_join!(self.check_cluster(), slot)?;
+        for slot in (newest.saturating_sub(HEAD_LAG)..=newest).rev() {
+            if let Some(place) = self.place(slot).await? {
+                self.finalized.store(slot, Ordering::Relaxed);
+                return Ok(place.header());
+            }
+        }
+        Err(self.rpc.inconsistent(format!("there is no block up to slot {newest}")))
+    }
+
+    async fn header(&self, height: u64) -> Result<Option<BlockRef>, ChainError> {
+        match self.place(height).await? {
+            Some(place) => Ok(Some(place.header())),
+            None => self.skipped(height).await,
+        }
+    }
+
+    async fn block(&self, height: u64) -> Result<Option<Block>, ChainError> {
+        let ahead = || self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(block) = ahead().remove(&height) {
+            return Ok(Some(block));
+        }
+        let last = self.finalized.load(Ordering::Relaxed).min(height + READ_AHEAD - 1);
+        let later = join_all((height + 1..=last).map(|slot| self.fetch(slot)));
+        let (block, later) = futures_util::join!(self.fetch(height), later);
+        // What went wrong ahead is asked for again when its turn comes.
+        let later = later.into_iter().flatten().flatten();
+        *ahead() = later.map(|block| (block.header.height, block)).collect();
+        block
+    }
+
+    /// Always empty. Transactions do not wait in public: they go straight to whoever makes the next block.
+    async fn mempool(&self) -> Result<Vec<Transfer>, ChainError> {
+        Ok(Vec::new())
+    }
+
+    /// `None`: balances change by transactions alone, and a block has those of every transaction.
+    async fn native_balances(
+        &self,
+        _at: &BlockRef,
+        _addresses: &[String],
+    ) -> Result<Option<Vec<BaseUnits>>, ChainError> {
+        Ok(None)
+    }
+}
