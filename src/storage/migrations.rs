@@ -17,6 +17,14 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// should take.
 const MIGRATION_LIMITS: [(&str, &str); 2] =
     [("statement_timeout", "900000"), ("lock_timeout", "900000")];
+/// Whoever wants a table that a step waits for waits behind the step, readers too. So it waits for a moment only, gives
+/// way with all it had taken, and comes again.
+const TABLE_PATIENCE: &str = "set lock_timeout = 1000";
+const GIVE_WAY: Duration = Duration::from_secs(1);
+/// Of all tries together.
+const TABLES_PATIENCE: Duration = Duration::from_secs(15 * 60);
+/// `lock_not_available`.
+const LOCKED: &str = "55P03";
 
 /// One step of the schema's history.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,7 +63,8 @@ impl Db {
 
     /// Brings the schema up to this program's version and returns the steps that were new.
     ///
-    /// Safe to run twice and at the same time: one waits for the other and then finds nothing to do.
+    /// Safe to run twice and at the same time: one waits for the other and then finds nothing to do. Safe to kill: a
+    /// step is one transaction. A table that is in use is asked for again and again, so that its users go on.
     pub async fn migrate(&self) -> Result<Vec<Migration>, MigrateError> {
         let options = self.direct_options().clone().options(MIGRATION_LIMITS);
         let connecting = tokio::time::timeout(CONNECT_TIMEOUT, options.connect());
@@ -64,7 +73,7 @@ impl Db {
         // The lock is counted per session: `run` takes and frees it once more inside.
         session.lock().await?;
         let before = applied(&mut session).await?;
-        MIGRATOR.run(&mut session).await?;
+        make_steps(&mut session).await?;
         session.unlock().await?;
         session.close().await?;
         Ok(known().filter(|step| before.iter().all(|old| old.version != step.version)).collect())
@@ -95,6 +104,27 @@ impl Db {
             None => format!("{}:{}", options.get_host(), options.get_port()),
         }
     }
+}
+
+async fn make_steps(session: &mut PgConnection) -> Result<(), MigrateError> {
+    sqlx::query(TABLE_PATIENCE).execute(&mut *session).await.map_err(MigrateError::Execute)?;
+    let start = Instant::now();
+    loop {
+        match MIGRATOR.run(&mut *session).await {
+            Err(error) if is_locked(&error) && start.elapsed() < TABLES_PATIENCE => {
+                tracing::warn!("a table is in use; the migration gives way and tries again");
+                tokio::time::sleep(GIVE_WAY).await;
+            }
+            outcome => return outcome,
+        }
+    }
+}
+
+fn is_locked(error: &MigrateError) -> bool {
+    let (MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _)) = error else {
+        return false;
+    };
+    error.as_database_error().and_then(|error| error.code()).as_deref() == Some(LOCKED)
 }
 
 async fn applied(session: &mut PgConnection) -> Result<Vec<AppliedMigration>, MigrateError> {

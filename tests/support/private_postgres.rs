@@ -44,6 +44,21 @@ pub(crate) fn packaged(name: &str) -> PathBuf {
     PathBuf::from(String::from_utf8(output.stdout).unwrap().trim())
 }
 
+/// A server of one test's own, running.
+pub async fn fresh_postgres() -> PrivatePostgres {
+    let mut server = PrivatePostgres::create();
+    server.start().await;
+    server
+}
+
+/// A server of one test's own whose disk has `megabytes`, running. Only root may make such a disk.
+pub async fn cramped_postgres(megabytes: u32) -> PrivatePostgres {
+    let mut server = PrivatePostgres::in_a_folder(Some(megabytes));
+    server.initialize();
+    server.start().await;
+    server
+}
+
 fn id(flag: &str, user: &[&str]) -> u32 {
     let output = Command::new("id").arg(flag).args(user).output().unwrap();
     String::from_utf8_lossy(&output.stdout).trim().parse().unwrap()
@@ -51,6 +66,12 @@ fn id(flag: &str, user: &[&str]) -> u32 {
 
 impl PrivatePostgres {
     fn create() -> Self {
+        let mut server = Self::in_a_folder(None);
+        server.initialize();
+        server
+    }
+
+    fn in_a_folder(megabytes: Option<u32>) -> Self {
         let programs = packaged("postgresql");
         // Root may not run PostgreSQL, and user postgres may not see this checkout: the folder lies outside.
         let root = id("-u", &[]) == 0;
@@ -59,26 +80,46 @@ impl PrivatePostgres {
         let folder = parent.join(format!("gateway-test-{:016x}", rand::random::<u64>()));
         fs::create_dir(&folder).unwrap();
         fs::set_permissions(&folder, fs::Permissions::from_mode(0o700)).unwrap();
-        let janitor = Janitor::of(&folder, &[]);
+        let path = folder.display().to_string();
+        let janitor = match megabytes {
+            // Lazily: nobody waits for a server that is slow to die.
+            Some(_) => Janitor::of(&folder, &["umount".to_owned(), "-l".to_owned(), path.clone()]),
+            None => Janitor::of(&folder, &[]),
+        };
+        if let Some(megabytes) = megabytes {
+            let size = format!("size={megabytes}m,mode=0700");
+            let arguments = ["-t", "tmpfs", "-o", &size, "tmpfs", &path];
+            let mounted = Command::new("mount").args(arguments).output().unwrap();
+            let why = String::from_utf8_lossy(&mounted.stderr);
+            assert!(
+                mounted.status.success(),
+                "a small disk needs a root that may mount one: {why}"
+            );
+        }
         if let Some((user, group)) = owner {
             std::os::unix::fs::chown(&folder, Some(user), Some(group)).unwrap();
         }
-        let mut server =
-            Self { folder, programs, port: free_port(), owner, process: None, _janitor: janitor };
-        server.initialize();
-        server
+        Self { folder, programs, port: free_port(), owner, process: None, _janitor: janitor }
     }
 
     fn initialize(&mut self) {
         let data = self.data();
         let arguments = ["-D", &data, "-U", USER, "--auth", "trust", "--no-sync"];
         let locale = ["--encoding", "UTF8", "--locale", "C.UTF-8"];
-        let arguments: Vec<_> = arguments.into_iter().chain(locale).collect();
-        let making = Process::start(&self.launch("initdb", &arguments));
-        while making.is_alive() {
+        // Small pieces of the log, so that a small disk holds some.
+        let pieces = ["--wal-segsize", "1"];
+        let arguments: Vec<_> = arguments.into_iter().chain(locale).chain(pieces).collect();
+        let making = self.run("initdb", &arguments);
+        assert!(Path::new(&data).join("PG_VERSION").exists(), "{}", making.said());
+    }
+
+    /// Runs one of the server's own programs to its end.
+    fn run(&self, program: &str, arguments: &[&str]) -> Process {
+        let process = Process::start(&self.launch(program, arguments));
+        while process.is_alive() {
             std::thread::sleep(Duration::from_millis(50));
         }
-        assert!(Path::new(&data).join("PG_VERSION").exists(), "{}", making.said());
+        process
     }
 
     fn data(&self) -> String {
@@ -120,6 +161,16 @@ impl PrivatePostgres {
         took
     }
 
+    /// Where its disk is.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// What it said since its last start.
+    pub fn said(&self) -> String {
+        self.process().output()
+    }
+
     fn process(&self) -> &Process {
         self.process.as_ref().unwrap()
     }
@@ -136,17 +187,53 @@ impl PrivatePostgres {
         self.process().ended(Duration::from_secs(10)).await;
     }
 
-    /// Makes a database with our schema and returns its address.
-    pub async fn create_database(&self) -> String {
+    /// Makes a database without a schema and returns its address.
+    pub async fn create_empty_database(&self) -> String {
         let name = format!("fault_{:08x}", rand::random::<u32>());
         let mut server = PgConnection::connect(&self.url("postgres")).await.unwrap();
         let create = format!("create database {name}");
         server.execute(sqlx::AssertSqlSafe(create)).await.unwrap();
         server.close().await.unwrap();
-        let url = self.url(&name);
+        self.url(&name)
+    }
+
+    /// Makes a database with our schema and returns its address.
+    pub async fn create_database(&self) -> String {
+        let url = self.create_empty_database().await;
         let db = Db::connect_lazy(&url.clone().into(), 2).unwrap();
         db.migrate().await.unwrap();
         db.close().await;
+        url
+    }
+
+    /// A second server that repeats this one, running.
+    pub async fn standby(&self) -> Self {
+        let mut standby = Self::in_a_folder(None);
+        let (data, source) = (standby.data(), self.url("postgres"));
+        let copying =
+            ["-D", &data, "-d", &source, "-R", "-X", "stream", "--checkpoint=fast", "--no-sync"];
+        let copied = standby.run("pg_basebackup", &copying);
+        assert!(Path::new(&data).join("standby.signal").exists(), "{}", copied.said());
+        standby.start().await;
+        standby
+    }
+
+    /// A copy of `database` as it is now, as a file.
+    pub fn dump(&self, database: &str) -> PathBuf {
+        let file = self.folder.join(format!("{database}.dump"));
+        let path = file.display().to_string();
+        let dumped = self.run("pg_dump", &["-d", &self.url(database), "-f", &path]);
+        assert!(file.exists(), "{}", dumped.said());
+        file
+    }
+
+    /// Makes a database of a dump and returns its address.
+    pub async fn restore(&self, dump: &Path) -> String {
+        let url = self.create_empty_database().await;
+        let path = dump.display().to_string();
+        let restored =
+            self.run("psql", &["-X", "-q", "-v", "ON_ERROR_STOP=1", "-d", &url, "-f", &path]);
+        assert!(!restored.output().contains("ERROR"), "{}", restored.said());
         url
     }
 }

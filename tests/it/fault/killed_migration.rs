@@ -1,0 +1,181 @@
+//! A migration dies halfway, or wants a table that somebody reads for long (F56).
+
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
+
+use sqlx::{Connection, Executor, PgConnection};
+use support::{
+    database::TestDatabase,
+    private_postgres::private_postgres,
+    processes::{Launch, Process, Signal, program, within},
+};
+
+const STEP_LIMIT: Duration = Duration::from_secs(60);
+/// DDL statements from one kill to the next within a step.
+const STRIDE: i64 = 12;
+/// Halts whoever has come to a chosen DDL statement of its run, or to the first one of its next step.
+const HALT: &str = "
+    create schema fault;
+    create sequence fault.seen;
+    create table fault.plan (at bigint not null, made bigint not null);
+    insert into fault.plan values (0, 0);
+    create function fault.halt() returns event_trigger language plpgsql as $$
+    declare made bigint := 0;
+    begin
+        if to_regclass('public._sqlx_migrations') is null then return; end if;
+        execute 'select count(*) from public._sqlx_migrations' into made;
+        if nextval('fault.seen') = (select at from fault.plan) or made > (select plan.made from fault.plan) then
+            perform pg_advisory_xact_lock(4711);
+        end if;
+    end $$;
+    create event trigger fault_halt on ddl_command_end execute function fault.halt();";
+/// All that a schema consists of, as one text, but for the migrations' own list.
+const SHAPE: &str = "
+    select string_agg(line, E'\\n' order by line) from (
+        select format('%s.%s %s %s %s', table_name, column_name, data_type, is_nullable, column_default) as line
+        from information_schema.columns where table_schema = 'public' and table_name <> '_sqlx_migrations'
+        union all select indexdef from pg_indexes where schemaname = 'public' and tablename <> '_sqlx_migrations'
+        union all select format('%s %s', conname, pg_get_constraintdef(oid)) from pg_constraint
+            where connamespace = 'public'::regnamespace and conrelid::regclass::text <> '_sqlx_migrations'
+        union all select pg_get_triggerdef(oid) from pg_trigger where not tgisinternal
+        union all select format('sequence %s', sequencename) from pg_sequences where schemaname = 'public'
+    ) as lines";
+
+fn migrating(url: &str) -> Process {
+    Process::start(&Launch {
+        name: "gatewayctl".to_owned(),
+        program: program("gatewayctl"),
+        arguments: vec!["migrate".to_owned()],
+        environment: vec![("DATABASE_URL".to_owned(), url.to_owned())],
+        owner: None,
+    })
+}
+
+/// Steps that are committed.
+async fn made(connection: &mut PgConnection) -> i64 {
+    let exists = "select to_regclass('public._sqlx_migrations') is not null";
+    if !sqlx::query_scalar::<_, bool>(exists).fetch_one(&mut *connection).await.unwrap() {
+        return 0;
+    }
+    let count = "select count(*) from public._sqlx_migrations";
+    sqlx::query_scalar(count).fetch_one(connection).await.unwrap()
+}
+
+async fn shape(connection: &mut PgConnection) -> String {
+    let shape: Option<String> = sqlx::query_scalar(SHAPE).fetch_one(connection).await.unwrap();
+    shape.unwrap_or_default()
+}
+
+/// Sessions of this database but ours, in all or waiting for a lock of this kind.
+async fn others(connection: &mut PgConnection, waiting_for: Option<&str>) -> i64 {
+    let query = "select count(*) from pg_stat_activity
+                 where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend'
+                   and ($1::text is null or wait_event_type = 'Lock' and wait_event = $1)";
+    sqlx::query_scalar(query).bind(waiting_for).fetch_one(connection).await.unwrap()
+}
+
+/// Kills one run at the `at`th statement. `None` if it came to its end first.
+async fn killed_at(url: &str, hand: &mut PgConnection, at: i64) -> Option<i64> {
+    let before = made(hand).await;
+    hand.execute("select setval('fault.seen', 1, false)").await.unwrap();
+    let plan = sqlx::query("update fault.plan set at = $1, made = $2").bind(at).bind(before);
+    plan.execute(&mut *hand).await.unwrap();
+    hand.execute("select pg_advisory_lock(4711)").await.unwrap();
+    let run = migrating(url);
+    let (halted, _) = within(STEP_LIMIT, "the migration halts or ends", async || {
+        if others(hand, Some("advisory")).await > 0 {
+            return Ok(true);
+        }
+        if run.is_alive() { Err("it runs".to_owned()) } else { Ok(false) }
+    })
+    .await;
+    if !halted {
+        assert!(run.output().is_empty() || !run.output().contains("error"), "{}", run.said());
+        hand.execute("select pg_advisory_unlock(4711)").await.unwrap();
+        return None;
+    }
+    let committed = made(hand).await;
+    let shape_before = shape(hand).await;
+    run.signal(Signal::Kill);
+    run.ended(STEP_LIMIT).await;
+    hand.execute("select pg_advisory_unlock(4711)").await.unwrap();
+    within(STEP_LIMIT, "the server gives up the dead program's step", async || {
+        match others(hand, None).await {
+            0 => Ok(()),
+            sessions => Err(format!("{sessions} sessions")),
+        }
+    })
+    .await;
+    assert_eq!(made(hand).await, committed, "a step counts as made that was killed halfway");
+    assert_eq!(shape(hand).await, shape_before, "half a step is left");
+    Some(committed)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_migration_killed_in_the_middle_of_any_step_is_finished_by_the_next_run() {
+    let server = private_postgres().await;
+    let url = server.create_empty_database().await;
+    let mut hand = PgConnection::connect(&url).await.unwrap();
+    hand.execute(sqlx::AssertSqlSafe(HALT)).await.unwrap();
+    let (mut at, mut kills) = (1, BTreeMap::<i64, usize>::new());
+    while let Some(step) = killed_at(&url, &mut hand, at).await {
+        let again = kills.entry(step).or_default();
+        *again += 1;
+        at = if *again == 1 { 1 } else { at } + STRIDE;
+    }
+    println!("killed in step: {kills:?}");
+    let files = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../migrations"));
+    let steps = files.unwrap().count();
+    assert_eq!(kills.len(), steps, "some step was never killed: {kills:?}");
+
+    hand.execute("drop event trigger fault_halt").await.unwrap();
+    let last = migrating(&url);
+    last.ended(STEP_LIMIT).await;
+    assert_eq!(made(&mut hand).await, i64::try_from(steps).unwrap(), "{}", last.said());
+    let mut clean = PgConnection::connect(&server.create_database().await).await.unwrap();
+    assert_eq!(shape(&mut hand).await, shape(&mut clean).await);
+}
+
+/// Up to the step before the one that changes tables which are in use.
+const BEFORE_PAYOUTS: i64 = 20_261_121_000_200;
+/// A statement of the API fails after so long without its lock.
+const APPLICATION_PATIENCE: &str = "set lock_timeout = 8000";
+const TURNS: usize = 2;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_migration_that_waits_for_a_table_lets_its_users_go_on() {
+    let database = TestDatabase::empty().await;
+    let mut hand = database.connect().await;
+    sqlx::migrate!("../migrations").run_to(BEFORE_PAYOUTS, &mut hand).await.unwrap();
+    // Somebody's long report.
+    let mut reporter = database.connect().await;
+    let mut report = reporter.begin().await.unwrap();
+    report.execute("select count(*) from deposit_address").await.unwrap();
+    let mut user = database.connect().await;
+    user.execute(APPLICATION_PATIENCE).await.unwrap();
+
+    let run = migrating(&database.url);
+    let (mut turns, mut waits, mut used, mut slowest) = (0, false, 0, Duration::ZERO);
+    let started = Instant::now();
+    while turns < TURNS {
+        assert!(started.elapsed() < STEP_LIMIT, "it gave way {turns} times\n{}", run.said());
+        let waited = waits;
+        waits = others(&mut hand, Some("relation")).await > 0;
+        turns += usize::from(waited && !waits);
+        let asked = Instant::now();
+        user.execute("select id from deposit_address limit 1").await.unwrap();
+        slowest = slowest.max(asked.elapsed());
+        used += 1;
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert!(run.is_alive(), "{}", run.said());
+    println!("gave way {turns} times to {used} statements, the slowest of which took {slowest:?}");
+    report.rollback().await.unwrap();
+    run.ended(STEP_LIMIT).await;
+    let files = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../migrations"));
+    let steps = i64::try_from(files.unwrap().count()).unwrap();
+    assert_eq!(made(&mut hand).await, steps, "{}", run.said());
+    database.remove().await;
+}
