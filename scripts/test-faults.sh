@@ -9,6 +9,8 @@ dir=$(dirname "${BASH_SOURCE[0]}")
 log=$run_dir/log/faults.log
 mkdir -p "$run_dir/log"
 export GATEWAY_TEST_SEED=${GATEWAY_TEST_SEED:-$RANDOM}
+# Sizes for which `make test` has no time.
+export GATEWAY_TEST_ROWS=${GATEWAY_TEST_ROWS:-10000000} GATEWAY_TEST_ROUNDS=${GATEWAY_TEST_ROUNDS:-10000}
 
 # fault | what happens | invariant | tests
 rows() { sed -n 's/^| \(F[0-9]*\) \([^|]*\) | \([^|]*\) | \(.*\) |$/\1|\2|\3|\4/p' "$root/tests/faults.md"; }

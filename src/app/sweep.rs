@@ -2,7 +2,10 @@
 //!
 //! Everything it does is safe to do too often: messages it repeats are stale if they were not lost.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
 
 use super::{
     Gateway,
@@ -23,6 +26,10 @@ use crate::{
 };
 
 const BITE: i64 = 1_000;
+/// Pages looked at in one statement.
+const PAGES: i64 = 1_000;
+/// Of one sweep, for each kind of row that may be forgotten. They come faster than one bite per sweep.
+const FORGET_LIMIT: Duration = Duration::from_secs(5);
 /// All at once: as soon as some are parked, the queue no longer looks wiped.
 const PARKED_MAX: i64 = 100_000;
 /// A final deposit unsettled for so long, or a delivery overdue for so long, has lost its message.
@@ -59,6 +66,8 @@ pub struct SweepMemory {
     /// operator who has just moved everything.
     dead_letters_missing: bool,
     payout_dead_letters_missing: bool,
+    /// Where the walk through the callers' windows goes on.
+    window_page: i64,
 }
 
 const PARKED: ChannelRoutes<'static> =
@@ -102,6 +111,7 @@ impl Gateway {
             None => Ok(false),
         };
         let mut swept = self.sweep_rows(management).await?;
+        swept.forgotten = self.forget(memory).await?;
         self.relay_wake.notify_one();
         swept.topology_repaired = repaired?;
         if let Some(management) = management {
@@ -123,8 +133,32 @@ impl Gateway {
         let route = Route::Deposit.as_str();
         swept.deposits_reminded =
             deposits::remind_unsettled(&mut connection, route, LOST_AFTER_SECONDS, BITE).await?;
-        swept.forgotten = retention::forget(&mut connection, BITE).await?;
         Ok(swept)
+    }
+
+    /// Forgets what may be forgotten, bite by bite, for a bounded time.
+    async fn forget(&self, memory: &mut SweepMemory) -> Result<u64, StorageError> {
+        let mut connection = self.db.connection().await?;
+        let (mut forgotten, start) = (0, Instant::now());
+        while start.elapsed() < FORGET_LIMIT {
+            let gone = retention::forget_answers(&mut connection, BITE).await?;
+            forgotten += gone;
+            if gone < BITE.unsigned_abs() {
+                break;
+            }
+        }
+        let pages = retention::window_pages(&mut connection).await?;
+        let (mut seen, start) = (0, Instant::now());
+        while seen < pages && start.elapsed() < FORGET_LIMIT {
+            if memory.window_page >= pages {
+                memory.window_page = 0;
+            }
+            let page = memory.window_page;
+            forgotten += retention::forget_windows(&mut connection, page, PAGES).await?;
+            memory.window_page = page + PAGES;
+            seen += PAGES;
+        }
+        Ok(forgotten)
     }
 
     /// Whether IPN messages are waiting in the broker, so that overdue rows are only late.

@@ -2,34 +2,65 @@
 
 use super::{PgConnection, StorageError};
 
-/// Deletes up to `limit` rows of each kind whose time has passed. Returns how many went.
-pub async fn forget(connection: &mut PgConnection, limit: i64) -> Result<u64, StorageError> {
-    let windows = sqlx::query!(
-        r#"
-        delete from request_window
-        where key in (
-            select key from request_window where last_at < now() - interval '5 minutes' limit $1 for update skip locked
-        )
-        "#,
-        limit
-    )
-    .execute(&mut *connection)
-    .await?;
-    let answers = sqlx::query!(
+/// Deletes up to `limit` answers that no repeated request can ask for any more. Index: `idempotency_by_age`.
+///
+/// By place: joined by key, the planner would read the whole table for each bite.
+pub async fn forget_answers(
+    connection: &mut PgConnection,
+    limit: i64,
+) -> Result<u64, StorageError> {
+    let done = sqlx::query!(
         r#"
         delete from idempotency
-        where (merchant_id, key) in (
-            select merchant_id, key
+        where ctid = any (array(
+            select ctid
             from idempotency
             where created_at < now() - interval '24 hours'
             order by created_at
             limit $1
             for update skip locked
-        )
+        ))
         "#,
         limit
     )
     .execute(connection)
     .await?;
-    Ok(windows.rows_affected() + answers.rows_affected())
+    Ok(done.rows_affected())
+}
+
+/// How many pages the callers' windows take.
+pub async fn window_pages(connection: &mut PgConnection) -> Result<i64, StorageError> {
+    let row = sqlx::query!(
+        r#"select pg_relation_size('request_window') / current_setting('block_size')::bigint as "pages!""#
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(row.pages)
+}
+
+/// Deletes the windows of callers that went away, among the `count` pages from `page` on.
+///
+/// By place and not by an index: with one on `last_at` each request would write an index entry too.
+pub async fn forget_windows(
+    connection: &mut PgConnection,
+    page: i64,
+    count: i64,
+) -> Result<u64, StorageError> {
+    let done = sqlx::query!(
+        r#"
+        delete from request_window
+        where ctid = any (array(
+            select ctid
+            from request_window
+            where ctid >= ('(' || $1::bigint || ',0)')::tid and ctid < ('(' || $1::bigint + $2::bigint || ',0)')::tid
+              and last_at < now() - interval '5 minutes'
+            for update skip locked
+        ))
+        "#,
+        page,
+        count
+    )
+    .execute(connection)
+    .await?;
+    Ok(done.rows_affected())
 }
