@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
-use super::{PgConnection, StorageError, numeric};
+use super::{PgConnection, StorageError, identity, numeric};
 use crate::{asset::Family, money::BaseUnits};
 
 /// An address ready to be given to one owner.
@@ -90,18 +90,23 @@ pub async fn fill_pool(
     Ok(done.rows_affected())
 }
 
-/// How many addresses of a pool are free, and the first index beyond all of them.
+/// How many addresses of a pool are free, and the first index beyond all of them, those of a lost database included.
 pub async fn pool_level(
     connection: &mut PgConnection,
     family: Family,
 ) -> Result<(i64, i64), StorageError> {
     let row = sqlx::query!(
         r#"
-        select count(*) filter (where taken_at is null) as "free!", coalesce(max(derivation_index) + 1, 0) as "next!"
+        select count(*) filter (where taken_at is null) as "free!",
+               greatest(
+                   coalesce(max(derivation_index) + 1, 0),
+                   coalesce((select returns from database_identity), 0) * $2::bigint
+               ) as "next!"
         from address_pool
         where family = $1
         "#,
-        family.name()
+        family.name(),
+        identity::INDEX_JUMP
     )
     .fetch_one(connection)
     .await?;

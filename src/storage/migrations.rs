@@ -7,7 +7,7 @@ use sqlx::{
     migrate::{AppliedMigration, Migrate, MigrateError, Migrator},
 };
 
-use super::{Db, StorageError, Trouble};
+use super::{Db, StorageError, Trouble, identity};
 
 static MIGRATOR: Migrator = sqlx::migrate!("./migrations");
 
@@ -55,7 +55,9 @@ impl Db {
     async fn reach_once(&self) -> Result<(), StorageError> {
         let connecting = self.direct_options().connect();
         let connection = tokio::time::timeout(CONNECT_TIMEOUT, connecting).await;
-        let connection = connection.map_err(|_| StorageError::TimedOut)??;
+        let mut connection = connection.map_err(|_| StorageError::TimedOut)??;
+        let check = tokio::time::timeout(CONNECT_TIMEOUT, identity::check(&mut connection)).await;
+        check.map_err(|_| StorageError::TimedOut)??;
         // What matters is known; a server that does not take the farewell closes the connection itself.
         let _: Result<_, _> = tokio::time::timeout(CONNECT_TIMEOUT, connection.close()).await;
         Ok(())

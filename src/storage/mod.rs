@@ -13,6 +13,7 @@ pub mod cursors;
 pub mod deliveries;
 pub mod deposits;
 pub mod idempotency;
+pub mod identity;
 pub mod invoices;
 pub mod ledger;
 pub mod locks;
@@ -60,6 +61,8 @@ pub enum StorageError {
     Damaged { table: &'static str, reason: String },
     #[error("the database did not answer in time")]
     TimedOut,
+    #[error("the database is a read-only replica; decisions are made on its primary only")]
+    ReadOnly,
 }
 
 impl From<sqlx::Error> for StorageError {
@@ -115,6 +118,17 @@ impl Db {
                         sqlx::Connection::ping(connection).await?;
                     }
                     Ok(true)
+                })
+            })
+            .after_connect(|connection, _| {
+                Box::pin(async move {
+                    identity::check(connection).await.map_err(|error| match error {
+                        StorageError::Database(error) => error,
+                        error @ (StorageError::Constraint { .. }
+                        | StorageError::Damaged { .. }
+                        | StorageError::TimedOut
+                        | StorageError::ReadOnly) => sqlx::Error::Configuration(Box::new(error)),
+                    })
                 })
             })
             .connect_lazy_with(options.clone());

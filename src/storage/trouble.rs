@@ -15,6 +15,8 @@ pub enum Trouble {
     /// A table or a column that this program knows is missing.
     OldSchema,
     NotAllowed,
+    /// It only repeats another server.
+    Replica,
 }
 
 impl Trouble {
@@ -23,6 +25,7 @@ impl Trouble {
         match cause.downcast_ref() {
             Some(StorageError::TimedOut) => Some(Self::NoAnswer),
             Some(StorageError::Database(error)) => from_driver(error),
+            Some(StorageError::ReadOnly) => Some(Self::Replica),
             Some(StorageError::Constraint { .. } | StorageError::Damaged { .. }) => None,
             // Errors that wrap ours without a sentence of their own show only the driver's in the chain.
             None => from_driver(cause.downcast_ref()?),

@@ -98,6 +98,11 @@ impl Receiver {
         *self.answer.lock().unwrap() = status;
     }
 
+    /// What arrived so far is of no interest any more.
+    pub fn forget(&self) {
+        self.log.lock().unwrap().received.clear();
+    }
+
     pub fn received(&self) -> Vec<Received> {
         self.log.lock().unwrap().received.clone()
     }

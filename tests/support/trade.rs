@@ -42,6 +42,7 @@ pub struct Order {
     pub order_id: String,
     pub payment_id: String,
     pub amount: String,
+    pub address: String,
     merchant: usize,
 }
 
@@ -91,7 +92,8 @@ impl Shop {
         assert_eq!(payment["order_id"], order_id.as_str(), "{}", answer.body);
         let payment_id = payment["payment_id"].as_str().unwrap().to_owned();
         let amount = payment["pay_amount"].to_string();
-        Order { order_id, payment_id, amount, merchant }
+        let address = payment["pay_address"].as_str().unwrap().to_owned();
+        Order { order_id, payment_id, amount, address, merchant }
     }
 
     /// Orders once; returns the order and the time until its answer.
@@ -242,4 +244,17 @@ pub async fn stored_order_ids(installation: &Installation) -> BTreeSet<String> {
     let query = sqlx::query_scalar("select order_id from invoice where order_id is not null");
     let ids: Vec<String> = query.fetch_all(&mut connect(installation).await).await.unwrap();
     ids.into_iter().collect()
+}
+
+/// A commit whose answer was lost is stored and not acknowledged, which is right and not to be paid.
+pub async fn forget_unanswered(database_url: &str, acknowledged: &BTreeSet<String>) {
+    let mut connection = PgConnection::connect(database_url).await.unwrap();
+    let acknowledged: Vec<_> = acknowledged.iter().cloned().collect();
+    for statement in [
+        "delete from timer where ref in (select id from invoice where order_id <> all ($1))",
+        "delete from deposit_address where invoice_id in (select id from invoice where order_id <> all ($1))",
+        "delete from invoice where order_id <> all ($1)",
+    ] {
+        sqlx::query(statement).bind(&acknowledged).execute(&mut connection).await.unwrap();
+    }
 }

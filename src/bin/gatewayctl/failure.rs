@@ -104,6 +104,7 @@ const fn database_hint(trouble: Trouble) -> &'static str {
         Trouble::OldSchema => {
             "the schema is missing or older than this program: gatewayctl migrate"
         }
+        Trouble::Replica => "set DATABASE_URL to the primary, or promote this server",
         Trouble::NotAllowed => "the user in DATABASE_URL lacks a right",
     }
 }

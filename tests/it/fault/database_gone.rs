@@ -13,7 +13,7 @@ use support::{
     broker::with_broker,
     installation::Installation,
     private_postgres::private_postgres,
-    trade::{Order, Shop, stored_order_ids},
+    trade::{Order, Shop, forget_unanswered, stored_order_ids},
 };
 
 /// Of the programs, once the database answers again. The reconnect delay is at most 15 s.
@@ -90,20 +90,6 @@ async fn survives(crash: bool) {
         println!("everything done: {outcome:?}");
     })
     .await;
-}
-
-/// A commit whose answer was cut off is stored and not acknowledged, which is right and not to be paid here.
-async fn forget_unanswered(url: &str, acknowledged: &BTreeSet<String>) {
-    use sqlx::Connection;
-    let mut connection = sqlx::PgConnection::connect(url).await.unwrap();
-    let acknowledged: Vec<_> = acknowledged.iter().cloned().collect();
-    for statement in [
-        "delete from timer where ref in (select id from invoice where order_id <> all ($1))",
-        "delete from deposit_address where invoice_id in (select id from invoice where order_id <> all ($1))",
-        "delete from invoice where order_id <> all ($1)",
-    ] {
-        sqlx::query(statement).bind(&acknowledged).execute(&mut connection).await.unwrap();
-    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

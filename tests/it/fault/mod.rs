@@ -13,6 +13,7 @@ mod frozen_backend;
 mod grown_tables;
 mod killed_migration;
 mod killed_worker;
+mod lost_commits;
 mod pool_exhausted;
 mod readers;
 mod refused_start;

@@ -1,0 +1,121 @@
+//! Is this the database that it was, and may it be written?
+//!
+//! A standby that took over and a restored backup may lack the last commits: addresses that buyers already have would be
+//! given again, and payouts that the chain already made would be made again. Both come with connections that are all
+//! new, so each new connection asks once. The first to notice moves the address sequences far beyond all that can have
+//! been given, empties the pools, stops all signing until a person has compared wallets and books, and tells them.
+
+use sqlx::Connection;
+
+use super::{PgConnection, StorageError, alerts, payouts::safety};
+use crate::asset::Family;
+
+/// No installation gives more addresses of a family than this between its last backup and its end. A key has room for
+/// two hundred such jumps.
+pub const INDEX_JUMP: i64 = 10_000_000;
+const EVERYWHERE: &str = "*";
+const ALERT: &str = "database_replaced";
+
+/// What a new connection leads to.
+struct Found {
+    replica: bool,
+    identity: String,
+    has_table: bool,
+}
+
+/// Refuses a server that only repeats another, and makes one safe that has lost commits.
+pub async fn check(connection: &mut PgConnection) -> Result<(), StorageError> {
+    let found = look(connection).await?;
+    if found.replica {
+        return Err(StorageError::ReadOnly);
+    }
+    if !found.has_table {
+        // The migration that makes it has not run.
+        return Ok(());
+    }
+    let row = sqlx::query!("select identity from database_identity")
+        .fetch_optional(&mut *connection)
+        .await?;
+    match row {
+        Some(row) if row.identity == found.identity => Ok(()),
+        Some(_) => make_safe(connection, &found.identity).await,
+        None => {
+            sqlx::query!(
+                "insert into database_identity (identity) values ($1) on conflict do nothing",
+                found.identity
+            )
+            .execute(connection)
+            .await?;
+            Ok(())
+        }
+    }
+}
+
+async fn look(connection: &mut PgConnection) -> Result<Found, StorageError> {
+    let row = sqlx::query!(
+        r#"
+        select pg_is_in_recovery() as "replica!",
+               to_regclass('database_identity') is not null as "has_table!",
+               case when pg_is_in_recovery() then '' else concat_ws('/',
+                   (select system_identifier from pg_control_system()),
+                   (select oid from pg_database where datname = current_database()),
+                   left(pg_walfile_name(pg_current_wal_lsn()), 8)
+               ) end as "identity!"
+        "#
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(Found { replica: row.replica, identity: row.identity, has_table: row.has_table })
+}
+
+/// Once per replaced database, whoever comes first; the others wait for it. If it dies halfway, the next one repeats it.
+async fn make_safe(connection: &mut PgConnection, identity: &str) -> Result<(), StorageError> {
+    let mut tx = connection.begin().await?;
+    let row = sqlx::query!("select identity from database_identity for update")
+        .fetch_one(&mut *tx)
+        .await?;
+    if row.identity == identity {
+        return Ok(());
+    }
+    for family in Family::ALL.into_iter().filter(|family| !family.has_pool()) {
+        jump(&mut tx, family).await?;
+    }
+    sqlx::query!("update address_pool set taken_at = now() where taken_at is null")
+        .execute(&mut *tx)
+        .await?;
+    let detail = format!(
+        "was {}, is {identity}: addresses go on {INDEX_JUMP} further, pools are to be filled again, nothing is signed",
+        row.identity
+    );
+    let reason = "the database was replaced and may lack payments: compare each wallet with the books, then resume";
+    safety::stop(&mut tx, EVERYWHERE, reason).await?;
+    alerts::raise(&mut tx, ALERT, identity, &detail).await?;
+    sqlx::query!(
+        "update database_identity set identity = $1, returns = returns + 1, updated_at = now()",
+        identity
+    )
+    .execute(&mut *tx)
+    .await?;
+    tx.commit().await?;
+    tracing::error!(
+        was = row.identity,
+        is = identity,
+        "the database was replaced; payouts are stopped"
+    );
+    Ok(())
+}
+
+/// Sequences do not roll back: the jump counts from this moment.
+async fn jump(connection: &mut PgConnection, family: Family) -> Result<(), StorageError> {
+    sqlx::query!(
+        r#"
+        select setval(name, nextval(name) + $2) as "index!"
+        from (select ('address_index_' || $1::text)::regclass as name) as sequence
+        "#,
+        family.name(),
+        INDEX_JUMP
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(())
+}

@@ -1,0 +1,181 @@
+//! The database goes on from an earlier point: a standby that lacks the last commits takes over (F32), or a backup is
+//! restored (F33). What was committed since is lost; nothing of it may be done a second time in another way. Until it is
+//! promoted, a standby decides nothing (F36).
+
+use std::{collections::BTreeSet, time::Duration};
+
+use sqlx::{Connection, Executor, PgConnection};
+use support::{
+    broker::with_broker,
+    exchange::{Exchange, Lost},
+    installation::{Installation, Program},
+    private_postgres::{PrivatePostgres, fresh_postgres, private_postgres},
+    processes::within,
+    trade::{Order, Shop},
+};
+
+const ORDERS: usize = 8;
+const LIMIT: Duration = Duration::from_secs(90);
+const REFUSAL: &str = "read-only replica";
+
+async fn one<T>(url: &str, query: &'static str) -> T
+where
+    T: Send + Unpin + sqlx::Type<sqlx::Postgres> + for<'r> sqlx::Decode<'r, sqlx::Postgres>,
+{
+    let mut connection = PgConnection::connect(url).await.unwrap();
+    sqlx::query_scalar(query).fetch_one(&mut connection).await.unwrap()
+}
+
+fn name_of(url: &str) -> &str {
+    url.rsplit('/').next().unwrap()
+}
+
+/// No address twice, over all that buyers ever saw.
+fn all_differ(orders: &[&[Order]]) {
+    let all: Vec<_> = orders.iter().flat_map(|orders| orders.iter()).collect();
+    let addresses: BTreeSet<_> = all.iter().map(|order| &order.address).collect();
+    assert_eq!(addresses.len(), all.len(), "an address was given twice");
+}
+
+/// Nothing is signed until a person has looked, and somebody is told.
+async fn is_made_safe(url: &str) {
+    let stopped = "select count(*) from payout_stop where network = '*'";
+    assert_eq!(
+        one::<i64>(url, stopped).await,
+        1,
+        "payouts go on over a database that may lack some"
+    );
+    let told = "select count(*) from operator_alert where kind = 'database_replaced'";
+    assert_eq!(one::<i64>(url, told).await, 1);
+    let returns = "select returns from database_identity";
+    assert_eq!(one::<i32>(url, returns).await, 1, "it was made safe more than once");
+}
+
+async fn caught_up(standby: &str) {
+    within(LIMIT, "the standby has what its primary has", async || {
+        match one::<i64>(standby, "select count(*) from invoice").await {
+            count if count >= ORDERS as i64 => Ok(()),
+            count => Err(format!("{count} invoices")),
+        }
+    })
+    .await;
+}
+
+/// From now on it gets nothing more from its primary.
+async fn cut_off(standby: &PrivatePostgres) {
+    let mut hand = PgConnection::connect(&standby.url("postgres")).await.unwrap();
+    hand.execute("alter system set primary_conninfo = ''").await.unwrap();
+    hand.execute("select pg_reload_conf()").await.unwrap();
+    let receivers = "select count(*) from pg_stat_wal_receiver";
+    within(LIMIT, "the standby listens no more", async || {
+        let receivers: i64 = sqlx::query_scalar(receivers).fetch_one(&mut hand).await.unwrap();
+        if receivers == 0 { Ok(()) } else { Err(format!("{receivers} receivers")) }
+    })
+    .await;
+}
+
+/// Programs that were pointed at a standby serve nobody, and say why.
+async fn refused(installation: &Installation, programs: [&Program; 2], shop: &Shop, known: &Order) {
+    for program in programs {
+        program.unready().await;
+        within(LIMIT, "it says what is wrong", async || {
+            if program.process.output().contains(REFUSAL) {
+                Ok(())
+            } else {
+                Err(program.process.said())
+            }
+        })
+        .await;
+    }
+    let creating = shop.try_create(installation).await;
+    assert!(creating.is_err_and(|reason| reason.contains("INTERNAL_ERROR")));
+    let mut reading = Exchange::post("", shop.key(), String::new());
+    reading.method = http::Method::GET;
+    reading.path = format!("/v1/payment/{}", known.order_id);
+    match reading.once(installation.api).await {
+        Ok(answer) => answer.expect_error(500, "INTERNAL_ERROR"),
+        Err(Lost::NotConnected(reason) | Lost::Cut(reason)) => panic!("{reason}"),
+    }
+    let error = installation.gateway.db.reach().await.unwrap_err();
+    assert!(error.to_string().contains(REFUSAL), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_standby_decides_nothing_and_once_promoted_repeats_nothing_it_has_lost() {
+    with_broker(|broker| async move {
+        let mut primary = fresh_postgres().await;
+        let url = primary.create_database().await;
+        let access = (&*broker).into();
+        let installation = Installation::new(&url, &access, &[]);
+        let (api, workers) = installation.start().await;
+        let shop = Shop::open(&installation, 100).await;
+        let early = shop.create(&installation, ORDERS).await;
+        let standby = primary.standby().await;
+        let heir_url = standby.url(name_of(&url));
+        caught_up(&heir_url).await;
+
+        let heir = Installation::new(&heir_url, &access, &[]);
+        let (heir_api, heir_workers) = (heir.start_api().await, heir.start_workers(&["all"]).await);
+        refused(&heir, [&heir_api, &heir_workers], &shop, &early[0]).await;
+
+        cut_off(&standby).await;
+        let lost = shop.create(&installation, ORDERS).await;
+        primary.kill().await;
+        drop((api, workers));
+        assert!(one::<bool>(&standby.url("postgres"), "select pg_promote()").await);
+        heir_api.ready().await;
+        heir_workers.ready().await;
+        let stored = one::<i64>(&heir_url, "select count(*) from invoice").await;
+        assert_eq!(stored, ORDERS as i64, "the standby lacks nothing, so nothing was tried");
+        let late = shop.create(&heir, ORDERS).await;
+        all_differ(&[&early, &lost, &late]);
+        is_made_safe(&heir_url).await;
+        let orders = [early, late].concat();
+        shop.pay(&heir, &orders).await;
+        let outcome = shop.converge(&heir, &orders, LIMIT).await;
+        println!("{ORDERS} orders lost; the promoted standby finished {outcome:?}");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_restored_backup_gives_no_address_and_no_event_twice() {
+    with_broker(|broker| async move {
+        let server = private_postgres().await;
+        let url = server.create_database().await;
+        let access = (&*broker).into();
+        let installation = Installation::new(&url, &access, &[]);
+        let (api, workers) = installation.start().await;
+        let shop = Shop::open(&installation, 100).await;
+        let early = shop.create(&installation, ORDERS).await;
+        let backup = server.dump(name_of(&url));
+        let lost = shop.create(&installation, ORDERS).await;
+        shop.pay(&installation, &lost).await;
+        within(LIMIT, "the orders that will be lost are told", async || {
+            let told = shop.receiver.received().len();
+            if told >= ORDERS { Ok(()) } else { Err(format!("{told} IPNs")) }
+        })
+        .await;
+        drop((api, workers));
+        let told_before = event_ids(&shop);
+
+        let restored = server.restore(&backup).await;
+        let heir = Installation::new(&restored, &access, &[]);
+        let (_api, _workers) = heir.start().await;
+        let late = shop.create(&heir, ORDERS).await;
+        all_differ(&[&early, &lost, &late]);
+        is_made_safe(&restored).await;
+        let orders = [early, late].concat();
+        shop.receiver.forget();
+        shop.pay(&heir, &orders).await;
+        let outcome = shop.converge(&heir, &orders, LIMIT).await;
+        assert!(told_before.is_disjoint(&event_ids(&shop)), "an event id was used again");
+        println!("{ORDERS} orders lost; the restored database finished {outcome:?}");
+    })
+    .await;
+}
+
+fn event_ids(shop: &Shop) -> BTreeSet<String> {
+    let received = shop.receiver.received();
+    received.iter().map(|post| post.header("x-gateway-event-id").to_owned()).collect()
+}
