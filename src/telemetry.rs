@@ -18,7 +18,13 @@ static METRICS: OnceLock<PrometheusHandle> = OnceLock::new();
 pub fn init_logs() {
     let filter = EnvFilter::try_from_default_env()
         .unwrap_or_else(|_| EnvFilter::new("info,lapin=warn,sqlx=warn"));
-    let builder = fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(true);
+    // Told otherwise, the subscriber reports a line that it could not write by writing another, and panics when that
+    // fails too: a full disk under the log would end the process.
+    let builder = fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_target(true)
+        .log_internal_errors(false);
     let readable = std::env::var("GATEWAY_LOG").is_ok_and(|format| format == "text");
     let outcome = if readable {
         builder.with_ansi(false).try_init()

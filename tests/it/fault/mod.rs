@@ -10,6 +10,7 @@ mod broker_silent;
 mod cut_commit;
 mod database_gone;
 mod frozen_backend;
+mod full_disk;
 mod grown_tables;
 mod killed_migration;
 mod killed_worker;
