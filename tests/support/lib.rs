@@ -14,6 +14,7 @@ pub mod exchange;
 pub mod hostile;
 pub mod installation;
 pub mod json_rpc;
+pub mod link;
 pub mod listener;
 pub mod payouts;
 pub mod private_postgres;

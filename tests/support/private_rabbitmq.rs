@@ -240,6 +240,23 @@ impl PrivateRabbitmq {
         Frozen::freeze(self.pid().unwrap())
     }
 
+    /// Changes settings of the running broker, as Erlang terms. What is open keeps the old ones.
+    pub fn set(&self, settings: &[(&str, &str)]) {
+        let set =
+            |(name, value): &(&str, &str)| format!("application:set_env(rabbit, {name}, {value})");
+        let terms: Vec<_> = settings.iter().map(set).collect();
+        let expression = format!("{}.", terms.join(", "));
+        let launch = self.launch();
+        let output = std::process::Command::new(self.programs.join("rabbitmqctl"))
+            .args(["eval", &expression])
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .envs(launch.environment)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+
     /// A prefix of its own with the topology applied, seen as the application's user.
     pub async fn access(&self) -> BrokerAccess {
         let id = rand::random::<u32>();

@@ -1,5 +1,11 @@
 //! Crediting: once, whatever comes twice, late or at the same moment.
 
+use std::time::Duration;
+
+use futures_util::{
+    FutureExt,
+    future::{BoxFuture, join_all},
+};
 use gateway::{
     app::expire_invoice::ExpireError,
     asset::Network,
@@ -11,12 +17,15 @@ use gateway::{
     storage::deposits,
 };
 use gateway_workers::Role;
+use rand::{RngExt, SeedableRng, rngs::StdRng};
 use support::{
     broker::eventually,
     shop::{Shop, with_shop},
 };
 
 const ROUNDS: usize = 24;
+/// Races at once, each about an invoice of its own.
+const TOGETHER: usize = 8;
 
 /// An invoice with a final deposit nobody has matched, first seen and mined `early_us` before its deadline. No timer
 /// rings for it and no message is left.
@@ -35,44 +44,77 @@ async fn undecided(shop: &Shop, early_us: i64) -> String {
     id
 }
 
+/// How often; from the environment for `make test-faults`.
+fn rounds() -> usize {
+    std::env::var("GATEWAY_TEST_ROUNDS").map_or(ROUNDS, |text| text.parse().unwrap())
+}
+
+/// One deposit at the very deadline, or one microsecond after it.
+#[derive(Debug, Clone, Copy)]
+struct Race {
+    on_time: bool,
+    deposit_first: bool,
+    /// From one to the other.
+    apart: Duration,
+}
+
+async fn run(shop: &Shop, id: &str, race: Race) {
+    let (gateway, row) = (shop.stack.gateway.clone(), shop.row_id(id).await);
+    let deposit = shop.deposit_of(id).await;
+    let matching = {
+        let gateway = gateway.clone();
+        async move { gateway.match_deposits(deposit).await.map(|_| ()).unwrap() }
+    };
+    let expiring = async move { gateway.expire_invoice(row).await.map(|_| ()).unwrap() };
+    let (first, second): (BoxFuture<'static, ()>, BoxFuture<'static, ()>) = if race.deposit_first {
+        (matching.boxed(), expiring.boxed())
+    } else {
+        (expiring.boxed(), matching.boxed())
+    };
+    let first = tokio::spawn(first);
+    let second = tokio::spawn(async move {
+        tokio::time::sleep(race.apart).await;
+        second.await;
+    });
+    first.await.unwrap();
+    second.await.unwrap();
+    let mut events = shop.events(id).await;
+    events.sort();
+    let books = shop.books(id).await;
+    assert_eq!(books.len(), 1, "{race:?}: {books:?}");
+    if race.on_time {
+        assert_eq!(shop.status(id).await, Status::Paid, "{race:?}");
+        assert_eq!((events, books[0].kind.as_str()), (vec!["finished".to_owned()], "deposit"));
+    } else {
+        assert_eq!(shop.status(id).await, Status::Expired, "{race:?}");
+        assert_eq!(events, ["expired", "late_deposit_received"]);
+        assert_eq!(books[0].kind, "late_deposit");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_deposit_and_the_deadline_at_the_same_instant_have_one_outcome() {
+    let given = std::env::var("GATEWAY_TEST_SEED").ok();
+    let seed = given.map_or_else(rand::random, |text| text.parse().unwrap());
+    println!("GATEWAY_TEST_SEED={seed}, {} rounds", rounds());
+    let mut random = StdRng::seed_from_u64(seed);
     with_shop(|shop| async move {
-        for round in 0..ROUNDS {
-            // At the very deadline, or one microsecond after it.
-            let on_time = round % 2 == 0;
-            let id = undecided(&shop, if on_time { 0 } else { -1 }).await;
-            // The watcher has looked beyond the deadline, so expiry may decide.
-            shop.look(Network::Polygon).await;
-            let (gateway, row) = (shop.stack.gateway.clone(), shop.row_id(&id).await);
-            let deposit = shop.deposit_of(&id).await;
-            let matching = {
-                let gateway = gateway.clone();
-                async move { gateway.match_deposits(deposit).await.map(|_| ()).unwrap() }
-            };
-            let expiring = async move { gateway.expire_invoice(row).await.map(|_| ()).unwrap() };
-            let (one, two) = if round % 4 < 2 {
-                (tokio::spawn(matching), tokio::spawn(expiring))
-            } else {
-                (tokio::spawn(expiring), tokio::spawn(matching))
-            };
-            one.await.unwrap();
-            two.await.unwrap();
-            let mut events = shop.events(&id).await;
-            events.sort();
-            let books = shop.books(&id).await;
-            assert_eq!(books.len(), 1, "round {round}: {books:?}");
-            if on_time {
-                assert_eq!(shop.status(&id).await, Status::Paid, "round {round}");
-                assert_eq!(
-                    (events, books[0].kind.as_str()),
-                    (vec!["finished".to_owned()], "deposit")
-                );
-            } else {
-                assert_eq!(shop.status(&id).await, Status::Expired, "round {round}");
-                assert_eq!(events, ["expired", "late_deposit_received"]);
-                assert_eq!(books[0].kind, "late_deposit");
+        shop.stack.lift_rate_limits().await;
+        let mut left = rounds();
+        while left > 0 {
+            let mut races = Vec::new();
+            for _ in 0..left.min(TOGETHER) {
+                let race = Race {
+                    on_time: random.random(),
+                    deposit_first: random.random(),
+                    apart: Duration::from_millis(random.random_range(0..3)),
+                };
+                races.push((undecided(&shop, if race.on_time { 0 } else { -1 }).await, race));
             }
+            left -= races.len();
+            // The watcher has looked beyond the deadlines, so expiry may decide.
+            shop.look(Network::Polygon).await;
+            join_all(races.iter().map(|(id, race)| run(&shop, id, *race))).await;
         }
     })
     .await;

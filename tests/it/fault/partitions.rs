@@ -1,0 +1,155 @@
+//! The parts cannot reach one another, both ways or one way (F37). Nothing is closed: packets are lost until they are not.
+
+use std::{
+    collections::BTreeSet,
+    time::{Duration, Instant},
+};
+
+use futures_util::future::join_all;
+use support::{
+    broker::with_broker,
+    database::TestDatabase,
+    installation::Installation,
+    link::{Link, Passes},
+    processes::within,
+    trade::{Shop, forget_unanswered, stored_order_ids},
+};
+
+const LIMIT: Duration = Duration::from_secs(120);
+/// The API's own limit is 12 s; the machine may be busy.
+const ANSWER_LIMIT: Duration = Duration::from_secs(20);
+const ORDERS: usize = 8;
+const APART: Duration = Duration::from_secs(8);
+
+/// The requests during the partition are told as failures in bound, or are done.
+async fn api_apart_from_its_database(passes: Passes) {
+    let database = TestDatabase::create().await;
+    with_broker(|broker| async move {
+        let link = Link::to(&database.url).await;
+        let installation = Installation::new(&database.url, &(&*broker).into(), &[]);
+        let workers = installation.start_workers(&["all"]).await;
+        workers.ready().await;
+        let api = installation.launch("gateway-api", &[], &[("DATABASE_URL", &link.url())]);
+        api.ready().await;
+        let shop = Shop::open(&installation, 400).await;
+        let mut orders = shop.create(&installation, ORDERS).await;
+
+        link.let_pass(passes);
+        let (started, mut failed, mut slowest) = (Instant::now(), 0, Duration::ZERO);
+        while started.elapsed() < APART {
+            let began = Instant::now();
+            for answer in join_all((0..4).map(|_| shop.try_create(&installation))).await {
+                match answer {
+                    Ok((order, _)) => orders.push(order),
+                    Err(reason) => {
+                        assert!(reason.contains("INTERNAL_ERROR"), "{reason}");
+                        failed += 1;
+                    }
+                }
+            }
+            slowest = slowest.max(began.elapsed());
+        }
+        assert!(failed > 0 && link.held() > 0, "they were never apart");
+        assert!(slowest < ANSWER_LIMIT, "a request took {slowest:?}");
+        link.let_pass(Passes::Everything);
+        let (order, _) = within(LIMIT, "the API takes orders again", async || {
+            shop.try_create(&installation).await
+        })
+        .await
+        .0;
+        orders.push(order);
+        api.ready().await;
+        let stored = stored_order_ids(&installation).await;
+        let acknowledged: BTreeSet<_> = orders.iter().map(|order| order.order_id.clone()).collect();
+        assert!(stored.is_superset(&acknowledged), "acknowledged and not stored");
+        forget_unanswered(&database.url, &acknowledged).await;
+        shop.pay(&installation, &orders).await;
+        let outcome = shop.converge(&installation, &orders, LIMIT).await;
+        println!("{failed} requests failed, slowest {slowest:?}, {} pieces waited; afterwards {outcome:?}", link.held());
+        database.remove().await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_api_apart_from_its_database_says_so_in_bound() {
+    api_apart_from_its_database(Passes::Nothing).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_api_whose_database_is_heard_no_more_says_so_in_bound() {
+    // What it sends arrives and is done; nobody tells it.
+    api_apart_from_its_database(Passes::Questions).await;
+}
+
+/// Where the workers' way is interrupted.
+enum Way {
+    Database,
+    Broker,
+}
+
+async fn workers_apart(way: Way, passes: Passes, apart: Duration) {
+    let database = TestDatabase::create().await;
+    with_broker(|broker| async move {
+        let access: support::installation::BrokerAccess = (&*broker).into();
+        let (setting, url) = match way {
+            Way::Database => ("DATABASE_URL", &database.url),
+            Way::Broker => ("AMQP_URL", &access.amqp_url),
+        };
+        let link = Link::to(url).await;
+        let installation = Installation::new(&database.url, &access, &[]);
+        let api = installation.start_api().await;
+        let workers = installation.launch("gateway-worker", &["all"], &[(setting, &link.url())]);
+        workers.ready().await;
+        api.ready().await;
+        let shop = Shop::open(&installation, 3 * ORDERS).await;
+        let mut orders = shop.create(&installation, ORDERS).await;
+        shop.pay(&installation, &orders[..ORDERS / 2]).await;
+        shop.receiver.wait_for(1).await;
+
+        link.let_pass(passes);
+        shop.pay(&installation, &orders[ORDERS / 2..]).await;
+        let more = shop.create(&installation, ORDERS).await;
+        shop.pay(&installation, &more).await;
+        tokio::time::sleep(apart).await;
+        assert!(link.held() > 0, "they were never apart");
+        let told = shop.receiver.received().len();
+        // What the broker had sent before it was heard no more may be done.
+        let all = told == 2 * ORDERS && passes != Passes::Answers;
+        assert!(!all, "everything was done without the way");
+        assert!(workers.process.is_alive(), "{}", workers.process.said());
+        link.let_pass(Passes::Everything);
+        orders.extend(more);
+        let outcome = shop.converge(&installation, &orders, LIMIT).await;
+        workers.ready().await;
+        println!(
+            "apart for {apart:?}, {told} of {} told, {} pieces waited; afterwards {outcome:?}",
+            2 * ORDERS,
+            link.held()
+        );
+        database.remove().await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn workers_apart_from_their_database_finish_everything_once_afterwards() {
+    workers_apart(Way::Database, Passes::Nothing, APART).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn workers_whose_database_is_heard_no_more_finish_everything_once_afterwards() {
+    workers_apart(Way::Database, Passes::Questions, APART).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn workers_apart_from_the_broker_finish_everything_once_afterwards() {
+    // Twice the heartbeat, so that both sides give the connection up.
+    workers_apart(Way::Broker, Passes::Nothing, 3 * APART).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn workers_whom_the_broker_hears_no_more_finish_everything_once_afterwards() {
+    // Messages arrive, and no answer to them.
+    workers_apart(Way::Broker, Passes::Answers, APART).await;
+}

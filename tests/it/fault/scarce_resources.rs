@@ -1,0 +1,172 @@
+//! Processes that may open no more files, or get no more memory (F18).
+
+use std::{collections::BTreeSet, process::Command, time::Duration};
+
+use support::{
+    broker::with_broker,
+    database::TestDatabase,
+    exchange::Kept,
+    installation::{Installation, Program},
+    processes::within,
+    trade::{Shop, forget_unanswered, stored_order_ids},
+};
+use tokio::{io::AsyncWriteExt, net::TcpStream};
+
+const LIMIT: Duration = Duration::from_secs(90);
+const ORDERS: usize = 10;
+/// Clients that connect and say nothing.
+const SILENT: usize = 20;
+/// Clients more, each time it is looked whether the memory suffices.
+const HUNGRY: usize = 20;
+const NO_MORE_FILES: &str = "Too many open files";
+
+/// Sets the soft limit of a running process; the hard one stays, so that it can be lifted again.
+fn limit(program: &Program, resource: &str, soft: &str) {
+    let pid = program.process.pid().to_string();
+    let status = Command::new("prlimit")
+        .args(["--pid", &pid, &format!("--{resource}={soft}:")])
+        .status()
+        .unwrap();
+    assert!(status.success(), "the limit {resource}={soft} was not set");
+}
+
+/// Below all that are in use, so that not even a hole between them is left.
+const NO_FILES: &str = "8";
+
+async fn says(program: &Program, words: &str) {
+    within(LIMIT, &format!("the log says {words:?}"), async || {
+        if program.process.output().contains(words) { Ok(()) } else { Err(program.process.said()) }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_api_without_a_free_descriptor_serves_whom_it_has_and_everybody_afterwards() {
+    let database = TestDatabase::create().await;
+    with_broker(|broker| async move {
+        let installation = Installation::new(&database.url, &(&*broker).into(), &[]);
+        let (api, _workers) = installation.start().await;
+        let shop = Shop::open(&installation, 3 * ORDERS).await;
+        let mut orders = shop.create(&installation, ORDERS).await;
+        let mut kept = Kept::open(installation.api).await.unwrap();
+        let (exchange, order_id, merchant) = shop.next();
+        let answer = kept.send(&exchange).await.unwrap();
+        orders.push(Shop::order(&answer, order_id, merchant));
+
+        limit(&api, "nofile", NO_FILES);
+        let mut silent = Vec::new();
+        for _ in 0..SILENT {
+            silent.push(TcpStream::connect(installation.api).await.unwrap());
+        }
+        says(&api, NO_MORE_FILES).await;
+        // Whoever is connected already is served.
+        let (exchange, order_id, merchant) = shop.next();
+        let answer = kept.send(&exchange).await.unwrap();
+        assert_eq!(answer.status, 201, "{}", answer.body);
+        orders.push(Shop::order(&answer, order_id, merchant));
+        assert!(api.process.is_alive());
+
+        drop(silent);
+        limit(&api, "nofile", "1024");
+        let (more, _) = within(LIMIT, "a new client is served", async || {
+            shop.try_create(&installation).await.map(|(order, _)| order)
+        })
+        .await;
+        orders.push(more);
+        let stored = stored_order_ids(&installation).await;
+        let acknowledged: BTreeSet<_> = orders.iter().map(|order| order.order_id.clone()).collect();
+        assert_eq!(stored, acknowledged);
+        shop.pay(&installation, &orders).await;
+        let outcome = shop.converge(&installation, &orders, LIMIT).await;
+        println!("{SILENT} clients and no free descriptor; afterwards {outcome:?}");
+        database.remove().await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn workers_without_a_free_descriptor_deliver_everything_once_they_have_some() {
+    let database = TestDatabase::create().await;
+    with_broker(|broker| async move {
+        let installation = Installation::new(&database.url, &(&*broker).into(), &[]);
+        let (_api, workers) = installation.start().await;
+        let shop = Shop::open(&installation, ORDERS).await;
+        let orders = shop.create(&installation, ORDERS).await;
+        limit(&workers, "nofile", NO_FILES);
+        shop.pay(&installation, &orders).await;
+        // An attempt that could not even connect.
+        within(LIMIT, "a worker cannot open a file", async || {
+            let attempts = attempts_without_an_answer(&installation).await;
+            let said = workers.process.output().contains(NO_MORE_FILES);
+            if attempts > 0 || said { Ok(()) } else { Err(workers.process.said()) }
+        })
+        .await;
+        assert!(workers.process.is_alive(), "{}", workers.process.said());
+        limit(&workers, "nofile", "1024");
+        let outcome = shop.converge(&installation, &orders, LIMIT).await;
+        println!("workers without descriptors; afterwards {outcome:?}");
+        database.remove().await;
+    })
+    .await;
+}
+
+async fn attempts_without_an_answer(installation: &Installation) -> i64 {
+    use sqlx::Connection;
+    let mut connection = sqlx::PgConnection::connect(&installation.database_url).await.unwrap();
+    let query = "select count(*) from delivery_attempt where status is null";
+    sqlx::query_scalar(query).fetch_one(&mut connection).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_api_without_memory_dies_and_its_heir_has_all_it_acknowledged() {
+    let database = TestDatabase::create().await;
+    with_broker(|broker| async move {
+        let installation = Installation::new(&database.url, &(&*broker).into(), &[]);
+        let (api, _workers) = installation.start().await;
+        let shop = Shop::open(&installation, 1_000).await;
+        let mut orders = shop.create(&installation, ORDERS).await;
+        // Less than it has: whatever it asks for beyond that is refused.
+        limit(&api, "data", "1048576");
+        let (mut held, mut unanswered) = (Vec::new(), 0);
+        within(LIMIT, "it has run out of memory", async || {
+            match shop.try_create(&installation).await {
+                Ok((order, _)) => orders.push(order),
+                Err(_) => unanswered += 1,
+            }
+            for _ in 0..HUNGRY {
+                held.extend(half_a_body(&installation, shop.key()).await);
+            }
+            if api.process.is_alive() { Err("it lives".to_owned()) } else { Ok(()) }
+        })
+        .await;
+        let said = api.process.output();
+        assert!(said.contains("memory allocation of"), "{}", api.process.said());
+
+        let heir = installation.start_api().await;
+        heir.ready().await;
+        let stored = stored_order_ids(&installation).await;
+        let acknowledged: BTreeSet<_> = orders.iter().map(|order| order.order_id.clone()).collect();
+        assert!(stored.is_superset(&acknowledged), "acknowledged and not stored");
+        forget_unanswered(&installation.database_url, &acknowledged).await;
+        shop.pay(&installation, &orders).await;
+        let outcome = shop.converge(&installation, &orders, LIMIT).await;
+        println!(
+            "died beside {} clients, {unanswered} orders unanswered; afterwards {outcome:?}",
+            held.len()
+        );
+        database.remove().await;
+    })
+    .await;
+}
+
+/// A client who sends most of a body and waits.
+async fn half_a_body(installation: &Installation, key: &str) -> Option<TcpStream> {
+    let mut client = TcpStream::connect(installation.api).await.ok()?;
+    let head = format!(
+        "POST /v1/payment HTTP/1.1\r\nhost: test\r\nx-api-key: {key}\r\ncontent-type: application/json\r\n\
+         content-length: 65000\r\n\r\n"
+    );
+    client.write_all(head.as_bytes()).await.ok()?;
+    client.write_all(&[b' '; 60_000]).await.ok()?;
+    Some(client)
+}

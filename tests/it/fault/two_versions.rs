@@ -1,0 +1,152 @@
+//! A rolling update (F17): the next version beside this one, over one schema and one set of queues, under load.
+//!
+//! There is one version to test with, so the other is played: by a schema one step ahead, as the next version's migration
+//! would leave it, and by messages that carry more than this version knows.
+
+use std::{
+    collections::BTreeSet,
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use futures_util::future::join_all;
+use gateway::broker::{
+    envelope::{InvoiceRef, encode},
+    route::WorkQueue,
+};
+use sqlx::{Connection, Executor, PgConnection};
+use support::{
+    broker::{TestBroker, with_broker},
+    database::TestDatabase,
+    exchange::Lost,
+    installation::{Installation, Program},
+    processes::{Signal, free_port, within},
+    trade::{Order, Shop, stored_order_ids},
+};
+use tokio::sync::watch;
+
+const LIMIT: Duration = Duration::from_secs(120);
+const CUSTOMERS: usize = 3;
+const PAUSE: Duration = Duration::from_millis(150);
+/// Adds to every table what a next version might: a column that may be empty, and one with a default.
+const NEXT_SCHEMA: &str = "
+    set lock_timeout = 500;
+    do $$ declare name text; begin
+        for name in select tablename from pg_tables where schemaname = 'public' and tablename not like '\\_%' loop
+            execute format('alter table %I add column if not exists next_note text', name);
+            execute format('alter table %I add column if not exists next_count integer not null default 0', name);
+        end loop;
+    end $$;
+    create table if not exists next_table (id uuid primary key);
+    insert into _sqlx_migrations (version, description, success, checksum, execution_time)
+    values (20991231000000, 'next', true, '', 1) on conflict do nothing;";
+
+fn local() -> SocketAddr {
+    SocketAddr::from(([127, 0, 0, 1], free_port()))
+}
+
+/// Orders without pause from whichever API the balancer names; no answer but 201 will do.
+async fn customer(
+    shop: Arc<Shop>,
+    balancer: watch::Receiver<SocketAddr>,
+    stop: Arc<AtomicBool>,
+) -> Vec<Order> {
+    let mut orders = Vec::new();
+    while !stop.load(Ordering::Relaxed) {
+        let (exchange, order_id, merchant) = shop.next();
+        let api = *balancer.borrow();
+        match exchange.once(api).await {
+            Ok(answer) => {
+                assert_eq!(answer.status, 201, "{}", answer.body);
+                orders.push(Shop::order(&answer, order_id, merchant));
+            }
+            // It stopped between the balancer's choice and the connection: a balancer asks the next one.
+            Err(Lost::NotConnected(_)) => {}
+            Err(Lost::Cut(reason)) => panic!("a request was cut off: {reason}"),
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+    orders
+}
+
+/// As its migration would: a table in use is asked for again.
+async fn next_schema(installation: &Installation) {
+    let mut connection = PgConnection::connect(&installation.database_url).await.unwrap();
+    within(LIMIT, "the next version's schema is there", async || {
+        connection.execute(NEXT_SCHEMA).await.map(drop).map_err(|error| error.to_string())
+    })
+    .await;
+}
+
+/// The same message as ours with more in it.
+async fn message_of_the_next_version(broker: &TestBroker, installation: &Installation) {
+    let mut connection = PgConnection::connect(&installation.database_url).await.unwrap();
+    let query = sqlx::query_scalar("select id from invoice limit 1");
+    let invoice_id = query.fetch_one(&mut connection).await.unwrap();
+    let mut body: serde_json::Value =
+        serde_json::from_str(&encode(&InvoiceRef { invoice_id })).unwrap();
+    body["next_hint"] = "unknown here".into();
+    let queue = broker.topology.work_queue(WorkQueue::Expiry);
+    broker.publish_by_hand(&queue, &body.to_string()).await;
+}
+
+async fn replace(old: Program, start: impl AsyncFnOnce() -> Program) -> Program {
+    let next = start().await;
+    next.ready().await;
+    old.process.signal(Signal::Terminate);
+    old.process.ended(LIMIT).await;
+    assert!(!old.process.output().contains("cut off by the stop"), "{}", old.process.said());
+    next
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rolling_update_under_load_loses_no_request_and_no_work() {
+    let database = TestDatabase::create().await;
+    with_broker(|broker| async move {
+        let installation = Installation::new(&database.url, &(&*broker).into(), &[]);
+        let (api, workers) = installation.start().await;
+        let shop = Arc::new(Shop::open(&installation, 2_000).await);
+        let (balancer, apis) = watch::channel(installation.api);
+        let stop = Arc::new(AtomicBool::new(false));
+        let customers = (0..CUSTOMERS)
+            .map(|_| tokio::spawn(customer(shop.clone(), apis.clone(), stop.clone())))
+            .collect::<Vec<_>>();
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        next_schema(&installation).await;
+        message_of_the_next_version(&broker, &installation).await;
+
+        let next = local();
+        let (listen, checkout) = (next.to_string(), local().to_string());
+        let next_api = installation.launch(
+            "gateway-api",
+            &[],
+            &[("GATEWAY_API__LISTEN", &listen), ("GATEWAY_CHECKOUT__LISTEN", &checkout)],
+        );
+        next_api.ready().await;
+        balancer.send_replace(next);
+        let api = replace(api, async || next_api).await;
+        let workers =
+            replace(workers, async || installation.launch("gateway-worker", &["all"], &[])).await;
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        stop.store(true, Ordering::Relaxed);
+        let orders: Vec<_> =
+            join_all(customers).await.into_iter().flat_map(Result::unwrap).collect();
+        assert!(orders.len() > 4 * CUSTOMERS, "there was no load: {} orders", orders.len());
+        let acknowledged: BTreeSet<_> = orders.iter().map(|order| order.order_id.clone()).collect();
+        assert_eq!(stored_order_ids(&installation).await, acknowledged);
+        shop.pay(&installation, &orders).await;
+        let outcome = shop.converge(&installation, &orders, LIMIT).await;
+        let dead = broker.management.queue_counts(&broker.topology).await.unwrap();
+        let dead: u64 =
+            dead.iter().filter(|(name, _)| name.contains("dead")).map(|(_, c)| c.total).sum();
+        assert_eq!(dead, 0, "a message of the next version was not understood");
+        println!("{} orders over two versions; afterwards {outcome:?}", orders.len());
+        drop((api, workers));
+        database.remove().await;
+    })
+    .await;
+}
