@@ -171,6 +171,9 @@ mod tests {
         let rows = [
             ("2 pending", Tally { pending: 2, ..Tally::default() }),
             ("1 pending, 1 signed", Tally { pending: 1, signed: 1, ..Tally::default() }),
+            ("1 pending, 1 sent", Tally { pending: 1, sent: 1, ..Tally::default() }),
+            ("1 pending, 1 confirmed", Tally { pending: 1, confirmed: 1, ..Tally::default() }),
+            ("1 pending, 1 failed", Tally { pending: 1, failed: 1, ..Tally::default() }),
             ("2 signed", Tally { signed: 2, ..Tally::default() }),
             ("1 signed, 1 sent", Tally { signed: 1, sent: 1, ..Tally::default() }),
             ("2 sent", Tally { sent: 2, ..Tally::default() }),
@@ -183,7 +186,7 @@ mod tests {
         for before in BatchState::ALL {
             for (name, tally) in rows {
                 let after = state_of(before, tally);
-                writeln!(table, "{:11} | {name:21} | {}", before.as_str(), after.as_str()).unwrap();
+                writeln!(table, "{:11} | {name:22} | {}", before.as_str(), after.as_str()).unwrap();
             }
         }
         expect_file!["batch_table.txt"].assert_eq(&table);
@@ -248,5 +251,7 @@ mod tests {
     fn states_are_written_as_the_api_says_them() {
         let names: Vec<_> = BatchState::ALL.iter().map(|s| s.as_str()).collect();
         expect!["pending signing broadcasted confirmed failed"].assert_eq(&names.join(" "));
+        let names: Vec<_> = ItemState::ALL.iter().map(|s| s.as_str()).collect();
+        expect!["pending sent confirmed failed"].assert_eq(&names.join(" "));
     }
 }

@@ -170,3 +170,9 @@ proptest! {
         prop_assert_eq!(covered, state.credited >= state.due);
     }
 }
+
+#[test]
+fn who_cancelled_is_written_as_webhooks_say_it() {
+    let names = [CancelledBy::Merchant, CancelledBy::Operator].map(CancelledBy::as_str);
+    assert_eq!(names, ["merchant", "operator"]);
+}
