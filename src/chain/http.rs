@@ -173,7 +173,7 @@ impl Http {
     /// Gets `path` and returns the text of its JSON answer. `method` names the call in errors.
     ///
     /// A status other than success is [`ChainError::Refused`] with that status as its code, if the node put JSON
-    /// under it; without JSON it is [`ChainError::Unreachable`].
+    /// under it or points to another server; else it is [`ChainError::Unreachable`].
     pub async fn get(
         &self,
         method: &'static str,
@@ -250,6 +250,10 @@ impl Http {
     }
 
     fn json(&self, method: &'static str, answer: &Answer) -> Result<Box<RawValue>, ChainError> {
+        if (300..400).contains(&answer.status) {
+            let elsewhere = "the answer is kept at another server";
+            return Err(self.refused(method, i64::from(answer.status), elsewhere));
+        }
         let value: Box<RawValue> = serde_json::from_slice(&answer.body)
             .map_err(|_| self.endpoint.not_json(method, answer))?;
         if answer.is_success() {

@@ -5,14 +5,20 @@
 //! decided in `app`.
 
 mod agreement;
+mod amount;
+mod entries;
 pub mod evm;
 pub mod http;
+pub mod near;
 pub mod pay;
+mod pinned;
 pub mod rpc;
 pub mod simulated;
 pub mod solana;
 mod source;
+pub mod thorchain;
 pub mod ton;
+pub mod tron;
 
 pub use agreement::Agreement;
 pub use source::{Source, UnusableSource};
@@ -94,13 +100,17 @@ pub trait ChainSource: Send + Sync {
     /// chain it was configured for.
     fn head(&self) -> impl Future<Output = Result<BlockRef, ChainError>> + Send;
 
-    /// The canonical block at `height`, without its content; `None` above the head.
+    /// The canonical block at `height`, without its content; `None` above the head, and where the chain skipped
+    /// that height.
     fn header(
         &self,
         height: u64,
     ) -> impl Future<Output = Result<Option<BlockRef>, ChainError>> + Send;
 
     /// The canonical block at `height` with its transfers; `None` above the head.
+    ///
+    /// Where the chain skipped that height, it is the next block there is: its parent is the block before the gap, so
+    /// that a reader who goes up one by one walks on.
     ///
     /// All parts of the answer belong to one block hash, even if the chain reorganises between two calls.
     fn block(&self, height: u64) -> impl Future<Output = Result<Option<Block>, ChainError>> + Send;

@@ -3,8 +3,9 @@
 use secrecy::SecretString;
 
 use super::{
-    Block, BlockRef, ChainError, ChainSource, Transfer, evm::EvmSource, rpc::EndpointError,
-    simulated::SimulatedSource, solana::SolanaSource, ton::TonSource,
+    Block, BlockRef, ChainError, ChainSource, Transfer, evm::EvmSource, near::NearSource,
+    rpc::EndpointError, simulated::SimulatedSource, solana::SolanaSource,
+    thorchain::ThorchainSource, ton::TonSource, tron::TronSource,
 };
 use crate::{
     asset::{Family, Network},
@@ -17,6 +18,9 @@ pub enum Source {
     Evm(EvmSource),
     Solana(SolanaSource),
     Ton(TonSource),
+    Tron(TronSource),
+    Near(NearSource),
+    Thorchain(ThorchainSource),
 }
 
 /// A network's configuration gives no source.
@@ -58,12 +62,12 @@ impl Source {
                     None => source,
                 }))
             }
-            Family::Bitcoin
-            | Family::Litecoin
-            | Family::Dogecoin
-            | Family::Tron
-            | Family::Near
-            | Family::Thorchain => Err(UnusableSource::NoAdapter(network)),
+            Family::Tron => Ok(Self::Tron(TronSource::new(url)?)),
+            Family::Near => Ok(Self::Near(NearSource::new(url)?)),
+            Family::Thorchain => Ok(Self::Thorchain(ThorchainSource::new(url)?)),
+            Family::Bitcoin | Family::Litecoin | Family::Dogecoin => {
+                Err(UnusableSource::NoAdapter(network))
+            }
         }
     }
 }
@@ -76,6 +80,9 @@ macro_rules! on_each {
             Self::Evm($source) => $call,
             Self::Solana($source) => $call,
             Self::Ton($source) => $call,
+            Self::Tron($source) => $call,
+            Self::Near($source) => $call,
+            Self::Thorchain($source) => $call,
         }
     };
 }

@@ -14,14 +14,7 @@ use crate::{
 
 const SHIPPED_MASTER_KEY: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 /// Networks whose nodes nothing reads yet.
-const WITHOUT_ADAPTER: &[Network] = &[
-    Network::Bitcoin,
-    Network::Litecoin,
-    Network::Dogecoin,
-    Network::Tron,
-    Network::Near,
-    Network::Thorchain,
-];
+const WITHOUT_ADAPTER: &[Network] = &[Network::Bitcoin, Network::Litecoin, Network::Dogecoin];
 
 pub(super) fn faults(config: &Config, part: Part) -> Vec<String> {
     let mut faults = Vec::new();

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     asset::Network,
-    chain::{BlockRef, Transfer, TransferAmount, TransferAsset},
+    chain::{BlockRef, Transfer, TransferAmount, TransferAsset, entries::Place},
 };
 
 /// keccak256("Transfer(address,address,uint256)"); ERC-20 and ERC-721 share it.
@@ -124,16 +124,8 @@ fn each<T>(
     raw: &[&RawValue],
     read: impl Fn(&RawValue) -> Result<T, String>,
 ) -> (Vec<T>, usize) {
-    let mut readable = Vec::with_capacity(raw.len());
-    for (position, entry) in raw.iter().enumerate() {
-        match read(entry) {
-            Ok(value) => readable.push(value),
-            Err(reason) => warn!(
-                %network, block.hash = block_hash, position, reason,
-                "{kind} {position} of block {block_hash} of {network} cannot be read and is left out: {reason}"
-            ),
-        }
-    }
+    let place = Place { network, block_hash, kind };
+    let readable: Vec<T> = place.each(raw, read).into_iter().flatten().collect();
     let unreadable = raw.len() - readable.len();
     (readable, unreadable)
 }

@@ -27,7 +27,7 @@ pub(super) fn address(text: &str) -> Option<String> {
 }
 
 /// The address in an indexed event argument. A word with anything above the address is none.
-pub(super) fn address_in_word(word: &str) -> Option<String> {
+pub(in crate::chain) fn address_in_word(word: &str) -> Option<String> {
     let digits = digits(word).filter(|digits| digits.len() == WORD_DIGITS)?;
     let (padding, address) = digits.split_at(WORD_DIGITS - ADDRESS_DIGITS);
     padding.bytes().all(|b| b == b'0').then(|| format!("0x{}", address.to_ascii_lowercase()))
@@ -65,7 +65,7 @@ pub(super) fn units(digits: &str) -> Option<BaseUnits> {
 }
 
 /// The amount in event data: exactly one word, or it is not an ERC-20 transfer.
-pub(super) fn amount_in_word(data: &str) -> Option<TransferAmount> {
+pub(in crate::chain) fn amount_in_word(data: &str) -> Option<TransferAmount> {
     digits(data).filter(|digits| digits.len() == WORD_DIGITS)?;
     amount(data)
 }

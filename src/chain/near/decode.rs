@@ -1,0 +1,145 @@
+//! From a block's outcomes to transfers, without io.
+
+use std::collections::HashSet;
+
+use chrono::DateTime;
+use serde_json::value::RawValue;
+
+use super::wire::{
+    WireAction, WireDocument, WireEvent, WireExecution, WireHeader, WireSuccess, WireTokenMovement,
+};
+use crate::{
+    asset::Network,
+    chain::{
+        BlockRef, Transfer, TransferAsset,
+        amount::{decimal, moves},
+        entries::Place,
+    },
+};
+
+const NETWORK: Network = Network::Near;
+/// The account that gas is refunded from.
+const SYSTEM: &str = "system";
+const EVENT_PREFIX: &str = "EVENT_JSON:";
+/// 32 bytes in base58.
+const HASH_CHARS_MAX: usize = 44;
+
+/// The error is the name of the field that cannot be read.
+pub(super) fn header(wire: &WireHeader<'_>) -> Result<BlockRef, &'static str> {
+    let nanos = wire.timestamp_nanosec.parse().map_err(|_| "timestamp_nanosec")?;
+    Ok(BlockRef {
+        height: wire.height,
+        hash: hash(wire.hash).ok_or("hash")?,
+        parent_hash: hash(wire.prev_hash).ok_or("prev_hash")?,
+        mined_at: DateTime::from_timestamp_nanos(nanos),
+    })
+}
+
+fn hash(text: &str) -> Option<String> {
+    let is_base58 = text.bytes().all(|b| b.is_ascii_alphanumeric());
+    (!text.is_empty() && text.len() <= HASH_CHARS_MAX && is_base58).then(|| text.to_owned())
+}
+
+/// Every chunk that the block says it includes is there, and no other is. The error says what is not.
+pub(super) fn check_chunks(document: &WireDocument<'_>) -> Result<(), String> {
+    let height = document.block.header.height;
+    let included = document.block.chunks.iter().filter(|chunk| chunk.height_included == height);
+    let included: HashSet<&str> = included.map(|chunk| chunk.chunk_hash).collect();
+    let chunks = document.shards.iter().filter_map(|shard| shard.chunk.as_ref());
+    let served: HashSet<&str> = chunks.map(|chunk| chunk.header.chunk_hash).collect();
+    if let Some(lost) = included.difference(&served).next() {
+        return Err(format!("chunk {lost} is missing"));
+    }
+    match served.difference(&included).next() {
+        Some(stray) => Err(format!("chunk {stray} is not of this block")),
+        None => Ok(()),
+    }
+}
+
+/// Everything that moved, in the order of the shards.
+pub(super) fn transfers(document: &WireDocument<'_>) -> Vec<Transfer> {
+    let place = Place { network: NETWORK, block_hash: document.block.header.hash, kind: "outcome" };
+    let shards = document.shards.iter();
+    shards
+        .flat_map(|shard| place.each(&shard.receipt_execution_outcomes, execution))
+        .flatten()
+        .flatten()
+        .collect()
+}
+
+/// What one receipt moved when it was executed.
+fn execution(raw: &RawValue) -> Result<Vec<Transfer>, String> {
+    let wire: WireExecution = serde_json::from_str(raw.get()).map_err(|e| e.to_string())?;
+    let (receipt, outcome) = (&wire.receipt, &wire.execution_outcome);
+    if receipt.receipt_id != outcome.id {
+        return Err(format!("the outcome of {} stands beside {}", outcome.id, receipt.receipt_id));
+    }
+    if receipt.predecessor_id == SYSTEM || !is_success(outcome.outcome.status) {
+        return Ok(Vec::new());
+    }
+    let mut transfers = native(&wire)?;
+    for (place, log) in outcome.outcome.logs.iter().enumerate() {
+        // Anyone may log anything: what does not read as an event of the standard is none.
+        transfers.extend(tokens(&wire, place, log).unwrap_or_default());
+    }
+    Ok(transfers)
+}
+
+fn is_success(status: &RawValue) -> bool {
+    let success = serde_json::from_str::<WireSuccess>(status.get());
+    success.is_ok_and(|status| status.value.is_some() || status.receipt_id.is_some())
+}
+
+fn native(wire: &WireExecution<'_>) -> Result<Vec<Transfer>, String> {
+    let receipt = &wire.receipt;
+    let Some(action) = &receipt.receipt.action else { return Ok(Vec::new()) };
+    let mut transfers = Vec::new();
+    for (place, raw) in action.actions.iter().enumerate() {
+        if raw.get().starts_with('"') {
+            continue;
+        }
+        let action: WireAction = serde_json::from_str(raw.get()).map_err(|e| e.to_string())?;
+        let Some(transfer) = action.transfer else { continue };
+        let amount = decimal(transfer.deposit).ok_or("deposit")?;
+        if moves(&amount) {
+            let key = format!("{}:{place}", receipt.receipt_id);
+            transfers.push(named(wire, key, receipt.receiver_id, TransferAsset::Native, amount));
+        }
+    }
+    Ok(transfers)
+}
+
+/// The movements that one line of a contract's log announces.
+fn tokens(wire: &WireExecution<'_>, place: usize, log: &str) -> Option<Vec<Transfer>> {
+    let event: WireEvent = serde_json::from_str(log.strip_prefix(EVENT_PREFIX)?.trim()).ok()?;
+    if event.standard != "nep141" || !matches!(event.event.as_ref(), "ft_transfer" | "ft_mint") {
+        return None;
+    }
+    let movements: Vec<WireTokenMovement> = serde_json::from_str(event.data?.get()).ok()?;
+    let contract = wire.execution_outcome.outcome.executor_id;
+    let mut transfers = Vec::new();
+    for (position, movement) in movements.iter().enumerate() {
+        let to = movement.new_owner_id.or(movement.owner_id)?;
+        let amount = decimal(movement.amount)?;
+        if moves(&amount) {
+            let key = format!("{}:log:{place}.{position}", wire.receipt.receipt_id);
+            let asset = TransferAsset::Contract(contract.to_owned());
+            transfers.push(named(wire, key, to, asset, amount));
+        }
+    }
+    Some(transfers)
+}
+
+fn named(
+    wire: &WireExecution<'_>,
+    key: String,
+    to: &str,
+    asset: TransferAsset,
+    amount: crate::chain::TransferAmount,
+) -> Transfer {
+    let tx_hash = wire.tx_hash.unwrap_or(wire.receipt.receipt_id).to_owned();
+    Transfer { key, tx_hash, to: to.to_owned(), asset, amount }
+}
+
+#[cfg(test)]
+mod tests;

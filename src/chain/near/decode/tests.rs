@@ -1,0 +1,158 @@
+//! A recorded outcome, and what becomes of it when single fields change.
+//!
+//! `REFUND` stands in NEAR's documentation of its indexer framework: a block of the test network, with its chunk
+//! header cut to what is read. The server adds `tx_hash`, as its documentation says.
+
+use expect_test::{Expect, expect};
+use serde_json::{Value, json};
+
+const REFUND: &str = r#"{
+  "execution_outcome": {
+    "block_hash": "AmxdtieJo1WPrX14VRpQJR3QDAapWgVo4PJweA1uQ24d",
+    "id": "43AdHUEWrfEB9kBAapZFqQhJhRrsZ2wGs87FGRCyV7mT",
+    "outcome": {
+      "executor_id": "amberdata.testnet", "gas_burnt": 223182562500, "logs": [],
+      "metadata": { "gas_profile": [], "version": 1 }, "receipt_ids": [],
+      "status": { "SuccessValue": "" }, "tokens_burnt": "0"
+    },
+    "proof": []
+  },
+  "receipt": {
+    "predecessor_id": "system",
+    "receipt": { "Action": {
+      "actions": [{ "Transfer": { "deposit": "117179811448765875000" } }],
+      "gas_price": "0", "input_data_ids": [], "output_data_receivers": [],
+      "signer_id": "amberdata.testnet",
+      "signer_public_key": "ed25519:HakbHwGjynqqEJ3GMCJwZJAUQenqQMDfA8b4sPQMBtnz"
+    } },
+    "receipt_id": "43AdHUEWrfEB9kBAapZFqQhJhRrsZ2wGs87FGRCyV7mT",
+    "receiver_id": "amberdata.testnet"
+  }
+}"#;
+
+fn read(execution: &Value) -> String {
+    let raw = serde_json::value::to_raw_value(execution).unwrap();
+    match super::execution(&raw) {
+        Err(reason) => format!("put aside: {reason}\n"),
+        Ok(transfers) => transfers
+            .iter()
+            .map(|t| {
+                format!("{} in {} to {} {:?} {:?}\n", t.key, t.tx_hash, t.to, t.asset, t.amount)
+            })
+            .collect(),
+    }
+}
+
+/// The recorded outcome after `change`.
+#[track_caller]
+fn check(change: impl FnOnce(&mut Value), expected: &Expect) {
+    let mut execution = serde_json::from_str(REFUND).unwrap();
+    change(&mut execution);
+    expected.assert_eq(&read(&execution));
+}
+
+#[test]
+fn a_refund_of_gas_pays_nothing_and_the_same_from_an_account_does() {
+    check(|_| (), &expect![[""]]);
+    check(
+        |e| e["receipt"]["predecessor_id"] = json!("buyer.testnet"),
+        &expect![[r#"
+        43AdHUEWrfEB9kBAapZFqQhJhRrsZ2wGs87FGRCyV7mT:0 in 43AdHUEWrfEB9kBAapZFqQhJhRrsZ2wGs87FGRCyV7mT to amberdata.testnet Native Units(117179811448765875000u)
+    "#]],
+    );
+    check(
+        |e| {
+            e["receipt"]["predecessor_id"] = json!("buyer.testnet");
+            e["tx_hash"] = json!("9FtHUFBQsZ2MG77K3x3MJ9wjX3UT8zE1TczCrhZEcG8U");
+            let actions =
+                json!(["CreateAccount", { "Transfer": { "deposit": "7" } }, { "AddKey": {} }]);
+            e["receipt"]["receipt"]["Action"]["actions"] = actions;
+        },
+        &expect![[r#"
+            43AdHUEWrfEB9kBAapZFqQhJhRrsZ2wGs87FGRCyV7mT:1 in 9FtHUFBQsZ2MG77K3x3MJ9wjX3UT8zE1TczCrhZEcG8U to amberdata.testnet Native Units(7u)
+        "#]],
+    );
+}
+
+#[test]
+fn only_a_success_pays() {
+    for status in [
+        json!({ "Failure": { "ActionError": { "index": 0, "kind": "x" } } }),
+        json!("Unknown"),
+        json!({}),
+        json!(null),
+    ] {
+        check(
+            |e| {
+                e["receipt"]["predecessor_id"] = json!("buyer.testnet");
+                e["execution_outcome"]["outcome"]["status"] = status;
+            },
+            &expect![[""]],
+        );
+    }
+    check(
+        |e| {
+            e["receipt"]["predecessor_id"] = json!("buyer.testnet");
+            let later =
+                json!({ "SuccessReceiptId": "43AdHUEWrfEB9kBAapZFqQhJhRrsZ2wGs87FGRCyV7mT" });
+            e["execution_outcome"]["outcome"]["status"] = later;
+        },
+        &expect![[r#"
+            43AdHUEWrfEB9kBAapZFqQhJhRrsZ2wGs87FGRCyV7mT:0 in 43AdHUEWrfEB9kBAapZFqQhJhRrsZ2wGs87FGRCyV7mT to amberdata.testnet Native Units(117179811448765875000u)
+        "#]],
+    );
+}
+
+#[test]
+fn tokens_move_in_the_log_of_their_contract() {
+    let line = |event: &str, data: Value| {
+        let event =
+            json!({ "standard": "nep141", "version": "1.0.0", "event": event, "data": data });
+        format!("EVENT_JSON:{event}")
+    };
+    check(
+        |e| {
+            e["receipt"]["predecessor_id"] = json!("buyer.testnet");
+            e["receipt"]["receipt"] = json!({ "Data": { "data": null, "data_id": "x" } });
+            e["execution_outcome"]["outcome"]["logs"] = json!([
+                "Transfer 5 from a to b",
+                line(
+                    "ft_transfer",
+                    json!([
+                        { "old_owner_id": "a", "new_owner_id": "b", "amount": "5", "memo": "\u{1F600}" },
+                        { "old_owner_id": "a", "new_owner_id": "c", "amount": "0" },
+                        { "old_owner_id": "a", "new_owner_id": "c", "amount": "6" }
+                    ])
+                ),
+                line("ft_mint", json!([{ "owner_id": "b", "amount": "7" }])),
+                line("ft_burn", json!([{ "owner_id": "b", "amount": "8" }])),
+                "EVENT_JSON:",
+                "EVENT_JSON:{\"standard\":\"nep141\",\"event\":\"ft_transfer\",\"data\":7}"
+            ]);
+        },
+        &expect![[r#"
+            43AdHUEWrfEB9kBAapZFqQhJhRrsZ2wGs87FGRCyV7mT:log:1.0 in 43AdHUEWrfEB9kBAapZFqQhJhRrsZ2wGs87FGRCyV7mT to b Contract("amberdata.testnet") Units(5u)
+            43AdHUEWrfEB9kBAapZFqQhJhRrsZ2wGs87FGRCyV7mT:log:1.2 in 43AdHUEWrfEB9kBAapZFqQhJhRrsZ2wGs87FGRCyV7mT to c Contract("amberdata.testnet") Units(6u)
+            43AdHUEWrfEB9kBAapZFqQhJhRrsZ2wGs87FGRCyV7mT:log:2.0 in 43AdHUEWrfEB9kBAapZFqQhJhRrsZ2wGs87FGRCyV7mT to b Contract("amberdata.testnet") Units(7u)
+        "#]],
+    );
+}
+
+#[test]
+fn what_cannot_be_read_is_put_aside() {
+    check(
+        |e| e["execution_outcome"]["id"] = json!("another"),
+        &expect![[r#"
+        put aside: the outcome of another stands beside 43AdHUEWrfEB9kBAapZFqQhJhRrsZ2wGs87FGRCyV7mT
+    "#]],
+    );
+    check(
+        |e| {
+            e["receipt"]["predecessor_id"] = json!("buyer.testnet");
+            e["receipt"]["receipt"]["Action"]["actions"][0]["Transfer"]["deposit"] = json!("1e24");
+        },
+        &expect![[r#"
+            put aside: deposit
+        "#]],
+    );
+}

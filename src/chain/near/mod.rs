@@ -1,0 +1,23 @@
+//! NEAR, read from a server of finalized blocks in the neardata format (`fastnear/neardata-server`, which anyone can
+//! run, or FastNEAR's own). The chain's plain RPC has the same content in one call per shard and one per outcome.
+//!
+//! Value is read from receipts, not from transactions: contracts pay too, and a transfer counts where it was executed.
+//! Counted are `Transfer` actions of receipts whose outcome is a success, and `ft_transfer` and `ft_mint` events of
+//! NEP-141 tokens. Receipts of `system` are refunds of gas.
+//!
+//! Heights may be skipped. Asked for such a height, [`block`](super::ChainSource::block) answers with the next block
+//! there is, whose own `prev_height` must show that nothing stood between.
+//!
+//! What can be held against a server: every chunk that the block includes must be there. Nothing in the format lets a
+//! reader prove that no outcome is missing from a chunk.
+//!
+//! Where the shapes come from: the server's documentation and source, the streamer messages of NEAR's own indexer
+//! framework, which the format repeats. No live server has been seen.
+//!
+//! - `source`: the calls. `wire`: the tolerant shapes. `decode`: from outcomes to transfers, without io.
+
+mod decode;
+mod source;
+mod wire;
+
+pub use source::NearSource;

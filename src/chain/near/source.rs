@@ -1,0 +1,170 @@
+//! The calls to one server.
+
+use std::{
+    sync::atomic::{AtomicU64, Ordering},
+    time::Duration,
+};
+
+use secrecy::SecretString;
+use serde_json::value::RawValue;
+
+use super::{decode, wire::WireDocument};
+use crate::{
+    asset::Network,
+    chain::{
+        Block, BlockRef, ChainError, ChainSource, Transfer,
+        http::{EndpointError, Http},
+        pinned::Pinned,
+    },
+    money::BaseUnits,
+};
+
+const BLOCK: &str = "block";
+const LAST_BLOCK: &str = "last_block/final";
+/// The first block of the main network.
+const GENESIS_HEIGHT: u64 = 9_820_210;
+const GENESIS_HASH: &str = "EPnLgE7iEq9s7yTkos96M3cWymH5avBAPm3qx3NXqR8H";
+
+/// One server of finalized blocks.
+pub struct NearSource {
+    http: Http,
+    pinned: Pinned,
+    /// The highest block seen. A server keeps a question for a block above its own waiting instead of answering.
+    head: AtomicU64,
+}
+
+impl NearSource {
+    pub fn new(url: &SecretString) -> Result<Self, EndpointError> {
+        let http = Http::new(Network::Near, url)?;
+        Ok(Self { http, pinned: Pinned::default(), head: AtomicU64::new(0) })
+    }
+
+    /// Waits this long for one answer of the server.
+    #[must_use]
+    pub fn with_deadline(mut self, deadline: Duration) -> Self {
+        self.http = self.http.with_deadline(deadline);
+        self
+    }
+
+    /// The block's document; `null` at a height that was skipped.
+    async fn document(&self, height: u64) -> Result<Box<RawValue>, ChainError> {
+        self.http.get(BLOCK, &format!("v0/block/{height}"), &[]).await
+    }
+
+    fn read<'a>(&self, document: &'a RawValue) -> Result<Option<WireDocument<'a>>, ChainError> {
+        self.http.read(BLOCK, document)
+    }
+
+    fn read_header(&self, document: &WireDocument<'_>) -> Result<BlockRef, ChainError> {
+        let unreadable = |field| self.http.malformed(BLOCK, format!("field {field}"));
+        decode::header(&document.block.header).map_err(unreadable)
+    }
+
+    fn check_height(&self, asked: u64, header: &BlockRef) -> Result<(), ChainError> {
+        if header.height == asked {
+            return Ok(());
+        }
+        Err(self.http.inconsistent(format!("asked for block {asked}, got {}", header.height)))
+    }
+
+    /// Blocks do not name their chain, but its first block does.
+    ///
+    /// A server that keeps old blocks elsewhere says where instead, after it has refused heights below the first block
+    /// of the network it serves: that shows a network which begins no higher than this one, and the test network
+    /// begins higher.
+    async fn check_chain(&self) -> Result<(), ChainError> {
+        let found = match self.document(GENESIS_HEIGHT).await {
+            Err(ChainError::Refused { code: 300..400, .. }) => return Ok(()),
+            Err(ChainError::Refused { reason, .. }) => reason,
+            answer => match self.read(&answer?)? {
+                Some(document) => self.read_header(&document)?.hash,
+                None => "a chain without that block".to_owned(),
+            },
+        };
+        if found == GENESIS_HASH {
+            return Ok(());
+        }
+        let expected = GENESIS_HASH.to_owned();
+        Err(ChainError::WrongChain { network: Network::Near, expected, found })
+    }
+
+    /// Whether the server has `height`, as far as is known or can be learnt.
+    async fn reaches(&self, height: u64) -> Result<bool, ChainError> {
+        Ok(height <= self.head.load(Ordering::Relaxed) || height <= self.newest().await?.height)
+    }
+
+    async fn newest(&self) -> Result<BlockRef, ChainError> {
+        // Answered by a redirect to the block itself.
+        let document = self.http.get(LAST_BLOCK, "v0/last_block/final", &[]).await?;
+        let document = self.read(&document)?;
+        let document =
+            document.ok_or_else(|| self.http.malformed(LAST_BLOCK, "there is no last block"))?;
+        let header = self.read_header(&document)?;
+        self.head.store(header.height, Ordering::Relaxed);
+        Ok(header)
+    }
+
+    fn read_block(&self, document: &WireDocument<'_>) -> Result<Block, ChainError> {
+        let header = self.read_header(document)?;
+        decode::check_chunks(document).map_err(|reason| {
+            self.http.inconsistent(format!("block {}: {reason}", header.height))
+        })?;
+        Ok(Block { header, transfers: decode::transfers(document) })
+    }
+}
+
+impl ChainSource for NearSource {
+    fn network(&self) -> Network {
+        Network::Near
+    }
+
+    async fn head(&self) -> Result<BlockRef, ChainError> {
+        self.pinned.check(|| self.check_chain()).await?;
+        self.newest().await
+    }
+
+    async fn header(&self, height: u64) -> Result<Option<BlockRef>, ChainError> {
+        if !self.reaches(height).await? {
+            return Ok(None);
+        }
+        let document = self.document(height).await?;
+        let Some(document) = self.read(&document)? else { return Ok(None) };
+        let header = self.read_header(&document)?;
+        self.check_height(height, &header)?;
+        Ok(Some(header))
+    }
+
+    async fn block(&self, height: u64) -> Result<Option<Block>, ChainError> {
+        if !self.reaches(height).await? {
+            return Ok(None);
+        }
+        let head = self.head.load(Ordering::Relaxed);
+        for at in height..=head {
+            let document = self.document(at).await?;
+            let Some(document) = self.read(&document)? else { continue };
+            let block = self.read_block(&document)?;
+            self.check_height(at, &block.header)?;
+            let before = document.block.header.prev_height;
+            if at > height && before.is_some_and(|before| before >= height) {
+                let reason = format!("block {height} is said to be skipped, but {at} follows it");
+                return Err(self.http.inconsistent(reason));
+            }
+            return Ok(Some(block));
+        }
+        Err(self.http.inconsistent(format!("there is no block from {height} to the last, {head}")))
+    }
+
+    /// Always empty: what waits is final within two seconds.
+    async fn mempool(&self) -> Result<Vec<Transfer>, ChainError> {
+        Ok(Vec::new())
+    }
+
+    /// Never: receipts show all value.
+    async fn native_balances(
+        &self,
+        _at: &BlockRef,
+        _addresses: &[String],
+    ) -> Result<Option<Vec<BaseUnits>>, ChainError> {
+        Ok(None)
+    }
+}

@@ -1,0 +1,149 @@
+//! The shapes of the neardata format, which are those of NEAR's indexer framework.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, de::IgnoredAny};
+use serde_json::value::RawValue;
+
+#[derive(Deserialize)]
+pub(super) struct WireDocument<'a> {
+    #[serde(borrow)]
+    pub block: WireBlock<'a>,
+    #[serde(borrow)]
+    pub shards: Vec<WireShard<'a>>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct WireBlock<'a> {
+    #[serde(borrow)]
+    pub header: WireHeader<'a>,
+    #[serde(borrow, default)]
+    pub chunks: Vec<WireChunkHeader<'a>>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct WireHeader<'a> {
+    pub height: u64,
+    pub hash: &'a str,
+    pub prev_hash: &'a str,
+    /// Lower by more than one where heights were skipped; older blocks do not tell.
+    #[serde(default)]
+    pub prev_height: Option<u64>,
+    /// Nanoseconds as text, because they do not fit the numbers of JavaScript.
+    pub timestamp_nanosec: &'a str,
+}
+
+#[derive(Deserialize)]
+pub(super) struct WireChunkHeader<'a> {
+    pub chunk_hash: &'a str,
+    /// Of an earlier block where the shard made no chunk for this one.
+    pub height_included: u64,
+}
+
+#[derive(Deserialize)]
+pub(super) struct WireShard<'a> {
+    #[serde(borrow, default)]
+    pub chunk: Option<WireChunk<'a>>,
+    #[serde(borrow, default)]
+    pub receipt_execution_outcomes: Vec<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct WireChunk<'a> {
+    #[serde(borrow)]
+    pub header: WireChunkHeader<'a>,
+}
+
+/// A receipt that was executed in the block, and what came of it.
+#[derive(Deserialize)]
+pub(super) struct WireExecution<'a> {
+    #[serde(borrow)]
+    pub execution_outcome: WireOutcomeWithId<'a>,
+    #[serde(borrow)]
+    pub receipt: WireReceipt<'a>,
+    /// The transaction it descends from.
+    #[serde(default)]
+    pub tx_hash: Option<&'a str>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct WireOutcomeWithId<'a> {
+    pub id: &'a str,
+    #[serde(borrow)]
+    pub outcome: WireOutcome<'a>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct WireOutcome<'a> {
+    pub executor_id: &'a str,
+    #[serde(borrow, default)]
+    pub logs: Vec<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub status: &'a RawValue,
+}
+
+/// A status is one of these, or a failure, or the bare word `Unknown`.
+#[derive(Deserialize)]
+pub(super) struct WireSuccess {
+    #[serde(default, rename = "SuccessValue")]
+    pub value: Option<IgnoredAny>,
+    #[serde(default, rename = "SuccessReceiptId")]
+    pub receipt_id: Option<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct WireReceipt<'a> {
+    pub predecessor_id: &'a str,
+    pub receiver_id: &'a str,
+    pub receipt_id: &'a str,
+    #[serde(borrow)]
+    pub receipt: WireReceiptBody<'a>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct WireReceiptBody<'a> {
+    /// Absent in receipts that carry data.
+    #[serde(borrow, default, rename = "Action")]
+    pub action: Option<WireActions<'a>>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct WireActions<'a> {
+    /// An object with one key, or a bare word such as `CreateAccount`.
+    #[serde(borrow)]
+    pub actions: Vec<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct WireAction<'a> {
+    #[serde(borrow, default, rename = "Transfer")]
+    pub transfer: Option<WireTransfer<'a>>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct WireTransfer<'a> {
+    pub deposit: &'a str,
+}
+
+/// What a contract logs after `EVENT_JSON:` (NEP-297).
+#[derive(Deserialize)]
+pub(super) struct WireEvent<'a> {
+    #[serde(borrow, default)]
+    pub standard: Cow<'a, str>,
+    #[serde(borrow, default)]
+    pub event: Cow<'a, str>,
+    #[serde(borrow, default)]
+    pub data: Option<&'a RawValue>,
+}
+
+/// One movement of a NEP-141 token.
+#[derive(Deserialize)]
+pub(super) struct WireTokenMovement<'a> {
+    /// Of a transfer.
+    #[serde(borrow, default)]
+    pub new_owner_id: Option<&'a str>,
+    /// Of a mint.
+    #[serde(borrow, default)]
+    pub owner_id: Option<&'a str>,
+    pub amount: &'a str,
+}

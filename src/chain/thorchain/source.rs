@@ -1,0 +1,152 @@
+//! The calls to one node.
+
+use std::time::Duration;
+
+use secrecy::SecretString;
+
+use super::{
+    decode::{self, Body},
+    wire::{WireBlock, WireEnvelope, WireResults, WireStatus},
+};
+use crate::{
+    asset::Network,
+    chain::{
+        Block, BlockRef, ChainError, ChainSource, Transfer,
+        http::{EndpointError, Http},
+    },
+    money::BaseUnits,
+};
+
+const STATUS: &str = "status";
+const BLOCK: &str = "block";
+const BLOCK_RESULTS: &str = "block_results";
+/// The name of the chain since its restart of 2025.
+const CHAIN_ID: &str = "thorchain-1";
+
+/// One node of THORChain.
+pub struct ThorchainSource {
+    http: Http,
+}
+
+impl ThorchainSource {
+    pub fn new(url: &SecretString) -> Result<Self, EndpointError> {
+        Ok(Self { http: Http::new(Network::Thorchain, url)? })
+    }
+
+    /// Waits this long for one answer of the node.
+    #[must_use]
+    pub fn with_deadline(mut self, deadline: Duration) -> Self {
+        self.http = self.http.with_deadline(deadline);
+        self
+    }
+
+    fn check_chain(&self, found: &str) -> Result<(), ChainError> {
+        if found == CHAIN_ID {
+            return Ok(());
+        }
+        let (expected, found) = (CHAIN_ID.to_owned(), found.chars().take(66).collect());
+        Err(ChainError::WrongChain { network: Network::Thorchain, expected, found })
+    }
+
+    /// Asks for `method` at a height and reads its result; `None` if the node has nothing there yet.
+    async fn ask<T>(
+        &self,
+        method: &'static str,
+        height: Option<u64>,
+        read: impl FnOnce(&serde_json::value::RawValue) -> Result<T, ChainError>,
+    ) -> Result<Option<T>, ChainError> {
+        let height = height.map(|height| height.to_string());
+        let query: Vec<(&str, &str)> = height.iter().map(|h| ("height", h.as_str())).collect();
+        let answer = match self.http.get(method, method, &query).await {
+            Err(refusal) if is_too_high(&refusal) => return Ok(None),
+            answer => answer?,
+        };
+        let envelope: WireEnvelope = self.http.read(method, &answer)?;
+        if let Some(error) = envelope.error {
+            let reason = error.data.unwrap_or(error.message);
+            let refusal = self.http.refused(method, error.code, &reason);
+            return if is_too_high(&refusal) { Ok(None) } else { Err(refusal) };
+        }
+        let result = envelope.result.ok_or_else(|| self.http.malformed(method, "no result"))?;
+        read(result).map(Some)
+    }
+
+    async fn body(&self, height: u64) -> Result<Option<Body>, ChainError> {
+        let read = |result: &_| {
+            let wire: WireBlock = self.http.read(BLOCK, result)?;
+            decode::body(&wire)
+                .map_err(|field| self.http.malformed(BLOCK, format!("field {field}")))
+        };
+        let Some(body) = self.ask(BLOCK, Some(height), read).await? else { return Ok(None) };
+        self.check_chain(&body.chain_id)?;
+        if body.header.height != height {
+            let got = body.header.height;
+            return Err(self.http.inconsistent(format!("asked for block {height}, got {got}")));
+        }
+        if !body.is_complete {
+            let reason = format!("block {height} holds other transactions than its header says");
+            return Err(self.http.inconsistent(reason));
+        }
+        Ok(Some(body))
+    }
+}
+
+/// The node has no such block yet; or has it, and not yet its results, which are written a moment later.
+fn is_too_high(refusal: &ChainError) -> bool {
+    let ChainError::Refused { reason, .. } = refusal else { return false };
+    reason.contains("must be less than or equal to") || reason.contains("could not find results")
+}
+
+impl ChainSource for ThorchainSource {
+    fn network(&self) -> Network {
+        Network::Thorchain
+    }
+
+    async fn head(&self) -> Result<BlockRef, ChainError> {
+        let read = |result: &_| {
+            let status: WireStatus = self.http.read(STATUS, result)?;
+            self.check_chain(status.node_info.network)?;
+            let height = status.sync_info.latest_block_height.parse();
+            height.map_err(|_| self.http.malformed(STATUS, "field latest_block_height"))
+        };
+        let height = self.ask(STATUS, None, read).await?;
+        let height = height.ok_or_else(|| self.http.malformed(STATUS, "no status"))?;
+        let body = self.body(height).await?;
+        let lost = || self.http.inconsistent(format!("there is no latest block {height}"));
+        Ok(body.ok_or_else(lost)?.header)
+    }
+
+    async fn header(&self, height: u64) -> Result<Option<BlockRef>, ChainError> {
+        Ok(self.body(height).await?.map(|body| body.header))
+    }
+
+    async fn block(&self, height: u64) -> Result<Option<Block>, ChainError> {
+        let Some(body) = self.body(height).await? else { return Ok(None) };
+        let read = |result: &_| {
+            let results: WireResults = self.http.read(BLOCK_RESULTS, result)?;
+            if results.height.parse() != Ok(height) {
+                let got = results.height;
+                let reason = format!("asked for the results of block {height}, got those of {got}");
+                return Err(self.http.inconsistent(reason));
+            }
+            decode::transfers(&body, &results)
+                .map_err(|reason| self.http.inconsistent(format!("block {height}: {reason}")))
+        };
+        let transfers = self.ask(BLOCK_RESULTS, Some(height), read).await?;
+        Ok(transfers.map(|transfers| Block { header: body.header, transfers }))
+    }
+
+    /// Always empty: a block comes every 6 seconds and is final, so waiting transactions would be seen for a moment.
+    async fn mempool(&self) -> Result<Vec<Transfer>, ChainError> {
+        Ok(Vec::new())
+    }
+
+    /// Never: events show all value.
+    async fn native_balances(
+        &self,
+        _at: &BlockRef,
+        _addresses: &[String],
+    ) -> Result<Option<Vec<BaseUnits>>, ChainError> {
+        Ok(None)
+    }
+}

@@ -1,0 +1,250 @@
+//! From a block and its outcomes to transfers, without io.
+
+use std::collections::{HashMap, HashSet};
+
+use chrono::DateTime;
+use serde_json::value::RawValue;
+
+use super::wire::{WireBlock, WireInfo, WireInternal, WireLog, WireTransaction, WireTransfer};
+use crate::{
+    asset::{Network, address},
+    chain::{
+        BlockRef, Transfer, TransferAmount, TransferAsset, amount::moves, entries::Place,
+        evm::quantity,
+    },
+    money::BaseUnits,
+};
+
+const NETWORK: Network = Network::Tron;
+/// keccak256("Transfer(address,address,uint256)"), as on Ethereum.
+const TRANSFER_TOPIC: &str = "ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
+const SUCCESS: &str = "SUCCESS";
+/// `call`, `create` and `suicide` in hex. Others, such as delegated energy, name a receiver and a value and move none.
+const NOTES: [&str; 3] = ["63616c6c", "637265617465", "73756963696465"];
+
+/// A block without its outcomes.
+pub(super) struct Body {
+    pub header: BlockRef,
+    timestamp: i64,
+    /// Whether the header says that there are transactions.
+    pub commits_to_some: bool,
+    /// In the order of the block; `None` where one could not be read.
+    transactions: Vec<Option<Transaction>>,
+}
+
+struct Transaction {
+    id: String,
+    succeeded: bool,
+    /// The receiver of TRX and how much, if it is a plain transfer.
+    payment: Option<(String, TransferAmount)>,
+}
+
+impl Body {
+    pub const fn is_empty(&self) -> bool {
+        self.transactions.is_empty()
+    }
+}
+
+/// The error is the name of the field that cannot be read.
+pub(super) fn header(wire: &WireBlock<'_>) -> Result<BlockRef, &'static str> {
+    let data = &wire.block_header.raw_data;
+    let hash = wire.block_id.and_then(hash).ok_or("blockID")?;
+    // An id is a hash whose first 8 bytes were replaced by the height.
+    if !hash.starts_with(&format!("{:016x}", data.number)) {
+        return Err("number, which is not that of the blockID");
+    }
+    Ok(BlockRef {
+        height: data.number,
+        hash,
+        parent_hash: self::hash(data.parent_hash).ok_or("parentHash")?,
+        mined_at: DateTime::from_timestamp_millis(data.timestamp).ok_or("timestamp")?,
+    })
+}
+
+pub(super) fn body(wire: &WireBlock<'_>) -> Result<Body, &'static str> {
+    let header = header(wire)?;
+    let place = Place { network: NETWORK, block_hash: &header.hash, kind: "transaction" };
+    let transactions = place.each(&wire.transactions, transaction);
+    // One odd transaction is the chain's, all of them is a node that we do not understand at all.
+    if transactions.len() > 1 && transactions.iter().all(Option::is_none) {
+        return Err("transactions");
+    }
+    let data = &wire.block_header.raw_data;
+    Ok(Body {
+        timestamp: data.timestamp,
+        commits_to_some: data.tx_trie_root.bytes().any(|digit| digit != b'0'),
+        header,
+        transactions,
+    })
+}
+
+fn hash(text: &str) -> Option<String> {
+    let is_hash = text.len() == 64 && text.bytes().all(|b| b.is_ascii_hexdigit());
+    is_hash.then(|| text.to_ascii_lowercase())
+}
+
+/// An address as nodes write it, in the spelling that invoices have.
+fn address(node_hex: &str) -> Option<String> {
+    let key = address::match_key(NETWORK.family(), node_hex);
+    key.starts_with('T').then_some(key)
+}
+
+/// Of the 20 bytes without a version that contracts use.
+fn contract_address(hex: &str) -> Option<String> {
+    address(&format!("41{hex}"))
+}
+
+fn transaction(raw: &RawValue) -> Result<Transaction, String> {
+    let wire: WireTransaction = serde_json::from_str(raw.get()).map_err(|e| e.to_string())?;
+    let mut payment = None;
+    for contract in &wire.raw_data.contract {
+        if contract.kind == "TransferContract" {
+            let value = contract.parameter.value.get();
+            let transfer: WireTransfer = serde_json::from_str(value).map_err(|e| e.to_string())?;
+            let to = address(transfer.to_address).ok_or("to_address")?;
+            payment = Some((to, trx(transfer.amount).ok_or("amount")?));
+        }
+    }
+    Ok(Transaction {
+        id: hash(wire.tx_id).ok_or("txID")?,
+        // Anything but a plain yes is a no.
+        succeeded: wire.ret.first().and_then(|ret| ret.contract_ret) == Some(SUCCESS),
+        payment: payment.filter(|(_, amount)| moves(amount)),
+    })
+}
+
+fn trx(sun: i64) -> Option<TransferAmount> {
+    u128::try_from(sun).ok().map(|sun| TransferAmount::Units(BaseUnits::new(sun)))
+}
+
+/// What came of one transaction.
+struct Outcome {
+    id: String,
+    succeeded: bool,
+    /// At their places; `None` where one is no transfer.
+    logs: Vec<Option<Movement>>,
+    internals: Vec<Vec<Movement>>,
+}
+
+struct Movement {
+    to: String,
+    asset: TransferAsset,
+    amount: TransferAmount,
+}
+
+/// Everything that moved, transaction by transaction. The error says how the outcomes contradict the block.
+pub(super) fn transfers(body: &Body, infos: &[&RawValue]) -> Result<Vec<Transfer>, String> {
+    if infos.len() != body.transactions.len() {
+        let (txs, infos) = (body.transactions.len(), infos.len());
+        return Err(format!("{txs} transactions have {infos} outcomes"));
+    }
+    let place = Place { network: NETWORK, block_hash: &body.header.hash, kind: "outcome" };
+    let outcomes = place.each(infos, |raw| outcome(body, raw));
+    let has_unreadable = outcomes.iter().any(Option::is_none);
+    let mut by_id = HashMap::with_capacity(outcomes.len());
+    for outcome in outcomes.into_iter().flatten() {
+        let outcome = outcome?;
+        if let Some(twice) = by_id.insert(outcome.id.clone(), outcome) {
+            return Err(format!("transaction {} has two outcomes", twice.id));
+        }
+    }
+    let mut transfers = Vec::new();
+    let mut listed = HashSet::new();
+    for transaction in body.transactions.iter().flatten() {
+        let id = transaction.id.as_str();
+        if !listed.insert(id) {
+            return Err(format!("transaction {id} is listed twice"));
+        }
+        match by_id.get(id) {
+            Some(outcome) if transaction.succeeded && outcome.succeeded => {
+                add(&mut transfers, transaction, outcome);
+            }
+            Some(_) => {}
+            None if has_unreadable => {}
+            None => return Err(format!("transaction {id} has no outcome")),
+        }
+    }
+    Ok(transfers)
+}
+
+fn add(transfers: &mut Vec<Transfer>, transaction: &Transaction, outcome: &Outcome) {
+    let id = &transaction.id;
+    let mut add = |place: String, to: &str, asset: &TransferAsset, amount: &TransferAmount| {
+        transfers.push(Transfer {
+            key: format!("{id}:{place}"),
+            tx_hash: id.clone(),
+            to: to.to_owned(),
+            asset: asset.clone(),
+            amount: amount.clone(),
+        });
+    };
+    if let Some((to, amount)) = &transaction.payment {
+        add("native".to_owned(), to, &TransferAsset::Native, amount);
+    }
+    for (k, movement) in outcome.logs.iter().enumerate() {
+        if let Some(Movement { to, asset, amount }) = movement {
+            add(format!("log:{k}"), to, asset, amount);
+        }
+    }
+    for (k, movements) in outcome.internals.iter().enumerate() {
+        for Movement { to, asset, amount } in movements {
+            add(format!("internal:{k}"), to, asset, amount);
+        }
+    }
+}
+
+/// The outer error quarantines the outcome, the inner one refuses the block.
+fn outcome(body: &Body, raw: &RawValue) -> Result<Result<Outcome, String>, String> {
+    let wire: WireInfo = serde_json::from_str(raw.get()).map_err(|e| e.to_string())?;
+    let id = hash(wire.id).ok_or("id")?;
+    if wire.block_number != body.header.height || wire.block_timestamp != body.timestamp {
+        return Ok(Err(format!("the outcome of {id} is of block {}", wire.block_number)));
+    }
+    let has_succeeded = |result: Option<&str>| result.is_none_or(|result| result == SUCCESS);
+    let place = Place { network: NETWORK, block_hash: &body.header.hash, kind: "log" };
+    let logs = place.each(&wire.log, log).into_iter().map(Option::flatten).collect();
+    let place = Place { kind: "internal transaction", ..place };
+    let internals = place.each(&wire.internal_transactions, internal);
+    Ok(Ok(Outcome {
+        id,
+        succeeded: has_succeeded(wire.result) && has_succeeded(wire.receipt.result),
+        logs,
+        internals: internals.into_iter().map(Option::unwrap_or_default).collect(),
+    }))
+}
+
+/// An event is a token payment only in the exact shape of TRC-20: three topics, one word of data.
+fn log(raw: &RawValue) -> Result<Option<Movement>, String> {
+    let wire: WireLog = serde_json::from_str(raw.get()).map_err(|e| e.to_string())?;
+    let [topic, _from, to] = wire.topics.as_slice() else { return Ok(None) };
+    if *topic != TRANSFER_TOPIC {
+        return Ok(None);
+    }
+    let contract = contract_address(wire.address).ok_or("address")?;
+    let to = quantity::address_in_word(&format!("0x{to}"));
+    let to = to.and_then(|to| contract_address(to.trim_start_matches("0x")));
+    let amount = quantity::amount_in_word(&format!("0x{}", wire.data));
+    let movement = |(to, amount)| Movement { to, asset: TransferAsset::Contract(contract), amount };
+    Ok(to.zip(amount.filter(moves)).map(movement))
+}
+
+/// TRX that a contract moved.
+fn internal(raw: &RawValue) -> Result<Vec<Movement>, String> {
+    let wire: WireInternal = serde_json::from_str(raw.get()).map_err(|e| e.to_string())?;
+    if wire.rejected || !NOTES.contains(&wire.note) {
+        return Ok(Vec::new());
+    }
+    let mut sun: i64 = 0;
+    for value in wire.values.iter().filter(|value| value.token_id.is_none()) {
+        sun = sun.checked_add(value.call_value).ok_or("callValue")?;
+    }
+    if sun == 0 {
+        return Ok(Vec::new());
+    }
+    let to = address(wire.to).ok_or("transferTo_address")?;
+    let amount = trx(sun).ok_or("callValue")?;
+    Ok(vec![Movement { to, asset: TransferAsset::Native, amount }])
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,22 @@
+//! TRON, read over the HTTP interface of its nodes, of solidified blocks only: two thirds of the producers have built
+//! on them, so they are final.
+//!
+//! Two calls a block: `getblockbynum` has the transactions and native transfers, `gettransactioninfobyblocknum` has
+//! what came of each, its logs and its internal transactions. Counted are `TransferContract`s, `Transfer` events of
+//! TRC-20 shape, and internal transactions that call or create with value or leave a contract's rest to somebody.
+//! A node lists internal transactions only if it runs with `vm.saveInternalTx`. TRC-10 tokens are left out: the
+//! catalogue has none, and anyone can send them to everyone.
+//!
+//! What can be held against a node: a block's id begins with its height, and each transaction has exactly one outcome,
+//! of this block's height and time. Nothing in the interface commits to logs.
+//!
+//! Where the shapes come from: java-tron's documentation with its recorded replies of the Nile test network. No live
+//! node has been seen.
+//!
+//! - `source`: the calls. `wire`: the tolerant shapes. `decode`: from a block to transfers, without io.
+
+mod decode;
+mod source;
+mod wire;
+
+pub use source::TronSource;

@@ -1,0 +1,156 @@
+//! The calls to one node.
+
+use std::time::Duration;
+
+use secrecy::SecretString;
+use serde::Deserialize;
+use serde_json::{json, value::RawValue};
+
+use super::{decode, wire::WireBlock};
+use crate::{
+    asset::Network,
+    chain::{
+        Block, BlockRef, ChainError, ChainSource, Transfer,
+        http::{EndpointError, Http},
+        pinned::Pinned,
+    },
+    money::BaseUnits,
+};
+
+const NOW_BLOCK: &str = "walletsolidity/getnowblock";
+const BLOCK: &str = "walletsolidity/getblockbynum";
+const INFOS: &str = "walletsolidity/gettransactioninfobyblocknum";
+/// The first block of the main network.
+const GENESIS: &str = "00000000000000001ebf88508a03865c71d452e25f4d51194196a1d22b6653dc";
+
+/// One node of TRON.
+pub struct TronSource {
+    http: Http,
+    pinned: Pinned,
+}
+
+impl TronSource {
+    pub fn new(url: &SecretString) -> Result<Self, EndpointError> {
+        Ok(Self { http: Http::new(Network::Tron, url)?, pinned: Pinned::default() })
+    }
+
+    /// Waits this long for one answer of the node.
+    #[must_use]
+    pub fn with_deadline(mut self, deadline: Duration) -> Self {
+        self.http = self.http.with_deadline(deadline);
+        self
+    }
+
+    /// Asks for a block and reads it; `None` if the node has none there.
+    async fn ask<T>(
+        &self,
+        method: &'static str,
+        body: serde_json::Value,
+        read: impl FnOnce(&WireBlock<'_>) -> Result<T, &'static str>,
+    ) -> Result<Option<T>, ChainError> {
+        let answer = self.http.post(method, method, &body).await?;
+        let wire: WireBlock = self.http.read(method, &answer)?;
+        if let Some(error) = &wire.error {
+            return Err(self.http.refused(method, 0, error));
+        }
+        if wire.block_id.is_none() {
+            return Ok(None);
+        }
+        let unreadable = |field| self.http.malformed(method, format!("field {field}"));
+        read(&wire).map(Some).map_err(unreadable)
+    }
+
+    fn check_height(&self, asked: u64, header: &BlockRef) -> Result<(), ChainError> {
+        if header.height == asked {
+            return Ok(());
+        }
+        Err(self.http.inconsistent(format!("asked for block {asked}, got {}", header.height)))
+    }
+
+    /// Blocks do not name their chain, but its first block does.
+    async fn check_chain(&self) -> Result<(), ChainError> {
+        let first = self
+            .ask(BLOCK, json!({ "num": 0 }), |wire| {
+                Ok(wire.block_id.unwrap_or_default().to_owned())
+            })
+            .await?;
+        let found = first.unwrap_or_default();
+        if found == GENESIS {
+            return Ok(());
+        }
+        let (expected, found) = (GENESIS.to_owned(), found.chars().take(66).collect());
+        Err(ChainError::WrongChain { network: Network::Tron, expected, found })
+    }
+
+    async fn infos(&self, height: u64) -> Result<Box<RawValue>, ChainError> {
+        self.http.post(INFOS, INFOS, &json!({ "num": height })).await
+    }
+
+    /// The outcomes in an answer, which is an object where there is none or where something went wrong.
+    fn read_infos<'a>(&self, answer: &'a RawValue) -> Result<Vec<&'a RawValue>, ChainError> {
+        #[derive(Deserialize)]
+        struct Failure {
+            #[serde(default, rename = "Error")]
+            error: Option<String>,
+        }
+        if answer.get().starts_with('[') {
+            return self.http.read(INFOS, answer);
+        }
+        match self.http.read::<Failure>(INFOS, answer)?.error {
+            Some(error) => Err(self.http.refused(INFOS, 0, &error)),
+            None => Ok(Vec::new()),
+        }
+    }
+}
+
+impl ChainSource for TronSource {
+    fn network(&self) -> Network {
+        Network::Tron
+    }
+
+    async fn head(&self) -> Result<BlockRef, ChainError> {
+        self.pinned.check(|| self.check_chain()).await?;
+        let head = self.ask(NOW_BLOCK, json!({}), decode::header).await?;
+        head.ok_or_else(|| self.http.malformed(NOW_BLOCK, "there is no solidified block"))
+    }
+
+    async fn header(&self, height: u64) -> Result<Option<BlockRef>, ChainError> {
+        let header = self.ask(BLOCK, json!({ "num": height }), decode::header).await?;
+        if let Some(header) = &header {
+            self.check_height(height, header)?;
+        }
+        Ok(header)
+    }
+
+    async fn block(&self, height: u64) -> Result<Option<Block>, ChainError> {
+        let body = self.ask(BLOCK, json!({ "num": height }), decode::body).await?;
+        let Some(body) = body else { return Ok(None) };
+        self.check_height(height, &body.header)?;
+        if body.is_empty() && body.commits_to_some {
+            return Err(self.http.inconsistent(format!("block {height} lost its transactions")));
+        }
+        // Nobody was paid in an empty block; and the first one has transactions that were never executed.
+        if body.is_empty() || height == 0 {
+            return Ok(Some(Block { header: body.header, transfers: Vec::new() }));
+        }
+        let infos = self.infos(height).await?;
+        let infos = self.read_infos(&infos)?;
+        let transfers = decode::transfers(&body, &infos)
+            .map_err(|reason| self.http.inconsistent(format!("block {height}: {reason}")))?;
+        Ok(Some(Block { header: body.header, transfers }))
+    }
+
+    /// Always empty: only solidified blocks are read, and what waits is a minute away from them.
+    async fn mempool(&self) -> Result<Vec<Transfer>, ChainError> {
+        Ok(Vec::new())
+    }
+
+    /// Never: internal transactions show what contracts move.
+    async fn native_balances(
+        &self,
+        _at: &BlockRef,
+        _addresses: &[String],
+    ) -> Result<Option<Vec<BaseUnits>>, ChainError> {
+        Ok(None)
+    }
+}
