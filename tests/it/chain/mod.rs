@@ -3,7 +3,9 @@
 mod conformance;
 mod evm;
 mod paid_on_a_node;
+mod paid_on_a_stub;
 mod paying;
 mod simulated;
 mod solana;
+mod stub;
 mod ton;

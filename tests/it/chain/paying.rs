@@ -61,8 +61,13 @@ impl Paying {
     }
 
     pub async fn invoice(&self, pay_currency: &str) -> Value {
+        self.invoice_of(25, pay_currency).await
+    }
+
+    /// An invoice of so many dollars.
+    pub async fn invoice_of(&self, dollars: u32, pay_currency: &str) -> Value {
         let body = json!({
-            "price_amount": 25, "price_currency": "usd", "pay_currency": pay_currency,
+            "price_amount": dollars, "price_currency": "usd", "pay_currency": pay_currency,
             "ipn_callback_url": self.receiver.url,
         });
         // A currency that was switched on a moment ago is offered within seconds.

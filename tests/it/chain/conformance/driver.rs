@@ -16,6 +16,11 @@ pub trait ChainUnderTest {
 
     fn source(&self) -> &Self::Source;
 
+    /// The lowest block there is.
+    fn first_height(&self) -> u64 {
+        0
+    }
+
     /// Why this chain cannot show `feature`; `None` where it can, and then the suite demands it.
     fn lacks(&self, feature: Feature) -> Option<&'static str>;
 

@@ -1,0 +1,74 @@
+//! Invoices on THORChain, NEAR and TRON, paid over a stub of each node, from the request to the signed IPN.
+
+use gateway::asset::Network;
+use support::broker::eventually;
+
+use super::{
+    conformance::Coin,
+    paying::{due, with_paying},
+    stub::{
+        driver::{Flavour, StubDriver},
+        near::Near,
+        thorchain::Thorchain,
+        tron::Tron,
+    },
+};
+
+/// More than any of the three asks for.
+const CONFIRMATIONS: u64 = 20;
+/// Above the least that tokens on TRON are taken for.
+const DOLLARS: u32 = 150;
+
+/// An invoice is paid in two parts, with all that looks like a payment between them, and finishes.
+async fn paid<F: Flavour>(network: Network, currency: &str, coin: Coin, decimals: u32) {
+    let chain = StubDriver::<F>::start().await;
+    chain.mine_now();
+    with_paying(network, chain.node.url(), async |paying| {
+        if network.family().has_pool() {
+            paying.stack.gateway.fill_addresses(network, 4).await.unwrap();
+        }
+        let invoice = paying.invoice_of(DOLLARS, currency).await;
+        let (address, units) = due(&invoice, decimals);
+        let half = units / 2;
+        let confirm = || (0..CONFIRMATIONS).for_each(|_| chain.mine_now());
+
+        chain.pay_now(coin, &address, half);
+        // A gap in the heights must not hold the confirmations back.
+        F::chain(&mut chain.node.node()).skip = if network == Network::Near { 2 } else { 0 };
+        confirm();
+        eventually("the first half", async || {
+            (paying.status(&invoice).await == "partially_paid").then_some(())
+        })
+        .await;
+        chain.wait(chain.flavour.fail(coin).0);
+        chain.wait(chain.flavour.noise(&address));
+        chain.pay_now(coin, &address, units - half);
+        confirm();
+        let ipn = paying.ipns(1).await.remove(0);
+        assert_eq!(ipn["payment_id"], invoice["payment_id"]);
+        assert_eq!(ipn["payment_status"], "finished");
+        assert_eq!(ipn["actually_paid"], invoice["pay_amount"]);
+        assert_eq!(paying.status(&invoice).await, "finished");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rune_finishes_its_invoice() {
+    paid::<Thorchain>(Network::Thorchain, "rune", Coin::Native, 8).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn near_finishes_its_invoice() {
+    paid::<Near>(Network::Near, "near", Coin::Native, 24).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn trx_finishes_its_invoice() {
+    paid::<Tron>(Network::Tron, "trx", Coin::Native, 6).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn usdt_on_tron_finishes_its_invoice() {
+    paid::<Tron>(Network::Tron, "usdttrc20", Coin::Token, 6).await;
+}

@@ -1,0 +1,401 @@
+//! Nodes that refuse, lie or fall silent. None of it may pass for a block without payments.
+
+use std::time::Duration;
+
+use gateway::chain::{
+    Block, ChainError, ChainSource, near::NearSource, thorchain::ThorchainSource, tron::TronSource,
+};
+use http::StatusCode;
+use secrecy::SecretString;
+use serde_json::{Value, json};
+use support::stub_node::{Answer, Ask};
+
+use super::{
+    driver::{Flavour, StubDriver},
+    near::Near,
+    thorchain::Thorchain,
+    tron::Tron,
+};
+use crate::chain::conformance::{Coin, Output};
+
+/// Answers whatever is asked.
+type Node = fn() -> Answer;
+/// Changes one answer; gets the path and the JSON.
+type Lie = fn(&str, &mut Value);
+type Lies<'a> = &'a [(&'a str, Lie)];
+/// With how many transfers are left.
+type Poisons<'a> = &'a [(&'a str, usize, Lie)];
+
+/// A chain whose newest block has four payments in three transactions, and the height of that block.
+async fn eventful<F: Flavour>() -> (StubDriver<F>, u64) {
+    let chain = StubDriver::<F>::start().await;
+    chain.mine_now();
+    let output = |units| Output::new(&F::fresh_address(), units);
+    for outputs in [vec![output(5)], vec![output(6), output(7)], vec![output(8)]] {
+        chain.wait(chain.flavour.pay(Coin::Token, &outputs).0);
+    }
+    chain.mine_now();
+    let height = chain.source.head().await.unwrap().height;
+    (chain, height)
+}
+
+/// What the adapter makes of the block when the JSON of every answer is changed.
+async fn told<F: Flavour>(
+    chain: &StubDriver<F>,
+    height: u64,
+    lie: Lie,
+) -> Result<Block, ChainError> {
+    chain.node.lie(move |ask, answer| match answer {
+        Answer::Json(mut value) => {
+            lie(&ask.path, &mut value);
+            Answer::Json(value)
+        }
+        other @ (Answer::Status(..) | Answer::Text(..) | Answer::Moved(_) | Answer::Silence) => {
+            other
+        }
+    });
+    let block = chain.source.block(height).await;
+    chain.node.tell_the_truth();
+    block.map(|block| block.expect("a block up to the head"))
+}
+
+/// All answers that have nothing to do with any network.
+async fn general_refusals<F: Flavour>() {
+    let (chain, height) = eventful::<F>().await;
+    let cases: [(&str, Node); 8] = [
+        ("RateLimited", || Answer::Text(StatusCode::TOO_MANY_REQUESTS, "slow down".into())),
+        ("RateLimited", || {
+            Answer::Text(StatusCode::OK, "Error: lack of computing resources".into())
+        }),
+        ("RateLimited", || {
+            Answer::Status(StatusCode::FORBIDDEN, json!({ "error": "request limit reached" }))
+        }),
+        ("Refused", || Answer::Status(StatusCode::BAD_REQUEST, json!({ "error": "no" }))),
+        ("Refused", || Answer::Moved("https://elsewhere.example/".into())),
+        ("Unreachable", || Answer::Text(StatusCode::BAD_GATEWAY, "<html>".into())),
+        ("Malformed", || Answer::Text(StatusCode::OK, "<html>".into())),
+        ("Malformed", || Answer::Json(json!([[], "a"]))),
+    ];
+    for (place, (expected, answer)) in cases.into_iter().enumerate() {
+        chain.node.lie(move |_, _| answer());
+        let block = chain.source.block(height).await.map(|block| block.map(|b| b.transfers));
+        let refused = block.expect_err("no such answer is a block");
+        let kind = format!("{refused:?}");
+        assert!(kind.starts_with(expected), "{} case {place}: {kind}", F::NAME);
+        assert!(!format!("{kind} {refused}").contains(chain.node.url()), "the address is shown");
+        assert!(chain.source.head().await.is_err(), "{} case {place}: a head", F::NAME);
+    }
+    // Half an answer, as behind a proxy that gave up.
+    chain.node.lie(|_, answer| match answer {
+        Answer::Json(value) => {
+            let text = value.to_string();
+            Answer::Text(StatusCode::OK, text[..text.len() / 2].to_owned())
+        }
+        other @ (Answer::Status(..) | Answer::Text(..) | Answer::Moved(_) | Answer::Silence) => {
+            other
+        }
+    });
+    let cut = chain.source.block(height).await;
+    assert!(matches!(cut, Err(ChainError::Malformed { .. })), "{}: {cut:?}", F::NAME);
+    chain.node.tell_the_truth();
+    assert_eq!(chain.source.block(height).await.unwrap().unwrap().transfers.len(), 4 + fees::<F>());
+}
+
+/// Transfers in a block of [`eventful`] that are not its payments.
+fn fees<F: Flavour>() -> usize {
+    if F::NAME == "thorchain" { 3 } else { 0 }
+}
+
+#[tokio::test]
+async fn every_kind_of_refusal_has_its_own_error() {
+    general_refusals::<Thorchain>().await;
+    general_refusals::<Near>().await;
+    general_refusals::<Tron>().await;
+}
+
+#[tokio::test]
+async fn a_silent_node_is_given_up_in_time() {
+    async fn silent<F: Flavour>(make: impl FnOnce(&SecretString) -> F::Source) {
+        let chain = StubDriver::<F>::start().await;
+        chain.node.lie(|_, _| Answer::Silence);
+        let head = make(&SecretString::from(chain.node.url())).head().await;
+        assert!(matches!(head, Err(ChainError::Unreachable { .. })), "{}: {head:?}", F::NAME);
+    }
+    let soon = Duration::from_millis(300);
+    silent::<Thorchain>(|url| ThorchainSource::new(url).unwrap().with_deadline(soon)).await;
+    silent::<Near>(|url| NearSource::new(url).unwrap().with_deadline(soon)).await;
+    silent::<Tron>(|url| TronSource::new(url).unwrap().with_deadline(soon)).await;
+}
+
+#[tokio::test]
+async fn a_node_of_another_chain_is_refused() {
+    let thorchain = StubDriver::<Thorchain>::start().await;
+    thorchain.node.node().network = "thorchain-stagenet-2".to_owned();
+    let head = thorchain.source.head().await;
+    assert!(matches!(head, Err(ChainError::WrongChain { .. })), "{head:?}");
+    let block = thorchain.source.block(1).await;
+    assert!(matches!(block, Err(ChainError::WrongChain { .. })), "{block:?}");
+
+    let near = StubDriver::<Near>::start().await;
+    near.node.node().chain.blocks[0].hash = rand::random();
+    let head = near.source.head().await;
+    assert!(matches!(head, Err(ChainError::WrongChain { .. })), "{head:?}");
+    // The test network begins higher; its servers say so.
+    near.node.lie(|ask, answer| {
+        let below = json!({ "error": "Block height is before the genesis", "type": "BLOCK_HEIGHT_TOO_LOW" });
+        if ask.path.ends_with("/9820210") { Answer::Status(StatusCode::NOT_FOUND, below) } else { answer }
+    });
+    let head = near.source.head().await;
+    assert!(matches!(head, Err(ChainError::WrongChain { .. })), "{head:?}");
+
+    let tron = StubDriver::<Tron>::start().await;
+    tron.node.node().chain.blocks[0].hash = rand::random();
+    let head = tron.source.head().await;
+    assert!(matches!(head, Err(ChainError::WrongChain { .. })), "{head:?}");
+}
+
+#[tokio::test]
+async fn a_server_of_near_that_keeps_old_blocks_elsewhere_is_known_by_that() {
+    let chain = StubDriver::<Near>::start().await;
+    chain.mine_now();
+    chain.node.node().archive_below = Some(Near::FIRST_HEIGHT + 1);
+    let head = chain.source.head().await.unwrap();
+    assert_eq!(head.height, Near::FIRST_HEIGHT + 1);
+    let archived = chain.source.block(Near::FIRST_HEIGHT).await;
+    assert!(matches!(archived, Err(ChainError::Refused { code: 302, .. })), "{archived:?}");
+}
+
+fn first(value: &mut Value, list: &str) -> Value {
+    value[list].as_array_mut().unwrap().remove(0)
+}
+
+async fn refuses<F: Flavour>(lies: Lies<'_>) {
+    let (chain, height) = eventful::<F>().await;
+    for (name, lie) in lies {
+        let block = told(&chain, height, *lie).await;
+        let is_refused =
+            matches!(block, Err(ChainError::Inconsistent { .. } | ChainError::Malformed { .. }));
+        assert!(is_refused, "{} {name}: {block:?}", F::NAME);
+    }
+}
+
+/// Checks what is left when one entry of the block cannot be read.
+async fn quarantines<F: Flavour>(poisons: Poisons<'_>) {
+    let (chain, height) = eventful::<F>().await;
+    let honest = told(&chain, height, |_, _| ()).await.unwrap();
+    for (name, left, poison) in poisons {
+        let block = told(&chain, height, *poison).await;
+        let block = block.unwrap_or_else(|error| panic!("{} {name}: {error}", F::NAME));
+        assert_eq!(block.transfers.len(), *left, "{} {name}", F::NAME);
+        // What is left keeps its name.
+        for transfer in &block.transfers {
+            assert!(honest.transfers.contains(transfer), "{} {name}: {transfer:?}", F::NAME);
+        }
+    }
+}
+
+#[tokio::test]
+async fn answers_of_thorchain_that_do_not_fit_together_are_refused() {
+    refuses::<Thorchain>(&[
+        ("a transaction is dropped", |path, value| {
+            if path == "/block" {
+                first(&mut value["result"]["block"]["data"], "txs");
+            }
+        }),
+        ("the block is served empty", |path, value| {
+            if path == "/block" {
+                value["result"]["block"]["data"]["txs"] = json!([]);
+            }
+        }),
+        ("a result is dropped", |path, value| {
+            if path == "/block_results" {
+                first(&mut value["result"], "txs_results");
+            }
+        }),
+        ("there are no results", |path, value| {
+            if path == "/block_results" {
+                value["result"]["txs_results"] = Value::Null;
+            }
+        }),
+        ("events are emptied", |path, value| {
+            if path == "/block_results" {
+                value["result"]["txs_results"][1]["events"] = json!([]);
+            }
+        }),
+        ("the results are of another block", |path, value| {
+            if path == "/block_results" {
+                value["result"]["height"] = json!("1");
+            }
+        }),
+        ("another height is served", |path, value| {
+            if path == "/block" {
+                value["result"]["block"]["header"]["height"] = json!("1");
+            }
+        }),
+    ])
+    .await;
+}
+
+#[tokio::test]
+async fn one_entry_of_thorchain_that_cannot_be_read_does_not_stop_its_block() {
+    quarantines::<Thorchain>(&[
+        ("a result", 5, |path, value| {
+            if path == "/block_results" {
+                value["result"]["txs_results"][0]["code"] = json!("none");
+            }
+        }),
+        ("an event", 6, |path, value| {
+            if path == "/block_results" {
+                let events = value["result"]["txs_results"][0]["events"].as_array_mut().unwrap();
+                *events.last_mut().unwrap() = json!(7);
+            }
+        }),
+    ])
+    .await;
+}
+
+#[tokio::test]
+async fn answers_of_near_that_do_not_fit_together_are_refused() {
+    refuses::<Near>(&[
+        ("a shard is dropped", |_, value| {
+            first(value, "shards");
+        }),
+        ("there are no shards", |_, value| value["shards"] = json!([])),
+        ("a chunk is of another block", |_, value| {
+            let other = json!("11111111111111111111111111111111");
+            value["shards"][0]["chunk"]["header"]["chunk_hash"] = other;
+        }),
+        ("a chunk is missing", |_, value| value["shards"][0]["chunk"] = Value::Null),
+        ("another height is served", |_, value| value["block"]["header"]["height"] = json!(7)),
+        ("the last block is not there", |_, value| *value = Value::Null),
+    ])
+    .await;
+}
+
+#[tokio::test]
+async fn one_entry_of_near_that_cannot_be_read_does_not_stop_its_block() {
+    quarantines::<Near>(&[
+        ("an outcome", 3, |_, value| {
+            value["shards"][0]["receipt_execution_outcomes"][0]["receipt"] = json!("none");
+        }),
+        ("an outcome beside another receipt", 3, |_, value| {
+            let entry = &mut value["shards"][0]["receipt_execution_outcomes"][0];
+            entry["execution_outcome"]["id"] = json!("11111111111111111111111111111111");
+        }),
+    ])
+    .await;
+}
+
+#[tokio::test]
+async fn a_block_of_near_that_is_hidden_as_if_it_had_been_skipped_is_missed() {
+    let (chain, height) = eventful::<Near>().await;
+    chain.mine_now();
+    chain.source.head().await.unwrap();
+    chain.node.lie(move |ask, answer| {
+        if ask.path.ends_with(&format!("/{height}")) { Answer::Json(Value::Null) } else { answer }
+    });
+    let block = chain.source.block(height).await;
+    assert!(matches!(block, Err(ChainError::Inconsistent { .. })), "{block:?}");
+}
+
+const BLOCK: &str = "/walletsolidity/getblockbynum";
+const INFOS: &str = "/walletsolidity/gettransactioninfobyblocknum";
+
+#[tokio::test]
+async fn answers_of_tron_that_do_not_fit_together_are_refused() {
+    refuses::<Tron>(&[
+        ("a transaction is dropped", |path, value| {
+            if path == BLOCK {
+                first(value, "transactions");
+            }
+        }),
+        ("the block is served empty", |path, value| {
+            if path == BLOCK {
+                value["transactions"] = json!([]);
+            }
+        }),
+        ("a transaction is doubled", |path, value| {
+            if path == BLOCK {
+                value["transactions"][0] = value["transactions"][1].clone();
+            }
+        }),
+        ("an outcome is dropped", |path, value| {
+            if path == INFOS {
+                value.as_array_mut().unwrap().pop();
+            }
+        }),
+        ("an outcome is doubled", |path, value| {
+            if path == INFOS {
+                value[0] = value[1].clone();
+            }
+        }),
+        ("there are no outcomes", |path, value| {
+            if path == INFOS {
+                *value = json!({});
+            }
+        }),
+        ("the outcomes are of another block", |path, value| {
+            if path == INFOS {
+                value[0]["blockNumber"] = json!(1);
+            }
+        }),
+        ("the outcomes are of another time", |path, value| {
+            if path == INFOS {
+                value[2]["blockTimeStamp"] = json!(1);
+            }
+        }),
+        ("the id is not of this height", |path, value| {
+            if path == BLOCK {
+                value["block_header"]["raw_data"]["number"] = json!(1);
+            }
+        }),
+    ])
+    .await;
+}
+
+#[tokio::test]
+async fn one_entry_of_tron_that_cannot_be_read_does_not_stop_its_block() {
+    quarantines::<Tron>(&[
+        ("a transaction", 3, |path, value| {
+            if path == BLOCK {
+                value["transactions"][0]["raw_data"] = json!("none");
+            }
+        }),
+        ("an outcome", 3, |path, value| {
+            if path == INFOS {
+                value[0]["log"] = json!("none");
+            }
+        }),
+        ("a log", 3, |path, value| {
+            if path == INFOS {
+                value[1]["log"][0]["topics"] = json!([1, 2, 3]);
+            }
+        }),
+        ("a transaction whose result is not known", 2, |path, value| {
+            if path == BLOCK {
+                value["transactions"][1]["ret"] = json!([]);
+            }
+        }),
+    ])
+    .await;
+}
+
+#[tokio::test]
+async fn a_tron_node_that_fails_with_status_200_is_understood() {
+    let (chain, height) = eventful::<Tron>().await;
+    for (message, expected) in [
+        ("class java.lang.NullPointerException : null", "Refused"),
+        ("lack of computing resources", "RateLimited"),
+    ] {
+        for path in [BLOCK, INFOS] {
+            let error = json!({ "Error": message });
+            chain.node.lie(
+                move |ask: &Ask, answer| {
+                    if ask.path == path { Answer::Json(error.clone()) } else { answer }
+                },
+            );
+            let kind = format!("{:?}", chain.source.block(height).await.unwrap_err());
+            assert!(kind.starts_with(expected), "{path} {message}: {kind}");
+        }
+    }
+}

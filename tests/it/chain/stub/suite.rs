@@ -1,0 +1,95 @@
+//! The conformance suite over the three, and what each can show that the suite has no word for.
+
+use gateway::chain::{ChainSource, TransferAsset};
+use support::thornode::transfer;
+
+use super::{
+    driver::{Flavour, StubDriver},
+    near::Near,
+    thorchain::Thorchain,
+    tron::Tron,
+};
+use crate::chain::conformance::{ChainUnderTest, Coin, Outcome, Report, prove, table};
+
+async fn proven<F: Flavour>() -> Report {
+    prove(&mut StubDriver::<F>::start().await).await
+}
+
+#[tokio::test]
+async fn thorchain_near_and_tron_pass_the_suite() {
+    let reports = [proven::<Thorchain>().await, proven::<Near>().await, proven::<Tron>().await];
+    println!("{}", table(&reports));
+    for report in &reports {
+        let proven = report.outcomes.iter().filter(|(_, outcome)| *outcome == Outcome::Proven);
+        // No hidden value, no dated balances, no mempool.
+        assert_eq!(proven.count(), report.outcomes.len() - 3, "{}", report.chain);
+    }
+}
+
+#[tokio::test]
+async fn rune_that_a_block_pays_out_by_itself_is_found() {
+    let chain = StubDriver::<Thorchain>::start().await;
+    let to = Thorchain::fresh_address();
+    chain.mine_now();
+    let head = chain.source.head().await.unwrap();
+    let bought = transfer(&to, "250000000rune");
+    chain.node.node().block_events.push((head.height, bought));
+    let block = chain.source.block(head.height).await.unwrap().unwrap();
+    let [paid] = block.transfers.as_slice() else { panic!("{:?}", block.transfers) };
+    assert_eq!((paid.to.as_str(), &paid.asset), (to.as_str(), &TransferAsset::Native));
+    assert_eq!(paid.key, format!("{}:0.0:rune", head.height));
+    assert_eq!(paid.tx_hash, head.hash, "no transaction paid it");
+}
+
+#[tokio::test]
+async fn a_reader_who_goes_up_one_by_one_walks_over_skipped_heights_of_near() {
+    let chain = StubDriver::<Near>::start().await;
+    let first = chain.source.head().await.unwrap();
+    let to = Near::fresh_address();
+    chain.node.node().chain.skip = 3;
+    chain.pay_now(Coin::Native, &to, 5);
+    chain.mine_now();
+    let head = chain.source.head().await.unwrap();
+    assert_eq!(head.height, first.height + 5);
+
+    let next = chain.source.block(first.height + 1).await.unwrap().unwrap();
+    assert_eq!(next.header.height, first.height + 4);
+    assert_eq!(next.header.parent_hash, first.hash);
+    assert_eq!(next.transfers[0].to, to);
+    assert_eq!(chain.source.header(first.height + 1).await.unwrap(), None);
+    let last = chain.source.block(next.header.height + 1).await.unwrap().unwrap();
+    assert_eq!(last.header, head);
+    // A server keeps a question about the future waiting; it is not asked.
+    assert!(chain.source.block(head.height + 1).await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn a_tron_block_is_not_read_before_it_is_solidified() {
+    let chain = StubDriver::<Tron>::start().await;
+    chain.pay_now(Coin::Native, &Tron::fresh_address(), 5);
+    let head = chain.source.head().await.unwrap();
+    chain.node.node().unsolidified = 1;
+    assert_eq!(chain.source.head().await.unwrap().height, head.height - 1);
+    assert_eq!(chain.source.header(head.height).await.unwrap(), None);
+    assert!(chain.source.block(head.height).await.unwrap().is_none());
+    chain.node.node().unsolidified = 0;
+    assert_eq!(chain.source.block(head.height).await.unwrap().unwrap().transfers.len(), 1);
+}
+
+#[tokio::test]
+async fn trx_that_a_contract_sends_on_counts_in_all_its_ways() {
+    use serde_json::json;
+    use support::java_tron::{TronTx, internal};
+    let chain = StubDriver::<Tron>::start().await;
+    let to = Tron::fresh_address();
+    let ways = ["call", "create", "suicide"];
+    let internals =
+        ways.iter().map(|note| internal(&to, &json!({ "callValue": 5 }), note)).collect();
+    chain.wait(vec![TronTx::call(super::tron::TOKEN, Vec::new(), internals)]);
+    chain.mine_now();
+    let head = chain.source().head().await.unwrap();
+    let transfers = chain.source.block(head.height).await.unwrap().unwrap().transfers;
+    let keys: Vec<&str> = transfers.iter().map(|t| t.key.split_once(':').unwrap().1).collect();
+    assert_eq!(keys, ["internal:0", "internal:1", "internal:2"]);
+    assert!(transfers.iter().all(|t| t.to == to && t.asset == TransferAsset::Native));
+}

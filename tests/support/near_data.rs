@@ -1,0 +1,266 @@
+//! A stub of a neardata server: finalized NEAR blocks by height.
+//!
+//! Shapes: the server's documentation and source, and the views of nearcore, which a schema made from nearcore itself
+//! reads in a test. Not seen live. Hashes are random, signatures and roots are filler.
+
+use http::StatusCode;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use crate::{
+    stub_chain::{StubBlock, StubChain},
+    stub_node::{Answer, Ask, Node},
+};
+
+/// Of the main network.
+const GENESIS_HEIGHT: u64 = 9_820_210;
+const GENESIS_HASH: &str = "EPnLgE7iEq9s7yTkos96M3cWymH5avBAPm3qx3NXqR8H";
+const NO_HASH: &str = "11111111111111111111111111111111";
+const KEY: &str = "ed25519:HakbHwGjynqqEJ3GMCJwZJAUQenqQMDfA8b4sPQMBtnz";
+const SIGNATURE: &str = "ed25519:3XDErgyunAmhzaqie8uNbjPhgZMwjhTXADmfZM7TtdMKXaqawfRJhKCeavsmEe2rrMKeCuLk6ef8uhZT1952Vffi";
+
+/// A receipt that is executed in its block.
+#[derive(Debug, Clone)]
+pub struct NearReceipt {
+    pub id: String,
+    pub tx_hash: String,
+    pub predecessor: String,
+    pub receiver: String,
+    pub actions: Vec<Value>,
+    pub logs: Vec<String>,
+    pub status: Value,
+}
+
+impl NearReceipt {
+    pub fn new(tx_hash: &str, receiver: &str, actions: Vec<Value>) -> Self {
+        Self {
+            id: random_hash(),
+            tx_hash: tx_hash.to_owned(),
+            predecessor: "buyer.near".to_owned(),
+            receiver: receiver.to_owned(),
+            actions,
+            logs: Vec::new(),
+            status: json!({ "SuccessValue": "" }),
+        }
+    }
+
+    /// What a token contract does when it is asked to transfer, one movement a line.
+    pub fn token(tx_hash: &str, contract: &str, movements: &[(String, String)]) -> Self {
+        let call = json!({ "FunctionCall": {
+            "method_name": "ft_transfer", "args": "e30=", "gas": 30_000_000_000_000_u64, "deposit": "1"
+        }});
+        let mut receipt = Self::new(tx_hash, contract, vec![call]);
+        receipt.logs = movements.iter().map(|(to, amount)| ft_transfer(to, amount)).collect();
+        receipt
+    }
+}
+
+pub fn transfer(units: &str) -> Value {
+    json!({ "Transfer": { "deposit": units } })
+}
+
+/// The line that NEP-141 wants in the log.
+pub fn ft_transfer(to: &str, amount: &str) -> String {
+    let data = json!([{ "old_owner_id": "buyer.near", "new_owner_id": to, "amount": amount }]);
+    let event =
+        json!({ "standard": "nep141", "version": "1.0.0", "event": "ft_transfer", "data": data });
+    format!("EVENT_JSON:{event}")
+}
+
+pub fn random_hash() -> String {
+    bs58::encode(rand::random::<[u8; 32]>()).into_string()
+}
+
+pub struct NearData {
+    pub chain: StubChain<NearReceipt>,
+    /// Where blocks below this height are kept by another server, as FastNEAR does.
+    pub archive_below: Option<u64>,
+}
+
+impl Default for NearData {
+    fn default() -> Self {
+        let mut first = [0; 32];
+        let length = bs58::decode(GENESIS_HASH).onto(&mut first);
+        assert_eq!(length, Ok(32));
+        Self { chain: StubChain::new(GENESIS_HEIGHT, first), archive_below: None }
+    }
+}
+
+impl NearData {
+    fn document(block: &StubBlock<NearReceipt>) -> Value {
+        let hash = bs58::encode(block.hash).into_string();
+        // The second shard makes no chunk for every third block.
+        let has_second = !block.height.is_multiple_of(3);
+        let (mut first, mut second) = (Vec::new(), Vec::new());
+        for (position, receipt) in block.transactions.iter().enumerate() {
+            let outcome = outcome(&hash, receipt);
+            if has_second && position % 2 == 1 { second.push(outcome) } else { first.push(outcome) }
+        }
+        let included = [true, has_second];
+        let chunks: Vec<Value> = (0..2)
+            .map(|shard| {
+                let height = block.height - u64::from(!included[shard]);
+                chunk_header(block, shard, height)
+            })
+            .collect();
+        let shards = [first, second].into_iter().enumerate().map(|(shard, outcomes)| {
+            let receipts: Vec<&Value> =
+                outcomes.iter().map(|outcome| &outcome["receipt"]).collect();
+            let chunk = json!({
+                "author": "validator.near", "header": chunks[shard], "transactions": [],
+                "receipts": receipts
+            });
+            json!({
+                "shard_id": shard,
+                "chunk": if included[shard] { chunk } else { Value::Null },
+                "receipt_execution_outcomes": outcomes,
+                "state_changes": []
+            })
+        });
+        let shards: Vec<Value> = shards.collect();
+        json!({
+            "block": {
+                "author": "validator.near",
+                "header": header(block, &hash, included),
+                "chunks": chunks
+            },
+            "shards": shards
+        })
+    }
+
+    fn block(&self, height: u64) -> Answer {
+        let head = self.chain.head().height;
+        let missing = |error: &str, kind: &str| {
+            Answer::Status(StatusCode::NOT_FOUND, json!({ "error": error, "type": kind }))
+        };
+        if height < GENESIS_HEIGHT {
+            return missing("Block height is before the genesis", "BLOCK_HEIGHT_TOO_LOW");
+        }
+        if self.archive_below.is_some_and(|end| height < end) {
+            return Answer::Moved(format!("https://archive.example/v0/block/{height}"));
+        }
+        match self.chain.at(height) {
+            Some(block) => Answer::Json(Self::document(block)),
+            None if height < head => Answer::Json(Value::Null),
+            None if height > head + 10 => {
+                missing("The block is too far in the future", "BLOCK_DOES_NOT_EXIST")
+            }
+            // The server waits until there is such a block.
+            None => Answer::Silence,
+        }
+    }
+}
+
+fn header(block: &StubBlock<NearReceipt>, hash: &str, included: [bool; 2]) -> Value {
+    let parent = bs58::encode(block.parent).into_string();
+    let nanos = block.mined_at.timestamp_nanos_opt().unwrap();
+    json!({
+        "approvals": [SIGNATURE, null],
+        "block_body_hash": NO_HASH,
+        "block_merkle_root": NO_HASH,
+        "block_ordinal": block.height - 7,
+        "challenges_result": [],
+        "challenges_root": NO_HASH,
+        "chunk_endorsements": [[255], [255]],
+        "chunk_headers_root": NO_HASH,
+        "chunk_mask": included,
+        "chunk_receipts_root": NO_HASH,
+        "chunk_tx_root": NO_HASH,
+        "chunks_included": included.iter().filter(|included| **included).count(),
+        "epoch_id": NO_HASH,
+        "epoch_sync_data_hash": null,
+        "gas_price": "100000000",
+        "hash": hash,
+        "height": block.height,
+        "last_ds_final_block": parent,
+        "last_final_block": parent,
+        "latest_protocol_version": 79,
+        "next_bp_hash": NO_HASH,
+        "next_epoch_id": NO_HASH,
+        "outcome_root": NO_HASH,
+        "prev_hash": parent,
+        "prev_height": block.parent_height,
+        "prev_state_root": NO_HASH,
+        "random_value": NO_HASH,
+        "rent_paid": "0",
+        "signature": SIGNATURE,
+        "timestamp": nanos,
+        "timestamp_nanosec": nanos.to_string(),
+        "total_supply": "1262919042297474047563013263170871",
+        "validator_proposals": [],
+        "validator_reward": "0"
+    })
+}
+
+fn chunk_header(block: &StubBlock<NearReceipt>, shard: usize, height_included: u64) -> Value {
+    let seed = format!("{height_included} {shard} {}", hex::encode(block.hash));
+    json!({
+        "balance_burnt": "2406840937500000000000",
+        "bandwidth_requests": null,
+        "chunk_hash": bs58::encode(Sha256::digest(seed)).into_string(),
+        "congestion_info": null,
+        "encoded_length": 8,
+        "encoded_merkle_root": NO_HASH,
+        "gas_limit": 1_000_000_000_000_000_u64,
+        "gas_used": 24_068_409_375_000_u64,
+        "height_created": height_included,
+        "height_included": height_included,
+        "outcome_root": NO_HASH,
+        "outgoing_receipts_root": NO_HASH,
+        "prev_block_hash": bs58::encode(block.parent).into_string(),
+        "prev_state_root": NO_HASH,
+        "rent_paid": "0",
+        "shard_id": shard,
+        "signature": SIGNATURE,
+        "tx_root": NO_HASH,
+        "validator_proposals": [],
+        "validator_reward": "0"
+    })
+}
+
+fn outcome(block_hash: &str, receipt: &NearReceipt) -> Value {
+    json!({
+        "execution_outcome": {
+            "block_hash": block_hash,
+            "id": receipt.id,
+            "outcome": {
+                "executor_id": receipt.receiver,
+                "gas_burnt": 223_182_562_500_u64,
+                "logs": receipt.logs,
+                "metadata": { "gas_profile": [], "version": 3 },
+                "receipt_ids": [],
+                "status": receipt.status,
+                "tokens_burnt": "22318256250000000000"
+            },
+            "proof": []
+        },
+        "receipt": {
+            "predecessor_id": receipt.predecessor,
+            "priority": 0,
+            "receipt": { "Action": {
+                "actions": receipt.actions,
+                "gas_price": "103000000",
+                "input_data_ids": [],
+                "is_promise_yield": false,
+                "output_data_receivers": [],
+                "signer_id": "buyer.near",
+                "signer_public_key": KEY
+            }},
+            "receipt_id": receipt.id,
+            "receiver_id": receipt.receiver
+        },
+        "tx_hash": receipt.tx_hash
+    })
+}
+
+impl Node for NearData {
+    fn answer(&self, ask: &Ask) -> Answer {
+        if ask.path == "/v0/last_block/final" {
+            return Answer::Moved(format!("/v0/block/{}", self.chain.head().height));
+        }
+        match ask.path.strip_prefix("/v0/block/").and_then(|height| height.parse().ok()) {
+            Some(height) => self.block(height),
+            None => Answer::Status(StatusCode::NOT_FOUND, json!("no such path")),
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! The HTTP side of a stub: questions come in, a test may change the answers.
+
+use std::{
+    collections::HashMap,
+    net::Ipv4Addr,
+    sync::{Arc, Mutex, MutexGuard},
+};
+
+use anyhow::Result;
+use axum::{
+    Router,
+    body::Bytes,
+    extract::{Query, State},
+    response::{IntoResponse, Response},
+};
+use http::{StatusCode, Uri, header};
+use serde_json::Value;
+
+/// One question, as a node's routes see it.
+#[derive(Debug)]
+pub struct Ask {
+    pub path: String,
+    pub query: HashMap<String, String>,
+    /// `null` if there is none.
+    pub body: Value,
+}
+
+#[derive(Debug, Clone)]
+pub enum Answer {
+    Json(Value),
+    Status(StatusCode, Value),
+    Text(StatusCode, String),
+    Moved(String),
+    /// Never answers.
+    Silence,
+}
+
+/// What a node is: state, and how it answers.
+pub trait Node: Send + 'static {
+    fn answer(&self, ask: &Ask) -> Answer;
+}
+
+type Lie = Arc<dyn Fn(&Ask, Answer) -> Answer + Send + Sync>;
+
+struct Shared<N> {
+    node: Mutex<N>,
+    lie: Mutex<Option<Lie>>,
+}
+
+/// A node of this test's own, on a port of its own. Stops with its runtime.
+pub struct StubNode<N> {
+    url: String,
+    shared: Arc<Shared<N>>,
+}
+
+impl<N: Node> StubNode<N> {
+    pub async fn start(node: N) -> Result<Self> {
+        let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+        let url = format!("http://{}", listener.local_addr()?);
+        let shared = Arc::new(Shared { node: Mutex::new(node), lie: Mutex::new(None) });
+        let router = Router::new().fallback(answer::<N>).with_state(shared.clone());
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        Ok(Self { url, shared })
+    }
+
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// What the node knows; do not keep it over an await.
+    pub fn node(&self) -> MutexGuard<'_, N> {
+        self.shared.node.lock().unwrap()
+    }
+
+    /// Changes all answers from now on.
+    pub fn lie(&self, lie: impl Fn(&Ask, Answer) -> Answer + Send + Sync + 'static) {
+        *self.shared.lie.lock().unwrap() = Some(Arc::new(lie));
+    }
+
+    pub fn tell_the_truth(&self) {
+        *self.shared.lie.lock().unwrap() = None;
+    }
+}
+
+async fn answer<N: Node>(
+    State(shared): State<Arc<Shared<N>>>,
+    uri: Uri,
+    Query(query): Query<HashMap<String, String>>,
+    body: Bytes,
+) -> Response {
+    let body = serde_json::from_slice(&body).unwrap_or(Value::Null);
+    let ask = Ask { path: uri.path().to_owned(), query, body };
+    let honest = shared.node.lock().unwrap().answer(&ask);
+    let lie = shared.lie.lock().unwrap().clone();
+    let answer = match lie {
+        Some(lie) => lie(&ask, honest),
+        None => honest,
+    };
+    match answer {
+        Answer::Json(value) => axum::Json(value).into_response(),
+        Answer::Status(status, value) => (status, axum::Json(value)).into_response(),
+        Answer::Text(status, text) => (status, text).into_response(),
+        Answer::Moved(to) => (StatusCode::FOUND, [(header::LOCATION, to)]).into_response(),
+        Answer::Silence => std::future::pending().await,
+    }
+}
