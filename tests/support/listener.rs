@@ -65,7 +65,8 @@ impl Drop for Listener {
     }
 }
 
-/// What `script` of this repository prints: a path. It may have to install things, so it is asked once per process.
+/// What `script` of this repository (with its arguments, after blanks) prints: a path. It may have to install things, so
+/// it is asked once per process.
 pub fn found_by(script: &'static str) -> Result<PathBuf> {
     static FOUND: Mutex<Option<HashMap<&'static str, PathBuf>>> = Mutex::new(None);
     let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
@@ -73,8 +74,11 @@ pub fn found_by(script: &'static str) -> Result<PathBuf> {
     if let Some(path) = found.get(script) {
         return Ok(path.clone());
     }
-    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(script);
-    let output = Command::new(program).stderr(Stdio::inherit()).output()?;
+    let (program, arguments) = script.split_once(' ').unwrap_or((script, ""));
+    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(program);
+    let mut command = Command::new(program);
+    command.args(arguments.split_whitespace()).stderr(Stdio::inherit());
+    let output = command.output()?;
     ensure!(output.status.success(), "{script} found nothing");
     let path = PathBuf::from(String::from_utf8(output.stdout)?.trim());
     found.insert(script, path.clone());

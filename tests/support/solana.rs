@@ -36,15 +36,15 @@ pub struct ReadTransaction {
     pub gained: HashMap<String, String>,
 }
 
-fn script(name: &str) -> Command {
-    let mut command = Command::new("node");
+fn script(name: &str) -> Result<Command> {
+    let mut command = Command::new(found_by("scripts/languages.sh node")?);
     command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("support/solana").join(name));
-    command
+    Ok(command)
 }
 
 impl SolanaNode {
     pub async fn start() -> Result<Self> {
-        let start = || Listener::start(&script("node.mjs"));
+        let start = || Listener::start(&script("node.mjs")?);
         Ok(Self { node: tokio::task::spawn_blocking(start).await?? })
     }
 
@@ -91,7 +91,7 @@ impl SolanaNode {
     pub async fn read_by_web3(&self, slot: u64) -> Result<Reading> {
         let url = self.url().to_owned();
         let output = tokio::task::spawn_blocking(move || {
-            let mut command = script("read.mjs");
+            let mut command = script("read.mjs")?;
             command.arg(found_by("scripts/solana-client.sh")?).args([url, slot.to_string()]);
             anyhow::Ok(command.stderr(Stdio::inherit()).output()?)
         });

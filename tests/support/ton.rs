@@ -33,7 +33,7 @@ pub struct Reading {
 fn program(name: &str) -> Result<Command> {
     let packages = found_by("scripts/ton-sandbox.sh")?;
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("support/ton").join(name);
-    let mut command = Command::new("node");
+    let mut command = Command::new(found_by("scripts/languages.sh node")?);
     command.arg(script).arg(packages);
     Ok(command)
 }
