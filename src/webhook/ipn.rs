@@ -77,7 +77,58 @@ pub fn sign(secret: &WebhookSecret, body: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use chrono::DateTime;
+    use expect_test::expect;
+
     use super::*;
+    use crate::{
+        invoice::{payment::PaymentView, vocabulary::Status},
+        money::{BaseUnits, Price},
+    };
+
+    fn draft() -> Payment {
+        let at = DateTime::UNIX_EPOCH;
+        let view = PaymentView {
+            payment_id: "pzi_0".into(),
+            status: Status::Draft,
+            price_amount: Price::parse("25.10").unwrap(),
+            price_currency: "usd".into(),
+            asset: None,
+            actually_paid: BaseUnits::ZERO,
+            order_id: None,
+            order_description: None,
+            ipn_callback_url: None,
+            invoice_type: "payment".into(),
+            window_seconds: 1800,
+            deadline: at,
+            created_at: at,
+            updated_at: at,
+            subscription: None,
+        };
+        Payment::render(&view, "https://pay.example")
+    }
+
+    #[test]
+    fn a_snapshot_is_the_payment_object_sorted_and_a_notice_stands_apart() {
+        let payment = draft();
+        let plain: Value = serde_json::from_str(&snapshot(&payment, None)).unwrap();
+        assert_eq!(plain, serde_json::to_value(&payment).unwrap());
+        let notice = NoticeBody {
+            kind: "late_deposit_received",
+            tx_hash: "0xab".into(),
+            deposit_key: "0xab:log:3".into(),
+            network: "polygon",
+            currency: Some("usdtmatic".into()),
+            contract_address: None,
+            amount: "1.5".into(),
+            received_at: "2023-11-14T22:13:20.000Z".into(),
+        };
+        let told = snapshot(&payment, Some(&notice));
+        let (told, rest) = told.split_once(r#","actually_paid""#).unwrap();
+        expect![[r#"{"_gateway":{"notice":{"amount":"1.5","contract_address":null,"currency":"usdtmatic","deposit_key":"0xab:log:3","log_index":3,"network":"polygon","received_at":"2023-11-14T22:13:20.000Z","tx_hash":"0xab","type":"late_deposit_received"}}"#]]
+            .assert_eq(told);
+        assert_eq!(format!(r#"{{"actually_paid"{rest}"#), snapshot(&payment, None));
+    }
 
     #[test]
     fn the_signature_is_hmac_sha_512_with_the_secret_s_own_text_as_key() {
