@@ -33,7 +33,12 @@ async fn undecided(shop: &Shop, early_us: i64) -> String {
     let id = shop.invoice().await;
     shop.pay(&id, "100").await;
     shop.look(Network::Polygon).await;
-    let row = shop.row_id(&id).await;
+    move_deadline(shop, &id, early_us).await;
+    id
+}
+
+async fn move_deadline(shop: &Shop, id: &str, early_us: i64) {
+    let row = shop.row_id(id).await;
     let mut connection = shop.stack.database.connect().await;
     let at_the_deadline = "with seen as (update deposit set mined_at = first_seen_at \
                            where invoice_id = $1 returning first_seen_at) \
@@ -41,7 +46,6 @@ async fn undecided(shop: &Shop, early_us: i64) -> String {
                            from seen where id = $1";
     let update = sqlx::query(at_the_deadline).bind(row).bind(early_us);
     update.execute(&mut connection).await.unwrap();
-    id
 }
 
 /// How often; from the environment for `make test-faults`.
@@ -109,9 +113,15 @@ async fn a_deposit_and_the_deadline_at_the_same_instant_have_one_outcome() {
                     deposit_first: random.random(),
                     apart: Duration::from_millis(random.random_range(0..3)),
                 };
-                races.push((undecided(&shop, if race.on_time { 0 } else { -1 }).await, race));
+                let id = shop.invoice().await;
+                shop.pay(&id, "100").await;
+                races.push((id, race));
             }
             left -= races.len();
+            shop.look(Network::Polygon).await;
+            for (id, race) in &races {
+                move_deadline(&shop, id, if race.on_time { 0 } else { -1 }).await;
+            }
             // The watcher has looked beyond the deadlines, so expiry may decide.
             shop.look(Network::Polygon).await;
             join_all(races.iter().map(|(id, race)| run(&shop, id, *race))).await;
