@@ -139,6 +139,13 @@ pub fn payout_outcome(status: Option<u16>, attempt: i16) -> Outcome {
 mod tests {
     use super::*;
 
+    /// Rows and the command line carry these words.
+    #[test]
+    fn states_keep_their_names() {
+        let names = DeliveryState::ALL.map(DeliveryState::as_str);
+        assert_eq!(names, ["pending", "retry_wait", "delivered", "dropped", "dead"]);
+    }
+
     #[test]
     fn a_message_is_admitted_once_and_its_copies_are_stale() {
         use DeliveryState::{Dead, Delivered, Dropped, Pending, RetryWait};
