@@ -18,14 +18,19 @@ fi
 # Named by its content, so that a new version is a new folder.
 wanted=$(printf '%s\n' "${packages[@]}" | sha256sum | cut -c 1-12)
 folder=$PWD/target/tools/chain-clients-$wanted
+mkdir -p target/tools
+# Tests that run side by side ask at once; one of them installs for all.
+if command -v flock >/dev/null; then
+    exec 8>"$folder.lock"
+    flock -w 600 8 || die "another run has been installing into $folder for 10 minutes"
+fi
 if [ ! -d "$folder/node_modules" ]; then
     if ! command -v npm >/dev/null && can_apt_install; then
         lock_clone
         command -v npm >/dev/null || apt_install npm >&2
     fi
     command -v npm >/dev/null || die "the stubs of chain nodes are read by npm packages: install npm"
-    # Two test runs may install at once: each into a folder of its own, the first rename wins.
-    mkdir -p target/tools
+    # Made aside, so that a run that was interrupted leaves nothing half done.
     fresh=$(mktemp -d "$PWD/target/tools/chain-clients.XXXXXX")
     trap 'rm -rf "$fresh"' EXIT
     npm install --prefix "$fresh" --silent --no-audit --no-fund "${packages[@]}" >&2
