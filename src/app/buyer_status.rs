@@ -169,7 +169,8 @@ impl Gateway {
                 sum.checked_add(amount).unwrap_or(BaseUnits::new(u128::MAX))
             });
         let chain = self.config.chain(asset.network);
-        let required_confirmations = chain.confirmations;
+        let needed = own.iter().filter_map(|deposit| u64::try_from(deposit.min_confirmations).ok());
+        let required_confirmations = needed.max().unwrap_or(1).max(chain.confirmations);
         let confirmations = own
             .iter()
             .map(|deposit| confirmations(deposit, head))

@@ -4,6 +4,7 @@
 //! transaction is rolled back whole. A node that lags, lies or rewinds moves nothing.
 
 mod balances;
+mod large_amount;
 mod record;
 mod rewind;
 mod watch_set;

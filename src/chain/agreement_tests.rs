@@ -23,6 +23,7 @@ fn block(height: u64, branch: &str, paid: &[u128]) -> Block {
         to: "buyer".to_owned(),
         asset: TransferAsset::Native,
         amount: TransferAmount::Units(BaseUnits::new(*units)),
+        maturity: 1,
     });
     let parent = height.checked_sub(1).map(|parent| format!("{branch}{parent}"));
     Block {

@@ -58,6 +58,8 @@ pub struct Transfer {
     pub to: String,
     pub asset: TransferAsset,
     pub amount: TransferAmount,
+    /// Confirmations before which the network lets nobody spend it: 1 but for a miner's reward and its like.
+    pub maturity: u64,
 }
 
 /// What moved: the chain's own coin, or a token named by its contract (spelled by `match_key` as well).

@@ -61,6 +61,7 @@ impl SimulatedSource {
             to: sim.address,
             asset,
             amount,
+            maturity: 1,
         }
     }
 }

@@ -32,6 +32,10 @@ pub struct ChainSettings {
     pub chain_id: Option<u64>,
     /// A deposit in the head block has one confirmation.
     pub confirmations: u64,
+    /// From this many whole dollars on a deposit is large.
+    pub large_amount_usd: u64,
+    /// What a large deposit needs; no fewer than `confirmations`.
+    pub large_confirmations: u64,
     pub poll: std::time::Duration,
     /// How long a deadline waits for a watcher that has not looked since.
     pub watch_grace: TimeDelta,
@@ -47,6 +51,8 @@ pub(super) struct ChainOverride {
     pub witnesses: Vec<SecretString>,
     pub chain_id: Option<u64>,
     pub confirmations: Option<u64>,
+    pub large_amount_usd: Option<u64>,
+    pub large_confirmations: Option<u64>,
     pub poll_ms: Option<u64>,
     pub watch_grace_seconds: Option<i64>,
     pub confirm_hold_seconds: Option<i64>,
@@ -73,6 +79,30 @@ const fn practice(network: Network) -> (u64, u64, i64) {
     }
 }
 
+/// Where reversing a chain is a matter of money, what it takes to wait until that costs more than a large deposit brings:
+/// six blocks on bitcoin by custom, and two epochs on Ethereum, after which its blocks are final. All other networks are as
+/// final as they get with the confirmations above.
+const fn large_practice(network: Network) -> u64 {
+    match network {
+        Network::Bitcoin => 6,
+        Network::Litecoin => 12,
+        Network::Dogecoin => 60,
+        Network::Ethereum => 65,
+        Network::Polygon
+        | Network::Bsc
+        | Network::Arbitrum
+        | Network::Optimism
+        | Network::Base
+        | Network::Avalanche
+        | Network::Tron
+        | Network::Solana
+        | Network::Near
+        | Network::Ton
+        | Network::Thorchain => 1,
+    }
+}
+
+const LARGE_AMOUNT_USD: u64 = 5_000;
 /// Longer than the outages of a watcher that operators are asked to tolerate.
 const WATCH_GRACE_MINUTES: i64 = 60;
 const SIMULATED_POLL_MS: u64 = 200;
@@ -90,6 +120,12 @@ impl Config {
             ChainSourceKind::Simulated => SIMULATED_POLL_MS,
             ChainSourceKind::Node | ChainSourceKind::Off => poll_seconds * 1000,
         };
+        let confirmations = given.confirmations.unwrap_or(confirmations).max(1);
+        let large = given.large_confirmations.unwrap_or(match source {
+            // Nobody reverses a chain that only pretends.
+            ChainSourceKind::Simulated => 1,
+            ChainSourceKind::Node | ChainSourceKind::Off => large_practice(network),
+        });
         let grace = given.watch_grace_seconds.unwrap_or(WATCH_GRACE_MINUTES * 60);
         let hold = given.confirm_hold_seconds.unwrap_or(hold_minutes * 60);
         ChainSettings {
@@ -98,7 +134,9 @@ impl Config {
             rpc_url: given.rpc_url,
             witnesses: given.witnesses,
             chain_id: given.chain_id,
-            confirmations: given.confirmations.unwrap_or(confirmations).max(1),
+            confirmations,
+            large_amount_usd: given.large_amount_usd.unwrap_or(LARGE_AMOUNT_USD),
+            large_confirmations: large.max(confirmations),
             poll: std::time::Duration::from_millis(given.poll_ms.unwrap_or(poll_ms).max(10)),
             watch_grace: TimeDelta::seconds(grace.max(0)),
             confirm_hold: TimeDelta::seconds(hold.max(0)),

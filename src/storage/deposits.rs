@@ -23,6 +23,8 @@ pub struct Sighting {
     pub amount_text: String,
     /// The block, or `None` in the mempool.
     pub block: Option<(u64, String, DateTime<Utc>)>,
+    /// Confirmations that this one needs where its network asks for fewer.
+    pub min_confirmations: u64,
 }
 
 /// A deposit that waits to be settled, or any other for people.
@@ -40,6 +42,8 @@ pub struct DepositRow {
     pub height: Option<i64>,
     pub mined_at: Option<DateTime<Utc>>,
     pub first_seen_at: DateTime<Utc>,
+    /// Confirmations that this one needs where its network asks for fewer.
+    pub min_confirmations: i64,
     /// When it was booked.
     pub settled_at: Option<DateTime<Utc>>,
     pub state: String,
@@ -73,11 +77,12 @@ pub async fn record(
         Recorded,
         r#"
         insert into deposit as d (id, network, deposit_key, tx_hash, address_id, invoice_id, token_id, contract, amount,
-            amount_text, height, block_hash, mined_at, first_seen_at, state, payout_order_id)
-        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, clock_timestamp(), 'seen', $14)
+            amount_text, height, block_hash, mined_at, first_seen_at, state, payout_order_id, min_confirmations)
+        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, clock_timestamp(), 'seen', $14, $15)
         on conflict (network, deposit_key) do update
         set height = excluded.height, block_hash = excluded.block_hash, mined_at = excluded.mined_at,
             state = case when d.state = 'withdrawn' then 'seen' else d.state end,
+            min_confirmations = greatest(d.min_confirmations, excluded.min_confirmations),
             orphaned_height = null, updated_at = clock_timestamp()
         -- A mempool entry says nothing about a deposit that already stands in a block.
         where (excluded.height is not null and d.height is distinct from excluded.height)
@@ -98,21 +103,22 @@ pub async fn record(
         height,
         hash,
         mined_at,
-        sighting.payout_order_id
+        sighting.payout_order_id,
+        cursors::to_column(sighting.min_confirmations)?
     )
     .fetch_optional(connection)
     .await?;
     Ok(row)
 }
 
-/// Deposits that have reached `final_height` become final; each puts its message into the outbox, as part of the trace
-/// that `traceparent` names.
+/// Deposits up to `final_height` become final if they have their own confirmations at `head` as well; each puts its message
+/// into the outbox, as part of the trace that `traceparent` names.
 ///
 /// Index: `deposit_unsettled`.
 pub async fn finalize_up_to(
     connection: &mut PgConnection,
     network: Network,
-    final_height: u64,
+    (final_height, head): (u64, u64),
     route: &str,
     traceparent: Option<&str>,
 ) -> Result<u64, StorageError> {
@@ -121,7 +127,7 @@ pub async fn finalize_up_to(
         with confirmed as (
             update deposit
             set state = 'final', updated_at = clock_timestamp()
-            where network = $1 and state = 'seen' and height <= $2
+            where network = $1 and state = 'seen' and height <= $2 and height + min_confirmations <= $5::bigint + 1
             returning id
         )
         insert into outbox (route, body)
@@ -132,7 +138,8 @@ pub async fn finalize_up_to(
         network.name(),
         cursors::to_column(final_height)?,
         route,
-        traceparent
+        traceparent,
+        cursors::to_column(head)?
     )
     .execute(connection)
     .await?;
@@ -198,7 +205,7 @@ pub async fn lost_for_good(
         RawDeposit,
         r#"
         select id, network, deposit_key, tx_hash, invoice_id, token_id, contract, amount, amount_text, height, mined_at,
-               first_seen_at, settled_at, state, booked_as
+               first_seen_at, min_confirmations, settled_at, state, booked_as
         from deposit
         where network = $1 and orphaned_height <= $2 and state = 'settled'
         order by id
@@ -253,7 +260,7 @@ pub async fn of_payout(
         RawDeposit,
         r#"
         select id, network, deposit_key, tx_hash, invoice_id, token_id, contract, amount, amount_text, height, mined_at,
-               first_seen_at, settled_at, state, booked_as
+               first_seen_at, min_confirmations, settled_at, state, booked_as
         from deposit
         where payout_order_id = $1
         order by first_seen_at, id
@@ -278,7 +285,7 @@ pub async fn of_invoice(
         RawDeposit,
         r#"
         select id, network, deposit_key, tx_hash, invoice_id, token_id, contract, amount, amount_text, height, mined_at,
-               first_seen_at, settled_at, state, booked_as
+               first_seen_at, min_confirmations, settled_at, state, booked_as
         from deposit
         where invoice_id = $1
         order by first_seen_at, id
@@ -321,7 +328,7 @@ pub async fn lock_unsettled(
         RawDeposit,
         r#"
         select id, network, deposit_key, tx_hash, invoice_id, token_id, contract, amount, amount_text, height, mined_at,
-               first_seen_at, settled_at, state, booked_as
+               first_seen_at, min_confirmations, settled_at, state, booked_as
         from deposit
         where invoice_id = $1 and state = 'final'
         order by first_seen_at, id
@@ -408,6 +415,7 @@ struct RawDeposit {
     height: Option<i64>,
     mined_at: Option<DateTime<Utc>>,
     first_seen_at: DateTime<Utc>,
+    min_confirmations: i64,
     settled_at: Option<DateTime<Utc>>,
     state: String,
     booked_as: Option<String>,
@@ -431,6 +439,7 @@ impl TryFrom<RawDeposit> for DepositRow {
             height: raw.height,
             mined_at: raw.mined_at,
             first_seen_at: raw.first_seen_at,
+            min_confirmations: raw.min_confirmations,
             settled_at: raw.settled_at,
             state: raw.state,
             booked_as: raw.booked_as,

@@ -43,6 +43,19 @@ pub async fn all(connection: &mut PgConnection) -> Result<Vec<RateRow>, StorageE
         .collect()
 }
 
+/// The last stored price of one coin, however old.
+pub async fn last_price(
+    connection: &mut PgConnection,
+    symbol: &str,
+    fiat: &str,
+) -> Result<Option<Decimal>, StorageError> {
+    let price =
+        sqlx::query_scalar!("select price from rate where symbol = $1 and fiat = $2", symbol, fiat)
+            .fetch_optional(connection)
+            .await?;
+    price.as_ref().map(|price| numeric::to_decimal("rate", price)).transpose()
+}
+
 /// Stores prices observed now, or when their source says; never replaces a newer one by an older one.
 pub async fn store(
     connection: &mut PgConnection,

@@ -170,5 +170,6 @@ fn residue(
         to: target.match_key.clone(),
         asset: TransferAsset::Native,
         amount: TransferAmount::Units(unexplained),
+        maturity: 1,
     })
 }

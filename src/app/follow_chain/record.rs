@@ -26,7 +26,7 @@ use crate::{
     telemetry::trace,
 };
 
-use super::watch_set::Watched;
+use super::{large_amount, watch_set::Watched};
 
 impl<S: ChainSource> Follower<S> {
     /// Records a block: cursor, sightings and what became final, in one transaction.
@@ -71,7 +71,7 @@ impl<S: ChainSource> Follower<S> {
         let route = Route::DepositFinal.as_str();
         let trace = trace::traceparent();
         let finalized =
-            deposits::finalize_up_to(tx, network, confirmed, route, trace.as_deref()).await?;
+            deposits::finalize_up_to(tx, network, (confirmed, head), route, trace.as_deref()).await?;
         for lost in deposits::lost_for_good(tx, network, confirmed).await? {
             reverse(tx, network, &lost).await?;
         }
@@ -85,15 +85,20 @@ impl<S: ChainSource> Follower<S> {
         transfers: &[Transfer],
         block: Option<&BlockRef>,
     ) -> Result<u32, FollowError> {
+        let network = self.settings.network;
         let ours: Vec<_> = transfers
             .iter()
             .filter(|transfer| transfer.amount != TransferAmount::Units(BaseUnits::ZERO))
             .filter_map(|transfer| Some((transfer, self.watch.find(&transfer.to)?)))
             .collect();
-        let sightings = ours
-            .into_iter()
-            .map(|(transfer, watched)| sighting(self.settings.network, transfer, watched, block));
-        self.record_sightings(tx, &sightings.collect::<Vec<_>>()).await
+        let mut sightings = Vec::with_capacity(ours.len());
+        for (transfer, watched) in ours {
+            let mut sighting = sighting(network, transfer, watched, block);
+            let large = large_amount::confirmations(tx, &self.settings, &sighting).await?;
+            sighting.min_confirmations = sighting.min_confirmations.max(large);
+            sightings.push(sighting);
+        }
+        self.record_sightings(tx, &sightings).await
     }
 
     async fn record_sightings(
@@ -163,6 +168,7 @@ fn sighting(
         amount,
         amount_text,
         block: block.map(|block| (block.height, block.hash.clone(), block.mined_at)),
+        min_confirmations: transfer.maturity.max(1),
     }
 }
 

@@ -196,6 +196,7 @@ pub(super) fn transfers(transactions: &[Transaction], receipts: &[Receipt]) -> V
                 to,
                 asset: TransferAsset::Native,
                 amount,
+                maturity: 1,
             })
         });
     let tokens = receipts.iter().filter(|receipt| receipt.succeeded).flat_map(|receipt| {
@@ -221,5 +222,6 @@ fn token_transfer(tx_hash: &str, k: usize, log: &Log) -> Option<Transfer> {
         to: quantity::address_in_word(to)?,
         asset: TransferAsset::Contract(log.contract.clone()),
         amount,
+        maturity: 1,
     })
 }

@@ -138,7 +138,7 @@ fn named(
     amount: crate::chain::TransferAmount,
 ) -> Transfer {
     let tx_hash = wire.tx_hash.unwrap_or(wire.receipt.receipt_id).to_owned();
-    Transfer { key, tx_hash, to: to.to_owned(), asset, amount }
+    Transfer { key, tx_hash, to: to.to_owned(), asset, amount, maturity: 1 }
 }
 
 #[cfg(test)]

@@ -143,5 +143,6 @@ fn transfer(signature: &str, owner: &str, mint: Option<&str>, units: u128) -> Tr
         to: owner.to_owned(),
         asset: mint.map_or(TransferAsset::Native, |mint| TransferAsset::Contract(mint.to_owned())),
         amount: TransferAmount::Units(BaseUnits::new(units)),
+        maturity: 1,
     }
 }

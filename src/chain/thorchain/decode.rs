@@ -136,6 +136,7 @@ fn add(
                     TransferAsset::Contract(denom)
                 },
                 amount,
+                maturity: 1,
             }
         }));
     }

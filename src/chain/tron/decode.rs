@@ -176,6 +176,7 @@ fn add(transfers: &mut Vec<Transfer>, transaction: &Transaction, outcome: &Outco
             to: to.to_owned(),
             asset: asset.clone(),
             amount: amount.clone(),
+            maturity: 1,
         });
     };
     if let Some((to, amount)) = &transaction.payment {
