@@ -58,7 +58,8 @@ pub fn follower_of(
     settings: ChainSettings,
 ) -> Result<Option<Follower<Agreement<Source>>>, UnusableSource> {
     let network = settings.network;
-    let node = |url| Source::node(network, Some(url), settings.chain_id);
+    let genesis = settings.genesis.as_deref();
+    let node = |url| Source::node(network, Some(url), settings.chain_id, genesis);
     let source = match settings.source {
         ChainSourceKind::Off => return Ok(None),
         ChainSourceKind::Simulated => {
@@ -210,7 +211,9 @@ impl<S: ChainSource> Follower<S> {
         let mut tx = gateway.db.begin().await?;
         self.watch.refresh(&mut tx).await?;
         let seen = self.record_transfers(&mut tx, &waiting, None).await?;
-        let keys: HashSet<_> = waiting.into_iter().map(|transfer| transfer.key).collect();
+        // Of a whole mempool only what concerns us may keep a deposit of ours waiting.
+        let ours = waiting.into_iter().filter(|transfer| self.watch.find(&transfer.to).is_some());
+        let keys: HashSet<_> = ours.map(|transfer| transfer.key).collect();
         let keys: Vec<_> = keys.into_iter().collect();
         deposits::withdraw_vanished(&mut tx, network, &keys).await?;
         tx.commit().await.map_err(StorageError::from)?;

@@ -43,7 +43,7 @@ use tokio::sync::Notify;
 
 use crate::{
     asset::{
-        Family,
+        Family, Network,
         address::{AccountKey, Realm, sandbox},
     },
     broker::topology::{InvalidPrefix, Topology},
@@ -124,17 +124,28 @@ fn account_keys(config: &Config) -> Result<HashMap<Family, AccountKey>, StartErr
     ];
     let mut keys = HashMap::new();
     for (family, key) in configured {
+        let realm = realm_of(config, family);
         let fallback =
-            || config.is_sandbox().then(|| sandbox::account_key(Realm::Main, family)).flatten();
+            || config.is_sandbox().then(|| sandbox::account_key(realm, family)).flatten();
         if let Some(text) = key.as_deref().or_else(fallback) {
-            let key = AccountKey::parse(family, text).map_err(|error| StartError::AccountKey {
-                family: family.name(),
-                reason: error.to_string(),
+            let key = AccountKey::parse_in(realm, family, text).map_err(|error| {
+                StartError::AccountKey { family: family.name(), reason: error.to_string() }
             })?;
             keys.insert(family, key);
         }
     }
     Ok(keys)
+}
+
+/// How the addresses of `family` are spelt: as on the real network, unless its chain is a test chain by its first block.
+fn realm_of(config: &Config, family: Family) -> Realm {
+    let of_family = |network: &Network| network.family() == family;
+    let is_test = |network: Network| config.chain(network).genesis.is_some();
+    if Network::ALL.into_iter().filter(of_family).any(is_test) {
+        Realm::Regtest
+    } else {
+        Realm::Main
+    }
 }
 
 /// Bounds a piece of work that talks to the database: a frozen server must not hold its caller for ever.

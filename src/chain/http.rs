@@ -6,8 +6,10 @@
 
 use std::time::Duration;
 
+use base64::{Engine, prelude::BASE64_STANDARD};
 use http::{HeaderMap, HeaderValue, Method, header};
 use hyper::body::Bytes;
+use percent_encoding::percent_decode_str;
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -41,18 +43,21 @@ pub enum EndpointError {
 pub(super) struct Endpoint {
     network: Network,
     url: Url,
+    authorization: Option<HeaderValue>,
     deadline: Duration,
     egress: Egress,
 }
 
 impl Endpoint {
+    /// A user name and a password in `url` are sent as a header and kept out of the address itself.
     pub fn new(network: Network, url: &SecretString) -> Result<Self, EndpointError> {
         let egress = Egress::new(Policy::Operator);
-        let url = Url::parse(url.expose_secret())
+        let (url, authorization) = Url::parse(url.expose_secret())
             .map_err(|_| UrlRefused::NotAbsolute)
-            .and_then(|url| egress.policy().check(&url).map(|()| url))
+            .and_then(take_credentials)
+            .and_then(|(url, header)| egress.policy().check(&url).map(|()| (url, header)))
             .map_err(|refused| EndpointError::Url { network, refused })?;
-        Ok(Self { network, url, deadline: DEADLINE, egress })
+        Ok(Self { network, url, authorization, deadline: DEADLINE, egress })
     }
 
     pub const fn set_deadline(&mut self, deadline: Duration) {
@@ -76,10 +81,13 @@ impl Endpoint {
         body: Vec<u8>,
     ) -> Result<Answer, ChainError> {
         let json = HeaderValue::from_static("application/json");
-        let headers = match method {
+        let mut headers = match method {
             Method::POST => HeaderMap::from_iter([(header::CONTENT_TYPE, json)]),
             _ => HeaderMap::new(),
         };
+        if let Some(authorization) = &self.authorization {
+            headers.insert(header::AUTHORIZATION, authorization.clone());
+        }
         let body = Bytes::from(body);
         let (deadline, body_bytes_max) = (self.deadline, BODY_BYTES_MAX);
         let call = Call { method, url, headers, body, deadline, body_bytes_max };
@@ -286,6 +294,22 @@ fn clip(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).take(REASON_CHARS_MAX).collect()
 }
 
+/// The address without its user name and password, and the header that says them (RFC 7617).
+fn take_credentials(mut url: Url) -> Result<(Url, Option<HeaderValue>), UrlRefused> {
+    if url.username().is_empty() && url.password().is_none() {
+        return Ok((url, None));
+    }
+    let mut credentials = percent_decode_str(url.username()).collect::<Vec<u8>>();
+    credentials.push(b':');
+    credentials.extend(percent_decode_str(url.password().unwrap_or_default()));
+    let text = format!("Basic {}", BASE64_STANDARD.encode(credentials));
+    let mut header = HeaderValue::try_from(text).map_err(|_| UrlRefused::Userinfo)?;
+    header.set_sensitive(true);
+    url.set_username("").map_err(|()| UrlRefused::Userinfo)?;
+    url.set_password(None).map_err(|()| UrlRefused::Userinfo)?;
+    Ok((url, Some(header)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -314,7 +338,6 @@ mod tests {
         for (url, reason) in [
             ("ftp://node.example/secret", "must begin with http:// or https://"),
             ("secret", "must be an absolute URL"),
-            ("https://user:secret@node.example", "must not contain a user name or password"),
         ] {
             let refused = Endpoint::new(Network::Base, &SecretString::from(url)).err().unwrap();
             let text = format!("{refused} {refused:?}");
@@ -368,5 +391,17 @@ mod tests {
             let moved = node.moved(&asked, &answer).map(String::from);
             assert_eq!(moved.as_deref(), expected, "{status} {location}");
         }
+    }
+
+    #[test]
+    fn a_name_and_a_password_become_a_header_and_leave_the_address() {
+        let url = Url::parse("http://rpc:p%40ss%3A%C3%A4@node.example:8332/wallet").unwrap();
+        let (url, header) = take_credentials(url).unwrap();
+        assert_eq!(url.as_str(), "http://node.example:8332/wallet");
+        let header = header.unwrap();
+        assert_eq!(header, "Basic cnBjOnBAc3M6w6Q=");
+        assert!(!format!("{header:?}").contains("cnBj"));
+        let url = Url::parse("http://node.example/key").unwrap();
+        assert_eq!(take_credentials(url.clone()), Ok((url, None)));
     }
 }

@@ -90,6 +90,21 @@ impl Rpc {
     ) -> Result<Vec<Box<RawValue>>, ChainError> {
         let mut results = Vec::with_capacity(params.len());
         for chunk in params.chunks(BATCH_CALLS_MAX) {
+            for result in self.batch_once(method, chunk).await? {
+                results.push(result?);
+            }
+        }
+        Ok(results)
+    }
+
+    /// As [`batch`](Self::batch), where a call may be refused without its neighbours.
+    pub async fn batch_each<P: Serialize>(
+        &self,
+        method: &'static str,
+        params: &[P],
+    ) -> Result<Vec<Result<Box<RawValue>, ChainError>>, ChainError> {
+        let mut results = Vec::with_capacity(params.len());
+        for chunk in params.chunks(BATCH_CALLS_MAX) {
             results.extend(self.batch_once(method, chunk).await?);
         }
         Ok(results)
@@ -99,7 +114,7 @@ impl Rpc {
         &self,
         method: &'static str,
         params: &[P],
-    ) -> Result<Vec<Box<RawValue>>, ChainError> {
+    ) -> Result<Vec<Result<Box<RawValue>, ChainError>>, ChainError> {
         let asks: Vec<_> = params
             .iter()
             .enumerate()
@@ -115,11 +130,14 @@ impl Rpc {
             return Err(self.malformed(method, "a batch was answered with a single result"));
         };
         // Replies may come in any order, and a node may leave some out.
-        let mut results: Vec<Option<Box<RawValue>>> = vec![None; params.len()];
+        let mut results: Vec<Option<Result<Box<RawValue>, ChainError>>> = Vec::new();
+        results.resize_with(params.len(), || None);
         for reply in &replies {
-            let result = self.result_of(method, reply)?;
-            if let Some(slot) = reply.id.and_then(|id| results.get_mut(id)) {
-                *slot = Some(result);
+            let result = self.result_of(method, reply);
+            match reply.id.and_then(|id| results.get_mut(id)) {
+                Some(slot) => *slot = Some(result),
+                // An error that names no call is about all of them.
+                None => drop(result?),
             }
         }
         let complete: Option<Vec<_>> = results.into_iter().collect();

@@ -5,7 +5,7 @@ use secrecy::SecretString;
 use super::{
     Block, BlockRef, ChainError, ChainSource, Transfer, evm::EvmSource, near::NearSource,
     rpc::EndpointError, simulated::SimulatedSource, solana::SolanaSource,
-    thorchain::ThorchainSource, ton::TonSource, tron::TronSource,
+    thorchain::ThorchainSource, ton::TonSource, tron::TronSource, utxo::UtxoSource,
 };
 use crate::{
     asset::{Family, Network},
@@ -21,6 +21,7 @@ pub enum Source {
     Tron(TronSource),
     Near(NearSource),
     Thorchain(ThorchainSource),
+    Utxo(UtxoSource),
 }
 
 /// A network's configuration gives no source.
@@ -28,8 +29,6 @@ pub enum Source {
 pub enum UnusableSource {
     #[error("{0} has no rpc_url")]
     NoUrl(Network),
-    #[error("{0} has no adapter yet")]
-    NoAdapter(Network),
     #[error(transparent)]
     Endpoint(#[from] EndpointError),
 }
@@ -39,11 +38,13 @@ impl Source {
         Self::Simulated(SimulatedSource::new(network, db))
     }
 
-    /// The adapter of `network`'s family over its node. `chain_id` overrides the network's own, for test chains.
+    /// The adapter of `network`'s family over its node. `chain_id` and `genesis` (the hash of its first block) name a test
+    /// chain where its family has such a name.
     pub fn node(
         network: Network,
         rpc_url: Option<&SecretString>,
         chain_id: Option<u64>,
+        genesis: Option<&str>,
     ) -> Result<Self, UnusableSource> {
         let url = rpc_url.ok_or(UnusableSource::NoUrl(network))?;
         match network.family() {
@@ -66,7 +67,11 @@ impl Source {
             Family::Near => Ok(Self::Near(NearSource::new(url)?)),
             Family::Thorchain => Ok(Self::Thorchain(ThorchainSource::new(url)?)),
             Family::Bitcoin | Family::Litecoin | Family::Dogecoin => {
-                Err(UnusableSource::NoAdapter(network))
+                let source = UtxoSource::new(network, url)?;
+                Ok(Self::Utxo(match genesis {
+                    Some(genesis) => source.with_test_chain(genesis),
+                    None => source,
+                }))
             }
         }
     }
@@ -83,6 +88,7 @@ macro_rules! on_each {
             Self::Tron($source) => $call,
             Self::Near($source) => $call,
             Self::Thorchain($source) => $call,
+            Self::Utxo($source) => $call,
         }
     };
 }

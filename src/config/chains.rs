@@ -28,8 +28,10 @@ pub struct ChainSettings {
     pub rpc_url: Option<SecretString>,
     /// Further nodes. With any, what a block holds counts once two of all nodes tell it alike.
     pub witnesses: Vec<SecretString>,
-    /// For test chains; the network's own id otherwise.
+    /// For EVM test chains; the network's own id otherwise.
     pub chain_id: Option<u64>,
+    /// For bitcoin-like test chains, whose addresses are then those of regtest: the hash of their first block.
+    pub genesis: Option<String>,
     /// A deposit in the head block has one confirmation.
     pub confirmations: u64,
     /// From this many whole dollars on a deposit is large.
@@ -50,6 +52,7 @@ pub(super) struct ChainOverride {
     pub rpc_url: Option<SecretString>,
     pub witnesses: Vec<SecretString>,
     pub chain_id: Option<u64>,
+    pub genesis: Option<String>,
     pub confirmations: Option<u64>,
     pub large_amount_usd: Option<u64>,
     pub large_confirmations: Option<u64>,
@@ -134,6 +137,7 @@ impl Config {
             rpc_url: given.rpc_url,
             witnesses: given.witnesses,
             chain_id: given.chain_id,
+            genesis: given.genesis,
             confirmations,
             large_amount_usd: given.large_amount_usd.unwrap_or(LARGE_AMOUNT_USD),
             large_confirmations: large.max(confirmations),

@@ -13,8 +13,6 @@ use crate::{
 };
 
 const SHIPPED_MASTER_KEY: &str = "0000000000000000000000000000000000000000000000000000000000000000";
-/// Networks whose nodes nothing reads yet.
-const WITHOUT_ADAPTER: &[Network] = &[Network::Bitcoin, Network::Litecoin, Network::Dogecoin];
 
 pub(super) fn faults(config: &Config, part: Part) -> Vec<String> {
     let mut faults = Vec::new();
@@ -92,9 +90,6 @@ fn basic(config: &Config) -> Vec<String> {
             faults.push(
                 "chains.solana: its cluster is known by its first block; remove chain_id".into(),
             );
-        }
-        if WITHOUT_ADAPTER.contains(&network) {
-            faults.push(format!("chains.{network}: there is no adapter for its nodes yet"));
         }
     }
     faults

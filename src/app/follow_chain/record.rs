@@ -71,7 +71,8 @@ impl<S: ChainSource> Follower<S> {
         let route = Route::DepositFinal.as_str();
         let trace = trace::traceparent();
         let finalized =
-            deposits::finalize_up_to(tx, network, (confirmed, head), route, trace.as_deref()).await?;
+            deposits::finalize_up_to(tx, network, (confirmed, head), route, trace.as_deref())
+                .await?;
         for lost in deposits::lost_for_good(tx, network, confirmed).await? {
             reverse(tx, network, &lost).await?;
         }

@@ -78,6 +78,22 @@ pub fn validate_in(realm: Realm, network: Network, text: &str) -> Result<String,
     }
 }
 
+/// The address that an output script of a bitcoin-like chain pays to, as [`match_key`] spells it; `None` for a script
+/// that pays to no address, and on other networks.
+pub fn of_script(network: Network, realm: Realm, script: &[u8]) -> Option<String> {
+    match network.family() {
+        Family::Bitcoin => utxo::of_script(&utxo::BITCOIN, realm, script),
+        Family::Litecoin => utxo::of_script(&utxo::LITECOIN, realm, script),
+        Family::Dogecoin => utxo::of_script(&utxo::DOGECOIN, realm, script),
+        Family::Evm
+        | Family::Tron
+        | Family::Solana
+        | Family::Near
+        | Family::Ton
+        | Family::Thorchain => None,
+    }
+}
+
 /// The spelling in which addresses and contracts are compared and stored.
 ///
 /// Two spellings of one address have one key, also where a node and a wallet write it differently: EVM in lower case,

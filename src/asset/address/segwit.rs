@@ -12,6 +12,16 @@ pub(super) fn pay_to_key(prefix: &str, hash: &[u8; 20]) -> Option<String> {
     bech32::segwit::encode_v0(Hrp::parse(prefix).ok()?, hash).ok()
 }
 
+/// The address of a witness program of a version that is in use, `None` for others.
+pub(super) fn of_program(prefix: &str, version: u8, program: &[u8]) -> Option<String> {
+    let prefix = Hrp::parse(prefix).ok()?;
+    match (version, program.len()) {
+        (0, 20 | 32) => bech32::segwit::encode_v0(prefix, program).ok(),
+        (1, 32) => bech32::segwit::encode_v1(prefix, program).ok(),
+        _ => None,
+    }
+}
+
 /// Whether the text starts as an address under this prefix does, whatever follows.
 pub(super) fn has_prefix(prefix: &str, text: &str) -> bool {
     text.rsplit_once('1').is_some_and(|(head, _)| head.eq_ignore_ascii_case(prefix))

@@ -72,6 +72,32 @@ pub(super) fn key_hash(key: &k256::PublicKey) -> [u8; 20] {
     Ripemd160::digest(Sha256::digest(key.to_sec1_point(true).as_bytes())).into()
 }
 
+/// The address that an output script pays to: by key hash, script hash, or witness program.
+pub(super) fn of_script(chain: &Chain, realm: Realm, script: &[u8]) -> Option<String> {
+    const OP_0: u8 = 0;
+    const OP_1: u8 = 0x51;
+    const OP_DUP: u8 = 0x76;
+    const OP_EQUAL: u8 = 0x87;
+    const OP_EQUALVERIFY: u8 = 0x88;
+    const OP_HASH160: u8 = 0xa9;
+    const OP_CHECKSIG: u8 = 0xac;
+    let spelling = chain.spelling(realm);
+    match script {
+        [OP_DUP, OP_HASH160, 20, hash @ .., OP_EQUALVERIFY, OP_CHECKSIG] => {
+            Some(base58::encode(spelling.pay_to_key, hash.try_into().ok()?))
+        }
+        [OP_HASH160, 20, hash @ .., OP_EQUAL] => {
+            Some(base58::encode(spelling.pay_to_script, hash.try_into().ok()?))
+        }
+        [version @ (OP_0 | OP_1), length, program @ ..]
+            if usize::from(*length) == program.len() =>
+        {
+            segwit::of_program(spelling.witness_prefix?, u8::from(*version == OP_1), program)
+        }
+        _ => None,
+    }
+}
+
 pub(super) fn validate(chain: &Chain, realm: Realm, text: &str) -> Result<String, AddressError> {
     let spelling = chain.spelling(realm);
     if spelling.witness_prefix.is_some_and(|prefix| segwit::has_prefix(prefix, text)) {
@@ -85,5 +111,66 @@ pub(super) fn validate(chain: &Chain, realm: Realm, text: &str) -> Result<String
         Ok(text.to_owned())
     } else {
         Err(AddressError::OtherNetwork)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HASH: &str = "751e76e8199196d454941c45d1b3a323f1433bd6";
+
+    #[track_caller]
+    fn check(chain: &Chain, realm: Realm, script: &str, expected: Option<&str>) {
+        let script = hex::decode(script.replace("HASH", HASH)).unwrap();
+        let address = of_script(chain, realm, &script);
+        assert_eq!(address.as_deref(), expected);
+        if let Some(address) = address {
+            assert_eq!(validate(chain, realm, &address).as_deref(), Ok(address.as_str()));
+        }
+    }
+
+    #[test]
+    fn every_kind_of_script_is_spelt_as_its_chain_does() {
+        use Realm::{Main, Regtest};
+        // The address of the key 1, and the examples of BIP-173 and BIP-350.
+        let to_key = "76a914HASH88ac";
+        check(&BITCOIN, Main, to_key, Some("1BgGZ9tcN4rm9KBzDn7KprQz87SZ26SAMH"));
+        check(&BITCOIN, Regtest, to_key, Some("mrCDrCybB6J1vRfbwM5hemdJz73FwDBC8r"));
+        check(&DOGECOIN, Main, to_key, Some("DFpN6QqFfUm3gKNaxN6tNcab1FArL9cZLE"));
+        check(&DOGECOIN, Regtest, to_key, Some("mrCDrCybB6J1vRfbwM5hemdJz73FwDBC8r"));
+        check(&LITECOIN, Main, to_key, Some("LVuDpNCSSj6pQ7t9Pv6d6sUkLKoqDEVUnJ"));
+        let witness = "0014HASH";
+        check(&BITCOIN, Main, witness, Some("bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4"));
+        check(&LITECOIN, Main, witness, Some("ltc1qw508d6qejxtdg4y5r3zarvary0c5xw7kgmn4n9"));
+        check(&DOGECOIN, Main, witness, None);
+        let program = "79be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798";
+        check(
+            &BITCOIN,
+            Main,
+            &format!("5120{program}"),
+            Some("bc1p0xlxvlhemja6c4dqv22uapctqupfhlxm9h8z3k2e72q4k9hcz7vqzk5jj0"),
+        );
+        check(&BITCOIN, Main, "a914HASH87", Some("3CNHUhP3uyB9EUtRLsmvFUmvGdjGdkTxJw"));
+        check(&LITECOIN, Main, "a914HASH87", Some("MJaRnao1s62a2zAKSkmG582KbLKianqb7v"));
+    }
+
+    #[test]
+    fn what_is_not_exactly_such_a_script_pays_nobody() {
+        for script in [
+            "",
+            "6a0568656c6c6f",
+            "76a914HASH88",
+            "76a914HASH88acac",
+            "76a913HASH88ac",
+            "a914HASH8787",
+            "0014HASH00",
+            "0013HASH",
+            "5114HASH",
+            "5220HASHHASHHASH",
+            "2103HASHHASHac",
+        ] {
+            check(&BITCOIN, Realm::Main, script, None);
+        }
     }
 }

@@ -157,6 +157,7 @@ pub(super) fn transfers(
             to: tx.account.raw(),
             asset: TransferAsset::Native,
             amount: tx.value.clone()?,
+            maturity: 1,
         })
     });
     let tokens = transactions.iter().filter_map(|tx| {
@@ -167,6 +168,7 @@ pub(super) fn transfers(
             to: holder.owner.raw(),
             asset: TransferAsset::Contract(holder.token.raw()),
             amount: TransferAmount::Units(BaseUnits::new(tx.tokens?)),
+            maturity: 1,
         })
     });
     native.chain(tokens).collect()

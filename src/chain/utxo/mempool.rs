@@ -1,0 +1,119 @@
+//! What waits for a block, remembered between looks.
+//!
+//! A node lists the names of all waiting transactions at once but their contents one by one, so each is asked for once.
+//! The bounds make the mempool a hint, never a promise: what is not read here is found in its block.
+
+use std::collections::{HashMap, HashSet};
+
+use super::decode::{Output, Transaction};
+use crate::chain::Transfer;
+
+/// Transactions asked for in one look: at bitcoin's busiest there are some hundred new ones between two looks.
+pub(super) const READ_MAX: usize = 1_000;
+/// Outputs remembered, about 100 bytes each. While there are this many, new transactions wait until they are mined.
+const OUTPUTS_MAX: usize = 150_000;
+
+/// The transactions that were read and still wait.
+#[derive(Default)]
+pub(super) struct Mempool {
+    known: HashMap<String, Box<[Output]>>,
+    outputs: usize,
+    /// Listed in the last look already and not read yet.
+    backlog: HashSet<String>,
+}
+
+impl Mempool {
+    /// Forgets what waits no more and says which of `listed` to read now: those that came since the last look first.
+    pub fn update(&mut self, listed: &[String]) -> Vec<String> {
+        let waiting: HashSet<&str> = listed.iter().map(String::as_str).collect();
+        let mut outputs = 0;
+        self.known.retain(|txid, known| {
+            let waits = waiting.contains(txid.as_str());
+            outputs += if waits { known.len() } else { 0 };
+            waits
+        });
+        self.outputs = outputs;
+        let unread = listed.iter().filter(|txid| !self.known.contains_key(*txid));
+        let (late, new): (Vec<&String>, Vec<&String>) =
+            unread.partition(|txid| self.backlog.contains(*txid));
+        let all: Vec<&String> = new.into_iter().chain(late).collect();
+        let room = if self.outputs < OUTPUTS_MAX { READ_MAX } else { 0 };
+        let wanted: Vec<String> = all.iter().take(room).map(|txid| (*txid).clone()).collect();
+        self.backlog = all.into_iter().cloned().collect();
+        wanted
+    }
+
+    pub fn insert(&mut self, transaction: Transaction) {
+        self.backlog.remove(&transaction.txid);
+        self.outputs += transaction.outputs.len();
+        self.known.insert(transaction.txid, transaction.outputs.into_boxed_slice());
+    }
+
+    /// Remembers that nothing of a transaction can be read, so that it is not asked for again.
+    pub fn insert_unreadable(&mut self, txid: String) {
+        self.backlog.remove(&txid);
+        self.known.insert(txid, Box::default());
+    }
+
+    /// Nothing that waits is a block's reward or a peg-out: those begin in a block.
+    pub fn transfers(&self) -> Vec<Transfer> {
+        let mut transfers = Vec::with_capacity(self.outputs);
+        for (txid, outputs) in &self.known {
+            transfers.extend(outputs.iter().map(|output| output.transfer(txid, 1)));
+        }
+        transfers
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::money::BaseUnits;
+
+    fn names(range: std::ops::Range<usize>) -> Vec<String> {
+        range.map(|n| format!("{n:064x}")).collect()
+    }
+
+    fn paying(txid: &str, outputs: u32) -> Transaction {
+        let output = |n| Output { n, to: "address".into(), amount: BaseUnits::new(7) };
+        Transaction::new(txid.to_owned(), (0..outputs).map(output).collect())
+    }
+
+    #[test]
+    fn each_is_read_once_and_forgotten_when_it_waits_no_more() {
+        let mut mempool = Mempool::default();
+        assert_eq!(mempool.update(&names(0..2)), names(0..2));
+        mempool.insert(paying(&names(0..1)[0], 2));
+        mempool.insert_unreadable(names(1..2).remove(0));
+        assert_eq!(mempool.transfers().len(), 2);
+        assert_eq!(mempool.update(&names(0..3)), names(2..3));
+        // The third was not to be had; it is wanted again.
+        assert_eq!(mempool.update(&names(0..3)), names(2..3));
+        assert_eq!(mempool.update(&names(1..2)), [""; 0]);
+        assert_eq!(mempool.transfers(), []);
+    }
+
+    #[test]
+    fn what_is_new_goes_before_what_has_waited_and_no_look_reads_more_than_its_share() {
+        let mut mempool = Mempool::default();
+        let first = mempool.update(&names(0..3 * READ_MAX));
+        assert_eq!(first, names(0..READ_MAX));
+        for txid in &first {
+            mempool.insert(paying(txid, 1));
+        }
+        let all = names(0..3 * READ_MAX + 5);
+        let second = mempool.update(&all);
+        assert_eq!(second.len(), READ_MAX);
+        assert_eq!(second[..5], all[3 * READ_MAX..]);
+    }
+
+    #[test]
+    fn a_full_memory_reads_nothing_until_something_is_mined() {
+        let mut mempool = Mempool::default();
+        let listed = names(0..3);
+        mempool.update(&listed);
+        mempool.insert(paying(&listed[0], u32::try_from(OUTPUTS_MAX).unwrap()));
+        assert_eq!(mempool.update(&listed), [""; 0]);
+        assert_eq!(mempool.update(&listed[1..]), listed[1..]);
+    }
+}

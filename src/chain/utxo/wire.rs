@@ -1,0 +1,63 @@
+//! The shapes nodes answer with: those of Core 0.14 (dogecoin), 0.21 (litecoin) and 29 (bitcoin) alike.
+//!
+//! Only what all of them have is demanded. Entries of lists stay raw: each is read on its own, and one that cannot be
+//! read does not take its neighbours along.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+#[derive(Deserialize)]
+pub(super) struct WireInfo<'a> {
+    pub blocks: u64,
+    #[serde(default)]
+    pub headers: Option<u64>,
+    #[serde(rename = "bestblockhash")]
+    pub best_block_hash: &'a str,
+    /// Absent in older nodes.
+    #[serde(rename = "initialblockdownload", default)]
+    pub initial_block_download: bool,
+}
+
+/// Of `getblock` and `getblockheader`.
+#[derive(Deserialize)]
+pub(super) struct WireBlock<'a> {
+    pub hash: &'a str,
+    pub height: u64,
+    /// -1 once the block is in the best chain no more.
+    pub confirmations: i64,
+    /// Absent in the first block.
+    #[serde(rename = "previousblockhash", default)]
+    pub previous_block_hash: Option<&'a str>,
+    #[serde(rename = "merkleroot")]
+    pub merkle_root: &'a str,
+    pub time: i64,
+    /// Absent from headers.
+    #[serde(borrow, default, rename = "tx")]
+    pub transactions: Vec<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct WireTransaction<'a> {
+    pub txid: &'a str,
+    #[serde(borrow, rename = "vout")]
+    pub outputs: Vec<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct WireOutput<'a> {
+    /// Inside litecoin's extension block, where amounts are secret and our addresses do not exist.
+    #[serde(rename = "ismweb", default)]
+    pub in_extension_block: bool,
+    #[serde(default)]
+    pub n: Option<u32>,
+    /// Its digits, exactly as written.
+    #[serde(borrow, default)]
+    pub value: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "scriptPubKey")]
+    pub script: Option<WireScript<'a>>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct WireScript<'a> {
+    pub hex: &'a str,
+}
