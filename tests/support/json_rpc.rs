@@ -12,6 +12,7 @@ use axum::{
     response::{IntoResponse, Response},
     routing::post,
 };
+use base64::Engine;
 use http::{Request, StatusCode, header};
 use http_body_util::{BodyExt, Full};
 use hyper_util::{client::legacy::Client, rt::TokioExecutor};
@@ -19,21 +20,24 @@ use serde_json::{Value, json};
 
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// Calls one method of the node at `url`; an error answer is an error.
+/// Calls one method of the node at `url`, with the user name and password in it; an error answer is an error.
 pub async fn call(url: &str, method: &str, params: Value) -> Result<Value> {
     let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
     let mut reply: Value = serde_json::from_slice(&send(url, body.to_string().into()).await?)?;
-    if let Some(error) = reply.get("error") {
+    if let Some(error) = reply.get("error").filter(|error| !error.is_null()) {
         bail!("{method}: {error}");
     }
     Ok(reply["result"].take())
 }
 
 async fn send(url: &str, body: Bytes) -> Result<Bytes> {
-    let request = Request::post(url)
-        .header(header::CONTENT_TYPE, "application/json")
-        .body(Full::new(body))
-        .context("request")?;
+    let mut request = Request::post(url).header(header::CONTENT_TYPE, "application/json");
+    let credentials = url.split_once("://").and_then(|(_, rest)| rest.split_once('@'));
+    if let Some((credentials, _)) = credentials {
+        let encoded = base64::prelude::BASE64_STANDARD.encode(credentials);
+        request = request.header(header::AUTHORIZATION, format!("Basic {encoded}"));
+    }
+    let request = request.body(Full::new(body)).context("request")?;
     let exchange = async {
         let client = Client::builder(TokioExecutor::new()).build_http();
         anyhow::Ok(client.request(request).await?.into_body().collect().await?.to_bytes())

@@ -25,6 +25,7 @@ pub mod private_rabbitmq;
 pub mod processes;
 pub mod raw;
 pub mod receiver;
+pub mod regtest;
 pub mod shop;
 pub mod solana;
 pub mod stack;

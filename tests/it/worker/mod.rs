@@ -6,6 +6,7 @@ mod deposit_matching;
 mod expiry_timer;
 mod ipn_delivery;
 mod lanes;
+mod large_deposits;
 mod rate_refresher;
 mod relay;
 mod requeue;

@@ -8,7 +8,7 @@ use super::{
     proof::{block, head},
 };
 
-const DEPTH_MAX: u64 = 3;
+const DEPTH_MAX: u64 = 6;
 
 /// Replaces 1 to [`DEPTH_MAX`] blocks under a payment and reads what became of it.
 pub async fn connect<C: ChainUnderTest>(chain: &mut C, connect: Connect) -> Outcome {

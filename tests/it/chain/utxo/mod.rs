@@ -1,0 +1,7 @@
+//! The adapter of bitcoin, litecoin and dogecoin on real nodes.
+
+mod driver;
+mod extension_block;
+mod refusal;
+mod replacement;
+mod suite;

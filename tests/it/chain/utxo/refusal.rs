@@ -1,0 +1,122 @@
+//! Nodes that serve another chain, are not ready, contradict themselves, or do not let us in.
+
+use std::time::Duration;
+
+use gateway::{
+    asset::Network,
+    chain::{ChainError, ChainSource, utxo::UtxoSource},
+};
+use serde_json::{Value, json};
+use support::json_rpc::{Answer, Proxy};
+
+use super::driver::{RegtestChain, random_address, source};
+
+type Lie = fn(&str, &mut Value);
+
+/// What the source sees when `lie` changes results on the way.
+async fn through(chain: &RegtestChain, lie: Lie) -> (Proxy, UtxoSource) {
+    let proxy = Proxy::start(chain.node.url(), move |method, mut reply| {
+        lie(method, &mut reply["result"]);
+        Answer::Reply(reply)
+    });
+    let proxy = proxy.await.expect("the proxy listens");
+    let genesis = chain.node.genesis().await.expect("genesis");
+    let source = source(Network::Bitcoin, proxy.url(), &genesis);
+    (proxy, source.with_deadline(Duration::from_secs(20)))
+}
+
+async fn head_through(chain: &RegtestChain, lie: Lie) -> ChainError {
+    let (_proxy, source) = through(chain, lie).await;
+    source.head().await.expect_err("no such node is followed")
+}
+
+async fn block_through(chain: &RegtestChain, height: u64, lie: Lie) -> ChainError {
+    let (_proxy, source) = through(chain, lie).await;
+    source.block(height).await.expect_err("no such answer is a block")
+}
+
+#[tokio::test]
+async fn a_node_of_another_chain_or_without_the_whole_chain_or_without_a_welcome_is_refused() {
+    let chain = RegtestChain::start(Network::Bitcoin).await.unwrap();
+    let url = chain.node.url();
+    let main = UtxoSource::new(Network::Bitcoin, &url.into()).unwrap().head().await;
+    assert!(matches!(main, Err(ChainError::WrongChain { .. })), "{main:?}");
+
+    let fetching = head_through(&chain, |method, result| {
+        if method == "getblockchaininfo" {
+            result["initialblockdownload"] = json!(true);
+        }
+    });
+    assert!(matches!(fetching.await, ChainError::Refused { code: -10, .. }));
+    let behind = head_through(&chain, |method, result| {
+        if method == "getblockchaininfo" {
+            result["headers"] = json!(100_000);
+        }
+    });
+    assert!(matches!(behind.await, ChainError::Refused { code: -10, .. }));
+
+    let genesis = chain.node.genesis().await.unwrap();
+    let stranger = url.replacen("test:", "test:not-", 1);
+    let refused = source(Network::Bitcoin, &stranger, &genesis).head().await.unwrap_err();
+    assert!(matches!(refused, ChainError::Unreachable { .. }), "{refused:?}");
+    let password = url.split([':', '@']).nth(2).unwrap();
+    assert!(!format!("{refused} {refused:?}").contains(password), "the password is shown");
+}
+
+#[tokio::test]
+async fn an_answer_that_fits_no_block_is_refused_and_an_odd_transaction_is_not() {
+    let chain = RegtestChain::start(Network::Bitcoin).await.unwrap();
+    let to = random_address(Network::Bitcoin);
+    for _ in 0..3 {
+        chain.node.pay(&[(to.clone(), 5_000)]).await.unwrap();
+    }
+    chain.node.mine(1).await.unwrap();
+    let height = chain.node.height().await.unwrap();
+    let lies: [Lie; 4] = [
+        |method, result| {
+            if method == "getblock" {
+                result["tx"].as_array_mut().unwrap().pop();
+            }
+        },
+        |method, result| {
+            if method == "getblock" {
+                result["confirmations"] = json!(-1);
+            }
+        },
+        |method, result| {
+            if method == "getblock" {
+                result["height"] = json!(7);
+            }
+        },
+        |method, result| {
+            if method == "getblockhash" {
+                *result = json!("ab".repeat(32));
+            }
+        },
+    ];
+    for (place, lie) in lies.into_iter().enumerate() {
+        let error = block_through(&chain, height, lie).await;
+        let expected = matches!(error, ChainError::Inconsistent { .. })
+            || matches!(error, ChainError::Refused { code: -5, .. }) && place == 3;
+        assert!(expected, "lie {place}: {error:?}");
+    }
+
+    let (_proxy, odd) = through(&chain, |method, result| {
+        if method == "getblock" {
+            result["tx"][1]["vout"] = json!("odd");
+        }
+    })
+    .await;
+    let block = odd.block(height).await.unwrap().unwrap();
+    let paid = block.transfers.iter().filter(|transfer| transfer.to == to);
+    assert_eq!(paid.count(), 2, "the others count");
+
+    let (_proxy, silent) = through(&chain, |method, result| {
+        if method == "getrawtransaction" {
+            *result = json!({ "odd": true });
+        }
+    })
+    .await;
+    chain.node.pay(&[(to, 5_000)]).await.unwrap();
+    assert_eq!(silent.mempool().await.unwrap(), []);
+}
