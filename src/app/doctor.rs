@@ -1,5 +1,7 @@
 //! Is everything that the gateway depends on there and doing its work? Read-only; every look is bounded in time.
 
+mod nodes;
+
 use std::{collections::BTreeSet, time::Duration};
 
 use chrono::{DateTime, Utc};
@@ -75,10 +77,13 @@ impl Finding {
 }
 
 impl Gateway {
-    /// Everything, or with `only` what concerns one network: the database, its watcher, its rates and its pool.
+    /// Everything, or with `only` what concerns one network: the database, its watcher, its rates, its pool and its nodes.
     pub async fn doctor(&self, only: Option<Network>) -> Vec<Finding> {
-        if only.is_some() {
-            return self.look_at_database(only).await;
+        if let Some(network) = only {
+            let (mut findings, nodes) =
+                tokio::join!(self.look_at_database(only), self.look_at_nodes(network));
+            findings.extend(nodes);
+            return findings;
         }
         let (mut findings, management, amqp) =
             tokio::join!(self.look_at_database(only), self.look_at_topology(), self.look_at_amqp());

@@ -18,7 +18,7 @@ use crate::{
 
 #[derive(Args)]
 pub struct Doctor {
-    /// Only what concerns this network
+    /// Only what concerns this network, its nodes included, which need not be switched on yet
     #[arg(long, value_name = "NET", hide_possible_values = true, value_parser = network::parser())]
     network: Option<Network>,
 }

@@ -9,6 +9,7 @@ use gateway::asset::{
     Family,
     address::{AccountKey, Realm, sandbox},
 };
+use http::StatusCode;
 use serde_json::{Value, json};
 use support::{
     anvil::{Anvil, Call, address_word, call_data, word},
@@ -320,6 +321,44 @@ async fn what_one_of_two_nodes_alone_tells_credits_nothing_and_moves_no_cursor()
         assert_eq!(ipn["actually_paid"], invoice["pay_amount"]);
     })
     .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_doctor_tells_good_nodes_from_wrong_and_silent_ones() {
+    let anvil = node_with_tokens().await;
+    let other = Anvil::start(CHAIN_ID + 1).await.unwrap();
+    let silent = Proxy::start(anvil.url(), |_, _| {
+        Answer::Http(StatusCode::TOO_MANY_REQUESTS, String::new())
+    });
+    let silent = silent.await.unwrap();
+    let told_by =
+        format!("rpc_url = {:?}\nwitnesses = [{:?}, {:?}]", anvil.url(), other.url(), silent.url());
+    let mut settings = gateway::config::Config::from_toml(&format!(
+        "database_url = \"postgres://nobody@127.0.0.1:1/none\"\namqp_url = \"amqp://nobody@127.0.0.1:1\"\n\
+         master_key = \"{}\"\n[chains.polygon]\nsource = \"node\"\nchain_id = {CHAIN_ID}\n{told_by}\n",
+        "11".repeat(32)
+    ))
+    .unwrap();
+    settings.database_connections_max = 1;
+    let gateway = gateway::app::Gateway::new(settings).unwrap();
+    let findings = gateway.doctor(Some(gateway::asset::Network::Polygon)).await;
+    let told: Vec<_> = findings
+        .iter()
+        .map(|finding| format!("{} {}: {}", finding.check, finding.health.as_str(), finding.detail))
+        .filter(|line| line.starts_with("node"))
+        .collect();
+    assert_eq!(told.len(), 3, "{told:?}");
+    assert!(told[0].starts_with("node 0 of polygon ok: serves the right chain"), "{told:?}");
+    assert!(
+        told[1].starts_with("node 1 of polygon broken") && told[1].contains("serves chain"),
+        "{told:?}"
+    );
+    assert!(
+        told[2].starts_with("node 2 of polygon broken") && told[2].contains("slow down"),
+        "{told:?}"
+    );
+    // Addresses of nodes carry keys.
+    assert!(told.iter().all(|line| !line.contains("127.0.0.1")), "{told:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,0 +1,115 @@
+//! A network's nodes, asked what a watcher would ask, before anybody depends on them.
+
+use std::time::{Duration, Instant};
+
+use chrono::Utc;
+use secrecy::SecretString;
+
+use super::{Finding, Health, LOOK_LIMIT, with_causes};
+use crate::{
+    app::Gateway,
+    asset::{Family, Network},
+    chain::{BlockRef, ChainError, ChainSource, Source},
+    config::ChainSettings,
+};
+
+/// A head dated later than this has a wrong clock, or we have.
+const AHEAD_MAX_S: i64 = 120;
+/// A block must be read faster than blocks come; no chain here takes less than this for a hundred of them.
+const SLOW_BLOCK: Duration = Duration::from_secs(5);
+/// An address that always exists, on chains where balances are asked for.
+const PROBE: &str = "0x0000000000000000000000000000000000000001";
+
+impl Gateway {
+    /// One finding a node that is configured, whether the network is switched on or not.
+    pub(super) async fn look_at_nodes(&self, network: Network) -> Vec<Finding> {
+        let settings = self.config.chain(network);
+        let urls = settings.rpc_url.iter().chain(&settings.witnesses);
+        let looks = urls.enumerate().map(|(place, url)| look_at(place, url, &settings));
+        futures_util::future::join_all(looks).await
+    }
+}
+
+/// Named by its place in the configuration: its address carries an access key.
+async fn look_at(place: usize, url: &SecretString, settings: &ChainSettings) -> Finding {
+    let network = settings.network;
+    let name = format!("node {place} of {network}");
+    let genesis = settings.genesis.as_deref();
+    let source = match Source::node(network, Some(url), settings.chain_id, genesis) {
+        Ok(source) => source,
+        Err(error) => return Finding::new(name, Health::Broken, with_causes(&error)),
+    };
+    let asked = tokio::time::timeout(LOOK_LIMIT, ask(&source)).await;
+    let finding = match asked {
+        Ok(Ok(told)) => told.finding(name, settings),
+        Ok(Err(error)) => Finding::new(name, Health::Broken, with_causes(&error)),
+        Err(_) => {
+            Finding::new(name, Health::Broken, format!("no answer in {} s", LOOK_LIMIT.as_secs()))
+        }
+    };
+    finding
+        .fact("network", network.name())
+        .advice("rpc_url and witnesses of the network say where its nodes are looked for")
+}
+
+/// What a node told.
+struct Told {
+    head: BlockRef,
+    transfers: usize,
+    block_took: Duration,
+    waiting: usize,
+    /// Whether balances at a block are told; `None` where blocks show everything.
+    balances: Option<bool>,
+}
+
+async fn ask(source: &Source) -> Result<Told, ChainError> {
+    // The head comes first: with it a source checks that the node serves the chain it should.
+    let head = source.head().await?;
+    let started = Instant::now();
+    let block = source.block(head.height).await?;
+    let block_took = started.elapsed();
+    let waiting = source.mempool().await?.len();
+    let balances = if source.network().family() == Family::Evm {
+        Some(source.native_balances(&head, &[PROBE.to_owned()]).await?.is_some())
+    } else {
+        None
+    };
+    let transfers = block.map_or(0, |block| block.transfers.len());
+    Ok(Told { head, transfers, block_took, waiting, balances })
+}
+
+impl Told {
+    #[expect(clippy::disallowed_methods, reason = "our own clock is what a head is compared with")]
+    fn finding(&self, name: String, settings: &ChainSettings) -> Finding {
+        let age = (Utc::now() - self.head.mined_at).num_seconds();
+        let mut doubts = Vec::new();
+        if age > settings.confirm_hold.num_seconds() {
+            doubts.push("its head is old");
+        }
+        if age < -AHEAD_MAX_S {
+            doubts.push("its head is dated in the future");
+        }
+        if self.block_took > SLOW_BLOCK {
+            doubts.push("it is slow");
+        }
+        let mut detail = format!(
+            "serves the right chain; block {} is {age} s old and was read in {} ms with {} transfers; {} payments wait",
+            self.head.height,
+            self.block_took.as_millis(),
+            self.transfers,
+            self.waiting
+        );
+        if self.balances == Some(true) {
+            detail.push_str("; balances at a block are told");
+        }
+        for doubt in &doubts {
+            detail = format!("{doubt}: {detail}");
+        }
+        let health = if doubts.is_empty() { Health::Ok } else { Health::Doubtful };
+        Finding::new(name, health, detail)
+            .fact("height", self.head.height)
+            .fact("hash", self.head.hash.as_str())
+            .fact("head_age_seconds", age)
+            .fact("transfers", self.transfers)
+    }
+}
