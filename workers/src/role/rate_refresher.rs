@@ -18,6 +18,8 @@ const AFTER_FAILURE: Duration = Duration::from_secs(2);
 const PART: &str = "rate-refresher";
 
 pub async fn run(agent: &Agent) {
+    // Not ready before the first prices are stored: no invoice can be priced until then.
+    agent.readiness.set(PART, false);
     let config = &agent.gateway.config.rates;
     let stack = config.stack(&Egress::new(Policy::Operator));
     let pairs = wanted_pairs();
