@@ -18,6 +18,7 @@ pub mod java_tron;
 pub mod json_rpc;
 pub mod link;
 pub mod listener;
+pub mod namespace;
 pub mod near_data;
 pub mod payouts;
 pub mod private_postgres;

@@ -1,4 +1,7 @@
 //! The way from our programs to a server, which a test may interrupt without closing anything.
+//!
+//! With root's rights the way leads through a network namespace and packets are lost in the kernel, so that repetitions,
+//! back-off and silence are those of a real network. Without, a proxy keeps what does not pass.
 
 use std::{
     net::SocketAddr,
@@ -9,7 +12,7 @@ use std::{
 };
 
 use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
+    io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional},
     net::{
         TcpListener, TcpStream,
         tcp::{OwnedReadHalf, OwnedWriteHalf},
@@ -18,7 +21,9 @@ use tokio::{
 };
 use url::Url;
 
-/// What passes. What does not is kept and passes later, as a network's own repetitions do.
+use crate::namespace::{End, Namespace};
+
+/// What passes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Passes {
     Everything,
@@ -35,54 +40,131 @@ impl Passes {
     }
 }
 
-#[derive(Clone)]
 pub struct Link {
     address: SocketAddr,
     server: Url,
-    passes: watch::Sender<Passes>,
-    held: Arc<AtomicUsize>,
+    way: Way,
+}
+
+enum Way {
+    Network(Network),
+    Proxy(Proxy),
 }
 
 impl Link {
     /// A way to the server of `url`. It ends with the test's runtime.
     pub async fn to(url: &str) -> Self {
+        let server: Url = url.parse().unwrap();
+        let addresses = server.socket_addrs(|| None).unwrap();
+        if Namespace::is_permitted() {
+            let network = Network { namespace: Namespace::create(), lost: Lost::default() };
+            let listener = network.namespace.listen();
+            listener.set_nonblocking(true).unwrap();
+            let listener = TcpListener::from_std(listener).unwrap();
+            let address = listener.local_addr().unwrap();
+            tokio::spawn(forward(listener, addresses));
+            return Self { address, server, way: Way::Network(network) };
+        }
+        println!("by a proxy: a network namespace needs root");
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let (server, passes) = (url.parse().unwrap(), watch::Sender::new(Passes::Everything));
-        let link = Self { address, server, passes, held: Arc::default() };
-        tokio::spawn(link.clone().serve(listener));
-        link
+        let proxy = Proxy { passes: watch::Sender::new(Passes::Everything), held: Arc::default() };
+        tokio::spawn(proxy.clone().serve(listener, addresses));
+        Self { address, server, way: Way::Proxy(proxy) }
     }
 
     /// The same server by this way.
     pub fn url(&self) -> String {
         let mut url = self.server.clone();
-        url.set_host(Some("127.0.0.1")).unwrap();
+        url.set_ip_host(self.address.ip()).unwrap();
         url.set_port(Some(self.address.port())).unwrap();
         url.into()
     }
 
     pub fn let_pass(&self, passes: Passes) {
-        self.passes.send_replace(passes);
+        match &self.way {
+            Way::Network(network) => network.let_pass(passes),
+            Way::Proxy(proxy) => {
+                proxy.passes.send_replace(passes);
+            }
+        }
     }
 
-    /// How many pieces had to wait so far.
-    pub fn held(&self) -> usize {
-        self.held.load(Ordering::SeqCst)
+    /// How many packets were lost so far, or pieces had to wait.
+    pub fn stopped(&self) -> usize {
+        match &self.way {
+            Way::Network(network) => network.lost(),
+            Way::Proxy(proxy) => proxy.held.load(Ordering::SeqCst),
+        }
+    }
+}
+
+async fn forward(listener: TcpListener, server: Vec<SocketAddr>) {
+    while let Ok((mut client, _)) = listener.accept().await {
+        let server = server.clone();
+        tokio::spawn(async move {
+            let Ok(mut server) = TcpStream::connect(&server[..]).await else { return };
+            let _ = copy_bidirectional(&mut client, &mut server).await;
+        });
+    }
+}
+
+/// Loses packets.
+struct Network {
+    namespace: Namespace,
+    lost: Lost,
+}
+
+/// For each end: packets lost in the losses that are over, and, while it loses, how many it had sent before.
+#[derive(Default)]
+struct Lost {
+    over: AtomicUsize,
+    since: std::sync::Mutex<Vec<(End, usize)>>,
+}
+
+impl Network {
+    fn let_pass(&self, passes: Passes) {
+        self.lost.over.fetch_add(self.losing(), Ordering::SeqCst);
+        let mut since = Vec::new();
+        for (from, direction) in [(End::Ours, Passes::Questions), (End::Theirs, Passes::Answers)] {
+            let all = !passes.lets(direction);
+            self.namespace.lose(from, all);
+            if all {
+                since.push((from, self.namespace.sent(from)));
+            }
+        }
+        *self.lost.since.lock().unwrap() = since;
     }
 
-    async fn serve(self, listener: TcpListener) {
-        let server = self.server.socket_addrs(|| None).unwrap();
+    fn losing(&self) -> usize {
+        let since = self.lost.since.lock().unwrap();
+        since.iter().map(|(from, before)| self.namespace.sent(*from) - before).sum()
+    }
+
+    fn lost(&self) -> usize {
+        self.lost.over.load(Ordering::SeqCst) + self.losing()
+    }
+}
+
+/// Keeps what does not pass; it passes later, as a network's own repetitions do.
+#[derive(Clone)]
+struct Proxy {
+    passes: watch::Sender<Passes>,
+    held: Arc<AtomicUsize>,
+}
+
+impl Proxy {
+    async fn serve(self, listener: TcpListener, server: Vec<SocketAddr>) {
         while let Ok((client, _)) = listener.accept().await {
-            let (link, server) = (self.clone(), server.clone());
+            let (proxy, server) = (self.clone(), server.clone());
             tokio::spawn(async move {
-                link.wait_for(Passes::Questions).await;
+                proxy.wait_for(Passes::Questions).await;
                 let Ok(server) = TcpStream::connect(&server[..]).await else { return };
                 let (from_client, to_client) = client.into_split();
                 let (from_server, to_server) = server.into_split();
                 tokio::select! {
-                    () = link.carry(Passes::Questions, from_client, to_server) => {}
-                    () = link.carry(Passes::Answers, from_server, to_client) => {}
+                    () = proxy.carry(Passes::Questions, from_client, to_server) => {}
+                    () = proxy.carry(Passes::Answers, from_server, to_client) => {}
                 }
                 // Leaving drops both halves: each side sees its connection end.
             });

@@ -49,7 +49,7 @@ async fn api_apart_from_its_database(passes: Passes) {
             }
             slowest = slowest.max(began.elapsed());
         }
-        assert!(failed > 0 && link.held() > 0, "they were never apart");
+        assert!(failed > 0 && link.stopped() > 0, "they were never apart");
         assert!(slowest < ANSWER_LIMIT, "a request took {slowest:?}");
         link.let_pass(Passes::Everything);
         let (order, _) = within(LIMIT, "the API takes orders again", async || {
@@ -65,7 +65,7 @@ async fn api_apart_from_its_database(passes: Passes) {
         forget_unanswered(&database.url, &acknowledged).await;
         shop.pay(&installation, &orders).await;
         let outcome = shop.converge(&installation, &orders, LIMIT).await;
-        println!("{failed} requests failed, slowest {slowest:?}, {} pieces waited; afterwards {outcome:?}", link.held());
+        println!("{failed} requests failed, slowest {slowest:?}, {} packets lost or late; afterwards {outcome:?}", link.stopped());
         database.remove().await;
     })
     .await;
@@ -112,7 +112,7 @@ async fn workers_apart(way: Way, passes: Passes, apart: Duration) {
         let more = shop.create(&installation, ORDERS).await;
         shop.pay(&installation, &more).await;
         tokio::time::sleep(apart).await;
-        assert!(link.held() > 0, "they were never apart");
+        assert!(link.stopped() > 0, "they were never apart");
         let told = shop.receiver.received().len();
         // What the broker had sent before it was heard no more may be done.
         let all = told == 2 * ORDERS && passes != Passes::Answers;
@@ -123,9 +123,9 @@ async fn workers_apart(way: Way, passes: Passes, apart: Duration) {
         let outcome = shop.converge(&installation, &orders, LIMIT).await;
         workers.ready().await;
         println!(
-            "apart for {apart:?}, {told} of {} told, {} pieces waited; afterwards {outcome:?}",
+            "apart for {apart:?}, {told} of {} told, {} packets lost or late; afterwards {outcome:?}",
             2 * ORDERS,
-            link.held()
+            link.stopped()
         );
         database.remove().await;
     })
