@@ -29,6 +29,7 @@ use crate::{
 const CONNECTIONS: usize = 64;
 const PER_MERCHANT: usize = 50;
 const MERCHANTS: usize = 60;
+pub const ORDERS: usize = MERCHANTS * PER_MERCHANT;
 const NAME: &str = "create: POST /v1/payment, 64 connections";
 
 pub async fn run(report: &mut Report) {
@@ -59,23 +60,32 @@ pub async fn run(report: &mut Report) {
 }
 
 async fn through_the_api(world: &World) -> f64 {
+    let requests = requests(world).await;
+    call(world, requests).await
+}
+
+/// Orders of fresh merchants.
+pub async fn requests(world: &World) -> Vec<Vec<u8>> {
     let merchants = world.merchants(MERCHANTS).await;
-    let requests: Vec<_> = (0..MERCHANTS * PER_MERCHANT)
-        .map(|number| {
-            let key = merchants[number % MERCHANTS].api_key.reveal();
-            let body = json!({
-                "price_amount": 20, "price_currency": "usd", "pay_currency": "usdtmatic",
-                "order_id": format!("order-{number}"), "ipn_callback_url": "https://shop.example/ipn",
-            });
-            post("/v1/payment", &[("x-api-key", key)], &body.to_string())
-        })
-        .collect();
+    let request = |number: usize| {
+        let key = merchants[number % MERCHANTS].api_key.reveal();
+        let body = json!({
+            "price_amount": 20, "price_currency": "usd", "pay_currency": "usdtmatic",
+            "order_id": format!("order-{number}"), "ipn_callback_url": "https://shop.example/ipn",
+        });
+        post("/v1/payment", &[("x-api-key", key)], &body.to_string())
+    };
+    (0..ORDERS).map(request).collect()
+}
+
+/// Sends them all; returns how many were answered per second.
+pub async fn call(world: &World, requests: Vec<Vec<u8>>) -> f64 {
     let mut callers = Vec::new();
     for _ in 0..CONNECTIONS {
         callers.push(Mutex::new(Caller::open(world.installation.api).await));
     }
     let (requests, callers) = (Arc::new(requests), Arc::new(callers));
-    per_second(MERCHANTS * PER_MERCHANT, CONNECTIONS, move |number| {
+    per_second(ORDERS, CONNECTIONS, move |number| {
         let (requests, callers) = (requests.clone(), callers.clone());
         async move {
             let mut caller = free(&callers, number).await;
@@ -96,7 +106,7 @@ async fn template(world: &World) -> Arc<Invoice> {
 async fn bare(world: &World, template: &Arc<Invoice>) -> f64 {
     let merchants = Arc::new(world.merchants(MERCHANTS).await);
     let (gateway, template) = (world.gateway.clone(), template.clone());
-    per_second(MERCHANTS * PER_MERCHANT, CONNECTIONS, move |number| {
+    per_second(ORDERS, CONNECTIONS, move |number| {
         let (gateway, merchants, template) = (gateway.clone(), merchants.clone(), template.clone());
         async move { create(&gateway, &merchants[number % MERCHANTS], &template).await }
     })

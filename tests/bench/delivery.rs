@@ -22,8 +22,8 @@ use crate::{
     world::{POOL, World, per_second, with_world},
 };
 
-const BACKLOG: usize = 4_000;
-const MERCHANTS: usize = 80;
+pub const BACKLOG: usize = 4_000;
+pub const MERCHANTS: usize = 80;
 /// What one worker has under way at a time.
 const IN_FLIGHT: usize = 200;
 const LIMIT: Duration = Duration::from_secs(120);

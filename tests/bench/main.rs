@@ -11,6 +11,7 @@
     reason = "statistics, and no money"
 )]
 
+mod cost;
 mod creation;
 mod deadlines;
 mod delivery;
@@ -43,5 +44,6 @@ async fn main() {
     deadlines::run(&mut report).await;
     growth::run(&mut report).await;
     footprint::run(&mut report).await;
+    cost::run(&mut report).await;
     report.finish();
 }

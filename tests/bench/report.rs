@@ -36,7 +36,7 @@ struct Row {
     limit: Option<&'static str>,
     limit_value: Option<f64>,
     ratio: Option<f64>,
-    goal: String,
+    goal: Option<String>,
     holds: bool,
     rounds: Vec<Vec<f64>>,
 }
@@ -100,7 +100,7 @@ impl Report {
             limit: Some(limit),
             limit_value: Some(limit_value),
             ratio: Some(ratio),
-            goal: goal.text(" ×"),
+            goal: Some(goal.text(" ×")),
             holds: goal.holds(ratio),
             rounds: rounds.0,
         });
@@ -125,8 +125,24 @@ impl Report {
             limit,
             limit_value,
             ratio: limit_value.map(|limit| value / limit),
-            goal: goal.text(&format!(" {unit}")),
+            goal: Some(goal.text(&format!(" {unit}"))),
             holds: goal.holds(value),
+            rounds: rounds.0,
+        });
+        self.say_last();
+    }
+
+    /// Adds a figure that has no goal and is there to be known.
+    pub fn figure(&mut self, name: &str, unit: &'static str, rounds: Rounds) {
+        self.rows.push(Row {
+            name: name.to_owned(),
+            value: median(rounds.column(0).unwrap()),
+            unit,
+            limit: None,
+            limit_value: None,
+            ratio: None,
+            goal: None,
+            holds: true,
             rounds: rounds.0,
         });
         self.say_last();
@@ -167,13 +183,17 @@ impl Row {
             |value: f64| if value >= 100.0 { format!("{value:.0}") } else { format!("{value:.2}") };
         let optional = |value: Option<f64>| value.map(figure).unwrap_or_default();
         let value = format!("{} {}", figure(self.value), self.unit);
-        let holds = if self.holds { "holds" } else { "MISSED" };
+        let holds = match &self.goal {
+            Some(_) if self.holds => "holds",
+            Some(_) => "MISSED",
+            None => "",
+        };
         format!(
             "{:<52} {value:>12} {:>12} {:>8}  {:<10} {holds}",
             self.name,
             optional(self.limit_value),
             optional(self.ratio),
-            self.goal
+            self.goal.as_deref().unwrap_or_default()
         )
     }
 }
