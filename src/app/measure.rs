@@ -48,7 +48,7 @@ pub fn begin_counting() {
     for kind in SWEEP_KINDS {
         metrics::counter!("sweep_hits_total", "kind" => kind).increment(0);
     }
-    for outcome in super::deliver_ipn::OUTCOMES {
+    for outcome in super::deliver::OUTCOMES {
         metrics::counter!("ipn_attempts_total", "outcome" => outcome).increment(0);
         metrics::counter!("payout_webhook_attempts_total", "outcome" => outcome).increment(0);
     }

@@ -86,9 +86,9 @@ pub async fn run(role: Role, agent: Agent) {
     match role {
         Role::DepositMatching => role::deposit_matching::run(&agent).await,
         Role::ExpiryTimer => role::expiry_timer::run(&agent).await,
-        Role::IpnDelivery => role::ipn_delivery::run(&agent).await,
+        Role::IpnDelivery => role::delivery::run_ipn(&agent).await,
         Role::PayoutBatch => role::payout_batch::run(&agent).await,
-        Role::PayoutWebhookDelivery => role::payout_webhook_delivery::run(&agent).await,
+        Role::PayoutWebhookDelivery => role::delivery::run_payout_webhook(&agent).await,
         Role::ChainWatcher => role::chain_watcher::run(&agent).await,
         Role::RateRefresher => role::rate_refresher::run(&agent).await,
         Role::Sweeper => role::sweeper::run(&agent).await,

@@ -81,7 +81,7 @@ async fn line_breaks_in_a_url_or_a_field_never_become_a_header() {
 #[tokio::test(flavor = "multi_thread")]
 async fn many_invoices_that_name_one_victim_reach_it_a_few_at_a_time() {
     const PER_MERCHANT: usize = 40;
-    // Both lanes' caps of `app::deliver_ipn`, for each of the merchants.
+    // Both lanes' caps of `app::deliver`, for each of the merchants.
     const AT_A_TIME: usize = 2 * (10 + 3);
     with_shop(|first| async move {
         let victim = Hostile::always(Act::SayAndHang(Vec::new())).await;

@@ -1,7 +1,7 @@
 //! Fairness: one merchant's slow endpoint is that merchant's problem alone.
 
 use gateway::{
-    app::deliver_ipn::{Handled, InFlight, Lane},
+    app::deliver::{Handled, IPN, InFlight, Lane},
     broker::{
         envelope::{DeliveryRef, Turn, decode},
         route::WorkQueue,
@@ -72,7 +72,7 @@ async fn three_slow_answers_move_a_merchant_to_the_slow_lane_without_using_an_at
         }
         let in_flight = InFlight::default();
         let moved =
-            gateway.deliver_ipn(&**gateway, &message, Lane::Fast, &in_flight).await.unwrap();
+            gateway.deliver(&IPN, &**gateway, &message, Lane::Fast, &in_flight).await.unwrap();
         assert_eq!(moved, Handled::Moved);
         let there = broker.arrival(&queue(WorkQueue::IpnSlow)).await.delivery.data;
         assert_eq!(decode::<DeliveryRef>(&there).unwrap(), message);
@@ -80,7 +80,7 @@ async fn three_slow_answers_move_a_merchant_to_the_slow_lane_without_using_an_at
         let (row, attempts) = shop.delivery(&id).await;
         assert_eq!((row.state.as_str(), row.attempts, attempts.len()), ("pending", 0, 0));
         let delivered =
-            gateway.deliver_ipn(&**gateway, &message, Lane::Slow, &in_flight).await.unwrap();
+            gateway.deliver(&IPN, &**gateway, &message, Lane::Slow, &in_flight).await.unwrap();
         assert_eq!(delivered, Handled::Attempted(Outcome::Delivered));
         assert_eq!(shop.receiver.received().len(), 1);
     })
@@ -99,7 +99,7 @@ async fn what_a_full_lane_turns_away_comes_back_and_is_not_lost_to_the_sweep() {
             let message = decode(&broker.arrival(&fast).await.delivery.data).unwrap();
             let (gateway, in_flight) = (gateway.clone(), in_flight.clone());
             tokio::spawn(async move {
-                gateway.deliver_ipn(&*gateway, &message, Lane::Slow, &in_flight).await
+                gateway.deliver(&IPN, &*gateway, &message, Lane::Slow, &in_flight).await
             });
         }
         eventually("the slow lane is full", async || {
@@ -112,7 +112,7 @@ async fn what_a_full_lane_turns_away_comes_back_and_is_not_lost_to_the_sweep() {
             "update delivery set next_attempt_at = now() - interval '1 hour' where invoice_id = $1";
         shop.sql(long_ago, &id).await;
         let moved =
-            gateway.deliver_ipn(&**gateway, &message, Lane::Slow, &in_flight).await.unwrap();
+            gateway.deliver(&IPN, &**gateway, &message, Lane::Slow, &in_flight).await.unwrap();
         assert_eq!(moved, Handled::Moved);
         let back = broker.arrival(&fast).await.delivery.data;
         assert_eq!(decode::<DeliveryRef>(&back).unwrap(), message);
@@ -143,7 +143,7 @@ async fn copies_at_once_make_one_attempt() {
                 messages = [moved, None, None].map(|turn| DeliveryRef { turn, ..message.clone() });
             }
             let deliver = async |message| {
-                gateway.deliver_ipn(&**gateway, message, Lane::Fast, &in_flight).await.unwrap()
+                gateway.deliver(&IPN, &**gateway, message, Lane::Fast, &in_flight).await.unwrap()
             };
             let [one, two, three] = &messages;
             let handled = tokio::join!(deliver(one), deliver(two), deliver(three));

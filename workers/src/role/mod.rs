@@ -1,10 +1,9 @@
-//! One file per role, named as the role.
+//! One file per role, named as the role; the two roles that deliver webhooks share one.
 
 pub mod chain_watcher;
+pub mod delivery;
 pub mod deposit_matching;
 pub mod expiry_timer;
-pub mod ipn_delivery;
 pub mod payout_batch;
-pub mod payout_webhook_delivery;
 pub mod rate_refresher;
 pub mod sweeper;

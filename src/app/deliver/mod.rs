@@ -1,13 +1,14 @@
-//! One attempt to deliver a payment IPN: admit, sign, send, record. No transaction is open while it is sent.
+//! One attempt to deliver a webhook: admit, sign, send, record. No transaction is open while it is sent.
 //!
-//! Admitting, sending and recording are the same for both webhook channels and are told what differs by a [`Channel`];
-//! signing is never shared (spec, "Events").
+//! Admitting, sending and recording are the same for both channels, payment IPNs and mass-payout webhooks, and are told what
+//! differs by a [`Channel`]; signing is never shared (spec, "Events").
 
-use std::{
-    collections::{HashMap, HashSet},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+mod ipn;
+mod lane;
+mod payout;
+mod record;
+
+use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use uuid::Uuid;
 
@@ -26,141 +27,39 @@ use crate::{
         payouts::events,
     },
     telemetry::trace::{self, Kind, Span},
-    webhook::{
-        ipn,
-        retry::{self, Admission, DeliveryState, Outcome, RetryPolicy, Ticket},
-    },
+    webhook::retry::{self, Admission, Outcome, RetryPolicy, Ticket},
 };
+
+pub use ipn::IPN;
+pub use lane::{InFlight, Lane};
+pub use payout::PAYOUT;
 
 /// An answer slower than this counts towards the slow lane.
 const SLOW_ANSWER: Duration = Duration::from_secs(3);
-const EXCERPT_CHARS_MAX: usize = 300;
 const ANSWER_BYTES_MAX: usize = 4 * 1024;
 
 /// What the machinery must know of a webhook channel.
-pub(super) struct Channel {
-    pub policy: RetryPolicy,
-    pub outcome: fn(Option<u16>, i16) -> Outcome,
+pub struct Channel {
+    policy: RetryPolicy,
+    outcome: fn(Option<u16>, i16) -> Outcome,
     /// The signed request of one attempt.
-    pub call: fn(&Gateway, &DueDelivery) -> Result<Call, DeliverError>,
-    pub slow: Route,
-    pub wait: Route,
-    pub dead: Route,
+    call: fn(&Gateway, &DueDelivery) -> Result<Call, DeliverError>,
+    slow: Route,
+    wait: Route,
+    dead: Route,
     /// Where the next event of the same order is queued, on the channel whose events keep their order.
-    pub following: Option<Route>,
-    pub names: Names,
+    following: Option<Route>,
+    names: Names,
 }
 
-/// What a channel's metrics are called.
-pub(super) struct Names {
-    pub channel: &'static str,
-    pub attempts: &'static str,
-    pub seconds: &'static str,
-    pub stale: &'static str,
-    pub moves: &'static str,
-}
-
-const IPN: Channel = Channel {
-    policy: retry::IPN,
-    outcome: retry::ipn_outcome,
-    call: Gateway::signed_ipn,
-    slow: Route::IpnSlow,
-    wait: Route::IpnWait,
-    dead: Route::IpnDead,
-    following: None,
-    names: Names {
-        channel: "ipn",
-        attempts: "ipn_attempts_total",
-        seconds: "ipn_attempt_seconds",
-        stale: "ipn_stale_copies_total",
-        moves: "ipn_lane_moves_total",
-    },
-};
-
-/// The queue a message came from. Merchants whose endpoints are slow have one of their own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Lane {
-    Fast,
-    Slow,
-}
-
-impl Lane {
-    /// Attempts of one merchant under way at a time in one process.
-    const fn in_flight_max(self) -> usize {
-        match self {
-            Self::Fast => 10,
-            Self::Slow => 3,
-        }
-    }
-
-    /// Where a message goes that would exceed it. From the slow lane it comes back after a pause.
-    const fn overflow(self, channel: &Channel) -> Route {
-        match self {
-            Self::Fast => channel.slow,
-            Self::Slow => channel.wait,
-        }
-    }
-}
-
-/// What is under way in one lane of this process.
-///
-/// A cap per merchant, so that a hanging endpoint cannot take every slot; and never two copies of one attempt, which
-/// would both be sent because the row only changes afterwards.
-#[derive(Clone, Default)]
-pub struct InFlight(Arc<Mutex<UnderWay>>);
-
-#[derive(Default)]
-struct UnderWay {
-    per_merchant: HashMap<Uuid, usize>,
-    attempts: HashSet<(Uuid, Turn)>,
-}
-
-/// One attempt of which no other copy is worked on, and its merchant's share of the lane once that is known.
-struct Slot {
-    in_flight: InFlight,
-    attempt: (Uuid, Turn),
-    merchant_id: Option<Uuid>,
-}
-
-impl InFlight {
-    /// `None` if another copy is under way.
-    fn begin(&self, delivery_id: Uuid, turn: Turn) -> Option<Slot> {
-        let attempt = (delivery_id, turn);
-        let is_first = self.locked().attempts.insert(attempt);
-        is_first.then(|| Slot { in_flight: self.clone(), attempt, merchant_id: None })
-    }
-
-    fn locked(&self) -> MutexGuard<'_, UnderWay> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Slot {
-    /// `false` if the merchant has `max` attempts under way already.
-    fn share(&mut self, merchant_id: Uuid, max: usize) -> bool {
-        let mut under_way = self.in_flight.locked();
-        let count = under_way.per_merchant.entry(merchant_id).or_insert(0);
-        if *count >= max {
-            return false;
-        }
-        *count += 1;
-        self.merchant_id = Some(merchant_id);
-        true
-    }
-}
-
-impl Drop for Slot {
-    fn drop(&mut self) {
-        let mut under_way = self.in_flight.locked();
-        under_way.attempts.remove(&self.attempt);
-        let Some(merchant_id) = self.merchant_id else { return };
-        if let Some(count) = under_way.per_merchant.get_mut(&merchant_id) {
-            *count -= 1;
-            if *count == 0 {
-                under_way.per_merchant.remove(&merchant_id);
-            }
-        }
-    }
+/// What a channel's spans, logs and metrics are called.
+struct Names {
+    channel: &'static str,
+    span: &'static str,
+    attempts: &'static str,
+    seconds: &'static str,
+    stale: &'static str,
+    moves: &'static str,
 }
 
 /// What became of a message.
@@ -229,17 +128,7 @@ impl Gateway {
     }
 
     /// Handles one message from `lane`.
-    pub async fn deliver_ipn(
-        &self,
-        rows: &impl AttemptRows,
-        message: &DeliveryRef,
-        lane: Lane,
-        in_flight: &InFlight,
-    ) -> Result<Handled, DeliverError> {
-        self.deliver(&IPN, rows, message, lane, in_flight).await
-    }
-
-    pub(super) async fn deliver(
+    pub async fn deliver(
         &self,
         channel: &Channel,
         rows: &impl AttemptRows,
@@ -275,20 +164,21 @@ impl Gateway {
         let call = (channel.call)(self, &due)?;
         let started = std::time::Instant::now();
         fail_point("ipn.sending");
-        let answer = self.send_traced(call, &due, turn).await;
+        let answer = self.send_traced(channel, call, &due, turn).await;
         fail_point("ipn.answered");
-        let record = record_of(channel, &due, turn, &answer, started.elapsed());
+        let record = record::of(channel, &due, turn, &answer, started.elapsed());
         self.note(channel, rows, &due, record, started.elapsed()).await
     }
 
     /// The call as a span of its own, which the receiver is shown: merchants may continue the trace.
     async fn send_traced(
         &self,
+        channel: &Channel,
         mut call: Call,
         due: &DueDelivery,
         turn: Turn,
     ) -> Result<Answer, EgressError> {
-        let span = Span::begin("POST payment IPN", Kind::Client, None);
+        let span = Span::begin(channel.names.span, Kind::Client, None);
         if let Ok(context) = span.context().to_string().parse() {
             call.headers.insert(trace::HEADER, context);
         }
@@ -325,33 +215,6 @@ impl Gateway {
         deliveries::send_on(&mut connection, due.id, route.as_str(), &body).await?;
         self.relay_wake.notify_one();
         Ok(())
-    }
-
-    /// The request of one attempt: `event_at` and the signature are made anew, `event_id` is the row's.
-    fn signed_ipn(&self, due: &DueDelivery) -> Result<Call, DeliverError> {
-        let unsignable = |reason: &dyn ToString| DeliverError::Unsignable(reason.to_string());
-        let secret = self
-            .master_key
-            .open(due.merchant_id, &due.webhook_secret_sealed)
-            .map_err(|error| unsignable(&error))?;
-        let event_at = due.now.timestamp();
-        let body =
-            ipn::body(&due.payload, &due.event_id, event_at).map_err(|error| unsignable(&error))?;
-        let signature = ipn::sign(&secret, body.as_bytes());
-        let url = due.url.parse().map_err(|_| unsignable(&"its url cannot be read"))?;
-        let mut call = Call::post(url, body, retry::IPN.timeout);
-        call.body_bytes_max = ANSWER_BYTES_MAX;
-        let headers = [
-            ("content-type", ipn::CONTENT_TYPE),
-            ("user-agent", ipn::USER_AGENT),
-            (ipn::SIGNATURE_HEADER, signature.as_str()),
-            (ipn::EVENT_ID_HEADER, due.event_id.as_str()),
-        ];
-        for (name, value) in headers {
-            let value = value.parse().map_err(|_| unsignable(&"a header is not printable"))?;
-            call.headers.insert(http::HeaderName::from_static(name), value);
-        }
-        Ok(call)
     }
 
     async fn note(
@@ -422,62 +285,23 @@ const fn outcome_name(outcome: Outcome) -> &'static str {
     }
 }
 
-fn record_of(
-    channel: &Channel,
+/// The request that carries a signed body.
+fn request(
     due: &DueDelivery,
-    turn: Turn,
-    answer: &Result<Answer, EgressError>,
-    took: Duration,
-) -> (Outcome, AttemptRecord) {
-    let status = answer.as_ref().ok().map(|answer| answer.status);
-    let outcome = (channel.outcome)(status, turn.attempt);
-    let error = match answer {
-        Ok(answer) if !answer.is_success() => {
-            Some(format!("the receiver answered {}", answer.status))
-        }
-        Ok(_) => None,
-        Err(error) => Some(error.to_string()),
-    };
-    let (new_state, next) = match outcome {
-        Outcome::Delivered => (DeliveryState::Delivered, None),
-        Outcome::Dropped => (DeliveryState::Dropped, None),
-        Outcome::RetryLater => {
-            let next = Turn { attempt: turn.attempt + 1, ..turn };
-            (DeliveryState::RetryWait, Some((channel.wait, next)))
-        }
-        // The parked message starts the next cycle, by whatever way it comes back.
-        Outcome::Dead => {
-            let next = Turn { cycle: turn.cycle + 1, attempt: 1 };
-            (DeliveryState::Dead, Some((channel.dead, next)))
-        }
-    };
-    let next = next.map(|(route, turn)| {
-        let body = envelope::encode(&DeliveryRef::new(due.id, &due.event_id, turn));
-        (route.as_str().to_owned(), body)
-    });
-    let record = AttemptRecord {
-        delivery_id: due.id,
-        expected: due.progress,
-        cycle: turn.cycle,
-        attempt: turn.attempt,
-        new_state,
-        retry_in_seconds: i32::try_from(channel.policy.delay.as_secs()).unwrap_or(i32::MAX),
-        started_at: due.now,
-        duration_ms: i32::try_from(took.as_millis()).unwrap_or(i32::MAX),
-        status: status.and_then(|status| i16::try_from(status).ok()),
-        error,
-        excerpt: answer.as_ref().ok().and_then(|answer| excerpt(&answer.body)),
-        next,
-    };
-    (outcome, record)
+    body: String,
+    timeout: Duration,
+    headers: [(&'static str, &str); 4],
+) -> Result<Call, DeliverError> {
+    let url = due.url.parse().map_err(|_| unsignable(&"its url cannot be read"))?;
+    let mut call = Call::post(url, body, timeout);
+    call.body_bytes_max = ANSWER_BYTES_MAX;
+    for (name, value) in headers {
+        let value = value.parse().map_err(|_| unsignable(&"a header is not printable"))?;
+        call.headers.insert(http::HeaderName::from_static(name), value);
+    }
+    Ok(call)
 }
 
-/// The first printable characters of an answer: for people, never to be trusted or rendered as anything but text.
-fn excerpt(body: &[u8]) -> Option<String> {
-    let text: String = String::from_utf8_lossy(body)
-        .chars()
-        .filter(|c| !c.is_control() || *c == '\n')
-        .take(EXCERPT_CHARS_MAX)
-        .collect();
-    if text.is_empty() { None } else { Some(text) }
+fn unsignable(reason: &dyn ToString) -> DeliverError {
+    DeliverError::Unsignable(reason.to_string())
 }

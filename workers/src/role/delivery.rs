@@ -1,4 +1,4 @@
-//! Delivers payment IPNs, in two lanes: endpoints that answer slowly have their own.
+//! Delivers webhooks, payment IPNs or those of mass payouts, in two lanes: endpoints that answer slowly have their own.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -8,7 +8,7 @@ use std::{
 use gateway::{
     app::{
         Gateway,
-        deliver_ipn::{AttemptRows, DeliverError, InFlight, Lane},
+        deliver::{AttemptRows, Channel, DeliverError, IPN, InFlight, Lane, PAYOUT},
     },
     broker::{
         envelope::{self, DeliveryRef},
@@ -91,14 +91,15 @@ async fn record(
     Ok(records.iter().zip(&first).map(outcome).collect())
 }
 
-struct IpnDelivery {
+struct Delivery {
     gateway: Arc<Gateway>,
+    channel: &'static Channel,
     rows: Arc<SharedRows>,
     lane: Lane,
     in_flight: InFlight,
 }
 
-impl Handler for IpnDelivery {
+impl Handler for Delivery {
     async fn handle(&self, body: &[u8]) -> Result<Answer, StorageError> {
         let message: DeliveryRef = match envelope::decode(body) {
             Ok(message) => message,
@@ -107,7 +108,8 @@ impl Handler for IpnDelivery {
                 return Ok(Answer::Reject);
             }
         };
-        match self.gateway.deliver_ipn(&*self.rows, &message, self.lane, &self.in_flight).await {
+        let Self { gateway, channel, rows, lane, in_flight } = self;
+        match gateway.deliver(channel, &**rows, &message, *lane, in_flight).await {
             Ok(_) => Ok(Answer::Ack),
             Err(DeliverError::Storage(error)) => Err(error),
             Err(error) => {
@@ -118,16 +120,24 @@ impl Handler for IpnDelivery {
     }
 }
 
-pub async fn run(agent: &Agent) {
+pub async fn run_ipn(agent: &Agent) {
+    run(agent, &IPN, WorkQueue::Ipn, WorkQueue::IpnSlow).await;
+}
+
+pub async fn run_payout_webhook(agent: &Agent) {
+    run(agent, &PAYOUT, WorkQueue::PayoutWebhook, WorkQueue::PayoutWebhookSlow).await;
+}
+
+async fn run(agent: &Agent, channel: &'static Channel, fast: WorkQueue, slow: WorkQueue) {
     let rows = Arc::new(SharedRows::new(&agent.gateway));
-    let lane = |lane, queue, prefetch| {
+    let of_lane = |lane, queue, prefetch| {
         let queue = agent.gateway.topology.work_queue(queue);
         let in_flight = InFlight::default();
         let (gateway, rows) = (agent.gateway.clone(), rows.clone());
-        let handler = IpnDelivery { gateway, rows, lane, in_flight };
+        let handler = Delivery { gateway, channel, rows, lane, in_flight };
         (Work { queue, prefetch }, Arc::new(handler))
     };
-    let (fast, fast_handler) = lane(Lane::Fast, WorkQueue::Ipn, PREFETCH_FAST);
-    let (slow, slow_handler) = lane(Lane::Slow, WorkQueue::IpnSlow, PREFETCH_SLOW);
+    let (fast, fast_handler) = of_lane(Lane::Fast, fast, PREFETCH_FAST);
+    let (slow, slow_handler) = of_lane(Lane::Slow, slow, PREFETCH_SLOW);
     tokio::join!(consume(agent, &fast, fast_handler), consume(agent, &slow, slow_handler));
 }

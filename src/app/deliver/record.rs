@@ -1,0 +1,74 @@
+//! What is written of an attempt.
+
+use std::time::Duration;
+
+use super::Channel;
+use crate::{
+    broker::envelope::{self, DeliveryRef, Turn},
+    egress::{Answer, EgressError},
+    storage::deliveries::{AttemptRecord, DueDelivery},
+    webhook::retry::{DeliveryState, Outcome},
+};
+
+const EXCERPT_CHARS_MAX: usize = 300;
+
+/// The outcome of an attempt and its row, with the message that follows from it.
+pub(super) fn of(
+    channel: &Channel,
+    due: &DueDelivery,
+    turn: Turn,
+    answer: &Result<Answer, EgressError>,
+    took: Duration,
+) -> (Outcome, AttemptRecord) {
+    let status = answer.as_ref().ok().map(|answer| answer.status);
+    let outcome = (channel.outcome)(status, turn.attempt);
+    let error = match answer {
+        Ok(answer) if !answer.is_success() => {
+            Some(format!("the receiver answered {}", answer.status))
+        }
+        Ok(_) => None,
+        Err(error) => Some(error.to_string()),
+    };
+    let (new_state, next) = match outcome {
+        Outcome::Delivered => (DeliveryState::Delivered, None),
+        Outcome::Dropped => (DeliveryState::Dropped, None),
+        Outcome::RetryLater => {
+            let next = Turn { attempt: turn.attempt + 1, ..turn };
+            (DeliveryState::RetryWait, Some((channel.wait, next)))
+        }
+        // The parked message starts the next cycle, by whatever way it comes back.
+        Outcome::Dead => {
+            let next = Turn { cycle: turn.cycle + 1, attempt: 1 };
+            (DeliveryState::Dead, Some((channel.dead, next)))
+        }
+    };
+    let next = next.map(|(route, turn)| {
+        let body = envelope::encode(&DeliveryRef::new(due.id, &due.event_id, turn));
+        (route.as_str().to_owned(), body)
+    });
+    let record = AttemptRecord {
+        delivery_id: due.id,
+        expected: due.progress,
+        cycle: turn.cycle,
+        attempt: turn.attempt,
+        new_state,
+        retry_in_seconds: i32::try_from(channel.policy.delay.as_secs()).unwrap_or(i32::MAX),
+        started_at: due.now,
+        duration_ms: i32::try_from(took.as_millis()).unwrap_or(i32::MAX),
+        status: status.and_then(|status| i16::try_from(status).ok()),
+        error,
+        excerpt: answer.as_ref().ok().and_then(|answer| excerpt(&answer.body)),
+        next,
+    };
+    (outcome, record)
+}
+
+/// The first printable characters of an answer: for people, never to be trusted or rendered as anything but text.
+fn excerpt(body: &[u8]) -> Option<String> {
+    let text: String = String::from_utf8_lossy(body)
+        .chars()
+        .filter(|c| !c.is_control() || *c == '\n')
+        .take(EXCERPT_CHARS_MAX)
+        .collect();
+    if text.is_empty() { None } else { Some(text) }
+}
