@@ -7,6 +7,7 @@
 pub mod accepted_currencies;
 pub mod admit;
 pub mod apply_topology;
+pub mod audit;
 pub mod buyer_status;
 pub mod cancel_invoice;
 pub mod create_invoice;

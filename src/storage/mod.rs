@@ -7,6 +7,7 @@
 pub mod access;
 pub mod addresses;
 pub mod alerts;
+pub mod audit;
 pub mod creation;
 pub mod currencies;
 pub mod cursors;
@@ -105,6 +106,19 @@ impl Db {
             ("idle_in_transaction_session_timeout", "30000"),
             ("TimeZone", "UTC"),
         ]);
+        Ok(Self::over(options, connections_max))
+    }
+
+    /// The same database, which notes who makes each change (`audit`). Letters, digits and `.@_-` of the name are kept.
+    pub fn on_behalf_of(&self, operator: &str) -> Self {
+        let kept = |c: &char| c.is_ascii_alphanumeric() || ".@_-".contains(*c);
+        let name: String = operator.chars().filter(kept).take(64).collect();
+        let name = if name.is_empty() { "unknown" } else { &name };
+        let options = self.options.clone().options([("gateway.operator", name)]);
+        Self::over(options, self.pool.options().get_max_connections())
+    }
+
+    fn over(options: PgConnectOptions, connections_max: u32) -> Self {
         let pool = PgPoolOptions::new()
             .max_connections(connections_max)
             .acquire_timeout(ACQUIRE_TIMEOUT)
@@ -132,7 +146,7 @@ impl Db {
                 })
             })
             .connect_lazy_with(options.clone());
-        Ok(Self { pool, options })
+        Self { pool, options }
     }
 
     pub async fn begin(&self) -> Result<Tx, StorageError> {

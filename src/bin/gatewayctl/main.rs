@@ -4,6 +4,7 @@
 //! JSON shapes are depended on by scripts: they may grow, never change. With `--json` exactly one value goes to stdout.
 
 mod addresses;
+mod audit;
 mod currency;
 mod dead_letters;
 mod delivery;
@@ -88,6 +89,9 @@ enum Command {
     /// Manage the pools of addresses that cannot be derived from public keys
     #[command(subcommand)]
     Addresses(addresses::Addresses),
+    /// See who changed what by hand, the newest first
+    #[command(after_help = words::AUDIT)]
+    Audit(audit::Audit),
     /// Take one invoice through its life and print what happens (sandbox only)
     #[command(after_help = words::DEMO)]
     Demo(demo::Args),
@@ -111,7 +115,8 @@ impl Command {
             | Self::DeadLetters(_)
             | Self::Payouts(_)
             | Self::Currency(_)
-            | Self::Addresses(_) => COMMAND_LIMIT,
+            | Self::Addresses(_)
+            | Self::Audit(_) => COMMAND_LIMIT,
         }
     }
 
@@ -128,6 +133,7 @@ impl Command {
             Self::Payouts(command) => command.run(&open().await?).await,
             Self::Currency(command) => command.run(&open().await?).await,
             Self::Addresses(command) => command.run(&open().await?).await,
+            Self::Audit(audit) => audit.run(&open().await?).await,
             Self::Listen(args) => {
                 listen::run(args).await?;
                 Ok(Answer::already_told())
@@ -142,9 +148,16 @@ impl Command {
 
 /// The gateway over a database that answers.
 async fn open() -> anyhow::Result<Gateway> {
-    let gateway = Gateway::new(Config::load_for(Part::Rows)?)?;
+    let mut gateway = Gateway::new(Config::load_for(Part::Rows)?)?;
+    gateway.db = gateway.db.on_behalf_of(&operator());
     gateway.db.reach().await.map_err(|error| no_connection(error, &gateway.db))?;
     Ok(gateway)
+}
+
+/// Who is at the keyboard, as the shell knows it.
+fn operator() -> String {
+    let names = ["GATEWAY_OPERATOR", "SUDO_USER", "USER", "LOGNAME"];
+    names.iter().find_map(|name| std::env::var(name).ok()).unwrap_or_default()
 }
 
 #[tokio::main]

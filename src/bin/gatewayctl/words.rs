@@ -158,6 +158,20 @@ Examples:
      AMQP_URL                        amqp://user:password@host:5672/vhost"
 );
 
+pub const AUDIT: &str = concat!(
+    "\
+The database notes every change that this program makes: the user, the row, the columns. Values that
+may be secret show as …
+
+Examples:
+  gatewayctl audit
+  gatewayctl audit evt_0192f0c12a3b7c4d8e5f0123456789ab
+  gatewayctl audit --since 2026-01-31T12:00:00Z",
+    database!(),
+    "\n  \
+     GATEWAY_OPERATOR    who you are, if not the user that the shell knows"
+);
+
 pub const DEAD_LETTERS_LIST: &str = concat!(
     "\
 Examples:

@@ -1,5 +1,7 @@
 //! One merchant asks for what is another's, at every endpoint that takes a key.
 
+use std::time::{Duration, Instant};
+
 use gateway_api::{Access, endpoints};
 use http::Method;
 use serde_json::json;
@@ -72,6 +74,42 @@ async fn no_other_spelling_of_a_path_reaches_an_endpoint() {
             let answer = shop.send(method.clone(), "/v1/payment", "").await;
             answer.expect_error(405, "METHOD_NOT_ALLOWED");
         }
+    })
+    .await;
+}
+
+const PAIRS: usize = 25;
+const RIVALS: usize = 4;
+
+/// Medians, taken in turns so that a busy machine slows both alike.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_time_of_an_answer_does_not_tell_what_is_another_s_from_what_does_not_exist() {
+    with_stack(|stack| async move {
+        let owner = stack.merchant().await;
+        let body =
+            json!({ "price_amount": 25, "price_currency": "usd", "pay_currency": "usdtmatic" });
+        let made = owner.client.post("/v1/payment", &body).await.json();
+        let theirs = format!("/v1/payment/{}", made["payment_id"].as_str().unwrap());
+        let none = format!("/v1/payment/{NEVER_MADE}");
+        let mut took: [Vec<Duration>; 2] = Default::default();
+        // A merchant may ask 60 times in a minute.
+        for _ in 0..RIVALS {
+            let rival = stack.merchant().await.client;
+            for _ in 0..PAIRS {
+                for (path, took) in [&theirs, &none].into_iter().zip(&mut took) {
+                    let started = Instant::now();
+                    assert_eq!(rival.get(path).await.status, 404);
+                    took.push(started.elapsed());
+                }
+            }
+        }
+        let [theirs, none] = took.map(|mut samples| {
+            samples.sort();
+            samples[samples.len() / 2]
+        });
+        println!("another's: {theirs:?}, nobody's: {none:?}");
+        let apart = theirs.abs_diff(none);
+        assert!(apart < theirs.min(none) / 2, "{theirs:?} against {none:?}");
     })
     .await;
 }

@@ -50,6 +50,12 @@ async fn a_dead_letter_is_listed_and_requeued_with_the_same_event_id() {
         let requeue = ["dead-letters", "requeue", "--event-id", event];
         let answer = ctl.json(&requeue).await;
         assert_eq!(answer, json!({ "requeued": [event], "count": 1 }));
+        let noted = ctl.json(&["audit", event]).await;
+        assert_eq!(noted.as_array().unwrap().len(), 1, "{noted}");
+        assert_eq!(
+            (&noted[0]["act"], &noted[0]["subject_kind"]),
+            (&"insert".into(), &"outbox".into())
+        );
         let received = receiver.wait_for(6).await;
         assert!(received.iter().all(|post| post.json()["event_id"] == event));
         eventually("delivered", async || {
