@@ -9,7 +9,10 @@ use std::time::Duration;
 use futures_util::{StreamExt, stream::FuturesUnordered};
 use tracing::warn;
 
-use super::{Block, BlockRef, ChainError, ChainSource, Transfer};
+use super::{
+    Block, BlockRef, ChainError, ChainSource, Holdings, Located, TokenFacts, Transfer,
+    TransferAsset,
+};
 use crate::{asset::Network, money::BaseUnits};
 
 /// How many nodes must tell the same, where there are several.
@@ -198,6 +201,36 @@ impl<S: ChainSource> ChainSource for Agreement<S> {
         let answers = ask!(self, node => node.native_balances(at, addresses).await);
         let what = format!("balances at block {}", at.height);
         self.settle(&what, answers, |one, other| one == other).await
+    }
+
+    /// The first node that knows it: what its block holds is then asked of all.
+    async fn locate(&self, tx_hash: &str) -> Result<Located, ChainError> {
+        let mut told = None;
+        for node in &self.nodes {
+            match (node.locate(tx_hash).await, &told) {
+                (Ok(found @ Located::Mined { .. }), _) => return Ok(found),
+                (Ok(Located::Waiting), _) => told = Some(Ok(Located::Waiting)),
+                (answer, None | Some(Err(_))) => told = Some(answer),
+                (_, Some(Ok(_))) => {}
+            }
+        }
+        told.unwrap_or(Ok(Located::Unknown))
+    }
+
+    async fn holdings(
+        &self,
+        at: &BlockRef,
+        address: &str,
+        assets: &[TransferAsset],
+    ) -> Result<Option<Holdings>, ChainError> {
+        let answers = ask!(self, node => node.holdings(at, address, assets).await);
+        let what = format!("holdings at block {}", at.height);
+        self.settle(&what, answers, |one, other| one == other).await
+    }
+
+    async fn token(&self, contract: &str) -> Result<Option<TokenFacts>, ChainError> {
+        let answers = ask!(self, node => node.token(contract).await);
+        self.settle("a token's contract", answers, |one, other| one == other).await
     }
 }
 

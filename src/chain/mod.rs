@@ -77,6 +77,32 @@ pub enum TransferAmount {
     Beyond128Bits(String),
 }
 
+/// Where a transaction stands, as far as a node tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Located {
+    /// In the canonical block at that height. `failed`: the network says that it moved nothing.
+    Mined {
+        height: u64,
+        failed: bool,
+    },
+    /// It waits for a block, or for its block to become final.
+    Waiting,
+    Unknown,
+    /// The network's nodes do not look up transactions; whoever asks must know the block.
+    CannotTell,
+}
+
+/// What a token's contract says of itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TokenFacts {
+    pub has_code: bool,
+    /// `None` where it does not say.
+    pub decimals: Option<u32>,
+}
+
+/// What an address held of several assets, in their order; `None` for an asset that could not be asked for.
+pub type Holdings = Vec<Option<BaseUnits>>;
+
 /// Why a chain could not be read. None of these moves a cursor.
 #[derive(Debug, Error)]
 pub enum ChainError {
@@ -128,4 +154,31 @@ pub trait ChainSource: Send + Sync {
         at: &BlockRef,
         addresses: &[String],
     ) -> impl Future<Output = Result<Option<Vec<BaseUnits>>, ChainError>> + Send;
+
+    /// Where a transaction stands. For people who ask about one; nothing is credited by it.
+    fn locate(&self, tx_hash: &str) -> impl Future<Output = Result<Located, ChainError>> + Send {
+        let _ = tx_hash;
+        async { Ok(Located::CannotTell) }
+    }
+
+    /// What `address` held at exactly that block, incoming and outgoing counted. `None` where nodes do not keep
+    /// balances by block.
+    fn holdings(
+        &self,
+        at: &BlockRef,
+        address: &str,
+        assets: &[TransferAsset],
+    ) -> impl Future<Output = Result<Option<Holdings>, ChainError>> + Send {
+        let _ = (at, address, assets);
+        async { Ok(None) }
+    }
+
+    /// What a token's contract says of itself; `None` where nodes do not tell.
+    fn token(
+        &self,
+        contract: &str,
+    ) -> impl Future<Output = Result<Option<TokenFacts>, ChainError>> + Send {
+        let _ = contract;
+        async { Ok(None) }
+    }
 }

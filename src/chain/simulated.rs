@@ -2,7 +2,10 @@
 
 use crate::{
     asset::{Network, address},
-    chain::{Block, BlockRef, ChainError, ChainSource, Transfer, TransferAmount, TransferAsset},
+    chain::{
+        Block, BlockRef, ChainError, ChainSource, Holdings, Located, Transfer, TransferAmount,
+        TransferAsset,
+    },
     money::BaseUnits,
     storage::{
         Db, StorageError,
@@ -124,5 +127,47 @@ impl ChainSource for SimulatedSource {
         _addresses: &[String],
     ) -> Result<Option<Vec<BaseUnits>>, ChainError> {
         Ok(None)
+    }
+
+    async fn locate(&self, tx_hash: &str) -> Result<Located, ChainError> {
+        let read = async {
+            let mut connection = self.db.connection().await?;
+            simulation::heights(&mut connection, self.network, &[tx_hash.to_owned()]).await
+        };
+        let found = read.await.map_err(|error| self.unreachable(&error))?;
+        Ok(match found.first() {
+            Some((_, Some(height))) => Located::Mined { height: *height, failed: false },
+            Some((_, None)) => Located::Waiting,
+            None => Located::Unknown,
+        })
+    }
+
+    /// What came in: addresses of invoices send nothing here.
+    async fn holdings(
+        &self,
+        at: &BlockRef,
+        address: &str,
+        assets: &[TransferAsset],
+    ) -> Result<Option<Holdings>, ChainError> {
+        let read = async {
+            let mut connection = self.db.connection().await?;
+            simulation::received(&mut connection, self.network, address, at.height).await
+        };
+        let received = read.await.map_err(|error| self.unreachable(&error))?;
+        let family = self.network.family();
+        let of = |asset: &TransferAsset| {
+            let same = |contract: &Option<String>| match (asset, contract) {
+                (TransferAsset::Native, None) => true,
+                (TransferAsset::Contract(wanted), Some(found)) => {
+                    *wanted == address::match_key(family, found)
+                }
+                _ => false,
+            };
+            let sums = received.iter().filter(|(contract, _)| same(contract));
+            sums.map(|(_, sum)| sum.parse::<u128>().ok())
+                .try_fold(0_u128, |total, sum| total.checked_add(sum?))
+                .map(BaseUnits::new)
+        };
+        Ok(Some(assets.iter().map(of).collect()))
     }
 }

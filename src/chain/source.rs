@@ -3,9 +3,10 @@
 use secrecy::SecretString;
 
 use super::{
-    Block, BlockRef, ChainError, ChainSource, Transfer, evm::EvmSource, near::NearSource,
-    rpc::EndpointError, simulated::SimulatedSource, solana::SolanaSource,
-    thorchain::ThorchainSource, ton::TonSource, tron::TronSource, utxo::UtxoSource,
+    Block, BlockRef, ChainError, ChainSource, Holdings, Located, TokenFacts, Transfer,
+    TransferAsset, evm::EvmSource, near::NearSource, rpc::EndpointError,
+    simulated::SimulatedSource, solana::SolanaSource, thorchain::ThorchainSource, ton::TonSource,
+    tron::TronSource, utxo::UtxoSource,
 };
 use crate::{
     asset::{Family, Network},
@@ -120,5 +121,22 @@ impl ChainSource for Source {
         addresses: &[String],
     ) -> Result<Option<Vec<BaseUnits>>, ChainError> {
         on_each!(self, source => source.native_balances(at, addresses).await)
+    }
+
+    async fn locate(&self, tx_hash: &str) -> Result<Located, ChainError> {
+        on_each!(self, source => source.locate(tx_hash).await)
+    }
+
+    async fn holdings(
+        &self,
+        at: &BlockRef,
+        address: &str,
+        assets: &[TransferAsset],
+    ) -> Result<Option<Holdings>, ChainError> {
+        on_each!(self, source => source.holdings(at, address, assets).await)
+    }
+
+    async fn token(&self, contract: &str) -> Result<Option<TokenFacts>, ChainError> {
+        on_each!(self, source => source.token(contract).await)
     }
 }

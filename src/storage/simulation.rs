@@ -291,6 +291,29 @@ pub async fn include(
     Ok(done.rows_affected())
 }
 
+/// What an address had received up to a height, by contract.
+pub async fn received(
+    connection: &mut PgConnection,
+    network: Network,
+    address: &str,
+    height: u64,
+) -> Result<Vec<(Option<String>, String)>, StorageError> {
+    let rows = sqlx::query!(
+        r#"
+        select contract, sum(amount)::text as "sum!"
+        from sim_transfer
+        where network = $1 and address = $2 and height <= $3
+        group by contract
+        "#,
+        network.name(),
+        address,
+        cursors::to_column(height)?
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows.into_iter().map(|row| (row.contract, row.sum)).collect())
+}
+
 /// The network of a transaction and the block it stands in, if any.
 pub async fn find(
     connection: &mut PgConnection,

@@ -91,6 +91,23 @@ impl Thornode {
         }
     }
 
+    /// As CometBFT's own index of transactions answers.
+    fn transaction(&self, hash: &str) -> Result<Value, Value> {
+        let wanted = hash.trim_start_matches("0x");
+        for block in &self.chain.blocks {
+            let mut txs = block.transactions.iter().enumerate();
+            if let Some((index, tx)) = txs.find(|(_, tx)| tx.hash().eq_ignore_ascii_case(wanted)) {
+                return Ok(json!({
+                    "hash": tx.hash(), "height": block.height.to_string(), "index": index,
+                    "tx_result": { "code": tx.code, "data": "", "log": "", "events": tx.events },
+                    "tx": BASE64_STANDARD.encode(&tx.bytes)
+                }));
+            }
+        }
+        let data = format!("tx ({wanted}) not found");
+        Err(json!({ "code": -32603, "message": "Internal error", "data": data }))
+    }
+
     fn status(&self) -> Value {
         let head = self.chain.head();
         json!({
@@ -217,7 +234,11 @@ impl Node for Thornode {
         let height = height.or_else(|| ask.body["params"]["height"].as_str());
         // Answers to paths carry -1.
         let id = ask.body.get("id").cloned().unwrap_or(json!(-1));
-        match self.result(method, height.and_then(|height| height.parse().ok())) {
+        let told = match (method, ask.query.get("hash")) {
+            ("tx", Some(hash)) => self.transaction(hash),
+            _ => self.result(method, height.and_then(|height| height.parse().ok())),
+        };
+        match told {
             Ok(result) => Answer::Json(json!({ "jsonrpc": "2.0", "id": id, "result": result })),
             Err(error) => {
                 let status = StatusCode::INTERNAL_SERVER_ERROR;

@@ -63,13 +63,13 @@ pub(super) async fn by_question(
 }
 
 /// The digits of an address that we made ourselves.
-fn digits(network: Network, address: &str) -> Result<String, ChainError> {
+pub(super) fn digits(network: Network, address: &str) -> Result<String, ChainError> {
     quantity::address(address).map(|address| address[2..].to_owned()).ok_or_else(|| {
         ChainError::Inconsistent { network, reason: format!("{address} is not an address") }
     })
 }
 
 /// The digits of a hex text; the caller's number parser looks at them.
-fn words(result: &RawValue) -> Option<String> {
+pub(super) fn words(result: &RawValue) -> Option<String> {
     serde_json::from_str::<&str>(result.get()).ok()?.strip_prefix("0x").map(str::to_owned)
 }

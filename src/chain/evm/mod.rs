@@ -13,6 +13,7 @@
 mod balance;
 mod decode;
 mod evidence;
+mod lookup;
 pub(in crate::chain) mod quantity;
 mod recording;
 mod source;

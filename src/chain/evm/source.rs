@@ -13,13 +13,14 @@ use tracing::info;
 use super::{
     balance,
     decode::{self, Body, Outcomes, Receipt},
-    evidence, quantity,
+    evidence, lookup, quantity,
     wire::{WireBlock, WireLogPlace},
 };
 use crate::{
     asset::Network,
     chain::{
-        Block, BlockRef, ChainError, ChainSource, Transfer,
+        Block, BlockRef, ChainError, ChainSource, Holdings, Located, TokenFacts, Transfer,
+        TransferAsset,
         rpc::{EndpointError, Rpc},
     },
     money::BaseUnits,
@@ -266,5 +267,22 @@ impl ChainSource for EvmSource {
         // the first.
         self.lacks_reader_call.store(true, Ordering::Relaxed);
         Ok(Some(balances))
+    }
+
+    async fn locate(&self, tx_hash: &str) -> Result<Located, ChainError> {
+        lookup::locate(&self.rpc, tx_hash).await
+    }
+
+    async fn holdings(
+        &self,
+        at: &BlockRef,
+        address: &str,
+        assets: &[TransferAsset],
+    ) -> Result<Option<Holdings>, ChainError> {
+        lookup::holdings(&self.rpc, at, address, assets).await.map(Some)
+    }
+
+    async fn token(&self, contract: &str) -> Result<Option<TokenFacts>, ChainError> {
+        lookup::token(&self.rpc, contract).await.map(Some)
     }
 }

@@ -12,6 +12,7 @@
 //! - `source`: the calls. `wire`: the tolerant shapes. `decode`: from transactions to transfers, without io.
 
 mod decode;
+mod lookup;
 mod source;
 mod wire;
 

@@ -15,12 +15,13 @@ use serde_json::json;
 
 use super::{
     decode::{self, Place},
+    lookup,
     wire::WireBlock,
 };
 use crate::{
     asset::Network,
     chain::{
-        Block, BlockRef, ChainError, ChainSource, Transfer,
+        Block, BlockRef, ChainError, ChainSource, Located, TokenFacts, Transfer,
         rpc::{EndpointError, Rpc},
     },
     money::BaseUnits,
@@ -31,7 +32,7 @@ const GET_BLOCKS: &str = "getBlocksWithLimit";
 const GET_SLOT: &str = "getSlot";
 const GENESIS: &str = "getGenesisHash";
 
-const FINALIZED: &str = "finalized";
+pub(super) const FINALIZED: &str = "finalized";
 const MAIN_GENESIS: &str = "5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d";
 /// What nodes say of a slot that they cannot give a block of: not there yet, skipped, skipped or long forgotten, its
 /// status still unknown. Which of these it is, later blocks tell.
@@ -207,5 +208,13 @@ impl ChainSource for SolanaSource {
         _addresses: &[String],
     ) -> Result<Option<Vec<BaseUnits>>, ChainError> {
         Ok(None)
+    }
+
+    async fn locate(&self, tx_hash: &str) -> Result<Located, ChainError> {
+        lookup::locate(&self.rpc, tx_hash).await
+    }
+
+    async fn token(&self, contract: &str) -> Result<Option<TokenFacts>, ChainError> {
+        lookup::token(&self.rpc, contract).await.map(Some)
     }
 }

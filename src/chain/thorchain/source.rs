@@ -6,12 +6,12 @@ use secrecy::SecretString;
 
 use super::{
     decode::{self, Body},
-    wire::{WireBlock, WireEnvelope, WireResults, WireStatus},
+    wire::{WireBlock, WireEnvelope, WireFound, WireResults, WireStatus},
 };
 use crate::{
     asset::Network,
     chain::{
-        Block, BlockRef, ChainError, ChainSource, Transfer,
+        Block, BlockRef, ChainError, ChainSource, Located, Transfer,
         http::{EndpointError, Http},
     },
     money::BaseUnits,
@@ -19,6 +19,7 @@ use crate::{
 
 const STATUS: &str = "status";
 const BLOCK: &str = "block";
+const TX: &str = "tx";
 const BLOCK_RESULTS: &str = "block_results";
 /// The name of the chain since its restart of 2025.
 const CHAIN_ID: &str = "thorchain-1";
@@ -97,6 +98,10 @@ fn is_too_high(refusal: &ChainError) -> bool {
     reason.contains("must be less than or equal to") || reason.contains("could not find results")
 }
 
+fn is_not_found(refusal: &ChainError) -> bool {
+    matches!(refusal, ChainError::Refused { reason, .. } if reason.contains("not found"))
+}
+
 impl ChainSource for ThorchainSource {
     fn network(&self) -> Network {
         Network::Thorchain
@@ -148,5 +153,23 @@ impl ChainSource for ThorchainSource {
         _addresses: &[String],
     ) -> Result<Option<Vec<BaseUnits>>, ChainError> {
         Ok(None)
+    }
+
+    /// Only of transactions: what a swap pays out in the end of a block has no hash of its own.
+    async fn locate(&self, tx_hash: &str) -> Result<Located, ChainError> {
+        let hash = format!("0x{}", tx_hash.trim_start_matches("0x"));
+        let answer = match self.http.get(TX, TX, &[("hash", &hash)]).await {
+            Err(refusal) if is_not_found(&refusal) => return Ok(Located::Unknown),
+            answer => answer?,
+        };
+        let envelope: WireEnvelope = self.http.read(TX, &answer)?;
+        if let Some(error) = envelope.error {
+            let refusal = self.http.refused(TX, error.code, &error.data.unwrap_or(error.message));
+            return if is_not_found(&refusal) { Ok(Located::Unknown) } else { Err(refusal) };
+        }
+        let result = envelope.result.ok_or_else(|| self.http.malformed(TX, "no result"))?;
+        let tx: WireFound = self.http.read(TX, result)?;
+        let height = tx.height.parse().map_err(|_| self.http.malformed(TX, "field height"))?;
+        Ok(Located::Mined { height, failed: tx.tx_result.code != 0 })
     }
 }

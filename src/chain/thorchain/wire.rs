@@ -124,3 +124,17 @@ pub(super) struct WireAttribute<'a> {
     #[serde(default)]
     pub value: Option<String>,
 }
+
+/// A transaction looked up by its hash.
+#[derive(Deserialize)]
+pub(super) struct WireFound<'a> {
+    pub height: &'a str,
+    pub tx_result: WireOutcome,
+}
+
+#[derive(Deserialize)]
+pub(super) struct WireOutcome {
+    /// Zero is success.
+    #[serde(default)]
+    pub code: u64,
+}

@@ -10,12 +10,12 @@ use serde::de::DeserializeOwned;
 
 use super::{
     decode::{self, Holder, Transaction},
-    wire::{WireBlock, WireBlocks, WireHolders, WireInfo, WireTransactions},
+    wire::{WireBlock, WireBlocks, WireHolders, WireInfo, WirePlaces, WireTransactions},
 };
 use crate::{
     asset::{Network, address::ton::TonAddress},
     chain::{
-        Block, BlockRef, ChainError, ChainSource, Transfer,
+        Block, BlockRef, ChainError, ChainSource, Located, Transfer,
         http::{EndpointError, Http},
     },
     money::BaseUnits,
@@ -25,6 +25,7 @@ const INFO: &str = "masterchainInfo";
 const BLOCKS: &str = "blocks";
 const SHARDS: &str = "masterchainBlockShards";
 const TRANSACTIONS: &str = "transactionsByMasterchainBlock";
+const TRANSACTION: &str = "transactions";
 const HOLDERS: &str = "jetton/wallets";
 
 const MASTERCHAIN: i32 = -1;
@@ -269,5 +270,18 @@ impl ChainSource for TonSource {
         _addresses: &[String],
     ) -> Result<Option<Vec<BaseUnits>>, ChainError> {
         Ok(None)
+    }
+
+    async fn locate(&self, tx_hash: &str) -> Result<Located, ChainError> {
+        let found: Option<WirePlaces> = self.get(TRANSACTION, &[("hash", tx_hash)]).await?;
+        let place = found.and_then(|found| found.transactions.into_iter().next());
+        Ok(match place {
+            // Whether it failed says nothing here: the first payment to an address is always called aborted.
+            Some(place) => match place.mc_block_seqno {
+                Some(height) => Located::Mined { height, failed: false },
+                None => Located::Waiting,
+            },
+            None => Located::Unknown,
+        })
     }
 }

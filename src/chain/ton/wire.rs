@@ -93,3 +93,17 @@ fn number<'de, D: Deserializer<'de>>(source: D) -> Result<Option<u64>, D::Error>
     let raw = <&RawValue>::deserialize(source)?;
     Ok(raw.get().trim_matches('"').parse().ok())
 }
+
+/// Transactions looked up by their hash.
+#[derive(Deserialize)]
+pub(super) struct WirePlaces {
+    #[serde(default)]
+    pub transactions: Vec<WirePlace>,
+}
+
+/// Which block of the masterchain a transaction belongs to; `None` until there is one.
+#[derive(Deserialize)]
+pub(super) struct WirePlace {
+    #[serde(default)]
+    pub mc_block_seqno: Option<u64>,
+}

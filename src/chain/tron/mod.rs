@@ -16,6 +16,7 @@
 //! - `source`: the calls. `wire`: the tolerant shapes. `decode`: from a block to transfers, without io.
 
 mod decode;
+mod lookup;
 mod source;
 mod wire;
 

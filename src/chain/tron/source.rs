@@ -6,11 +6,11 @@ use secrecy::SecretString;
 use serde::Deserialize;
 use serde_json::{json, value::RawValue};
 
-use super::{decode, wire::WireBlock};
+use super::{decode, lookup, wire::WireBlock};
 use crate::{
     asset::Network,
     chain::{
-        Block, BlockRef, ChainError, ChainSource, Transfer,
+        Block, BlockRef, ChainError, ChainSource, Located, TokenFacts, Transfer,
         http::{EndpointError, Http},
         pinned::Pinned,
     },
@@ -152,5 +152,13 @@ impl ChainSource for TronSource {
         _addresses: &[String],
     ) -> Result<Option<Vec<BaseUnits>>, ChainError> {
         Ok(None)
+    }
+
+    async fn locate(&self, tx_hash: &str) -> Result<Located, ChainError> {
+        lookup::locate(&self.http, tx_hash).await
+    }
+
+    async fn token(&self, contract: &str) -> Result<Option<TokenFacts>, ChainError> {
+        lookup::token(&self.http, contract).await.map(Some)
     }
 }

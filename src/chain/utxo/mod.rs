@@ -9,6 +9,7 @@
 
 mod chain;
 mod decode;
+mod lookup;
 mod mempool;
 mod source;
 mod wire;

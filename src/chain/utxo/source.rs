@@ -10,14 +10,14 @@ use tracing::warn;
 
 use super::{
     chain::Chain,
-    decode,
+    decode, lookup,
     mempool::Mempool,
     wire::{WireBlock, WireInfo},
 };
 use crate::{
     asset::{Network, Realm},
     chain::{
-        Block, BlockRef, ChainError, ChainSource, Transfer,
+        Block, BlockRef, ChainError, ChainSource, Located, Transfer,
         rpc::{EndpointError, Rpc},
     },
     money::BaseUnits,
@@ -25,17 +25,17 @@ use crate::{
 
 const GET_INFO: &str = "getblockchaininfo";
 const GET_HASH: &str = "getblockhash";
-const GET_HEADER: &str = "getblockheader";
+pub(super) const GET_HEADER: &str = "getblockheader";
 const GET_BLOCK: &str = "getblock";
 const LIST_WAITING: &str = "getrawmempool";
-const GET_WAITING: &str = "getrawtransaction";
+pub(super) const GET_WAITING: &str = "getrawtransaction";
 
 /// Bitcoin's own code for a height or another parameter that does not exist.
 const INVALID_PARAMETER: i64 = -8;
 /// Bitcoin's own code for a node that is still fetching the chain.
 const IN_INITIAL_DOWNLOAD: i64 = -10;
 /// Bitcoin's own code for a transaction that is not (or no more) there.
-const NOT_FOUND: i64 = -5;
+pub(super) const NOT_FOUND: i64 = -5;
 const METHOD_NOT_FOUND: i64 = -32601;
 /// How many headers a node may be ahead of its blocks. Nodes that say so themselves are believed earlier.
 const HEADERS_AHEAD_MAX: u64 = 100;
@@ -217,5 +217,9 @@ impl ChainSource for UtxoSource {
         _addresses: &[String],
     ) -> Result<Option<Vec<BaseUnits>>, ChainError> {
         Ok(None)
+    }
+
+    async fn locate(&self, tx_hash: &str) -> Result<Located, ChainError> {
+        lookup::locate(&self.rpc, tx_hash).await
     }
 }

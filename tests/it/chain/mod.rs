@@ -2,6 +2,7 @@
 
 mod conformance;
 mod evm;
+mod lookup;
 mod paid_on_a_node;
 mod paid_on_a_stub;
 mod paid_on_regtest;

@@ -181,9 +181,20 @@ export class Chain {
         return { result: [...this.blocks.keys()].filter((slot) => slot >= params[0]).slice(0, params[1]) };
       case "getBlock":
         return this.block(...params);
+      case "getSignatureStatuses":
+        return { result: { context: { slot: this.slot }, value: params[0].map((signature) => this.status(signature)) } };
       default:
         return { error: { code: -32601, message: "Method not found" } };
     }
+  }
+
+  /** Every block of this cluster is final. */
+  status(signature) {
+    for (const { slot, transactions } of this.blocks.values()) {
+      const found = transactions.find(({ transaction }) => transaction.signatures[0] === signature);
+      if (found) return { slot, confirmations: null, err: found.meta.err, confirmationStatus: "finalized" };
+    }
+    return null;
   }
 
   block(slot, { transactionDetails, maxSupportedTransactionVersion }) {

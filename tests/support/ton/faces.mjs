@@ -62,6 +62,12 @@ export async function v3(chain, path, query) {
       return block ? { blocks: page(chain.wireBlocks(block)) } : null;
     case "transactionsByMasterchainBlock":
       return { transactions: page(block?.transactions ?? []).map(transaction(block?.seqno)), address_book: {} };
+    case "transactions": {
+      const spelt = (hash) => [hash.toString("base64"), hash.toString("base64url"), hash.toString("hex")];
+      const found = chain.blocks.flatMap((mined, seqno) =>
+        mined.transactions.filter((tx) => spelt(tx.hash()).includes(query.get("hash"))).map(transaction(seqno)));
+      return { transactions: page(found), address_book: {} };
+    }
     case "jetton/wallets": {
       const found = await Promise.all(query.getAll("address").map((address) => chain.confirmedHolder(address)));
       return { jetton_wallets: page(found.filter((holder) => holder !== null)), address_book: {}, metadata: {} };

@@ -1,7 +1,7 @@
 //! The EVM adapter on real EVM nodes.
 
 mod contradiction;
-mod driver;
+pub(super) mod driver;
 mod hostile;
 mod refusal;
 mod stage;

@@ -1,6 +1,6 @@
 //! The Solana adapter on a stand-in.
 
-mod driver;
+pub(super) mod driver;
 mod hostile;
 mod paid;
 mod suite;

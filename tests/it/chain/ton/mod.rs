@@ -1,6 +1,6 @@
 //! The TON adapter on TON's own virtual machine.
 
-mod driver;
+pub(super) mod driver;
 mod hostile;
 mod paid;
 mod suite;

@@ -1,6 +1,6 @@
 //! The adapter of bitcoin, litecoin and dogecoin on real nodes.
 
-mod driver;
+pub(super) mod driver;
 mod extension_block;
 mod refusal;
 mod replacement;
