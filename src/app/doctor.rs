@@ -1,5 +1,6 @@
 //! Is everything that the gateway depends on there and doing its work? Read-only; every look is bounded in time.
 
+mod addresses;
 mod nodes;
 
 use std::{collections::BTreeSet, time::Duration};
@@ -16,14 +17,13 @@ use crate::{
     broker::publisher::Publisher,
     config::ChainSourceKind,
     invoice::payment::iso_8601,
-    storage::{self, PgConnection, StorageError, addresses, alerts, cursors, deliveries, outbox},
+    storage::{self, PgConnection, StorageError, alerts, cursors, deliveries, outbox},
 };
 
 /// For each of the three servers' doors; they are looked at side by side.
 const LOOK_LIMIT: Duration = Duration::from_secs(20);
 /// A watcher looks every few seconds; this long without a complete look means that none is working.
 const WATCHER_SILENT_S: i64 = 60;
-const POOL_LOW: i64 = 50;
 /// The relay publishes within a second; what waits this long is not being published.
 const OUTBOX_OLD_S: i64 = 60;
 const OUTBOX_COUNTED_MAX: i64 = 100_000;
@@ -82,11 +82,13 @@ impl Gateway {
         if let Some(network) = only {
             let (mut findings, nodes) =
                 tokio::join!(self.look_at_database(only), self.look_at_nodes(network));
+            findings.extend(self.first_addresses(only));
             findings.extend(nodes);
             return findings;
         }
         let (mut findings, management, amqp) =
             tokio::join!(self.look_at_database(only), self.look_at_topology(), self.look_at_amqp());
+        findings.extend(self.first_addresses(only));
         findings.push(management);
         findings.push(amqp);
         findings
@@ -135,7 +137,7 @@ impl Gateway {
             if on && only.is_none_or(|only| only == network) {
                 findings.push(watcher(&mut connection, network, now).await?);
                 if network.family().has_pool() {
-                    findings.push(pool(&mut connection, network).await?);
+                    findings.push(self.pool(&mut connection, network).await?);
                 }
             }
         }
@@ -244,19 +246,6 @@ async fn watcher(
         .advice(
             "is a worker with the role chain-watcher running? Its log says what the node answers",
         ))
-}
-
-async fn pool(connection: &mut PgConnection, network: Network) -> Result<Finding, StorageError> {
-    let (free, _) = addresses::pool_level(connection, network.family()).await?;
-    let health = match free {
-        0 => Health::Broken,
-        1..POOL_LOW => Health::Doubtful,
-        _ => Health::Ok,
-    };
-    Ok(Finding::new(format!("pool {network}"), health, format!("{free} addresses are free"))
-        .fact("network", network.name())
-        .fact("free", free)
-        .advice(format!("add some: gatewayctl addresses fill --network {network} --count 200")))
 }
 
 async fn backlog(connection: &mut PgConnection) -> Result<Finding, StorageError> {

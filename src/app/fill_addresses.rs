@@ -3,18 +3,18 @@
 use super::Gateway;
 use crate::{
     asset::{Network, address::sandbox},
-    storage::{StorageError, addresses},
+    storage::{StorageError, pools},
 };
 
 const FILL_MAX: u32 = 100_000;
-const CHUNK: u32 = 1_000;
+const CHUNK: usize = 5_000;
 
 #[derive(Debug, thiserror::Error)]
 pub enum FillError {
     #[error("addresses of {0} are derived from its public key; it needs no pool")]
     NoPool(Network),
     #[error(
-        "only the sandbox makes its own addresses; production imports those that the signer made"
+        "only the sandbox makes its own addresses; production imports signed files: gatewayctl addresses import"
     )]
     Production,
     #[error("at most {FILL_MAX} addresses at a time")]
@@ -25,7 +25,7 @@ pub enum FillError {
 
 #[derive(Debug, Clone, Copy, serde::Serialize)]
 pub struct Filled {
-    pub added: u64,
+    pub added: usize,
     pub free: i64,
 }
 
@@ -43,21 +43,19 @@ impl Gateway {
         if count > FILL_MAX {
             return Err(FillError::TooMany);
         }
-        let mut connection = self.db.connection().await?;
-        let (_, next) = addresses::pool_level(&mut connection, family).await?;
-        let first = u32::try_from(next).map_err(|_| FillError::TooMany)?;
-        let end = first.saturating_add(count);
-        let (mut added, mut start) = (0, first);
-        while start < end {
-            let stop = end.min(start + CHUNK);
-            let made = (start..stop).filter_map(|index| {
-                Some((i64::from(index), sandbox::pool_address(family, index)?))
-            });
-            let (indices, made): (Vec<_>, Vec<_>) = made.unzip();
-            added += addresses::fill_pool(&mut connection, family, &indices, &made).await?;
-            start = stop;
+        let mut tx = self.db.begin().await?;
+        pools::lock(&mut tx, family).await?;
+        let pool = pools::load(&mut tx, family).await?;
+        let first = u32::try_from(pool.next).map_err(|_| FillError::TooMany)?;
+        let made =
+            (first..first.saturating_add(count)).map_while(|n| sandbox::pool_address(family, n));
+        let made: Vec<_> = made.collect();
+        let mut at = pool.next;
+        for chunk in made.chunks(CHUNK) {
+            pools::add(&mut tx, family, at, chunk).await?;
+            at += i64::try_from(chunk.len()).unwrap_or(i64::MAX);
         }
-        let (free, _) = addresses::pool_level(&mut connection, family).await?;
-        Ok(Filled { added, free })
+        tx.commit().await.map_err(StorageError::from)?;
+        Ok(Filled { added: made.len(), free: pool.free + at - pool.next })
     }
 }

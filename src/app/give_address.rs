@@ -8,6 +8,7 @@ use crate::{
     storage::{
         PgConnection, StorageError,
         addresses::{self, NewAddress},
+        pools,
     },
 };
 
@@ -35,7 +36,7 @@ impl Gateway {
             let index = addresses::next_index(connection, family).await?;
             return self.address_at(family, index);
         }
-        let taken = addresses::take_from_pool(connection, family).await?;
+        let taken = pools::take(connection, family).await?;
         let (index, text) = taken.ok_or_else(|| NoAddress::PoolEmpty { family: family.name() })?;
         Ok(new_address(family, index, text))
     }

@@ -15,7 +15,7 @@ use tokio::sync::Mutex;
 use super::Gateway;
 use crate::{
     asset::{
-        Network,
+        Family, Network,
         catalogue::{Catalogue, Currency},
         fiat::Fiat,
     },
@@ -104,7 +104,19 @@ impl Gateway {
         let rows = rates::all(&mut connection).await?;
         let settings: HashMap<_, _> =
             settings.into_iter().map(|setting| (setting.token_id.clone(), setting)).collect();
-        let on = |network: Network| self.config.chain(network).source != ChainSourceKind::Off;
+        let pools = self.usable_pools(&mut connection).await?;
+        drop(connection);
+        // Without an address for its buyer a currency is not on sale.
+        let can_give = |family: Family| {
+            if family.has_pool() {
+                pools.contains(&family)
+            } else {
+                self.account_keys.contains_key(&family)
+            }
+        };
+        let on = |network: Network| {
+            self.config.chain(network).source != ChainSourceKind::Off && can_give(network.family())
+        };
         let offers = Catalogue::get().all().iter().filter(|currency| on(currency.network));
         let offers = offers.filter_map(|currency| {
             let setting = settings.get(&currency.token_id());

@@ -5,7 +5,7 @@ use crate::{
     asset::Network,
     config::ChainSourceKind,
     invoice::Status,
-    storage::{StorageError, alerts, cursors, deliveries, outbox},
+    storage::{StorageError, alerts, cursors, deliveries, outbox, pools},
 };
 
 /// Beyond this many, how many is not worth counting.
@@ -32,6 +32,15 @@ impl Gateway {
             let name = lag.network.name();
             metrics::gauge!("chain_height", "network" => name).set(gauge(lag.height));
             metrics::gauge!("chain_lag_seconds", "network" => name).set(gauge(lag.seconds));
+        }
+        for network in Network::ALL.into_iter().filter(|network| network.family().has_pool()) {
+            if self.config.chain(network).source == ChainSourceKind::Off {
+                continue;
+            }
+            let free = pools::load(&mut connection, network.family()).await?.free;
+            let (name, low) = (network.name(), self.config.addresses.pool_low);
+            metrics::gauge!("address_pool_free", "network" => name).set(gauge(free));
+            metrics::gauge!("address_pool_low", "network" => name).set(low);
         }
         Ok(())
     }

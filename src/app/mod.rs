@@ -19,8 +19,10 @@ pub mod expire_invoice;
 pub mod expire_quiet;
 pub mod explain;
 pub mod fill_addresses;
+pub mod first_address;
 pub mod follow_chain;
 pub mod give_address;
+pub mod import_addresses;
 pub mod manage_merchant;
 pub mod market;
 pub mod match_deposits;
@@ -80,11 +82,20 @@ pub enum StartError {
     Prefix(#[from] InvalidPrefix),
     #[error("the {family} key in section addresses {reason}")]
     AccountKey { family: &'static str, reason: String },
+    #[error(transparent)]
+    FirstAddress(#[from] first_address::WrongFirstAddress),
 }
 
 impl Gateway {
     /// Puts the parts together. Nothing is connected yet: servers that are down are waited for, not died of.
     pub fn new(config: Config) -> Result<Self, StartError> {
+        let gateway = Self::unchecked(config)?;
+        gateway.check_first_addresses()?;
+        Ok(gateway)
+    }
+
+    /// The same for whoever only looks (`gatewayctl doctor`): it gives no addresses, so wrong ones are for it to tell.
+    pub fn unchecked(config: Config) -> Result<Self, StartError> {
         let db = Db::connect_lazy(&config.database_url, config.database_connections_max)?;
         Ok(Self {
             db,

@@ -6,7 +6,10 @@ use secrecy::ExposeSecret;
 
 use super::{ChainSourceKind, Config, Part, Profile};
 use crate::{
-    asset::{Network, address::sandbox},
+    asset::{
+        Family, Network,
+        address::{pool::PoolSigner, sandbox},
+    },
     broker::topology::Topology,
     merchant::secret::MasterKey,
     rate::ProviderName,
@@ -22,8 +25,12 @@ pub(super) fn faults(config: &Config, part: Part) -> Vec<String> {
     if matches!(part, Part::Whole | Part::Rows | Part::Broker) {
         faults.extend(broker(config));
     }
+    if matches!(part, Part::Whole | Part::Rows | Part::Sealed) {
+        faults.extend(master_key(config));
+    }
     if matches!(part, Part::Whole | Part::Rows) {
         faults.extend(basic(config));
+        faults.extend(addresses(config));
         faults.extend((part == Part::Whole).then(|| amqp(config)).flatten());
         if config.profile == Profile::Production {
             faults.extend(production(config));
@@ -54,11 +61,30 @@ fn amqp(config: &Config) -> Option<String> {
     }
 }
 
+fn master_key(config: &Config) -> Option<String> {
+    let error = MasterKey::parse(config.master_key.expose_secret()).err()?;
+    Some(format!("GATEWAY_MASTER_KEY: {error}; make one with: openssl rand -hex 32"))
+}
+
+/// What is expected of addresses must be sound before it can be compared.
+fn addresses(config: &Config) -> Vec<String> {
+    let mut faults = Vec::new();
+    let addresses = &config.addresses;
+    if let Some(Err(error)) = addresses.pool_signer.as_deref().map(PoolSigner::parse) {
+        let advice = "gatewayctl addresses export prints it";
+        faults.push(format!("addresses.pool_signer {error}; {advice}"));
+    }
+    for name in addresses.expected_first_address.keys() {
+        if !Family::ALL.iter().any(|family| family.name() == name) {
+            let known = Family::ALL.map(Family::name).join(", ");
+            faults.push(format!("addresses.expected_first_address.{name}: families are {known}"));
+        }
+    }
+    faults
+}
+
 fn basic(config: &Config) -> Vec<String> {
     let mut faults = Vec::new();
-    if let Err(error) = MasterKey::parse(config.master_key.expose_secret()) {
-        faults.push(format!("GATEWAY_MASTER_KEY: {error}; make one with: openssl rand -hex 32"));
-    }
     for (name, url) in
         [("GATEWAY_BASE_URL", &config.base_url), ("GATEWAY_CHECKOUT_URL", &config.checkout_url)]
     {
@@ -127,6 +153,7 @@ fn production(config: &Config) -> Vec<String> {
         &addresses.tron,
         &addresses.thorchain,
         &addresses.ton,
+        &addresses.pool_signer,
     ];
     if keys.into_iter().flatten().any(|key| sandbox::is_public_test_key(key)) {
         faults.push("production refuses the published test keys in section addresses".into());

@@ -142,6 +142,12 @@ pub struct Addresses {
     pub thorchain: Option<String>,
     /// An ed25519 public key, hex.
     pub ton: Option<String>,
+    /// Who must have signed the pool files of Solana and NEAR: an ed25519 public key, hex.
+    pub pool_signer: Option<String>,
+    /// With fewer free addresses than this, a pool raises an alert.
+    pub pool_low: u32,
+    /// Per family, what index 0 must give; of a pool, its lowest index.
+    pub expected_first_address: std::collections::BTreeMap<String, String>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -169,6 +175,8 @@ pub enum Part {
     Rows,
     Database,
     Broker,
+    /// The master key alone: what is done away from every server.
+    Sealed,
 }
 
 #[derive(Debug, Error)]

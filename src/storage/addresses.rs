@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
-use super::{PgConnection, StorageError, identity, numeric};
+use super::{PgConnection, StorageError, numeric};
 use crate::{asset::Family, money::BaseUnits};
 
 /// An address ready to be given to one owner.
@@ -39,78 +39,6 @@ pub async fn next_index(
     .fetch_one(connection)
     .await?;
     Ok(row.index)
-}
-
-/// Takes an address from the pool; `None` when it is empty. Index: `address_pool_free`.
-pub async fn take_from_pool(
-    connection: &mut PgConnection,
-    family: Family,
-) -> Result<Option<(i64, String)>, StorageError> {
-    let row = sqlx::query!(
-        r#"
-        update address_pool
-        set taken_at = now()
-        where (family, derivation_index) = (
-            select family, derivation_index
-            from address_pool
-            where family = $1 and taken_at is null
-            order by derivation_index
-            limit 1
-            for update skip locked
-        )
-        returning derivation_index, address
-        "#,
-        family.name()
-    )
-    .fetch_optional(connection)
-    .await?;
-    Ok(row.map(|row| (row.derivation_index, row.address)))
-}
-
-/// Adds addresses to a pool; those already in it stay as they are. Returns how many were new.
-pub async fn fill_pool(
-    connection: &mut PgConnection,
-    family: Family,
-    indices: &[i64],
-    addresses: &[String],
-) -> Result<u64, StorageError> {
-    let done = sqlx::query!(
-        r#"
-        insert into address_pool (family, derivation_index, address)
-        select $1, derivation_index, address
-        from unnest($2::bigint[], $3::text[]) as t (derivation_index, address)
-        on conflict do nothing
-        "#,
-        family.name(),
-        indices,
-        addresses
-    )
-    .execute(connection)
-    .await?;
-    Ok(done.rows_affected())
-}
-
-/// How many addresses of a pool are free, and the first index beyond all of them, those of a lost database included.
-pub async fn pool_level(
-    connection: &mut PgConnection,
-    family: Family,
-) -> Result<(i64, i64), StorageError> {
-    let row = sqlx::query!(
-        r#"
-        select count(*) filter (where taken_at is null) as "free!",
-               greatest(
-                   coalesce(max(derivation_index) + 1, 0),
-                   coalesce((select returns from database_identity), 0) * $2::bigint
-               ) as "next!"
-        from address_pool
-        where family = $1
-        "#,
-        family.name(),
-        identity::INDEX_JUMP
-    )
-    .fetch_one(connection)
-    .await?;
-    Ok((row.free, row.next))
 }
 
 /// Gives an address to an invoice.

@@ -5,6 +5,7 @@
 //! relay's batch is the one bounded exception.
 
 pub mod access;
+pub mod acts;
 pub mod addresses;
 pub mod alerts;
 pub mod audit;
@@ -23,6 +24,7 @@ pub mod migrations;
 mod numeric;
 pub mod outbox;
 pub mod payouts;
+pub mod pools;
 pub mod rates;
 pub mod retention;
 pub mod simulation;

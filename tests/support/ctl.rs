@@ -4,7 +4,7 @@ use std::{path::PathBuf, process::Stdio, time::Duration};
 
 use secrecy::ExposeSecret;
 use serde_json::Value;
-use tokio::process::Command;
+use tokio::{io::AsyncWriteExt, process::Command};
 
 use crate::stack::{MASTER_KEY, Stack};
 
@@ -81,10 +81,24 @@ impl Ctl {
     }
 
     pub async fn run(&self, arguments: &[&str]) -> Ran {
+        self.run_fed(arguments, "").await
+    }
+
+    /// With `input` on its standard input.
+    pub async fn run_fed(&self, arguments: &[&str], input: &str) -> Ran {
         let mut command = Command::new(program());
         command.args(arguments).env_clear().envs(self.environment.iter().cloned());
-        command.stdin(Stdio::null()).kill_on_drop(true);
-        let output = tokio::time::timeout(PATIENCE, command.output()).await;
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true);
+        let mut child = command.spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        // Most read nothing, and have closed it by then.
+        let _ = stdin.write_all(input.as_bytes()).await;
+        drop(stdin);
+        let output = tokio::time::timeout(PATIENCE, child.wait_with_output()).await;
         let output = output.unwrap_or_else(|_| panic!("{arguments:?} did not end")).unwrap();
         Ran {
             code: output.status.code().unwrap(),

@@ -27,6 +27,7 @@ pub mod processes;
 pub mod raw;
 pub mod receiver;
 pub mod regtest;
+pub mod scratch;
 pub mod shop;
 pub mod solana;
 pub mod stack;

@@ -24,6 +24,9 @@ use crate::{
 
 pub const MASTER_KEY: &str = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
 
+/// Enough for the few invoices of most tests; a currency without addresses would not be offered.
+const POOL: u32 = 5;
+
 /// One test's gateway.
 pub struct Stack {
     pub gateway: Arc<Gateway>,
@@ -91,6 +94,9 @@ impl Stack {
         let (api, checkout) = (api_at, checkout_at);
         let stack = Self { gateway, database, broker, api, checkout, config, stop };
         stack.refresh_rates().await;
+        for network in [Network::Solana, Network::Near] {
+            stack.gateway.fill_addresses(network, POOL).await.unwrap();
+        }
         stack
     }
 

@@ -5,7 +5,6 @@ use uuid::Uuid;
 use super::{PayoutError, decide::look_at};
 use crate::{
     app::Gateway,
-    merchant::secret::SEED_BYTES,
     payout::{lifecycle::CancelledBy, order::BatchView},
     storage::{
         StorageError,
@@ -145,10 +144,5 @@ impl Gateway {
     pub async fn resume_payouts(&self, network: &str) -> Result<bool, StorageError> {
         let mut connection = self.db.connection().await?;
         safety::resume(&mut connection, network).await
-    }
-
-    /// A wallet's seed as its file keeps it.
-    pub fn seal_payout_seed(&self, seed: &[u8; SEED_BYTES]) -> String {
-        hex::encode(self.master_key.seal_seed(seed))
     }
 }

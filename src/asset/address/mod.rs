@@ -1,12 +1,13 @@
 //! Addresses: derived from public keys, checked when a person types one, and brought into one spelling to compare.
 //!
 //! Deposit addresses come from public material only ([`AccountKey`]), so that a stolen API server cannot spend. Private
-//! keys appear in [`sandbox`] alone, and there they are keys that everyone knows.
+//! keys appear in [`sandbox`], where they are keys that everyone knows, and in [`pool`] on the machine that exports one.
 
 mod base58;
 mod derive;
 pub mod evm;
 pub mod near;
+pub mod pool;
 #[cfg(test)]
 mod refusals;
 pub mod sandbox;

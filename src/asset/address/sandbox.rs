@@ -5,7 +5,10 @@
 
 use std::{collections::HashSet, sync::LazyLock};
 
-use super::{Family, Realm, near, slip10, solana};
+use super::{
+    Family, Realm,
+    pool::{self, PoolSigner},
+};
 
 const JUNK_PHRASE: &str = "test test test test test test test test test test test junk";
 const ABANDON_PHRASE: &str = "abandon abandon abandon abandon abandon abandon abandon abandon \
@@ -128,27 +131,17 @@ pub const fn seed() -> &'static str {
     JUNK_SEED
 }
 
-/// The deposit address number `index` of the sandbox's pool, for Solana (`m/44'/501'/index'/0'`) and NEAR
-/// (`m/44'/397'/index'`); `None` for the other families and beyond the last index.
+/// The deposit address number `index` of the sandbox's pool; `None` for the other families and beyond the last index.
 ///
-/// `gatewayctl addresses fill` uses it in the sandbox. A production pool is filled with addresses that the signer has
-/// derived from its own seed; nothing here may ever be given that seed.
+/// `gatewayctl addresses fill` uses it in the sandbox. A production pool is filled with addresses that were exported
+/// from a seed of its own (see [`pool`]); nothing here may ever be given that seed.
 pub fn pool_address(family: Family, index: u32) -> Option<String> {
-    pool_address_of(&hex::decode(JUNK_SEED).ok()?, family, index)
+    pool::address(&hex::decode(JUNK_SEED).ok()?, family, index)
 }
 
-pub(super) fn pool_address_of(seed: &[u8], family: Family, index: u32) -> Option<String> {
-    match family {
-        Family::Solana => solana::encode(&slip10::public_key(seed, &[44, 501, index, 0])?).ok(),
-        Family::Near => near::encode(&slip10::public_key(seed, &[44, 397, index])?).ok(),
-        Family::Bitcoin
-        | Family::Litecoin
-        | Family::Dogecoin
-        | Family::Evm
-        | Family::Tron
-        | Family::Ton
-        | Family::Thorchain => None,
-    }
+/// Who signs the pool files of the sandbox's seed. Production refuses it.
+pub fn pool_signer() -> Option<PoolSigner> {
+    PoolSigner::of_seed(&hex::decode(JUNK_SEED).ok()?)
 }
 
 /// What of an extended key says whose it is, however its text is spelled.
@@ -176,10 +169,12 @@ struct Known {
 static KNOWN: LazyLock<Known> = LazyLock::new(|| {
     let keys = || JUNK_KEYS.iter().chain(&ABANDON_KEYS).map(|row| row.2);
     let texts = [JUNK_PHRASE, ABANDON_PHRASE, JUNK_SEED, ABANDON_SEED].into_iter().chain(keys());
+    let signer = |seed: &str| PoolSigner::of_seed(&hex::decode(seed).ok()?).map(|key| key.to_hex());
+    let signers = [JUNK_SEED, ABANDON_SEED].into_iter().filter_map(signer);
     Known {
         chain_codes: keys().filter_map(Lineage::of).map(|lineage| lineage.chain_code).collect(),
         parents: keys().filter_map(Lineage::of).map(|lineage| lineage.parent).collect(),
-        texts: texts.map(plain).collect(),
+        texts: texts.map(plain).chain(signers).collect(),
     }
 });
 

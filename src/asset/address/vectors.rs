@@ -6,11 +6,7 @@ use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
 use super::{
-    AccountKey, Family, Realm, match_key,
-    sandbox::{self, pool_address_of},
-    slip10,
-    ton::TonAddress,
-    validate_in,
+    AccountKey, Family, Realm, match_key, pool, sandbox, slip10, ton::TonAddress, validate_in,
 };
 use crate::asset::Network;
 
@@ -76,7 +72,7 @@ fn derive(name: &str, seed: &[u8], rows: &Rows, index: u32) -> Vec<String> {
         |text: &String| AccountKey::parse_in(realm, family, text).unwrap().address(index).unwrap();
     let ton_key = || slip10::public_key(seed, &[44, 607, index]).unwrap();
     match name {
-        "solana" | "near" => vec![pool_address_of(seed, family, index).unwrap()],
+        "solana" | "near" => vec![pool::address(seed, family, index).unwrap()],
         "ton_v4r2" => {
             let key = AccountKey::parse(family, &hex::encode(ton_key())).unwrap();
             vec![key.address(0).unwrap()]

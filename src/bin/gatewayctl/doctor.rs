@@ -25,7 +25,7 @@ pub struct Doctor {
 
 impl Doctor {
     pub async fn run(self) -> anyhow::Result<Answer> {
-        let gateway = Gateway::new(Config::load_for(Part::Rows)?)?;
+        let gateway = Gateway::unchecked(Config::load_for(Part::Rows)?)?;
         let findings = gateway.doctor(self.network).await;
         let broken = findings.iter().filter(|f| f.health == Health::Broken).count();
         let checks: Vec<_> = findings.iter().map(to_json).collect();

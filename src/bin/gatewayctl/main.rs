@@ -15,6 +15,7 @@ mod invoice;
 mod listen;
 mod merchant;
 mod network;
+mod operator;
 mod payouts;
 mod receiver;
 mod render;
@@ -86,7 +87,7 @@ enum Command {
     /// Choose what can be paid with, and from which amount on
     #[command(subcommand)]
     Currency(currency::Command),
-    /// Manage the pools of addresses that cannot be derived from public keys
+    /// Say what addresses are left; make, sign and take in those that no public key derives
     #[command(subcommand)]
     Addresses(addresses::Addresses),
     /// See who changed what by hand, the newest first
@@ -130,10 +131,12 @@ impl Command {
             Self::Invoice(command) => command.run(&open().await?).await,
             Self::Deliveries(command) => command.run(&open().await?).await,
             Self::DeadLetters(command) => command.run(&open().await?).await,
+            // Sealed where the seed is, which need not be where the database is.
+            Self::Payouts(payouts::Payouts::SealSeed) => payouts::seal(),
             Self::Payouts(command) => command.run(&open().await?).await,
             Self::Currency(command) => command.run(&open().await?).await,
-            Self::Addresses(command) => command.run(&open().await?).await,
             Self::Audit(audit) => audit.run(&open().await?).await,
+            Self::Addresses(command) => command.run().await,
             Self::Listen(args) => {
                 listen::run(args).await?;
                 Ok(Answer::already_told())

@@ -4,6 +4,7 @@ use clap::{Args, Subcommand};
 use gateway::{
     app::{Gateway, payouts::Story},
     asset::Network,
+    config::{Config, Part},
     invoice::payment::iso_8601,
     merchant::secret::SEED_BYTES,
     payout::State,
@@ -160,7 +161,7 @@ impl Payouts {
                 let resumed = gateway.resume_payouts(network).await?;
                 told(network, if resumed { "signs again" } else { "was not stopped" })
             }
-            Self::SealSeed => seal(gateway),
+            Self::SealSeed => seal(),
         }
     }
 }
@@ -370,13 +371,15 @@ fn explained(story: &Story) -> serde_json::Result<Value> {
     Ok(json)
 }
 
-fn seal(gateway: &Gateway) -> anyhow::Result<Answer> {
+/// Needs the master key and no server.
+pub fn seal() -> anyhow::Result<Answer> {
+    let master_key = Config::load_for(Part::Sealed)?.master_key()?;
     let mut text = String::new();
     std::io::Read::read_to_string(&mut std::io::stdin().lock(), &mut text)?;
     let mut seed = [0_u8; SEED_BYTES];
     hex::decode_to_slice(text.trim(), &mut seed)
         .map_err(|_| wrong_usage("a seed is 64 bytes in hex: what BIP-39 makes of a phrase"))?;
-    let sealed = gateway.seal_payout_seed(&seed);
+    let sealed = hex::encode(master_key.seal_seed(&seed));
     seed.fill(0);
     Ok(Answer::new(json!({ "sealed_seed": sealed }), sealed))
 }

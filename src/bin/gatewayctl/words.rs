@@ -134,6 +134,47 @@ pub const SIMULATE_ORPHAN: &str =
 pub const SIMULATE_MINE: &str =
     concat!("Example:\n  gatewayctl simulate mine --network bitcoin --blocks 6", database!());
 
+macro_rules! seed {
+    () => {
+        "\n\nEnvironment:\n  \
+         GATEWAY_MASTER_KEY  64 hex characters that sealed the seed; need not be the running programs' key"
+    };
+}
+
+pub const ADDRESSES_STATUS: &str = concat!(
+    "\
+Most families derive their addresses from a public key. Solana and NEAR draw them from pools; an empty
+pool takes their currencies off the market until addresses are imported.
+
+Examples:
+  gatewayctl addresses status
+  gatewayctl --json addresses status | jq '.[] | select(.state == \"low\")'",
+    database!()
+);
+
+pub const ADDRESSES_EXPORT: &str = concat!(
+    "\
+For the machine that keeps the seed: nothing is connected to, and no key leaves it. The file holds the
+network, the first index, every address and a count, signed by a key of the same seed. Its public half
+is printed: name it in addresses.pool_signer of the gateway, once.
+
+Examples:
+  gatewayctl payouts seal-seed <seed.hex >seed.sealed
+  gatewayctl addresses export --network solana --seed-file seed.sealed --from 0 --count 50000 --out solana-0.pool",
+    seed!()
+);
+
+pub const ADDRESSES_IMPORT: &str = concat!(
+    "\
+All of the file is taken, or nothing. Refused are files that addresses.pool_signer has not signed, texts
+that are no addresses of their network, indices that the pool had before or that leave a gap, and a first
+address that is not the expected one.
+
+Example:
+  gatewayctl addresses import solana-0.pool --by ada",
+    database!()
+);
+
 pub const ADDRESSES_FILL: &str = concat!(
     "\
 Addresses of the other networks are derived from public keys and need no pool. In the sandbox they
@@ -314,9 +355,11 @@ Examples:
 
 pub const PAYOUTS_SEAL: &str = concat!(
     "\
-It opens under GATEWAY_MASTER_KEY only. Only the payout-batch role needs the file.
+No server is asked. It opens under GATEWAY_MASTER_KEY only. Only the payout-batch role needs a payout seed, and only the
+machine that exports pools one of theirs.
 
 Examples:
   gatewayctl payouts seal-seed <seed.hex >payout-seed.sealed",
-    database!()
+    "\n\nEnvironment:\n  \
+     GATEWAY_MASTER_KEY  64 hex characters, the same as the programs have that read the file"
 );

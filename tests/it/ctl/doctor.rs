@@ -17,7 +17,7 @@ async fn a_stack_at_work_is_well() {
         stack.start_all();
         let ctl = Ctl::of(&stack);
         for network in ["solana", "near"] {
-            ctl.json(&["addresses", "fill", "--network", network, "--count", "60"]).await;
+            ctl.json(&["addresses", "fill", "--network", network, "--count", "200"]).await;
         }
         let report = eventually("all well", async || {
             let ran = ctl.run(&["--json", "doctor"]).await;
@@ -36,6 +36,7 @@ async fn a_stack_at_work_is_well() {
             "alerts",
             "topology",
             "amqp",
+            "first addresses",
         ];
         for check in checks {
             assert_eq!(state(&report, check), "ok", "{report}");
@@ -53,6 +54,7 @@ async fn a_stack_at_work_is_well() {
 #[tokio::test(flavor = "multi_thread")]
 async fn without_workers_the_watchers_and_the_pools_are_broken() {
     with_stack(|stack| async move {
+        stack.sql("delete from address_pool").await;
         let ran = Ctl::of(&stack).run(&["--json", "doctor"]).await;
         assert_eq!((ran.code, ran.stderr.as_str()), (1, ""), "{ran:?}");
         let report = ran.json();

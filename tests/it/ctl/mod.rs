@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "what a test's helper cannot unwrap has failed the test")]
 
+mod addresses;
 mod audit;
 mod dead_letters;
 mod doctor;

@@ -44,6 +44,7 @@ fn run(program: &Path, arguments: &[&str], changed: &[(&str, &str)]) -> (String,
 #[test]
 fn production_refuses_each_thing_that_only_a_sandbox_may_have() {
     let public = sandbox::account_key(Realm::Main, Family::Evm).unwrap();
+    let signer = sandbox::pool_signer().unwrap().to_hex();
     let default_password = "production refuses the default or missing password in";
     let database = format!("{default_password} DATABASE_URL");
     let broker = format!("{default_password} AMQP_URL");
@@ -73,6 +74,8 @@ fn production_refuses_each_thing_that_only_a_sandbox_may_have() {
             "production refuses GATEWAY_EGRESS__ALLOW_PRIVATE=true",
         ),
         ("GATEWAY_ADDRESSES__EVM", public, "production refuses the published test keys"),
+        ("GATEWAY_ADDRESSES__POOL_SIGNER", &signer, "production refuses the published test keys"),
+        ("GATEWAY_ADDRESSES__POOL_SIGNER", "ab", "addresses.pool_signer is not an ed25519 public"),
         ("GATEWAY_CHAINS__POLYGN__SOURCE", "off", "section chains.polygn names no network"),
     ];
     for (name, arguments) in PROGRAMS {
@@ -93,6 +96,23 @@ fn production_refuses_each_thing_that_only_a_sandbox_may_have() {
     let (said, _) =
         run(&program("gateway-api"), &[], &[("GATEWAY_MASTER_KEY", &digits), ("AMQP_URL", "")]);
     assert!(!said.contains("GATEWAY_MASTER_KEY"), "{said}");
+}
+
+/// A key of another wallet derives addresses like any other, and nobody can spend from them.
+#[test]
+fn a_key_that_gives_another_first_address_than_expected_is_not_started_with() {
+    let key = "a4b2856bfec510abab89753fac1ac0e1112364e7d250545963f135f2a33188ed";
+    let expected = "UQBDanbCeUqIV4Eo_NlOHkDQZdpFmXsRR_WNXqEw4mJJY9v1";
+    let settings = [
+        ("GATEWAY_ADDRESSES__TON", key),
+        ("GATEWAY_ADDRESSES__EXPECTED_FIRST_ADDRESS__TON", expected),
+    ];
+    for (name, arguments) in PROGRAMS {
+        let (said, code) = run(&program(name), arguments, &settings);
+        assert_eq!(code, Some(1), "{name}: {said}");
+        let both = said.contains("the first ton address is UQ") && said.contains(expected);
+        assert!(both, "{name}: {said}");
+    }
 }
 
 #[tokio::test]

@@ -1,10 +1,13 @@
 //! What keeps a stolen order from emptying the wallet.
 
-use gateway::asset::Network;
+use gateway::{
+    asset::Network,
+    merchant::secret::{MasterKey, SEED_BYTES},
+};
 use support::{
     broker::eventually,
     payouts::Payer,
-    stack::{only, with_configured_stack},
+    stack::{MASTER_KEY, only, with_configured_stack},
 };
 
 use super::{EVM, two_rows};
@@ -14,6 +17,11 @@ async fn funded(payer: &Payer) -> String {
     let order = payer.confirm(EVM, &id).await;
     payer.fund(&order, order["totalToSendRaw"].as_str().unwrap().parse().unwrap()).await;
     id
+}
+
+/// As the seed's file keeps it.
+fn sealed(seed: &[u8; SEED_BYTES]) -> String {
+    hex::encode(MasterKey::parse(MASTER_KEY).unwrap().seal_seed(seed))
 }
 
 async fn held(payer: &Payer, id: &str) -> String {
@@ -103,10 +111,10 @@ async fn a_wallet_of_another_account_is_refused_and_a_sealed_one_opens() {
     with_configured_stack(&toml, |stack| async move {
         let mut seed = [0_u8; 64];
         hex::decode_to_slice(sandbox::seed(), &mut seed).unwrap();
-        std::fs::write(&file, stack.gateway.seal_payout_seed(&seed)).unwrap();
+        std::fs::write(&file, sealed(&seed)).unwrap();
         assert!(Wallet::open(&stack.gateway).is_ok());
         seed[0] ^= 1;
-        std::fs::write(&file, stack.gateway.seal_payout_seed(&seed)).unwrap();
+        std::fs::write(&file, sealed(&seed)).unwrap();
         let refused = Wallet::open(&stack.gateway).err();
         assert!(matches!(refused, Some(NoWallet::OtherAccount)), "{refused:?}");
         std::fs::write(&file, sandbox::seed()).unwrap();

@@ -20,9 +20,15 @@ use support::{
 use super::{alerts, dashboards, prometheus::Prometheus};
 
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Only events that calm does not have bring these forth: a provider that fails has a name only then.
-const RARE: [&str; 3] =
-    ["rate_provider_failures_total", "payout_webhook_attempt_seconds", "chain_node_faults_total"];
+/// Only events that calm does not have bring these forth: a provider that fails has a name only then. And pools belong to
+/// networks that these programs do not follow.
+const RARE: [&str; 5] = [
+    "rate_provider_failures_total",
+    "payout_webhook_attempt_seconds",
+    "chain_node_faults_total",
+    "address_pool_free",
+    "address_pool_low",
+];
 
 /// The names that a process exposes, without a histogram's parts.
 async fn scrape(program: &Program) -> String {
