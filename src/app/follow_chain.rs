@@ -88,7 +88,7 @@ pub struct Follower<S> {
 
 impl<S: ChainSource> Follower<S> {
     pub fn new(source: S, settings: ChainSettings) -> Self {
-        let watch = WatchSet::new(settings.network.family());
+        let watch = WatchSet::new(settings.network.address_families());
         Self {
             source,
             settings,

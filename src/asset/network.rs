@@ -122,6 +122,28 @@ impl Network {
         }
     }
 
+    /// The families whose addresses a payment on this network can name: its own, and on NEAR those of EVM chains, which
+    /// it takes for accounts of the same key. No other two families share a spelling.
+    pub const fn address_families(self) -> &'static [Family] {
+        match self {
+            Self::Bitcoin => &[Family::Bitcoin],
+            Self::Litecoin => &[Family::Litecoin],
+            Self::Dogecoin => &[Family::Dogecoin],
+            Self::Ethereum
+            | Self::Polygon
+            | Self::Bsc
+            | Self::Arbitrum
+            | Self::Optimism
+            | Self::Base
+            | Self::Avalanche => &[Family::Evm],
+            Self::Tron => &[Family::Tron],
+            Self::Solana => &[Family::Solana],
+            Self::Near => &[Family::Near, Family::Evm],
+            Self::Ton => &[Family::Ton],
+            Self::Thorchain => &[Family::Thorchain],
+        }
+    }
+
     /// The EIP-155 chain id, for EVM networks.
     pub const fn evm_chain_id(self) -> Option<u64> {
         match self {

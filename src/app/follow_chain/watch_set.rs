@@ -23,18 +23,18 @@ pub(super) struct Watched {
     pub payout_order_id: Option<Uuid>,
 }
 
-/// All addresses of a family ever given out, by the spelling in which transfers name them.
+/// All addresses ever given out that a network can name, by the spelling in which transfers name them.
 ///
 /// Addresses stay watched for ever: late deposits are reported too.
 pub(super) struct WatchSet {
-    family: Family,
+    families: &'static [Family],
     by_key: HashMap<String, Watched>,
     newest: DateTime<Utc>,
 }
 
 impl WatchSet {
-    pub fn new(family: Family) -> Self {
-        Self { family, by_key: HashMap::new(), newest: DateTime::UNIX_EPOCH }
+    pub fn new(families: &'static [Family]) -> Self {
+        Self { families, by_key: HashMap::new(), newest: DateTime::UNIX_EPOCH }
     }
 
     pub fn len(&self) -> usize {
@@ -48,16 +48,29 @@ impl WatchSet {
     /// Loads what is new. Call it after a block was fetched and before it is matched, so that an address given out while
     /// the block was on its way is known.
     pub async fn refresh(&mut self, connection: &mut PgConnection) -> Result<(), StorageError> {
+        let mut newest = self.newest;
+        for family in self.families {
+            newest = newest.max(self.refresh_family(connection, *family).await?);
+        }
+        self.newest = newest;
+        Ok(())
+    }
+
+    async fn refresh_family(
+        &mut self,
+        connection: &mut PgConnection,
+        family: Family,
+    ) -> Result<DateTime<Utc>, StorageError> {
+        let mut newest = self.newest;
         let mut since = self.newest - OVERLAP;
         let mut after = Uuid::nil();
         loop {
-            let page =
-                addresses::watched_since(connection, self.family, since, after, PAGE).await?;
+            let page = addresses::watched_since(connection, family, since, after, PAGE).await?;
             let full = i64::try_from(page.len()).is_ok_and(|length| length == PAGE);
             for address in page {
                 since = address.created_at;
                 after = address.id;
-                self.newest = self.newest.max(address.created_at);
+                newest = newest.max(address.created_at);
                 let watched = Watched {
                     address_id: address.id,
                     invoice_id: address.invoice_id,
@@ -66,7 +79,7 @@ impl WatchSet {
                 self.by_key.insert(address.match_key, watched);
             }
             if !full {
-                return Ok(());
+                return Ok(newest);
             }
         }
     }

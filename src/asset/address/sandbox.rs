@@ -224,6 +224,26 @@ mod tests {
         }
     }
 
+    /// The networks on which somebody could pay one of our addresses by mistake are those that watch for it.
+    #[test]
+    fn an_address_can_be_named_on_the_networks_that_watch_for_it_and_on_no_others() {
+        use crate::asset::{Network, address::validate};
+        let of = |family, index| match account_key(Realm::Main, family) {
+            Some(key) => AccountKey::parse(family, key).unwrap().address(index).unwrap(),
+            None => pool_address(family, index).unwrap(),
+        };
+        for (family, index) in Family::ALL.into_iter().flat_map(|f| (0..5).map(move |n| (f, n))) {
+            let address = of(family, index);
+            for network in Network::ALL {
+                let named = [address.clone(), address.to_lowercase()]
+                    .iter()
+                    .any(|text| validate(network, text).is_ok());
+                let watched = network.address_families().contains(&family);
+                assert_eq!(named, watched, "{address} of {family:?} on {network}");
+            }
+        }
+    }
+
     #[test]
     fn a_key_that_everyone_knows_is_recognised_in_every_spelling() {
         for (family, _, text) in JUNK_KEYS.iter().chain(&ABANDON_KEYS) {

@@ -6,7 +6,10 @@ use chrono::{DateTime, Utc};
 use gateway::{
     app::explain::Explanation,
     asset::catalogue::Catalogue,
-    invoice::{Status, payment::iso_8601},
+    invoice::{
+        Status,
+        payment::{PaymentView, iso_8601},
+    },
     money::BaseUnits,
     storage::{deposits::DepositRow, ledger::EntryRow},
 };
@@ -127,7 +130,7 @@ fn timeline(told: &Explanation) -> Vec<Moment> {
     let view = &told.invoice.view;
     let mut moments = vec![Moment { at: view.created_at, what: beginning(told) }];
     for row in &told.deposits {
-        moments.extend(deposit_moments(row));
+        moments.extend(deposit_moments(row, view));
     }
     for (row, attempts) in &told.deliveries {
         let to = delivery::host(&row.url);
@@ -176,7 +179,22 @@ fn beginning(told: &Explanation) -> String {
     }
 }
 
-fn deposit_moments(row: &DepositRow) -> Vec<Moment> {
+/// Says both networks where they differ: that is what a buyer has mistaken.
+fn kept_apart(row: &DepositRow, view: &PaymentView) -> String {
+    let why = match &view.asset {
+        Some(asset) if asset.network.name() != row.network => {
+            let (code, network) = (&asset.code, asset.network);
+            format!(
+                "it arrived on {}, and the invoice is to be paid in {code}@{network}",
+                row.network
+            )
+        }
+        _ => "it is not the invoice's own currency".to_owned(),
+    };
+    format!("was confirmed and kept apart: {why}")
+}
+
+fn deposit_moments(row: &DepositRow, view: &PaymentView) -> Vec<Moment> {
     let what =
         format!("{} {}", amount(row), row.token_id.as_deref().unwrap_or("of a foreign contract"));
     let mut moments = vec![Moment {
@@ -187,10 +205,11 @@ fn deposit_moments(row: &DepositRow) -> Vec<Moment> {
         moments.push(Moment { at, what: format!("{what} was mined in block {height}") });
     }
     if let (Some(at), Some(booked)) = (row.settled_at, row.booked_as.as_deref()) {
+        let apart = kept_apart(row, view);
         let meaning = match booked {
             "credit" => "was confirmed and credited",
             "late" => "was confirmed too late and booked as late",
-            "foreign" => "was confirmed and kept apart: it is not the invoice's own currency",
+            "foreign" => &apart,
             "suspicious" => "was confirmed and not booked: nobody knows this token",
             _ => "was confirmed and not booked",
         };

@@ -8,3 +8,4 @@ mod late;
 mod paid;
 mod terminal;
 mod totals;
+mod wrong_network;
