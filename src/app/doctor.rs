@@ -2,6 +2,7 @@
 
 mod addresses;
 mod nodes;
+mod tokens;
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -17,7 +18,7 @@ use crate::{
     broker::publisher::Publisher,
     config::ChainSourceKind,
     invoice::payment::iso_8601,
-    storage::{self, PgConnection, StorageError, alerts, cursors, deliveries, outbox},
+    storage::{self, PgConnection, StorageError, alerts, balances, cursors, deliveries, outbox},
 };
 
 /// For each of the three servers' doors; they are looked at side by side.
@@ -80,10 +81,14 @@ impl Gateway {
     /// Everything, or with `only` what concerns one network: the database, its watcher, its rates, its pool and its nodes.
     pub async fn doctor(&self, only: Option<Network>) -> Vec<Finding> {
         if let Some(network) = only {
-            let (mut findings, nodes) =
-                tokio::join!(self.look_at_database(only), self.look_at_nodes(network));
+            let (mut findings, nodes, tokens) = tokio::join!(
+                self.look_at_database(only),
+                self.look_at_nodes(network),
+                self.look_at_tokens(network)
+            );
             findings.extend(self.first_addresses(only));
             findings.extend(nodes);
+            findings.extend(tokens);
             return findings;
         }
         let (mut findings, management, amqp) =
@@ -145,8 +150,28 @@ impl Gateway {
             findings.push(backlog(&mut connection).await?);
             findings.push(dead_letters(&mut connection).await?);
             findings.push(raised(&mut connection).await?);
+            findings.push(self.differences(&mut connection).await?);
         }
         Ok(())
+    }
+
+    async fn differences(&self, connection: &mut PgConnection) -> Result<Finding, StorageError> {
+        let counts = balances::counts(connection).await?;
+        let (surplus, deficit) = counts
+            .values()
+            .fold((0, 0), |(surplus, deficit), (more, less)| (surplus + more, deficit + less));
+        let deficit = if self.config.reconciliation.deficits { deficit } else { 0 };
+        let (health, detail) = match (surplus, deficit) {
+            (0, 0) => (Health::Ok, "agree with the rows where they were compared".to_owned()),
+            _ => {
+                let detail = format!("{surplus} hold more than the rows say, {deficit} less");
+                (Health::Broken, detail)
+            }
+        };
+        Ok(Finding::new("balances", health, detail)
+            .fact("surplus", surplus)
+            .fact("deficit", deficit)
+            .advice("look: gatewayctl balances list"))
     }
 
     async fn rates(&self, only: Option<Network>) -> Result<Finding, StorageError> {

@@ -4,6 +4,7 @@
 //! transaction is rolled back whole. A node that lags, lies or rewinds moves nothing.
 
 mod balances;
+pub mod import;
 mod large_amount;
 mod record;
 mod rewind;
@@ -57,6 +58,15 @@ pub fn follower_of(
     gateway: &Gateway,
     settings: ChainSettings,
 ) -> Result<Option<Follower<Agreement<Source>>>, UnusableSource> {
+    let source = source_of(gateway, &settings)?;
+    Ok(source.map(|source| Follower::new(source, settings)))
+}
+
+/// The nodes that `settings` name, as one; `None` if the network is switched off.
+pub fn source_of(
+    gateway: &Gateway,
+    settings: &ChainSettings,
+) -> Result<Option<Agreement<Source>>, UnusableSource> {
     let network = settings.network;
     let genesis = settings.genesis.as_deref();
     let node = |url| Source::node(network, Some(url), settings.chain_id, genesis);
@@ -71,7 +81,7 @@ pub fn follower_of(
             Agreement::new(node(url)?, witnesses)
         }
     };
-    Ok(Some(Follower::new(source, settings)))
+    Ok(Some(source))
 }
 
 /// Follows one network through one source. One exists per network at a time; see `storage::locks`.

@@ -5,7 +5,7 @@ use crate::{
     asset::Network,
     config::ChainSourceKind,
     invoice::Status,
-    storage::{StorageError, alerts, cursors, deliveries, outbox, pools},
+    storage::{StorageError, alerts, balances, cursors, deliveries, outbox, pools},
 };
 
 /// Beyond this many, how many is not worth counting.
@@ -32,6 +32,18 @@ impl Gateway {
             let name = lag.network.name();
             metrics::gauge!("chain_height", "network" => name).set(gauge(lag.height));
             metrics::gauge!("chain_lag_seconds", "network" => name).set(gauge(lag.seconds));
+        }
+        let differences = balances::counts(&mut connection).await?;
+        for network in Network::ALL {
+            if self.config.chain(network).source == ChainSourceKind::Off {
+                continue;
+            }
+            let (surplus, deficit) = differences.get(network.name()).copied().unwrap_or_default();
+            let deficit = if self.config.reconciliation.deficits { deficit } else { 0 };
+            for (kind, count) in [("surplus", surplus), ("deficit", deficit)] {
+                let labels = [("network", network.name()), ("kind", kind)];
+                metrics::gauge!("balance_differences", &labels).set(gauge(count));
+            }
         }
         for network in Network::ALL.into_iter().filter(|network| network.family().has_pool()) {
             if self.config.chain(network).source == ChainSourceKind::Off {

@@ -74,6 +74,7 @@ pub struct Config {
     pub addresses: Addresses,
     pub telemetry: Telemetry,
     pub payouts: Payouts,
+    pub reconciliation: Reconciliation,
     /// Overrides per network name; see [`ChainSettings`].
     chains: std::collections::HashMap<String, chains::ChainOverride>,
 }
@@ -128,6 +129,15 @@ pub struct Payouts {
     pub day_usd_max: u64,
     pub two_people_above_usd: u64,
     pub seed_file: Option<std::path::PathBuf>,
+}
+
+/// Balances on chain against the rows.
+#[derive(Debug, Clone, Copy, Deserialize)]
+pub struct Reconciliation {
+    /// On each network; 0 compares nothing.
+    pub addresses_per_minute: u32,
+    /// Whether less on chain than the rows say is worth telling.
+    pub deficits: bool,
 }
 
 /// Public material only: from here addresses can be derived, and nothing can be spent.

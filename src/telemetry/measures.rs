@@ -45,6 +45,7 @@ pub const MEASURES: &[Measure] = &[
     ("chain_reorgs_total", Counter, "times that a network's newest blocks were replaced"),
     ("address_pool_free", Gauge, "addresses left in the pool of a network that cannot derive them"),
     ("address_pool_low", Gauge, "with fewer than this a pool should be filled"),
+    ("balance_differences", Gauge, "addresses whose balance on chain is not what the rows say"),
     ("rate_provider_failures_total", Counter, "refreshes that a rate provider failed"),
     ("sweep_hits_total", Counter, "lost work that the sweep found again, by kind; zero in calm"),
     ("queue_messages", Gauge, "messages in a queue, by the active sweeper"),

@@ -9,7 +9,10 @@ use gateway::{
         follow_chain::{Look, follower_of},
         simulate::{Deposit, PaidIn, Payee, Simulated},
     },
-    asset::Network,
+    asset::{
+        Family, Network,
+        address::{AccountKey, Realm, sandbox},
+    },
     invoice::Status,
     merchant::settings::Settings,
     storage::{
@@ -265,6 +268,13 @@ impl Shop {
     pub fn account(&self, kind: &str) -> String {
         format!("{kind}:{}", self.merchant.new.id)
     }
+}
+
+/// What the sandbox derives for EVM networks at `index`.
+pub fn evm_address(index: i64) -> String {
+    let key = sandbox::account_key(Realm::Main, Family::Evm).unwrap();
+    let key = AccountKey::parse(Family::Evm, key).unwrap();
+    key.address(u32::try_from(index).unwrap()).unwrap()
 }
 
 /// A confirmed deposit to an invoice in its own token.

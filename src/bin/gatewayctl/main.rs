@@ -5,10 +5,12 @@
 
 mod addresses;
 mod audit;
+mod balances;
 mod currency;
 mod dead_letters;
 mod delivery;
 mod demo;
+mod deposit;
 mod doctor;
 mod failure;
 mod invoice;
@@ -75,6 +77,12 @@ enum Command {
     /// Look at invoices, explain them, cancel them
     #[command(subcommand)]
     Invoice(invoice::Command),
+    /// Say why a payment was counted or not, and import one that was missed
+    #[command(subcommand)]
+    Deposit(deposit::Command),
+    /// Compare what addresses hold on chain with what our rows say
+    #[command(subcommand)]
+    Balances(balances::Balances),
     /// Look at webhooks and the attempts to deliver them
     #[command(subcommand)]
     Deliveries(delivery::Deliveries),
@@ -112,6 +120,8 @@ impl Command {
             | Self::Merchant(_)
             | Self::Simulate(_)
             | Self::Invoice(_)
+            | Self::Deposit(_)
+            | Self::Balances(_)
             | Self::Deliveries(_)
             | Self::DeadLetters(_)
             | Self::Payouts(_)
@@ -129,6 +139,8 @@ impl Command {
             Self::Merchant(command) => command.run(&open().await?).await,
             Self::Simulate(command) => command.run(&open().await?).await,
             Self::Invoice(command) => command.run(&open().await?).await,
+            Self::Deposit(command) => command.run(&open().await?).await,
+            Self::Balances(command) => command.run(&open().await?).await,
             Self::Deliveries(command) => command.run(&open().await?).await,
             Self::DeadLetters(command) => command.run(&open().await?).await,
             // Sealed where the seed is, which need not be where the database is.

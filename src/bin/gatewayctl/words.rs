@@ -251,6 +251,77 @@ Example:
     database!()
 );
 
+pub const DEPOSIT_EXPLAIN: &str = concat!(
+    "\
+Reads the transaction from the network's own node and puts each of its transfers beside our rows: whose
+address it pays, whether we know its token, whether it was counted, and if not, why. With --address, what
+ever arrived there, on every network. Nothing is changed. Nodes of bitcoin-like networks find a mined
+transaction while one of its outputs is unspent, or with an index; NEAR's look nothing up: there, say
+--height.
+
+Examples:
+  gatewayctl deposit explain 0x5f… --network polygon
+  gatewayctl deposit explain 9aHk… --network near --height 128000000
+  gatewayctl deposit explain --address 0xf39F…",
+    database!()
+);
+
+pub const DEPOSIT_IMPORT: &str = concat!(
+    "\
+What deposit explain calls missed is written exactly as the watcher would have: the same key, the same
+confirmations, the same booking. Twice does nothing. Without --yes it only says what it would do. Refused
+are transfers from before the address was given, blocks that the watcher has not read, and blocks that are
+not those which it has read. Who did it is kept.
+
+Examples:
+  gatewayctl deposit import 0x5f… --network polygon
+  gatewayctl deposit import 0x5f… --network polygon --yes --by ada",
+    database!()
+);
+
+pub const DEPOSIT_LIST: &str = concat!(
+    "\
+The newest first. `foreign` are payments in another currency or on another network than their invoice
+asked for (its merchant was told wrong_token_received), `suspicious` those in a token that nobody knows,
+`late` those after the end.
+
+Examples:
+  gatewayctl deposit list --booked foreign
+  gatewayctl --json deposit list --booked late --network bsc",
+    database!()
+);
+
+pub const BALANCES_LIST: &str = concat!(
+    "\
+Found by the sweeper at two heights, and not explained by anybody. A surplus is a payment that was not
+seen; a deficit, coins that somebody with the wallet's keys has moved.
+
+Examples:
+  gatewayctl balances list
+  gatewayctl --json balances list --network polygon",
+    database!()
+);
+
+pub const BALANCES_CHECK: &str = concat!(
+    "\
+Asks the network's node what the address holds at the block that the watcher has read. On networks whose
+nodes keep balances by block: the EVM ones, and the simulated chain.
+
+Example:
+  gatewayctl balances check --network polygon --address 0xf39F…",
+    database!()
+);
+
+pub const BALANCES_EXPLAIN: &str = concat!(
+    "\
+Accounts for all that differs at an address now, such as a sweep. No row of a deposit and no booking is
+changed; what differs from then on is shown again. Who said so is kept.
+
+Example:
+  gatewayctl balances explain --network polygon --address 0xf39F… --reason 'swept on Monday' --by ada",
+    database!()
+);
+
 pub const CURRENCY_LIST: &str =
     concat!("Example:\n  gatewayctl currency list --network polygon", database!());
 

@@ -1,5 +1,7 @@
 //! Invoices paid by real transactions on a real EVM node, from the request to the signed IPN.
 
+mod asked_about;
+
 use std::sync::{
     Arc, Mutex,
     atomic::{AtomicUsize, Ordering},

@@ -4,7 +4,9 @@
 
 mod addresses;
 mod audit;
+mod balances;
 mod dead_letters;
+mod deposit;
 mod doctor;
 mod help;
 mod invoice;

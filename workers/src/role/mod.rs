@@ -6,4 +6,5 @@ pub mod deposit_matching;
 pub mod expiry_timer;
 pub mod payout_batch;
 pub mod rate_refresher;
+mod reconcile;
 pub mod sweeper;

@@ -8,6 +8,7 @@ use gateway::{
     storage::locks::SessionLock,
 };
 
+use super::reconcile;
 use crate::{
     Agent,
     patience::{pause, with_causes},
@@ -28,7 +29,11 @@ pub async fn run(agent: &Agent) {
     }
     while !agent.stop.is_cancelled() {
         match SessionLock::try_take(&agent.gateway.db, "sweeper").await {
-            Ok(Some(lock)) => sweep(agent, management.as_ref(), lock).await,
+            Ok(Some(lock)) => tokio::select! {
+                () = sweep(agent, management.as_ref(), lock) => {}
+                // Under the same lock, and at its own pace: a slow node must not hold up the sweep.
+                () = reconcile::run(agent) => {}
+            },
             Ok(None) => agent.readiness.set(PART, true),
             Err(error) => {
                 agent.readiness.set(PART, false);

@@ -1,0 +1,75 @@
+//! A deposit that the watcher missed, written by a person's hand exactly as the watcher would have.
+
+use super::{FollowError, Follower};
+use crate::{
+    app::{Gateway, explain_deposit::subject},
+    chain::ChainSource,
+    storage::{StorageError, acts, cursors},
+};
+
+#[derive(Debug, thiserror::Error)]
+pub enum ImportError {
+    #[error(
+        "block {height} is above what the watcher has read ({cursor}); it will find the deposit itself"
+    )]
+    NotRead { height: u64, cursor: u64 },
+    #[error("nobody has followed this network yet")]
+    NeverFollowed,
+    #[error(
+        "the node tells another block {height} than the watcher has read; wait until they agree"
+    )]
+    OtherBlock { height: u64 },
+    #[error(transparent)]
+    Follow(#[from] FollowError),
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+}
+
+impl<S: ChainSource> Follower<S> {
+    /// Records those transfers of the block at `height` whose keys are `wanted`. Returns how many were new.
+    ///
+    /// It holds the cursor's row meanwhile, so a reorganisation comes either before, and the block is another one, or
+    /// after, and finds the rows.
+    pub async fn import(
+        &mut self,
+        gateway: &Gateway,
+        height: u64,
+        wanted: &[String],
+        by: &str,
+    ) -> Result<u32, ImportError> {
+        let network = self.settings.network;
+        let block = self.source.block(height).await.map_err(FollowError::from)?;
+        let block = block.filter(|block| block.header.height == height);
+        let block = block.ok_or(ImportError::OtherBlock { height })?;
+        let mut tx = gateway.db.begin().await?;
+        let cursor = cursors::load(&mut tx, network).await?.ok_or(ImportError::NeverFollowed)?;
+        if height > cursor.height {
+            return Err(ImportError::NotRead { height, cursor: cursor.height });
+        }
+        let at = (cursor.height, cursor.hash.as_str());
+        if !cursors::advance(&mut tx, network, at, at).await? {
+            return Err(FollowError::CursorMoved.into());
+        }
+        // Deeper than remembered is deeper than any reorganisation that is followed.
+        let read = cursors::remembered_hash(&mut tx, network, height).await?;
+        if read.is_some_and(|hash| hash != block.header.hash) {
+            return Err(ImportError::OtherBlock { height });
+        }
+        self.watch.refresh(&mut tx).await?;
+        let transfers: Vec<_> =
+            block.transfers.into_iter().filter(|t| wanted.contains(&t.key)).collect();
+        let recorded = self.record_transfers(&mut tx, &transfers, Some(&block.header)).await?;
+        if recorded == 0 {
+            return Ok(0);
+        }
+        self.finalize(&mut tx, cursor.height).await?;
+        for transfer in &transfers {
+            let detail = format!("block {height}, transaction {}", transfer.tx_hash);
+            acts::note(&mut tx, "deposit.import", &subject(network, &transfer.key), by, &detail)
+                .await?;
+        }
+        tx.commit().await.map_err(StorageError::from)?;
+        gateway.relay_wake.notify_one();
+        Ok(recorded)
+    }
+}

@@ -1,0 +1,53 @@
+//! Importing what an explanation calls missed.
+
+use super::{
+    Gateway,
+    explain_deposit::{ExplainError, Place, TransactionStory, Verdict},
+    follow_chain::{follower_of, import::ImportError},
+};
+use crate::asset::Network;
+
+#[derive(Debug, thiserror::Error)]
+pub enum ImportDepositError {
+    #[error(transparent)]
+    Explain(#[from] ExplainError),
+    #[error(transparent)]
+    Import(#[from] ImportError),
+}
+
+/// What an import found and did.
+#[derive(Debug, Clone)]
+pub struct ImportedDeposit {
+    /// As it was before.
+    pub story: TransactionStory,
+    pub missed: Vec<String>,
+    /// How many rows were written; zero where only the question was asked.
+    pub written: u32,
+}
+
+impl Gateway {
+    /// Writes the missed deposits of a transaction as the watcher would; without `sure` it only says which.
+    ///
+    /// Twice does nothing: the second time they are no longer missed, and their keys are unique.
+    pub async fn import_deposit(
+        &self,
+        network: Network,
+        tx_hash: &str,
+        height: Option<u64>,
+        sure: Option<&str>,
+    ) -> Result<ImportedDeposit, ImportDepositError> {
+        let story = self.explain_transaction(network, tx_hash, height).await?;
+        let missed = story.transfers.iter().filter(|told| told.verdict == Verdict::Missed);
+        let missed: Vec<_> = missed.map(|told| told.key.clone()).collect();
+        let mut written = 0;
+        if let (Some(by), Place::Mined { height, .. }, false) =
+            (sure, story.place, missed.is_empty())
+        {
+            let settings = self.config.chain(network);
+            let follower = follower_of(self, settings).map_err(ExplainError::from)?;
+            let mut follower = follower.ok_or(ExplainError::Off(network))?;
+            written = follower.import(self, height, &missed, by).await?;
+        }
+        Ok(ImportedDeposit { story, missed, written })
+    }
+}

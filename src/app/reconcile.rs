@@ -1,0 +1,218 @@
+//! Do the chain and the rows agree? A bounded walk through the addresses that were given, at the height that the watcher
+//! has read. It moves nothing: what differs is stored for people.
+
+use std::collections::HashSet;
+
+use super::{Gateway, follow_chain::source_of};
+use crate::{
+    asset::{
+        Network, address,
+        catalogue::{Catalogue, Currency},
+    },
+    chain::{ChainError, ChainSource, TransferAsset, UnusableSource},
+    config::ChainSourceKind,
+    money::BaseUnits,
+    storage::{
+        StorageError, acts,
+        balances::{self, Difference, DueAddress, Observed, Part},
+        cursors,
+    },
+};
+
+#[derive(Debug, thiserror::Error)]
+pub enum ReconcileError {
+    #[error("{0} is not followed: its source is off, or nobody has looked yet")]
+    NotFollowed(Network),
+    #[error("the nodes of {0} do not tell balances by block, so there is nothing to compare")]
+    CannotTell(Network),
+    #[error("the node is not where the watcher of {0} is; try again in a moment")]
+    Elsewhere(Network),
+    #[error("{address} was given to nobody on {network}")]
+    UnknownAddress { network: Network, address: String },
+    #[error("nothing differs at {0} that is not explained")]
+    NothingDiffers(String),
+    #[error(transparent)]
+    Unusable(#[from] UnusableSource),
+    #[error(transparent)]
+    Chain(#[from] ChainError),
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+}
+
+/// One asset at one address.
+#[derive(Debug, Clone)]
+pub struct Compared {
+    pub address: String,
+    pub token_id: String,
+    pub expected: BaseUnits,
+    pub found: BaseUnits,
+}
+
+/// What a step of the walk came to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Reconciled {
+    pub addresses: usize,
+    pub differ: usize,
+}
+
+impl Gateway {
+    /// Compares the next addresses of `network`, at most as many as are allowed in a minute: first those that differed
+    /// before, then those of open invoices, then all in turn. `None` where there is nothing to compare with.
+    pub async fn reconcile(&self, network: Network) -> Result<Option<Reconciled>, ReconcileError> {
+        let limit = i64::from(self.config.reconciliation.addresses_per_minute);
+        if limit == 0 || self.config.chain(network).source == ChainSourceKind::Off {
+            return Ok(None);
+        }
+        let mut connection = self.db.connection().await?;
+        let third = limit.div_euclid(3).max(1);
+        let doubtful = balances::doubtful(&mut connection, network, third).await?;
+        let open = balances::next(&mut connection, network, Part::Open, third).await?;
+        let taken = i64::try_from(doubtful.len() + open.len()).unwrap_or(limit);
+        let rest = limit.saturating_sub(taken).max(1);
+        let all = balances::next(&mut connection, network, Part::All, rest).await?;
+        drop(connection);
+        let walks = [(Part::Open, after(&open, third)), (Part::All, after(&all, rest))];
+        let mut seen = HashSet::new();
+        let due = doubtful.into_iter().chain(open).chain(all);
+        let due: Vec<_> = due.filter(|address| seen.insert(address.id)).collect();
+        let compared = match self.compare(network, &due).await {
+            Ok(compared) => compared,
+            Err(ReconcileError::CannotTell(_) | ReconcileError::NotFollowed(_)) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let mut connection = self.db.connection().await?;
+        for (part, after) in walks {
+            balances::set_walk(&mut connection, network, part, after).await?;
+        }
+        let differ = compared.iter().filter(|one| one.expected != one.found).count();
+        Ok(Some(Reconciled { addresses: due.len(), differ }))
+    }
+
+    /// Compares one address now.
+    pub async fn check_balance(
+        &self,
+        network: Network,
+        text: &str,
+    ) -> Result<Vec<Compared>, ReconcileError> {
+        let address = self.given_address(network, text).await?;
+        self.compare(network, &[address]).await
+    }
+
+    /// A person says that what differs at an address is accounted for. What differs from then on is new.
+    pub async fn explain_balance(
+        &self,
+        network: Network,
+        text: &str,
+        (by, reason): (&str, &str),
+    ) -> Result<usize, ReconcileError> {
+        let address = self.given_address(network, text).await?;
+        let mut tx = self.db.begin().await?;
+        let explained = balances::explain(&mut tx, network, address.id).await?;
+        if explained.is_empty() {
+            return Err(ReconcileError::NothingDiffers(text.to_owned()));
+        }
+        for (token, difference) in &explained {
+            let subject = format!("{network} {text}");
+            let detail = format!("{difference} base units of {token}: {reason}");
+            acts::note(&mut tx, "balances.explain", &subject, by, &detail).await?;
+        }
+        tx.commit().await.map_err(StorageError::from)?;
+        Ok(explained.len())
+    }
+
+    pub async fn balance_differences(
+        &self,
+        network: Option<Network>,
+        limit: i64,
+    ) -> Result<Vec<Difference>, StorageError> {
+        let mut connection = self.db.connection().await?;
+        let mut found = balances::differences(&mut connection, network, limit).await?;
+        if !self.config.reconciliation.deficits {
+            found.retain(|one| !one.unexplained.starts_with('-'));
+        }
+        Ok(found)
+    }
+
+    async fn given_address(
+        &self,
+        network: Network,
+        text: &str,
+    ) -> Result<DueAddress, ReconcileError> {
+        let key = address::match_key(network.family(), text.trim());
+        let mut connection = self.db.connection().await?;
+        let found = balances::address(&mut connection, network.family(), &key).await?;
+        let address = text.to_owned();
+        found.ok_or(ReconcileError::UnknownAddress { network, address })
+    }
+
+    async fn compare(
+        &self,
+        network: Network,
+        due: &[DueAddress],
+    ) -> Result<Vec<Compared>, ReconcileError> {
+        let settings = self.config.chain(network);
+        let not_followed = || ReconcileError::NotFollowed(network);
+        let source = source_of(self, &settings)?.ok_or_else(not_followed)?;
+        let mut connection = self.db.connection().await?;
+        let cursor = cursors::load(&mut connection, network).await?.ok_or_else(not_followed)?;
+        drop(connection);
+        if due.is_empty() {
+            return Ok(Vec::new());
+        }
+        let at = source.header(cursor.height).await?.filter(|header| header.hash == cursor.hash);
+        let at = at.ok_or(ReconcileError::Elsewhere(network))?;
+        let (currencies, assets) = assets(network);
+        let mut held = Vec::new();
+        for address in due {
+            let found = source.holdings(&at, &address.match_key, &assets).await?;
+            held.push((address, found.ok_or(ReconcileError::CannotTell(network))?));
+        }
+        // The rows are read after the chain: what the watcher has written meanwhile belongs to the same blocks.
+        let mut connection = self.db.connection().await?;
+        let ids: Vec<_> = due.iter().map(|address| address.id).collect();
+        let received = balances::received(&mut connection, network, &ids, at.height).await?;
+        let mut observed = Vec::new();
+        let mut compared = Vec::new();
+        for (address, found) in held {
+            for (currency, found) in currencies.iter().zip(found) {
+                // What a contract did not tell is not known to differ.
+                let Some(found) = found else { continue };
+                let token_id = currency.token_id();
+                let sum = received.get(&(address.id, token_id.clone())).copied();
+                let expected = sum.unwrap_or(BaseUnits::ZERO);
+                let expected = expected.checked_add(start(network, currency, address));
+                let expected = expected.unwrap_or(BaseUnits::new(u128::MAX));
+                let (address_id, text) = (address.id, address.match_key.clone());
+                observed.push(Observed { address_id, token_id: token_id.clone(), expected, found });
+                compared.push(Compared { address: text, token_id, expected, found });
+            }
+        }
+        drop(connection);
+        let mut tx = self.db.begin().await?;
+        balances::observe(&mut tx, network, at.height, &observed).await?;
+        tx.commit().await.map_err(StorageError::from)?;
+        Ok(compared)
+    }
+}
+
+/// What it held before it was anybody's; only of the coin of the network it was given for.
+fn start(network: Network, currency: &Currency, address: &DueAddress) -> BaseUnits {
+    let own = currency.contract.is_none() && address.network == network.name();
+    address.start.filter(|_| own).unwrap_or(BaseUnits::ZERO)
+}
+
+/// Every currency of the catalogue on `network`, and how its transfers name it.
+fn assets(network: Network) -> (Vec<&'static Currency>, Vec<TransferAsset>) {
+    let of_network = Catalogue::get().all().iter().filter(|c| c.network == network);
+    let asset = |currency: &'static Currency| match currency.contract {
+        None => TransferAsset::Native,
+        Some(contract) => TransferAsset::Contract(address::match_key(network.family(), contract)),
+    };
+    of_network.map(|currency| (currency, asset(currency))).unzip()
+}
+
+/// Where a walk goes on: behind the last of a full page, or from the beginning.
+fn after(page: &[DueAddress], limit: i64) -> Option<(chrono::DateTime<chrono::Utc>, uuid::Uuid)> {
+    let full = i64::try_from(page.len()).is_ok_and(|length| length >= limit);
+    page.last().filter(|_| full).map(|last| (last.created_at, last.id))
+}

@@ -1,0 +1,184 @@
+//! `gatewayctl balances …`
+
+use clap::{Args, Subcommand};
+use gateway::{
+    app::{Gateway, reconcile::Compared},
+    asset::{Network, catalogue::Catalogue},
+    invoice::payment::iso_8601,
+    money::BaseUnits,
+    storage::balances::Difference,
+};
+use serde_json::{Value, json};
+
+use crate::{
+    network,
+    operator::Operator,
+    render::{self, Answer, Cell, Tone},
+    words,
+};
+
+const LISTED_MAX: i64 = 1_000;
+
+#[derive(Subcommand)]
+pub enum Balances {
+    /// List addresses that hold something else than their rows say
+    #[command(after_help = words::BALANCES_LIST)]
+    List(List),
+    /// Compare one address now
+    #[command(after_help = words::BALANCES_CHECK)]
+    Check(Place),
+    /// Account for what differs at an address
+    #[command(after_help = words::BALANCES_EXPLAIN)]
+    Explain(Explain),
+}
+
+#[derive(Args)]
+pub struct List {
+    /// Only on this network
+    #[arg(long, value_name = "NET", hide_possible_values = true, value_parser = network::parser())]
+    network: Option<Network>,
+}
+
+#[derive(Args)]
+pub struct Place {
+    /// On which network
+    #[arg(long, value_name = "NET", hide_possible_values = true, value_parser = network::parser())]
+    network: Network,
+    /// An address that we gave to somebody
+    #[arg(long, value_name = "A")]
+    address: String,
+}
+
+#[derive(Args)]
+pub struct Explain {
+    #[command(flatten)]
+    place: Place,
+    /// Where the difference comes from
+    #[arg(long, value_name = "TEXT")]
+    reason: String,
+    #[command(flatten)]
+    by: Operator,
+}
+
+impl Balances {
+    pub async fn run(self, gateway: &Gateway) -> anyhow::Result<Answer> {
+        match self {
+            Self::List(List { network }) => {
+                let found = gateway.balance_differences(network, LISTED_MAX).await?;
+                Ok(listed(&found))
+            }
+            Self::Check(Place { network, address }) => {
+                let compared = gateway.check_balance(network, &address).await?;
+                let differ = compared.iter().any(|one| one.expected != one.found);
+                let json: Value = compared.iter().map(to_json).collect();
+                let rows: Vec<_> = compared.iter().map(line).collect();
+                let text = render::table(&["currency", "by our rows", "on chain", ""], &rows);
+                let answer = Answer::new(json, text);
+                Ok(if differ { answer.bad() } else { answer })
+            }
+            Self::Explain(Explain { place: Place { network, address }, reason, by }) => {
+                let by = by.name()?;
+                let count = gateway.explain_balance(network, &address, (&by, &reason)).await?;
+                let json =
+                    json!({ "network": network.name(), "address": address, "explained": count });
+                Ok(Answer::new(
+                    json,
+                    format!("{count} differences at {address} are accounted for."),
+                ))
+            }
+        }
+    }
+}
+
+fn coins(units: BaseUnits, token_id: &str) -> String {
+    let currency = Catalogue::get().by_token_id(token_id);
+    units.to_decimal(currency.map_or(0, |currency| u32::from(currency.decimals)))
+}
+
+fn line(one: &Compared) -> Vec<Cell> {
+    let verdict = match one.found.cmp(&one.expected) {
+        std::cmp::Ordering::Equal => Cell::toned("as it should be", Tone::Good),
+        std::cmp::Ordering::Greater => Cell::toned("more than we know of", Tone::Bad),
+        std::cmp::Ordering::Less => Cell::toned("less than came in", Tone::Doubtful),
+    };
+    vec![
+        Cell::from(&one.token_id),
+        coins(one.expected, &one.token_id).into(),
+        coins(one.found, &one.token_id).into(),
+        verdict,
+    ]
+}
+
+fn to_json(one: &Compared) -> Value {
+    json!({
+        "address": one.address,
+        "token_id": one.token_id,
+        "expected": coins(one.expected, &one.token_id),
+        "found": coins(one.found, &one.token_id),
+        "differs": one.expected != one.found,
+    })
+}
+
+/// A deposit that was not seen shows as more on chain than in the rows.
+fn is_surplus(one: &Difference) -> bool {
+    !one.unexplained.starts_with('-')
+}
+
+/// What to do about it.
+fn advice(one: &Difference) -> String {
+    let (network, address) = (&one.network, &one.address);
+    if is_surplus(one) {
+        format!(
+            "find its transaction in an explorer, then: gatewayctl deposit import TXID --network {network}"
+        )
+    } else {
+        format!(
+            "if you moved it: gatewayctl balances explain --network {network} --address {address} --reason …"
+        )
+    }
+}
+
+fn listed(found: &[Difference]) -> Answer {
+    let json: Value = found
+        .iter()
+        .map(|one| {
+            json!({
+                "network": one.network,
+                "address": one.address,
+                "payment_id": one.payment_id,
+                "token_id": one.token_id,
+                "expected": coins(one.expected, &one.token_id),
+                "found": coins(one.found, &one.token_id),
+                "unexplained_raw": one.unexplained,
+                "kind": if is_surplus(one) { "surplus" } else { "deficit" },
+                "height": one.height,
+                "first_seen_at": iso_8601(one.first_seen_at),
+                "advice": advice(one),
+            })
+        })
+        .collect();
+    if found.is_empty() {
+        return Answer::new(json, "Every address that was compared holds what our rows say.");
+    }
+    let rows: Vec<_> = found
+        .iter()
+        .map(|one| {
+            let (word, tone) =
+                if is_surplus(one) { ("surplus", Tone::Bad) } else { ("deficit", Tone::Doubtful) };
+            vec![
+                Cell::toned(word, tone),
+                Cell::from(&one.token_id),
+                coins(one.expected, &one.token_id).into(),
+                coins(one.found, &one.token_id).into(),
+                Cell::from(&one.address),
+                render::or_dash(one.payment_id.as_ref()),
+            ]
+        })
+        .collect();
+    let heading = ["what", "currency", "by our rows", "on chain", "address", "invoice"];
+    let mut text = render::table(&heading, &rows);
+    for one in found {
+        text = format!("{text}\n{}: {}", one.address, advice(one));
+    }
+    Answer::new(json, text)
+}

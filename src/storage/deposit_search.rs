@@ -1,0 +1,204 @@
+//! Deposits and addresses as people ask for them: by a transaction, by an address, by what became of them.
+
+use chrono::{DateTime, Utc};
+use uuid::Uuid;
+
+use super::{PgConnection, StorageError};
+use crate::asset::{Family, Network};
+
+/// An address that was given to somebody, and to whom.
+#[derive(Debug, Clone)]
+pub struct KnownAddress {
+    pub id: Uuid,
+    pub address: String,
+    pub match_key: String,
+    /// The network it was given for; its family's other networks share it.
+    pub network: String,
+    pub created_at: DateTime<Utc>,
+    /// The watcher's height when it was given; `None` when that network had never been looked at.
+    pub issued_height: Option<i64>,
+    pub invoice_id: Option<Uuid>,
+    pub payment_id: Option<String>,
+    pub token_id: Option<String>,
+    pub invoice_status: Option<String>,
+    pub payout_order_id: Option<String>,
+}
+
+/// A deposit with where it arrived.
+#[derive(Debug, Clone)]
+pub struct FoundDeposit {
+    pub id: Uuid,
+    pub network: String,
+    pub deposit_key: String,
+    pub tx_hash: String,
+    pub match_key: String,
+    pub payment_id: Option<String>,
+    pub token_id: Option<String>,
+    pub contract: Option<String>,
+    pub amount_text: String,
+    pub height: Option<i64>,
+    pub first_seen_at: DateTime<Utc>,
+    pub min_confirmations: i64,
+    pub state: String,
+    pub booked_as: Option<String>,
+    pub settled_at: Option<DateTime<Utc>>,
+}
+
+/// Those of `match_keys` that we gave to somebody. Index: `deposit_address_unique`.
+pub async fn known_addresses(
+    connection: &mut PgConnection,
+    families: &[Family],
+    match_keys: &[String],
+) -> Result<Vec<KnownAddress>, StorageError> {
+    let families: Vec<_> = families.iter().map(|family| family.name().to_owned()).collect();
+    let rows = sqlx::query_as!(
+        KnownAddress,
+        r#"
+        select a.id, a.address, a.match_key, a.network, a.created_at, a.issued_height, a.invoice_id,
+               i.payment_id as "payment_id?", i.token_id as "token_id?", i.status as "invoice_status?",
+               o.order_id as "payout_order_id?"
+        from deposit_address a
+        left join invoice i on i.id = a.invoice_id
+        left join payout_order o on o.id = a.payout_order_id
+        where a.family = any ($1) and a.match_key = any ($2)
+        order by a.created_at, a.id
+        limit 1000
+        "#,
+        &families,
+        match_keys
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows)
+}
+
+/// Deposits of a transaction: by its hash, or by keys that its transfers have. Index: `deposit_by_transaction`,
+/// `deposit_unique`.
+pub async fn of_transaction(
+    connection: &mut PgConnection,
+    network: Network,
+    tx_hash: &str,
+    keys: &[String],
+) -> Result<Vec<FoundDeposit>, StorageError> {
+    let rows = sqlx::query_as!(
+        FoundDeposit,
+        r#"
+        select d.id, d.network, d.deposit_key, d.tx_hash, a.match_key, i.payment_id as "payment_id?", d.token_id,
+               d.contract, d.amount_text, d.height, d.first_seen_at, d.min_confirmations, d.state, d.booked_as,
+               d.settled_at
+        from deposit d
+        join deposit_address a on a.id = d.address_id
+        left join invoice i on i.id = d.invoice_id
+        where d.network = $1 and (d.tx_hash = $2 or d.deposit_key = any ($3))
+        order by d.deposit_key
+        limit 1000
+        "#,
+        network.name(),
+        tx_hash,
+        keys
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows)
+}
+
+/// Everything that ever arrived at an address, on all networks. Index: `deposit_by_address`.
+pub async fn at_address(
+    connection: &mut PgConnection,
+    address_id: Uuid,
+) -> Result<Vec<FoundDeposit>, StorageError> {
+    let rows = sqlx::query_as!(
+        FoundDeposit,
+        r#"
+        select d.id, d.network, d.deposit_key, d.tx_hash, a.match_key, i.payment_id as "payment_id?", d.token_id,
+               d.contract, d.amount_text, d.height, d.first_seen_at, d.min_confirmations, d.state, d.booked_as,
+               d.settled_at
+        from deposit d
+        join deposit_address a on a.id = d.address_id
+        left join invoice i on i.id = d.invoice_id
+        where d.address_id = $1
+        order by d.first_seen_at, d.id
+        limit 1000
+        "#,
+        address_id
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows)
+}
+
+/// The newest deposits that were booked as `booked_as`, on one network or on all.
+pub async fn booked(
+    connection: &mut PgConnection,
+    booked_as: &str,
+    network: Option<Network>,
+    limit: i64,
+) -> Result<Vec<FoundDeposit>, StorageError> {
+    let rows = sqlx::query_as!(
+        FoundDeposit,
+        r#"
+        select d.id, d.network, d.deposit_key, d.tx_hash, a.match_key, i.payment_id as "payment_id?", d.token_id,
+               d.contract, d.amount_text, d.height, d.first_seen_at, d.min_confirmations, d.state, d.booked_as,
+               d.settled_at
+        from deposit d
+        join deposit_address a on a.id = d.address_id
+        left join invoice i on i.id = d.invoice_id
+        where d.booked_as = $1 and ($2::text is null or d.network = $2)
+        order by d.settled_at desc, d.id desc
+        limit $3
+        "#,
+        booked_as,
+        network.map(Network::name),
+        limit
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows)
+}
+
+/// The ids of the events that told a merchant of a deposit: its own notice, and the one of the invoice's end.
+pub async fn events_of(
+    connection: &mut PgConnection,
+    deposit_id: Uuid,
+) -> Result<Vec<String>, StorageError> {
+    let rows = sqlx::query!(
+        r#"
+        select v.event_id
+        from deposit d
+        join delivery v on v.invoice_id = d.invoice_id
+        where d.id = $1
+          and (v.subject = d.id or d.booked_as = 'credit' and v.kind = 'finished')
+        order by v.created_at, v.id
+        limit 100
+        "#,
+        deposit_id
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows.into_iter().map(|row| row.event_id).collect())
+}
+
+/// A deposit that was counted by an address's balance at or above `height`, because no transaction showed it.
+pub async fn by_balance(
+    connection: &mut PgConnection,
+    network: Network,
+    address_id: Uuid,
+    height: i64,
+) -> Result<Option<String>, StorageError> {
+    let row = sqlx::query!(
+        r#"
+        select deposit_key
+        from deposit
+        where address_id = $1 and network = $2 and height >= $3 and contract is null
+          and state in ('seen', 'final', 'settled') and deposit_key like '%@%'
+        order by height
+        limit 1
+        "#,
+        address_id,
+        network.name(),
+        height
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(row.map(|row| row.deposit_key))
+}

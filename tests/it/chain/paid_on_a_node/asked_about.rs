@@ -1,0 +1,166 @@
+//! What people ask about payments on a real node: why one counted, what was missed, and whether balances agree.
+
+use gateway::{
+    app::{
+        doctor::Health,
+        explain_deposit::{Place, Standing, TransactionStory, Verdict},
+    },
+    asset::Network,
+};
+use serde_json::json;
+use support::anvil::{Call, address_word, call_data, word};
+
+use super::{CONFIRMATIONS, Scene, USDT, due, with_node};
+
+async fn asked(scene: &Scene, tx_hash: &str) -> TransactionStory {
+    let gateway = &scene.stack.gateway;
+    gateway.explain_transaction(Network::Polygon, tx_hash, None).await.unwrap()
+}
+
+/// The verdict on the only transfer.
+async fn verdict(scene: &Scene, tx_hash: &str) -> Verdict {
+    let story = asked(scene, tx_hash).await;
+    assert_eq!(story.transfers.len(), 1, "{story:?}");
+    story.transfers[0].verdict.clone()
+}
+
+async fn import(scene: &Scene, tx_hash: &str) -> u32 {
+    let gateway = &scene.stack.gateway;
+    let done = gateway.import_deposit(Network::Polygon, tx_hash, None, Some("ada")).await;
+    done.unwrap().written
+}
+
+/// What differs and stands to be looked at, in base units.
+async fn differences(scene: &Scene) -> Vec<String> {
+    let found = scene.stack.gateway.balance_differences(None, 100).await.unwrap();
+    found.into_iter().map(|one| one.unexplained).collect()
+}
+
+/// Compares balances at two heights.
+async fn reconcile(scene: &Scene) {
+    for _ in 0..2 {
+        scene.mine(1).await;
+        scene.until_read().await;
+        scene.stack.gateway.reconcile(Network::Polygon).await.unwrap().unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_transaction_is_told_from_its_first_sight_to_its_booking() {
+    with_node(|scene| async move {
+        let invoice = scene.invoice("usdtmatic").await;
+        let (address, units) = due(&invoice, 6);
+        let paid = scene.pay_token(USDT, &address, units).await;
+        assert_eq!(asked(&scene, &paid).await.place, Place::Waiting);
+        scene.mine(CONFIRMATIONS - 1).await;
+        scene.until_read().await;
+        let confirming = Verdict::Recorded(Standing::Confirming { have: 1, need: CONFIRMATIONS });
+        assert_eq!(verdict(&scene, &paid).await, confirming);
+        scene.mine(1).await;
+        let ipn = scene.ipns(1).await.remove(0);
+        let events = vec![ipn["event_id"].as_str().unwrap().to_owned()];
+        let booked = Verdict::Recorded(Standing::Booked { as_what: "credit".into(), events });
+        assert_eq!(verdict(&scene, &paid).await, booked);
+        assert_eq!(import(&scene, &paid).await, 0);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_transaction_that_failed_says_so() {
+    with_node(|mut scene| async move {
+        let invoice = scene.invoice("usdtmatic").await;
+        let (address, _) = due(&invoice, 6);
+        // More than the sender has.
+        let words = [address_word(&address), word("1")];
+        let data = call_data("transfer(address,uint256)", &words);
+        let from = scene.anvil.next_account();
+        let call = Call { to: Some(USDT), value: "0x0".to_owned(), data };
+        let failed = scene.anvil.send(&from, &call).await.unwrap();
+        scene.mine(1).await;
+        scene.until_read().await;
+        let story = asked(&scene, &failed).await;
+        assert!(matches!(story.place, Place::Mined { failed: true, .. }), "{story:?}");
+        assert!(story.transfers.is_empty(), "{story:?}");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_missed_payment_shows_as_a_balance_and_is_imported_once() {
+    with_node(|scene| async move {
+        let (first, second) = (scene.invoice("usdtmatic").await, scene.invoice("usdtmatic").await);
+        let (address, units) = due(&first, 6);
+        // Its watcher never records it.
+        scene
+            .stack
+            .sql(
+                "create function overlook() returns trigger language plpgsql as 'begin return null; end';
+                 create trigger overlook before insert on deposit for each row execute function overlook()",
+            )
+            .await;
+        let missed = scene.pay_token(USDT, &address, units).await;
+        scene.mine(CONFIRMATIONS).await;
+        scene.until_read().await;
+        scene.stack.sql("drop trigger overlook on deposit").await;
+        assert_eq!(verdict(&scene, &missed).await, Verdict::Missed);
+        reconcile(&scene).await;
+        assert_eq!(differences(&scene).await, [units.to_string()]);
+
+        assert_eq!(import(&scene, &missed).await, 1);
+        assert_eq!(import(&scene, &missed).await, 0);
+        let ipn = scene.ipns(1).await.remove(0);
+        assert_eq!(ipn["payment_id"], first["payment_id"]);
+        assert_eq!(ipn["payment_status"], "finished");
+        assert_eq!(scene.status(&second).await, "waiting");
+        reconcile(&scene).await;
+        assert_eq!(differences(&scene).await, [""; 0]);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn coins_that_leave_an_address_are_a_deficit_until_they_are_accounted_for() {
+    with_node(|mut scene| async move {
+        let invoice = scene.invoice("pol").await;
+        let (address, units) = due(&invoice, 18);
+        scene.pay_native(&address, units).await;
+        scene.mine(CONFIRMATIONS).await;
+        scene.ipns(1).await;
+        reconcile(&scene).await;
+        assert_eq!(differences(&scene).await, [""; 0]);
+        scene.anvil.rpc("anvil_setBalance", json!([address, "0x0"])).await.unwrap();
+        reconcile(&scene).await;
+        assert_eq!(differences(&scene).await, [format!("-{units}")]);
+        let gateway = &scene.stack.gateway;
+        gateway.explain_balance(Network::Polygon, &address, ("ada", "swept")).await.unwrap();
+        reconcile(&scene).await;
+        assert_eq!(differences(&scene).await, [""; 0]);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_doctor_compares_tokens_with_the_catalogue_and_reads_an_address() {
+    with_node(|scene| async move {
+        let findings = scene.stack.gateway.doctor(Some(Network::Polygon)).await;
+        let found = |check: &str| findings.iter().find(|finding| finding.check == check).unwrap();
+        // This node has two tokens of the catalogue's, and no code where it expects the others.
+        let tokens = found("tokens of polygon");
+        assert_eq!(tokens.health, Health::Broken);
+        assert!(tokens.detail.contains("wethmatic@polygon has no code"), "{tokens:?}");
+        assert!(!tokens.detail.contains("usdtmatic@polygon"), "{tokens:?}");
+        let address = found("address on polygon");
+        assert_eq!(address.health, Health::Ok, "{address:?}");
+        assert!(address.detail.contains(" POL at block "), "{address:?}");
+
+        // A token of 6 decimals where the catalogue says 18.
+        let (usdt, dai) = (USDT, "0x8f3Cf7ad23Cd3CaDbD9735AFf958023239c6A063");
+        let code = scene.anvil.rpc("eth_getCode", json!([usdt, "latest"])).await.unwrap();
+        scene.anvil.rpc("anvil_setCode", json!([dai, code])).await.unwrap();
+        let findings = scene.stack.gateway.doctor(Some(Network::Polygon)).await;
+        let tokens = findings.iter().find(|finding| finding.check == "tokens of polygon").unwrap();
+        assert!(tokens.detail.contains("daimatic@polygon has 6 decimals, not 18"), "{tokens:?}");
+    })
+    .await;
+}

@@ -1,0 +1,183 @@
+//! `gatewayctl balances`: what addresses hold, beside what the rows say.
+
+use gateway::{app::reconcile::Reconciled, asset::Network, storage::balances};
+use serde_json::{Value, json};
+use support::{
+    ctl::Ctl,
+    shop::{Shop, with_configured_shop, with_shop},
+};
+
+async fn reconcile(shop: &Shop) -> Reconciled {
+    shop.stack.gateway.reconcile(Network::Polygon).await.unwrap().unwrap()
+}
+
+async fn address_of(shop: &Shop, id: &str) -> String {
+    shop.payment(id).await["pay_address"].as_str().unwrap().to_owned()
+}
+
+async fn mine(shop: &Shop, ctl: &Ctl) {
+    ctl.json(&["simulate", "mine", "--network", "polygon"]).await;
+    shop.look(Network::Polygon).await;
+}
+
+/// Surpluses and deficits, as the gauge shows them.
+async fn counted(shop: &Shop) -> (i64, i64) {
+    let mut connection = shop.stack.gateway.db.connection().await.unwrap();
+    let counts = balances::counts(&mut connection).await.unwrap();
+    counts.get("polygon").copied().unwrap_or_default()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_payment_that_was_not_seen_is_found_by_its_balance_and_named() {
+    with_shop(|shop| async move {
+        let ctl = Ctl::of(&shop.stack);
+        shop.look(Network::Polygon).await;
+        let (id, other) = (shop.invoice().await, shop.invoice().await);
+        let sent = shop.pay(&id, "100").await;
+        shop.pay(&other, "60").await;
+        shop.look(Network::Polygon).await;
+        assert_eq!(reconcile(&shop).await, Reconciled { addresses: 2, differ: 0 });
+        assert_eq!(ctl.json(&["balances", "list"]).await, json!([]));
+
+        let row = "delete from deposit where invoice_id = $1";
+        shop.sql(row, &id).await;
+        assert_eq!(reconcile(&shop).await.differ, 1);
+        // Once may be a payment on its way into the rows.
+        assert_eq!(ctl.json(&["balances", "list"]).await, json!([]));
+        assert_eq!(reconcile(&shop).await.differ, 1);
+        assert_eq!(ctl.json(&["balances", "list"]).await, json!([]), "at the same height");
+        mine(&shop, &ctl).await;
+        reconcile(&shop).await;
+        let listed = ctl.json(&["balances", "list", "--network", "polygon"]).await;
+        let address = address_of(&shop, &id).await;
+        assert_eq!(listed.as_array().unwrap().len(), 1, "{listed}");
+        assert_eq!(
+            (&listed[0]["address"], &listed[0]["payment_id"]),
+            (&json!(address), &json!(id))
+        );
+        assert_eq!((&listed[0]["expected"], &listed[0]["found"]), (&json!("0"), &json!("100")));
+        assert_eq!(listed[0]["kind"], "surplus");
+        let advice = listed[0]["advice"].as_str().unwrap();
+        assert!(advice.contains("gatewayctl deposit import TXID --network polygon"), "{advice}");
+        assert_eq!(counted(&shop).await, (1, 0));
+        let check = ["--json", "balances", "check", "--network", "polygon", "--address", &address];
+        let check = ctl.run(&check).await;
+        assert_eq!(check.code, 1, "{check:?}");
+        let usdt = check.json();
+        let usdt =
+            usdt.as_array().unwrap().iter().find(|one| one["differs"] == true).unwrap().clone();
+        assert_eq!(
+            (&usdt["token_id"], &usdt["found"]),
+            (&json!("usdtmatic@polygon"), &json!("100"))
+        );
+
+        let import =
+            ["deposit", "import", &sent.txid, "--network", "polygon", "--yes", "--by", "ada"];
+        assert_eq!(ctl.json(&import).await["written"], 1);
+        reconcile(&shop).await;
+        assert_eq!(ctl.json(&["balances", "list"]).await, json!([]));
+        assert_eq!(counted(&shop).await, (0, 0));
+        assert_eq!(shop.number("select count(*) from balance_difference").await, 0);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn coins_that_were_moved_away_are_told_until_somebody_accounts_for_them() {
+    with_shop(|shop| async move {
+        let ctl = Ctl::of(&shop.stack);
+        shop.look(Network::Polygon).await;
+        let id = shop.invoice().await;
+        shop.pay(&id, "100").await;
+        shop.look(Network::Polygon).await;
+        let address = address_of(&shop, &id).await;
+        // The simulated chain counts what came in, so what left is taken from there.
+        shop.run("update sim_transfer set amount = 40000000").await;
+        for _ in 0..2 {
+            reconcile(&shop).await;
+            mine(&shop, &ctl).await;
+        }
+        assert_eq!(counted(&shop).await, (0, 1));
+        let listed = ctl.json(&["balances", "list"]).await;
+        assert_eq!(
+            (&listed[0]["kind"], &listed[0]["unexplained_raw"]),
+            (&json!("deficit"), &json!("-60000000"))
+        );
+        let place = ["--network", "polygon", "--address", &address];
+        let explain =
+            [&["balances", "explain"], &place[..], &["--reason", "swept", "--by", "ada"]].concat();
+        assert_eq!(ctl.json(&explain).await["explained"], 1);
+        assert_eq!(ctl.json(&["balances", "list"]).await, json!([]));
+        ctl.run(&explain).await.expect_failure("nothing differs at");
+        for _ in 0..3 {
+            reconcile(&shop).await;
+            mine(&shop, &ctl).await;
+        }
+        assert_eq!(ctl.json(&["balances", "list"]).await, json!([]));
+        // What differs from then on is new.
+        shop.run("update sim_transfer set amount = 30000000").await;
+        for _ in 0..2 {
+            reconcile(&shop).await;
+            mine(&shop, &ctl).await;
+        }
+        assert_eq!(ctl.json(&["balances", "list"]).await[0]["unexplained_raw"], "-10000000");
+        let act =
+            "select count(*) from operator_act where act = 'balances.explain' and done_by = 'ada'";
+        assert_eq!(shop.number(act).await, 1);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_minute_s_walk_is_bounded_and_comes_to_everybody() {
+    let toml = "reconciliation.addresses_per_minute = 6\n";
+    with_configured_shop(toml, Default::default(), |shop| async move {
+        shop.look(Network::Polygon).await;
+        let mut ids = Vec::new();
+        for _ in 0..20 {
+            ids.push(shop.invoice().await);
+        }
+        // Most are over; every second one of the rest was overlooked.
+        shop.run("update invoice set status = 'expired' where random() < 2").await;
+        let open = shop.invoice().await;
+        for id in ids.iter().step_by(5).chain([&open]) {
+            shop.pay(id, "1").await;
+        }
+        shop.look(Network::Polygon).await;
+        shop.run("delete from deposit").await;
+        let first = reconcile(&shop).await;
+        assert!(first.addresses <= 6, "{first:?}");
+        let at_once: i64 = shop
+            .number("select count(*) from balance_difference b join deposit_address a on a.id = b.address_id
+                     join invoice i on i.id = a.invoice_id where i.status = 'pending'")
+            .await;
+        assert_eq!(at_once, 1, "open invoices come first");
+        for _ in 0..10 {
+            assert!(reconcile(&shop).await.addresses <= 6);
+        }
+        let found = shop.number("select count(*) from balance_difference").await;
+        assert_eq!(found, 5, "four that are over, and the open one");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_compared_says_so() {
+    let toml = "reconciliation.addresses_per_minute = 0\n";
+    with_configured_shop(toml, Default::default(), |shop| async move {
+        let ctl = Ctl::of(&shop.stack);
+        assert_eq!(shop.stack.gateway.reconcile(Network::Polygon).await.unwrap(), None);
+        let id = shop.invoice().await;
+        let address = address_of(&shop, &id).await;
+        let check = ["balances", "check", "--network", "polygon", "--address"];
+        let early = ctl.run(&[&check[..], &[&address]].concat()).await;
+        early.expect_failure("polygon is not followed");
+        let nobody = "0x52908400098527886E0F7030069857D2E4169EE7";
+        let stranger = ctl.run(&[&check[..], &[nobody]].concat()).await;
+        stranger.expect_failure("was given to nobody on polygon");
+        shop.look(Network::Polygon).await;
+        let fine: Value = ctl.json(&[&check[..], &[&address]].concat()).await;
+        assert!(fine.as_array().unwrap().iter().all(|one| one["differs"] == false), "{fine}");
+    })
+    .await;
+}

@@ -1,0 +1,270 @@
+//! `gatewayctl deposit`: why a payment was counted or not, and importing one that was missed.
+
+use gateway::{
+    app::simulate::{Deposit, PaidIn, Payee},
+    asset::{Network, address},
+    invoice::Status,
+};
+use serde_json::{Value, json};
+use support::{
+    broker::eventually,
+    ctl::Ctl,
+    shop::{Shop, deposit, unconfirmed, with_shop},
+};
+
+async fn explain(ctl: &Ctl, txid: &str) -> Value {
+    ctl.json(&["deposit", "explain", txid, "--network", "polygon"]).await
+}
+
+/// The only transfer of a transaction.
+async fn one(ctl: &Ctl, txid: &str) -> Value {
+    let story = explain(ctl, txid).await;
+    let transfers = story["transfers"].as_array().unwrap();
+    assert_eq!(transfers.len(), 1, "{story}");
+    transfers[0].clone()
+}
+
+async fn import(ctl: &Ctl, txid: &str) -> Value {
+    let arguments = ["deposit", "import", txid, "--network", "polygon", "--yes", "--by", "ada"];
+    ctl.json(&arguments).await
+}
+
+fn paid_to(network: Network, address: &str, amount: &str) -> Deposit {
+    Deposit {
+        payee: Payee::Address { network, address: address.to_owned() },
+        paid_in: PaidIn::default(),
+        amount: amount.to_owned(),
+        txid: None,
+        unconfirmed: false,
+    }
+}
+
+fn in_currency(id: &str, currency: &str, amount: &str) -> Deposit {
+    let paid_in = PaidIn { currency: Some(currency.to_owned()), contract: None };
+    Deposit { paid_in, ..deposit(id, amount) }
+}
+
+/// As if the watcher had overlooked all of it: the blocks are read, and nothing is left of what they held.
+async fn forget_deposits(shop: &Shop) {
+    shop.run("delete from deposit").await;
+    shop.run("delete from outbox").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_stage_of_a_payment_is_told_until_it_is_credited() {
+    with_shop(|shop| async move {
+        let ctl = Ctl::of(&shop.stack);
+        shop.look(Network::Polygon).await;
+        let id = shop.invoice().await;
+        let sent = shop.send(&unconfirmed(&id, "100")).await;
+        let waiting = explain(&ctl, &sent.txid).await;
+        assert_eq!((&waiting["state"], &waiting["height"]), (&json!("waiting"), &Value::Null));
+        assert_eq!(one(&ctl, &sent.txid).await["state"], "not_read");
+        shop.look(Network::Polygon).await;
+        assert_eq!(one(&ctl, &sent.txid).await["state"], "waiting");
+
+        ctl.json(&["simulate", "confirm", "--txid", &sent.txid]).await;
+        let mined = one(&ctl, &sent.txid).await;
+        assert!(mined["payment_id"] == id.as_str() && mined["given_for"] == "polygon", "{mined}");
+        shop.look(Network::Polygon).await;
+        let known = one(&ctl, &sent.txid).await;
+        assert!(["final", "confirming"].contains(&known["state"].as_str().unwrap()), "{known}");
+        ctl.json(&["simulate", "mine", "--network", "polygon", "--blocks", "20"]).await;
+        shop.look(Network::Polygon).await;
+        assert_eq!(one(&ctl, &sent.txid).await["state"], "final");
+
+        shop.stack.start_all();
+        shop.becomes(&id, Status::Paid).await;
+        let ipn = shop.webhook(1).await;
+        let booked = one(&ctl, &sent.txid).await;
+        assert_eq!((&booked["state"], &booked["booked_as"]), (&json!("booked"), &json!("credit")));
+        assert_eq!(booked["events"], json!([ipn["event_id"]]));
+        assert_eq!(
+            (&booked["amount"], &booked["token_id"]),
+            (&json!("100"), &json!("usdtmatic@polygon"))
+        );
+        let text = ctl.run(&["deposit", "explain", &sent.txid, "--network", "polygon"]).await;
+        let text = text.expect_ok().stdout;
+        assert!(text.contains("yes; the invoice is paid; told as evt_"), "{text}");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_not_counted_says_why() {
+    with_shop(|shop| async move {
+        let ctl = Ctl::of(&shop.stack);
+        shop.look(Network::Polygon).await;
+        // To nobody, and to an address before anybody had it.
+        let nobody = "0x52908400098527886E0F7030069857D2E4169EE7";
+        let stray = shop.send(&paid_to(Network::Polygon, nobody, "1")).await;
+        let first = shop.invoice().await;
+        let index = shop.number("select max(derivation_index) from deposit_address").await;
+        let next = support::shop::evm_address(index + 1);
+        let early = shop.send(&paid_to(Network::Polygon, &next, "1")).await;
+        shop.look(Network::Polygon).await;
+        let id = shop.invoice().await;
+        assert_eq!(shop.payment(&id).await["pay_address"], next.as_str());
+        let wrong = shop.send(&in_currency(&first, "usdcmatic", "5")).await;
+        let unknown = Deposit {
+            paid_in: PaidIn {
+                currency: None,
+                contract: Some("0x00000000000000000000000000000000000000aa".into()),
+            },
+            ..deposit(&first, "7")
+        };
+        let unknown = shop.send(&unknown).await;
+        shop.stack.start_all();
+        shop.webhook_about(&first, 2).await;
+
+        let cases = [
+            (&stray.txid, "not_ours", Value::Null, "not an address of ours"),
+            (&early.txid, "before_address", Value::Null, "from before the address was given"),
+            (
+                &wrong.txid,
+                "booked",
+                json!("foreign"),
+                "not the currency and network of its invoice",
+            ),
+            (&unknown.txid, "booked", json!("suspicious"), "nobody knows this token"),
+        ];
+        for (txid, state, booked_as, words) in cases {
+            let told = one(&ctl, txid).await;
+            assert_eq!((&told["state"], &told["booked_as"]), (&json!(state), &booked_as), "{told}");
+            assert!(told["why"].as_str().unwrap().contains(words), "{told}");
+            // Nor can it be imported.
+            assert_eq!(import(&ctl, txid).await["written"], 0);
+        }
+        let lost = explain(&ctl, "0xabcdef").await;
+        assert_eq!((&lost["state"], &lost["transfers"]), (&json!("unknown"), &json!([])));
+        let odd = ctl.run(&["deposit", "explain", "a b", "--network", "polygon"]).await;
+        odd.expect_failure("that is no transaction's id on polygon");
+
+        let listed = ctl.json(&["deposit", "list"]).await;
+        assert_eq!(listed.as_array().unwrap().len(), 1);
+        assert_eq!(
+            (&listed[0]["txid"], &listed[0]["payment_id"]),
+            (&json!(wrong.txid), &json!(first))
+        );
+        let all = ctl.json(&["deposit", "explain", "--address", &next]).await;
+        assert_eq!((&all[0]["payment_id"], &all[0]["deposits"]), (&json!(id), &json!([])));
+        let whose = shop.payment(&first).await["pay_address"].as_str().unwrap().to_owned();
+        let all = ctl.json(&["deposit", "explain", "--address", &whose]).await;
+        assert_eq!(all[0]["deposits"].as_array().unwrap().len(), 2, "{all}");
+        let stranger = ctl.run(&["deposit", "explain", "--address", nobody]).await;
+        stranger.expect_failure("is no address of any network of ours");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_missed_deposit_is_imported_once_and_credited_like_any_other() {
+    with_shop(|shop| async move {
+        let ctl = Ctl::of(&shop.stack);
+        shop.look(Network::Polygon).await;
+        let id = shop.invoice().await;
+        let sent = shop.pay(&id, "100").await;
+        let unread = ctl.json(&["deposit", "import", &sent.txid, "--network", "polygon"]).await;
+        assert_eq!(
+            (&unread["transfers"][0]["state"], &unread["missed"]),
+            (&json!("not_read"), &json!([]))
+        );
+        shop.look(Network::Polygon).await;
+        forget_deposits(&shop).await;
+        // The watcher has read that block and never comes back to it.
+        shop.look(Network::Polygon).await;
+        let missed = one(&ctl, &sent.txid).await;
+        assert_eq!(missed["state"], "missed");
+        let advice = format!("gatewayctl deposit import {} --network polygon", sent.txid);
+        assert!(missed["why"].as_str().unwrap().contains(&advice), "{missed}");
+
+        let asked = ctl.json(&["deposit", "import", &sent.txid, "--network", "polygon"]).await;
+        assert_eq!((&asked["written"], asked["missed"].as_array().unwrap().len()), (&json!(0), 1));
+        assert_eq!(shop.number("select count(*) from deposit").await, 0);
+        let nameless = ["deposit", "import", &sent.txid, "--network", "polygon", "--yes"];
+        ctl.run(&nameless).await.expect_wrong_usage("say who you are");
+        // Two people at once: one row.
+        let both = tokio::join!(import(&ctl, &sent.txid), import(&ctl, &sent.txid));
+        let written = both.0["written"].as_i64().unwrap() + both.1["written"].as_i64().unwrap();
+        assert_eq!(written, 1, "{both:?}");
+        assert_eq!(import(&ctl, &sent.txid).await["written"], 0);
+        assert_eq!(shop.number("select count(*) from deposit").await, 1);
+        assert_eq!(shop.number("select count(*) from operator_act where done_by = 'ada'").await, 1);
+
+        shop.stack.start_all();
+        shop.becomes(&id, Status::Paid).await;
+        assert_eq!(shop.webhook(1).await["payment_status"], "finished");
+        let told = one(&ctl, &sent.txid).await;
+        assert_eq!((&told["booked_as"], &told["imported_by"]), (&json!("credit"), &json!("ada")));
+        assert_eq!(shop.books(&id).await.len(), 1);
+        let whole = ctl.run(&["deposit", "explain", &sent.txid, "--network", "polygon"]).await;
+        assert!(whole.stdout.contains("imported by ada"), "{whole:?}");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_import_waits_for_the_confirmations_that_its_network_asks_for() {
+    with_shop(|shop| async move {
+        let ctl = Ctl::of(&shop.stack).with("GATEWAY_CHAINS__POLYGON__CONFIRMATIONS", "30");
+        shop.look(Network::Polygon).await;
+        let id = shop.invoice().await;
+        let sent = shop.pay(&id, "100").await;
+        shop.look(Network::Polygon).await;
+        forget_deposits(&shop).await;
+        assert_eq!(import(&ctl, &sent.txid).await["written"], 1);
+        let told = one(&ctl, &sent.txid).await;
+        assert_eq!(
+            (&told["state"], &told["confirmations"], &told["needed"]),
+            (&json!("confirming"), &json!(16), &json!(30))
+        );
+        // The watcher, which asks for 16, goes on with it.
+        ctl.json(&["simulate", "mine", "--network", "polygon"]).await;
+        shop.look(Network::Polygon).await;
+        assert_eq!(one(&ctl, &sent.txid).await["state"], "final");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_block_that_the_watcher_has_not_read_so_is_not_imported_from() {
+    with_shop(|shop| async move {
+        let ctl = Ctl::of(&shop.stack);
+        shop.look(Network::Polygon).await;
+        let id = shop.invoice().await;
+        let sent = shop.pay(&id, "100").await;
+        shop.look(Network::Polygon).await;
+        forget_deposits(&shop).await;
+        shop.run("update chain_block set hash = 'another' where network = 'polygon'").await;
+        let arguments =
+            ["deposit", "import", &sent.txid, "--network", "polygon", "--yes", "--by", "ada"];
+        let refused = ctl.run(&arguments).await;
+        refused.expect_failure("the node tells another block");
+        assert_eq!(shop.number("select count(*) from deposit").await, 0);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_invoice_s_story_names_the_network_that_was_paid_on_by_mistake() {
+    with_shop(|shop| async move {
+        let ctl = Ctl::of(&shop.stack);
+        shop.stack.start_all();
+        let id = shop.invoice().await;
+        let address = shop.payment(&id).await["pay_address"].as_str().unwrap().to_owned();
+        shop.send(&paid_to(Network::Bsc, &address, "1")).await;
+        shop.webhook_about(&id, 1).await;
+        let told = eventually("the story has it", async || {
+            let told = ctl.run(&["invoice", "explain", &id]).await.expect_ok().stdout;
+            told.contains("bsc, and the invoice is to be paid in usdtmatic@polygon").then_some(told)
+        })
+        .await;
+        assert!(told.contains("kept apart"), "{told}");
+        let key = address::match_key(Network::Bsc.family(), &address);
+        let all = ctl.json(&["deposit", "explain", "--address", &key, "--network", "bsc"]).await;
+        assert_eq!(all[0]["deposits"][0]["booked_as"], "foreign", "{all}");
+        let elsewhere = ctl.json(&["deposit", "list", "--network", "polygon"]).await;
+        assert_eq!(elsewhere, json!([]));
+    })
+    .await;
+}
