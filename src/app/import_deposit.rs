@@ -3,9 +3,11 @@
 use super::{
     Gateway,
     explain_deposit::{ExplainError, Place, TransactionStory, Verdict},
-    follow_chain::{follower_of, import::ImportError},
+    follow_chain::{FollowError, follower_of, import::ImportError},
 };
 use crate::asset::Network;
+
+const TRIES: u32 = 10;
 
 #[derive(Debug, thiserror::Error)]
 pub enum ImportDepositError {
@@ -46,7 +48,15 @@ impl Gateway {
             let settings = self.config.chain(network);
             let follower = follower_of(self, settings).map_err(ExplainError::from)?;
             let mut follower = follower.ok_or(ExplainError::Off(network))?;
-            written = follower.import(self, height, &missed, by).await?;
+            let mut tries = 1..TRIES;
+            written = loop {
+                match follower.import(self, height, &missed, by).await {
+                    // A block came in between, as they do all the time.
+                    Err(ImportError::Follow(FollowError::CursorMoved))
+                        if tries.next().is_some() => {}
+                    done => break done?,
+                }
+            };
         }
         Ok(ImportedDeposit { story, missed, written })
     }

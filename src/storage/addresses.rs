@@ -1,5 +1,7 @@
 //! Deposit addresses: which index comes next, which addresses are watched.
 
+use std::collections::HashMap;
+
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
@@ -177,6 +179,30 @@ pub async fn balance_targets(
                 known: numeric::to_units("deposit", &row.known)?,
             })
         })
+        .collect()
+}
+
+/// The native amounts known to have arrived at addresses on `network`; those where nothing did are left out.
+pub async fn known_native(
+    connection: &mut PgConnection,
+    network: &str,
+    ids: &[Uuid],
+) -> Result<HashMap<Uuid, BaseUnits>, StorageError> {
+    let rows = sqlx::query!(
+        r#"
+        select address_id, sum(amount) as "known!"
+        from deposit
+        where address_id = any ($2) and network = $1 and contract is null
+          and state in ('seen', 'final', 'settled') and height is not null and amount is not null
+        group by address_id
+        "#,
+        network,
+        ids
+    )
+    .fetch_all(connection)
+    .await?;
+    rows.into_iter()
+        .map(|row| Ok((row.address_id, numeric::to_units("deposit", &row.known)?)))
         .collect()
 }
 

@@ -9,7 +9,7 @@ use crate::{
     chain::{BlockRef, ChainError, ChainSource, Transfer, TransferAmount, TransferAsset},
     money::BaseUnits,
     storage::{
-        StorageError,
+        PgConnection, StorageError,
         addresses::{self, BalanceTarget},
         alerts, cursors,
         cursors::Cursor,
@@ -47,7 +47,9 @@ impl<S: ChainSource> Follower<S> {
         let residues: Vec<_> = targets
             .iter()
             .zip(balances)
-            .filter_map(|(target, balance)| residue(network, target, balance, head))
+            .filter_map(|(target, balance)| {
+                Some((target.clone(), residue(network, target, balance, head)?))
+            })
             .collect();
         let recorded = self.record_residues(gateway, cursor, &residues).await?;
         self.balances_read_at = Some(head.hash.clone());
@@ -93,7 +95,7 @@ impl<S: ChainSource> Follower<S> {
         &self,
         gateway: &Gateway,
         cursor: &Cursor,
-        residues: &[Transfer],
+        residues: &[(BalanceTarget, Transfer)],
     ) -> Result<u32, FollowError> {
         if residues.is_empty() {
             return Ok(0);
@@ -107,13 +109,33 @@ impl<S: ChainSource> Follower<S> {
         if !cursors::advance(&mut tx, self.settings.network, at, at).await? {
             return Err(FollowError::CursorMoved);
         }
-        let recorded = self.record_transfers(&mut tx, residues, Some(&header)).await?;
+        let residues = self.still_unexplained(&mut tx, residues).await?;
+        let recorded = self.record_transfers(&mut tx, &residues, Some(&header)).await?;
         let finalized = self.finalize(&mut tx, cursor.height).await?;
         tx.commit().await.map_err(StorageError::from)?;
         if finalized > 0 {
             gateway.relay_wake.notify_one();
         }
         Ok(recorded)
+    }
+}
+
+impl<S: ChainSource> Follower<S> {
+    /// Without those of which more is known by now: a person may have imported a deposit since the balances were read.
+    /// They are compared again at the next head. The caller holds the cursor, so nobody imports from here on.
+    async fn still_unexplained(
+        &self,
+        tx: &mut PgConnection,
+        residues: &[(BalanceTarget, Transfer)],
+    ) -> Result<Vec<Transfer>, StorageError> {
+        let ids: Vec<_> = residues.iter().map(|(target, _)| target.id).collect();
+        let network = self.settings.network.name();
+        let known = addresses::known_native(tx, network, &ids).await?;
+        let same = |target: &BalanceTarget| {
+            known.get(&target.id).copied().unwrap_or(BaseUnits::ZERO) == target.known
+        };
+        let left = residues.iter().filter(|(target, _)| same(target));
+        Ok(left.map(|(_, transfer)| transfer.clone()).collect())
     }
 }
 

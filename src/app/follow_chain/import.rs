@@ -3,8 +3,8 @@
 use super::{FollowError, Follower};
 use crate::{
     app::{Gateway, explain_deposit::subject},
-    chain::ChainSource,
-    storage::{StorageError, acts, cursors},
+    chain::{ChainSource, Transfer, TransferAsset},
+    storage::{PgConnection, StorageError, acts, cursors, deposit_search},
 };
 
 #[derive(Debug, thiserror::Error)]
@@ -41,6 +41,10 @@ impl<S: ChainSource> Follower<S> {
         let block = self.source.block(height).await.map_err(FollowError::from)?;
         let block = block.filter(|block| block.header.height == height);
         let block = block.ok_or(ImportError::OtherBlock { height })?;
+        // Most of it before the cursor is held.
+        let mut connection = gateway.db.connection().await?;
+        self.watch.refresh(&mut connection).await?;
+        drop(connection);
         let mut tx = gateway.db.begin().await?;
         let cursor = cursors::load(&mut tx, network).await?.ok_or(ImportError::NeverFollowed)?;
         if height > cursor.height {
@@ -56,8 +60,12 @@ impl<S: ChainSource> Follower<S> {
             return Err(ImportError::OtherBlock { height });
         }
         self.watch.refresh(&mut tx).await?;
-        let transfers: Vec<_> =
-            block.transfers.into_iter().filter(|t| wanted.contains(&t.key)).collect();
+        let mut transfers = Vec::new();
+        for transfer in block.transfers.into_iter().filter(|t| wanted.contains(&t.key)) {
+            if !self.is_counted_by_balance(&mut tx, &transfer, height).await? {
+                transfers.push(transfer);
+            }
+        }
         let recorded = self.record_transfers(&mut tx, &transfers, Some(&block.header)).await?;
         if recorded == 0 {
             return Ok(0);
@@ -71,5 +79,22 @@ impl<S: ChainSource> Follower<S> {
         tx.commit().await.map_err(StorageError::from)?;
         gateway.relay_wake.notify_one();
         Ok(recorded)
+    }
+
+    /// Whether the watcher has counted a coin that it did not see in a block by what the address held.
+    async fn is_counted_by_balance(
+        &self,
+        tx: &mut PgConnection,
+        transfer: &Transfer,
+        height: u64,
+    ) -> Result<bool, StorageError> {
+        let watched = self.watch.find(&transfer.to);
+        let Some(watched) = watched.filter(|_| transfer.asset == TransferAsset::Native) else {
+            return Ok(false);
+        };
+        let height = i64::try_from(height).unwrap_or(i64::MAX);
+        let network = self.settings.network;
+        let key = deposit_search::by_balance(tx, network, watched.address_id, height).await?;
+        Ok(key.is_some())
     }
 }

@@ -8,7 +8,10 @@ use gateway::{
     asset::Network,
 };
 use serde_json::json;
-use support::anvil::{Call, address_word, call_data, word};
+use support::{
+    anvil::{Call, address_word, call_data, word},
+    broker::eventually,
+};
 
 use super::{CONFIRMATIONS, Scene, USDT, due, with_node};
 
@@ -115,6 +118,38 @@ async fn a_missed_payment_shows_as_a_balance_and_is_imported_once() {
         assert_eq!(scene.status(&second).await, "waiting");
         reconcile(&scene).await;
         assert_eq!(differences(&scene).await, [""; 0]);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_coin_that_its_balance_has_counted_is_not_imported_once_more() {
+    with_node(|mut scene| async move {
+        let invoice = scene.invoice("pol").await;
+        let (address, units) = due(&invoice, 18);
+        // Its watcher does not record what blocks show, only what balances do.
+        scene
+            .stack
+            .sql(
+                "create function overlook() returns trigger language plpgsql as
+                 'begin if new.deposit_key like ''%@%'' then return new; end if; return null; end';
+                 create trigger overlook before insert on deposit for each row execute function overlook()",
+            )
+            .await;
+        let paid = scene.pay_native(&address, units).await;
+        scene.mine(CONFIRMATIONS).await;
+        scene.until_read().await;
+        eventually("its balance is counted", async || {
+            scene.mine(1).await;
+            (scene.status(&invoice).await == "finished").then_some(())
+        })
+        .await;
+        scene.stack.sql("drop trigger overlook on deposit").await;
+        let told = verdict(&scene, &paid).await;
+        assert!(matches!(told, Verdict::ByBalance { .. }), "{told:?}");
+        assert_eq!(import(&scene, &paid).await, 0);
+        let deposits: i64 = scene.deposits("settled").await;
+        assert_eq!(deposits, 1);
     })
     .await;
 }
