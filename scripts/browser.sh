@@ -9,8 +9,8 @@ set -euo pipefail
 dir=$(dirname "${BASH_SOURCE[0]}")
 # shellcheck source=scripts/clone.sh
 . "$dir/clone.sh"
-
-axe_version=4.14.1
+# shellcheck source=scripts/npm.sh
+. "$dir/npm.sh"
 
 find_chromium() {
     local name
@@ -40,21 +40,8 @@ print_axe() {
         [ -s "$AXE" ] || die "AXE is set to $AXE, which is no file"
         echo "$AXE" && return
     fi
-    local folder=$root/target/tools/axe-$axe_version fresh
-    local file=$folder/node_modules/axe-core/axe.min.js
-    if [ ! -s "$file" ]; then
-        lock_clone
-        if ! command -v npm >/dev/null && can_apt_install; then apt_install nodejs npm; fi
-        need npm "fetch axe-core for the accessibility tests"
-        # Two test runs may install at once: each into a folder of its own, the first rename wins.
-        mkdir -p "$root/target/tools"
-        fresh=$(mktemp -d "$root/target/tools/axe.XXXXXX")
-        npm install --prefix "$fresh" --silent --no-audit --no-fund --ignore-scripts "axe-core@$axe_version" >&2 9>&-
-        [ -e "$folder" ] || mv "$fresh" "$folder" 2>/dev/null || true
-        rm -rf "$fresh"
-    fi
-    [ -s "$file" ] || die "npm left no axe-core at $file"
-    echo "$file"
+    npm_tool axe --ignore-scripts axe-core@4.14.1
+    echo "$npm_modules/axe-core/axe.min.js"
 }
 
 case ${1:-} in
