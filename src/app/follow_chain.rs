@@ -188,7 +188,10 @@ impl<S: ChainSource> Follower<S> {
                     // The node knows less than we do: another node, or one that is catching up.
                     return Ok(false);
                 }
-                self.rewind(gateway, cursor).await?;
+                if !self.rewind(gateway, cursor).await? {
+                    // The head is older than what the node tells now. The next look asks for another.
+                    return Ok(false);
+                }
                 look.rewound += 1;
                 continue;
             }
@@ -196,7 +199,11 @@ impl<S: ChainSource> Follower<S> {
                 return Ok(false);
             };
             if block.header.parent_hash != cursor.hash {
-                self.rewind(gateway, cursor).await?;
+                if !self.rewind(gateway, cursor).await? {
+                    let (network, height) = (self.settings.network, block.header.height);
+                    let reason = format!("block {height} does not follow the block before it");
+                    return Err(ChainError::Inconsistent { network, reason }.into());
+                }
                 look.rewound += 1;
                 continue;
             }

@@ -183,6 +183,22 @@ pub async fn remembered_hash(
     Ok(row.map(|row| row.hash))
 }
 
+/// The highest block we remember below `height`. Some chains skip heights, so it need not be the next one down.
+pub async fn remembered_below(
+    connection: &mut PgConnection,
+    network: Network,
+    height: u64,
+) -> Result<Option<(u64, String)>, StorageError> {
+    let row = sqlx::query!(
+        "select height, hash from chain_block where network = $1 and height < $2 order by height desc limit 1",
+        network.name(),
+        to_column(height)?
+    )
+    .fetch_optional(connection)
+    .await?;
+    row.map(|row| Ok((from_column(row.height)?, row.hash))).transpose()
+}
+
 /// Forgets the blocks above `height`: they were orphaned.
 pub async fn forget_above(
     connection: &mut PgConnection,

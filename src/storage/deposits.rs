@@ -146,26 +146,29 @@ pub async fn finalize_up_to(
     Ok(done.rows_affected())
 }
 
-/// Takes deposits above `height` out of their orphaned blocks.
+/// Takes deposits above `height` out of their orphaned blocks, of a chain that had reached `lost_head`.
 ///
 /// Unsettled ones lose their block and count as seen until the new chain or the mempool shows them again. Settled ones
-/// keep their booking and remember where they were lost.
+/// keep their booking and remember `lost_head`: most come back at their own height, and until the new chain is as high as
+/// the old one was, nobody can say that they are gone. Indices: `deposit_by_height`, `deposit_orphaned`.
 pub async fn orphan_above(
     connection: &mut PgConnection,
     network: Network,
     height: u64,
+    lost_head: u64,
 ) -> Result<u64, StorageError> {
     let done = sqlx::query!(
         r#"
         update deposit
         set state = case when state = 'final' then 'seen' else state end,
-            orphaned_height = case when state = 'settled' then height end,
+            orphaned_height = case when state = 'settled' then greatest(orphaned_height, $3::bigint) end,
             height = null, block_hash = null, mined_at = case when state = 'settled' then mined_at end,
             updated_at = clock_timestamp()
-        where network = $1 and height > $2 and state in ('seen', 'final', 'settled')
+        where network = $1 and (height > $2 or orphaned_height is not null) and state in ('seen', 'final', 'settled')
         "#,
         network.name(),
-        cursors::to_column(height)?
+        cursors::to_column(height)?,
+        cursors::to_column(lost_head)?
     )
     .execute(connection)
     .await?;
@@ -195,11 +198,11 @@ pub async fn withdraw_vanished(
     Ok(rows.into_iter().filter_map(|row| row.invoice_id).collect())
 }
 
-/// Settled deposits that were lost and that `confirmed_height` blocks of the new chain did not bring back.
+/// Settled deposits that were lost and that the new chain did not bring back, which is up to `head` as high as the old one.
 pub async fn lost_for_good(
     connection: &mut PgConnection,
     network: Network,
-    confirmed_height: u64,
+    head: u64,
 ) -> Result<Vec<DepositRow>, StorageError> {
     let rows = sqlx::query_as!(
         RawDeposit,
@@ -213,7 +216,7 @@ pub async fn lost_for_good(
         for update
         "#,
         network.name(),
-        cursors::to_column(confirmed_height)?
+        cursors::to_column(head)?
     )
     .fetch_all(connection)
     .await?;

@@ -28,6 +28,7 @@ pub mod raw;
 pub mod receiver;
 pub mod regtest;
 pub mod scratch;
+pub mod scripted_chain;
 pub mod shop;
 pub mod solana;
 pub mod stack;

@@ -73,7 +73,7 @@ impl<S: ChainSource> Follower<S> {
         let finalized =
             deposits::finalize_up_to(tx, network, (confirmed, head), route, trace.as_deref())
                 .await?;
-        for lost in deposits::lost_for_good(tx, network, confirmed).await? {
+        for lost in deposits::lost_for_good(tx, network, head).await? {
             reverse(tx, network, &lost).await?;
         }
         Ok(finalized)

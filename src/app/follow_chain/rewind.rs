@@ -20,14 +20,17 @@ impl<S: ChainSource> Follower<S> {
         Ok(hash.is_some_and(|hash| hash == head.hash))
     }
 
-    /// Moves the cursor to the common ancestor and takes the deposits of orphaned blocks out of them.
+    /// Moves the cursor to the common ancestor and takes the deposits of orphaned blocks out of them. `false` if there is
+    /// nothing to go back from: the node's chain holds the block that we stand on.
     pub(super) async fn rewind(
         &mut self,
         gateway: &Gateway,
         cursor: &mut Cursor,
-    ) -> Result<(), FollowError> {
+    ) -> Result<bool, FollowError> {
         let network = self.settings.network;
-        let ancestor = self.common_ancestor(gateway, cursor).await?;
+        let Some(ancestor) = self.common_ancestor(gateway, cursor).await? else {
+            return Ok(false);
+        };
         let depth = cursor.height - ancestor.height;
         tracing::warn!(%network, depth, height = ancestor.height, "the chain reorganised");
         metrics::counter!("chain_reorgs_total", "network" => network.name()).increment(1);
@@ -37,34 +40,37 @@ impl<S: ChainSource> Follower<S> {
         if !cursors::advance(&mut tx, network, from, to).await? {
             return Err(FollowError::CursorMoved);
         }
-        deposits::orphan_above(&mut tx, network, ancestor.height).await?;
+        deposits::orphan_above(&mut tx, network, ancestor.height, cursor.height).await?;
         cursors::forget_above(&mut tx, network, ancestor.height).await?;
         tx.commit().await.map_err(StorageError::from)?;
         self.balances_read_at = None;
         self.may_have_waiting = true;
         cursor.height = ancestor.height;
         cursor.hash = ancestor.hash;
-        Ok(())
+        Ok(true)
     }
 
+    /// The last block that we and the node's chain share, if it is not the one that we stand on.
     async fn common_ancestor(
         &self,
         gateway: &Gateway,
         cursor: &Cursor,
-    ) -> Result<BlockRef, FollowError> {
+    ) -> Result<Option<BlockRef>, FollowError> {
         let network = self.settings.network;
+        let here = self.source.header(cursor.height).await?;
+        if here.is_some_and(|here| here.hash == cursor.hash) {
+            return Ok(None);
+        }
         let mut height = cursor.height;
-        while height > 0 {
-            height -= 1;
+        loop {
             let mut connection = gateway.db.connection().await?;
-            let Some(seen) = cursors::remembered_hash(&mut connection, network, height).await?
-            else {
-                break;
-            };
+            let below = cursors::remembered_below(&mut connection, network, height).await?;
             drop(connection);
+            let Some((below, seen)) = below else { break };
+            height = below;
             let header = self.source.header(height).await?;
             if let Some(header) = header.filter(|header| header.hash == seen) {
-                return Ok(header);
+                return Ok(Some(header));
             }
         }
         let depth = cursor.height - height;

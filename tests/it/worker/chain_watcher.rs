@@ -10,13 +10,17 @@ use gateway::{
     },
     asset::Network,
     chain::{Block, BlockRef, ChainError, ChainSource, Source, Transfer},
+    config::{ChainSettings, ChainSourceKind},
     invoice::Status,
     money::BaseUnits,
     storage::simulation,
 };
 use gateway_workers::Role;
 use serde_json::json;
-use support::shop::{Shop, deposit, unconfirmed, with_shop};
+use support::{
+    scripted_chain::{Script, ScriptedChain, Turn},
+    shop::{Shop, deposit, unconfirmed, with_shop},
+};
 
 const NETWORK: Network = Network::Polygon;
 
@@ -316,6 +320,92 @@ async fn a_second_watcher_takes_over_when_the_first_one_stops() {
         shop.pay(&id, "40").await;
         shop.becomes(&id, Status::Paid).await;
         assert_eq!(shop.books(&id).await.len(), 2);
+    })
+    .await;
+}
+
+/// A follower of a scripted chain of NEAR's kind, where some heights have no block.
+fn over(gateway: &Gateway, chain: &ScriptedChain) -> Follower<ScriptedChain> {
+    let settings =
+        ChainSettings { source: ChainSourceKind::Node, ..gateway.config.chain(chain.network()) };
+    Follower::new(chain.clone(), settings)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reorganisation_across_skipped_heights_finds_the_last_common_block() {
+    with_shop(|shop| async move {
+        let gateway = &shop.stack.gateway;
+        let chain = ScriptedChain::new(Network::Near, 100);
+        let mut follower = over(gateway, &chain);
+        follower.look(gateway).await.unwrap();
+        for skipped in [0, 3, 2, 0] {
+            chain.script().mine(skipped, Vec::new());
+        }
+        assert!(follower.look(gateway).await.unwrap().complete);
+        // 100 101 105 108 109 becomes 100 101 104 110.
+        chain.script().roll_back(3);
+        chain.script().mine(2, Vec::new());
+        chain.script().mine(5, Vec::new());
+        let look = follower.look(gateway).await.unwrap();
+        assert_eq!((look.rewound, look.blocks), (1, 2));
+        assert!(follower.look(gateway).await.unwrap().complete);
+        let query = "select string_agg(height::text, ' ' order by height) from chain_block where network = 'near'";
+        let mut connection = shop.stack.database.connect().await;
+        let read: String = sqlx::query_scalar(query).fetch_one(&mut connection).await.unwrap();
+        assert_eq!(read, "100 101 104 110");
+        assert_eq!(alerts(&shop).await, 0);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_head_that_is_older_than_what_the_node_tells_next_takes_nothing_back() {
+    with_shop(|shop| async move {
+        let gateway = &shop.stack.gateway;
+        let chain = ScriptedChain::new(Network::Near, 100);
+        let mut follower = over(gateway, &chain);
+        chain.script().mine(0, Vec::new());
+        follower.look(gateway).await.unwrap();
+        for _ in 0..2 {
+            chain.script().mine(0, Vec::new());
+        }
+        // The mempool and the head are asked for first; then the chain reorganises.
+        let reorganise = |script: &mut Script| {
+            script.roll_back(2);
+            (0..3).for_each(|_| script.mine(0, Vec::new()));
+        };
+        chain.script().turn = Some((2, Turn::Change(Box::new(reorganise))));
+        let look = follower.look(gateway).await.unwrap();
+        assert_eq!((look.complete, look.rewound), (false, 0), "{look:?}");
+        let look = follower.look(gateway).await.unwrap();
+        assert_eq!((look.complete, look.rewound), (true, 0), "{look:?}");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_credited_deposit_that_stands_beyond_the_confirmations_again_is_not_reversed() {
+    with_shop(|shop| async move {
+        shop.stack.gateway.simulate_mine(NETWORK, 30).await.unwrap();
+        shop.look(NETWORK).await;
+        let id = shop.invoice().await;
+        let sent = shop.pay(&id, "100").await;
+        shop.look(NETWORK).await;
+        match_first(&shop, &id).await;
+        // More blocks are replaced than a deposit needs above it, and it comes back at its height near their end.
+        shop.stack.gateway.simulate_mine(NETWORK, 5).await.unwrap();
+        shop.look(NETWORK).await;
+        let mut tx = shop.stack.gateway.db.begin().await.unwrap();
+        simulation::lock_chain(&mut tx, NETWORK).await.unwrap();
+        let (_, height) = simulation::find(&mut tx, &sent.txid).await.unwrap().unwrap();
+        simulation::fork_from(&mut tx, NETWORK, height.unwrap() - 25).await.unwrap();
+        simulation::mine(&mut tx, NETWORK).await.unwrap();
+        tx.commit().await.unwrap();
+        assert_eq!(shop.look(NETWORK).await.rewound, 1);
+        shop.stack.gateway.simulate_mine(NETWORK, 40).await.unwrap();
+        shop.look(NETWORK).await;
+        assert_eq!(shop.books(&id).await.len(), 1);
+        assert_eq!(alerts(&shop).await, 0);
     })
     .await;
 }

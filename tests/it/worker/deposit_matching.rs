@@ -180,7 +180,7 @@ async fn a_deposit_that_is_orphaned_while_it_is_matched_is_not_booked() {
         let deposit = shop.deposit_of(&id).await;
         // A watcher in the middle of a reorganisation has taken the deposit out of its block, but not committed.
         let mut reorg = gateway.db.begin().await.unwrap();
-        deposits::orphan_above(&mut reorg, Network::Polygon, height - 1).await.unwrap();
+        deposits::orphan_above(&mut reorg, Network::Polygon, height - 1, height).await.unwrap();
         let matching = tokio::spawn({
             let gateway = gateway.clone();
             async move { gateway.match_deposits(deposit).await.unwrap() }

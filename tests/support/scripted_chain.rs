@@ -1,0 +1,221 @@
+//! A chain in memory, read in the same process: it forks when a test says so, and its node lags, goes back, fails, falls
+//! silent, or changes its mind between two calls of one look.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::{Arc, Mutex, MutexGuard},
+};
+
+use chrono::{DateTime, TimeDelta, Utc};
+use gateway::{
+    asset::Network,
+    chain::{Block, BlockRef, ChainError, ChainSource, Transfer},
+    money::BaseUnits,
+};
+
+/// In the year 2026. What a block says of its time decides nothing here.
+const FIRST_BLOCK_AFTER: TimeDelta = TimeDelta::seconds(1_780_000_000);
+
+/// Blocks from the lowest up, each the parent of the next.
+pub type Branch = Vec<Arc<Block>>;
+
+/// What happens at one of the calls that follow.
+pub enum Turn {
+    /// It is never answered.
+    Silence,
+    Change(Box<dyn FnOnce(&mut Script) + Send>),
+}
+
+/// The chain, and what its node shows of it.
+pub struct Script {
+    network: Network,
+    made: u64,
+    by_hash: HashMap<String, Arc<Block>>,
+    pub canonical: Branch,
+    /// What the node shows instead of the canonical chain.
+    pub shown: Option<Branch>,
+    /// The branch that the last reorganisation left.
+    pub former: Branch,
+    pub waiting: Vec<Transfer>,
+    /// How many of the next calls fail.
+    pub failing: u32,
+    /// What happens once so many calls more were made.
+    pub turn: Option<(u32, Turn)>,
+    /// A call waits for an answer that never comes.
+    pub is_silent: bool,
+    /// Confirmations after which a transfer is final.
+    pub needed: Box<dyn Fn(&Transfer) -> u64 + Send>,
+    /// Keys of all transfers that the node ever showed with the confirmations they need.
+    pub final_somewhere: HashSet<String>,
+}
+
+impl Script {
+    fn new(network: Network, first_height: u64) -> Self {
+        let mut script = Self {
+            network,
+            made: 0,
+            by_hash: HashMap::new(),
+            canonical: Vec::new(),
+            shown: None,
+            former: Vec::new(),
+            waiting: Vec::new(),
+            failing: 0,
+            turn: None,
+            is_silent: false,
+            needed: Box::new(|_| 1),
+            final_somewhere: HashSet::new(),
+        };
+        script.append(first_height, Vec::new());
+        script
+    }
+
+    pub fn tip(&self) -> &Block {
+        &self.canonical[self.canonical.len() - 1]
+    }
+
+    fn append(&mut self, height: u64, transfers: Vec<Transfer>) {
+        let parent_hash = self.canonical.last().map_or("none", |parent| &parent.header.hash);
+        let age = TimeDelta::seconds(i64::try_from(height).unwrap());
+        let header = BlockRef {
+            height,
+            hash: format!("{height}-{}", self.made),
+            parent_hash: parent_hash.to_owned(),
+            mined_at: DateTime::<Utc>::UNIX_EPOCH + FIRST_BLOCK_AFTER + age,
+        };
+        self.made += 1;
+        let block = Arc::new(Block { header, transfers });
+        self.by_hash.insert(block.header.hash.clone(), block.clone());
+        self.canonical.push(block);
+    }
+
+    /// Puts `transfers` into a new block after `skipped` heights without one.
+    pub fn mine(&mut self, skipped: u64, transfers: Vec<Transfer>) {
+        self.append(self.tip().header.height + 1 + skipped, transfers);
+    }
+
+    /// Takes the newest `depth` blocks off; returns what was in each, the oldest first.
+    pub fn roll_back(&mut self, depth: usize) -> Vec<Vec<Transfer>> {
+        self.former.clone_from(&self.canonical);
+        let orphaned = self.canonical.split_off(self.canonical.len() - depth);
+        orphaned.into_iter().map(|block| block.transfers.clone()).collect()
+    }
+
+    fn shown(&self) -> &Branch {
+        self.shown.as_ref().unwrap_or(&self.canonical)
+    }
+
+    /// The block at `height`, or the next one where that height was skipped.
+    fn at(&self, height: u64) -> Option<&Arc<Block>> {
+        let shown = self.shown();
+        shown.get(shown.partition_point(|block| block.header.height < height))
+    }
+
+    /// The transfers that are final on the branch that ends in the block `hash`.
+    pub fn final_up_to(&self, hash: &str) -> HashSet<String> {
+        let mut keys = HashSet::new();
+        let Some(tip) = self.by_hash.get(hash) else { return keys };
+        let mut next = Some(tip);
+        while let Some(block) = next {
+            let confirmations = tip.header.height + 1 - block.header.height;
+            let is_final = |transfer: &&Transfer| (self.needed)(transfer) <= confirmations;
+            keys.extend(block.transfers.iter().filter(is_final).map(|t| t.key.clone()));
+            next = self.by_hash.get(&block.header.parent_hash);
+        }
+        keys
+    }
+}
+
+/// The node of a scripted chain. Copies share it.
+#[derive(Clone)]
+pub struct ScriptedChain {
+    network: Network,
+    script: Arc<Mutex<Script>>,
+}
+
+impl ScriptedChain {
+    /// A chain of one empty block.
+    pub fn new(network: Network, first_height: u64) -> Self {
+        let script = Arc::new(Mutex::new(Script::new(network, first_height)));
+        Self { network, script }
+    }
+
+    /// The script; do not keep it over an await.
+    pub fn script(&self) -> MutexGuard<'_, Script> {
+        self.script.lock().unwrap()
+    }
+
+    /// One call: what was to happen at it happens, and the rest of the program gets its turn.
+    async fn call(&self) -> Result<MutexGuard<'_, Script>, ChainError> {
+        tokio::task::yield_now().await;
+        let due = {
+            let mut script = self.script();
+            match script.turn.take() {
+                Some((0, turn)) => Some(turn),
+                waiting => {
+                    script.turn = waiting.map(|(calls, turn)| (calls - 1, turn));
+                    None
+                }
+            }
+        };
+        match due {
+            Some(Turn::Silence) => {
+                self.script().is_silent = true;
+                std::future::pending::<()>().await;
+            }
+            Some(Turn::Change(change)) => change(&mut self.script()),
+            None => {}
+        }
+        let mut script = self.script();
+        if script.failing > 0 {
+            script.failing -= 1;
+            return Err(failure(script.network, script.failing));
+        }
+        Ok(script)
+    }
+}
+
+fn failure(network: Network, number: u32) -> ChainError {
+    match number % 3 {
+        0 => ChainError::RateLimited { network },
+        1 => ChainError::Unreachable { network, reason: "it is down".to_owned() },
+        _ => ChainError::Inconsistent { network, reason: "its log is empty".to_owned() },
+    }
+}
+
+impl ChainSource for ScriptedChain {
+    fn network(&self) -> Network {
+        self.network
+    }
+
+    async fn head(&self) -> Result<BlockRef, ChainError> {
+        let script = self.call().await?;
+        let head = script.shown().last().map(|block| block.header.clone());
+        head.ok_or_else(|| failure(self.network, 2))
+    }
+
+    async fn header(&self, height: u64) -> Result<Option<BlockRef>, ChainError> {
+        let script = self.call().await?;
+        let found = script.at(height).filter(|block| block.header.height == height);
+        Ok(found.map(|block| block.header.clone()))
+    }
+
+    async fn block(&self, height: u64) -> Result<Option<Block>, ChainError> {
+        let mut script = self.call().await?;
+        let Some(block) = script.at(height).cloned() else { return Ok(None) };
+        let now_final = script.final_up_to(&block.header.hash);
+        script.final_somewhere.extend(now_final);
+        Ok(Some(Block::clone(&block)))
+    }
+
+    async fn mempool(&self) -> Result<Vec<Transfer>, ChainError> {
+        Ok(self.call().await?.waiting.clone())
+    }
+
+    async fn native_balances(
+        &self,
+        _at: &BlockRef,
+        _addresses: &[String],
+    ) -> Result<Option<Vec<BaseUnits>>, ChainError> {
+        self.call().await.map(|_| None)
+    }
+}
