@@ -11,6 +11,7 @@ mkdir -p "$run_dir/log"
 export GATEWAY_TEST_SEED=${GATEWAY_TEST_SEED:-$RANDOM}
 # Sizes for which `make test` has no time.
 export GATEWAY_TEST_ROWS=${GATEWAY_TEST_ROWS:-10000000} GATEWAY_TEST_ROUNDS=${GATEWAY_TEST_ROUNDS:-10000}
+export GATEWAY_TEST_CHAINS=${GATEWAY_TEST_CHAINS:-1000}
 
 # fault | what happens | invariant | tests
 rows() { sed -n 's/^| \(F[0-9]*\) \([^|]*\) | \([^|]*\) | \(.*\) |$/\1|\2|\3|\4/p' "$root/tests/faults.md"; }

@@ -7,11 +7,11 @@ use std::{
 
 use gateway::app::manage_merchant::NewMerchant;
 use serde_json::json;
-use support::{client::Client, processes::Signal};
+use support::{client::Client, payable::Payable, processes::Signal};
 use uuid::Uuid;
 
 use crate::{
-    latency::{final_deposit, payable},
+    latency::final_deposit,
     report::{Goal, Report, Rounds, median},
     world::{World, with_world},
 };
@@ -142,9 +142,9 @@ impl Filled {
     /// A final deposit that pays an open invoice.
     async fn deposit(&self, merchant: &NewMerchant) -> Uuid {
         let mut connection = self.world.connect().await;
-        let (_, invoice, address) =
-            payable(&mut connection, merchant, "https://shop.example/ipn").await;
-        final_deposit(&mut connection, invoice, address).await
+        let url = Some("https://shop.example/ipn");
+        let payable = Payable::insert(&mut connection, merchant.id, url).await;
+        final_deposit(&mut connection, &payable).await
     }
 }
 

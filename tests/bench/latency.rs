@@ -15,7 +15,7 @@ use gateway::{
     storage::{deliveries, outbox},
 };
 use sqlx::Connection;
-use support::processes::Signal;
+use support::{payable::Payable, processes::Signal};
 use uuid::Uuid;
 
 use crate::{
@@ -198,21 +198,20 @@ async fn pay(world: &World, merchants: &[NewMerchant], endpoint: &Endpoint) -> V
     let mut connection = world.connect().await;
     let mut invoices = Vec::new();
     for number in 0..EVENTS {
-        invoices.push(
-            payable(&mut connection, &merchants[number % merchants.len()], &endpoint.url(0)).await,
-        );
+        let (merchant, url) = (&merchants[number % merchants.len()], endpoint.url(0));
+        invoices.push(Payable::insert(&mut connection, merchant.id, Some(&url)).await);
     }
     let mut committed = HashMap::new();
     let mut pace = tokio::time::interval(EVERY);
-    for (payment_id, invoice, address) in invoices {
+    for payable in invoices {
         pace.tick().await;
         let mut tx = connection.begin().await.unwrap();
-        let deposit = final_deposit(&mut tx, invoice, address).await;
+        let deposit = final_deposit(&mut tx, &payable).await;
         let body = encode(&DepositRef { deposit_id: deposit });
         outbox::insert(&mut tx, Route::DepositFinal.as_str(), &body).await.unwrap();
         tx.commit().await.unwrap();
         world.gateway.relay_wake.notify_one();
-        committed.insert(payment_id, Instant::now());
+        committed.insert(payable.payment_id, Instant::now());
     }
     endpoint.until(EVENTS, LIMIT).await;
     let mut latencies = Vec::new();
@@ -232,11 +231,7 @@ async fn pay(world: &World, merchants: &[NewMerchant], endpoint: &Endpoint) -> V
 }
 
 /// A deposit of 20 USDT with all its confirmations.
-pub async fn final_deposit(
-    connection: &mut sqlx::PgConnection,
-    invoice: Uuid,
-    address: Uuid,
-) -> Uuid {
+pub async fn final_deposit(connection: &mut sqlx::PgConnection, payable: &Payable) -> Uuid {
     let id = Uuid::now_v7();
     sqlx::query(
         "insert into deposit (id, network, deposit_key, tx_hash, address_id, invoice_id, token_id, amount,
@@ -245,43 +240,10 @@ pub async fn final_deposit(
     )
     .bind(id)
     .bind(id.to_string())
-    .bind(address)
-    .bind(invoice)
+    .bind(payable.address_id)
+    .bind(payable.invoice)
     .execute(connection)
     .await
     .unwrap();
     id
-}
-
-/// An open invoice over 20 USDT on Polygon: its payment id, its row and its address.
-pub async fn payable(
-    connection: &mut sqlx::PgConnection,
-    merchant: &NewMerchant,
-    url: &str,
-) -> (String, Uuid, Uuid) {
-    let (invoice, address) = (Uuid::now_v7(), Uuid::now_v7());
-    let payment_id = gateway::invoice::PaymentId::generate().to_string();
-    let text = format!("0x{}", hex::encode(rand::random::<[u8; 20]>()));
-    sqlx::query(
-        "with made as (
-             insert into invoice (id, payment_id, merchant_id, status, price_amount, price_currency, pricing_mode,
-                 token_id, network, decimals, pay_address, pay_amount, overpay_bps, ipn_callback_url,
-                 payment_window_seconds, window_seconds, deadline_at)
-             values ($1, $2, $3, 'pending', 20, 'usd', 'fiat', 'usdtmatic@polygon', 'polygon', 6, $4, 20000000, 500, $5,
-                 1800, 1800, now() + interval '30 minutes')
-             returning id
-         )
-         insert into deposit_address (id, family, address, match_key, derivation_index, network, invoice_id)
-         select $6, 'evm', $4, $4, nextval('address_index_evm'), 'polygon', id from made",
-    )
-    .bind(invoice)
-    .bind(&payment_id)
-    .bind(merchant.id)
-    .bind(&text)
-    .bind(url)
-    .bind(address)
-    .execute(connection)
-    .await
-    .unwrap();
-    (payment_id, invoice, address)
 }

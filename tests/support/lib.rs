@@ -20,6 +20,7 @@ pub mod link;
 pub mod listener;
 pub mod namespace;
 pub mod near_data;
+pub mod payable;
 pub mod payouts;
 pub mod private_postgres;
 pub mod private_rabbitmq;

@@ -1,0 +1,119 @@
+//! What happens to a random chain and to its node.
+
+use gateway::chain::Transfer;
+use rand::{Rng, RngExt, SeedableRng, rngs::StdRng};
+use support::scripted_chain::{Script, Turn};
+
+/// Blocks that a node may be behind.
+const LAG_MAX: usize = 6;
+
+/// What a chain is like.
+#[derive(Debug, Clone, Copy)]
+pub struct Rules {
+    pub confirmations: u64,
+    /// How many heights a reorganisation takes back at most.
+    pub depth_max: u64,
+    /// Whether some heights have no block.
+    pub skips: bool,
+    /// Whether what is final may be taken back all the same.
+    pub is_deep: bool,
+}
+
+impl Rules {
+    pub fn random(random: &mut StdRng) -> Self {
+        let confirmations = random.random_range(1..=6);
+        let is_deep = random.random_ratio(1, 4);
+        let depth_max = if is_deep { 2 * confirmations + 2 } else { confirmations - 1 };
+        Self { confirmations, depth_max, skips: random.random(), is_deep }
+    }
+
+    fn gap(self, random: &mut StdRng) -> u64 {
+        if self.skips && random.random_ratio(1, 5) { random.random_range(1..=3) } else { 0 }
+    }
+}
+
+/// One block with some of what waits; now and then the node lists a transfer twice.
+pub fn mine(script: &mut Script, random: &mut StdRng, rules: Rules) {
+    let waiting = std::mem::take(&mut script.waiting);
+    let (mut block, waiting): (Vec<_>, Vec<_>) =
+        waiting.into_iter().partition(|_| random.random_ratio(7, 10));
+    script.waiting = waiting;
+    if let Some(first) = block.first().cloned().filter(|_| random.random_ratio(1, 8)) {
+        block.push(first);
+    }
+    script.mine(rules.gap(random), block);
+}
+
+/// Another branch, which ends higher than the old one. Returns how many blocks it replaced.
+pub fn reorganise(script: &mut Script, random: &mut StdRng, rules: Rules) -> usize {
+    let tip = script.tip().header.height;
+    let within = |depth: &usize| {
+        let ancestor = script.canonical.len().checked_sub(1 + depth);
+        ancestor.is_some_and(|at| tip - script.canonical[at].header.height <= rules.depth_max)
+    };
+    let deepest = (1..).take_while(within).last().unwrap_or(0);
+    if deepest == 0 {
+        return 0;
+    }
+    let depth = random.random_range(1..=deepest);
+    let mut blocks = script.roll_back(depth);
+    match random.random_range(0..4) {
+        // Each comes back at its place.
+        0 => {}
+        // All come back in the last block.
+        1 => {
+            let all: Vec<Transfer> = blocks.iter_mut().flat_map(std::mem::take).rev().collect();
+            blocks.push(all);
+        }
+        // All wait again.
+        2 => script.waiting.extend(blocks.iter_mut().flat_map(std::mem::take)),
+        // Their coins are spent otherwise.
+        _ => blocks.iter_mut().for_each(Vec::clear),
+    }
+    for transfers in blocks {
+        let gap = rules.gap(random);
+        script.mine(gap, transfers);
+    }
+    while script.tip().header.height <= tip || random.random_ratio(1, 3) {
+        script.mine(rules.gap(random), Vec::new());
+    }
+    let new = script.canonical.len();
+    script.shown = match random.random_range(0..6) {
+        // It stays on the old branch for a while.
+        0 => Some(script.former.clone()),
+        // It has the new one in part.
+        1 | 2 => {
+            let shown = random.random_range(new.saturating_sub(depth + 1).max(1)..=new);
+            Some(script.canonical[..shown].to_vec())
+        }
+        _ => None,
+    };
+    depth
+}
+
+/// The node shows less than there is, or a branch that nobody else is on any more.
+pub fn lag(script: &mut Script, random: &mut StdRng, rules: Rules) {
+    if rules.is_deep && !script.former.is_empty() && random.random_ratio(1, 4) {
+        script.shown = Some(script.former.clone());
+        return;
+    }
+    let length = script.canonical.len();
+    let shown = random.random_range(length.saturating_sub(LAG_MAX).max(1)..=length);
+    script.shown = Some(script.canonical[..shown].to_vec());
+}
+
+/// Something between two calls of one look.
+pub fn turn(random: &mut StdRng, rules: Rules) -> (u32, Turn) {
+    let calls = random.random_range(0..10);
+    if random.random_ratio(1, 3) {
+        return (calls, Turn::Silence);
+    }
+    let mut later = StdRng::seed_from_u64(random.next_u64());
+    let change = move |script: &mut Script| match later.random_range(0..4) {
+        0 => mine(script, &mut later, rules),
+        1 => drop(reorganise(script, &mut later, rules)),
+        2 => lag(script, &mut later, rules),
+        _ => script.shown = None,
+    };
+    (calls, Turn::Change(Box::new(change)))
+}

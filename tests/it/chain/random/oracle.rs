@@ -1,0 +1,111 @@
+//! What the books must hold once a story is over.
+
+use std::collections::{HashMap, HashSet};
+
+use gateway::chain::{Transfer, TransferAmount, TransferAsset};
+
+use super::story::{NO_TOKEN_OF_OURS, Story};
+
+/// A deposit as the rows have it, with what the books hold of it.
+#[derive(Debug, sqlx::FromRow)]
+struct Row {
+    deposit_key: String,
+    state: String,
+    booked_as: Option<String>,
+    booked: String,
+    was_asked: bool,
+}
+
+const ROWS: &str = "
+    select d.deposit_key, d.state, d.booked_as,
+           coalesce((select sum(case e.kind when 'reversal' then -e.amount else e.amount end)
+                     from ledger_entry e where e.source = d.id), 0)::text as booked,
+           exists (select from operator_alert a
+                   where a.kind = 'reversed_deposit_returned' and a.subject = d.id::text) as was_asked
+    from deposit d";
+
+/// The books equal the canonical chain. Where even what was final had been taken back, a person may have been asked instead.
+pub async fn judge(story: &mut Story<'_>) {
+    let canonical = story.canonical();
+    let rows: Vec<Row> = sqlx::query_as(ROWS).fetch_all(&mut story.connection).await.unwrap();
+    let is_deep = story.rules.is_deep;
+    for row in &rows {
+        let expected = canonical.get(&row.deposit_key).map_or(0, worth);
+        match row.state.as_str() {
+            "settled" => {
+                assert!(canonical.contains_key(&row.deposit_key), "not on the chain: {row:?}");
+                assert_eq!(row.booked, expected.to_string(), "{row:?}");
+                assert_eq!(
+                    row.booked_as.as_deref() == Some("suspicious"),
+                    expected == 0,
+                    "{row:?}"
+                );
+            }
+            "withdrawn" => {
+                assert!(!canonical.contains_key(&row.deposit_key), "it is there: {row:?}");
+                assert_eq!(row.booked, "0", "{row:?}");
+            }
+            "reversed" => {
+                assert!(is_deep, "nothing final was taken back: {row:?}");
+                assert_eq!(row.booked, "0", "{row:?}");
+                let is_back = canonical.contains_key(&row.deposit_key);
+                assert!(!is_back || row.was_asked, "it came back unnoticed: {row:?}");
+                story.tally.reversed += 1;
+            }
+            _ => panic!("not done: {row:?}"),
+        }
+    }
+    let found: HashSet<_> = rows.iter().map(|row| &row.deposit_key).collect();
+    let paid = canonical.iter().filter(|(_, transfer)| moved(transfer));
+    let missing: Vec<_> = paid.filter(|(key, _)| !found.contains(key)).collect();
+    assert!(missing.is_empty(), "never found: {missing:?}");
+    judge_alerts(story).await;
+    if story.tally.reversed == 0 {
+        judge_invoices(story, &canonical).await;
+    }
+}
+
+fn moved(transfer: &Transfer) -> bool {
+    !matches!(&transfer.amount, TransferAmount::Units(units) if units.is_zero())
+}
+
+/// What a transfer is booked with, whoever's it is.
+fn worth(transfer: &Transfer) -> u128 {
+    match (&transfer.asset, &transfer.amount) {
+        (TransferAsset::Contract(contract), _) if contract == NO_TOKEN_OF_OURS => 0,
+        (_, TransferAmount::Units(units)) => units.get(),
+        (_, TransferAmount::Beyond128Bits(_)) => 0,
+    }
+}
+
+async fn judge_alerts(story: &mut Story<'_>) {
+    let query = sqlx::query_scalar("select distinct kind from operator_alert");
+    let kinds: Vec<String> = query.fetch_all(&mut story.connection).await.unwrap();
+    let expected: &[&str] =
+        if story.rules.is_deep { &["deposit_reversed", "reversed_deposit_returned"] } else { &[] };
+    for kind in kinds {
+        assert!(expected.contains(&kind.as_str()), "{kind}");
+    }
+}
+
+/// Each invoice received what the chain paid it in its own token, and its status says so.
+async fn judge_invoices(story: &mut Story<'_>, canonical: &HashMap<String, Transfer>) {
+    for payable in &story.payees {
+        let own = canonical.values().filter(|transfer| {
+            transfer.to == payable.address && transfer.asset != TransferAsset::Native
+        });
+        let received: u128 = own.map(worth).sum();
+        let query =
+            "select received::text, status, pay_amount <= credited from invoice where id = $1";
+        let query = sqlx::query_as(query).bind(payable.invoice);
+        let (stored, status, is_covered): (String, String, bool) =
+            query.fetch_one(&mut story.connection).await.unwrap();
+        assert_eq!(stored, received.to_string(), "{}", payable.payment_id);
+        let expected: &[&str] = match (received, is_covered) {
+            (0, _) => &["pending"],
+            (_, false) => &["partial"],
+            (_, true) => &["paid", "overpaid"],
+        };
+        assert!(expected.contains(&status.as_str()), "{status} with {received}");
+    }
+}

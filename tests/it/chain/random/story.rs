@@ -1,0 +1,409 @@
+//! One seed: payments, forks, faults and deaths over some hundred blocks, and what is booked meanwhile.
+
+use std::{collections::HashMap, pin::pin, task::Poll};
+
+use gateway::{
+    app::{
+        Gateway,
+        follow_chain::{FollowError, Follower, Look},
+    },
+    asset::{Network, catalogue::Catalogue},
+    broker::envelope::{self, DepositRef},
+    chain::{Transfer, TransferAmount, TransferAsset},
+    config::{ChainSettings, ChainSourceKind},
+    money::BaseUnits,
+};
+use rand::{RngExt, SeedableRng, rngs::StdRng};
+use secrecy::ExposeSecret;
+use sqlx::{Connection, PgConnection};
+use support::{payable::Payable, scripted_chain::ScriptedChain};
+use uuid::Uuid;
+
+use super::fate::{self, Rules};
+
+const NETWORK: Network = Network::Polygon;
+const FIRST_HEIGHT: u64 = 5_000;
+const BLOCKS: u64 = 200;
+const PAYEES_MAX: usize = 5;
+/// What a deposit must be worth to need more confirmations, in base units of the token.
+const LARGE: u128 = 5_000_000_000;
+const LARGE_NEEDS_MORE: u64 = 3;
+const MATURITY_MAX: u64 = 9;
+pub const NO_TOKEN_OF_OURS: &str = "0x00000000000000000000000000000000000bad01";
+/// A look at a healthy node gets to the head at once, unless an earlier one's last words still come in.
+const LOOKS_MAX: usize = 20;
+const STEPS_SHOWN: usize = 40;
+
+/// What a story was made of.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Tally {
+    pub payments: u64,
+    pub credited: u64,
+    pub reversed: u64,
+    pub reorganisations: u64,
+    pub rewinds: u64,
+    pub faults: u64,
+    pub kills: u64,
+}
+
+impl Tally {
+    pub fn add(&mut self, other: Self) {
+        self.payments += other.payments;
+        self.credited += other.credited;
+        self.reversed += other.reversed;
+        self.reorganisations += other.reorganisations;
+        self.rewinds += other.rewinds;
+        self.faults += other.faults;
+        self.kills += other.kills;
+    }
+}
+
+pub struct Story<'a> {
+    seed: u64,
+    random: StdRng,
+    pub rules: Rules,
+    pub chain: ScriptedChain,
+    gateway: &'a Gateway,
+    merchant: Uuid,
+    pub connection: PgConnection,
+    settings: ChainSettings,
+    follower: Follower<ScriptedChain>,
+    pub payees: Vec<Payable>,
+    /// Final deposits somebody was told of and did not settle yet.
+    told: Vec<Uuid>,
+    /// The newest entry of the books that was checked.
+    checked: i64,
+    pub tally: Tally,
+    steps: Vec<String>,
+}
+
+impl<'a> Story<'a> {
+    pub async fn begin(seed: u64, gateway: &'a Gateway, merchant: Uuid) -> Self {
+        let mut random = StdRng::seed_from_u64(seed);
+        let rules = Rules::random(&mut random);
+        let url = gateway.config.database_url.expose_secret();
+        let mut connection = PgConnection::connect(url).await.unwrap();
+        sqlx::query(
+            "truncate invoice, ledger_entry, outbox, timer, operator_alert, chain_cursor, chain_block cascade",
+        )
+        .execute(&mut connection)
+        .await
+        .unwrap();
+        let settings = ChainSettings {
+            source: ChainSourceKind::Node,
+            confirmations: rules.confirmations,
+            large_confirmations: rules.confirmations + LARGE_NEEDS_MORE,
+            ..gateway.config.chain(NETWORK)
+        };
+        let chain = ScriptedChain::new(NETWORK, FIRST_HEIGHT);
+        let confirmations = rules.confirmations;
+        chain.script().needed = Box::new(move |transfer| {
+            let large = is_known(&transfer.asset) && is_large(transfer);
+            let wanted = confirmations + if large { LARGE_NEEDS_MORE } else { 0 };
+            wanted.max(transfer.maturity)
+        });
+        let follower = Follower::new(chain.clone(), settings.clone());
+        let mut story = Self {
+            seed,
+            random,
+            rules,
+            chain,
+            gateway,
+            merchant,
+            connection,
+            settings,
+            follower,
+            payees: Vec::new(),
+            told: Vec::new(),
+            checked: 0,
+            tally: Tally::default(),
+            steps: Vec::new(),
+        };
+        story.invite().await;
+        // The first look begins at the head.
+        story.follower.look(gateway).await.unwrap();
+        story
+    }
+
+    /// Everything up to the last block, then a healthy node until all is final and settled.
+    pub async fn play(&mut self) {
+        while self.chain.script().tip().header.height < FIRST_HEIGHT + BLOCKS {
+            self.happen().await;
+            let is_whole = self.look().await;
+            self.hear().await;
+            self.settle().await;
+            self.check(is_whole).await;
+        }
+        self.heal().await;
+    }
+
+    async fn invite(&mut self) {
+        self.payees.push(Payable::insert(&mut self.connection, self.merchant, None).await);
+    }
+
+    /// Some of what chains, buyers and nodes do.
+    async fn happen(&mut self) {
+        if self.payees.len() < PAYEES_MAX && self.random.random_ratio(1, 10) {
+            self.invite().await;
+        }
+        let chain = self.chain.clone();
+        let mut script = chain.script();
+        let (random, rules) = (&mut self.random, self.rules);
+        for _ in 0..random.random_range(0..4) {
+            let number = self.tally.payments;
+            self.tally.payments += 1;
+            script.waiting.extend(payments(random, self.seed, number, &self.payees));
+        }
+        if random.random_ratio(1, 10) && !script.waiting.is_empty() {
+            // Replaced by a payment to somebody else.
+            let lost = random.random_range(0..script.waiting.len());
+            script.waiting.remove(lost);
+        }
+        for _ in 0..random.random_range(0..4) {
+            fate::mine(&mut script, random, rules);
+        }
+        if random.random_ratio(1, 5) {
+            script.shown = None;
+        }
+        if random.random_ratio(1, 5) {
+            let depth = fate::reorganise(&mut script, random, rules);
+            self.tally.reorganisations += u64::from(depth > 0);
+        }
+        if random.random_ratio(1, 8) {
+            fate::lag(&mut script, random, rules);
+            self.tally.faults += 1;
+        }
+        if random.random_ratio(1, 12) {
+            script.failing = random.random_range(1..6);
+            self.tally.faults += 1;
+        }
+        script.turn = random.random_ratio(1, 5).then(|| fate::turn(random, rules));
+        let step = format!(
+            "{} {}, node shows {}, {} waiting, {} calls fail, turn after {:?}",
+            self.tally.payments,
+            script.tip().header.hash,
+            script.shown.as_ref().map_or("all", |shown| &shown[shown.len() - 1].header.hash),
+            script.waiting.len(),
+            script.failing,
+            script.turn.as_ref().map(|(calls, _)| calls),
+        );
+        drop(script);
+        self.steps.push(step);
+    }
+
+    /// One look of the watcher, which may die in it. `false` if somebody else may have written after it was over.
+    async fn look(&mut self) -> bool {
+        let kind = self.random.random_range(0..10);
+        let polls = (kind < 2).then(|| self.random.random_range(1..60));
+        let gateway = self.gateway;
+        let mut second = Follower::new(self.chain.clone(), self.settings.clone());
+        let outcomes = {
+            let look = self.follower.look(gateway);
+            let looks = async {
+                match kind {
+                    2 => {
+                        let (one, two) = tokio::join!(look, second.look(gateway));
+                        vec![one, two]
+                    }
+                    _ => vec![look.await],
+                }
+            };
+            unless_killed(&self.chain, polls, looks).await
+        };
+        self.steps.push(format!("    {outcomes:?}"));
+        let Some(outcomes) = outcomes else {
+            self.tally.kills += 1;
+            self.chain.script().is_silent = false;
+            self.follower = Follower::new(self.chain.clone(), self.settings.clone());
+            return false;
+        };
+        for outcome in outcomes {
+            self.judge(outcome);
+        }
+        kind != 2
+    }
+
+    fn judge(&mut self, outcome: Result<Look, FollowError>) {
+        match outcome {
+            Ok(look) => {
+                assert!(look.rewound <= 8, "it goes back and forth: {look:?}");
+                self.tally.rewinds += u64::from(look.rewound);
+            }
+            Err(FollowError::CursorMoved | FollowError::Chain(_)) => {}
+            Err(error @ (FollowError::Storage(_) | FollowError::ReorgTooDeep { .. })) => {
+                panic!("{error:?}")
+            }
+        }
+    }
+
+    /// Takes the messages out of the outbox. Some get lost, some come twice.
+    async fn hear(&mut self) {
+        let query = sqlx::query_scalar("delete from outbox returning body");
+        let bodies: Vec<String> = query.fetch_all(&mut self.connection).await.unwrap();
+        for body in bodies {
+            let message = envelope::decode::<DepositRef>(body.as_bytes()).unwrap();
+            let copies = [1, 1, 1, 1, 1, 1, 2, 2, 0, 0][self.random.random_range(0..10)];
+            self.told.extend(std::iter::repeat_n(message.deposit_id, copies));
+        }
+    }
+
+    /// Settles most of what was told of; the rest comes later. Some who settle die.
+    async fn settle(&mut self) {
+        let mut later = Vec::new();
+        for deposit in std::mem::take(&mut self.told) {
+            if self.random.random_ratio(1, 5) {
+                later.push(deposit);
+                continue;
+            }
+            let polls = self.random.random_ratio(1, 10).then(|| self.random.random_range(1..20));
+            let settled =
+                unless_killed(&self.chain, polls, self.gateway.match_deposits(deposit)).await;
+            match settled {
+                Some(settled) => drop(settled.unwrap()),
+                None => self.tally.kills += 1,
+            }
+        }
+        self.told = later;
+    }
+
+    /// Nothing was booked that is not final on the branch that the watcher stands on, or was nowhere ever.
+    async fn check(&mut self, is_whole: bool) {
+        let query = "select e.id, d.deposit_key, c.hash from ledger_entry e
+             join deposit d on d.id = e.source join chain_cursor c on c.network = d.network
+             where e.id > $1 and e.kind <> 'reversal' order by e.id";
+        let query = sqlx::query_as(query).bind(self.checked);
+        let booked: Vec<(i64, String, String)> =
+            query.fetch_all(&mut self.connection).await.unwrap();
+        let Some((last, _, at)) = booked.last() else { return };
+        let script = self.chain.script();
+        let final_now = script.final_up_to(at);
+        for (_, key, _) in &booked {
+            assert!(script.final_somewhere.contains(key), "{key} was booked and is final nowhere");
+            assert!(!is_whole || final_now.contains(key), "{key} was booked and is not final");
+        }
+        self.tally.credited += u64::try_from(booked.len()).unwrap();
+        self.checked = *last;
+    }
+
+    /// Everything works again. What is left is read, told and settled.
+    async fn heal(&mut self) {
+        {
+            let mut script = self.chain.script();
+            (script.shown, script.turn, script.failing) = (None, None, 0);
+            script.waiting.clear();
+            for _ in 0..self.rules.confirmations + LARGE_NEEDS_MORE + MATURITY_MAX {
+                script.mine(0, Vec::new());
+            }
+        }
+        // A watcher that starts judges all that waits, whoever of those before it saw that wait.
+        self.follower = Follower::new(self.chain.clone(), self.settings.clone());
+        let mut looks = 0;
+        loop {
+            let look = self.follower.look(self.gateway).await;
+            self.steps.push(format!("    healed: {look:?}"));
+            let is_done = look.as_ref().is_ok_and(|look| look.complete);
+            self.judge(look);
+            if is_done {
+                break;
+            }
+            looks += 1;
+            assert!(looks < LOOKS_MAX, "the head is not reached");
+        }
+        // Messages that got lost are found again, in rows.
+        let query = sqlx::query_scalar("select id from deposit where state = 'final'");
+        let unsettled: Vec<Uuid> = query.fetch_all(&mut self.connection).await.unwrap();
+        for deposit in unsettled.into_iter().chain(std::mem::take(&mut self.told)) {
+            self.gateway.match_deposits(deposit).await.unwrap();
+        }
+        self.check(true).await;
+    }
+
+    /// The canonical chain's transfers to our addresses, by key.
+    pub fn canonical(&self) -> HashMap<String, Transfer> {
+        let script = self.chain.script();
+        let all = script.canonical.iter().flat_map(|block| &block.transfers);
+        let ours = all.filter(|transfer| self.payees.iter().any(|p| p.address == transfer.to));
+        ours.map(|transfer| (transfer.key.clone(), transfer.clone())).collect()
+    }
+}
+
+impl Drop for Story<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let first = self.steps.len().saturating_sub(STEPS_SHOWN);
+            eprintln!("{}", self.steps[first..].join("\n"));
+            eprintln!("{:?} {:?}", self.rules, self.tally);
+            eprintln!("repeat it with GATEWAY_TEST_SEED={} GATEWAY_TEST_CHAINS=1", self.seed);
+        }
+    }
+}
+
+/// Polls `work` until it is done, `polls` are used up, or it waits for an answer of the node that never comes. Then it is
+/// dropped where it stands, like the work of a process that died.
+async fn unless_killed<F: Future>(
+    chain: &ScriptedChain,
+    polls: Option<u32>,
+    work: F,
+) -> Option<F::Output> {
+    let mut work = pin!(work);
+    let mut left = polls;
+    std::future::poll_fn(|context| {
+        if let Poll::Ready(done) = work.as_mut().poll(context) {
+            return Poll::Ready(Some(done));
+        }
+        let is_over = left == Some(0) || chain.script().is_silent;
+        left = left.map(|left| left.saturating_sub(1));
+        if is_over { Poll::Ready(None) } else { Poll::Pending }
+    })
+    .await
+}
+
+fn is_known(asset: &TransferAsset) -> bool {
+    match asset {
+        TransferAsset::Native => true,
+        TransferAsset::Contract(contract) => {
+            Catalogue::get().by_contract(NETWORK, contract).is_some()
+        }
+    }
+}
+
+fn is_large(transfer: &Transfer) -> bool {
+    // The coin's amounts here stay below anything large.
+    let is_token = transfer.asset != TransferAsset::Native;
+    matches!(transfer.amount, TransferAmount::Units(units) if is_token && units.get() >= LARGE)
+}
+
+/// One transaction: mostly one transfer of the invoice's own token, now and then something else.
+fn payments(random: &mut StdRng, seed: u64, number: u64, payees: &[Payable]) -> Vec<Transfer> {
+    let token = Catalogue::get().by_token_id("usdtmatic@polygon").unwrap().contract.unwrap();
+    let own = TransferAsset::Contract(token.to_ascii_lowercase());
+    let outputs = if random.random_ratio(1, 8) { 2 } else { 1 };
+    let to = match random.random_ratio(1, 5) {
+        true => format!("0x{number:040x}"),
+        false => payees[random.random_range(0..payees.len())].address.clone(),
+    };
+    let output = |output: u64| {
+        let units = BaseUnits::new(random.random_range(1..8_000_000));
+        let large = BaseUnits::new(random.random_range(LARGE - 5..LARGE + 5));
+        let (asset, amount) = match random.random_range(0..20) {
+            0 => (TransferAsset::Native, TransferAmount::Units(units)),
+            1 => (TransferAsset::Contract(NO_TOKEN_OF_OURS.into()), TransferAmount::Units(units)),
+            2 => (own.clone(), TransferAmount::Beyond128Bits(format!("1{}", "0".repeat(40)))),
+            3 => (own.clone(), TransferAmount::Units(BaseUnits::ZERO)),
+            4 => (own.clone(), TransferAmount::Units(large)),
+            _ => (own.clone(), TransferAmount::Units(units)),
+        };
+        let maturity =
+            if random.random_ratio(1, 15) { random.random_range(1..=MATURITY_MAX) } else { 1 };
+        let tx_hash = format!("{seed}-{number}");
+        Transfer {
+            key: format!("{tx_hash}:{output}"),
+            tx_hash,
+            to: to.clone(),
+            asset,
+            amount,
+            maturity,
+        }
+    };
+    (0..outputs).map(output).collect()
+}
