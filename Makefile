@@ -1,7 +1,7 @@
 # Everything people type. `make` alone lists it.
 
 .DEFAULT_GOAL := help
-.PHONY: help run up down status test test-faults fuzz mutants bench fmt lint check sqlx env clean-services
+.PHONY: help run up down status test test-faults test-solana fuzz mutants bench fmt lint check sqlx env clean-services
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
@@ -23,6 +23,9 @@ test: ## all tests, after finding or starting the servers they need
 
 test-faults: ## every fault of tests/faults.md, with a table of what happened
 	@scripts/test-faults.sh
+
+test-solana: ## invoices paid on Solana's own virtual machine (surfpool, fetched once; Linux on x86-64)
+	@scripts/test.sh -p tests --test solana
 
 fuzz: ## what strangers send, guided by coverage, for some seconds each (SECONDS_EACH=n)
 	@scripts/fuzz.sh

@@ -56,7 +56,13 @@ impl Source {
                     None => source,
                 }))
             }
-            Family::Solana => Ok(Self::Solana(SolanaSource::new(network, url)?)),
+            Family::Solana => {
+                let source = SolanaSource::new(network, url)?;
+                Ok(Self::Solana(match genesis {
+                    Some(genesis) => source.with_test_cluster(genesis),
+                    None => source,
+                }))
+            }
             Family::Ton => {
                 let source = TonSource::new(network, url)?;
                 Ok(Self::Ton(match chain_id {

@@ -30,7 +30,8 @@ pub struct ChainSettings {
     pub witnesses: Vec<SecretString>,
     /// For EVM test chains; the network's own id otherwise.
     pub chain_id: Option<u64>,
-    /// For bitcoin-like test chains, whose addresses are then those of regtest: the hash of their first block.
+    /// For test clusters of Solana and for bitcoin-like test chains, whose addresses are then those of regtest: the hash of
+    /// their first block.
     pub genesis: Option<String>,
     /// A deposit in the head block has one confirmation.
     pub confirmations: u64,
@@ -73,10 +74,10 @@ const fn practice(network: Network) -> (u64, u64, i64) {
         Network::Arbitrum => (20, 2, 15),
         Network::Optimism | Network::Base => (10, 2, 15),
         Network::Avalanche => (1, 2, 10),
-        Network::Tron => (19, 3, 15),
-        // Read at commitment `finalized`, which is 32 confirmations already.
-        Network::Solana => (1, 2, 10),
-        Network::Near => (3, 2, 10),
+        // Only blocks that are final already are read: solidified by 19 of 27 producers on TRON, of commitment `finalized`
+        // on Solana, of finality `final` on NEAR. Waiting for more would only keep the buyer waiting.
+        Network::Tron => (1, 3, 15),
+        Network::Solana | Network::Near => (1, 2, 10),
         Network::Ton => (1, 4, 10),
         Network::Thorchain => (1, 6, 10),
     }

@@ -9,6 +9,9 @@
 //! several in one transaction, for tokens that take a fee. Tokens lie in accounts of their own, which name their owner
 //! and their mint.
 //!
+//! Nothing in an answer lets a reader prove that a node left no transaction out: its blocks commit to their content in a way
+//! that only the whole ledger shows. Where that matters, give the network witnesses.
+//!
 //! - `source`: the calls. `wire`: the tolerant shapes. `decode`: from transactions to transfers, without io.
 
 mod decode;

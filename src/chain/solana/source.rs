@@ -42,9 +42,11 @@ const READ_AHEAD: u64 = 4;
 /// How far below the newest finalized slot its block may be, on a node that is still writing it down.
 const HEAD_LAG: u64 = 8;
 
-/// One node of Solana's main cluster.
+/// One node of Solana's main cluster, or of a test cluster.
 pub struct SolanaSource {
     rpc: Rpc,
+    /// The hash of the cluster's first block.
+    genesis: String,
     /// The newest slot that the node called finalized.
     finalized: AtomicU64,
     /// Blocks read ahead. What is finalized stays as it is, so they cannot grow stale.
@@ -66,7 +68,15 @@ impl SolanaSource {
             return Err(EndpointError::WrongFamily { network });
         }
         let rpc = Rpc::new(network, url)?;
-        Ok(Self { rpc, finalized: AtomicU64::new(0), ahead: Mutex::default() })
+        let genesis = MAIN_GENESIS.to_owned();
+        Ok(Self { rpc, genesis, finalized: AtomicU64::new(0), ahead: Mutex::default() })
+    }
+
+    /// Expects a cluster that begins with this block instead of the main one.
+    #[must_use]
+    pub fn with_test_cluster(mut self, genesis: &str) -> Self {
+        genesis.clone_into(&mut self.genesis);
+        self
     }
 
     /// Waits this long for one answer of the node.
@@ -79,12 +89,12 @@ impl SolanaSource {
     async fn check_cluster(&self) -> Result<(), ChainError> {
         let result = self.rpc.call(GENESIS, json!([])).await?;
         let found: &str = self.rpc.read(GENESIS, &result)?;
-        if found == MAIN_GENESIS {
+        if found == self.genesis {
             return Ok(());
         }
         Err(ChainError::WrongChain {
             network: self.rpc.network(),
-            expected: MAIN_GENESIS.to_owned(),
+            expected: self.genesis.clone(),
             found: found.chars().take(44).collect(),
         })
     }

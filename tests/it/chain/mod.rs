@@ -6,7 +6,6 @@ mod lookup;
 mod paid_on_a_node;
 mod paid_on_a_stub;
 mod paid_on_regtest;
-mod paying;
 mod random;
 mod simulated;
 mod solana;

@@ -1,9 +1,10 @@
 //! Invoices paid on a stand-in for Solana, from the request to the signed IPN.
 
 use gateway::asset::{Network, catalogue::Catalogue};
-use support::solana::SolanaNode;
-
-use crate::chain::paying::{due, with_paying};
+use support::{
+    paying::{due, with_paying},
+    solana::SolanaNode,
+};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn coins_and_tokens_finish_their_invoices_and_a_failed_payment_does_not() {

@@ -4,9 +4,10 @@ use gateway::{
     app::set_currency::Change,
     asset::{Network, catalogue::Catalogue},
 };
-use support::ton::TonNode;
-
-use crate::chain::paying::{due, with_paying};
+use support::{
+    paying::{due, with_paying},
+    ton::TonNode,
+};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_payment_that_bounced_pays_nothing_and_one_that_stays_finishes_its_invoice() {

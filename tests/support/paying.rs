@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use gateway::asset::Network;
-use serde_json::{Value, json};
-use support::{
+use crate::{
     broker::eventually,
     receiver::{Received, Receiver},
     stack::{Merchant, Stack, only, with_configured_stack},
 };
+use gateway::{asset::Network, invoice::Status};
+use serde_json::{Value, json};
 
 pub struct Paying {
     pub stack: Arc<Stack>,
@@ -19,11 +19,24 @@ pub struct Paying {
 
 /// Runs `test` over a gateway whose one network is read from the node at `rpc_url`.
 pub async fn with_paying(network: Network, rpc_url: &str, test: impl AsyncFnOnce(Paying)) {
-    let toml = format!(
+    with_paying_on(network, rpc_url, None, test).await;
+}
+
+/// The same on a test chain whose first block has the hash `genesis`.
+pub async fn with_paying_on(
+    network: Network,
+    rpc_url: &str,
+    genesis: Option<&str>,
+    test: impl AsyncFnOnce(Paying),
+) {
+    let mut toml = format!(
         "{}chains.{network}.source = \"node\"\nchains.{network}.rpc_url = {rpc_url:?}\n\
          chains.{network}.poll_ms = 50\n",
         only(network)
     );
+    if let Some(genesis) = genesis {
+        toml += &format!("chains.{network}.genesis = {genesis:?}\n");
+    }
     with_configured_stack(&toml, |stack| async move {
         stack.start_all();
         let merchant = stack.merchant().await;
@@ -84,6 +97,16 @@ impl Paying {
         let path = format!("/v1/payment/{}", invoice["payment_id"].as_str().unwrap());
         let answer = self.merchant.client.get(&path).await.json();
         answer["payment_status"].as_str().unwrap().to_owned()
+    }
+
+    /// Waits for the internal status; asking for it over HTTP would use up the rate limit.
+    pub async fn becomes(&self, invoice: &Value, status: Status) {
+        let id = invoice["payment_id"].as_str().unwrap();
+        eventually(&format!("the invoice is {}", status.as_str()), async || {
+            let now = self.stack.gateway.buyer_status(id).await.unwrap().unwrap();
+            (now.status == status).then_some(())
+        })
+        .await;
     }
 
     /// The first `count` IPNs, verified; there are no more.
