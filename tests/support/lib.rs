@@ -12,6 +12,7 @@ pub mod ctl;
 pub mod cutting_proxy;
 pub mod database;
 pub mod exchange;
+pub mod faulty_line;
 pub mod hostile;
 pub mod installation;
 pub mod java_tron;

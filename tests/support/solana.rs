@@ -82,6 +82,11 @@ impl SolanaNode {
         self.act("noise", json!({ "mint": mint, "to": to })).await.map(drop)
     }
 
+    /// The node loses its newest `blocks`.
+    pub async fn forget(&self, blocks: u64) -> Result<()> {
+        self.act("forget", json!({ "blocks": blocks })).await.map(drop)
+    }
+
     /// Puts everything since the last block into the next one; some slots are skipped before some. Returns its slot.
     pub async fn mine(&self) -> Result<u64> {
         self.act("mine", json!({})).await?.as_u64().context("a slot")

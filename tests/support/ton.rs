@@ -82,6 +82,11 @@ impl TonNode {
         self.act("noise", json!({ "master": master, "to": to })).await.map(drop)
     }
 
+    /// The node loses its newest `blocks`.
+    pub async fn forget(&self, blocks: u64) -> Result<()> {
+        self.act("forget", json!({ "blocks": blocks })).await.map(drop)
+    }
+
     /// Puts everything since the last block under the next one. Returns its height.
     pub async fn mine(&self) -> Result<u64> {
         self.act("mine", json!({})).await?.as_u64().context("a height")

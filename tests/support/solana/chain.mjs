@@ -170,6 +170,13 @@ export class Chain {
     return this.slot;
   }
 
+  /** As another node that has not got the newest blocks yet. */
+  forget({ blocks }) {
+    for (const slot of [...this.blocks.keys()].slice(-blocks)) this.blocks.delete(slot);
+    this.slot = Math.max(...this.blocks.keys());
+    return this.slot;
+  }
+
   /** The node's own methods; an error is a code and a message, as the node has them. */
   answer(method, params) {
     switch (method) {

@@ -150,6 +150,12 @@ export class Chain {
     return seqno;
   }
 
+  /** As another node that has not got the newest blocks yet. */
+  forget({ blocks }) {
+    this.blocks.splice(-blocks);
+    return this.blocks.length;
+  }
+
   /** The masterchain block and the one shard block under it. */
   wireBlocks({ seqno, root_hash, gen_utime, transactions }) {
     const shared = {

@@ -9,7 +9,7 @@ import { v2Transactions, v3 } from "./faces.mjs";
 const require = createRequire(`${process.argv[2]}/`);
 const chain = await Chain.start({ core: require("@ton/core"), sandbox: require("@ton/sandbox") });
 
-const ACTS = ["pay", "token", "payToken", "forgeToken", "noise", "mine"];
+const ACTS = ["pay", "token", "payToken", "forgeToken", "noise", "mine", "forget"];
 
 async function call({ method, params }) {
   if (ACTS.includes(method)) return chain[method](params ?? {});

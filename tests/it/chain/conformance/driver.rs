@@ -1,5 +1,7 @@
 //! What a chain under test must be able to do. Nothing here knows how a chain works.
 
+use std::time::Duration;
+
 use gateway::{
     chain::{ChainSource, TransferAmount, TransferAsset},
     money::BaseUnits,
@@ -21,6 +23,14 @@ pub trait ChainUnderTest {
         0
     }
 
+    /// The node's address, with [`Feature::Line`].
+    fn url(&self) -> String {
+        panic!("{:?}", self.lacks(Feature::Line));
+    }
+
+    /// A source that reads at `url` as [`source`](Self::source) reads the node; with [`Feature::Line`].
+    fn source_at(&self, url: &str, deadline: Duration) -> Self::Source;
+
     /// Why this chain cannot show `feature`; `None` where it can, and then the suite demands it.
     fn lacks(&self, feature: Feature) -> Option<&'static str>;
 
@@ -41,6 +51,9 @@ pub trait ChainUnderTest {
 
     /// Replaces the newest `depth` blocks by `depth + 1` others; what was in them comes back as `connect` says.
     async fn reorg(&mut self, depth: u64, connect: Connect);
+
+    /// The node loses its newest `blocks`; with [`Feature::Line`].
+    async fn forget(&mut self, blocks: u64);
 }
 
 /// One transaction.
@@ -94,6 +107,8 @@ pub enum Feature {
     Mempool,
     /// Blocks that are replaced by others. Missing where every block that a source shows is final.
     Reorganisations,
+    /// A node that is asked over HTTP.
+    Line,
 }
 
 /// What happens to the transactions of replaced blocks.

@@ -5,6 +5,7 @@
 //! proofs and returns one column of the table that [`table`] prints.
 
 mod driver;
+mod line;
 mod proof;
 mod reorg;
 
@@ -49,6 +50,11 @@ pub async fn prove<C: ChainUnderTest>(chain: &mut C) -> Report {
         ("a payment that comes back elsewhere", reorg::connect(chain, Connect::Moved).await),
         ("a payment that never comes back", reorg::connect(chain, Connect::Gone).await),
         ("every block reads the same twice", proof::replay(chain).await),
+        ("a node that asks to slow down is understood", line::rate_limit(chain).await),
+        ("a node that is down is told as such", line::outage(chain).await),
+        ("a part of an answer is no answer", line::truncation(chain).await),
+        ("a silent node is given up", line::silence(chain).await),
+        ("a node that goes back shows what it still has", line::going_back(chain).await),
     ];
     Report { chain: chain.name(), outcomes }
 }

@@ -1,9 +1,11 @@
 //! Makes things happen on anvil.
 
+use std::time::Duration;
+
 use anyhow::{Context, Result};
 use gateway::{
     asset::Network,
-    chain::{TransferAmount, TransferAsset, evm::EvmSource},
+    chain::{ChainSource, TransferAmount, TransferAsset, evm::EvmSource},
     money::BaseUnits,
 };
 use secrecy::SecretString;
@@ -19,6 +21,8 @@ pub struct AnvilChain {
     pub source: EvmSource,
     pub hostile: String,
     name: String,
+    /// Where the source reads.
+    url: String,
     pub token: String,
     look_alike: String,
     forwarder: String,
@@ -43,12 +47,13 @@ impl AnvilChain {
         let (forwarder, refuser) =
             (anvil.deploy("Forwarder").await?, anvil.deploy("Refuser").await?);
         let hostile = anvil.deploy("Hostile").await?;
-        let name = network.name().to_owned();
+        let (name, url) = (network.name().to_owned(), anvil.url().to_owned());
         Ok(Self {
             anvil,
             source,
             hostile,
             name,
+            url,
             token,
             look_alike,
             forwarder,
@@ -57,10 +62,11 @@ impl AnvilChain {
         })
     }
 
-    /// Reads through `source` from now on, which the table calls `name`.
+    /// Reads at `url` from now on, which the table calls `name`.
     #[must_use]
-    pub fn read_through(mut self, source: EvmSource, name: &str) -> Self {
-        self.source = source;
+    pub fn read_at(mut self, url: &str, name: &str) -> Self {
+        self.source = source(self.source.network(), url);
+        url.clone_into(&mut self.url);
         name.clone_into(&mut self.name);
         self
     }
@@ -130,6 +136,14 @@ impl ChainUnderTest for AnvilChain {
         &self.source
     }
 
+    fn url(&self) -> String {
+        self.url.clone()
+    }
+
+    fn source_at(&self, url: &str, deadline: Duration) -> EvmSource {
+        source(self.source.network(), url).with_deadline(deadline)
+    }
+
     fn lacks(&self, feature: Feature) -> Option<&'static str> {
         match feature {
             Feature::ManyNativeOutputs => Some("a transaction pays one receiver natively"),
@@ -145,7 +159,8 @@ impl ChainUnderTest for AnvilChain {
             | Feature::Failures
             | Feature::Noise
             | Feature::HiddenNative
-            | Feature::Reorganisations => None,
+            | Feature::Reorganisations
+            | Feature::Line => None,
         }
     }
 
@@ -253,5 +268,9 @@ impl ChainUnderTest for AnvilChain {
             }
             self.mine().await;
         }
+    }
+
+    async fn forget(&mut self, blocks: u64) {
+        self.anvil.roll_back(blocks).await.expect(DOES_IT);
     }
 }

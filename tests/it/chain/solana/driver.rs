@@ -1,5 +1,7 @@
 //! Makes things happen on a stand-in for Solana.
 
+use std::time::Duration;
+
 use anyhow::Result;
 use gateway::{
     asset::Network,
@@ -64,6 +66,14 @@ impl ChainUnderTest for SolanaChain {
         &self.source
     }
 
+    fn url(&self) -> String {
+        self.node.url().to_owned()
+    }
+
+    fn source_at(&self, url: &str, deadline: Duration) -> SolanaSource {
+        source(url).with_deadline(deadline)
+    }
+
     fn lacks(&self, feature: Feature) -> Option<&'static str> {
         match feature {
             Feature::ManyNativeOutputs | Feature::ManyTokenOutputs => {
@@ -73,7 +83,11 @@ impl ChainUnderTest for SolanaChain {
             Feature::HiddenNative => Some("its blocks show every balance that changes"),
             Feature::Mempool => Some("its transactions do not wait in public"),
             Feature::Reorganisations => Some("it is read when its blocks are final"),
-            Feature::Tokens | Feature::ZeroAmount(_) | Feature::Failures | Feature::Noise => None,
+            Feature::Tokens
+            | Feature::ZeroAmount(_)
+            | Feature::Failures
+            | Feature::Noise
+            | Feature::Line => None,
         }
     }
 
@@ -108,5 +122,9 @@ impl ChainUnderTest for SolanaChain {
 
     async fn reorg(&mut self, _depth: u64, _connect: Connect) {
         panic!("{:?}", self.lacks(Feature::Reorganisations));
+    }
+
+    async fn forget(&mut self, blocks: u64) {
+        self.node.forget(blocks).await.expect(DOES_IT);
     }
 }

@@ -1,5 +1,7 @@
 //! Makes things happen on a chain in memory that a stub serves.
 
+use std::time::Duration;
+
 use gateway::chain::{ChainSource, TransferAmount, TransferAsset};
 use secrecy::SecretString;
 use support::{
@@ -8,6 +10,9 @@ use support::{
 };
 
 use crate::chain::conformance::{Act, ChainUnderTest, Coin, Connect, Feature, Output};
+
+/// What the sources wait for an answer by themselves.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// What one network's stub and adapter are, and how its transactions look.
 pub trait Flavour: Default {
@@ -18,7 +23,7 @@ pub trait Flavour: Default {
     const NAME: &'static str;
     const FIRST_HEIGHT: u64;
 
-    fn source(url: &SecretString) -> Self::Source;
+    fn source(url: &SecretString, deadline: Duration) -> Self::Source;
     fn chain(node: &mut Self::Node) -> &mut StubChain<Self::Tx>;
     fn lacks(feature: Feature) -> Option<&'static str>;
     fn asset(&self, coin: Coin) -> TransferAsset;
@@ -47,7 +52,7 @@ pub fn digits(amount: &TransferAmount) -> String {
 impl<F: Flavour> StubDriver<F> {
     pub async fn start() -> Self {
         let node = StubNode::start(F::Node::default()).await.expect("the stub listens");
-        let source = F::source(&SecretString::from(node.url()));
+        let source = F::source(&SecretString::from(node.url()), PATIENCE);
         Self { flavour: F::default(), node, source }
     }
 
@@ -81,6 +86,14 @@ impl<F: Flavour> ChainUnderTest for StubDriver<F> {
 
     fn first_height(&self) -> u64 {
         F::FIRST_HEIGHT
+    }
+
+    fn url(&self) -> String {
+        self.node.url().to_owned()
+    }
+
+    fn source_at(&self, url: &str, deadline: Duration) -> F::Source {
+        F::source(&SecretString::from(url), deadline)
     }
 
     fn lacks(&self, feature: Feature) -> Option<&'static str> {
@@ -136,5 +149,9 @@ impl<F: Flavour> ChainUnderTest for StubDriver<F> {
             self.wait(transactions);
             self.mine_now();
         }
+    }
+
+    async fn forget(&mut self, blocks: u64) {
+        F::chain(&mut self.node.node()).roll_back(blocks);
     }
 }

@@ -1,5 +1,7 @@
 //! NEAR over a stub of a neardata server.
 
+use std::time::Duration;
+
 use gateway::chain::{TransferAsset, near::NearSource};
 use secrecy::SecretString;
 use serde_json::json;
@@ -48,8 +50,8 @@ impl Flavour for Near {
     const NAME: &'static str = "near";
     const FIRST_HEIGHT: u64 = 9_820_210;
 
-    fn source(url: &SecretString) -> NearSource {
-        NearSource::new(url).expect("an http url")
+    fn source(url: &SecretString, deadline: Duration) -> NearSource {
+        NearSource::new(url).expect("an http url").with_deadline(deadline)
     }
 
     fn chain(node: &mut NearData) -> &mut StubChain<NearReceipt> {
@@ -69,7 +71,8 @@ impl Flavour for Near {
             | Feature::ZeroAmount(_)
             | Feature::Failures
             | Feature::Noise
-            | Feature::Reorganisations => None,
+            | Feature::Reorganisations
+            | Feature::Line => None,
         }
     }
 

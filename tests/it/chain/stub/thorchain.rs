@@ -1,5 +1,7 @@
 //! THORChain over a stub of CometBFT's RPC.
 
+use std::time::Duration;
+
 use gateway::{
     asset::{
         Family,
@@ -45,8 +47,8 @@ impl Flavour for Thorchain {
     const NAME: &'static str = "thorchain";
     const FIRST_HEIGHT: u64 = 1;
 
-    fn source(url: &SecretString) -> ThorchainSource {
-        ThorchainSource::new(url).expect("an http url")
+    fn source(url: &SecretString, deadline: Duration) -> ThorchainSource {
+        ThorchainSource::new(url).expect("an http url").with_deadline(deadline)
     }
 
     fn chain(node: &mut Thornode) -> &mut StubChain<ThorTx> {
@@ -65,7 +67,8 @@ impl Flavour for Thorchain {
             | Feature::ZeroAmount(_)
             | Feature::Failures
             | Feature::Noise
-            | Feature::Reorganisations => None,
+            | Feature::Reorganisations
+            | Feature::Line => None,
         }
     }
 

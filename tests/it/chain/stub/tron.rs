@@ -1,5 +1,7 @@
 //! TRON over a stub of java-tron's HTTP interface.
 
+use std::time::Duration;
+
 use gateway::{
     asset::address::tron::encode,
     chain::{TransferAmount, TransferAsset, tron::TronSource},
@@ -60,8 +62,8 @@ impl Flavour for Tron {
     const NAME: &'static str = "tron";
     const FIRST_HEIGHT: u64 = 0;
 
-    fn source(url: &SecretString) -> TronSource {
-        TronSource::new(url).expect("an http url")
+    fn source(url: &SecretString, deadline: Duration) -> TronSource {
+        TronSource::new(url).expect("an http url").with_deadline(deadline)
     }
 
     fn chain(node: &mut JavaTron) -> &mut StubChain<TronTx> {
@@ -84,7 +86,8 @@ impl Flavour for Tron {
             | Feature::ZeroAmount(_)
             | Feature::Failures
             | Feature::Noise
-            | Feature::Reorganisations => None,
+            | Feature::Reorganisations
+            | Feature::Line => None,
         }
     }
 

@@ -1,5 +1,7 @@
 //! Makes things happen on a private TON.
 
+use std::time::Duration;
+
 use anyhow::Result;
 use gateway::{
     asset::Network,
@@ -65,6 +67,14 @@ impl ChainUnderTest for TonChain {
         &self.source
     }
 
+    fn url(&self) -> String {
+        self.node.url().to_owned()
+    }
+
+    fn source_at(&self, url: &str, deadline: Duration) -> TonSource {
+        source(url).with_deadline(deadline)
+    }
+
     fn lacks(&self, feature: Feature) -> Option<&'static str> {
         match feature {
             Feature::ManyNativeOutputs | Feature::ManyTokenOutputs => {
@@ -76,7 +86,11 @@ impl ChainUnderTest for TonChain {
             Feature::HiddenNative => Some("its blocks show every message"),
             Feature::Mempool => Some("not read: the next block is seconds away"),
             Feature::Reorganisations => Some("its masterchain blocks are final"),
-            Feature::Tokens | Feature::ZeroAmount(_) | Feature::Failures | Feature::Noise => None,
+            Feature::Tokens
+            | Feature::ZeroAmount(_)
+            | Feature::Failures
+            | Feature::Noise
+            | Feature::Line => None,
         }
     }
 
@@ -123,5 +137,9 @@ impl ChainUnderTest for TonChain {
 
     async fn reorg(&mut self, _depth: u64, _connect: Connect) {
         panic!("{:?}", self.lacks(Feature::Reorganisations));
+    }
+
+    async fn forget(&mut self, blocks: u64) {
+        self.node.forget(blocks).await.expect(DOES_IT);
     }
 }

@@ -1,6 +1,6 @@
 //! Makes things happen on bitcoind and litecoind.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, time::Duration};
 
 use anyhow::Result;
 use gateway::{
@@ -19,6 +19,7 @@ pub struct RegtestChain {
     pub node: Regtest,
     pub source: UtxoSource,
     network: Network,
+    genesis: String,
     name: String,
     /// The coin that each payment spends, to spend it again on another branch.
     coins: HashMap<String, Coin>,
@@ -56,8 +57,9 @@ impl RegtestChain {
         let stands_in = if network == Network::Dogecoin { " (litecoind)" } else { "" };
         let name = format!("{network}{stands_in}");
         let node = Regtest::start(kind).await?;
-        let source = source(network, node.url(), &node.genesis().await?);
-        Ok(Self { node, source, network, name, coins: HashMap::new() })
+        let genesis = node.genesis().await?;
+        let source = source(network, node.url(), &genesis);
+        Ok(Self { node, source, network, genesis, name, coins: HashMap::new() })
     }
 
     async fn pay(&mut self, outputs: &[Output]) -> String {
@@ -86,6 +88,14 @@ impl ChainUnderTest for RegtestChain {
         &self.source
     }
 
+    fn url(&self) -> String {
+        self.node.url().to_owned()
+    }
+
+    fn source_at(&self, url: &str, deadline: Duration) -> UtxoSource {
+        source(self.network, url, &self.genesis).with_deadline(deadline)
+    }
+
     fn lacks(&self, feature: Feature) -> Option<&'static str> {
         match feature {
             Feature::Tokens | Feature::ManyTokenOutputs => Some("the chain has no tokens"),
@@ -99,7 +109,8 @@ impl ChainUnderTest for RegtestChain {
             | Feature::ZeroAmount(Paid::Native)
             | Feature::Noise
             | Feature::Mempool
-            | Feature::Reorganisations => None,
+            | Feature::Reorganisations
+            | Feature::Line => None,
         }
     }
 
@@ -166,5 +177,9 @@ impl ChainUnderTest for RegtestChain {
         for transactions in blocks {
             self.node.mine_exactly(&transactions).await.expect(DOES_IT);
         }
+    }
+
+    async fn forget(&mut self, blocks: u64) {
+        self.node.roll_back(blocks).await.expect(DOES_IT);
     }
 }
