@@ -178,3 +178,36 @@ async fn an_invoice_on_litecoin_is_finished_after_a_payment_that_was_taken_back(
 async fn an_invoice_on_dogecoin_is_finished_after_a_payment_that_was_taken_back() {
     finishes_invoices(Network::Dogecoin).await;
 }
+
+/// An invoice is paid by the very reward of a block: real coins, which nobody can spend before they have `maturity`
+/// confirmations.
+async fn is_paid_by_a_reward(network: Network, maturity: u64) {
+    with_node(network, |scene| async move {
+        let (id, address, units) = scene.invoice().await;
+        scene.node.rpc("generatetoaddress", json!([1, address])).await.unwrap();
+        scene.until_deposits("seen", true, 1).await;
+        scene.node.mine(maturity - 2).await.unwrap();
+        scene.until_read().await;
+        assert_eq!(scene.status(&id).await, "waiting", "it has one confirmation too few");
+
+        scene.node.mine(1).await.unwrap();
+        let ipn = scene.ipns(1).await.remove(0);
+        assert_eq!(
+            (ipn["payment_id"].as_str(), ipn["payment_status"].as_str()),
+            (Some(&*id), Some("finished"))
+        );
+        let paid: rust_decimal::Decimal = ipn["actually_paid"].to_string().parse().unwrap();
+        assert!(paid > rust_decimal::Decimal::new(units.try_into().unwrap(), 8), "{ipn}");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reward_of_bitcoin_pays_once_it_can_be_spent() {
+    is_paid_by_a_reward(Network::Bitcoin, 100).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reward_of_dogecoin_pays_once_it_can_be_spent() {
+    is_paid_by_a_reward(Network::Dogecoin, 240).await;
+}
