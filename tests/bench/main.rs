@@ -20,6 +20,7 @@ mod footprint;
 mod growth;
 mod latency;
 mod report;
+mod scan;
 mod world;
 
 use report::Report;
@@ -43,6 +44,7 @@ async fn main() {
     latency::run(&mut report).await;
     deadlines::run(&mut report).await;
     growth::run(&mut report).await;
+    scan::run(&mut report).await;
     footprint::run(&mut report).await;
     cost::run(&mut report).await;
     report.finish();
