@@ -31,6 +31,7 @@ macro_rules! described {
         impl ToSchema for $name {}
     )*};
 }
+pub(crate) use described;
 
 described! {
     Amount => ObjectBuilder::new()
@@ -61,6 +62,14 @@ described! {
         .item(ObjectBuilder::new().schema_type(Type::Integer))
         .item(ObjectBuilder::new().schema_type(Type::String).max_length(Some(0)))
         .description(Some("A whole number of any size. Empty is the same as absent."));
+    True => ObjectBuilder::new()
+        .schema_type(Type::Boolean)
+        .enum_values(Some([true]))
+        .description(Some("Always true."));
+    False => ObjectBuilder::new()
+        .schema_type(Type::Boolean)
+        .enum_values(Some([false]))
+        .description(Some("Always false."));
     Null => ObjectBuilder::new().schema_type(Type::Null).description(Some("Always null."));
     PaymentStatus => names(Status::ALL.map(Status::for_merchant)).description(Some(
         "`waiting`: nothing counted yet. `partially_paid`: something, but not enough. `finished`: paid in full; more \
@@ -81,7 +90,7 @@ described! {
 }
 
 /// A text out of a list, each once, in the order in which they first come.
-fn names<const N: usize>(all: [&'static str; N]) -> ObjectBuilder {
+pub(crate) fn names<const N: usize>(all: [&'static str; N]) -> ObjectBuilder {
     let mut once = Vec::new();
     for name in all {
         if !once.contains(&name) {

@@ -10,6 +10,7 @@ pub mod lifecycle;
 pub mod order;
 pub mod quote;
 pub mod recipients;
+pub mod schema;
 pub mod vocabulary;
 
 pub use vocabulary::{EventType, FeeMode, Funding, PayoutFamily, State};

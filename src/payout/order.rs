@@ -4,12 +4,18 @@
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 use serde_json::value::RawValue;
+use utoipa::ToSchema;
 
 use super::{
     FeeMode, Funding, PayoutFamily, State,
     batch::{BatchState, Tally},
+    schema,
 };
-use crate::{asset::catalogue::Currency, invoice::payment::iso_8601, money::BaseUnits};
+use crate::{
+    asset::catalogue::Currency,
+    invoice::{payment::iso_8601, schema as values},
+    money::BaseUnits,
+};
 
 /// Everything the object is made of.
 #[derive(Clone, Debug)]
@@ -90,101 +96,223 @@ pub struct RefundView {
     pub tx_hash: Option<String>,
 }
 
-#[derive(Debug, Serialize)]
+/// A mass payout as its merchant sees it. Fields are only ever added.
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = PayoutOrder)]
 pub struct Order<'a> {
+    /// `mpo_…` on bitcoin, litecoin and dogecoin, `empo_…` on EVM networks. Never changes.
+    #[schema(value_type = String)]
     id: &'a str,
+    #[schema(value_type = schema::FamilyName)]
     family: &'static str,
+    #[schema(value_type = schema::OrderState)]
     state: &'static str,
+    #[schema(value_type = schema::FundingStatus)]
     funding_status: &'static str,
+    #[schema(value_type = values::NetworkName)]
     network: &'static str,
+    /// The code of the currency that is paid out, as `GET /v1/currencies` lists it.
+    #[schema(value_type = String, examples("usdtmatic"))]
     currency: &'static str,
+    /// In upper case.
+    #[schema(value_type = String, examples("USDT"))]
     symbol: &'static str,
+    #[schema(value_type = values::StandardName)]
     standard: &'static str,
+    /// Null for native coins.
+    #[schema(value_type = Option<String>, required)]
     contract_address: Option<&'static str>,
+    /// Base units of one whole coin, as a power of ten.
+    #[schema(maximum = 24)]
     decimals: u8,
+    /// Of EVM networks; null on the others.
+    #[schema(required)]
     chain_id: Option<u64>,
+    /// The merchant's own words, as they were sent.
+    #[schema(value_type = Option<String>, required)]
     label: Option<&'a str>,
+    /// The merchant's own object, as it was sent.
+    #[schema(value_type = Option<schema::Metadata>, required)]
     metadata: Option<Box<RawValue>>,
+    #[schema(value_type = schema::FeeBearer)]
     fee_mode: &'static str,
+    /// Recipients' rows.
     item_count: u32,
+    /// Groups in which they are sent and told of.
     batch_count: u32,
+    /// The sum of the rows as they were sent.
+    #[schema(value_type = schema::RawAmount)]
     payout_total_raw: String,
+    /// Quoted for the network.
+    #[schema(value_type = schema::RawAmount)]
     network_fee_raw: String,
+    /// Quoted for us.
+    #[schema(value_type = schema::RawAmount)]
     service_fee_raw: String,
+    /// What to send to `depositAddress`.
+    #[schema(value_type = schema::RawAmount)]
     total_to_send_raw: String,
+    /// Confirmed at `depositAddress` so far.
+    #[schema(value_type = schema::RawAmount)]
     received_raw: String,
+    /// What `receivedRaw` lacks.
+    #[schema(value_type = schema::RawAmount)]
     missing_raw: String,
+    /// What `receivedRaw` has too much; it goes back in the end.
+    #[schema(value_type = schema::RawAmount)]
     surplus_raw: String,
+    /// What recipients have, beyond doubt.
+    #[schema(value_type = schema::RawAmount)]
     paid_raw: String,
+    /// What could not be paid, beyond doubt; it goes back in the end.
+    #[schema(value_type = schema::RawAmount)]
     failed_raw: String,
+    /// The order's own address; null until it is confirmed.
+    #[schema(value_type = Option<String>, required)]
     deposit_address: Option<&'a str>,
+    /// Where refunds go; without it they wait for a person.
+    #[schema(value_type = Option<String>, required)]
     refund_address: Option<&'a str>,
+    /// Of the quote in a draft; afterwards the time until which the deposit must have come.
+    #[schema(value_type = values::Instant)]
     expires_at: String,
     quote: Quote<'a>,
     progress: Progress,
+    /// In an event about a batch that batch, else the last one with which anything was done; null before the first.
+    #[schema(required)]
     last_batch: Option<Batch<'a>>,
+    /// Of an ended order; null where nothing has to go back.
+    #[schema(required)]
     refund: Option<Refund<'a>>,
+    /// Whether a person has to release it before anything more is sent.
     held: bool,
+    #[schema(value_type = Option<schema::Canceller>, required)]
     cancelled_by: Option<&'a str>,
+    #[schema(value_type = values::Instant)]
     created_at: String,
+    /// When its merchant confirmed it.
+    #[schema(value_type = Option<values::Instant>, required)]
     confirmed_at: Option<String>,
+    /// When enough had come.
+    #[schema(value_type = Option<values::Instant>, required)]
     funded_at: Option<String>,
+    /// When its state became final.
+    #[schema(value_type = Option<values::Instant>, required)]
     finished_at: Option<String>,
+    /// When anything of it last changed.
+    #[schema(value_type = values::Instant)]
     updated_at: String,
 }
 
-#[derive(Debug, Serialize)]
+/// What an order costs, and how long that stands.
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = PayoutQuote)]
 struct Quote<'a> {
+    /// Send it as `quoteId` to confirm exactly this quote.
+    #[schema(value_type = String)]
     id: &'a str,
+    #[schema(value_type = values::Instant)]
     created_at: String,
+    /// Beyond it the order must be refreshed before it can be confirmed.
+    #[schema(value_type = values::Instant)]
     expires_at: String,
+    /// On bitcoin, litecoin and dogecoin: the smallest coins per virtual byte.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<schema::RawAmount>, nullable = false)]
     fee_rate_sat_vb: Option<String>,
+    /// On EVM networks: wei per unit of gas.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<schema::RawAmount>, nullable = false)]
     max_fee_per_gas_wei: Option<String>,
+    /// One whole coin of the network, in US dollars.
+    #[schema(value_type = values::DecimalText)]
     native_price_usd: &'a str,
+    /// One whole coin of what is paid out, in US dollars.
+    #[schema(value_type = values::DecimalText)]
     asset_price_usd: &'a str,
+    /// The same as the order's.
+    #[schema(value_type = schema::RawAmount)]
     network_fee_raw: String,
+    /// The same as the order's.
+    #[schema(value_type = schema::RawAmount)]
     service_fee_raw: String,
 }
 
-#[derive(Debug, Serialize)]
+/// How many rows stand where.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = PayoutProgress)]
 struct Progress {
+    /// Nothing is signed yet.
     pending: u32,
+    /// Signed, and not yet taken by a node.
     signing: u32,
+    /// Taken by a node.
     broadcasted: u32,
+    /// Paid, beyond doubt.
     confirmed: u32,
+    /// Not paid, beyond doubt.
     failed: u32,
 }
 
-/// One batch, in lists and as `lastBatch`.
-#[derive(Debug, Serialize)]
+/// Recipients that are sent together or told of together: on bitcoin, litecoin and dogecoin the outputs of one transaction, on
+/// EVM networks one transaction each.
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = PayoutBatch)]
 pub struct Batch<'a> {
+    /// `mpb_…`
+    #[schema(value_type = String)]
     id: &'a str,
+    /// From 0, in the order in which they are sent.
     index: u32,
+    #[schema(value_type = schema::BatchStateName)]
     state: &'static str,
+    /// Rows in it.
     item_count: u32,
+    /// Rows of it that were not paid, beyond doubt.
     failed_count: u32,
+    /// The sum of its rows as they were sent.
+    #[schema(value_type = schema::RawAmount)]
     amount_raw: String,
+    /// In the network's own coin: what its confirmed transactions took.
+    #[schema(value_type = schema::RawAmount)]
     fee_raw: String,
+    /// Of its transaction, or of the first one where every recipient has one of its own.
+    #[schema(value_type = Option<String>, required)]
     tx_hash: Option<&'a str>,
+    /// Earlier versions with lower fees; none of them can confirm beside the last one.
     replaced_tx_hashes: &'a [String],
+    /// Blocks that stand on its transactions, counted from 1.
     confirmations: u64,
+    /// As many as make it final.
     required_confirmations: u64,
+    /// For people: what went wrong last.
+    #[schema(value_type = Option<String>, required)]
     last_error: Option<&'a str>,
+    /// When a node first took it.
+    #[schema(value_type = Option<values::Instant>, required)]
     broadcast_at: Option<String>,
+    /// When it became final.
+    #[schema(value_type = Option<values::Instant>, required)]
     confirmed_at: Option<String>,
 }
 
-#[derive(Debug, Serialize)]
+/// What goes back to the merchant.
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = PayoutRefund)]
 struct Refund<'a> {
+    #[schema(value_type = schema::RefundState)]
     state: &'static str,
+    /// Null where none was given.
+    #[schema(value_type = Option<String>, required)]
     address: Option<&'a str>,
+    #[schema(value_type = schema::RawAmount)]
     amount_raw: String,
+    /// Once it is signed.
+    #[schema(value_type = Option<String>, required)]
     tx_hash: Option<&'a str>,
 }
 

@@ -14,6 +14,8 @@ pub enum PayoutFamily {
 }
 
 impl PayoutFamily {
+    pub const ALL: [Self; 2] = [Self::Utxo, Self::Evm];
+
     /// The family that pays out on `network`; `None` where there are no payouts.
     pub const fn of(network: Network) -> Option<Self> {
         match network.family() {

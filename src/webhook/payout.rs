@@ -7,21 +7,32 @@ use hmac::{Hmac, KeyInit, Mac};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use sha2::Sha256;
+use utoipa::ToSchema;
 
-use crate::merchant::WebhookSecret;
+use crate::{
+    merchant::WebhookSecret,
+    payout::{order::Order, schema},
+};
 
 pub const SIGNATURE_HEADER: &str = "x-gateway-signature";
 pub const EVENT_ID_HEADER: &str = "x-gateway-event-id";
 pub const USER_AGENT: &str = "gateway-payout/0.1.0";
 pub const CONTENT_TYPE: &str = "application/json";
 
-/// The four fields of the envelope, in this order.
-#[derive(Serialize)]
+/// One event of one order. The four fields stand in this order.
+#[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-struct Envelope<'a> {
+#[schema(as = PayoutWebhook)]
+pub struct Envelope<'a> {
+    #[schema(value_type = schema::EventName)]
     event_type: &'a str,
+    /// `pzwe_…`, the same over all attempts: what was handled under it must not be handled again.
+    #[schema(value_type = String)]
     event_id: &'a str,
+    /// Seconds since 1970, made anew at each attempt. Refuse what is older than ten minutes.
     event_at: i64,
+    /// The order as it was when the event happened.
+    #[schema(value_type = Order<'static>)]
     order: &'a RawValue,
 }
 

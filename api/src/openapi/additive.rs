@@ -39,6 +39,14 @@ fn losses(old: &Value, new: &Value) -> Vec<String> {
             }
         }
     }
+    // What is told to clients is for them what answers are.
+    for (event, item) in members(&old["webhooks"]) {
+        let body = "/post/requestBody/content/application~1json/schema";
+        match (item.pointer(body), new["webhooks"][event].pointer(body)) {
+            (Some(old), Some(now)) => comparison.schema(Way::Answered, event, old, now),
+            _ => comparison.faults.push(format!("{event} is gone")),
+        }
+    }
     comparison.faults
 }
 
@@ -198,7 +206,20 @@ fn every_kind_of_loss_is_found_and_gains_are_not() {
         change(&mut changed);
         losses(&now, &changed)
     };
-    let lost: [(&str, Change); 14] = [
+    let lost: [(&str, Change); 17] = [
+        ("mass_payout.expired is gone", |it| remove(&mut it["webhooks"], "mass_payout.expired")),
+        ("mass_payout.created.order.paidRaw is gone", |it| {
+            remove(&mut schemas(it)["PayoutOrder"]["properties"], "paidRaw");
+        }),
+        (
+            "POST /v1/evm-mass-payout 409.error.kind: the value \"idempotency_conflict\" is gone",
+            |it| {
+                let answer = &mut it["paths"]["/v1/evm-mass-payout"]["post"]["responses"]["409"];
+                let parts = &mut answer["content"]["application/json"]["schema"]["allOf"];
+                let kinds = &mut parts[1]["properties"]["error"]["properties"]["kind"]["enum"];
+                kinds.as_array_mut().unwrap().clear();
+            },
+        ),
         ("GET /v1/status is gone", |it| remove(&mut it["paths"], "/v1/status")),
         ("GET /v1/payment is gone", |it| remove(&mut it["paths"]["/v1/payment"], "get")),
         ("POST /v1/payment 201.pay_address is gone", |it| {

@@ -6,6 +6,7 @@
 #[cfg(test)]
 mod additive;
 mod errors;
+mod payouts;
 
 use std::sync::LazyLock;
 
@@ -54,6 +55,9 @@ const MERCHANT_KEY: &str = "merchantKey";
         (name = "Prices", description = "What can be paid with, and what it would cost."),
         (name = "Buyers", description = "Keyed by the invoice's id alone."),
         (name = "Service", description = "For whoever watches over it."),
+        (name = "Payouts on bitcoin, litecoin, dogecoin", description = "One transaction pays many. For merchants, with their API key."),
+        (name = "Payouts on EVM networks", description = "One transaction each. For merchants, with their API key."),
+        (name = "Payout webhooks", description = "What we post to the order's `callbackUrl`, or to the merchant's own setting."),
     ),
     modifiers(&Completed),
 )]
@@ -74,12 +78,12 @@ impl Modify for Completed {
         components.add_security_scheme(MERCHANT_KEY, SecurityScheme::ApiKey(key));
         for endpoint in endpoints() {
             let item = document.paths.paths.get_mut(endpoint.path);
-            let Some(operation) = item.and_then(|item| errors::operation(item, &endpoint)) else {
-                continue;
-            };
+            let operation = item.and_then(|item| errors::operation(item, &endpoint.method));
+            let Some(operation) = operation else { continue };
             errors::describe(operation, &endpoint);
             operation.parameters.iter_mut().flatten().for_each(never_null);
         }
+        payouts::add_to(document);
     }
 }
 
@@ -111,6 +115,7 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
+    use crate::payout;
 
     /// `UPDATE_EXPECT=1` writes it anew; the difference is what clients will see.
     #[test]
@@ -135,6 +140,12 @@ mod tests {
         described.sort();
         let served = endpoints().into_iter().filter(|e| !UNDESCRIBED.contains(&e.path));
         let mut served: Vec<_> = served.map(|e| format!("{} {}", e.method, e.path)).collect();
+        for family in gateway::payout::PayoutFamily::ALL {
+            served.extend(payout::operations().iter().map(|row| {
+                let path = format!("{}{}", payout::path(family), row.path);
+                format!("{} {}", row.method, path.trim_end_matches('/'))
+            }));
+        }
         served.sort();
         assert_eq!(described, served);
     }
@@ -146,7 +157,8 @@ mod tests {
         for (name, schema) in document["components"]["schemas"].as_object().unwrap() {
             walk(name, schema, &document, &mut mute);
         }
-        for (path, item) in document["paths"].as_object().unwrap() {
+        let asked = document["paths"].as_object().unwrap();
+        for (path, item) in asked.iter().chain(document["webhooks"].as_object().unwrap()) {
             for (method, operation) in item.as_object().unwrap() {
                 let parameters = operation["parameters"].as_array();
                 for parameter in parameters.into_iter().flatten() {

@@ -1,51 +1,83 @@
 //! Mass payouts: `/v1/mass-payout` and `/v1/evm-mass-payout`, the same operations on two families of networks, with a
 //! result envelope of their own (spec, "Other surfaces").
 
-mod problem;
+mod asked;
+pub mod kind;
+pub mod problem;
 mod request;
-mod route;
+pub mod route;
+pub mod shape;
 mod wire;
 
 use axum::{
     Extension, Router,
-    extract::FromRequestParts,
-    http::request::Parts,
-    routing::{get, post},
+    http::Method,
+    routing::{MethodRouter, get, post},
 };
-use gateway::{payout::PayoutFamily, storage::access::Caller};
+use gateway::payout::PayoutFamily;
 
-use crate::{State, auth::Merchant};
-use problem::Problem;
+use crate::State;
+use kind::Kind;
+
+/// One operation of both families.
+pub struct Operation {
+    pub method: Method,
+    /// Below [`path`] of the family.
+    pub path: &'static str,
+    /// What it can refuse besides [`Kind::OF_ALL`].
+    pub kinds: &'static [Kind],
+    handler: MethodRouter<State>,
+}
+
+/// All of them. The routes and their description are built from this list alone.
+pub fn operations() -> Vec<Operation> {
+    use Kind::{
+        DepositAlreadyDetected, InvalidRequest, InvalidState, OrderNotFound, QuoteChanged,
+        QuoteExpired, RateProviderDown, UnsupportedNetwork,
+    };
+    const READ: &[Kind] = &[OrderNotFound];
+    const LISTED: &[Kind] = &[InvalidRequest];
+    const LISTED_OF: &[Kind] = &[InvalidRequest, OrderNotFound];
+    const CONFIRMED: &[Kind] = &[
+        InvalidRequest,
+        UnsupportedNetwork,
+        OrderNotFound,
+        InvalidState,
+        QuoteExpired,
+        QuoteChanged,
+    ];
+    const REFRESHED: &[Kind] =
+        &[OrderNotFound, InvalidState, DepositAlreadyDetected, RateProviderDown];
+    const CANCELLED: &[Kind] = &[OrderNotFound, InvalidState];
+    let row = |method, path, kinds, handler| Operation { method, path, kinds, handler };
+    vec![
+        row(Method::POST, "/", Kind::OF_NEW, post(route::create)),
+        row(Method::GET, "/", LISTED, get(route::list)),
+        row(Method::GET, "/template.csv", &[], get(route::template)),
+        row(Method::GET, "/{id}", READ, get(route::read)),
+        row(Method::GET, "/{id}/items", LISTED_OF, get(route::items)),
+        row(Method::GET, "/{id}/batches", READ, get(route::batches)),
+        row(Method::GET, "/{id}/report.csv", READ, get(route::report)),
+        row(Method::POST, "/{id}/confirm", CONFIRMED, post(route::confirm)),
+        row(Method::POST, "/{id}/refresh-quote", REFRESHED, post(route::refresh)),
+        row(Method::POST, "/{id}/cancel", CANCELLED, post(route::cancel)),
+    ]
+}
+
+/// Where a family's operations lie.
+pub const fn path(family: PayoutFamily) -> &'static str {
+    match family {
+        PayoutFamily::Utxo => "/v1/mass-payout",
+        PayoutFamily::Evm => "/v1/evm-mass-payout",
+    }
+}
 
 /// Both families.
 pub fn routes() -> Router<State> {
-    Router::new()
-        .nest("/v1/mass-payout", family(PayoutFamily::Utxo))
-        .nest("/v1/evm-mass-payout", family(PayoutFamily::Evm))
-}
-
-fn family(family: PayoutFamily) -> Router<State> {
-    Router::new()
-        .route("/", get(route::list).post(route::create))
-        .route("/template.csv", get(route::template))
-        .route("/{id}", get(route::read))
-        .route("/{id}/items", get(route::items))
-        .route("/{id}/batches", get(route::batches))
-        .route("/{id}/report.csv", get(route::report))
-        .route("/{id}/confirm", post(route::confirm))
-        .route("/{id}/refresh-quote", post(route::refresh))
-        .route("/{id}/cancel", post(route::cancel))
-        .layer(Extension(family))
-}
-
-/// A merchant whose refusal is told in this family's envelope.
-pub struct PayoutMerchant(pub Caller);
-
-impl FromRequestParts<State> for PayoutMerchant {
-    type Rejection = Problem;
-
-    async fn from_request_parts(parts: &mut Parts, state: &State) -> Result<Self, Problem> {
-        let Merchant(caller) = Merchant::from_request_parts(parts, state).await?;
-        Ok(Self(caller))
-    }
+    let add = |router: Router<State>, row: Operation| router.route(row.path, row.handler);
+    let each = |family: PayoutFamily| {
+        let routes = operations().into_iter().fold(Router::new(), add);
+        Router::new().nest(path(family), routes.layer(Extension(family)))
+    };
+    PayoutFamily::ALL.into_iter().map(each).fold(Router::new(), Router::merge)
 }

@@ -2,62 +2,121 @@
 
 use axum::{
     Json,
-    http::{HeaderValue, StatusCode, header},
+    http::{HeaderValue, header},
     response::{IntoResponse, Response},
 };
 use gateway::{
     app::payouts::PayoutError,
     asset::address::AddressError,
+    invoice::schema as values,
     payout::{
+        State as OrderState,
         csv::Unreadable,
         quote::QuoteFault,
         recipients::{Reason, RowFault},
+        schema,
     },
 };
 use serde::Serialize;
-use serde_json::{Value, json};
+use utoipa::ToSchema;
 
+use super::kind::Kind;
 use crate::error::ApiError;
 
 /// What a client is told. Messages may change; kinds may not.
 #[derive(Debug)]
 pub struct Problem {
-    status: StatusCode,
-    kind: &'static str,
+    kind: Kind,
     message: String,
-    details: Option<Value>,
-    /// The merchant's rate limit, which says when to come again.
-    limited: bool,
+    details: Option<Details>,
 }
 
-#[derive(Serialize)]
-struct Envelope<'a> {
+/// Every refusal of a payout operation. Frozen.
+#[derive(Serialize, ToSchema)]
+#[schema(as = PayoutProblem)]
+pub struct Envelope<'a> {
+    #[schema(value_type = values::False)]
     ok: bool,
     error: Body<'a>,
 }
 
-#[derive(Serialize)]
+/// What is wrong.
+#[derive(Serialize, ToSchema)]
+#[schema(as = PayoutProblemBody)]
 struct Body<'a> {
+    /// What to branch on. Treat one that you do not know by its HTTP status.
+    #[schema(value_type = String)]
     kind: &'static str,
+    /// For people; may change.
+    #[schema(value_type = String)]
     message: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    details: Option<&'a Value>,
+    #[schema(value_type = Option<Details>, nullable = false)]
+    details: Option<&'a Details>,
+}
+
+/// More for a program: the rows that cannot be paid, at most 100 of them; the order's state with `invalid_state`; the quote that
+/// stands with `quote_changed`.
+#[derive(Debug, PartialEq, Serialize, ToSchema)]
+#[serde(untagged)]
+#[schema(as = PayoutProblemDetails)]
+pub enum Details {
+    Rows(Vec<Fault>),
+    State(Standing),
+    Quote(Quoted),
+}
+
+/// One cell that cannot be used.
+#[derive(Debug, PartialEq, Serialize, ToSchema)]
+#[schema(as = PayoutRowFault)]
+pub struct Fault {
+    /// In a file the line as a spreadsheet counts it, in JSON the entry of `items`, counted from 1.
+    row: u32,
+    /// The column by its name, or `row` for the row as a whole.
+    column: String,
+    /// For people.
+    reason: String,
+    /// The beginning of the cell.
+    value: String,
+}
+
+/// Where an order stands.
+#[derive(Debug, PartialEq, Serialize, ToSchema)]
+#[schema(as = PayoutStanding)]
+pub struct Standing {
+    #[schema(value_type = schema::OrderState)]
+    state: &'static str,
+}
+
+/// The quote of an order as it is now.
+#[derive(Debug, PartialEq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = PayoutQuoted)]
+pub struct Quoted {
+    /// To confirm it.
+    quote_id: String,
+    /// What would have to be sent.
+    #[schema(value_type = schema::RawAmount)]
+    total_to_send_raw: String,
 }
 
 impl Problem {
-    pub fn new(status: StatusCode, kind: &'static str, message: impl Into<String>) -> Self {
-        Self { status, kind, message: message.into(), details: None, limited: false }
+    pub fn new(kind: Kind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), details: None }
     }
 
     pub fn invalid(message: impl Into<String>) -> Self {
-        Self::new(StatusCode::BAD_REQUEST, "invalid_request", message)
+        Self::new(Kind::InvalidRequest, message)
+    }
+
+    fn with(self, details: Details) -> Self {
+        Self { details: Some(details), ..self }
     }
 
     /// Rows of a file, told all together under one kind.
     pub fn of_file(faults: &[RowFault]) -> Self {
         let message = format!("{} of the file cannot be paid; see details", cells(faults.len()));
-        let problem = Self::new(StatusCode::BAD_REQUEST, "invalid_csv", message);
-        Self { details: Some(told(faults)), ..problem }
+        Self::new(Kind::InvalidCsv, message).with(told(faults))
     }
 
     /// Rows of a JSON body: the first one names the kind.
@@ -67,10 +126,9 @@ impl Problem {
                 let what = format!("row {}: {} {}", fault.row, fault.column.as_str(), fault.reason);
                 (kind_of(&fault.reason), what)
             }
-            None => ("invalid_request", "a row cannot be paid".to_owned()),
+            None => (Kind::InvalidRequest, "a row cannot be paid".to_owned()),
         };
-        let problem = Self::new(StatusCode::BAD_REQUEST, kind, first);
-        Self { details: Some(told(faults)), ..problem }
+        Self::new(kind, first).with(told(faults))
     }
 
     /// The same refusal, of rows that came in a file.
@@ -87,27 +145,25 @@ fn cells(count: usize) -> String {
     if count == 1 { "1 cell".to_owned() } else { format!("{count} cells") }
 }
 
-fn told(faults: &[RowFault]) -> Value {
-    let one = |fault: &RowFault| {
-        json!({
-            "row": fault.row,
-            "column": fault.column.as_str(),
-            "reason": fault.reason.to_string(),
-            "value": fault.value,
-        })
+fn told(faults: &[RowFault]) -> Details {
+    let one = |fault: &RowFault| Fault {
+        row: fault.row,
+        column: fault.column.as_str().to_owned(),
+        reason: fault.reason.to_string(),
+        value: fault.value.clone(),
     };
-    faults.iter().map(one).collect()
+    Details::Rows(faults.iter().map(one).collect())
 }
 
-const fn kind_of(reason: &Reason) -> &'static str {
+const fn kind_of(reason: &Reason) -> Kind {
     match reason {
-        Reason::Address(AddressError::OtherNetwork) => "wrong_network_address",
-        Reason::Address(_) | Reason::OwnAddress => "invalid_address",
+        Reason::Address(AddressError::OtherNetwork) => Kind::WrongNetworkAddress,
+        Reason::Address(_) | Reason::OwnAddress => Kind::InvalidAddress,
         Reason::Amount(_) | Reason::NotPlain | Reason::Zero | Reason::SumTooLarge => {
-            "invalid_amount"
+            Kind::InvalidAmount
         }
-        Reason::Dust { .. } | Reason::NetTooSmall { .. } => "amount_below_dust",
-        Reason::DuplicateReference(_) => "duplicate_reference",
+        Reason::Dust { .. } | Reason::NetTooSmall { .. } => Kind::AmountBelowDust,
+        Reason::DuplicateReference(_) => Kind::DuplicateReference,
         Reason::Missing
         | Reason::TooLong(_)
         | Reason::Formula
@@ -117,16 +173,21 @@ const fn kind_of(reason: &Reason) -> &'static str {
         | Reason::UnknownColumn
         | Reason::RepeatedColumn
         | Reason::Ragged
-        | Reason::NotText => "invalid_request",
+        | Reason::NotText => Kind::InvalidRequest,
     }
 }
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let error =
-            Body { kind: self.kind, message: &self.message, details: self.details.as_ref() };
-        let mut response = (self.status, Json(Envelope { ok: false, error })).into_response();
-        if self.limited {
+        let error = Body {
+            kind: self.kind.as_str(),
+            message: &self.message,
+            details: self.details.as_ref(),
+        };
+        let envelope = Json(Envelope { ok: false, error });
+        let mut response = (self.kind.status(), envelope).into_response();
+        // The merchant's budget says when to come again.
+        if self.kind == Kind::RateLimited {
             let headers = response.headers_mut();
             headers.insert(header::RETRY_AFTER, HeaderValue::from_static("60"));
             headers.insert("x-ratelimit-limit", HeaderValue::from_static("60"));
@@ -138,14 +199,13 @@ impl IntoResponse for Problem {
 /// What both APIs refuse alike keeps its meaning under this family's names.
 impl From<ApiError> for Problem {
     fn from(error: ApiError) -> Self {
-        let limited = matches!(error, ApiError::RateLimitExceeded);
         let kind = match &error {
-            ApiError::ApiKeyMissing => "api_key_missing",
-            ApiError::ApiKeyMalformed => "api_key_malformed",
-            ApiError::ApiKeyNotFound => "api_key_not_found",
-            ApiError::MerchantSuspended => "merchant_suspended",
-            ApiError::RateLimitExceeded | ApiError::PolledTooOften => "rate_limited",
-            ApiError::RateProviderDown => "rate_provider_down",
+            ApiError::ApiKeyMissing => Kind::ApiKeyMissing,
+            ApiError::ApiKeyMalformed => Kind::ApiKeyMalformed,
+            ApiError::ApiKeyNotFound => Kind::ApiKeyNotFound,
+            ApiError::MerchantSuspended => Kind::MerchantSuspended,
+            ApiError::RateLimitExceeded | ApiError::PolledTooOften => Kind::RateLimited,
+            ApiError::RateProviderDown => Kind::RateProviderDown,
             ApiError::InvalidRequest(_)
             | ApiError::AmountBelowMinimum(_)
             | ApiError::CurrencyNotSupported
@@ -153,13 +213,10 @@ impl From<ApiError> for Problem {
             | ApiError::UnknownPath
             | ApiError::MethodNotAllowed
             | ApiError::NoEligibleCurrencies
-            | ApiError::QuotaExceeded => "invalid_request",
-            ApiError::Internal => "internal_error",
+            | ApiError::QuotaExceeded => Kind::InvalidRequest,
+            ApiError::Internal => Kind::InternalError,
         };
-        let envelope = error.envelope();
-        let status = StatusCode::from_u16(envelope.status_code);
-        let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        Self { limited, ..Self::new(status, kind, envelope.message) }
+        Self::new(kind, error.envelope().message)
     }
 }
 
@@ -167,13 +224,9 @@ impl From<Unreadable> for Problem {
     fn from(error: Unreadable) -> Self {
         let message = error.to_string();
         match error {
-            Unreadable::TooLarge => {
-                Self::new(StatusCode::PAYLOAD_TOO_LARGE, "csv_too_large", message)
-            }
-            Unreadable::TooManyRows(_) => {
-                Self::new(StatusCode::BAD_REQUEST, "too_many_rows", message)
-            }
-            Unreadable::Empty => Self::new(StatusCode::BAD_REQUEST, "empty_batch", message),
+            Unreadable::TooLarge => Self::new(Kind::CsvTooLarge, message),
+            Unreadable::TooManyRows(_) => Self::new(Kind::TooManyRows, message),
+            Unreadable::Empty => Self::new(Kind::EmptyBatch, message),
             Unreadable::Faults(faults) => Self::of_file(&faults),
         }
     }
@@ -182,52 +235,41 @@ impl From<Unreadable> for Problem {
 impl From<PayoutError> for Problem {
     fn from(error: PayoutError) -> Self {
         let message = error.to_string();
-        let with = |status, kind| Self::new(status, kind, message.clone());
+        let of = |kind| Self::new(kind, message.clone());
         match error {
-            PayoutError::Disabled => with(StatusCode::FORBIDDEN, "payouts_disabled"),
-            PayoutError::Suspended => with(StatusCode::FORBIDDEN, "merchant_suspended"),
-            PayoutError::UnsupportedNetwork => with(StatusCode::BAD_REQUEST, "unsupported_network"),
-            PayoutError::UnsupportedCurrency => {
-                with(StatusCode::BAD_REQUEST, "unsupported_currency")
+            PayoutError::Disabled => of(Kind::PayoutsDisabled),
+            PayoutError::Suspended => of(Kind::MerchantSuspended),
+            PayoutError::UnsupportedNetwork | PayoutError::Quote(QuoteFault::NoPayouts) => {
+                of(Kind::UnsupportedNetwork)
             }
+            PayoutError::UnsupportedCurrency => of(Kind::UnsupportedCurrency),
             PayoutError::Rows(faults) => Self::of_rows(&faults),
-            PayoutError::RefundAddress(AddressError::OtherNetwork) => {
-                with(StatusCode::BAD_REQUEST, "wrong_network_address")
-            }
+            PayoutError::RefundAddress(AddressError::OtherNetwork) => of(Kind::WrongNetworkAddress),
             PayoutError::RefundAddress(_) | PayoutError::OwnRefundAddress => {
-                with(StatusCode::BAD_REQUEST, "invalid_address")
+                of(Kind::InvalidAddress)
             }
-            PayoutError::Quote(QuoteFault::NoPayouts) => {
-                with(StatusCode::BAD_REQUEST, "unsupported_network")
-            }
-            PayoutError::Quote(_) => with(StatusCode::BAD_REQUEST, "invalid_amount"),
-            PayoutError::IdempotencyConflict => with(StatusCode::CONFLICT, "idempotency_conflict"),
-            PayoutError::NotFound => with(StatusCode::NOT_FOUND, "order_not_found"),
-            PayoutError::InvalidState(state) => {
-                let problem = with(StatusCode::CONFLICT, "invalid_state");
-                Self { details: Some(json!({ "state": state.as_str() })), ..problem }
-            }
-            PayoutError::QuoteExpired => with(StatusCode::CONFLICT, "quote_expired"),
+            PayoutError::Quote(_) => of(Kind::InvalidAmount),
+            PayoutError::IdempotencyConflict => of(Kind::IdempotencyConflict),
+            PayoutError::NotFound => of(Kind::OrderNotFound),
+            PayoutError::InvalidState(state) => of(Kind::InvalidState).with(standing(state)),
+            PayoutError::QuoteExpired => of(Kind::QuoteExpired),
             PayoutError::QuoteChanged { quote_id, total } => {
-                let problem = with(StatusCode::CONFLICT, "quote_changed");
-                let details = json!({ "quoteId": quote_id, "totalToSendRaw": total });
-                Self { details: Some(details), ..problem }
+                let quoted = Quoted { quote_id, total_to_send_raw: total };
+                of(Kind::QuoteChanged).with(Details::Quote(quoted))
             }
-            PayoutError::DepositDetected => with(StatusCode::CONFLICT, "deposit_already_detected"),
-            PayoutError::NoFreshRate(_) => {
-                with(StatusCode::SERVICE_UNAVAILABLE, "rate_provider_down")
-            }
+            PayoutError::DepositDetected => of(Kind::DepositAlreadyDetected),
+            PayoutError::NoFreshRate(_) => of(Kind::RateProviderDown),
             PayoutError::NoAddress(error) => {
                 tracing::error!(%error, "a payout order could not get an address");
-                Self::new(
-                    StatusCode::BAD_REQUEST,
-                    "unsupported_network",
-                    "no address can be given on this network",
-                )
+                Self::new(Kind::UnsupportedNetwork, "no address can be given on this network")
             }
             PayoutError::Storage(error) => ApiError::from(error).into(),
         }
     }
+}
+
+const fn standing(state: OrderState) -> Details {
+    Details::State(Standing { state: state.as_str() })
 }
 
 #[cfg(test)]
@@ -272,15 +314,15 @@ mod tests {
         ];
         for (error, status, kind) in cases {
             let problem = Problem::from(error);
-            assert_eq!((problem.status.as_u16(), problem.kind), (status, kind));
+            assert_eq!((problem.kind.status().as_u16(), problem.kind.as_str()), (status, kind));
         }
     }
 
     #[test]
     fn a_file_has_one_kind_for_all_its_cells() {
         let problem = Problem::from_payout(PayoutError::Rows(vec![fault(Reason::Zero)]), true);
-        assert_eq!(problem.kind, "invalid_csv");
-        let details = problem.details.unwrap();
+        assert_eq!(problem.kind, Kind::InvalidCsv);
+        let details = serde_json::to_value(problem.details).unwrap();
         assert_eq!(details[0]["row"], 3);
         assert_eq!(details[0]["column"], "amount");
         assert_eq!(details[0]["reason"], "must be more than zero");

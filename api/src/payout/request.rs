@@ -3,7 +3,7 @@
 use axum::{
     body::Body,
     extract::{FromRequest, Multipart, Request},
-    http::{HeaderMap, StatusCode, header},
+    http::{HeaderMap, header},
 };
 use gateway::{
     app::{create_invoice::Idempotency, payouts::NewOrder},
@@ -17,7 +17,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
-use super::problem::Problem;
+use super::{kind::Kind, problem::Problem};
 use crate::{
     body::{Members, parse_members, read_bytes},
     query::Parameters,
@@ -72,18 +72,18 @@ pub async fn read(
 ) -> Result<Parsed, Problem> {
     let key = idempotency_key(request.headers()).map_err(|_| {
         let message = "Idempotency-Key must be sent once, with 1 to 255 characters";
-        Problem::new(StatusCode::BAD_REQUEST, "invalid_idempotency_key", message)
+        Problem::new(Kind::InvalidIdempotencyKey, message)
     })?;
-    let (terms, rows, from_file) = match kind(request.headers()) {
-        Kind::Csv => {
+    let (terms, rows, from_file) = match content(request.headers()) {
+        Content::Csv => {
             let file = whole(request.into_body(), csv::FILE_BYTES_MAX).await?;
             (Terms::of_query(parameters)?, csv::read(&file, family.rows_max())?, true)
         }
-        Kind::Form => {
+        Content::Form => {
             let (terms, file) = form(request).await?;
             (terms, csv::read(&file, family.rows_max())?, true)
         }
-        Kind::Json => {
+        Content::Json => {
             let bytes = whole(request.into_body(), BODY_BYTES_MAX).await?;
             let members = parse_members(&bytes)?;
             let (rows, from_file) = json_rows(&members, family)?;
@@ -98,19 +98,20 @@ pub async fn read(
     Ok(Parsed { order, from_file })
 }
 
-enum Kind {
+/// How the body is written.
+enum Content {
     Json,
     Csv,
     Form,
 }
 
-fn kind(headers: &HeaderMap) -> Kind {
+fn content(headers: &HeaderMap) -> Content {
     let value = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let essence = value.unwrap_or_default().split(';').next().unwrap_or_default().trim();
     match essence.to_ascii_lowercase().as_str() {
-        "text/csv" | "application/csv" => Kind::Csv,
-        "multipart/form-data" => Kind::Form,
-        _ => Kind::Json,
+        "text/csv" | "application/csv" => Content::Csv,
+        "multipart/form-data" => Content::Form,
+        _ => Content::Json,
     }
 }
 
@@ -118,12 +119,16 @@ async fn whole(body: Body, bytes_max: usize) -> Result<Vec<u8>, Problem> {
     let read = read_bytes(body, bytes_max).await?;
     read.ok_or_else(|| {
         let message = format!("the body is larger than {bytes_max} bytes");
-        Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "csv_too_large", message)
+        Problem::new(Kind::CsvTooLarge, message)
     })
 }
 
+/// Read whole first, so that its limits in size and time are those of every other body.
 async fn form(request: Request) -> Result<(Terms, Vec<u8>), Problem> {
     let unreadable = |_| Problem::invalid("the form cannot be read");
+    let (head, body) = request.into_parts();
+    let body = Body::from(whole(body, BODY_BYTES_MAX).await?);
+    let request = Request::from_parts(head, body);
     let mut parts = Multipart::from_request(request, &())
         .await
         .map_err(|_| Problem::invalid("the form cannot be read"))?;
@@ -156,12 +161,11 @@ fn json_rows(members: &Members, family: PayoutFamily) -> Result<(Vec<Row>, bool)
             let items: Vec<Item> = serde_json::from_str(items)
                 .map_err(|error| Problem::invalid(format!("items: {error}")))?;
             if items.is_empty() {
-                let message = "items is empty";
-                return Err(Problem::new(StatusCode::BAD_REQUEST, "empty_batch", message));
+                return Err(Problem::new(Kind::EmptyBatch, "items is empty"));
             }
             if items.len() > family.rows_max() {
                 let message = format!("an order has at most {} rows", family.rows_max());
-                return Err(Problem::new(StatusCode::BAD_REQUEST, "too_many_rows", message));
+                return Err(Problem::new(Kind::TooManyRows, message));
             }
             let rows: Result<_, _> = (1..).zip(items).map(|(n, item)| item.into_row(n)).collect();
             Ok((rows?, false))

@@ -1,45 +1,70 @@
 //! The operations, the same in both families.
 
 use axum::{
-    Extension, Json,
+    Json,
     body::Body,
-    extract::{self, Path, Request, rejection::PathRejection},
+    extract::Request,
     http::{HeaderName, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
 use gateway::{
-    app::{Gateway, payouts::Confirmation},
+    app::payouts::Confirmation,
+    invoice::schema as values,
     money::BaseUnits,
-    payout::{PayoutFamily, csv},
+    payout::{csv, order::Batch, schema},
 };
 
 use super::{
-    PayoutMerchant,
+    asked::{Asked, AskedOf},
     problem::Problem,
-    request,
-    wire::{self, Batches, Item, Page},
+    request, shape,
+    wire::{self, BatchList, Item, ItemPage, List, OrderAnswer, OrderPage, Page},
 };
 use crate::{
-    State,
     body::{parse_members, read_bytes},
     query::Parameters,
 };
 
 const REPLAY_HEADER: HeaderName = HeaderName::from_static("x-gateway-idempotent-replay");
-const PAGE_MAX: i64 = i64::MAX / 1_000;
+const PAGE_MAX: i64 = i64::MAX / 1_000_000;
 const SMALL_BODY_BYTES_MAX: usize = 16 * 1024;
 const REPORT_HEADING: [&str; 9] =
     ["row", "address", "amount", "netAmountRaw", "reference", "memo", "state", "txHash", "error"];
 
-type Reference = Result<Path<String>, PathRejection>;
-
+/// Create an order
+///
+/// A draft with its quote. Who is paid comes as JSON, as a file, or as a file in a form. All rows are looked at before anything is
+/// refused, and one bad row refuses them all. A file is UTF-8 with a heading: `address` and `amount`, and if wanted
+/// `reference`, `memo`, `network`, `currency`; separated by `,` or `;`. Until it is confirmed, nothing is sent and nothing
+/// is told.
+#[utoipa::path(
+    post, path = "/", operation_id = "createPayout",
+    params(
+        ("Idempotency-Key" = Option<String>, Header, min_length = 1, max_length = 255, description =
+            "Repeats are answered with the first answer, for ever, however many race. Another request under the same key is \
+             refused."),
+        ("network" = Option<String>, Query, description = "Required with `text/csv`, and read only there."),
+        ("currency" = Option<String>, Query, description = "Required with `text/csv`, and read only there."),
+        ("feeMode" = Option<String>, Query, description = "`sender` or `recipient`, with `text/csv` only."),
+        ("refundAddress" = Option<String>, Query, description = "With `text/csv` only."),
+        ("label" = Option<String>, Query, description = "With `text/csv` only."),
+        ("callbackUrl" = Option<String>, Query, description = "With `text/csv` only."),
+    ),
+    // Each family puts an example of its own into the place of this one.
+    request_body(content(
+        (shape::New = "application/json", example = json!({})),
+        (String = "text/csv"),
+        (shape::Form = "multipart/form-data"),
+    )),
+    responses((status = 201, description = "The draft, or the one that the same key made before.", body = OrderAnswer,
+        headers(("X-Gateway-Idempotent-Replay" = String, description = "`true` on a repeat; absent on the first answer.")))),
+)]
 pub async fn create(
-    extract::State(gateway): extract::State<State>,
-    Extension(family): Extension<PayoutFamily>,
-    PayoutMerchant(caller): PayoutMerchant,
+    asked: Asked,
     parameters: Parameters,
     request: Request,
 ) -> Result<Response, Problem> {
+    let Asked { gateway, family, caller } = asked;
     let parsed = request::read(family, &parameters, request, gateway.egress.policy()).await?;
     let created = gateway.create_payout(&caller, &parsed.order).await;
     let created = created.map_err(|error| Problem::from_payout(error, parsed.from_file))?;
@@ -50,23 +75,31 @@ pub async fn create(
     Ok(response)
 }
 
-pub async fn read(
-    extract::State(gateway): extract::State<State>,
-    Extension(family): Extension<PayoutFamily>,
-    PayoutMerchant(caller): PayoutMerchant,
-    reference: Reference,
-) -> Result<Response, Problem> {
-    let id = order_id(family, reference)?;
-    let body = gateway.read_payout(caller.merchant_id, &id).await?;
+/// Read an order
+#[utoipa::path(
+    get, path = "/{id}", operation_id = "readPayout",
+    params(("id" = String, Path, description = "The order's id.")),
+    responses((status = 200, description = "The order.", body = OrderAnswer)),
+)]
+pub async fn read(asked: AskedOf) -> Result<Response, Problem> {
+    let body = asked.gateway.read_payout(asked.merchant_id, &asked.order_id).await?;
     Ok(json(StatusCode::OK, wire::data(&body)))
 }
 
-pub async fn list(
-    extract::State(gateway): extract::State<State>,
-    Extension(family): Extension<PayoutFamily>,
-    PayoutMerchant(caller): PayoutMerchant,
-    parameters: Parameters,
-) -> Result<Response, Problem> {
+/// List orders
+///
+/// Newest first.
+#[utoipa::path(
+    get, path = "/", operation_id = "listPayouts",
+    params(
+        ("limit" = Option<values::WholeNumber>, Query, description = "Orders per page: 10 if absent, moved into 1 to 100."),
+        ("page" = Option<values::WholeNumber>, Query, description = "0-based; 0 if absent or negative."),
+        ("state" = Option<schema::OrderStateAsked>, Query, description = "Only orders in this state."),
+    ),
+    responses((status = 200, description = "One page.", body = OrderPage)),
+)]
+pub async fn list(asked: Asked, parameters: Parameters) -> Result<Response, Problem> {
+    let Asked { gateway, family, caller } = asked;
     let (limit, page) = paging(&parameters, 10, 100)?;
     let state = word(&parameters, "state")?;
     let merchant_id = caller.merchant_id;
@@ -76,42 +109,51 @@ pub async fn list(
     Ok(Json(found).into_response())
 }
 
-pub async fn items(
-    extract::State(gateway): extract::State<State>,
-    Extension(family): Extension<PayoutFamily>,
-    PayoutMerchant(caller): PayoutMerchant,
-    reference: Reference,
-    parameters: Parameters,
-) -> Result<Response, Problem> {
-    let id = order_id(family, reference)?;
+/// List the recipients of an order
+///
+/// In the order in which they were sent.
+#[utoipa::path(
+    get, path = "/{id}/items", operation_id = "listPayoutItems",
+    params(
+        ("id" = String, Path, description = "The order's id."),
+        ("limit" = Option<values::WholeNumber>, Query, description = "Rows per page: 100 if absent, moved into 1 to 1000."),
+        ("page" = Option<values::WholeNumber>, Query, description = "0-based; 0 if absent or negative."),
+        ("state" = Option<schema::ItemStateAsked>, Query, description = "Only rows in this state."),
+    ),
+    responses((status = 200, description = "One page.", body = ItemPage)),
+)]
+pub async fn items(asked: AskedOf, parameters: Parameters) -> Result<Response, Problem> {
+    let AskedOf { gateway, merchant_id, order_id } = asked;
     let (limit, page) = paging(&parameters, 100, 1_000)?;
     let state = word(&parameters, "state")?;
-    let merchant_id = caller.merchant_id;
     let (order, rows, total) =
-        gateway.payout_items(merchant_id, &id, state, limit, page * limit).await?;
+        gateway.payout_items(merchant_id, &order_id, state, limit, page * limit).await?;
     let rows = rows.into_iter().map(|row| Item::render(row, order.currency)).collect();
     Ok(Json(Page::new(rows, total, limit, page)).into_response())
 }
 
-pub async fn batches(
-    extract::State(gateway): extract::State<State>,
-    Extension(family): Extension<PayoutFamily>,
-    PayoutMerchant(caller): PayoutMerchant,
-    reference: Reference,
-) -> Result<Response, Problem> {
-    let id = order_id(family, reference)?;
-    let views = gateway.payout_batches(caller.merchant_id, &id).await?;
-    Ok(Json(Batches::render(&views)).into_response())
+/// List the batches of an order
+#[utoipa::path(
+    get, path = "/{id}/batches", operation_id = "listPayoutBatches",
+    params(("id" = String, Path, description = "The order's id.")),
+    responses((status = 200, description = "All of them.", body = BatchList)),
+)]
+pub async fn batches(asked: AskedOf) -> Result<Response, Problem> {
+    let views = asked.gateway.payout_batches(asked.merchant_id, &asked.order_id).await?;
+    let batches: Vec<_> = views.iter().map(Batch::render).collect();
+    Ok(Json(List::of(batches)).into_response())
 }
 
-pub async fn report(
-    extract::State(gateway): extract::State<State>,
-    Extension(family): Extension<PayoutFamily>,
-    PayoutMerchant(caller): PayoutMerchant,
-    reference: Reference,
-) -> Result<Response, Problem> {
-    let id = order_id(family, reference)?;
-    let report = gateway.payout_report(caller.merchant_id, &id).await?;
+/// Download the recipients of an order
+#[utoipa::path(
+    get, path = "/{id}/report.csv", operation_id = "reportPayout",
+    params(("id" = String, Path, description = "The order's id.")),
+    responses((status = 200, content_type = "text/csv", body = String, description =
+        "A line for each row: `row,address,amount,netAmountRaw,reference,memo,state,txHash,error`.",
+        headers(("Content-Disposition" = String, description = "Always `attachment`.")))),
+)]
+pub async fn report(asked: AskedOf) -> Result<Response, Problem> {
+    let report = asked.gateway.payout_report(asked.merchant_id, &asked.order_id).await?;
     let decimals = u32::from(report.order.currency.decimals);
     let rows = report.items.into_iter().map(|item| {
         [
@@ -129,50 +171,62 @@ pub async fn report(
     Ok(spreadsheet(csv::write(REPORT_HEADING, rows)))
 }
 
-pub async fn template(_: PayoutMerchant) -> Response {
+/// Download an empty file to fill in
+#[utoipa::path(
+    get, path = "/template.csv", operation_id = "templatePayout",
+    responses((status = 200, content_type = "text/csv", body = String, description = "The heading alone.",
+        headers(("Content-Disposition" = String, description = "Always `attachment`.")))),
+)]
+pub async fn template(_: Asked) -> Response {
     spreadsheet(csv::TEMPLATE.to_owned())
 }
 
-pub async fn confirm(
-    extract::State(gateway): extract::State<State>,
-    Extension(family): Extension<PayoutFamily>,
-    PayoutMerchant(caller): PayoutMerchant,
-    reference: Reference,
-    body: Body,
-) -> Result<Response, Problem> {
-    let id = order_id(family, reference)?;
+/// Confirm an order
+///
+/// It gets its `depositAddress` and waits there for `totalToSendRaw` until `expiresAt`. Confirming again changes nothing.
+#[utoipa::path(
+    post, path = "/{id}/confirm", operation_id = "confirmPayout",
+    params(("id" = String, Path, description = "The order's id.")),
+    request_body = Option<shape::Confirm>,
+    responses((status = 200, description = "The order in `pending_deposit`.", body = OrderAnswer)),
+)]
+pub async fn confirm(asked: AskedOf, body: Body) -> Result<Response, Problem> {
     let said = confirmation(body).await?;
-    let body = gateway.confirm_payout(caller.merchant_id, &id, &said).await?;
+    let body = asked.gateway.confirm_payout(asked.merchant_id, &asked.order_id, &said).await?;
     Ok(json(StatusCode::OK, wire::data(&body)))
 }
 
-pub async fn refresh(
-    extract::State(gateway): extract::State<State>,
-    Extension(family): Extension<PayoutFamily>,
-    PayoutMerchant(caller): PayoutMerchant,
-    reference: Reference,
-) -> Result<Response, Problem> {
-    let id = order_id(family, reference)?;
-    let body = gateway.refresh_payout(caller.merchant_id, &id).await?;
+/// Price an order anew
+///
+/// Until money for it has been seen. A confirmed order gets a new `expiresAt` with its new total.
+#[utoipa::path(
+    post, path = "/{id}/refresh-quote", operation_id = "refreshPayout",
+    params(("id" = String, Path, description = "The order's id.")),
+    responses((status = 200, description = "The order with its new quote.", body = OrderAnswer)),
+)]
+pub async fn refresh(asked: AskedOf) -> Result<Response, Problem> {
+    let body = asked.gateway.refresh_payout(asked.merchant_id, &asked.order_id).await?;
     Ok(json(StatusCode::OK, wire::data(&body)))
 }
 
-pub async fn cancel(
-    extract::State(gateway): extract::State<State>,
-    Extension(family): Extension<PayoutFamily>,
-    PayoutMerchant(caller): PayoutMerchant,
-    reference: Reference,
-) -> Result<Response, Problem> {
-    let id = order_id(family, reference)?;
-    let body = gateway.cancel_payout(caller.merchant_id, &id).await?;
+/// Cancel an order
+///
+/// In `draft` and `pending_deposit`. What came in goes back to `refundAddress`.
+#[utoipa::path(
+    post, path = "/{id}/cancel", operation_id = "cancelPayout",
+    params(("id" = String, Path, description = "The order's id.")),
+    responses((status = 200, description = "The cancelled order.", body = OrderAnswer)),
+)]
+pub async fn cancel(asked: AskedOf) -> Result<Response, Problem> {
+    let body = asked.gateway.cancel_payout(asked.merchant_id, &asked.order_id).await?;
     Ok(json(StatusCode::OK, wire::data(&body)))
 }
 
-/// What a merchant confirms. No body confirms the order as it is.
+/// What a merchant confirms. No body, or null, confirms the order as it is.
 async fn confirmation(body: Body) -> Result<Confirmation, Problem> {
     let bytes = read_bytes(body, SMALL_BODY_BYTES_MAX).await?;
     let bytes = bytes.ok_or_else(|| Problem::invalid("the body is too large"))?;
-    if bytes.iter().all(u8::is_ascii_whitespace) {
+    if matches!(bytes.trim_ascii(), b"" | b"null") {
         return Ok(Confirmation::default());
     }
     let members = parse_members(&bytes)?;
@@ -186,16 +240,9 @@ async fn confirmation(body: Body) -> Result<Confirmation, Problem> {
     Ok(Confirmation { quote_id: members.string("quoteId", 1..=64)?, accept_total })
 }
 
-/// What cannot be an id of this family names no order.
-fn order_id(family: PayoutFamily, reference: Reference) -> Result<String, Problem> {
-    let unknown = || Problem::new(StatusCode::NOT_FOUND, "order_not_found", "no order has this id");
-    let Path(id) = reference.map_err(|_| unknown())?;
-    if Gateway::names_payout(family, &id) { Ok(id) } else { Err(unknown()) }
-}
-
 fn paging(parameters: &Parameters, default: i64, most: i64) -> Result<(i64, i64), Problem> {
     let limit = parameters.clamped("limit", default, 1..=most)?;
-    let page = parameters.clamped("page", 0, 0..=PAGE_MAX / 1_000)?;
+    let page = parameters.clamped("page", 0, 0..=PAGE_MAX)?;
     Ok((limit, page))
 }
 

@@ -1,12 +1,41 @@
 //! What the payout API answers: `{ "ok": true, "data": … }`.
 
+use std::{borrow::Cow, marker::PhantomData};
+
 use gateway::{
     asset::catalogue::Currency,
-    payout::order::{Batch, BatchView},
+    invoice::schema as values,
+    payout::{
+        order::{Batch, Order},
+        schema,
+    },
     storage::payouts::items::ItemRow,
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
+use utoipa::{
+    PartialSchema, ToSchema,
+    openapi::{
+        Ref, RefOr,
+        schema::{ArrayBuilder, ObjectBuilder, Schema, Type},
+    },
+};
+
+/// `{ "ok": true, "data": … }` about one thing. It describes what [`data`] writes; nothing is made of it.
+pub struct Answer<T>(PhantomData<T>);
+
+/// All that there are.
+#[derive(Serialize)]
+pub struct List<T> {
+    ok: bool,
+    data: Vec<T>,
+}
+
+impl<T> List<T> {
+    pub const fn of(data: Vec<T>) -> Self {
+        Self { ok: true, data }
+    }
+}
 
 /// One object that is rendered already.
 pub fn data(object: &str) -> String {
@@ -37,20 +66,41 @@ pub fn rendered(bodies: Vec<String>) -> Vec<Box<RawValue>> {
     bodies.into_iter().filter_map(|body| RawValue::from_string(body).ok()).collect()
 }
 
-#[derive(Serialize)]
+/// One recipient of an order.
+#[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = PayoutItem)]
 pub struct Item {
+    /// `mpi_…`
     id: String,
+    /// In a file the line as a spreadsheet counts it, in JSON the entry of `items`, counted from 1.
     row_number: i32,
+    /// As wallets and explorers write it.
     address: String,
+    /// What was asked for.
+    #[schema(value_type = schema::RawAmount)]
     amount_raw: String,
+    /// The same in whole coins.
+    #[schema(value_type = values::DecimalText)]
     amount: String,
+    /// What arrives: less the fees where recipients bear them.
+    #[schema(value_type = schema::RawAmount)]
     net_amount_raw: String,
+    /// The merchant's own, as it was sent.
+    #[schema(required)]
     reference: Option<String>,
+    /// The merchant's own, as it was sent; it is not written to the chain.
+    #[schema(required)]
     memo: Option<String>,
+    /// The batch that it is sent with.
     batch_id: String,
+    #[schema(value_type = schema::ItemStateName)]
     state: &'static str,
+    /// Of the transaction that pays it, or paid nothing; null until one is signed.
+    #[schema(required)]
     tx_hash: Option<String>,
+    /// For people: why it was not paid.
+    #[schema(required)]
     error: Option<String>,
 }
 
@@ -73,14 +123,62 @@ impl Item {
     }
 }
 
-#[derive(Serialize)]
-pub struct Batches<'a> {
-    ok: bool,
-    data: Vec<Batch<'a>>,
+pub type OrderAnswer = Answer<Order<'static>>;
+pub type OrderPage = Page<Order<'static>>;
+pub type ItemPage = Page<Item>;
+pub type BatchList = List<Batch<'static>>;
+
+/// Describes what wraps a `T`: by its name and not field by field, as derived generics would.
+macro_rules! wraps {
+    ($($wrapper:ident, $suffix:literal, $described:ident;)*) => {$(
+        impl<T: ToSchema> PartialSchema for $wrapper<T> {
+            fn schema() -> RefOr<Schema> {
+                $described(Ref::from_schema_name(T::name())).into()
+            }
+        }
+
+        impl<T: ToSchema> ToSchema for $wrapper<T> {
+            fn name() -> Cow<'static, str> {
+                format!("{}{}", T::name(), $suffix).into()
+            }
+
+            fn schemas(all: &mut Vec<(String, RefOr<Schema>)>) {
+                all.push((T::name().into_owned(), T::schema()));
+                all.push((values::True::name().into_owned(), values::True::schema()));
+                T::schemas(all);
+            }
+        }
+    )*};
 }
 
-impl<'a> Batches<'a> {
-    pub fn render(views: &'a [BatchView]) -> Self {
-        Self { ok: true, data: views.iter().map(Batch::render).collect() }
-    }
+wraps! {
+    Answer, "Answer", answer;
+    List, "List", list;
+    Page, "Page", page;
+}
+
+fn answer(data: impl Into<RefOr<Schema>>) -> ObjectBuilder {
+    let ok = Ref::from_schema_name(values::True::name());
+    ObjectBuilder::new().property("ok", ok).required("ok").property("data", data).required("data")
+}
+
+fn list(entry: Ref) -> ObjectBuilder {
+    answer(ArrayBuilder::new().items(entry))
+}
+
+fn page(entry: Ref) -> ObjectBuilder {
+    let number = |text: &str, least: i64| {
+        let number = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(least));
+        number.description(Some(text))
+    };
+    [
+        ("limit", "Entries per page, after clamping.", 1),
+        ("page", "0-based, after clamping.", 0),
+        ("pagesCount", "At least 1, also when there is nothing.", 1),
+        ("total", "Entries on all pages.", 0),
+    ]
+    .into_iter()
+    .fold(list(entry), |page, (name, text, least)| {
+        page.property(name, number(text, least)).required(name)
+    })
 }

@@ -27,17 +27,27 @@ struct Operation {
     summary: String,
     description: Option<Rich>,
     takes_key: bool,
+    /// Whether it is we who send it.
+    is_webhook: bool,
     parameters: Vec<Field>,
-    body: Option<Link>,
-    body_example: Option<String>,
+    bodies: Vec<Body>,
     answers: Vec<Answer>,
+}
+
+/// One way to write a body.
+struct Body {
+    content_type: String,
+    shape: Option<Link>,
+    example: Option<String>,
 }
 
 struct Answer {
     status: String,
     is_error: bool,
     description: Rich,
+    /// Of JSON; other content by its type.
     shape: Option<Link>,
+    content_type: Option<String>,
     headers: Vec<Field>,
 }
 
@@ -96,11 +106,16 @@ impl DocsPage {
 impl Group {
     fn read(tag: &Value, document: &Value) -> Self {
         let belongs = |operation: &Value| each(&operation["tags"]).any(|name| *name == tag["name"]);
-        let operations = members(&document["paths"]).flat_map(|(path, item)| {
-            let item = members(item).filter(|(_, operation)| belongs(operation));
-            item.map(move |(method, operation)| Operation::read(path, method, operation))
-        });
-        let mut operations: Vec<_> = operations.collect();
+        let mut operations = Vec::new();
+        for (part, is_webhook) in [("paths", false), ("webhooks", true)] {
+            for (path, item) in members(&document[part]) {
+                let item = members(item).filter(|(_, operation)| belongs(operation));
+                operations.extend(item.map(|(method, operation)| Operation {
+                    is_webhook,
+                    ..Operation::read(path, method, operation)
+                }));
+            }
+        }
         // What one begins with comes first: creating, then by path.
         operations.sort_by_key(|operation| (operation.method != "POST", operation.path.clone()));
         let description = Rich::read(&text(&tag["description"]));
@@ -110,7 +125,6 @@ impl Group {
 
 impl Operation {
     fn read(path: &str, method: &str, operation: &Value) -> Self {
-        let body = &operation["requestBody"]["content"]["application/json"];
         let description = operation["description"].as_str().map(Rich::read);
         let parameters = each(&operation["parameters"]).map(|parameter| Field {
             place: text(&parameter["in"]),
@@ -125,12 +139,28 @@ impl Operation {
             summary: text(&operation["summary"]),
             description,
             takes_key: operation["security"].is_array(),
+            is_webhook: false,
             parameters: parameters.collect(),
-            body: link(&body["schema"]),
-            body_example: body.get("example").and_then(|it| serde_json::to_string_pretty(it).ok()),
+            bodies: members(&operation["requestBody"]["content"])
+                .map(|(content_type, body)| Body::read(content_type, body))
+                .collect(),
             answers: members(&operation["responses"])
                 .map(|(status, answer)| Answer::read(status, answer))
                 .collect(),
+        }
+    }
+}
+
+impl Body {
+    fn read(content_type: &str, body: &Value) -> Self {
+        let example = body.get("example");
+        // A file is shown as it is sent.
+        let text = example.and_then(Value::as_str).map(str::to_owned);
+        let json = example.and_then(|example| serde_json::to_string_pretty(example).ok());
+        Self {
+            content_type: content_type.to_owned(),
+            shape: link(&body["schema"]),
+            example: text.or(json),
         }
     }
 }
@@ -146,6 +176,9 @@ impl Answer {
             is_error: !status.starts_with('2'),
             description: Rich::read(&text(&answer["description"])),
             shape: link(&answer["content"]["application/json"]["schema"]),
+            content_type: members(&answer["content"])
+                .map(|(content_type, _)| content_type.to_owned())
+                .find(|content_type| content_type != "application/json"),
             headers: headers.collect(),
         }
     }
