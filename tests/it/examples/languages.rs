@@ -11,13 +11,8 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-fn examples() -> PathBuf {
-    root().join("examples/verify-ipn")
-}
-
-fn recorded() -> PathBuf {
-    examples().join("recorded.json")
-}
+/// The folders of snippets, one per channel.
+const CHANNELS: [&str; 2] = ["verify-ipn", "verify-payout-webhook"];
 
 /// Found or installed by `scripts/languages.sh`.
 pub(super) fn program(name: &str) -> Command {
@@ -27,65 +22,113 @@ pub(super) fn program(name: &str) -> Command {
     Command::new(String::from_utf8(output.stdout).unwrap().trim())
 }
 
+/// Runs the check program that `of` makes for each channel's folder, and compares with its recording.
 #[track_caller]
-fn comes_to_the_recorded_verdicts(mut check: Command) {
-    let output = check.arg(recorded()).stderr(Stdio::piped()).output().unwrap();
-    let said = String::from_utf8(output.stdout).unwrap();
-    let complaint = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{check:?}: {complaint}\n{said}");
+fn comes_to_the_recorded_verdicts(of: fn(&Path) -> Command) {
+    for channel in CHANNELS {
+        let folder = root().join("examples").join(channel);
+        let recording = folder.join("recorded.json");
+        let mut check = of(&folder);
+        let output = check.arg(&recording).stderr(Stdio::piped()).output().unwrap();
+        let said = String::from_utf8(output.stdout).unwrap();
+        let complaint = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{check:?}: {complaint}\n{said}");
 
-    let recorded: Value =
-        serde_json::from_str(&std::fs::read_to_string(recorded()).unwrap()).unwrap();
-    let expected: Vec<_> = recorded["deliveries"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|d| format!("{}: {}", d["name"].as_str().unwrap(), d["expected"].as_str().unwrap()))
-        .collect();
-    assert!(expected.len() > 20, "the recording is almost empty");
-    assert_eq!(said.lines().collect::<Vec<_>>(), expected, "{complaint}");
+        let recorded: Value =
+            serde_json::from_str(&std::fs::read_to_string(recording).unwrap()).unwrap();
+        let text = |delivery: &Value, name: &str| delivery[name].as_str().unwrap().to_owned();
+        let expected: Vec<_> = recorded["deliveries"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|delivery| format!("{}: {}", text(delivery, "name"), text(delivery, "expected")))
+            .collect();
+        assert!(expected.len() > 20, "the recording of {channel} is almost empty");
+        assert_eq!(said.lines().collect::<Vec<_>>(), expected, "{channel}: {complaint}");
+    }
 }
 
 #[test]
 fn node_comes_to_the_recorded_verdicts() {
-    let mut check = program("node");
-    check.arg(examples().join("node/check.mjs"));
-    comes_to_the_recorded_verdicts(check);
+    comes_to_the_recorded_verdicts(|folder| {
+        let mut check = program("node");
+        check.arg(folder.join("node/check.mjs"));
+        check
+    });
 }
 
 #[test]
 fn python_comes_to_the_recorded_verdicts() {
-    let mut check = program("python3");
-    // -B: no folder of byte code beside the sources.
-    check.arg("-B").arg(examples().join("python/check.py"));
-    comes_to_the_recorded_verdicts(check);
+    comes_to_the_recorded_verdicts(|folder| {
+        let mut check = program("python3");
+        // -B: no folder of byte code beside the sources.
+        check.arg("-B").arg(folder.join("python/check.py"));
+        check
+    });
 }
 
 #[test]
 fn php_comes_to_the_recorded_verdicts() {
-    let mut check = program("php");
-    check.arg(examples().join("php/check.php"));
-    comes_to_the_recorded_verdicts(check);
+    comes_to_the_recorded_verdicts(|folder| {
+        let mut check = program("php");
+        check.arg(folder.join("php/check.php"));
+        check
+    });
 }
 
 #[test]
 fn go_comes_to_the_recorded_verdicts() {
-    let mut check = program("go");
-    // Inside target, so that no test needs a home folder; no checkout's version is stamped, so none is asked for.
-    check.current_dir(examples().join("go"));
-    check.env("GOCACHE", target().join("go-cache")).env("GOFLAGS", "-buildvcs=false");
-    check.args(["run", "."]);
-    comes_to_the_recorded_verdicts(check);
+    comes_to_the_recorded_verdicts(|folder| {
+        let mut check = program("go");
+        // Inside target, so that no test needs a home folder; no checkout's version is stamped, so none is asked for.
+        check.current_dir(folder.join("go"));
+        check.env("GOCACHE", target().join("go-cache")).env("GOFLAGS", "-buildvcs=false");
+        check.args(["run", "."]);
+        check
+    });
 }
 
 #[test]
 fn rust_comes_to_the_recorded_verdicts() {
-    let mut check = Command::new(env!("CARGO"));
-    check.args(["run", "--quiet", "--locked", "--manifest-path"]);
-    check.arg(examples().join("rust/Cargo.toml"));
-    // Not the gateway's own: the cargo that runs this test may hold its lock.
-    check.arg("--target-dir").arg(target().join("examples")).arg("--");
-    comes_to_the_recorded_verdicts(check);
+    comes_to_the_recorded_verdicts(|folder| {
+        let mut check = Command::new(env!("CARGO"));
+        check.args(["run", "--quiet", "--locked", "--manifest-path"]);
+        check.arg(folder.join("rust/Cargo.toml"));
+        // Not the gateway's own: the cargo that runs this test may hold its lock.
+        check.arg("--target-dir").arg(target().join("examples")).arg("--");
+        check
+    });
+}
+
+/// A merchant with both channels has both files in one project.
+#[test]
+fn the_two_snippets_of_a_language_without_modules_name_nothing_alike() {
+    for (language, files) in [
+        ("php", ["verify_ipn.php", "verify_payout_webhook.php"]),
+        ("go", ["verify_ipn.go", "verify_payout_webhook.go"]),
+    ] {
+        let [ipn, payout] = [0, 1].map(|n| {
+            let path = root().join("examples").join(CHANNELS[n]).join(language).join(files[n]);
+            names(&std::fs::read_to_string(path).unwrap())
+        });
+        assert!(ipn.len() >= 3 && payout.len() >= 3, "{ipn:?} {payout:?}");
+        let both: Vec<_> = ipn.iter().filter(|name| payout.contains(name)).collect();
+        assert!(both.is_empty(), "{language}: {both:?}");
+    }
+}
+
+/// What a file of PHP or Go declares at its outermost level.
+fn names(text: &str) -> Vec<String> {
+    let words = ["const ", "function ", "final class ", "func ", "type ", "\tErr"];
+    let declared = text.lines().filter_map(|line| {
+        let rest = words.iter().find_map(|word| {
+            let rest = line.strip_prefix(word)?;
+            Some(if word.starts_with('\t') { line.trim() } else { rest })
+        })?;
+        let end = rest.find(|c: char| !(c.is_alphanumeric() || c == '_'));
+        Some(rest[..end.unwrap_or(rest.len())].to_owned())
+    });
+    declared.collect()
 }
 
 fn target() -> PathBuf {

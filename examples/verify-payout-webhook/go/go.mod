@@ -1,0 +1,3 @@
+module verifypayoutwebhook
+
+go 1.19

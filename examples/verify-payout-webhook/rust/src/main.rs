@@ -1,0 +1,34 @@
+//! Says what `verify_payout_webhook` makes of each recorded delivery: `cargo run -- recorded.json`
+
+mod verify_payout_webhook;
+
+use std::{collections::HashSet, error::Error};
+
+use serde_json::Value;
+use verify_payout_webhook::{Verdict, verify_payout_webhook};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let path = std::env::args().nth(1).ok_or("usage: verify-payout-webhook recorded.json")?;
+    let recorded: Value = serde_json::from_str(&std::fs::read_to_string(path)?)?;
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let mut seen = HashSet::new();
+    for delivery in recorded["deliveries"].as_array().ok_or("no deliveries")? {
+        let verdict = verify_payout_webhook(
+            text(&delivery["body"]).as_bytes(),
+            &text(&delivery["signature"]),
+            &text(&recorded["secret"]),
+            delivery["received_at"].as_u64().ok_or("no time")?,
+            |id| seen.insert(id.to_owned()),
+        );
+        let verdict = match verdict {
+            Verdict::Accepted(event) => {
+                format!("accepted {} {}", text(&event["eventType"]), text(&event["order"]["state"]))
+            }
+            Verdict::Duplicate => "duplicate".to_owned(),
+            Verdict::Forged => "forged".to_owned(),
+            Verdict::Stale => "stale".to_owned(),
+        };
+        println!("{}: {verdict}", text(&delivery["name"]));
+    }
+    Ok(())
+}
