@@ -5,7 +5,9 @@ use crate::{
     asset::Network,
     config::ChainSourceKind,
     invoice::Status,
-    storage::{StorageError, alerts, balances, cursors, deliveries, outbox, pools},
+    storage::{
+        StorageError, alerts, balances, cursors, deliveries, outbox, payouts::pressure, pools,
+    },
 };
 
 /// Beyond this many, how many is not worth counting.
@@ -22,6 +24,11 @@ impl Gateway {
         metrics::gauge!("ipn_dead_letters").set(gauge(dead));
         let dead = deliveries::count_dead(&mut connection, "payout", 0).await?;
         metrics::gauge!("payout_webhook_dead_letters").set(gauge(dead));
+        let payouts = pressure::pressure(&mut connection).await?;
+        metrics::gauge!("payout_orders_held").set(gauge(payouts.held));
+        metrics::gauge!("payout_oldest_order_seconds").set(gauge(payouts.oldest_seconds));
+        metrics::gauge!("payout_payments_stuck").set(gauge(payouts.stuck));
+        metrics::gauge!("payout_signing_stops").set(gauge(payouts.stopped));
         let alerts = alerts::count(&mut connection).await?;
         metrics::gauge!("operator_alerts").set(gauge(alerts));
         for lag in cursors::lags(&mut connection).await? {

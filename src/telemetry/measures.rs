@@ -35,6 +35,14 @@ pub const MEASURES: &[Measure] = &[
     ("payout_webhook_stale_copies_total", Counter, "as ipn_stale_copies_total, of payout webhooks"),
     ("payout_webhook_lane_moves_total", Counter, "as ipn_lane_moves_total, of payout webhooks"),
     ("payout_webhook_dead_letters", Gauge, "payout webhooks whose attempts are used up"),
+    ("payout_orders_held", Gauge, "orders that wait for a person to release them"),
+    (
+        "payout_oldest_order_seconds",
+        Gauge,
+        "since the oldest order that is being paid out had its money",
+    ),
+    ("payout_payments_stuck", Gauge, "signed payments that no block has taken for an hour"),
+    ("payout_signing_stops", Gauge, "networks on which an operator stopped all signing"),
     (
         "chain_node_faults_total",
         Counter,

@@ -5,6 +5,7 @@ pub mod batches;
 pub mod events;
 pub mod items;
 pub mod payments;
+pub mod pressure;
 mod row;
 pub mod safety;
 

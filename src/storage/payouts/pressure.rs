@@ -1,0 +1,36 @@
+//! What of payouts waits, and for how long: for the gauges that alerts stand on.
+
+use crate::storage::{PgConnection, StorageError};
+
+/// Counts over all orders, and seconds.
+pub struct Pressure {
+    /// Orders for which nothing is signed until a person lets them go.
+    pub held: i64,
+    /// Since the oldest order that is being paid out had its money; 0 without one.
+    pub oldest_seconds: i64,
+    /// Signed payments that no block has taken for an hour.
+    pub stuck: i64,
+    /// Networks on which signing is stopped; everywhere counts as one.
+    pub stopped: i64,
+}
+
+pub async fn pressure(connection: &mut PgConnection) -> Result<Pressure, StorageError> {
+    let row = sqlx::query!(
+        r#"
+        select (select count(*) from payout_order where held_at is not null) as "held!",
+               (select coalesce(extract(epoch from now() - min(funded_at))::bigint, 0)
+                from payout_order where state in ('funded', 'processing')) as "oldest_seconds!",
+               (select count(*) from payout_payment
+                where state in ('signed', 'sent') and height is null and created_at < now() - interval '1 hour') as "stuck!",
+               (select count(*) from payout_stop) as "stopped!"
+        "#
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(Pressure {
+        held: row.held,
+        oldest_seconds: row.oldest_seconds,
+        stuck: row.stuck,
+        stopped: row.stopped,
+    })
+}
