@@ -27,6 +27,7 @@ pub(super) fn faults(config: &Config, part: Part) -> Vec<String> {
     }
     if matches!(part, Part::Whole | Part::Rows | Part::Sealed) {
         faults.extend(master_key(config));
+        faults.extend(seed_key(config));
     }
     if matches!(part, Part::Whole | Part::Rows) {
         faults.extend(basic(config));
@@ -119,6 +120,21 @@ fn basic(config: &Config) -> Vec<String> {
         }
     }
     faults
+}
+
+/// A second key that is the first one protects nothing.
+fn seed_key(config: &Config) -> Option<String> {
+    let name = "GATEWAY_PAYOUTS__SEED_KEY";
+    let key = config.payouts.seed_key.as_ref()?.expose_secret().trim();
+    if MasterKey::parse(key).is_err() {
+        Some(format!("{name} is not 64 hex characters; make one with: openssl rand -hex 32"))
+    } else if key.eq_ignore_ascii_case(config.master_key.expose_secret().trim()) {
+        Some(format!(
+            "{name} must not be GATEWAY_MASTER_KEY; leave it out, or make one with: openssl rand -hex 32"
+        ))
+    } else {
+        None
+    }
 }
 
 fn production(config: &Config) -> Vec<String> {

@@ -129,6 +129,7 @@ pub struct Payouts {
     pub day_usd_max: u64,
     pub two_people_above_usd: u64,
     pub seed_file: Option<std::path::PathBuf>,
+    seed_key: Option<SecretString>,
 }
 
 /// Balances on chain against the rows.
@@ -263,6 +264,14 @@ impl Config {
     pub fn master_key(&self) -> Result<MasterKey, ConfigError> {
         MasterKey::parse(self.master_key.expose_secret())
             .map_err(|error| ConfigError::Unusable(vec![format!("GATEWAY_MASTER_KEY: {error}")]))
+    }
+
+    /// The key that seals the wallet's seed: one of its own where there is one, else the master key.
+    pub fn seed_key(&self) -> Result<MasterKey, ConfigError> {
+        let Some(key) = &self.payouts.seed_key else { return self.master_key() };
+        MasterKey::parse(key.expose_secret()).map_err(|_| {
+            ConfigError::Unusable(vec!["GATEWAY_PAYOUTS__SEED_KEY is not 64 hex characters".into()])
+        })
     }
 
     pub fn is_sandbox(&self) -> bool {

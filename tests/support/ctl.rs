@@ -80,23 +80,24 @@ impl Ctl {
         self
     }
 
-    pub async fn run(&self, arguments: &[&str]) -> Ran {
-        self.run_fed(arguments, "").await
+    /// What commands run with, and nothing else.
+    pub fn environment(&self) -> &[(String, String)] {
+        &self.environment
     }
 
-    /// With `input` on its standard input.
-    pub async fn run_fed(&self, arguments: &[&str], input: &str) -> Ran {
+    pub async fn run(&self, arguments: &[&str]) -> Ran {
+        self.run_with_input(arguments, "").await
+    }
+
+    /// Runs with `input` on stdin.
+    pub async fn run_with_input(&self, arguments: &[&str], input: &str) -> Ran {
         let mut command = Command::new(program());
         command.args(arguments).env_clear().envs(self.environment.iter().cloned());
-        command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .kill_on_drop(true);
-        let mut child = command.spawn().unwrap();
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.kill_on_drop(true).spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
-        // Most read nothing, and have closed it by then.
-        let _ = stdin.write_all(input.as_bytes()).await;
+        // A command that reads nothing may have ended by now.
+        let _unread = stdin.write_all(input.as_bytes()).await;
         drop(stdin);
         let output = tokio::time::timeout(PATIENCE, child.wait_with_output()).await;
         let output = output.unwrap_or_else(|_| panic!("{arguments:?} did not end")).unwrap();

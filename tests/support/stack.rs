@@ -142,9 +142,14 @@ impl Stack {
         self.replica_within(Limits::default(), toml).await
     }
 
-    pub async fn replica_within(&self, limits: Limits, toml: &str) -> SocketAddr {
+    /// Another process's gateway over the same database, with `toml` on top.
+    pub fn sibling(&self, toml: &str) -> Arc<Gateway> {
         let config = Config::from_toml(&format!("{}\n{toml}", self.config)).unwrap();
-        let gateway = Arc::new(Gateway::new(config).unwrap());
+        Arc::new(Gateway::new(config).unwrap())
+    }
+
+    pub async fn replica_within(&self, limits: Limits, toml: &str) -> SocketAddr {
+        let gateway = self.sibling(toml);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let router = gateway_api::api_router(gateway);

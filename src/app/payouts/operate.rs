@@ -5,13 +5,13 @@ use uuid::Uuid;
 use super::{PayoutError, decide::look_at};
 use crate::{
     app::Gateway,
-    payout::{lifecycle::CancelledBy, order::BatchView},
+    payout::{State, batch::Tally, lifecycle::CancelledBy, order::BatchView},
     storage::{
         StorageError,
         deliveries::DeliveryRow,
         deposits::{self, DepositRow},
         payouts::{
-            self, PayoutOrder, batches, events,
+            self, PayoutOrder, batches, events, items,
             payments::{self, PaymentRow},
             safety,
         },
@@ -32,6 +32,8 @@ pub enum OperateError {
     Ended,
     #[error("no payment of the order waits for a block")]
     NothingToBump,
+    #[error("the order is {}; only what is not yet being paid out can be cancelled", .0.as_str())]
+    TooLateToCancel(State),
     #[error(transparent)]
     Payout(#[from] PayoutError),
     #[error(transparent)]
@@ -74,6 +76,17 @@ impl Gateway {
             releases: safety::releases(&mut tx, order.id).await?,
             order,
         })
+    }
+
+    /// An order and where its rows stand: enough to watch it by, however large it is.
+    pub async fn payout_progress(
+        &self,
+        order_id: &str,
+    ) -> Result<(PayoutOrder, Tally), OperateError> {
+        let order = self.known_payout(order_id).await?;
+        let mut connection = self.db.connection().await?;
+        let rows = items::tally(&mut connection, order.id).await?;
+        Ok((order, rows))
     }
 
     async fn known_payout(&self, order_id: &str) -> Result<PayoutOrder, OperateError> {
@@ -132,7 +145,10 @@ impl Gateway {
     /// Cancels an order for which nothing was signed; what came in goes back.
     pub async fn cancel_any_payout(&self, order_id: &str) -> Result<String, OperateError> {
         let order = self.known_payout(order_id).await?;
-        Ok(self.cancel_order(order.id, CancelledBy::Operator).await?)
+        match self.cancel_order(order.id, CancelledBy::Operator).await {
+            Err(PayoutError::InvalidState(state)) => Err(OperateError::TooLateToCancel(state)),
+            decided => Ok(decided?),
+        }
     }
 
     /// Stops all signing on a network, or everywhere for `*`.
@@ -144,5 +160,11 @@ impl Gateway {
     pub async fn resume_payouts(&self, network: &str) -> Result<bool, StorageError> {
         let mut connection = self.db.connection().await?;
         safety::resume(&mut connection, network).await
+    }
+
+    /// Why nothing is signed on a network now, if so; `*` asks for the stop of all networks alone.
+    pub async fn payouts_stopped(&self, network: &str) -> Result<Option<String>, StorageError> {
+        let mut connection = self.db.connection().await?;
+        safety::stopped(&mut connection, network).await
     }
 }

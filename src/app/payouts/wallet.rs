@@ -10,6 +10,7 @@ use crate::{
         Family,
         address::{evm, sandbox},
     },
+    config::ConfigError,
     merchant::secret::{SEED_BYTES, SealError},
 };
 
@@ -29,7 +30,11 @@ pub enum NoWallet {
     Unreadable(std::io::Error),
     #[error("the seed file is not hex")]
     NotHex,
-    #[error("the seed file: {0}")]
+    #[error(transparent)]
+    NoKey(#[from] ConfigError),
+    #[error(
+        "the seed file does not open: it was sealed under another GATEWAY_PAYOUTS__SEED_KEY, or under GATEWAY_MASTER_KEY"
+    )]
     Sealed(#[from] SealError),
     #[error("the seed gives no key")]
     Underivable,
@@ -48,7 +53,7 @@ impl Wallet {
             Some(path) => {
                 let text = std::fs::read_to_string(path).map_err(NoWallet::Unreadable)?;
                 let sealed = hex::decode(text.trim()).map_err(|_| NoWallet::NotHex)?;
-                gateway.master_key.open_seed(&sealed)?
+                gateway.config.seed_key()?.open_seed(&sealed)?
             }
             None if gateway.config.is_sandbox() => public_seed()?,
             None => return Err(NoWallet::NotConfigured),

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use serde_json::Value;
 
-use crate::receiver::{Delivery, Receiver};
+use crate::receiver::{Channel, Delivery, Proof, Receiver};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -19,22 +19,32 @@ pub struct Args {
 /// Tells every webhook that arrives, until it is interrupted.
 pub async fn run(args: Args) -> anyhow::Result<()> {
     let mut receiver = Receiver::start(&args.secret, args.port).await?;
-    say(&format!("listening; use {} as ipn_callback_url, Ctrl-C ends", receiver.url()))?;
+    say(&format!("listening, Ctrl-C ends; ipn_callback_url for payments: {}", receiver.ipn_url()))?;
+    say(&format!("payout webhook URL, or an order's callbackUrl: {}", receiver.payout_url()))?;
     loop {
         say(&describe(&receiver.next().await?))?;
     }
 }
 
 fn describe(delivery: &Delivery) -> String {
-    match &delivery.verdict {
-        Ok(proof) => {
-            let field = |name: &str| proof.body.get(name).and_then(Value::as_str).unwrap_or("-");
-            let (payment, status) = (field("payment_id"), field("payment_status"));
-            let (event, bytes) = (&proof.event_id, proof.bytes);
-            format!("verified  {status}  {payment}  event {event}, {bytes} bytes\n{}", proof.body)
+    match (&delivery.verdict, delivery.channel) {
+        (Ok(proof), Channel::Ipn) => told(proof, &["/payment_status", "/payment_id"]),
+        (Ok(proof), Channel::Payout) => told(proof, &["/eventType", "/order/state", "/order/id"]),
+        (Err(reason), Channel::Ipn) => {
+            format!("REFUSED   {reason}; answered 401, so it will be tried again")
         }
-        Err(reason) => format!("REFUSED   {reason}; answered 401, so it will be tried again"),
+        (Err(reason), Channel::Payout) => {
+            format!("REFUSED   {reason}; answered 401, so it will not come again")
+        }
     }
+}
+
+/// What was verified: what the body says at `places`, and the whole of it.
+fn told(proof: &Proof, places: &[&str]) -> String {
+    let at = |place: &&str| proof.body.pointer(place).and_then(Value::as_str).unwrap_or("-");
+    let words: Vec<_> = places.iter().map(at).collect();
+    let (event, bytes) = (&proof.event_id, proof.bytes);
+    format!("verified  {}  event {event}, {bytes} bytes\n{}", words.join("  "), proof.body)
 }
 
 fn say(line: &str) -> io::Result<()> {

@@ -18,12 +18,14 @@ mod listen;
 mod merchant;
 mod network;
 mod operator;
+mod payout_receiver;
 mod payouts;
 mod receiver;
 mod render;
 mod setup;
 mod simulate;
 mod story;
+mod watch;
 mod words;
 
 use std::{process::ExitCode, time::Duration};
@@ -41,8 +43,8 @@ use render::Answer;
 const COMMAND_LIMIT: Duration = Duration::from_secs(60);
 /// Waiting for the database, for another migration, and for its own.
 const MIGRATION_LIMIT: Duration = Duration::from_secs(35 * 60);
-/// Nobody watches webhooks for longer.
-const LISTEN_LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
+/// Nobody watches webhooks, or an order, for longer.
+const WATCH_LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
 /// Each step of it has a limit of its own.
 const DEMO_LIMIT: Duration = Duration::from_secs(5 * 60);
 
@@ -114,7 +116,7 @@ impl Command {
         match self {
             Self::Migrate => MIGRATION_LIMIT,
             Self::Demo(_) => DEMO_LIMIT,
-            Self::Listen(_) => LISTEN_LIMIT,
+            Self::Listen(_) | Self::Payouts(payouts::Payouts::Watch(_)) => WATCH_LIMIT,
             Self::Topology(_)
             | Self::Doctor(_)
             | Self::Merchant(_)
@@ -131,7 +133,7 @@ impl Command {
         }
     }
 
-    async fn run(self) -> anyhow::Result<Answer> {
+    async fn run(self, json: bool) -> anyhow::Result<Answer> {
         match self {
             Self::Migrate => setup::migrate().await,
             Self::Topology(command) => command.run().await,
@@ -145,7 +147,7 @@ impl Command {
             Self::DeadLetters(command) => command.run(&open().await?).await,
             // Sealed where the seed is, which need not be where the database is.
             Self::Payouts(payouts::Payouts::SealSeed) => payouts::seal(),
-            Self::Payouts(command) => command.run(&open().await?).await,
+            Self::Payouts(command) => command.run(&open().await?, json).await,
             Self::Currency(command) => command.run(&open().await?).await,
             Self::Audit(audit) => audit.run(&open().await?).await,
             Self::Addresses(command) => command.run().await,
@@ -188,7 +190,7 @@ async fn run(cli: Cli) -> anyhow::Result<Answer> {
     if cli.json && matches!(cli.command, Command::Demo(_) | Command::Listen(_)) {
         return Err(wrong_usage("this command tells a story to people; it has no JSON"));
     }
-    tokio::time::timeout(limit, cli.command.run()).await.unwrap_or_else(|_| {
+    tokio::time::timeout(limit, cli.command.run(cli.json)).await.unwrap_or_else(|_| {
         Err(anyhow::anyhow!("nothing was finished within {} s; try again", limit.as_secs()))
     })
 }

@@ -17,7 +17,7 @@ use crate::{
     delivery,
     failure::wrong_usage,
     render::{self, Answer, Cell, Tone},
-    words,
+    watch, words,
 };
 
 const LISTED_MAX: i64 = 1_000;
@@ -30,6 +30,9 @@ pub enum Payouts {
     /// Show an order as its merchant sees it, and what only we know of it
     #[command(after_help = words::PAYOUTS_SHOW)]
     Show(Id),
+    /// Follow an order until it has ended
+    #[command(after_help = words::PAYOUTS_WATCH)]
+    Watch(Id),
     /// Tell how the order became what it is: deposits, payments, batches, webhooks
     #[command(after_help = words::PAYOUTS_EXPLAIN)]
     Explain(Id),
@@ -123,13 +126,14 @@ fn place(network: Option<Network>) -> &'static str {
 }
 
 impl Payouts {
-    pub async fn run(self, gateway: &Gateway) -> anyhow::Result<Answer> {
+    pub async fn run(self, gateway: &Gateway, json: bool) -> anyhow::Result<Answer> {
         match self {
             Self::List(list) => list.run(gateway).await,
             Self::Show(id) => {
                 let story = gateway.explain_payout(&id.order_id).await?;
                 Ok(Answer::new(to_json(&story)?, summary(&story)))
             }
+            Self::Watch(id) => watch::follow(gateway, &id.order_id, json).await,
             Self::Explain(id) => {
                 let story = gateway.explain_payout(&id.order_id).await?;
                 let text = format!("{}\n{}", summary(&story), history(&story));
@@ -137,37 +141,64 @@ impl Payouts {
             }
             Self::Hold(hold) => {
                 gateway.hold_order(&hold.order_id, &hold.reason).await?;
-                told(&hold.order_id, "is held: nothing more is signed for it")
+                let json = json!({ "order_id": hold.order_id, "held": hold.reason });
+                let text = format!("{} is held: nothing more is signed for it.", hold.order_id);
+                Ok(Answer::new(json, text))
             }
             Self::Release(release) => release.run(gateway).await,
-            Self::Bump(id) => {
-                let bumped = gateway.bump_order(&id.order_id).await?;
-                told(
-                    &id.order_id,
-                    &format!("offers more for {bumped} payments, if its quote allows"),
-                )
+            Self::Bump(Id { order_id }) => {
+                let count = gateway.bump_order(&order_id).await?;
+                let json = json!({ "order_id": order_id, "payments": count });
+                let payments = if count == 1 { "1 payment" } else { &format!("{count} payments") };
+                let text =
+                    format!("{order_id} offers more for {payments}, as far as its quote allows.");
+                Ok(Answer::new(json, text))
             }
-            Self::Cancel(id) => {
-                gateway.cancel_any_payout(&id.order_id).await?;
-                told(&id.order_id, "is cancelled; its merchant is told")
+            Self::Cancel(Id { order_id }) => {
+                gateway.cancel_any_payout(&order_id).await?;
+                let json = json!({ "order_id": order_id, "state": State::Cancelled.as_str() });
+                Ok(Answer::new(json, format!("{order_id} is cancelled; its merchant is told.")))
             }
             Self::Stop(stop) => {
-                let network = place(stop.network);
-                gateway.stop_payouts(network, &stop.reason).await?;
-                told(network, "signs nothing from now on")
+                gateway.stop_payouts(place(stop.network), &stop.reason).await?;
+                let json = json!({ "network": place(stop.network), "stopped": stop.reason });
+                let text = format!(
+                    "Nothing more is signed on {}. What is signed already goes on.\nEnd it: gatewayctl payouts resume{}",
+                    spoken(stop.network),
+                    flag(stop.network)
+                );
+                Ok(Answer::new(json, text))
             }
-            Self::Resume(at) => {
-                let network = place(at.network);
-                let resumed = gateway.resume_payouts(network).await?;
-                told(network, if resumed { "signs again" } else { "was not stopped" })
-            }
+            Self::Resume(at) => at.resume(gateway).await,
             Self::SealSeed => seal(),
         }
     }
 }
 
-fn told(subject: &str, what: &str) -> anyhow::Result<Answer> {
-    Ok(Answer::new(json!({ "subject": subject, "result": what }), format!("{subject} {what}.")))
+fn spoken(network: Option<Network>) -> &'static str {
+    network.map_or("any network", Network::name)
+}
+
+fn flag(network: Option<Network>) -> String {
+    network.map_or_else(String::new, |network| format!(" --network {network}"))
+}
+
+impl Where {
+    async fn resume(self, gateway: &Gateway) -> anyhow::Result<Answer> {
+        let resumed = gateway.resume_payouts(place(self.network)).await?;
+        let still = gateway.payouts_stopped(place(self.network)).await?;
+        let json = json!({ "network": place(self.network), "resumed": resumed, "stopped": still });
+        let text = match (&still, resumed) {
+            (Some(reason), _) => {
+                format!(
+                    "Signing is still stopped everywhere ({reason}). End that: gatewayctl payouts resume"
+                )
+            }
+            (None, true) => format!("Signing goes on, on {}.", spoken(self.network)),
+            (None, false) => format!("Signing was not stopped on {}.", spoken(self.network)),
+        };
+        Ok(Answer::new(json, text))
+    }
 }
 
 impl List {
@@ -258,7 +289,7 @@ fn summary(story: &Story) -> String {
         ("address", render::or_dash(order.deposit.as_ref().map(|place| &place.address))),
         ("refunds go to", render::or_dash(order.refund_address.as_ref())),
         ("expires", iso_8601(order.expires_at).into()),
-        ("released by", format!("{} people", story.releases).into()),
+        ("releases", story.releases.to_string().into()),
     ])
 }
 
@@ -315,12 +346,15 @@ fn history(story: &Story) -> String {
         })
         .collect();
     [
-        ("Deposits", render::table(&["transaction", "amount", "state", "booked as"], &deposits)),
+        (
+            "Deposits",
+            render::table(&["transaction", "base units", "state", "booked as"], &deposits),
+        ),
         ("Batches", render::table(&["batch", "state", "rows", "error"], &batches)),
         (
             "Payments",
             render::table(
-                &["for", "nonce", "state", "amount", "versions", "transaction"],
+                &["for", "nonce", "state", "base units", "versions", "transaction"],
                 &payments,
             ),
         ),
@@ -331,7 +365,7 @@ fn history(story: &Story) -> String {
 }
 
 /// The merchant's object, and what it does not say.
-fn to_json(story: &Story) -> serde_json::Result<Value> {
+pub fn to_json(story: &Story) -> serde_json::Result<Value> {
     let mut json: Value = serde_json::from_str(&story.object)?;
     json["merchantId"] = story.order.merchant_id.to_string().into();
     json["holdReason"] = story.order.held.clone().into();
@@ -373,13 +407,13 @@ fn explained(story: &Story) -> serde_json::Result<Value> {
 
 /// Needs the master key and no server.
 pub fn seal() -> anyhow::Result<Answer> {
-    let master_key = Config::load_for(Part::Sealed)?.master_key()?;
+    let key = Config::load_for(Part::Sealed)?.seed_key()?;
     let mut text = String::new();
     std::io::Read::read_to_string(&mut std::io::stdin().lock(), &mut text)?;
     let mut seed = [0_u8; SEED_BYTES];
     hex::decode_to_slice(text.trim(), &mut seed)
         .map_err(|_| wrong_usage("a seed is 64 bytes in hex: what BIP-39 makes of a phrase"))?;
-    let sealed = hex::encode(master_key.seal_seed(&seed));
+    let sealed = hex::encode(key.seal_seed(&seed));
     seed.fill(0);
     Ok(Answer::new(json!({ "sealed_seed": sealed }), sealed))
 }

@@ -11,19 +11,31 @@ use sha2::Sha512;
 use subtle::ConstantTimeEq;
 use tokio::{net::TcpListener, sync::mpsc, task::JoinHandle};
 
-/// The documentation advises receivers to refuse older deliveries.
-const AGE_SECONDS_MAX: u64 = 600;
-/// More deliveries than one invoice can cause; what comes beyond is answered, but not told.
-const UNREAD_MAX: usize = 16;
+use crate::payout_receiver;
 
+/// The documentation advises receivers to refuse older deliveries.
+pub(crate) const AGE_SECONDS_MAX: u64 = 600;
+/// More deliveries than come before they are told; what comes beyond is answered, but not told.
+const UNREAD_MAX: usize = 64;
+const IPN_PATH: &str = "/ipn";
+const PAYOUT_PATH: &str = "/payouts";
+
+/// Each channel comes to a path of its own, so that none is ever checked by the other's rules.
 pub(crate) struct Receiver {
-    url: String,
+    base: String,
     deliveries: mpsc::Receiver<Delivery>,
     server: JoinHandle<()>,
 }
 
 pub(crate) struct Delivery {
+    pub(crate) channel: Channel,
     pub(crate) verdict: anyhow::Result<Proof>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Channel {
+    Ipn,
+    Payout,
 }
 
 /// What a verified delivery said.
@@ -45,19 +57,28 @@ impl Receiver {
         let listener = TcpListener::bind(("127.0.0.1", port))
             .await
             .with_context(|| format!("cannot listen on port {port} of 127.0.0.1"))?;
-        let url = format!("http://{}/ipn", listener.local_addr()?);
+        let base = format!("http://{}", listener.local_addr()?);
         let (sender, deliveries) = mpsc::channel(UNREAD_MAX);
         let door = Door { secret: webhook_secret.to_owned(), deliveries: sender };
-        let router = Router::new().route("/ipn", post(receive)).with_state(door);
+        let router = Router::new()
+            .route(IPN_PATH, post(receive_ipn))
+            .route(PAYOUT_PATH, post(receive_payout))
+            .with_state(door);
         let server = tokio::spawn(async move {
             // It ends with the task; an error before that shows as a webhook that never arrives.
             let _ended = axum::serve(listener, router).await;
         });
-        Ok(Self { url, deliveries, server })
+        Ok(Self { base, deliveries, server })
     }
 
-    pub(crate) fn url(&self) -> &str {
-        &self.url
+    /// Where IPNs of payments are taken.
+    pub(crate) fn ipn_url(&self) -> String {
+        format!("{}{IPN_PATH}", self.base)
+    }
+
+    /// Where webhooks of mass payouts are taken.
+    pub(crate) fn payout_url(&self) -> String {
+        format!("{}{PAYOUT_PATH}", self.base)
     }
 
     pub(crate) async fn next(&mut self) -> anyhow::Result<Delivery> {
@@ -71,12 +92,21 @@ impl Drop for Receiver {
     }
 }
 
-async fn receive(State(door): State<Door>, headers: HeaderMap, body: Bytes) -> StatusCode {
-    let verdict = verify(&door.secret, &headers, &body);
-    let status = if verdict.is_ok() { StatusCode::OK } else { StatusCode::UNAUTHORIZED };
-    // Nobody reads after the demonstration has ended; the sender's answer does not depend on it.
-    let _unread = door.deliveries.try_send(Delivery { verdict });
-    status
+async fn receive_ipn(State(door): State<Door>, headers: HeaderMap, body: Bytes) -> StatusCode {
+    door.tell(Channel::Ipn, verify(&door.secret, &headers, &body))
+}
+
+async fn receive_payout(State(door): State<Door>, headers: HeaderMap, body: Bytes) -> StatusCode {
+    door.tell(Channel::Payout, payout_receiver::verify(&door.secret, &headers, &body))
+}
+
+impl Door {
+    fn tell(&self, channel: Channel, verdict: anyhow::Result<Proof>) -> StatusCode {
+        let status = if verdict.is_ok() { StatusCode::OK } else { StatusCode::UNAUTHORIZED };
+        // Nobody reads after the demonstration has ended; the sender's answer does not depend on it.
+        let _unread = self.deliveries.try_send(Delivery { channel, verdict });
+        status
+    }
 }
 
 fn verify(secret: &str, headers: &HeaderMap, body: &[u8]) -> anyhow::Result<Proof> {
@@ -102,7 +132,7 @@ fn verify(secret: &str, headers: &HeaderMap, body: &[u8]) -> anyhow::Result<Proo
 }
 
 #[expect(clippy::disallowed_methods, reason = "a merchant's receiver has no clock but its own")]
-fn epoch_seconds() -> anyhow::Result<u64> {
+pub(crate) fn epoch_seconds() -> anyhow::Result<u64> {
     Ok(std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?.as_secs())
 }
 

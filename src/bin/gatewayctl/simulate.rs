@@ -1,5 +1,6 @@
 //! `gatewayctl simulate …`: the sandbox's chain by hand.
 
+use anyhow::Context;
 use clap::{Args, Subcommand};
 use gateway::{
     app::{
@@ -7,6 +8,7 @@ use gateway::{
         simulate::{Deposit as NewDeposit, PaidIn, Payee, SimulateError, Simulated},
     },
     asset::Network,
+    payout::State,
 };
 use serde_json::json;
 
@@ -31,17 +33,20 @@ pub enum Simulate {
 #[derive(Args)]
 pub struct Deposit {
     /// The invoice to pay, in its own currency unless told otherwise
-    #[arg(long, value_name = "ID", required_unless_present = "address", conflicts_with_all = ["network", "address"])]
+    #[arg(long, value_name = "ID", required_unless_present_any = ["address", "payout"], conflicts_with_all = ["network", "address"])]
     payment_id: Option<String>,
+    /// The confirmed payout order to fund
+    #[arg(long, value_name = "ORDER_ID", conflicts_with_all = ["payment_id", "network", "address"])]
+    payout: Option<String>,
     /// The network of --address
     #[arg(long, value_name = "NET", hide_possible_values = true, value_parser = network::parser(), requires = "address")]
     network: Option<Network>,
     /// The address to pay
     #[arg(long, requires = "network")]
     address: Option<String>,
-    /// How much, in whole coins, such as 12.5
-    #[arg(long, value_name = "DECIMAL")]
-    amount: String,
+    /// How much, in whole coins, such as 12.5; without it an order gets what it waits for
+    #[arg(long, value_name = "DECIMAL", required_unless_present = "payout")]
+    amount: Option<String>,
     /// Pay in this currency of the same network
     #[arg(long, value_name = "CODE[@NETWORK]")]
     currency: Option<String>,
@@ -110,17 +115,28 @@ impl Simulate {
 
 impl Deposit {
     async fn run(self, gateway: &Gateway) -> anyhow::Result<Answer> {
-        let (payee, explain) = match (self.payment_id, self.network, self.address) {
-            (Some(id), _, _) => (Payee::Invoice(id.clone()), Some(id)),
-            (None, Some(network), Some(address)) => (Payee::Address { network, address }, None),
-            (None, _, _) => {
-                return Err(wrong_usage("give --payment-id, or --network and --address"));
+        let order = match &self.payout {
+            Some(order_id) => Some(Funding::of(gateway, order_id).await?),
+            None => None,
+        };
+        let payee = match (&order, &self.payment_id, self.network, self.address) {
+            (Some(order), ..) => {
+                Payee::Address { network: order.network, address: order.address.clone() }
+            }
+            (None, Some(id), ..) => Payee::Invoice(id.clone()),
+            (None, None, Some(network), Some(address)) => Payee::Address { network, address },
+            (None, ..) => {
+                return Err(wrong_usage("give --payment-id, --payout, or --network and --address"));
             }
         };
+        let (own, missing) = order.map(|order| (order.currency, order.missing)).unzip();
+        let amount = self.amount.or(missing.flatten()).context(
+            "the order waits for nothing more; give --amount to send it more all the same",
+        )?;
         let deposit = NewDeposit {
             payee,
-            paid_in: PaidIn { currency: self.currency, contract: self.contract },
-            amount: self.amount,
+            paid_in: PaidIn { currency: self.currency.or(own), contract: self.contract },
+            amount,
             txid: self.txid,
             unconfirmed: self.unconfirmed,
         };
@@ -131,10 +147,40 @@ impl Deposit {
         if done.height.is_none() {
             text.push_str(&format!("\nMine it: gatewayctl simulate confirm --txid {}", done.txid));
         }
-        if let Some(payment_id) = explain {
+        if let Some(payment_id) = self.payment_id {
             text.push_str(&format!("\nWhat came of it: gatewayctl invoice explain {payment_id}"));
         }
+        if let Some(order_id) = self.payout {
+            text.push_str(&format!("\nWhat comes of it: gatewayctl payouts watch {order_id}"));
+        }
         answer(&done, &text)
+    }
+}
+
+/// What a payout order waits for.
+struct Funding {
+    network: Network,
+    address: String,
+    currency: String,
+    /// In whole coins, if anything.
+    missing: Option<String>,
+}
+
+impl Funding {
+    async fn of(gateway: &Gateway, order_id: &str) -> anyhow::Result<Self> {
+        let (order, _) = gateway.payout_progress(order_id).await?;
+        let currency = order.currency;
+        let missing = order.total_to_send.remaining_after(order.books.credited);
+        let waits = order.state == State::PendingDeposit && !missing.is_zero();
+        let place = order
+            .deposit
+            .context("the order has no address yet: its merchant confirms it first")?;
+        Ok(Self {
+            network: currency.network,
+            address: place.address,
+            currency: currency.code.to_owned(),
+            missing: waits.then(|| missing.to_decimal(u32::from(currency.decimals))),
+        })
     }
 }
 

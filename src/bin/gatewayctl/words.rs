@@ -121,7 +121,8 @@ Examples:
   gatewayctl simulate deposit --payment-id pzi_… --amount 25
   gatewayctl simulate deposit --payment-id pzi_… --amount 10 --unconfirmed
   gatewayctl simulate deposit --payment-id pzi_… --amount 25 --currency usdcmatic
-  gatewayctl simulate deposit --network polygon --address 0x… --amount 25 --contract 0x…",
+  gatewayctl simulate deposit --network polygon --address 0x… --amount 25 --contract 0x…
+  gatewayctl simulate deposit --payout empo_0123456789abcdefghjkmnpqrs",
     database!()
 );
 
@@ -344,7 +345,9 @@ Example:
 );
 
 pub const LISTEN: &str = "\
-Answers 200 to what verifies and 401 to what does not. It needs no database.
+Payment IPNs are taken at /ipn, webhooks of mass payouts at /payouts: they are signed in different
+ways, and neither is ever checked by the other's rules. Answers 200 to what verifies and 401 to what
+does not. It needs no database.
 
 Example:
   gatewayctl listen --secret 5f0c… --port 9999
@@ -364,6 +367,18 @@ pub const PAYOUTS_SHOW: &str = concat!(
     "\
 Examples:
   gatewayctl payouts show empo_0123456789abcdefghjkmnpqrs",
+    database!()
+);
+
+pub const PAYOUTS_WATCH: &str = concat!(
+    "\
+One line that changes on a terminal, a line for each change elsewhere. It ends when the order has ended
+and nothing of it is left to send back; exit code 1 unless every recipient was paid. With --json it is
+silent until then.
+
+Examples:
+  gatewayctl payouts watch empo_0123456789abcdefghjkmnpqrs
+  gatewayctl payouts watch empo_0123456789abcdefghjkmnpqrs && echo 'all paid'",
     database!()
 );
 
@@ -426,8 +441,9 @@ Examples:
 
 pub const PAYOUTS_SEAL: &str = concat!(
     "\
-No server is asked. It opens under GATEWAY_MASTER_KEY only. Only the payout-batch role needs a payout seed, and only the
-machine that exports pools one of theirs.
+No server is asked. It opens under GATEWAY_PAYOUTS__SEED_KEY only, which should be set here and in the
+payout-batch role and nowhere else; without it, under GATEWAY_MASTER_KEY. Only the payout-batch role needs a
+payout seed, and only the machine that exports pools one of theirs.
 
 Examples:
   gatewayctl payouts seal-seed <seed.hex >payout-seed.sealed",

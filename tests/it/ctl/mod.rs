@@ -12,6 +12,8 @@ mod help;
 mod invoice;
 mod merchant;
 mod migrate;
+mod payouts;
+mod readme;
 mod simulate;
 mod topology;
 mod usage;

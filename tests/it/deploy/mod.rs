@@ -124,6 +124,8 @@ fn every_container_is_confined_and_every_reference_leads_somewhere() {
             assert_eq!(confined["readOnlyRootFilesystem"], true, "{place}");
             assert_eq!(confined["allowPrivilegeEscalation"], false, "{place}");
             assert!(container["resources"]["limits"]["memory"].is_string(), "{place}");
+            let holds_key = container["env"].to_string().contains("gateway-payout-key");
+            assert_eq!(holds_key, place == "gateway-payout-batch", "{place} and the seed's key");
             let (_, tag) = container["image"].as_str().unwrap().rsplit_once(':').unwrap();
             assert!(tag.contains('.'), "{place} runs any version");
             for source in container["envFrom"].as_array().unwrap() {

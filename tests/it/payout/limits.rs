@@ -1,13 +1,10 @@
 //! What keeps a stolen order from emptying the wallet.
 
-use gateway::{
-    asset::Network,
-    merchant::secret::{MasterKey, SEED_BYTES},
-};
+use gateway::{app::Gateway, asset::Network, merchant::secret::SEED_BYTES};
 use support::{
     broker::eventually,
     payouts::Payer,
-    stack::{MASTER_KEY, only, with_configured_stack},
+    stack::{only, with_configured_stack},
 };
 
 use super::{EVM, two_rows};
@@ -20,8 +17,8 @@ async fn funded(payer: &Payer) -> String {
 }
 
 /// As the seed's file keeps it.
-fn sealed(seed: &[u8; SEED_BYTES]) -> String {
-    hex::encode(MasterKey::parse(MASTER_KEY).unwrap().seal_seed(seed))
+fn sealed(gateway: &Gateway, seed: &[u8; SEED_BYTES]) -> String {
+    hex::encode(gateway.config.seed_key().unwrap().seal_seed(seed))
 }
 
 async fn held(payer: &Payer, id: &str) -> String {
@@ -111,12 +108,21 @@ async fn a_wallet_of_another_account_is_refused_and_a_sealed_one_opens() {
     with_configured_stack(&toml, |stack| async move {
         let mut seed = [0_u8; 64];
         hex::decode_to_slice(sandbox::seed(), &mut seed).unwrap();
-        std::fs::write(&file, sealed(&seed)).unwrap();
+        std::fs::write(&file, sealed(&stack.gateway, &seed)).unwrap();
         assert!(Wallet::open(&stack.gateway).is_ok());
         seed[0] ^= 1;
-        std::fs::write(&file, sealed(&seed)).unwrap();
+        std::fs::write(&file, sealed(&stack.gateway, &seed)).unwrap();
         let refused = Wallet::open(&stack.gateway).err();
         assert!(matches!(refused, Some(NoWallet::OtherAccount)), "{refused:?}");
+        seed[0] ^= 1;
+        std::fs::write(&file, sealed(&stack.gateway, &seed)).unwrap();
+        // With a key of its own the seed opens under nothing else, the master key included.
+        let apart = format!("payouts.seed_key = {:?}\n", "cd".repeat(32));
+        let apart = stack.sibling(&apart);
+        assert!(matches!(Wallet::open(&apart).err(), Some(NoWallet::Sealed(_))));
+        std::fs::write(&file, sealed(&apart, &seed)).unwrap();
+        assert!(Wallet::open(&apart).is_ok());
+        assert!(matches!(Wallet::open(&stack.gateway).err(), Some(NoWallet::Sealed(_))));
         std::fs::write(&file, sandbox::seed()).unwrap();
         assert!(matches!(Wallet::open(&stack.gateway).err(), Some(NoWallet::Sealed(_))));
         std::fs::remove_file(&file).unwrap();

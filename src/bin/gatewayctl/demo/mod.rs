@@ -43,9 +43,9 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
     let timeline = Timeline::start("One invoice, from the order to the signed webhook");
     let merchant = create_merchant(&timeline).await?;
     let mut receiver = Receiver::start(&merchant.webhook_secret, 0).await?;
-    timeline.event("receiver", &format!("listens on {}", receiver.url()));
+    timeline.event("receiver", &format!("listens on {}", receiver.ipn_url()));
     let api = Api::new(&args.base_url, &merchant.api_key);
-    let invoice = create_invoice(&timeline, &api, &args, receiver.url()).await?;
+    let invoice = create_invoice(&timeline, &api, &args, &receiver.ipn_url()).await?;
 
     pay(&timeline, &invoice, invoice.half, "half of it").await?;
     await_status(&timeline, &api, &invoice, "partially_paid").await?;

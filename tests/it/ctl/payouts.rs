@@ -1,0 +1,211 @@
+//! `gatewayctl payouts`: orders looked at, held, let go, helped along and watched.
+
+use gateway::{asset::Network, payout::State};
+use serde_json::{Value, json};
+use support::{
+    broker::eventually,
+    ctl::Ctl,
+    payouts::{Payer, evm_address},
+    stack::{only, with_configured_stack},
+};
+
+use super::with_database;
+
+const EVM: &str = "/v1/evm-mass-payout";
+const UNKNOWN: &str = "empo_00000000000000000000000000";
+
+fn two_rows() -> Value {
+    let row = |n, amount| json!({ "address": evm_address(n), "amount": amount });
+    json!({ "network": "polygon", "currency": "usdtmatic", "items": [row(1, "10"), row(2, "2.5")] })
+}
+
+async fn draft(payer: &Payer) -> String {
+    payer.draft(EVM, two_rows()).await["id"].as_str().unwrap().to_owned()
+}
+
+async fn confirmed(payer: &Payer) -> String {
+    let id = draft(payer).await;
+    payer.confirm(EVM, &id).await;
+    id
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_order_is_funded_watched_to_its_end_and_explained() {
+    with_configured_stack(&only(Network::Polygon), |stack| async move {
+        stack.start_all();
+        let (ctl, payer) = (Ctl::of(&stack), Payer::open(&stack).await);
+        let id = draft(&payer).await;
+        let fund = ["simulate", "deposit", "--payout", &id];
+        ctl.run(&fund).await.expect_failure("its merchant confirms it first");
+        payer.confirm(EVM, &id).await;
+        let funded = ctl.run(&fund).await.expect_ok().stdout;
+        assert!(funded.contains(&format!("gatewayctl payouts watch {id}")), "{funded}");
+
+        let watched = ctl.run(&["payouts", "watch", &id]).await.expect_ok().stdout;
+        let last = watched.lines().last().unwrap();
+        assert_eq!(last, "completed  ████████████████████ 2 of 2 paid");
+        assert!(!watched.contains('\u{1b}') && !watched.contains('\r'), "{watched:?}");
+        let again = ctl.json(&["payouts", "watch", &id]).await;
+        assert_eq!((&again["state"], &again["id"]), (&json!("completed"), &json!(id)));
+        ctl.run(&fund).await.expect_failure("the order waits for nothing more");
+
+        let merchant = payer.merchant.new.id.to_string();
+        let listed = ctl.json(&["payouts", "list", "--merchant", &merchant]).await;
+        assert_eq!(listed[0]["order_id"], json!(id));
+        assert_eq!(
+            (&listed[0]["state"], &listed[0]["paid_raw"]),
+            (&json!("completed"), &json!("12500000"))
+        );
+        assert_eq!(ctl.json(&["payouts", "list", "--state", "processing"]).await, json!([]));
+        let none = ctl.run(&["payouts", "list", "--state", "processing"]).await.expect_ok();
+        assert_eq!(none.stdout, "There are no payout orders.\n");
+        ctl.run(&["payouts", "list", "--state", "paid"])
+            .await
+            .expect_wrong_usage("states are draft");
+
+        let shown = ctl.json(&["payouts", "show", &id]).await;
+        assert_eq!((&shown["id"], &shown["merchantId"]), (&json!(id), &json!(merchant)));
+        assert_eq!(shown["holdReason"], Value::Null);
+        let text = ctl.run(&["payouts", "show", &id]).await.expect_ok().stdout;
+        for words in ["2 in 1 batches", "12.5 USDT", "completed"] {
+            assert!(text.contains(words), "no {words:?} in:\n{text}");
+        }
+        let story = eventually("every webhook is delivered", async || {
+            let story = ctl.json(&["payouts", "explain", &id]).await;
+            let events = story["events"].as_array().unwrap();
+            let delivered = events.iter().filter(|event| event["state"] == "delivered");
+            (delivered.count() == 5).then_some(story)
+        })
+        .await;
+        assert_eq!(story["deposits"][0]["amountRaw"], story["totalToSendRaw"]);
+        let payments = story["payments"].as_array().unwrap();
+        assert_eq!(payments.len(), 2);
+        assert!(payments.iter().all(|payment| payment["state"] == "confirmed"), "{payments:?}");
+        let text = ctl.run(&["payouts", "explain", &id]).await.expect_ok().stdout;
+        for words in ["Deposits", "Batches", "Payments", "Webhooks", "mass_payout.completed"] {
+            assert!(text.contains(words), "no {words:?} in:\n{text}");
+        }
+        let cancel = ctl.run(&["payouts", "cancel", &id]).await;
+        cancel.expect_failure("the order is completed; only what is not yet being paid out");
+        ctl.run(&["payouts", "hold", &id, "--reason", "x"]).await.expect_failure("has ended");
+        ctl.run(&["payouts", "bump", &id]).await.expect_failure("no payment of the order waits");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_held_waits_until_it_is_released() {
+    with_configured_stack(&only(Network::Polygon), |stack| async move {
+        stack.start_all();
+        let (ctl, payer) = (Ctl::of(&stack), Payer::open(&stack).await);
+        let id = confirmed(&payer).await;
+        let release = ["payouts", "release", &id, "--by", "ada"];
+        ctl.run(&release).await.expect_failure("the order is not held");
+        let hold = ["payouts", "hold", &id, "--reason", "asking the merchant"];
+        assert_eq!(ctl.json(&hold).await, json!({ "order_id": id, "held": "asking the merchant" }));
+        ctl.run(&hold).await.expect_failure("the order is held already: asking the merchant");
+        ctl.run(&["simulate", "deposit", "--payout", &id]).await.expect_ok();
+        payer.becomes(&id, "funded").await;
+        let listed = ctl.json(&["payouts", "list", "--state", "funded"]).await;
+        assert_eq!(listed[0]["held"], "asking the merchant");
+        assert!(payer.story(&id).await.payments.is_empty());
+        let released = ctl.json(&release).await;
+        assert_eq!(released, json!({ "order_id": id, "releases_missing": 0 }));
+        payer.becomes(&id, "completed").await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cancelled_order_is_told_and_no_good_news_to_whoever_watches_it() {
+    with_configured_stack(&only(Network::Polygon), |stack| async move {
+        let (ctl, payer) = (Ctl::of(&stack), Payer::open(&stack).await);
+        let id = confirmed(&payer).await;
+        let cancelled = ctl.json(&["payouts", "cancel", &id]).await;
+        assert_eq!(cancelled, json!({ "order_id": id, "state": "cancelled" }));
+        let watched = ctl.run(&["payouts", "watch", &id]).await;
+        assert_eq!((watched.code, watched.stdout.as_str()), (1, "cancelled  nobody was paid\n"));
+        let kinds: Vec<_> = payer.story(&id).await.events.into_iter().map(|e| e.kind).collect();
+        assert_eq!(kinds, ["mass_payout.created", "mass_payout.cancelled"]);
+        assert_eq!(payer.story(&id).await.order.state, State::Cancelled);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_unknown_order_is_a_clear_failure_of_every_command() {
+    with_database(|ctl, _| async move {
+        for command in [
+            &["show", UNKNOWN][..],
+            &["explain", UNKNOWN],
+            &["watch", UNKNOWN],
+            &["hold", UNKNOWN, "--reason", "x"],
+            &["release", UNKNOWN, "--by", "ada"],
+            &["bump", UNKNOWN],
+            &["cancel", UNKNOWN],
+        ] {
+            let ran = ctl.run(&[&["payouts"], command].concat()).await;
+            ran.expect_failure(&format!("no payout order has the id {UNKNOWN}"));
+        }
+        let fund = ctl.run(&["simulate", "deposit", "--payout", UNKNOWN]).await;
+        fund.expect_failure(&format!("no payout order has the id {UNKNOWN}"));
+        let hold = ctl.run(&["payouts", "hold", UNKNOWN]).await;
+        hold.expect_wrong_usage("--reason <TEXT>");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_stop_switch_says_what_it_does_and_what_still_stops() {
+    with_database(|ctl, _| async move {
+        let polygon = ["--network", "polygon"];
+        let stop = ["payouts", "stop", "--reason", "node trouble"];
+        let resume = ["payouts", "resume"];
+        let text = ctl.run(&[&stop[..], &polygon].concat()).await.expect_ok().stdout;
+        assert!(text.starts_with("Nothing more is signed on polygon."), "{text}");
+        assert!(text.contains("gatewayctl payouts resume --network polygon"), "{text}");
+        let everywhere = ctl.json(&stop).await;
+        assert_eq!(everywhere, json!({ "network": "*", "stopped": "node trouble" }));
+        // Its own stop ends, the one of all networks does not.
+        let one = ctl.json(&[&resume[..], &polygon].concat()).await;
+        assert_eq!(
+            one,
+            json!({ "network": "polygon", "resumed": true, "stopped": "node trouble" })
+        );
+        let text = ctl.run(&[&resume[..], &polygon].concat()).await.expect_ok().stdout;
+        assert!(text.starts_with("Signing is still stopped everywhere (node trouble)."), "{text}");
+        let all = ctl.run(&resume).await.expect_ok().stdout;
+        assert_eq!(all, "Signing goes on, on any network.\n");
+        let none = ctl.run(&[&resume[..], &polygon].concat()).await.expect_ok().stdout;
+        assert_eq!(none, "Signing was not stopped on polygon.\n");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_seed_is_sealed_from_stdin_and_nothing_of_it_is_shown() {
+    with_database(|ctl, _| async move {
+        let seal = ["payouts", "seal-seed"];
+        let seed = "5a".repeat(64);
+        let sealed = ctl.run_with_input(&seal, &format!("{seed}\n")).await.expect_ok().stdout;
+        let sealed = sealed.trim();
+        assert!(sealed.len() > 128 && sealed.bytes().all(|b| b.is_ascii_hexdigit()), "{sealed}");
+        assert!(!sealed.contains("5a5a5a"), "{sealed}");
+        // Each time another nonce.
+        let again =
+            ctl.run_with_input(&["--json", "payouts", "seal-seed"], &seed).await.expect_ok();
+        assert_ne!(again.json()["sealed_seed"], sealed);
+        for wrong in ["", "12 words of a phrase", &seed[2..], &format!("{seed}00")] {
+            let ran = ctl.run_with_input(&seal, wrong).await;
+            ran.expect_wrong_usage("a seed is 64 bytes in hex");
+        }
+        let key = |text: &str| ctl.clone().with("GATEWAY_PAYOUTS__SEED_KEY", text);
+        let ran = key("hunter2").run_with_input(&seal, &seed).await;
+        assert!(!ran.stderr.contains("hunter2"), "{}", ran.stderr);
+        ran.expect_failure("GATEWAY_PAYOUTS__SEED_KEY is not 64 hex characters");
+        let ran = key(support::stack::MASTER_KEY).run_with_input(&seal, &seed).await;
+        ran.expect_failure("must not be GATEWAY_MASTER_KEY");
+        key(&"cd".repeat(32)).run_with_input(&seal, &seed).await.expect_ok();
+    })
+    .await;
+}
