@@ -2,36 +2,79 @@
 
 use axum::http::StatusCode;
 
-/// What a client branches on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    InvalidRequest,
-    InvalidIdempotencyKey,
-    InvalidCsv,
-    EmptyBatch,
-    TooManyRows,
-    InvalidAddress,
-    WrongNetworkAddress,
-    InvalidAmount,
-    AmountBelowDust,
-    DuplicateReference,
-    UnsupportedNetwork,
-    UnsupportedCurrency,
-    ApiKeyMissing,
-    ApiKeyMalformed,
-    ApiKeyNotFound,
-    MerchantSuspended,
-    PayoutsDisabled,
-    OrderNotFound,
-    IdempotencyConflict,
-    InvalidState,
-    QuoteExpired,
-    QuoteChanged,
-    DepositAlreadyDetected,
-    CsvTooLarge,
-    RateLimited,
-    InternalError,
-    RateProviderDown,
+macro_rules! kinds {
+    ($($kind:ident, $status:ident, $name:literal, $meaning:literal;)*) => {
+        /// What a client branches on.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum Kind {
+            $($kind,)*
+        }
+
+        impl Kind {
+            const fn told(self) -> (StatusCode, &'static str, &'static str) {
+                match self {
+                    $(Self::$kind => (StatusCode::$status, $name, $meaning),)*
+                }
+            }
+        }
+    };
+}
+
+kinds! {
+    InvalidRequest, BAD_REQUEST, "invalid_request",
+        "the request cannot be read; the message names the first fault";
+    InvalidIdempotencyKey, BAD_REQUEST, "invalid_idempotency_key",
+        "`Idempotency-Key` must be sent once, with 1 to 255 characters";
+    InvalidCsv, BAD_REQUEST, "invalid_csv",
+        "cells of the file cannot be used; `details` lists up to 100 of them";
+    EmptyBatch, BAD_REQUEST, "empty_batch",
+        "there are no rows";
+    TooManyRows, BAD_REQUEST, "too_many_rows",
+        "an order has at most 1000 rows, on EVM networks 2000";
+    InvalidAddress, BAD_REQUEST, "invalid_address",
+        "an address is none, has a wrong checksum, or is this gateway's own";
+    WrongNetworkAddress, BAD_REQUEST, "wrong_network_address",
+        "an address belongs to another network";
+    InvalidAmount, BAD_REQUEST, "invalid_amount",
+        "an amount is not a plain decimal above zero that fits the currency";
+    AmountBelowDust, BAD_REQUEST, "amount_below_dust",
+        "an amount, less its share of the fees, is too small to be sent";
+    DuplicateReference, BAD_REQUEST, "duplicate_reference",
+        "two rows have one `reference`";
+    UnsupportedNetwork, BAD_REQUEST, "unsupported_network",
+        "there are no payouts on this network here";
+    UnsupportedCurrency, BAD_REQUEST, "unsupported_currency",
+        "the currency is not paid out on this network here";
+    ApiKeyMissing, UNAUTHORIZED, "api_key_missing",
+        "the `x-api-key` header is missing";
+    ApiKeyMalformed, UNAUTHORIZED, "api_key_malformed",
+        "the `x-api-key` header is no key";
+    ApiKeyNotFound, UNAUTHORIZED, "api_key_not_found",
+        "no merchant has this key";
+    MerchantSuspended, FORBIDDEN, "merchant_suspended",
+        "the merchant is suspended";
+    PayoutsDisabled, FORBIDDEN, "payouts_disabled",
+        "the operator has not switched payouts on";
+    OrderNotFound, NOT_FOUND, "order_not_found",
+        "the merchant has no order with this id in this family";
+    IdempotencyConflict, CONFLICT, "idempotency_conflict",
+        "the `Idempotency-Key` was used with another request";
+    InvalidState, CONFLICT, "invalid_state",
+        "the order's state does not allow it; `details.state` says which it is";
+    QuoteExpired, CONFLICT, "quote_expired",
+        "the quote has expired; refresh it";
+    QuoteChanged, CONFLICT, "quote_changed",
+        "the quote is not the confirmed one; `details` has the one that stands";
+    DepositAlreadyDetected, CONFLICT, "deposit_already_detected",
+        "money is on its way to the order already";
+    CsvTooLarge, PAYLOAD_TOO_LARGE, "csv_too_large",
+        "the file is above 1 MiB, or the body above 2 MiB";
+    RateLimited, TOO_MANY_REQUESTS, "rate_limited",
+        "more than 60 requests within 60 seconds";
+    InternalError, INTERNAL_SERVER_ERROR, "internal_error",
+        "our fault; repeat it, with the same `Idempotency-Key`";
+    RateProviderDown, SERVICE_UNAVAILABLE, "rate_provider_down",
+        "no fresh exchange rate; try again";
 }
 
 impl Kind {
@@ -75,119 +118,5 @@ impl Kind {
     /// What it means, whatever the request.
     pub const fn meaning(self) -> &'static str {
         self.told().2
-    }
-
-    const fn told(self) -> (StatusCode, &'static str, &'static str) {
-        const BAD: StatusCode = StatusCode::BAD_REQUEST;
-        const CONFLICT: StatusCode = StatusCode::CONFLICT;
-        match self {
-            Self::InvalidRequest => (
-                BAD,
-                "invalid_request",
-                "the request cannot be read; the message names the first fault",
-            ),
-            Self::InvalidIdempotencyKey => (
-                BAD,
-                "invalid_idempotency_key",
-                "`Idempotency-Key` must be sent once, with 1 to 255 characters",
-            ),
-            Self::InvalidCsv => (
-                BAD,
-                "invalid_csv",
-                "cells of the file cannot be used; `details` lists up to 100 of them",
-            ),
-            Self::EmptyBatch => (BAD, "empty_batch", "there are no rows"),
-            Self::TooManyRows => {
-                (BAD, "too_many_rows", "an order has at most 1000 rows, on EVM networks 2000")
-            }
-            Self::InvalidAddress => (
-                BAD,
-                "invalid_address",
-                "an address is none, has a wrong checksum, or is this gateway's own",
-            ),
-            Self::WrongNetworkAddress => {
-                (BAD, "wrong_network_address", "an address belongs to another network")
-            }
-            Self::InvalidAmount => (
-                BAD,
-                "invalid_amount",
-                "an amount is not a plain decimal above zero that fits the currency",
-            ),
-            Self::AmountBelowDust => (
-                BAD,
-                "amount_below_dust",
-                "an amount, less its share of the fees, is too small to be sent",
-            ),
-            Self::DuplicateReference => {
-                (BAD, "duplicate_reference", "two rows have one `reference`")
-            }
-            Self::UnsupportedNetwork => {
-                (BAD, "unsupported_network", "there are no payouts on this network here")
-            }
-            Self::UnsupportedCurrency => {
-                (BAD, "unsupported_currency", "the currency is not paid out on this network here")
-            }
-            Self::ApiKeyMissing => {
-                (StatusCode::UNAUTHORIZED, "api_key_missing", "the `x-api-key` header is missing")
-            }
-            Self::ApiKeyMalformed => {
-                (StatusCode::UNAUTHORIZED, "api_key_malformed", "the `x-api-key` header is no key")
-            }
-            Self::ApiKeyNotFound => {
-                (StatusCode::UNAUTHORIZED, "api_key_not_found", "no merchant has this key")
-            }
-            Self::MerchantSuspended => {
-                (StatusCode::FORBIDDEN, "merchant_suspended", "the merchant is suspended")
-            }
-            Self::PayoutsDisabled => (
-                StatusCode::FORBIDDEN,
-                "payouts_disabled",
-                "the operator has not switched payouts on",
-            ),
-            Self::OrderNotFound => (
-                StatusCode::NOT_FOUND,
-                "order_not_found",
-                "the merchant has no order with this id in this family",
-            ),
-            Self::IdempotencyConflict => (
-                CONFLICT,
-                "idempotency_conflict",
-                "the `Idempotency-Key` was used with another request",
-            ),
-            Self::InvalidState => (
-                CONFLICT,
-                "invalid_state",
-                "the order's state does not allow it; `details.state` says which it is",
-            ),
-            Self::QuoteExpired => (CONFLICT, "quote_expired", "the quote has expired; refresh it"),
-            Self::QuoteChanged => (
-                CONFLICT,
-                "quote_changed",
-                "the quote is not the confirmed one; `details` has the one that stands",
-            ),
-            Self::DepositAlreadyDetected => {
-                (CONFLICT, "deposit_already_detected", "money is on its way to the order already")
-            }
-            Self::CsvTooLarge => (
-                StatusCode::PAYLOAD_TOO_LARGE,
-                "csv_too_large",
-                "the file is above 1 MiB, or the body above 2 MiB",
-            ),
-            Self::RateLimited => (
-                StatusCode::TOO_MANY_REQUESTS,
-                "rate_limited",
-                "more than 60 requests within 60 seconds",
-            ),
-            Self::InternalError => (
-                StatusCode::INTERNAL_SERVER_ERROR,
-                "internal_error",
-                "our fault; repeat it, with the same `Idempotency-Key`",
-            ),
-            Self::RateProviderDown => (
-                StatusCode::SERVICE_UNAVAILABLE,
-                "rate_provider_down",
-                "no fresh exchange rate; try again",
-            ),
-        }
     }
 }

@@ -2,10 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use gateway_api::{Access, endpoints};
+use gateway::{asset::Network, payout::PayoutFamily};
+use gateway_api::{Access, endpoints, payout};
 use http::Method;
 use serde_json::json;
-use support::stack::with_stack;
+use support::stack::{only, with_configured_stack, with_stack};
 
 const NEVER_MADE: &str = "pzi_00000000000000000000000000";
 
@@ -45,6 +46,43 @@ async fn what_is_another_s_looks_at_every_endpoint_like_what_does_not_exist() {
         let own = keyed(&rival.client).post("/v1/payment", &body).await;
         assert_eq!((own.status, own.header("x-gateway-idempotent-replay")), (201, None));
         assert_ne!(own.json()["payment_id"], made["payment_id"]);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_s_payout_looks_at_every_operation_like_one_that_does_not_exist() {
+    with_configured_stack(&only(Network::Polygon), |stack| async move {
+        let (owner, rival) = (stack.merchant().await, stack.merchant().await);
+        let items =
+            [json!({ "address": "0x52908400098527886E0F7030069857D2E4169EE7", "amount": "1" })];
+        let order = json!({ "network": "polygon", "currency": "usdtmatic", "items": items });
+        let evm = payout::path(PayoutFamily::Evm);
+        let made = owner.client.post(evm, &order).await.json();
+        let id = made["data"]["id"].as_str().unwrap();
+        let mut asked = 0;
+        for row in payout::operations().iter().filter(|row| row.path.contains("{id}")) {
+            let ask = async |client: &support::client::Client, family, id: &str| {
+                let path = format!("{}{}", payout::path(family), row.path.replace("{id}", id));
+                let answer = client.send(row.method.clone(), &path, "{}").await;
+                let mut headers = answer.headers;
+                headers.remove("date");
+                (answer.status, headers, answer.body)
+            };
+            let missing =
+                ask(&rival.client, PayoutFamily::Evm, "empo_00000000000000000000000000").await;
+            assert_eq!(missing.0, 404, "{}", row.path);
+            assert_eq!(ask(&rival.client, PayoutFamily::Evm, id).await, missing, "{}", row.path);
+            // Nor is it an order of the other family, for whomever it is.
+            let other = ask(&owner.client, PayoutFamily::Utxo, id).await;
+            assert_eq!(other, missing, "{}", row.path);
+            asked += 1;
+        }
+        assert!(asked >= 7, "only {asked} operations were asked");
+        let listed = rival.client.get(evm).await;
+        assert!(listed.status == 200 && !listed.body.contains(id), "{}", listed.body);
+        let untouched = owner.client.get(&format!("{evm}/{id}")).await.json();
+        assert_eq!(untouched["data"], made["data"]);
     })
     .await;
 }

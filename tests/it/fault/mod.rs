@@ -16,6 +16,7 @@ mod grown_tables;
 mod killed_migration;
 mod killed_worker;
 mod lost_commits;
+mod overtaken;
 mod partitions;
 mod pool_exhausted;
 mod readers;

@@ -1,5 +1,6 @@
 //! Mass payouts, from the upload to the last confirmation.
 
+mod ambiguous;
 mod api;
 mod journey;
 mod killed;

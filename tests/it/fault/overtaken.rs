@@ -1,0 +1,81 @@
+//! Events that overtake each other on their way: one that was refused comes again after a later one.
+//!
+//! Nothing can keep that from a receiver that refuses, so each body says when its own state became so, and that is what
+//! receivers compare. `event_at` is the time of the attempt and orders nothing.
+
+use gateway::asset::Network;
+use serde_json::{Value, json};
+use support::{
+    ctl::Ctl,
+    payouts::{Payer, evm_address},
+    shop::with_shop,
+    stack::{only, with_configured_stack},
+};
+
+/// What a receiver ends with that never lets an older state overwrite a newer one.
+fn kept<'a>(bodies: &'a [Value], changed_at: &str) -> &'a Value {
+    let time = |body: &Value| body.pointer(changed_at).unwrap().as_str().unwrap().to_owned();
+    bodies.iter().fold(&bodies[0], |kept, body| if time(body) > time(kept) { body } else { kept })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_ipn_that_comes_after_a_later_one_says_that_it_is_older() {
+    with_shop(|shop| async move {
+        shop.stack.start_all();
+        let ctl = Ctl::of(&shop.stack);
+        shop.receiver.answer_first(&[500; 5]);
+        let id = shop.invoice().await;
+        shop.pay(&id, "40").await;
+        let (dead, _) = shop.delivery_becomes(&id, "dead").await;
+        shop.pay(&id, "60").await;
+        let finished = shop.webhook(6).await;
+        assert_eq!(finished["payment_status"], "finished");
+        ctl.json(&["dead-letters", "requeue", "--event-id", &dead.event_id]).await;
+        let late = shop.webhook(7).await;
+
+        // It is the old event, word for word, and only its attempt is new.
+        assert_eq!(
+            (&late["payment_status"], &late["event_id"]),
+            (&json!("partially_paid"), &json!(dead.event_id))
+        );
+        let mut first = shop.webhook(1).await;
+        first["event_at"] = late["event_at"].clone();
+        assert_eq!(first, late);
+        assert!(late["event_at"].as_u64() >= finished["event_at"].as_u64());
+        let bodies: Vec<_> = shop.receiver.received().iter().map(|post| post.json()).collect();
+        assert_eq!(kept(&bodies, "/updated_at")["payment_status"], "finished");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_payout_webhook_that_comes_after_a_later_one_says_that_it_is_older() {
+    with_configured_stack(&only(Network::Polygon), |stack| async move {
+        stack.start_all();
+        let (ctl, payer) = (Ctl::of(&stack), Payer::open(&stack).await);
+        payer.receiver.answer_first(&[500; 5]);
+        let path = "/v1/evm-mass-payout";
+        let items = [json!({ "address": evm_address(1), "amount": "1" })];
+        let fields = json!({ "network": "polygon", "currency": "usdtmatic", "items": items });
+        let id = payer.draft(path, fields).await["id"].as_str().unwrap().to_owned();
+        payer.confirm(path, &id).await;
+        let cancel = payer.merchant.client.post(&format!("{path}/{id}/cancel"), &json!({})).await;
+        assert_eq!(cancel.status, 200, "{}", cancel.body);
+        let names = payer.event_names(6).await;
+        assert_eq!(names[5], "cancelled");
+        let created = payer.events()[0]["eventId"].as_str().unwrap().to_owned();
+        ctl.json(&["dead-letters", "requeue", "--event-id", &created]).await;
+        let names = payer.event_names(7).await;
+        assert_eq!(names[6], "created");
+
+        let events = payer.events();
+        assert_eq!(
+            (&events[6]["eventId"], &events[6]["order"]),
+            (&json!(created), &events[0]["order"])
+        );
+        assert!(events[6]["eventAt"].as_u64() >= events[5]["eventAt"].as_u64());
+        let kept = kept(&events, "/order/updatedAt");
+        assert_eq!(kept["order"]["state"], "cancelled");
+    })
+    .await;
+}
