@@ -3,7 +3,7 @@
 //! Imports only ever point downward in this list; `tests/it/tidy` holds the tree to it.
 //!
 //! - [`money`]: exact amounts. [`asset`]: networks, currencies, addresses.
-//! - [`merchant`], [`ledger`], [`invoice`], [`payout`], [`webhook`]: the rules. They build with `--no-default-features`.
+//! - [`merchant`], [`ledger`], [`invoice`], [`payout`], [`nc_payout`], [`webhook`]: the rules. They build with `--no-default-features`.
 //! - behind feature `io`: `egress`, `retry`, `telemetry` (leaves), then `storage` (all SQL), `broker` (all queue names),
 //!   `chain`, `rate`, above them `config`, which composes their settings, and at the top `app`, one file per thing the
 //!   gateway does. `serve` is what every process shows of itself.
@@ -13,6 +13,7 @@ pub mod invoice;
 pub mod ledger;
 pub mod merchant;
 pub mod money;
+pub mod nc_payout;
 pub mod payout;
 pub mod webhook;
 

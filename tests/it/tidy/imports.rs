@@ -13,6 +13,8 @@ const LAYERS: &[&[&str]] = &[
     &["invoice"],
     // Above invoices: what was in time, and how an instant is spelt, is the same for both.
     &["payout"],
+    // Above mass payouts: who can be paid, and what is done with signed bytes, is the same for both.
+    &["nc_payout"],
     &["webhook"],
     &["egress", "fail_point", "retry", "telemetry"],
     &["storage", "broker", "chain", "rate"],

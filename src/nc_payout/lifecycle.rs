@@ -1,0 +1,254 @@
+//! The life of a payout: the one place where its state changes.
+//!
+//! [`step`] is total: an event that cannot move a state says why and leaves it.
+
+use chrono::{DateTime, Utc};
+
+use super::State;
+
+/// Something that happened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Event {
+    /// The merchant wants it built anew.
+    RefreshRequested,
+    CancelRequested,
+    /// Signed transactions came that are exactly what was built. `known`: these very bytes are stored already.
+    SignaturesArrived {
+        known: bool,
+    },
+    DeadlinePassed,
+    /// The transactions were looked for.
+    Followed(Tally),
+}
+
+/// How many transactions stand where.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Tally {
+    /// In no block.
+    pub waiting: u32,
+    /// In a block that is not deep enough yet.
+    pub mined: u32,
+    pub paid: u32,
+    pub failed: u32,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    Moved,
+    Kept,
+    Refused(Refusal),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Refusal {
+    /// The payout is past the state in which this can be asked for.
+    InvalidState,
+    /// It was built too long ago to be signed.
+    Expired,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Step {
+    pub state: State,
+    pub verdict: Verdict,
+}
+
+/// What a payout in `state`, to be signed before `expires_at`, becomes when `event` reaches it at `now`.
+pub fn step(state: State, expires_at: DateTime<Utc>, event: Event, now: DateTime<Utc>) -> Step {
+    let late = now >= expires_at;
+    match event {
+        Event::RefreshRequested => refresh(state, late),
+        Event::CancelRequested => cancel(state),
+        Event::SignaturesArrived { known } => sign(state, late, known),
+        Event::DeadlinePassed => expire(state, late),
+        Event::Followed(tally) => follow(state, tally),
+    }
+}
+
+const fn refresh(state: State, late: bool) -> Step {
+    match state {
+        State::AwaitingSignature if late => refused(state, Refusal::Expired),
+        State::AwaitingSignature => kept(state),
+        State::Expired => refused(state, Refusal::Expired),
+        State::Submitted
+        | State::Confirming
+        | State::Completed
+        | State::PartialFailed
+        | State::Failed
+        | State::Cancelled => refused(state, Refusal::InvalidState),
+    }
+}
+
+/// Signed bytes cannot be taken back: a node may have them, and whoever has them can send them.
+const fn cancel(state: State) -> Step {
+    match state {
+        State::AwaitingSignature => moved(State::Cancelled),
+        State::Cancelled => kept(state),
+        State::Submitted
+        | State::Confirming
+        | State::Completed
+        | State::PartialFailed
+        | State::Failed
+        | State::Expired => refused(state, Refusal::InvalidState),
+    }
+}
+
+const fn sign(state: State, late: bool, known: bool) -> Step {
+    match state {
+        State::AwaitingSignature if late => refused(state, Refusal::Expired),
+        State::AwaitingSignature => moved(State::Submitted),
+        State::Expired => refused(state, Refusal::Expired),
+        // Sent again because the answer was lost.
+        State::Submitted
+        | State::Confirming
+        | State::Completed
+        | State::PartialFailed
+        | State::Failed
+            if known =>
+        {
+            kept(state)
+        }
+        State::Submitted
+        | State::Confirming
+        | State::Completed
+        | State::PartialFailed
+        | State::Failed
+        | State::Cancelled => refused(state, Refusal::InvalidState),
+    }
+}
+
+const fn expire(state: State, late: bool) -> Step {
+    match state {
+        State::AwaitingSignature if late => moved(State::Expired),
+        State::AwaitingSignature
+        | State::Submitted
+        | State::Confirming
+        | State::Completed
+        | State::PartialFailed
+        | State::Failed
+        | State::Expired
+        | State::Cancelled => kept(state),
+    }
+}
+
+fn follow(state: State, tally: Tally) -> Step {
+    match state {
+        State::Submitted | State::Confirming => {
+            let after = followed(state, tally);
+            if after == state { kept(state) } else { moved(after) }
+        }
+        State::AwaitingSignature
+        | State::Completed
+        | State::PartialFailed
+        | State::Failed
+        | State::Expired
+        | State::Cancelled => kept(state),
+    }
+}
+
+const fn followed(before: State, tally: Tally) -> State {
+    let Tally { waiting, mined, paid, failed } = tally;
+    match (waiting + mined, paid, failed) {
+        // Nothing was looked for, or nothing of it is in a block. A block that was lost makes nothing unsubmitted, so
+        // what is confirming stays that.
+        (0, 0, 0) => before,
+        (0, _, 0) => State::Completed,
+        (0, 0, _) => State::Failed,
+        (0, _, _) => State::PartialFailed,
+        _ if mined + paid + failed > 0 => State::Confirming,
+        _ => before,
+    }
+}
+
+const fn moved(state: State) -> Step {
+    Step { state, verdict: Verdict::Moved }
+}
+
+const fn kept(state: State) -> Step {
+    Step { state, verdict: Verdict::Kept }
+}
+
+const fn refused(state: State, refusal: Refusal) -> Step {
+    Step { state, verdict: Verdict::Refused(refusal) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+
+    use expect_test::expect_file;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn at(second: i64) -> DateTime<Utc> {
+        DateTime::from_timestamp(1_000_000 + second, 0).unwrap()
+    }
+
+    fn tally(waiting: u32, mined: u32, paid: u32, failed: u32) -> Event {
+        Event::Followed(Tally { waiting, mined, paid, failed })
+    }
+
+    /// To be signed before second 0.
+    fn events() -> Vec<(&'static str, Event, i64)> {
+        vec![
+            ("refresh", Event::RefreshRequested, -1),
+            ("refresh, too late", Event::RefreshRequested, 0),
+            ("cancel", Event::CancelRequested, -1),
+            ("cancel, too late", Event::CancelRequested, 0),
+            ("signatures", Event::SignaturesArrived { known: false }, -1),
+            ("signatures, too late", Event::SignaturesArrived { known: false }, 0),
+            ("the same signatures", Event::SignaturesArrived { known: true }, 0),
+            ("timer too early", Event::DeadlinePassed, -1),
+            ("deadline", Event::DeadlinePassed, 0),
+            ("2 waiting", tally(2, 0, 0, 0), 0),
+            ("1 waiting, 1 mined", tally(1, 1, 0, 0), 0),
+            ("1 waiting, 1 paid", tally(1, 0, 1, 0), 0),
+            ("1 waiting, 1 failed", tally(1, 0, 0, 1), 0),
+            ("2 paid", tally(0, 0, 2, 0), 0),
+            ("1 paid, 1 failed", tally(0, 0, 1, 1), 0),
+            ("2 failed", tally(0, 0, 0, 2), 0),
+        ]
+    }
+
+    #[test]
+    fn every_state_meets_every_event() {
+        let mut table = String::new();
+        for state in State::ALL {
+            for (name, event, second) in events() {
+                let step = step(*state, at(0), event, at(second));
+                let verdict = match step.verdict {
+                    Verdict::Moved => step.state.as_str().to_owned(),
+                    Verdict::Kept => "-".to_owned(),
+                    Verdict::Refused(refusal) => format!("refused: {refusal:?}"),
+                };
+                writeln!(table, "{:18} | {name:20} | {verdict}", state.as_str()).unwrap();
+                assert!(step.verdict == Verdict::Moved || step.state == *state);
+            }
+        }
+        expect_file!["lifecycle_table.txt"].assert_eq(&table);
+    }
+
+    proptest! {
+        #[test]
+        fn a_terminal_state_never_changes_and_nothing_is_unsigned(
+            history in proptest::collection::vec(0_usize..16, 0..40),
+        ) {
+            let (mut state, mut submitted) = (State::AwaitingSignature, 0);
+            for index in history {
+                let (_, event, second) = events()[index];
+                let step = step(state, at(0), event, at(second));
+                if state.is_terminal() {
+                    prop_assert_eq!(step.state, state);
+                }
+                if step.verdict == Verdict::Moved && step.state == State::Submitted {
+                    submitted += 1;
+                }
+                state = step.state;
+            }
+            prop_assert!(submitted <= 1);
+            let unsigned = matches!(state, State::AwaitingSignature | State::Expired | State::Cancelled);
+            prop_assert_eq!(unsigned, submitted == 0);
+        }
+    }
+}

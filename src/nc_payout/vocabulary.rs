@@ -1,0 +1,124 @@
+//! The words of non-custodial payouts, as the database and the API write them.
+
+use std::str::FromStr;
+
+use crate::invoice::id::{bearer, is_bearer};
+
+const PREFIX: &str = "ncp_";
+
+/// A fresh `ncp_…`.
+pub fn id() -> String {
+    bearer(PREFIX)
+}
+
+/// Whether `text` can name a payout. What cannot is not worth a question to the database.
+pub fn is_id(text: &str) -> bool {
+    is_bearer(PREFIX, text)
+}
+
+/// A text that is none of the words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("an unknown word")]
+pub struct UnknownWord;
+
+macro_rules! words {
+    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $word:literal,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+        pub enum $name { $($(#[$variant_doc])* $variant,)* }
+
+        impl $name {
+            pub const ALL: &[Self] = &[$(Self::$variant,)*];
+
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $word,)* }
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = UnknownWord;
+
+            fn from_str(text: &str) -> Result<Self, UnknownWord> {
+                Self::ALL.iter().copied().find(|word| word.as_str() == text).ok_or(UnknownWord)
+            }
+        }
+    };
+}
+
+words! {
+    /// The state of a payout.
+    State {
+        AwaitingSignature = "awaiting_signature",
+        /// The signed bytes are stored; no block holds any of them yet.
+        Submitted = "submitted",
+        Confirming = "confirming",
+        Completed = "completed",
+        /// Some recipients were paid for good, the others never will be.
+        PartialFailed = "partial_failed",
+        Failed = "failed",
+        Expired = "expired",
+        Cancelled = "cancelled",
+    }
+}
+
+words! {
+    /// The state of one transaction.
+    TransactionState {
+        Unsigned = "unsigned",
+        /// Its bytes are stored, and no node has taken them so far.
+        Signed = "signed",
+        /// A node took it.
+        Sent = "sent",
+        /// In a block that is deep enough, and it paid.
+        Confirmed = "confirmed",
+        /// It never will pay.
+        Failed = "failed",
+    }
+}
+
+words! {
+    /// How much is offered for a place in the next blocks.
+    FeeLevel {
+        Slow = "slow",
+        Normal = "normal",
+        Fast = "fast",
+    }
+}
+
+impl State {
+    pub const fn is_terminal(self) -> bool {
+        match self {
+            Self::AwaitingSignature | Self::Submitted | Self::Confirming => false,
+            Self::Completed
+            | Self::PartialFailed
+            | Self::Failed
+            | Self::Expired
+            | Self::Cancelled => true,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_word_reads_back() {
+        for state in State::ALL {
+            assert_eq!(state.as_str().parse(), Ok(*state));
+        }
+        for state in TransactionState::ALL {
+            assert_eq!(state.as_str().parse(), Ok(*state));
+        }
+        for level in FeeLevel::ALL {
+            assert_eq!(level.as_str().parse(), Ok(*level));
+        }
+        assert!("draft".parse::<State>().is_err());
+    }
+
+    #[test]
+    fn an_id_is_known_by_its_prefix() {
+        assert!(is_id(&id()) && id() != id());
+        assert!(!is_id("ncp_1") && !is_id("mpo_00000000000000000000000000"));
+    }
+}
