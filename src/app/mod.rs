@@ -29,6 +29,7 @@ pub mod manage_merchant;
 pub mod market;
 pub mod match_deposits;
 pub mod measure;
+pub mod nc_payouts;
 pub mod pay_simulated;
 pub mod payouts;
 pub mod quote;

@@ -124,6 +124,8 @@ pub struct Payouts {
     pub service_fee_bps: u32,
     pub quote_seconds: u32,
     pub funding_seconds: u32,
+    /// How long a merchant may take to sign what was built for him.
+    pub signing_seconds: u32,
     pub transaction_usd_max: u64,
     pub hour_usd_max: u64,
     pub day_usd_max: u64,

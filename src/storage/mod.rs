@@ -23,6 +23,7 @@ pub mod ledger;
 pub mod locks;
 pub mod merchants;
 pub mod migrations;
+pub mod nc_payouts;
 mod numeric;
 pub mod outbox;
 pub mod payouts;

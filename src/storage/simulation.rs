@@ -246,6 +246,22 @@ pub async fn spend(
     Ok(Spend::Taken)
 }
 
+/// One more than the highest nonce that a sender has used.
+pub async fn next_nonce(
+    connection: &mut PgConnection,
+    network: Network,
+    sender: &str,
+) -> Result<u64, StorageError> {
+    let row = sqlx::query!(
+        r#"select coalesce(max(nonce) + 1, 0) as "next!" from sim_spend where network = $1 and sender = $2"#,
+        network.name(),
+        sender
+    )
+    .fetch_one(connection)
+    .await?;
+    cursors::from_column(row.next)
+}
+
 /// Where transactions stand: the block of each that is known, `None` in the mempool.
 pub async fn heights(
     connection: &mut PgConnection,

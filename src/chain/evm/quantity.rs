@@ -55,6 +55,14 @@ pub(super) fn amount(text: &str) -> Option<TransferAmount> {
     units(significant).map(TransferAmount::Units)
 }
 
+/// What somebody has, at most 128 bits of it: whoever has more has enough.
+pub(in crate::chain) fn balance(text: &str) -> Option<BaseUnits> {
+    match amount(text)? {
+        TransferAmount::Units(units) => Some(units),
+        TransferAmount::Beyond128Bits(_) => Some(BaseUnits::new(u128::MAX)),
+    }
+}
+
 /// Bare hex digits of at most 128 bits.
 pub(super) fn units(digits: &str) -> Option<BaseUnits> {
     let significant = digits.trim_start_matches('0');

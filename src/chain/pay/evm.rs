@@ -34,8 +34,8 @@ const TIP_DEFAULT: u128 = 1_000_000_000;
 const GAS_MARGIN_PERCENT: u128 = 20;
 
 pub struct EvmPayer {
-    rpc: Rpc,
-    chain_id: u64,
+    pub(super) rpc: Rpc,
+    pub(super) chain_id: u64,
 }
 
 #[derive(Deserialize)]
@@ -71,11 +71,14 @@ impl EvmPayer {
         Ok(Self { rpc: Rpc::new(network, url)?, chain_id: chain_id.unwrap_or(own) })
     }
 
-    fn malformed(&self, method: &'static str) -> ChainError {
+    pub(super) fn malformed(&self, method: &'static str) -> ChainError {
         self.rpc.malformed(method, "a number cannot be read")
     }
 
-    async fn head(&self, which: &str) -> Result<(u64, String, Option<u128>), ChainError> {
+    pub(super) async fn head(
+        &self,
+        which: &str,
+    ) -> Result<(u64, String, Option<u128>), ChainError> {
         let result = self.rpc.call(BLOCK, json!([which, false])).await?;
         let head: Option<Head> = self.rpc.read(BLOCK, &result)?;
         let head = head.ok_or_else(|| self.rpc.inconsistent(format!("has no block {which}")))?;
@@ -91,7 +94,7 @@ impl EvmPayer {
         Ok(base.unwrap_or(0).saturating_mul(2).saturating_add(tip))
     }
 
-    async fn tip(&self) -> Result<u128, ChainError> {
+    pub(super) async fn tip(&self) -> Result<u128, ChainError> {
         match self.rpc.call(TIP, json!([])).await {
             Ok(result) => {
                 let text: &str = self.rpc.read(TIP, &result)?;
@@ -249,7 +252,7 @@ fn wide(text: &str) -> Option<u128> {
     u128::from_str_radix(digits, 16).ok()
 }
 
-fn is_revert(code: i64, reason: &str) -> bool {
+pub(super) fn is_revert(code: i64, reason: &str) -> bool {
     let reason = reason.to_ascii_lowercase();
     let said = [
         "revert",

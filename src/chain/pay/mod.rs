@@ -3,10 +3,12 @@
 //! What may be signed and when is decided in `app`; here is only how. A transaction's hash is known before it is sent, so
 //! a lost answer loses nothing: the hash is looked for, and the same bytes are handed in again.
 
+mod account;
 mod evm;
 mod simulated;
 mod transaction;
 
+pub use account::{Account, Call, TokenPayment};
 pub use evm::EvmPayer;
 pub use simulated::SimulatedPayer;
 

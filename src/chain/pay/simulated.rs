@@ -1,16 +1,21 @@
-//! Paying on the sandbox's chain. Nothing is signed: the bytes are the payment in JSON, and their hash is its id.
+//! Paying on the sandbox's chain. What the gateway pays is not signed: the bytes are the payment in JSON, and their hash is
+//! its id. What a merchant signs is a real EIP-1559 transaction, under the hash that every EVM network would give it.
 
 use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::{Mined, Sent, SignError, SignedTx, Standing, Unsigned, Wanted};
+use super::{Account, Mined, Sent, SignError, SignedTx, Standing, Unsigned, Wanted};
 use crate::{
-    asset::{Network, address},
+    asset::{
+        Network,
+        address::{self, evm},
+    },
     chain::ChainError,
     money::BaseUnits,
-    payout::batch::Seen,
+    nc_payout::build::{self, Asset},
+    payout::{batch::Seen, eip1559},
     storage::{
         Db, StorageError,
         simulation::{self, SimTransfer, Spend},
@@ -33,7 +38,14 @@ struct Payment {
     outputs: Vec<(String, String)>,
 }
 
+/// What every block asks, in wei per gas.
+const BASE_FEE: u128 = 25_000_000_000;
+const TIP: u128 = 1_000_000_000;
+
 impl SimulatedPayer {
+    /// What every transfer takes.
+    pub(super) const GAS: u128 = 65_000;
+
     pub fn new(network: Network, db: Db) -> Self {
         Self { network, db }
     }
@@ -64,8 +76,51 @@ impl SimulatedPayer {
             method: "send",
             reason,
         };
-        let payment: Payment = serde_json::from_slice(raw).map_err(|e| malformed(e.to_string()))?;
+        let payment = match eip1559::read_signed(raw) {
+            Ok(signed) => {
+                let read = self.of_signed(&signed);
+                read.ok_or_else(|| malformed("it pays nobody".to_owned()))?
+            }
+            Err(_) => serde_json::from_slice(raw).map_err(|e| malformed(e.to_string()))?,
+        };
         self.hand_in(&payment, hash).await.map_err(|error| self.unreachable(&error))
+    }
+
+    fn of_signed(&self, signed: &eip1559::Signed) -> Option<Payment> {
+        let (asset, output) = build::paid(&signed.transaction)?;
+        let contract = match asset {
+            Asset::Coin => None,
+            Asset::Token(contract) => {
+                Some(address::match_key(self.network.family(), &evm::checksummed(&contract)))
+            }
+        };
+        Some(Payment {
+            network: self.network.name().to_owned(),
+            sender: signed.sender.clone(),
+            nonce: signed.transaction.nonce,
+            fee_rate: signed.transaction.max_fee.to_string(),
+            contract,
+            outputs: vec![(evm::checksummed(&output.to), output.amount.get().to_string())],
+        })
+    }
+
+    /// Everybody has enough of everything; only nonces are real.
+    pub(super) async fn account(&self, sender: &str) -> Result<Account, ChainError> {
+        let read = async {
+            let mut connection = self.db.connection().await?;
+            simulation::next_nonce(&mut connection, self.network, sender).await
+        };
+        let next_nonce = read.await.map_err(|error| self.unreachable(&error))?;
+        let enough = BaseUnits::new(u128::MAX);
+        Ok(Account {
+            chain_id: self.network.evm_chain_id().unwrap_or_default(),
+            used_nonces: next_nonce,
+            next_nonce,
+            coins: enough,
+            tokens: enough,
+            base_fee: BASE_FEE,
+            tip: TIP,
+        })
     }
 
     async fn hand_in(&self, payment: &Payment, hash: &str) -> Result<Sent, StorageError> {

@@ -1,4 +1,5 @@
-//! Follows every enabled network. One watcher per network works, the others stand by.
+//! Follows every enabled network, and the payouts that merchants signed there. One watcher per network works, the others
+//! stand by.
 
 use std::{
     sync::Arc,
@@ -16,6 +17,7 @@ use gateway::{
 };
 use tokio::{sync::Notify, task::JoinSet};
 
+use super::nc_payouts;
 use crate::{
     Agent,
     patience::{pause, with_causes},
@@ -41,7 +43,8 @@ pub async fn run(agent: &Agent) {
         }
     }
     let listening = listen(agent, &hint);
-    tokio::join!(listening, async { while watchers.join_next().await.is_some() {} });
+    let watching = async { while watchers.join_next().await.is_some() {} };
+    tokio::join!(listening, watching, nc_payouts::run(agent));
 }
 
 /// New invoices are a reason to look sooner. Without the broker the poll goes on.

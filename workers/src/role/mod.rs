@@ -4,6 +4,7 @@ pub mod chain_watcher;
 pub mod delivery;
 pub mod deposit_matching;
 pub mod expiry_timer;
+mod nc_payouts;
 pub mod payout_batch;
 pub mod rate_refresher;
 mod reconcile;

@@ -1,0 +1,275 @@
+//! Following: stored bytes go out, and go out again after any doubt, until a block that is deep enough has decided.
+
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use uuid::Uuid;
+
+use super::{NcPayoutError, read::locked};
+use crate::{
+    app::Gateway,
+    chain::{
+        ChainError,
+        pay::{Payer, Sent, Standing as Found, TokenPayment, Wanted},
+    },
+    fail_point::fail_point,
+    nc_payout::{
+        State, TransactionState,
+        build::{self, Asset, IN_FLIGHT_MAX},
+        lifecycle::{self, Event, Tally, Verdict},
+    },
+    payout::batch::{self, Move, Seen, Signed},
+    storage::{
+        self, StorageError,
+        nc_payouts::{
+            self, NcPayout, Standing,
+            parts::{self, Look, Part},
+        },
+    },
+};
+
+/// Longer than one look may take.
+const LEASE_SECONDS: i32 = 60;
+const LOOK_AGAIN_MIN: TimeDelta = TimeDelta::milliseconds(300);
+/// What no block has taken for so long is looked for less often.
+const PATIENT_AFTER: TimeDelta = TimeDelta::hours(1);
+const LOOK_AGAIN_PATIENTLY: TimeDelta = TimeDelta::minutes(1);
+
+impl Gateway {
+    /// Takes up to `limit` payouts that are due. Whoever dies with them leaves them to the next.
+    pub async fn due_nc_payouts(&self, limit: i64) -> Result<Vec<Uuid>, StorageError> {
+        let mut connection = self.db.connection().await?;
+        nc_payouts::claim_due(&mut connection, LEASE_SECONDS, limit).await
+    }
+
+    /// Looks at one payout and does what is due.
+    pub async fn follow_nc_payout(&self, id: Uuid) -> Result<(), NcPayoutError> {
+        let mut tx = self.db.begin().await?;
+        let (payout, parts) = locked(&mut tx, id).await?;
+        if payout.state == State::AwaitingSignature {
+            let now = storage::now(&mut tx).await?;
+            let due = Event::DeadlinePassed;
+            let step = lifecycle::step(payout.state, payout.expires_at, due, now);
+            let changed = step.verdict == Verdict::Moved;
+            let standing = Standing { state: step.state, look_at: payout.expires_at, changed };
+            nc_payouts::set_standing(&mut tx, id, standing).await?;
+            tx.commit().await.map_err(StorageError::from)?;
+            return Ok(());
+        }
+        drop(tx);
+        if payout.state.is_terminal() {
+            return Ok(());
+        }
+        let node = self.nc_node(payout.currency.network)?;
+        let required = self.required(payout.currency.network);
+        let (looks, failure) = look(&node, &payout, &parts, required).await;
+        if looks.iter().any(|look| look.handed_in) {
+            node.after_sending(required).await?;
+        }
+        self.note_looks(&payout, &parts, &looks).await?;
+        failure.map_or(Ok(()), |error| Err(error.into()))
+    }
+
+    async fn note_looks(
+        &self,
+        payout: &NcPayout,
+        before: &[Part],
+        looks: &[Look],
+    ) -> Result<(), StorageError> {
+        let mut tx = self.db.begin().await?;
+        let (payout, _) = locked(&mut tx, payout.id).await?;
+        for look in looks {
+            parts::note(&mut tx, payout.id, look).await?;
+        }
+        let parts = parts::of_payouts(&mut tx, &[payout.id]).await?;
+        let now = storage::now(&mut tx).await?;
+        let event = Event::Followed(tally(&parts));
+        let step = lifecycle::step(payout.state, payout.expires_at, event, now);
+        let changed = step.verdict == Verdict::Moved || differ(before, &parts);
+        let poll = self.config.chain(payout.currency.network).poll;
+        let look_at = now + pause(poll, payout.submitted_at, now);
+        let standing = Standing { state: step.state, look_at, changed };
+        nc_payouts::set_standing(&mut tx, payout.id, standing).await?;
+        fail_point("nc_payout.noting");
+        tx.commit().await?;
+        if step.verdict == Verdict::Moved {
+            let (id, state) = (&payout.payout_id, step.state.as_str());
+            tracing::info!(payout.id = id, state, "a non-custodial payout moves");
+        }
+        Ok(())
+    }
+}
+
+/// Looks for every transaction that may be in the chain, and hands in what is nowhere. What was found before a failure is
+/// worth noting too.
+async fn look(
+    node: &Payer,
+    payout: &NcPayout,
+    parts: &[Part],
+    required: u64,
+) -> (Vec<Look>, Option<ChainError>) {
+    let open = in_flight(parts);
+    let wanted: Vec<_> = open.iter().map(|part| wanted(payout, part)).collect();
+    let found = match node.standings(&wanted, required).await {
+        Ok(found) => found,
+        Err(error) => return (vec![], Some(error)),
+    };
+    let mut looks = Vec::with_capacity(open.len());
+    for (part, found) in open.iter().zip(&found) {
+        let seconds = |s| Duration::from_secs(u64::try_from(s).unwrap_or(0));
+        let sent_for = part.sent_for_seconds.map(seconds);
+        // Only the merchant could sign a higher fee.
+        let signed = Signed { sent_for, versions: 1, can_pay_more: false };
+        match batch::next_move(signed, found.seen, required) {
+            Move::Send => match hand_in(node, part).await {
+                Ok(look) => looks.push(look),
+                Err(error) => return (looks, Some(error)),
+            },
+            next @ (Move::Wait | Move::Replace | Move::Succeeded | Move::Failed | Move::Alarm) => {
+                match settle(node, payout, part, found, next).await {
+                    Ok(look) => looks.push(look),
+                    Err(error) => return (looks, Some(error)),
+                }
+            }
+        }
+    }
+    (looks, None)
+}
+
+/// Transactions that are not final: all that are in a block, and of the others as many as nodes keep of one sender.
+fn in_flight(parts: &[Part]) -> Vec<&Part> {
+    let open = parts
+        .iter()
+        .filter(|part| matches!(part.state, TransactionState::Signed | TransactionState::Sent));
+    let mut waiting = 0;
+    open.take_while(|part| {
+        waiting += usize::from(part.confirmations == 0);
+        waiting <= IN_FLIGHT_MAX
+    })
+    .collect()
+}
+
+fn wanted(payout: &NcPayout, part: &Part) -> Wanted {
+    Wanted {
+        sender: payout.sender.clone(),
+        nonce: part.transaction.nonce,
+        hashes: part.tx_hash.iter().cloned().collect(),
+    }
+}
+
+/// Hands stored bytes in. What a node says decides nothing but when they go out again.
+async fn hand_in(node: &Payer, part: &Part) -> Result<Look, ChainError> {
+    let (Some(raw), Some(hash)) = (&part.raw, &part.tx_hash) else { return Ok(unchanged(part)) };
+    fail_point("nc_payout.sending");
+    let sent = node.send(raw, hash).await?;
+    fail_point("nc_payout.sent");
+    let look = Look { handed_in: true, confirmations: 0, ..unchanged(part) };
+    Ok(match sent {
+        Sent::Taken => Look { state: TransactionState::Sent, error: None, ..look },
+        Sent::Refused(reason) => {
+            Look { error: Some(format!("a node refuses it, and is asked again: {reason}")), ..look }
+        }
+    })
+}
+
+/// A token payment is one only if the token says so.
+async fn settle(
+    node: &Payer,
+    payout: &NcPayout,
+    part: &Part,
+    found: &Found,
+    next: Move,
+) -> Result<Look, ChainError> {
+    let look = verdict(part, found, next);
+    let (TransactionState::Confirmed, Some((Asset::Token(contract), output))) =
+        (look.state, build::paid(&part.transaction))
+    else {
+        return Ok(look);
+    };
+    let payment = TokenPayment {
+        tx_hash: part.tx_hash.clone().unwrap_or_default(),
+        contract,
+        sender: payout.sender.clone(),
+        to: output.to,
+        amount: output.amount,
+    };
+    if node.token_moved(&payment).await? {
+        return Ok(look);
+    }
+    let error = "the token took the call and did not move this amount".to_owned();
+    Ok(Look { state: TransactionState::Failed, error: Some(error), ..look })
+}
+
+fn verdict(part: &Part, found: &Found, next: Move) -> Look {
+    let same = unchanged(part);
+    let fee = found.mined.as_ref().map(|mined| mined.fee);
+    let failed = |why: String| Look {
+        state: TransactionState::Failed,
+        fee,
+        error: Some(why),
+        ..same.clone()
+    };
+    match (next, found.seen) {
+        (Move::Succeeded, Seen::Mined { depth, .. }) => Look {
+            state: TransactionState::Confirmed,
+            confirmations: depth,
+            fee,
+            error: None,
+            ..same
+        },
+        (Move::Failed, Seen::Mined { depth, .. }) => {
+            let why = "the network took the transaction and it did nothing".to_owned();
+            Look { confirmations: depth, ..failed(why) }
+        }
+        (Move::Alarm, Seen::Displaced) => {
+            let nonce = part.transaction.nonce;
+            failed(format!("nonce {nonce} of fromAddress was used by another transaction"))
+        }
+        (_, Seen::Mined { depth, .. }) => {
+            Look { state: TransactionState::Sent, confirmations: depth, error: None, ..same }
+        }
+        (_, Seen::Waiting) => {
+            Look { state: TransactionState::Sent, confirmations: 0, error: None, ..same }
+        }
+        // A block that held it may have been lost.
+        (_, Seen::Nowhere | Seen::Displaced) => Look { confirmations: 0, ..same },
+    }
+}
+
+fn unchanged(part: &Part) -> Look {
+    Look {
+        position: part.position,
+        state: part.state,
+        handed_in: false,
+        confirmations: u64::try_from(part.confirmations).unwrap_or(0),
+        fee: part.fee,
+        error: part.error.clone(),
+    }
+}
+
+fn tally(parts: &[Part]) -> Tally {
+    let mut tally = Tally::default();
+    for part in parts {
+        let place = match part.state {
+            TransactionState::Confirmed => &mut tally.paid,
+            TransactionState::Failed => &mut tally.failed,
+            TransactionState::Sent if part.confirmations > 0 => &mut tally.mined,
+            TransactionState::Unsigned | TransactionState::Signed | TransactionState::Sent => {
+                &mut tally.waiting
+            }
+        };
+        *place += 1;
+    }
+    tally
+}
+
+fn differ(before: &[Part], after: &[Part]) -> bool {
+    let of = |part: &Part| (part.state, part.confirmations, part.error.clone());
+    !before.iter().map(of).eq(after.iter().map(of))
+}
+
+fn pause(poll: Duration, submitted_at: Option<DateTime<Utc>>, now: DateTime<Utc>) -> TimeDelta {
+    let age = submitted_at.map_or(TimeDelta::zero(), |at| now - at);
+    let poll = TimeDelta::from_std(poll).unwrap_or(LOOK_AGAIN_PATIENTLY).max(LOOK_AGAIN_MIN);
+    if age < PATIENT_AFTER { poll } else { poll.max(LOOK_AGAIN_PATIENTLY) }
+}

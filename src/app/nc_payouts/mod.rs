@@ -1,0 +1,97 @@
+//! Non-custodial payouts: built for a merchant, signed by him, checked, broadcast and followed. No key is ever here.
+
+mod build;
+mod create;
+mod decide;
+mod follow;
+mod read;
+mod submit;
+
+pub use create::NewNcPayout;
+
+use crate::{
+    asset::address::AddressError,
+    chain::{ChainError, UnusableSource, rpc::EndpointError},
+    money::BaseUnits,
+    nc_payout::{
+        State,
+        check::Mismatch,
+        lifecycle::{Refusal, Step, Verdict},
+    },
+    payout::recipients::RowFault,
+    storage::StorageError,
+};
+
+/// A recipient that refuses the transfer, whatever is offered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RefusingOutput {
+    /// From 1, as rows are counted.
+    pub row: usize,
+    pub address: String,
+    /// What the node says.
+    pub reason: String,
+}
+
+/// Why a payout is not built, or not taken further.
+#[derive(Debug, thiserror::Error)]
+pub enum NcPayoutError {
+    #[error("there are no non-custodial payouts on this network")]
+    UnsupportedNetwork,
+    #[error("the currency is not offered on this network")]
+    UnsupportedCurrency,
+    #[error("{} of the outputs cannot be paid", .0.len())]
+    Rows(Vec<RowFault>),
+    #[error("fromAddress {0}")]
+    FromAddress(AddressError),
+    #[error("{} of the recipients refuse the transfer", .0.len())]
+    Refused(Vec<RefusingOutput>),
+    #[error("the outputs or their fees are too large to be counted")]
+    TooLarge,
+    #[error("fromAddress has {has} base units and needs {needs}")]
+    InsufficientFunds { has: u128, needs: u128 },
+    #[error(
+        "fromAddress has {has} base units of the network's coin and needs {needs} with the fees"
+    )]
+    InsufficientGas { has: u128, needs: u128 },
+    #[error("the merchant is suspended")]
+    Suspended,
+    #[error("the Idempotency-Key was used with another request")]
+    IdempotencyConflict,
+    #[error("no payout has this id")]
+    NotFound,
+    #[error("the payout is {}", .0.as_str())]
+    InvalidState(State),
+    #[error("the payout was to be signed earlier; create it again")]
+    Expired,
+    #[error(transparent)]
+    Mismatch(#[from] Mismatch),
+    #[error("{0}")]
+    Rejected(String),
+    #[error(transparent)]
+    Node(#[from] ChainError),
+    #[error(transparent)]
+    Source(#[from] UnusableSource),
+    #[error(transparent)]
+    Endpoint(#[from] EndpointError),
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+}
+
+impl NcPayoutError {
+    fn insufficient_funds(has: BaseUnits, needs: BaseUnits) -> Self {
+        Self::InsufficientFunds { has: has.get(), needs: needs.get() }
+    }
+
+    fn insufficient_gas(has: BaseUnits, needs: BaseUnits) -> Self {
+        Self::InsufficientGas { has: has.get(), needs: needs.get() }
+    }
+}
+
+/// Whether a step may be taken.
+fn allowed(state: State, step: &Step) -> Result<(), NcPayoutError> {
+    match step.verdict {
+        Verdict::Moved | Verdict::Kept => Ok(()),
+        Verdict::Refused(Refusal::InvalidState) => Err(NcPayoutError::InvalidState(state)),
+        Verdict::Refused(Refusal::Expired) => Err(NcPayoutError::Expired),
+    }
+}

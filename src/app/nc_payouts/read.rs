@@ -1,0 +1,111 @@
+//! Payouts as their merchant sees them.
+
+use std::collections::HashMap;
+
+use uuid::Uuid;
+
+use super::NcPayoutError;
+use crate::{
+    app::Gateway,
+    asset::address::evm,
+    nc_payout::{
+        State, build,
+        view::{OutputView, PayoutView},
+    },
+    storage::{
+        PgConnection, StorageError,
+        nc_payouts::{self, NcPayout, parts, parts::Part},
+    },
+};
+
+impl Gateway {
+    /// A payout's object.
+    pub async fn read_nc_payout(
+        &self,
+        merchant_id: Uuid,
+        payout_id: &str,
+    ) -> Result<String, NcPayoutError> {
+        let (payout, parts) = self.nc_payout(merchant_id, payout_id).await?;
+        Ok(view(&payout, &parts, self.required(payout.currency.network)).snapshot())
+    }
+
+    /// One page of a merchant's payouts as objects, the newest first, and how many there are.
+    pub async fn list_nc_payouts(
+        &self,
+        merchant_id: Uuid,
+        state: Option<State>,
+        limit: i64,
+        offset: i64,
+    ) -> Result<(Vec<String>, i64), NcPayoutError> {
+        let mut connection = self.db.connection().await?;
+        let (payouts, total) =
+            nc_payouts::page(&mut connection, merchant_id, state, limit, offset).await?;
+        let ids: Vec<_> = payouts.iter().map(|payout| payout.id).collect();
+        let mut of_payout: HashMap<Uuid, Vec<Part>> = HashMap::new();
+        for part in parts::of_payouts(&mut connection, &ids).await? {
+            of_payout.entry(part.payout_id).or_default().push(part);
+        }
+        let body = |payout: &NcPayout| {
+            let parts = of_payout.remove(&payout.id).unwrap_or_default();
+            view(payout, &parts, self.required(payout.currency.network)).snapshot()
+        };
+        Ok((payouts.iter().map(body).collect(), total))
+    }
+
+    pub(super) async fn nc_payout(
+        &self,
+        merchant_id: Uuid,
+        payout_id: &str,
+    ) -> Result<(NcPayout, Vec<Part>), NcPayoutError> {
+        let mut connection = self.db.connection().await?;
+        let found = nc_payouts::of_merchant(&mut connection, merchant_id, payout_id).await?;
+        let payout = found.ok_or(NcPayoutError::NotFound)?;
+        let parts = parts::of_payouts(&mut connection, &[payout.id]).await?;
+        Ok((payout, parts))
+    }
+}
+
+/// A payout and its parts, its row locked.
+pub(super) async fn locked(
+    connection: &mut PgConnection,
+    id: Uuid,
+) -> Result<(NcPayout, Vec<Part>), StorageError> {
+    let payout = nc_payouts::lock(connection, id).await?;
+    let payout =
+        payout.ok_or_else(|| StorageError::damaged("nc_payout", "it was here a moment ago"))?;
+    let parts = parts::of_payouts(connection, &[id]).await?;
+    Ok((payout, parts))
+}
+
+pub(super) fn view(payout: &NcPayout, parts: &[Part], required_confirmations: u64) -> PayoutView {
+    let from = build::bytes(&payout.sender).map(|bytes| evm::checksummed(&bytes));
+    PayoutView {
+        id: payout.payout_id.clone(),
+        state: payout.state,
+        currency: payout.currency,
+        chain_id: payout.chain_id,
+        from_address: from.unwrap_or_else(|| payout.sender.clone()),
+        fee_level: payout.fee_level,
+        outputs: parts.iter().map(output).collect(),
+        required_confirmations,
+        expires_at: payout.expires_at,
+        created_at: payout.created_at,
+        submitted_at: payout.submitted_at,
+        ended_at: payout.ended_at,
+        updated_at: payout.updated_at,
+    }
+}
+
+fn output(part: &Part) -> OutputView {
+    OutputView {
+        address: part.address.clone(),
+        amount: part.amount,
+        reference: part.reference.clone(),
+        transaction: part.transaction.clone(),
+        state: part.state,
+        tx_hash: part.tx_hash.clone(),
+        confirmations: u64::try_from(part.confirmations).unwrap_or(0),
+        fee: part.fee,
+        error: part.error.clone(),
+    }
+}

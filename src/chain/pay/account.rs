@@ -1,0 +1,221 @@
+//! A sender whose key is elsewhere: what he has, what his next nonce is, and what his transactions take.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::{json, value::RawValue};
+
+use super::{EvmPayer, Payer, SimulatedPayer, Work, evm::is_revert};
+use crate::{
+    chain::{ChainError, evm::quantity},
+    money::BaseUnits,
+};
+
+const CHAIN_ID: &str = "eth_chainId";
+const COUNT: &str = "eth_getTransactionCount";
+const BALANCE: &str = "eth_getBalance";
+const CALL: &str = "eth_call";
+const ESTIMATE: &str = "eth_estimateGas";
+/// `balanceOf(address)` of ERC-20.
+const BALANCE_OF: &str = "0x70a08231";
+/// `Transfer(address,address,uint256)` of ERC-20.
+const TRANSFER: &str = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
+const RECEIPT: &str = "eth_getTransactionReceipt";
+/// Above what any wallet's contract takes for receiving. Without a bound a recipient that never ends would keep the node busy.
+const GAS_MAX: u64 = 500_000;
+const GAS_MARGIN_PERCENT: u128 = 20;
+
+/// What a node knows of a sender now, transactions that wait for a block included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Account {
+    pub chain_id: u64,
+    /// Nonces that blocks have used.
+    pub used_nonces: u64,
+    pub next_nonce: u64,
+    /// The network's own coin.
+    pub coins: BaseUnits,
+    /// The token that was asked for.
+    pub tokens: BaseUnits,
+    /// What the last block asked, in wei per gas.
+    pub base_fee: u128,
+    pub tip: u128,
+}
+
+/// A token payment that is in a block.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TokenPayment {
+    pub tx_hash: String,
+    pub contract: [u8; 20],
+    pub sender: String,
+    pub to: [u8; 20],
+    pub amount: BaseUnits,
+}
+
+#[derive(Deserialize)]
+struct Logs<'a> {
+    #[serde(borrow)]
+    logs: Vec<Log<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Log<'a> {
+    address: &'a str,
+    #[serde(borrow)]
+    topics: Vec<&'a str>,
+    data: &'a str,
+}
+
+/// A call whose gas is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Call {
+    pub to: [u8; 20],
+    pub value: u128,
+    pub data: Vec<u8>,
+}
+
+impl Payer {
+    /// What `sender` has and needs; `contract` is the token that is paid in.
+    pub async fn account(
+        &self,
+        sender: &str,
+        contract: Option<[u8; 20]>,
+    ) -> Result<Account, ChainError> {
+        match self {
+            Self::Simulated(payer) => payer.account(sender).await,
+            Self::Evm(payer) => payer.account(sender, contract).await,
+        }
+    }
+
+    /// What each call takes, in their order, each as if the others did not happen.
+    pub async fn gas(&self, sender: &str, calls: &[Call]) -> Result<Vec<Work>, ChainError> {
+        match self {
+            Self::Simulated(_) => Ok(vec![Work::Units(SimulatedPayer::GAS); calls.len()]),
+            Self::Evm(payer) => payer.gas(sender, calls).await,
+        }
+    }
+
+    /// Whether the token moved as it was meant to, by its own log. A contract may take the call and move nothing, or less.
+    pub async fn token_moved(&self, payment: &TokenPayment) -> Result<bool, ChainError> {
+        match self {
+            Self::Simulated(_) => Ok(true),
+            Self::Evm(payer) => payer.token_moved(payment).await,
+        }
+    }
+}
+
+impl EvmPayer {
+    /// Waits this long for each answer of the node.
+    #[must_use]
+    pub fn with_deadline(mut self, deadline: Duration) -> Self {
+        self.rpc = self.rpc.with_deadline(deadline);
+        self
+    }
+
+    async fn account(
+        &self,
+        sender: &str,
+        contract: Option<[u8; 20]>,
+    ) -> Result<Account, ChainError> {
+        let ask = async |method, params| {
+            let result = self.rpc.call(method, params).await?;
+            let text: &str = self.rpc.read(method, &result)?;
+            Ok::<_, ChainError>(text.to_owned())
+        };
+        let tokens = async {
+            let Some(contract) = contract else { return Ok(BaseUnits::ZERO) };
+            let data = word(sender).replacen("0x", BALANCE_OF, 1);
+            let call = json!({ "to": address(&contract), "data": data });
+            let text = ask(CALL, json!([call, "pending"])).await?;
+            quantity::balance(&text).ok_or_else(|| self.malformed(CALL))
+        };
+        let (chain_id, used, next, coins, tokens, (_, _, base_fee), tip) = tokio::try_join!(
+            ask(CHAIN_ID, json!([])),
+            ask(COUNT, json!([sender, "latest"])),
+            ask(COUNT, json!([sender, "pending"])),
+            ask(BALANCE, json!([sender, "pending"])),
+            tokens,
+            self.head("latest"),
+            self.tip(),
+        )?;
+        let number =
+            |method, text: &str| quantity::number(text).ok_or_else(|| self.malformed(method));
+        self.check_chain(&chain_id)?;
+        let used_nonces = number(COUNT, &used)?;
+        Ok(Account {
+            chain_id: number(CHAIN_ID, &chain_id)?,
+            used_nonces,
+            // A node without a mempool tells the same twice.
+            next_nonce: number(COUNT, &next)?.max(used_nonces),
+            coins: quantity::balance(&coins).ok_or_else(|| self.malformed(BALANCE))?,
+            tokens,
+            base_fee: base_fee.unwrap_or(0),
+            tip,
+        })
+    }
+
+    async fn gas(&self, sender: &str, calls: &[Call]) -> Result<Vec<Work>, ChainError> {
+        let params: Vec<_> = calls
+            .iter()
+            .map(|call| {
+                json!([{
+                    "from": sender,
+                    "to": address(&call.to),
+                    "value": format!("{:#x}", call.value),
+                    "data": format!("0x{}", hex::encode(&call.data)),
+                    "gas": format!("{GAS_MAX:#x}"),
+                }])
+            })
+            .collect();
+        let answers = self.rpc.batch_each(ESTIMATE, &params).await?;
+        answers.into_iter().map(|answer| self.estimated(answer)).collect()
+    }
+
+    async fn token_moved(&self, payment: &TokenPayment) -> Result<bool, ChainError> {
+        let result = self.rpc.call(RECEIPT, json!([payment.tx_hash])).await?;
+        let Logs { logs } = self.rpc.read(RECEIPT, &result)?;
+        let contract = address(&payment.contract);
+        let wanted = [TRANSFER.to_owned(), word(&payment.sender), word(&address(&payment.to))];
+        let amount = format!("0x{:064x}", payment.amount.get());
+        let same = |left: &str, right: &str| left.eq_ignore_ascii_case(right);
+        Ok(logs.iter().any(|log| {
+            same(log.address, &contract)
+                && same(log.data, &amount)
+                && log.topics.len() == wanted.len()
+                && log.topics.iter().zip(&wanted).all(|(topic, wanted)| same(topic, wanted))
+        }))
+    }
+
+    /// What a node says of the gas that a call takes, with a margin: estimates are of the state of now.
+    fn estimated(&self, answer: Result<Box<RawValue>, ChainError>) -> Result<Work, ChainError> {
+        match answer {
+            Ok(result) => {
+                let text: &str = self.rpc.read(ESTIMATE, &result)?;
+                let gas = quantity::number(text).ok_or_else(|| self.malformed(ESTIMATE))?;
+                Ok(Work::Units(u128::from(gas) * (100 + GAS_MARGIN_PERCENT) / 100))
+            }
+            Err(ChainError::Refused { code, reason, .. }) if is_revert(code, &reason) => {
+                Ok(Work::Refused(reason))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn check_chain(&self, found: &str) -> Result<(), ChainError> {
+        if quantity::number(found) == Some(self.chain_id) {
+            return Ok(());
+        }
+        let (network, found) = (self.rpc.network(), found.chars().take(66).collect());
+        let expected = format!("{:#x}", self.chain_id);
+        Err(ChainError::WrongChain { network, expected, found })
+    }
+}
+
+fn address(bytes: &[u8; 20]) -> String {
+    format!("0x{}", hex::encode(bytes))
+}
+
+/// An address as an argument of an event or a call.
+fn word(address: &str) -> String {
+    let digits = address.strip_prefix("0x").unwrap_or(address);
+    format!("0x{digits:0>64}")
+}
