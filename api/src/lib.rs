@@ -8,6 +8,7 @@ pub mod body;
 pub mod checkout;
 pub mod client_ip;
 pub mod error;
+pub mod nc_payout;
 pub mod openapi;
 pub mod payout;
 pub mod query;
@@ -95,6 +96,7 @@ pub fn endpoints() -> Vec<Endpoint> {
 pub fn api_router(gateway: State) -> Router {
     let add = |router: Router<State>, row: Endpoint| router.route(row.path, row.handler);
     let pages = payout::routes()
+        .merge(nc_payout::routes())
         .route("/docs", get(route::docs::page))
         .route("/docs/docs.css", get(route::docs::style));
     finish(endpoints().into_iter().fold(pages, add), gateway)

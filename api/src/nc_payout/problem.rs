@@ -1,0 +1,256 @@
+//! Every refusal: `{ "ok": false, "error": { "code", "message", "details"? } }`.
+
+use axum::{
+    Json,
+    http::{HeaderValue, header},
+    response::{IntoResponse, Response},
+};
+use gateway::{
+    app::nc_payouts::NcPayoutError,
+    nc_payout::check::Mismatch,
+    payout::recipients::{Reason, RowFault},
+};
+use serde::Serialize;
+use serde_json::{Value, json};
+use utoipa::ToSchema;
+
+use super::code::Code;
+use crate::error::ApiError;
+
+/// What a client is told. Messages may change; codes may not.
+#[derive(Debug)]
+pub struct Problem {
+    code: Code,
+    message: String,
+    details: Option<Value>,
+}
+
+/// Every refusal of a non-custodial payout. Frozen.
+#[derive(Serialize, ToSchema)]
+#[schema(as = NcPayoutProblem)]
+pub struct Envelope<'a> {
+    /// Always false.
+    ok: bool,
+    error: Body<'a>,
+}
+
+/// What is wrong.
+#[derive(Serialize, ToSchema)]
+#[schema(as = NcPayoutProblemBody)]
+struct Body<'a> {
+    /// What to branch on. Treat one that you do not know by its HTTP status.
+    #[schema(value_type = String)]
+    code: &'static str,
+    /// For people; may change.
+    #[schema(value_type = String)]
+    message: &'a str,
+    /// More for a program: outputs that cannot be paid, fields that differ, or what is missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Object, nullable = false)]
+    details: Option<&'a Value>,
+}
+
+impl Problem {
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), details: None }
+    }
+
+    pub fn invalid(message: impl Into<String>) -> Self {
+        Self::new(Code::InvalidRequest, message)
+    }
+
+    fn of(code: Code, error: &NcPayoutError, details: Value) -> Self {
+        Self { code, message: error.to_string(), details: Some(details) }
+    }
+
+    /// The first output that cannot be paid names the code; all are told.
+    fn of_rows(faults: &[RowFault]) -> Self {
+        let (code, message) = match faults.first() {
+            Some(fault) => {
+                let what =
+                    format!("output {}: {} {}", fault.row, fault.column.as_str(), fault.reason);
+                (code_of(&fault.reason), what)
+            }
+            None => (Code::InvalidRequest, "an output cannot be paid".to_owned()),
+        };
+        let one = |fault: &RowFault| {
+            let (column, reason) = (fault.column.as_str(), fault.reason.to_string());
+            json!({ "output": fault.row, "field": column, "reason": reason, "value": fault.value })
+        };
+        let details = faults.iter().map(one).collect();
+        Self { code, message, details: Some(details) }
+    }
+}
+
+const fn code_of(reason: &Reason) -> Code {
+    match reason {
+        Reason::Address(_) | Reason::OwnAddress => Code::InvalidAddress,
+        Reason::Amount(_) | Reason::NotPlain | Reason::Zero | Reason::SumTooLarge => {
+            Code::InvalidAmount
+        }
+        Reason::Dust { .. } | Reason::NetTooSmall { .. } => Code::AmountBelowDust,
+        Reason::DuplicateReference(_) => Code::DuplicateReference,
+        Reason::Missing
+        | Reason::TooLong(_)
+        | Reason::Formula
+        | Reason::Control
+        | Reason::RepeatedRow(_)
+        | Reason::DiffersFromOrder
+        | Reason::UnknownColumn
+        | Reason::RepeatedColumn
+        | Reason::Ragged
+        | Reason::NotText => Code::InvalidRequest,
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let error = Body {
+            code: self.code.as_str(),
+            message: &self.message,
+            details: self.details.as_ref(),
+        };
+        let answer = (self.code.status(), Json(Envelope { ok: false, error }));
+        let mut response = answer.into_response();
+        if self.code == Code::RateLimitExceeded {
+            let headers = response.headers_mut();
+            headers.insert(header::RETRY_AFTER, HeaderValue::from_static("60"));
+            headers.insert("x-ratelimit-limit", HeaderValue::from_static("60"));
+        }
+        response
+    }
+}
+
+/// What all APIs refuse alike keeps its meaning in this family's envelope.
+impl From<ApiError> for Problem {
+    fn from(error: ApiError) -> Self {
+        let code = match &error {
+            ApiError::ApiKeyMissing => Code::ApiKeyMissing,
+            ApiError::ApiKeyMalformed => Code::ApiKeyMalformed,
+            ApiError::ApiKeyNotFound => Code::ApiKeyNotFound,
+            ApiError::MerchantSuspended => Code::MerchantSuspended,
+            ApiError::RateLimitExceeded | ApiError::PolledTooOften => Code::RateLimitExceeded,
+            ApiError::Internal => Code::InternalError,
+            ApiError::InvalidRequest(_)
+            | ApiError::AmountBelowMinimum(_)
+            | ApiError::CurrencyNotSupported
+            | ApiError::PaymentNotFound
+            | ApiError::UnknownPath
+            | ApiError::MethodNotAllowed
+            | ApiError::NoEligibleCurrencies
+            | ApiError::RateProviderDown
+            | ApiError::QuotaExceeded => Code::InvalidRequest,
+        };
+        Self::new(code, error.envelope().message)
+    }
+}
+
+impl From<NcPayoutError> for Problem {
+    fn from(error: NcPayoutError) -> Self {
+        let with = |code| Self::new(code, error.to_string());
+        match &error {
+            NcPayoutError::UnsupportedNetwork => with(Code::UnsupportedNetwork),
+            NcPayoutError::UnsupportedCurrency => with(Code::UnsupportedCurrency),
+            NcPayoutError::Rows(faults) => Self::of_rows(faults),
+            NcPayoutError::FromAddress(_) => with(Code::InvalidAddress),
+            NcPayoutError::Refused(outputs) => {
+                let one = |output: &gateway::app::nc_payouts::RefusingOutput| {
+                    let (address, reason) = (&output.address, &output.reason);
+                    json!({ "output": output.row, "field": "address", "reason": reason, "value": address })
+                };
+                let details = outputs.iter().map(one).collect();
+                Self::of(Code::InvalidAddress, &error, details)
+            }
+            NcPayoutError::TooLarge => with(Code::InvalidAmount),
+            NcPayoutError::InsufficientFunds { has, needs } => {
+                Self::of(Code::InsufficientFunds, &error, missing(*has, *needs))
+            }
+            NcPayoutError::InsufficientGas { has, needs } => {
+                Self::of(Code::InsufficientGas, &error, missing(*has, *needs))
+            }
+            NcPayoutError::Suspended => with(Code::MerchantSuspended),
+            NcPayoutError::IdempotencyConflict => with(Code::IdempotencyConflict),
+            NcPayoutError::NotFound => with(Code::PayoutNotFound),
+            NcPayoutError::InvalidState(state) => {
+                Self::of(Code::InvalidState, &error, json!({ "state": state.as_str() }))
+            }
+            NcPayoutError::Expired => with(Code::PayoutExpired),
+            NcPayoutError::Mismatch(mismatch) => Self {
+                code: Code::SignatureMismatch,
+                message: mismatch.to_string(),
+                details: differences(mismatch),
+            },
+            NcPayoutError::Rejected(_) => with(Code::BroadcastRejected),
+            // The reasons of nodes may hold their addresses.
+            NcPayoutError::Node(_) | NcPayoutError::Source(_) | NcPayoutError::Endpoint(_) => {
+                tracing::warn!(%error, "a node was no help with a payout");
+                Self::new(Code::NodeUnavailable, Code::NodeUnavailable.meaning())
+            }
+            NcPayoutError::Storage(storage) => {
+                let source = std::error::Error::source(storage).map(ToString::to_string);
+                tracing::error!(error = %storage, source, "the database failed a request");
+                Self::new(Code::InternalError, Code::InternalError.meaning())
+            }
+        }
+    }
+}
+
+fn missing(has: u128, needs: u128) -> Value {
+    json!({ "hasRaw": has.to_string(), "needsRaw": needs.to_string() })
+}
+
+fn differences(mismatch: &Mismatch) -> Option<Value> {
+    let Mismatch::Differs { differences, .. } = mismatch else { return None };
+    let one = |one: &gateway::nc_payout::check::Difference| json!({ "field": one.field, "built": one.built, "signed": one.signed });
+    Some(differences.iter().map(one).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use gateway::{
+        asset::{Network, address::AddressError},
+        chain::ChainError,
+        nc_payout::State,
+        payout::recipients::Column,
+        storage::StorageError,
+    };
+
+    use super::*;
+
+    #[test]
+    fn each_refusal_has_its_code_and_status() {
+        let rows = |reason| {
+            let fault = RowFault { row: 2, column: Column::Amount, reason, value: "x".into() };
+            NcPayoutError::Rows(vec![fault])
+        };
+        let unreachable = ChainError::Unreachable {
+            network: Network::Polygon,
+            reason: "http://user:secret@node".into(),
+        };
+        let cases: [(NcPayoutError, u16, &str); 18] = [
+            (NcPayoutError::UnsupportedNetwork, 400, "UNSUPPORTED_NETWORK"),
+            (NcPayoutError::UnsupportedCurrency, 400, "UNSUPPORTED_CURRENCY"),
+            (rows(Reason::Address(AddressError::Checksum)), 400, "INVALID_ADDRESS"),
+            (rows(Reason::Zero), 400, "INVALID_AMOUNT"),
+            (rows(Reason::Dust { least: "1".into() }), 400, "AMOUNT_BELOW_DUST"),
+            (rows(Reason::DuplicateReference(1)), 400, "DUPLICATE_REFERENCE"),
+            (NcPayoutError::Refused(vec![]), 400, "INVALID_ADDRESS"),
+            (NcPayoutError::Suspended, 403, "MERCHANT_SUSPENDED"),
+            (NcPayoutError::NotFound, 404, "PAYOUT_NOT_FOUND"),
+            (NcPayoutError::IdempotencyConflict, 409, "IDEMPOTENCY_CONFLICT"),
+            (NcPayoutError::InvalidState(State::Submitted), 409, "INVALID_STATE"),
+            (NcPayoutError::Expired, 409, "PAYOUT_EXPIRED"),
+            (NcPayoutError::InsufficientFunds { has: 1, needs: 2 }, 422, "INSUFFICIENT_FUNDS"),
+            (NcPayoutError::InsufficientGas { has: 1, needs: 2 }, 422, "INSUFFICIENT_GAS"),
+            (Mismatch::Count { built: 1, signed: 2 }.into(), 422, "SIGNATURE_MISMATCH"),
+            (NcPayoutError::Rejected("no".into()), 422, "BROADCAST_REJECTED"),
+            (NcPayoutError::Node(unreachable), 503, "NODE_UNAVAILABLE"),
+            (NcPayoutError::Storage(StorageError::TimedOut), 500, "INTERNAL_ERROR"),
+        ];
+        for (error, status, code) in cases {
+            let problem = Problem::from(error);
+            assert_eq!((problem.code.status().as_u16(), problem.code.as_str()), (status, code));
+            assert!(!problem.message.contains("secret"), "{}", problem.message);
+        }
+    }
+}
