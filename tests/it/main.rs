@@ -14,6 +14,7 @@ mod egress;
 mod examples;
 mod fault;
 mod journey;
+mod nc_payout;
 mod payout;
 mod rate;
 mod sight;

@@ -1,0 +1,169 @@
+//! From the request to the last confirmation, on the chain.
+
+use std::collections::BTreeSet;
+
+use serde_json::json;
+use support::{broker::eventually, payouts::evm_address};
+
+use super::{CONFIRMATIONS, PATH, REVERTS, TENTH, USDT, number, recipients, sign, with_node};
+
+/// PUSH1 1, PUSH1 0, MSTORE, PUSH1 32, PUSH1 0, RETURN: true, whatever it is asked.
+const SAYS_YES: &str = "0x600160005260206000f3";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn recipients_are_paid_once_and_one_that_turns_hostile_fails_alone() {
+    with_node(|scene| async move {
+        let (paid, hostile) = (recipients(1..21), evm_address(30));
+        let mut everybody = paid.clone();
+        everybody.push(hostile.clone());
+        let payout = scene.create(&scene.coins(&everybody)).await;
+        assert_eq!(payout["totalRaw"], (21 * TENTH).to_string());
+        assert_eq!(payout["txHashes"], json!([]));
+        let first = payout["outputs"][0]["nonce"].as_u64().unwrap();
+        let nonces: Vec<_> =
+            payout["outputs"].as_array().unwrap().iter().map(|o| o["nonce"].as_u64()).collect();
+        let consecutive: Vec<_> = (first..first + 21).map(Some).collect();
+        assert_eq!(nonces, consecutive);
+
+        let mut signed = sign(&scene.anvil, &payout).await;
+        // The order in which they come back does not matter.
+        signed.reverse();
+        scene.anvil.rpc("anvil_setCode", json!([hostile, REVERTS])).await.unwrap();
+        let answer = scene.submit(&payout, &signed).await;
+        assert_eq!(answer.status, 200, "{}", answer.body);
+        let submitted = &answer.json()["data"];
+        assert_eq!(
+            (&submitted["state"], &submitted["unsigned"]),
+            (&json!("submitted"), &json!(null))
+        );
+        assert!(submitted["submittedAt"].is_string());
+
+        let ended = scene.becomes(&payout, "partial_failed").await;
+        for address in &paid {
+            assert_eq!(scene.balance(address).await, TENTH, "{address}");
+        }
+        assert_eq!(scene.balance(&hostile).await, 0);
+        let failed = &ended["outputs"][20];
+        assert_eq!((&failed["state"], &failed["address"]), (&json!("failed"), &json!(hostile)));
+        assert!(failed["error"].as_str().unwrap().contains("did nothing"), "{failed}");
+        assert!(ended["confirmations"].as_u64().unwrap() >= CONFIRMATIONS);
+        // What the chain says of the fee is what the merchant is told.
+        let mut fee = 0;
+        for hash in ended["txHashes"].as_array().unwrap() {
+            let receipt = scene.anvil.receipt(hash.as_str().unwrap()).await.unwrap();
+            fee += number(&receipt["gasUsed"]) * number(&receipt["effectiveGasPrice"]);
+        }
+        assert_eq!(ended["networkFeePaidRaw"], fee.to_string());
+        let most: u128 = ended["networkFeeRaw"].as_str().unwrap().parse().unwrap();
+        assert!(fee > 0 && fee <= most, "{fee} of {most}");
+        let used = scene.anvil.rpc("eth_getTransactionCount", json!([scene.from, "latest"])).await;
+        assert_eq!(number(&used.unwrap()), u128::from(first) + 21);
+
+        let listed =
+            scene.merchant.client.get(&format!("{PATH}?state=partial_failed")).await.json();
+        assert_eq!((&listed["total"], &listed["data"][0]), (&json!(1), &ended));
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tokens_are_paid_through_their_contract_and_only_its_log_proves_it() {
+    with_node(|scene| async move {
+        let body = json!({
+            "network": "polygon", "currency": "usdt", "fromAddress": scene.from, "feeLevel": "fast",
+            "outputs": [
+                { "address": evm_address(1), "amount": "1.5", "reference": "a" },
+                { "address": evm_address(2), "amountRaw": "1", "reference": "b" },
+            ],
+        });
+        let payout = scene.create(&body).await;
+        assert_eq!((&payout["totalRaw"], &payout["feeLevel"]), (&json!("1500001"), &json!("fast")));
+        let signed = sign(&scene.anvil, &payout).await;
+        assert_eq!(scene.submit(&payout, &signed).await.status, 200);
+        let ended = scene.becomes(&payout, "completed").await;
+        assert_eq!(scene.tokens(&evm_address(1)).await, 1_500_000);
+        assert_eq!(scene.tokens(&evm_address(2)).await, 1);
+        assert_eq!(ended["outputs"][1]["reference"], "b");
+
+        // While they wait for a block, the token becomes one that takes every call and moves nothing.
+        let payout = scene.create(&body).await;
+        let signed = sign(&scene.anvil, &payout).await;
+        assert_eq!(scene.submit(&payout, &signed).await.status, 200);
+        scene.anvil.rpc("anvil_setCode", json!([USDT, SAYS_YES])).await.unwrap();
+        let ended = scene.becomes(&payout, "failed").await;
+        assert_eq!(scene.tokens(&evm_address(2)).await, 1);
+        let error = ended["outputs"][0]["error"].as_str().unwrap();
+        assert!(error.contains("did not move"), "{error}");
+    })
+    .await;
+}
+
+/// 20 clients hand in the same bytes at the same moment, and again once they are in a block.
+#[tokio::test(flavor = "multi_thread")]
+async fn however_often_it_is_submitted_it_is_sent_once() {
+    with_node(|scene| async move {
+        let payout = scene.create(&scene.coins(&recipients(1..4))).await;
+        let signed = sign(&scene.anvil, &payout).await;
+        let all = (0..20).map(|_| scene.submit(&payout, &signed));
+        let answers = futures_util::future::join_all(all).await;
+        let hashes: BTreeSet<_> = answers
+            .iter()
+            .map(|answer| {
+                assert_eq!(answer.status, 200, "{}", answer.body);
+                answer.json()["data"]["txHashes"].to_string()
+            })
+            .collect();
+        assert_eq!(hashes.len(), 1);
+        scene.becomes(&payout, "completed").await;
+        assert_eq!(scene.submit(&payout, &signed).await.status, 200);
+        for address in recipients(1..4) {
+            assert_eq!(scene.balance(&address).await, TENTH);
+        }
+    })
+    .await;
+}
+
+/// A node that lost what it took gets the same bytes again.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_node_forgot_is_handed_in_again() {
+    with_node(|scene| async move {
+        let payout = scene.create(&scene.coins(&recipients(1..3))).await;
+        let signed = sign(&scene.anvil, &payout).await;
+        assert_eq!(scene.submit(&payout, &signed).await.status, 200);
+        scene.anvil.rpc("anvil_dropAllTransactions", json!([])).await.unwrap();
+        scene
+            .stack
+            .sql("update nc_payout_transaction set sent_at = now() - interval '1 hour'")
+            .await;
+        scene.becomes(&payout, "completed").await;
+        for address in recipients(1..3) {
+            assert_eq!(scene.balance(&address).await, TENTH);
+        }
+    })
+    .await;
+}
+
+/// A block with everything in it is lost; nothing is told to be final, and all of it is sent again.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_block_ends_nothing() {
+    with_node(|scene| async move {
+        let payout = scene.create(&scene.coins(&recipients(1..3))).await;
+        let signed = sign(&scene.anvil, &payout).await;
+        assert_eq!(scene.submit(&payout, &signed).await.status, 200);
+        scene.anvil.mine().await.unwrap();
+        eventually("its block is seen", async || {
+            (scene.read(&payout).await["state"] == "confirming").then_some(())
+        })
+        .await;
+        scene.anvil.roll_back(1).await.unwrap();
+        scene
+            .stack
+            .sql("update nc_payout_transaction set sent_at = now() - interval '1 hour'")
+            .await;
+        scene.becomes(&payout, "completed").await;
+        for address in recipients(1..3) {
+            assert_eq!(scene.balance(&address).await, TENTH);
+        }
+    })
+    .await;
+}
