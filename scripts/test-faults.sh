@@ -11,7 +11,8 @@ mkdir -p "$run_dir/log"
 export GATEWAY_TEST_SEED=${GATEWAY_TEST_SEED:-$RANDOM}
 # Sizes for which `make test` has no time.
 export GATEWAY_TEST_ROWS=${GATEWAY_TEST_ROWS:-10000000} GATEWAY_TEST_ROUNDS=${GATEWAY_TEST_ROUNDS:-10000}
-export GATEWAY_TEST_CHAINS=${GATEWAY_TEST_CHAINS:-1000}
+export GATEWAY_TEST_CHAINS=${GATEWAY_TEST_CHAINS:-1000} GATEWAY_TEST_SEEDS=${GATEWAY_TEST_SEEDS:-1000}
+export GATEWAY_TEST_PAYOUT_ROWS=${GATEWAY_TEST_PAYOUT_ROWS:-2000}
 
 # fault | what happens | invariant | tests
 rows() { sed -n 's/^| \(F[0-9]*\) \([^|]*\) | \([^|]*\) | \(.*\) |$/\1|\2|\3|\4/p' "$root/tests/faults.md"; }

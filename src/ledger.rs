@@ -23,6 +23,8 @@ pub enum Account {
     Treasury,
     /// What a payout order holds.
     Payout(Uuid),
+    /// Coins of the gas wallet. What operators put into it is not booked, so this is minus what left it for good.
+    GasWallet(Network),
 }
 
 impl fmt::Display for Account {
@@ -34,6 +36,7 @@ impl fmt::Display for Account {
             Self::Foreign(id) => write!(f, "foreign:{id}"),
             Self::Treasury => f.write_str("treasury"),
             Self::Payout(id) => write!(f, "payout:{id}"),
+            Self::GasWallet(network) => write!(f, "gas:{network}"),
         }
     }
 }
@@ -57,6 +60,10 @@ pub enum EntryKind {
     PayoutRefund,
     /// What a network took for a transaction.
     NetworkFee,
+    /// The gas wallet put coins to an order's address, so that its tokens can be sent.
+    GasFronted,
+    /// What was left of them came back.
+    GasReturned,
 }
 
 impl EntryKind {
@@ -72,6 +79,8 @@ impl EntryKind {
             Self::PayoutFee => "payout_fee",
             Self::PayoutRefund => "payout_refund",
             Self::NetworkFee => "network_fee",
+            Self::GasFronted => "gas_fronted",
+            Self::GasReturned => "gas_returned",
         }
     }
 }
@@ -104,6 +113,7 @@ mod tests {
             (Account::Foreign(id), format!("foreign:{id}")),
             (Account::Treasury, "treasury".to_owned()),
             (Account::Payout(id), format!("payout:{id}")),
+            (Account::GasWallet(Network::Polygon), "gas:polygon".to_owned()),
         ];
         for (account, name) in accounts {
             assert_eq!(account.to_string(), name);
@@ -119,6 +129,8 @@ mod tests {
             (EntryKind::PayoutFee, "payout_fee"),
             (EntryKind::PayoutRefund, "payout_refund"),
             (EntryKind::NetworkFee, "network_fee"),
+            (EntryKind::GasFronted, "gas_fronted"),
+            (EntryKind::GasReturned, "gas_returned"),
         ];
         for (kind, name) in kinds {
             assert_eq!(kind.as_str(), name);

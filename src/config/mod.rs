@@ -129,6 +129,7 @@ pub struct Payouts {
     pub transaction_usd_max: u64,
     pub hour_usd_max: u64,
     pub day_usd_max: u64,
+    pub gas_day_usd_max: u64,
     pub two_people_above_usd: u64,
     pub seed_file: Option<std::path::PathBuf>,
     seed_key: Option<SecretString>,

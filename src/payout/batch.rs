@@ -98,6 +98,8 @@ pub enum Seen {
     Waiting,
     /// In a block. `depth` is 1 in the head block.
     Mined { depth: u64, succeeded: bool },
+    /// In a block, and what it moved is not what was signed for: less arrived, or more.
+    Unexplained { depth: u64 },
     /// None of its versions is in the chain, and its nonce or input was used by something else, deep enough.
     Displaced,
 }
@@ -132,17 +134,23 @@ pub enum Move {
 pub const REPLACE_AFTER: Duration = Duration::from_secs(180);
 /// A node may have lost it: the same bytes go out again.
 pub const RESEND_AFTER: Duration = Duration::from_secs(20);
+/// Two nodes behind one address, of which one lags, look for a while as if a stranger had used the nonce.
+pub const ALARM_AFTER: Duration = Duration::from_secs(600);
 /// Versions of one payment. Beyond them it only waits, and a person may help it.
 pub const VERSIONS_MAX: u32 = 6;
 
 /// Decides from what the chain shows; `required` is the depth that counts as final.
 pub fn next_move(payment: Signed, seen: Seen, required: u64) -> Move {
     match (seen, payment.sent_for) {
-        (Seen::Displaced, _) => Move::Alarm,
-        (Seen::Mined { depth, .. }, _) if depth < required => Move::Wait,
+        (Seen::Displaced, Some(since)) if since >= ALARM_AFTER => Move::Alarm,
+        (Seen::Displaced, Some(_)) => Move::Wait,
+        (Seen::Mined { depth, .. } | Seen::Unexplained { depth }, _) if depth < required => {
+            Move::Wait
+        }
+        (Seen::Unexplained { .. }, _) => Move::Alarm,
         (Seen::Mined { succeeded: true, .. }, _) => Move::Succeeded,
         (Seen::Mined { succeeded: false, .. }, _) => Move::Failed,
-        (Seen::Nowhere | Seen::Waiting, None) => Move::Send,
+        (Seen::Nowhere | Seen::Waiting | Seen::Displaced, None) => Move::Send,
         (Seen::Nowhere | Seen::Waiting, Some(since)) => {
             let stuck = since >= REPLACE_AFTER;
             if stuck && payment.can_pay_more && payment.versions < VERSIONS_MAX {
@@ -206,6 +214,7 @@ mod tests {
             ("sent 180 s ago", payment(seconds(180), 1, true)),
             ("no fee left", payment(seconds(180), 1, false)),
             ("sixth version", payment(seconds(180), 6, true)),
+            ("sent 600 s ago", payment(seconds(600), 6, true)),
         ] {
             for (what, seen) in [
                 ("nowhere", Seen::Nowhere),
@@ -214,6 +223,8 @@ mod tests {
                 ("mined 3 of 3", mined(3, true)),
                 ("reverted 2 of 3", mined(2, false)),
                 ("reverted 3 of 3", mined(3, false)),
+                ("unexplained 2/3", Seen::Unexplained { depth: 2 }),
+                ("unexplained 3/3", Seen::Unexplained { depth: 3 }),
                 ("displaced", Seen::Displaced),
             ] {
                 let what_next = next_move(signed, seen, 3);

@@ -1,11 +1,14 @@
 //! The rules of mass payouts. Pure: no clock, no database, no network.
 //!
-//! [`csv`] and [`recipients`] decide who is to be paid, [`quote`] what that costs, [`lifecycle`] and [`batch`] every state,
-//! and [`order`] what a merchant gets to see. [`eip1559`] is the one kind of transaction that EVM networks are paid with.
+//! [`csv`] and [`recipients`] decide who is to be paid, [`quote`], [`fee`] and [`gas`] what that costs, [`lifecycle`] and
+//! [`batch`] every state, and [`order`] what a merchant gets to see. [`eip1559`] is the one kind of transaction that EVM
+//! networks are paid with.
 
 pub mod batch;
 pub mod csv;
 pub mod eip1559;
+pub mod fee;
+pub mod gas;
 pub mod id;
 pub mod lifecycle;
 pub mod order;

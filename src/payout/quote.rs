@@ -6,16 +6,19 @@
 use num_bigint::BigUint;
 use rust_decimal::Decimal;
 
-use super::{FeeMode, PayoutFamily, recipients::least_amount};
+use super::{FeeMode, PayoutFamily, gas, recipients::least_amount};
 use crate::{
     asset::{Family, catalogue::Currency},
     money::{BaseUnits, Bps},
 };
 
 /// A transfer of the network's own coin. The recipient may be a contract that does a little work.
-const GAS_PER_COIN_TRANSFER: u128 = 40_000;
+pub const GAS_PER_COIN_TRANSFER: u128 = 40_000;
 /// A transfer of a token: twice what the usual contract takes.
-const GAS_PER_TOKEN_TRANSFER: u128 = 120_000;
+pub const GAS_PER_TOKEN_TRANSFER: u128 = 120_000;
+
+/// A quote holds for an hour and more, while fees move: what is quoted is so much of what is asked now, in hundredths.
+const HEADROOM_PERCENT: u128 = 150;
 
 /// Sizes of the legacy kind, the largest of a signed transaction's parts, in virtual bytes.
 const BYTES_PER_TRANSACTION: u128 = 11;
@@ -84,7 +87,7 @@ pub fn native_fee(
     let count = |n: usize| u128::try_from(n).map_err(|_| QuoteFault::TooLarge);
     let (payments, batches) = (count(rows)? + 1, count(batches(family, rows))? + 1);
     let work = match family {
-        PayoutFamily::Evm => payments.checked_mul(gas_per_transfer(currency)),
+        PayoutFamily::Evm => evm_work(currency, payments),
         // Every transaction but the first spends the change of the one before.
         PayoutFamily::Utxo => Some(
             batches * (BYTES_PER_TRANSACTION + BYTES_PER_INPUT + BYTES_PER_OUTPUT)
@@ -96,15 +99,42 @@ pub fn native_fee(
     Ok(BaseUnits::new(fee))
 }
 
-/// What the network may take for sending back what an order did not need, in its own coin.
-pub fn refund_fee(currency: &Currency, fee_rate: u128) -> Result<BaseUnits, QuoteFault> {
+/// Gas of so many transfers; for tokens also that of bringing the gas to where they are.
+fn evm_work(currency: &Currency, payments: u128) -> Option<u128> {
+    let transfers = payments.checked_mul(gas_per_transfer(currency))?;
+    if currency.is_native() {
+        return Some(transfers);
+    }
+    let portion = u128::try_from(gas::PORTION).unwrap_or(u128::MAX);
+    transfers.checked_add(payments.div_ceil(portion).checked_mul(GAS_PER_COIN_TRANSFER)?)
+}
+
+/// What the network may take for sending back what an order did not need, in the order's own asset.
+pub fn refund_fee(
+    currency: &Currency,
+    native_decimals: u8,
+    fee_rate: u128,
+    prices: Prices,
+) -> Result<BaseUnits, QuoteFault> {
     let work = match PayoutFamily::of(currency.network).ok_or(QuoteFault::NoPayouts)? {
-        PayoutFamily::Evm => gas_per_transfer(currency),
+        PayoutFamily::Evm => evm_work(currency, 1),
         PayoutFamily::Utxo => {
-            BYTES_PER_TRANSACTION + INPUTS_EXPECTED * BYTES_PER_INPUT + BYTES_PER_OUTPUT
+            Some(BYTES_PER_TRANSACTION + INPUTS_EXPECTED * BYTES_PER_INPUT + BYTES_PER_OUTPUT)
         }
     };
-    work.checked_mul(fee_rate).map(BaseUnits::new).ok_or(QuoteFault::TooLarge)
+    let fee = work.and_then(|work| work.checked_mul(fee_rate)).ok_or(QuoteFault::TooLarge)?;
+    let fee = BaseUnits::new(fee);
+    if currency.is_native() {
+        Ok(fee)
+    } else {
+        convert(fee, native_decimals, currency.decimals, prices)
+    }
+}
+
+/// The rate that is quoted where the network asks `asked` now, and the most that will be offered for the order.
+pub fn quoted_rate(family: Family, asked: u128) -> u128 {
+    let (_, most) = fee_rate_bounds(family);
+    (asked.saturating_mul(HEADROOM_PERCENT) / 100).clamp(1, most)
 }
 
 /// The quote for `amounts` of `currency`; `native_decimals` are those of the network's coin.
@@ -257,10 +287,12 @@ mod tests {
         let quoted =
             quote(usdt, 18, &amounts(&[1_000_000]), &tariff(FeeMode::Sender, 50, 30_000_000_000))
                 .unwrap();
-        // 240,000 gas at 30 gwei are 0.0072 coins, that is 0.0036 USD, that is 0.00360036… tokens.
-        assert_eq!(quoted.network_fee.get(), 3_601);
+        // 280,000 gas at 30 gwei are 0.0084 coins, that is 0.0042 USD, that is 0.00420042… tokens.
+        assert_eq!(quoted.network_fee.get(), 4_201);
         assert_eq!(quoted.service_fee.get(), 5_000);
-        assert_eq!(quoted.total_to_send.get(), 1_008_601);
+        assert_eq!(quoted.total_to_send.get(), 1_009_201);
+        let prices = tariff(FeeMode::Sender, 0, 1).prices;
+        assert_eq!(refund_fee(usdt, 18, 30_000_000_000, prices).unwrap().get(), 2_401);
     }
 
     #[test]
@@ -297,6 +329,13 @@ mod tests {
         let usdt = currency("usdtmatic@polygon");
         assert_eq!(quote(usdt, 18, &amounts(&[1]), &free), Err(QuoteFault::UnusablePrice));
         assert_eq!(native_fee(currency("sol@solana"), 1, 1), Err(QuoteFault::NoPayouts));
+    }
+
+    #[test]
+    fn what_is_quoted_leaves_room_for_fees_to_rise_but_not_without_end() {
+        assert_eq!(quoted_rate(Family::Evm, 30_000_000_000), 45_000_000_000);
+        assert_eq!(quoted_rate(Family::Evm, u128::MAX), 500_000_000_000);
+        assert_eq!(quoted_rate(Family::Evm, 0), 1);
     }
 
     proptest! {

@@ -143,25 +143,36 @@ pub struct BalanceTarget {
 pub async fn balance_targets(
     connection: &mut PgConnection,
     network: &str,
+    native_token_id: &str,
     limit: i64,
 ) -> Result<Vec<BalanceTarget>, StorageError> {
     let rows = sqlx::query!(
         r#"
-        select a.id, a.match_key, a.issued_height, a.starting_balance,
+        select a.id as "id!", a.match_key as "match_key!", a.issued_height, a.starting_balance,
                coalesce((
                    select sum(d.amount)
                    from deposit d
                    where d.address_id = a.id and d.network = $1 and d.contract is null
                      and d.state in ('seen', 'final', 'settled') and d.height is not null
                ), 0) as "known!"
-        from invoice i
-        join deposit_address a on a.invoice_id = i.id
-        where i.network = $1 and i.contract is null and i.status in ('pending', 'partial')
-        order by i.deadline_at, a.id
+        from (
+            select a.id, a.match_key, a.issued_height, a.starting_balance, i.deadline_at
+            from invoice i
+            join deposit_address a on a.invoice_id = i.id
+            where i.network = $1 and i.contract is null and i.status in ('pending', 'partial')
+            union all
+            -- Only before anything is sent from it: afterwards a balance tells nothing of what arrived.
+            select a.id, a.match_key, a.issued_height, a.starting_balance, o.expires_at
+            from payout_order o
+            join deposit_address a on a.payout_order_id = o.id
+            where o.network = $1 and o.token_id = $3 and o.state = 'pending_deposit'
+        ) a
+        order by a.deadline_at, a.id
         limit $2
         "#,
         network,
-        limit
+        limit,
+        native_token_id
     )
     .fetch_all(connection)
     .await?;

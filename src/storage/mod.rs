@@ -24,6 +24,7 @@ pub mod locks;
 pub mod merchants;
 pub mod migrations;
 pub mod nc_payouts;
+pub mod network_fees;
 mod numeric;
 pub mod outbox;
 pub mod payouts;

@@ -44,6 +44,11 @@ pub const MEASURES: &[Measure] = &[
     ("payout_payments_stuck", Gauge, "signed payments that no block has taken for an hour"),
     ("payout_signing_stops", Gauge, "networks on which an operator stopped all signing"),
     (
+        "payout_gas_transfers",
+        Gauge,
+        "token payments that a network's gas wallet can still pay for, at the fee of now",
+    ),
+    (
         "chain_node_faults_total",
         Counter,
         "answers of chain nodes that failed or differed, where several are configured",

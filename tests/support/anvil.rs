@@ -91,6 +91,48 @@ impl Anvil {
         Ok(receipt["contractAddress"].as_str().context("contract address")?.to_owned())
     }
 
+    /// Puts a deployed token of ours to where the catalogue expects one, `supply` (hex) of it in the deployer's hands.
+    pub async fn place_token(&self, from: &str, to: &str, supply: &str) -> Result<()> {
+        let code = self.rpc("eth_getCode", json!([from, "latest"])).await?;
+        self.rpc("anvil_setCode", json!([to, code])).await?;
+        let value = format!("0x{}", word(supply));
+        let slot = token_slot(self.deployer());
+        self.rpc("anvil_setStorageAt", json!([to, slot, value])).await.map(drop)
+    }
+
+    /// The same, behind a contract that lets nobody be paid whom [`Self::blacklist`] names.
+    pub async fn place_strict_token(&self, from: &str, to: &str, supply: &str) -> Result<()> {
+        self.place_token(from, to, supply).await?;
+        let strict = STRICT.replace("TOKEN", from.trim_start_matches("0x"));
+        self.rpc("anvil_setCode", json!([to, strict])).await.map(drop)
+    }
+
+    pub async fn blacklist(&self, token: &str, address: &str) -> Result<()> {
+        let slot = format!("0x{}", address_word(address));
+        self.rpc("anvil_setStorageAt", json!([token, slot, format!("0x{}", word("1"))]))
+            .await
+            .map(drop)
+    }
+
+    pub async fn coins(&self, address: &str) -> Result<u128> {
+        read_word(&self.rpc("eth_getBalance", json!([address, "latest"])).await?)
+    }
+
+    /// Read from the token's storage: a hostile contract could answer anything.
+    pub async fn tokens(&self, token: &str, address: &str) -> Result<u128> {
+        let params = json!([token, token_slot(address), "latest"]);
+        read_word(&self.rpc("eth_getStorageAt", params).await?)
+    }
+
+    pub async fn nonce(&self, address: &str) -> Result<u64> {
+        let count = self.rpc("eth_getTransactionCount", json!([address, "latest"])).await?;
+        Ok(u64::try_from(read_word(&count)?)?)
+    }
+
+    pub async fn set_coins(&self, address: &str, units: u128) -> Result<()> {
+        self.rpc("anvil_setBalance", json!([address, format!("{units:#x}")])).await.map(drop)
+    }
+
     pub async fn receipt(&self, tx_hash: &str) -> Result<Value> {
         self.rpc("eth_getTransactionReceipt", json!([tx_hash])).await
     }
@@ -123,6 +165,23 @@ impl Anvil {
         self.rpc("eth_sendRawTransaction", json!([raw])).await.map(drop)
     }
 }
+
+/// Solidity keeps an entry of the mapping in slot 0 at the hash of its key and the slot.
+fn token_slot(owner: &str) -> String {
+    let key = format!("{}{}", address_word(owner), word("0"));
+    let key = hex::decode(key).expect("an address is hex");
+    format!("0x{}", hex::encode(Keccak256::digest(key)))
+}
+
+fn read_word(value: &Value) -> Result<u128> {
+    let digits = value.as_str().and_then(|text| text.strip_prefix("0x")).context("a number")?;
+    let digits = digits.trim_start_matches('0');
+    Ok(if digits.is_empty() { 0 } else { u128::from_str_radix(digits, 16)? })
+}
+
+/// `if storage[first argument] != 0 { revert }`, then whatever the code at TOKEN does with this contract's storage.
+const STRICT: &str = "0x60043554603d5736600060003760006000366000\
+    73TOKEN5af43d600060003e6038573d6000fd5b3d6000f35b60006000fd";
 
 /// A call of `signature` with static arguments, each a word of hex digits ([`word`], [`address_word`]).
 pub fn call_data(signature: &str, words: &[String]) -> String {

@@ -13,6 +13,7 @@ pub mod cutting_proxy;
 pub mod database;
 pub mod exchange;
 pub mod faulty_line;
+pub mod fake_evm;
 pub mod hostile;
 pub mod installation;
 pub mod java_tron;

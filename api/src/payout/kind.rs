@@ -75,6 +75,8 @@ kinds! {
         "our fault; repeat it, with the same `Idempotency-Key`";
     RateProviderDown, SERVICE_UNAVAILABLE, "rate_provider_down",
         "no fresh exchange rate; try again";
+    NodeUnavailable, SERVICE_UNAVAILABLE, "node_unavailable",
+        "what the network asks for a transaction is not known now; try again";
 }
 
 impl Kind {
@@ -96,6 +98,7 @@ impl Kind {
         Self::IdempotencyConflict,
         Self::CsvTooLarge,
         Self::RateProviderDown,
+        Self::NodeUnavailable,
     ];
     /// What every operation can answer before it looks at the request, and when it breaks.
     pub const OF_ALL: &[Self] = &[

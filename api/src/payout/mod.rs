@@ -33,7 +33,7 @@ pub struct Operation {
 pub fn operations() -> Vec<Operation> {
     use Kind::{
         DepositAlreadyDetected, InvalidRequest, InvalidState, OrderNotFound, QuoteChanged,
-        QuoteExpired, RateProviderDown, UnsupportedNetwork,
+        QuoteExpired, RateProviderDown, NodeUnavailable, UnsupportedNetwork,
     };
     const READ: &[Kind] = &[OrderNotFound];
     const LISTED: &[Kind] = &[InvalidRequest];
@@ -47,7 +47,7 @@ pub fn operations() -> Vec<Operation> {
         QuoteChanged,
     ];
     const REFRESHED: &[Kind] =
-        &[OrderNotFound, InvalidState, DepositAlreadyDetected, RateProviderDown];
+        &[OrderNotFound, InvalidState, DepositAlreadyDetected, RateProviderDown, NodeUnavailable];
     const CANCELLED: &[Kind] = &[OrderNotFound, InvalidState];
     let row = |method, path, kinds, handler| Operation { method, path, kinds, handler };
     vec![

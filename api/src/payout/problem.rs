@@ -259,6 +259,7 @@ impl From<PayoutError> for Problem {
             }
             PayoutError::DepositDetected => of(Kind::DepositAlreadyDetected),
             PayoutError::NoFreshRate(_) => of(Kind::RateProviderDown),
+            PayoutError::NoFreshFee => of(Kind::NodeUnavailable),
             PayoutError::NoAddress(error) => {
                 tracing::error!(%error, "a payout order could not get an address");
                 Self::new(Kind::UnsupportedNetwork, "no address can be given on this network")
@@ -289,7 +290,7 @@ mod tests {
     #[test]
     fn each_refusal_has_its_kind_and_status() {
         let rows = |reason| PayoutError::Rows(vec![fault(reason)]);
-        let cases: [(PayoutError, u16, &str); 17] = [
+        let cases: [(PayoutError, u16, &str); 18] = [
             (PayoutError::Disabled, 403, "payouts_disabled"),
             (PayoutError::UnsupportedNetwork, 400, "unsupported_network"),
             (PayoutError::UnsupportedCurrency, 400, "unsupported_currency"),
@@ -310,6 +311,7 @@ mod tests {
                 "quote_changed",
             ),
             (PayoutError::DepositDetected, 409, "deposit_already_detected"),
+            (PayoutError::NoFreshFee, 503, "node_unavailable"),
             (PayoutError::Storage(StorageError::TimedOut), 500, "internal_error"),
         ];
         for (error, status, kind) in cases {

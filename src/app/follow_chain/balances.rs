@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{FollowError, Follower};
 use crate::{
     app::Gateway,
-    asset::Network,
+    asset::{Network, catalogue::Catalogue},
     chain::{BlockRef, ChainError, ChainSource, Transfer, TransferAmount, TransferAsset},
     money::BaseUnits,
     storage::{
@@ -32,8 +32,10 @@ impl<S: ChainSource> Follower<S> {
         }
         let network = self.settings.network;
         let mut connection = gateway.db.connection().await?;
+        let coin = Catalogue::get().native(network).token_id();
         let mut targets =
-            addresses::balance_targets(&mut connection, network.name(), BALANCES_MAX).await?;
+            addresses::balance_targets(&mut connection, network.name(), &coin, BALANCES_MAX)
+                .await?;
         drop(connection);
         let keys = match_keys(&targets);
         let balances =

@@ -180,6 +180,10 @@ async fn reverse(
     lost: &DepositRow,
 ) -> Result<(), StorageError> {
     deposits::mark_reversed(tx, lost.id).await?;
+    // Gas of our own was never credited to anybody.
+    if lost.booked_as.as_deref() == Some("gas") {
+        return Ok(());
+    }
     let invoice = match lost.invoice_id {
         Some(id) => invoices::lock(tx, id).await?,
         None => None,

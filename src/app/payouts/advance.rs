@@ -10,12 +10,14 @@ use rust_decimal::Decimal;
 use uuid::Uuid;
 
 use super::{
+    gas::waits_for_gas,
     sign::keep,
     view::{locked, may_owe_refund},
     wallet::Wallet,
 };
 use crate::{
     app::Gateway,
+    asset::Network,
     chain::{
         ChainError, UnusableSource,
         pay::{EvmPayer, Payer, SignError, SimulatedPayer},
@@ -97,7 +99,10 @@ impl Gateway {
             | State::Cancelled => {}
         }
         let open = payments::open(&mut tx, id).await?;
-        let busy = order.state == State::Processing || may_owe_refund(&order) || !open.is_empty();
+        let busy = order.state == State::Processing
+            || may_owe_refund(&order)
+            || order.gas_open
+            || !open.is_empty();
         if order.state.is_terminal() && !busy {
             timers::clear(&mut tx, timers::PAYOUT, id).await?;
         }
@@ -140,25 +145,32 @@ impl Gateway {
         let started = Instant::now();
         loop {
             let followed = self.follow_payments(order.id, &payer, wallet).await?;
+            let fronted = self.front_gas(order.id, &payer, wallet).await?;
             let signed = self.sign_next(order.id, &payer, wallet).await?;
             let sent = self.send_signed(order.id, &payer).await?;
             self.tell_batches(order.id).await?;
             let refunded = self.refund(order.id, &payer, wallet).await?;
-            if !(followed || signed || sent || refunded) || started.elapsed() > WORK_MAX {
+            let returned = self.return_gas(order.id, &payer, wallet).await?;
+            if !(followed || fronted || signed || sent || refunded || returned)
+                || started.elapsed() > WORK_MAX
+            {
                 return Ok(());
             }
         }
     }
 
     fn payer(&self, order: &PayoutOrder) -> Result<Payer, AdvanceError> {
-        let chain = self.config.chain(order.currency.network);
+        self.payer_of(order.currency.network)
+    }
+
+    /// Whoever pays on a network, as it is configured.
+    pub(super) fn payer_of(&self, network: Network) -> Result<Payer, AdvanceError> {
+        let chain = self.config.chain(network);
         match chain.source {
             ChainSourceKind::Simulated => {
-                let payer = SimulatedPayer::new(order.currency.network, self.db.clone());
-                Ok(Payer::Simulated(payer))
+                Ok(Payer::Simulated(SimulatedPayer::new(network, self.db.clone())))
             }
             ChainSourceKind::Node => {
-                let network = order.currency.network;
                 let url = chain.rpc_url.as_ref().ok_or(UnusableSource::NoUrl(network))?;
                 Ok(Payer::Evm(EvmPayer::new(network, url, chain.chain_id)?))
             }
@@ -206,7 +218,8 @@ impl Gateway {
         let order = locked(tx, id).await?;
         let open = payments::open(tx, id).await?;
         let refundable = may_owe_refund(&order) && order.refund_address.is_some();
-        let waits_for_people = order.held.is_some() || !refundable;
+        let held = order.held.as_deref().is_some_and(|reason| !waits_for_gas(reason));
+        let waits_for_people = held || !(refundable || order.gas_open);
         if order.state.is_terminal() && open.is_empty() && waits_for_people {
             return timers::clear(tx, timers::PAYOUT, id).await;
         }

@@ -12,7 +12,7 @@ use crate::{
         Gateway,
         create_invoice::{Created, Idempotency},
     },
-    asset::{address, catalogue::Currency},
+    asset::{Family, address, catalogue::Currency},
     money::BaseUnits,
     payout::{
         FeeMode, Funding, PayoutFamily, State, id,
@@ -79,7 +79,8 @@ impl Gateway {
             .transpose()
             .map_err(PayoutError::RefundAddress)?;
         let recipients = recipients::check(&request.rows, currency).map_err(PayoutError::Rows)?;
-        let tariff = self.tariff(&market, currency, request.fee_mode)?;
+        let fee_rate = self.quoted_fee_rate(currency).await?;
+        let tariff = self.tariff(&market, currency, request.fee_mode, fee_rate)?;
         let amounts: Vec<_> = recipients.iter().map(|recipient| recipient.amount).collect();
         let row_of = |position: usize| recipients[position].row;
         let quoted = priced(currency, &amounts, &tariff, row_of)?;
@@ -93,8 +94,8 @@ impl Gateway {
         {
             return Ok(replay);
         }
-        refuse_own_addresses(&mut tx, currency, &recipients).await?;
-        refuse_own_refund(&mut tx, currency, refund_address.as_deref()).await?;
+        self.refuse_own_addresses(&mut tx, currency, &recipients).await?;
+        self.refuse_own_refund(&mut tx, currency, refund_address.as_deref()).await?;
         let now = storage::now(&mut tx).await?;
         let mut order = self.draft(caller, request, currency, &quoted, &tariff, now);
         order.refund_address = refund_address;
@@ -145,12 +146,68 @@ impl Gateway {
             abandoned_at: now + ABANDONED_AFTER,
             cancelled_by: None,
             held: None,
+            gas_open: false,
             created_at: now,
             confirmed_at: None,
             funded_at: None,
             finished_at: None,
             updated_at: now,
         }
+    }
+
+    /// Money sent to one of our own deposit addresses would pay somebody's invoice and count as paid out.
+    async fn refuse_own_addresses(
+        &self,
+        tx: &mut PgConnection,
+        currency: &Currency,
+        recipients: &[Recipient],
+    ) -> Result<(), PayoutError> {
+        let family = currency.family();
+        let key = |recipient: &Recipient| address::match_key(family, &recipient.address);
+        let keys: Vec<_> = recipients.iter().map(key).collect();
+        let own = self.own_addresses(tx, family, &keys).await?;
+        let faults: Vec<_> = recipients
+            .iter()
+            .filter(|recipient| own.contains(&key(recipient)))
+            .map(|recipient| RowFault {
+                row: recipient.row,
+                column: Column::Address,
+                reason: Reason::OwnAddress,
+                value: shown(&recipient.address),
+            })
+            .take(FAULTS_MAX)
+            .collect();
+        if faults.is_empty() { Ok(()) } else { Err(PayoutError::Rows(faults)) }
+    }
+
+    /// A refund to an address of ours would come back as a deposit, for ever.
+    async fn refuse_own_refund(
+        &self,
+        tx: &mut PgConnection,
+        currency: &Currency,
+        refund_address: Option<&str>,
+    ) -> Result<(), PayoutError> {
+        let family = currency.family();
+        let keys: Vec<_> =
+            refund_address.iter().map(|text| address::match_key(family, text)).collect();
+        if self.own_addresses(tx, family, &keys).await?.is_empty() {
+            Ok(())
+        } else {
+            Err(PayoutError::OwnRefundAddress)
+        }
+    }
+
+    /// Those of `keys` that are deposit addresses, or the gas wallet.
+    async fn own_addresses(
+        &self,
+        tx: &mut PgConnection,
+        family: Family,
+        keys: &[String],
+    ) -> Result<Vec<String>, StorageError> {
+        let mut own = items::own_addresses(tx, family.name(), keys).await?;
+        let wallet = self.gas_address().map(|text| address::match_key(Family::Evm, &text));
+        own.extend(wallet.filter(|key| family == Family::Evm && keys.contains(key)));
+        Ok(own)
     }
 }
 
@@ -166,45 +223,6 @@ async fn replay(
             Ok(Some(Created { body: kept.response, replayed: true }))
         }
         Some(_) => Err(PayoutError::IdempotencyConflict),
-    }
-}
-
-/// Money sent to one of our own deposit addresses would pay somebody's invoice and count as paid out.
-async fn refuse_own_addresses(
-    tx: &mut PgConnection,
-    currency: &Currency,
-    recipients: &[Recipient],
-) -> Result<(), PayoutError> {
-    let family = currency.family();
-    let key = |recipient: &Recipient| address::match_key(family, &recipient.address);
-    let keys: Vec<_> = recipients.iter().map(key).collect();
-    let own = items::own_addresses(tx, family.name(), &keys).await?;
-    let faults: Vec<_> = recipients
-        .iter()
-        .filter(|recipient| own.contains(&key(recipient)))
-        .map(|recipient| RowFault {
-            row: recipient.row,
-            column: Column::Address,
-            reason: Reason::OwnAddress,
-            value: shown(&recipient.address),
-        })
-        .take(FAULTS_MAX)
-        .collect();
-    if faults.is_empty() { Ok(()) } else { Err(PayoutError::Rows(faults)) }
-}
-
-/// A refund to an address of ours would come back as a deposit, for ever.
-async fn refuse_own_refund(
-    tx: &mut PgConnection,
-    currency: &Currency,
-    refund_address: Option<&str>,
-) -> Result<(), PayoutError> {
-    let family = currency.family();
-    let keys: Vec<_> = refund_address.iter().map(|text| address::match_key(family, text)).collect();
-    if items::own_addresses(tx, family.name(), &keys).await?.is_empty() {
-        Ok(())
-    } else {
-        Err(PayoutError::OwnRefundAddress)
     }
 }
 

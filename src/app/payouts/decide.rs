@@ -89,6 +89,7 @@ impl Gateway {
     ) -> Result<String, PayoutError> {
         let id = self.payout_of_merchant(merchant_id, order_id).await?;
         let market = self.market().await?;
+        let fee_rate = self.fee_rate_of(id).await?;
         let mut tx = self.db.begin().await?;
         let mut order = locked(&mut tx, id).await?;
         // A deposit that was seen but not told of yet counts too.
@@ -97,7 +98,7 @@ impl Gateway {
         let now = storage::now(&mut tx).await?;
         let step = lifecycle::step(&order.for_lifecycle(), Event::RefreshRequested, now);
         check(&order, &step)?;
-        let tariff = self.tariff(&market, order.currency, order.fee_mode)?;
+        let tariff = self.tariff(&market, order.currency, order.fee_mode, fee_rate)?;
         let amounts = items::amounts(&mut tx, order.id).await?;
         let row_of = |position| u32::try_from(position + 1).unwrap_or(u32::MAX);
         let quoted = priced(order.currency, &amounts, &tariff, row_of)?;
@@ -119,6 +120,13 @@ impl Gateway {
         tx.commit().await.map_err(StorageError::from)?;
         self.relay_wake.notify_one();
         Ok(body)
+    }
+
+    async fn fee_rate_of(&self, id: Uuid) -> Result<u128, PayoutError> {
+        let mut connection = self.db.connection().await?;
+        let order = payouts::by_id(&mut connection, id).await?.ok_or(PayoutError::NotFound)?;
+        drop(connection);
+        self.quoted_fee_rate(order.currency).await
     }
 
     /// Cancels a merchant's own order; what came in goes back.

@@ -6,6 +6,7 @@ use uuid::Uuid;
 
 use super::{
     advance::AdvanceError,
+    gas::is_gas,
     sign::{fee_cap, unsigned},
     view::locked,
     wallet::Wallet,
@@ -17,7 +18,10 @@ use crate::{
     fail_point::fail_point,
     ledger::{Account, Entry, EntryKind},
     money::BaseUnits,
-    payout::batch::{self, ItemState, Move, Signed},
+    payout::{
+        batch::{self, ItemState, Move, Seen, Signed},
+        quote,
+    },
     storage::{
         PgConnection, StorageError, alerts, ledger,
         payouts::{
@@ -28,9 +32,6 @@ use crate::{
         },
     },
 };
-
-/// A replacement must offer an eighth more than what it replaces, or nodes keep the old one.
-const REPLACEMENT_RAISE: u128 = 8;
 
 impl Gateway {
     /// Looks for every payment that is not final. `true` if anything changed.
@@ -53,8 +54,9 @@ impl Gateway {
             .collect();
         let wanted: Vec<_> = looked_for.iter().map(wanted).collect();
         let standings = payer.standings(&wanted, required).await?;
-        let (cap, mut changed, mut ended) = (fee_cap(&order, payer), false, Vec::new());
+        let (mut changed, mut ended) = (false, Vec::new());
         for (payment, standing) in looked_for.iter().zip(&standings) {
+            let cap = cap_of(&order, payment, payer);
             let next = batch::next_move(signed(payment, cap), standing.seen, required);
             match (next, &standing.mined) {
                 (Move::Succeeded | Move::Failed, Some(mined)) => {
@@ -75,7 +77,7 @@ impl Gateway {
                 (Move::Replace, _) => {
                     changed |= self.replace(&order, payment, payer, wallet).await?;
                 }
-                (Move::Alarm, _) => self.alarm(&order, payment).await?,
+                (Move::Alarm, _) => self.alarm(&order, payment, standing.seen).await?,
             }
         }
         changed |= !ended.is_empty();
@@ -97,13 +99,20 @@ impl Gateway {
         payments::set_height(&mut connection, payment.id, height, hash).await
     }
 
-    async fn alarm(&self, order: &PayoutOrder, payment: &OpenPayment) -> Result<(), StorageError> {
-        let reason = format!(
-            "nonce {} of {} was used by a transaction that is not ours",
-            payment.nonce, payment.sender
-        );
+    async fn alarm(
+        &self,
+        order: &PayoutOrder,
+        payment: &OpenPayment,
+        seen: Seen,
+    ) -> Result<(), StorageError> {
+        let (kind, what) = if matches!(seen, Seen::Unexplained { .. }) {
+            ("payout_unexplained", "moved something else than was signed for")
+        } else {
+            ("payout_displaced", "was used by a transaction that is not ours")
+        };
+        let reason = format!("nonce {} of {} {what}", payment.nonce, payment.sender);
         let mut tx = self.db.begin().await?;
-        self.hold_payout(&mut tx, order, "payout_displaced", &reason).await?;
+        self.hold_payout(&mut tx, order, kind, &reason).await?;
         tx.commit().await?;
         Ok(())
     }
@@ -138,6 +147,9 @@ impl Gateway {
     ) -> Result<(), StorageError> {
         if !payments::end(tx, payment.id, ended).await? {
             return Ok(());
+        }
+        if is_gas(&payment.purpose) {
+            return self.end_gas(tx, order, payment, ended).await;
         }
         let amount = payment.amount;
         order.books.reserved = order.books.reserved.remaining_after(amount);
@@ -175,18 +187,7 @@ impl Gateway {
             };
             ledger::book(tx, &entry).await?;
         }
-        if !ended.fee.is_zero() {
-            let entry = Entry {
-                kind: EntryKind::NetworkFee,
-                source: payment.id,
-                asset: Catalogue::get().native(order.currency.network).token_id(),
-                debit: Account::Treasury,
-                credit: custody,
-                amount: ended.fee,
-            };
-            ledger::book(tx, &entry).await?;
-        }
-        Ok(())
+        book_network_fee(tx, order, payment.id, ended.fee, custody).await
     }
 
     /// Hands stored bytes in, in the order of the nonces, and returns what was taken. What a node says decides nothing but
@@ -263,36 +264,51 @@ impl Gateway {
         payer: &Payer,
         wallet: &Wallet,
     ) -> Result<bool, AdvanceError> {
-        let (Some(rate), Some(last)) = (raised(payment), payment.versions.last()) else {
+        let Some(last) = payment.versions.last() else { return Ok(false) };
+        let asked = payer.fee().await?.unwrap_or(last.fee);
+        let Some(fee) = last.fee.raised(asked, cap_of(order, payment, payer)) else {
             return Ok(false);
         };
-        if self.nothing_is_signed(order).await? {
+        if self.nothing_is_signed(order, payment).await?
+            || !self.gas_covers(order, payment, fee, payer).await?
+        {
             return Ok(false);
         }
-        let outputs = self.outputs_of(order, payment).await?;
-        let Some(mut unsigned) = unsigned(order, outputs, rate) else { return Ok(false) };
+        let is_gas = is_gas(&payment.purpose);
+        let (mut unsigned, key) = if is_gas {
+            let Some(found) = self.gas_unsigned(order, payment, fee, wallet) else {
+                return Ok(false);
+            };
+            found
+        } else {
+            let outputs = self.outputs_of(order, payment).await?;
+            let Some(unsigned) = unsigned(order, outputs, fee) else { return Ok(false) };
+            let index = order.deposit.as_ref().map(|place| place.derivation_index);
+            (unsigned, index.and_then(|index| wallet.evm_key(index)))
+        };
         unsigned.nonce = u64::try_from(payment.nonce).unwrap_or(u64::MAX);
         if let Work::Units(work) = payer.work(&unsigned).await? {
             unsigned.work = work.min(unsigned.work);
         }
-        let key = order.deposit.as_ref().and_then(|place| wallet.evm_key(place.derivation_index));
         let signed = payer.sign(key.as_ref(), &unsigned)?;
-        let version = Version {
-            version: last.version + 1,
-            raw: signed.raw,
-            tx_hash: signed.hash,
-            fee_rate: rate,
-        };
+        let version =
+            Version { version: last.version + 1, raw: signed.raw, tx_hash: signed.hash, fee };
         let mut connection = self.db.connection().await?;
         payments::add_version(&mut connection, payment.id, &version).await?;
         Ok(true)
     }
 
-    /// Whether a hold or the stop switch forbids every signature, a higher fee's too.
-    async fn nothing_is_signed(&self, order: &PayoutOrder) -> Result<bool, StorageError> {
+    /// Whether a hold or the stop switch forbids every signature, a higher fee's too. A held order's gas may go on: the gas
+    /// of all other orders waits behind it.
+    async fn nothing_is_signed(
+        &self,
+        order: &PayoutOrder,
+        payment: &OpenPayment,
+    ) -> Result<bool, StorageError> {
         let mut connection = self.db.connection().await?;
         let network = order.currency.network.name();
-        Ok(order.held.is_some() || safety::stopped(&mut connection, network).await?.is_some())
+        let held = order.held.is_some() && payment.purpose != Purpose::Gas.as_str();
+        Ok(held || safety::stopped(&mut connection, network).await?.is_some())
     }
 
     /// Whom a signed payment pays.
@@ -318,6 +334,7 @@ fn wanted(payment: &OpenPayment) -> Wanted {
         sender: payment.sender.clone(),
         nonce: u64::try_from(payment.nonce).unwrap_or(u64::MAX),
         hashes: payment.versions.iter().rev().map(|v| v.tx_hash.clone()).collect(),
+        raw: payment.versions.first().map(|v| v.raw.clone()).unwrap_or_default(),
     }
 }
 
@@ -326,12 +343,39 @@ fn signed(payment: &OpenPayment, cap: u128) -> Signed {
     Signed {
         sent_for: payment.sent_for_seconds.map(seconds),
         versions: u32::try_from(payment.versions.len()).unwrap_or(u32::MAX),
-        can_pay_more: raised(payment).is_some_and(|rate| rate <= cap),
+        can_pay_more: payment.versions.last().is_some_and(|v| v.fee.raised(v.fee, cap).is_some()),
     }
 }
 
-/// The fee of the next version.
-fn raised(payment: &OpenPayment) -> Option<u128> {
-    let last = payment.versions.last()?.fee_rate;
-    last.checked_add(last / REPLACEMENT_RAISE)?.checked_add(1)
+/// The most that one unit of a payment's work may cost.
+fn cap_of(order: &PayoutOrder, payment: &OpenPayment, payer: &Payer) -> u128 {
+    if is_gas(&payment.purpose) {
+        // A few transfers of coins, for which the orders behind them must not wait.
+        let (_, most) = quote::fee_rate_bounds(order.currency.family());
+        return most;
+    }
+    fee_cap(order, payer)
+}
+
+/// What the network took for a final payment, out of `paid_from`.
+pub(super) async fn book_network_fee(
+    tx: &mut PgConnection,
+    order: &PayoutOrder,
+    payment_id: Uuid,
+    fee: BaseUnits,
+    paid_from: Account,
+) -> Result<(), StorageError> {
+    if fee.is_zero() {
+        return Ok(());
+    }
+    let entry = Entry {
+        kind: EntryKind::NetworkFee,
+        source: payment_id,
+        asset: Catalogue::get().native(order.currency.network).token_id(),
+        debit: Account::Treasury,
+        credit: paid_from,
+        amount: fee,
+    };
+    ledger::book(tx, &entry).await?;
+    Ok(())
 }

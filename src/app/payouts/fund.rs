@@ -17,7 +17,7 @@ use crate::{
         self, PgConnection, StorageError, alerts, cursors,
         deposits::{self, DepositRow},
         ledger,
-        payouts::PayoutOrder,
+        payouts::{PayoutOrder, gas},
         timers,
     },
 };
@@ -75,6 +75,10 @@ impl Gateway {
         own: bool,
     ) -> Result<(), StorageError> {
         let Some(amount) = deposit.amount.filter(|_| own) else {
+            // Our own gas is booked by the payment that brought it.
+            if gas::fronted_by(tx, order.id, &deposit.tx_hash).await? {
+                return deposits::settle(tx, deposit.id, "gas").await;
+            }
             return book_foreign(tx, order, deposit).await;
         };
         let now = storage::now(tx).await?;

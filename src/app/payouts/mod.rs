@@ -4,8 +4,10 @@ mod advance;
 mod create;
 mod decide;
 mod emit;
+mod fees;
 mod follow;
 mod fund;
+mod gas;
 mod operate;
 mod price;
 mod read;
@@ -61,6 +63,8 @@ pub enum PayoutError {
     DepositDetected,
     #[error(transparent)]
     NoFreshRate(#[from] NoFreshRate),
+    #[error("the network's fees are not known at the moment")]
+    NoFreshFee,
     #[error(transparent)]
     NoAddress(NoAddress),
     #[error(transparent)]

@@ -16,8 +16,11 @@ use crate::{
         quote::{self, Prices, Quote, QuoteFault, Tariff},
         recipients::{Column, Reason, RowFault, in_coins, least_amount},
     },
-    storage::payouts::StoredQuote,
+    storage::{network_fees, payouts::StoredQuote},
 };
+
+/// Beyond this age a node's word about fees prices nothing.
+const FEE_FRESH_SECONDS: i32 = 600;
 
 impl Gateway {
     /// The currency of an order: offered, on a network of this family on which we can sign.
@@ -40,12 +43,18 @@ impl Gateway {
             return Err(PayoutError::UnsupportedNetwork);
         }
         let offer = market.resolve(currency, Some(known.name()));
-        let currency = offer.ok_or(PayoutError::UnsupportedCurrency)?.currency;
-        // Tokens need the network's coin at the order's own address; only the simulated chain does without.
-        if !currency.is_native() && source != ChainSourceKind::Simulated {
-            return Err(PayoutError::UnsupportedCurrency);
+        Ok(offer.ok_or(PayoutError::UnsupportedCurrency)?.currency)
+    }
+
+    /// What a unit of work is quoted at: by the node's last word where the network is real.
+    pub(super) async fn quoted_fee_rate(&self, currency: &Currency) -> Result<u128, PayoutError> {
+        let (family, network) = (currency.family(), currency.network);
+        if self.config.chain(network).source != ChainSourceKind::Node {
+            return Ok(quote::fee_rate_bounds(family).0);
         }
-        Ok(currency)
+        let mut connection = self.db.connection().await?;
+        let asked = network_fees::fresh(&mut connection, network, FEE_FRESH_SECONDS).await?;
+        asked.map(|asked| quote::quoted_rate(family, asked)).ok_or(PayoutError::NoFreshFee)
     }
 
     pub(super) fn tariff(
@@ -53,11 +62,11 @@ impl Gateway {
         market: &Market,
         currency: &Currency,
         fee_mode: FeeMode,
+        fee_rate: u128,
     ) -> Result<Tariff, PayoutError> {
         let native = Catalogue::get().native(currency.network);
         let usd = |symbol| market.fresh_rate(symbol, Fiat::Usd).map(|rate| rate.price);
         let prices = Prices { native_usd: usd(native.symbol)?, asset_usd: usd(currency.symbol)? };
-        let (fee_rate, _) = quote::fee_rate_bounds(currency.family());
         let service_fee = Bps::new(self.config.payouts.service_fee_bps);
         Ok(Tariff { fee_mode, service_fee, fee_rate, prices })
     }

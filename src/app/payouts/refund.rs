@@ -4,15 +4,20 @@ use uuid::Uuid;
 
 use super::{
     advance::AdvanceError,
+    gas::is_gas,
     sign::{Intent, keep, unsigned},
     view::{locked, may_owe_refund},
     wallet::Wallet,
 };
 use crate::{
     app::Gateway,
+    asset::catalogue::Catalogue,
     chain::pay::{Output, Payer, Work},
     money::BaseUnits,
-    payout::{quote, recipients::least_amount},
+    payout::{
+        quote::{self, Prices},
+        recipients::least_amount,
+    },
     storage::{
         StorageError, alerts,
         payouts::{
@@ -40,16 +45,26 @@ impl Gateway {
         let open = payments::open(&mut connection, order_id).await?;
         let earlier = payments::of_order(&mut connection, order_id, Some(Purpose::Refund)).await?;
         drop(connection);
-        if !open.is_empty() || earlier.iter().any(|refund| refund.state == "failed") {
+        if open.iter().any(|payment| !is_gas(&payment.purpose))
+            || earlier.iter().any(|refund| refund.state == "failed")
+        {
             return Ok(false);
         }
-        let Some(rate) = self.affordable_rate(&order, payer).await? else { return Ok(false) };
+        let Some(offer) = self.affordable_fee(&order, payer).await? else { return Ok(false) };
+        if self.payments_with_gas(&order, &open, payer, offer).await? == 0 {
+            return Ok(false);
+        }
         // The quote of an order that was paid out covers one refund; any other pays for itself.
         let covered = !order.books.kept.is_zero() && earlier.is_empty();
-        let fee = if covered || !order.currency.is_native() {
+        let fee = if covered {
             BaseUnits::ZERO
         } else {
-            quote::refund_fee(order.currency, rate)
+            let prices = Prices {
+                native_usd: order.quote.native_price_usd,
+                asset_usd: order.quote.asset_price_usd,
+            };
+            let decimals = Catalogue::get().native(order.currency.network).decimals;
+            quote::refund_fee(order.currency, decimals, offer.rate, prices)
                 .map_err(|fault| StorageError::damaged("payout_order", fault))?
         };
         let left = order.books.left();
@@ -59,7 +74,7 @@ impl Gateway {
             return Ok(false);
         }
         let outputs = vec![Output { address, amount }];
-        let Some(mut payment) = unsigned(&order, outputs, rate) else { return Ok(false) };
+        let Some(mut payment) = unsigned(&order, outputs, offer) else { return Ok(false) };
         match payer.work(&payment).await? {
             Work::Units(work) if work <= payment.work => payment.work = work,
             Work::Units(_) => return self.hold_refund(&order, "it needs too much work").await,

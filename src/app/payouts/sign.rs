@@ -6,6 +6,7 @@ use uuid::Uuid;
 
 use super::{
     advance::{AdvanceError, value_usd},
+    gas::is_gas,
     view::locked,
     wallet::Wallet,
 };
@@ -16,7 +17,7 @@ use crate::{
     fail_point::fail_point,
     ledger::{Account, Entry, EntryKind},
     money::BaseUnits,
-    payout::{PayoutFamily, State, quote},
+    payout::{PayoutFamily, State, fee::Fee, quote},
     storage::{
         PgConnection, StorageError, ledger,
         payouts::{
@@ -42,17 +43,22 @@ impl Gateway {
         if order.state != State::Processing || order.held.is_some() {
             return Ok(false);
         }
-        let open = payments::open(&mut connection, order_id).await?.len();
-        let room = payer.window().saturating_sub(open);
+        let open = payments::open(&mut connection, order_id).await?;
+        let under_way = open.iter().filter(|payment| !is_gas(&payment.purpose)).count();
+        let room = payer.window().saturating_sub(under_way);
         let rows = match order.family {
             PayoutFamily::Evm => room,
             PayoutFamily::Utxo => order.family.batch_rows_max() * usize::from(room > 0),
         };
         let limit = i64::try_from(rows).unwrap_or(i64::MAX);
-        let waiting = items::unsigned(&mut connection, order_id, limit).await?;
+        let mut waiting = items::unsigned(&mut connection, order_id, limit).await?;
         drop(connection);
+        if waiting.is_empty() {
+            return Ok(false);
+        }
+        let Some(fee) = self.affordable_fee(&order, payer).await? else { return Ok(false) };
+        waiting.truncate(self.payments_with_gas(&order, &open, payer, fee).await?);
         let Some(first) = waiting.first() else { return Ok(false) };
-        let Some(rate) = self.affordable_rate(&order, payer).await? else { return Ok(false) };
         let groups: Vec<Vec<&ItemRow>> = match order.family {
             PayoutFamily::Evm => waiting.iter().map(|item| vec![item]).collect(),
             // One transaction pays one batch.
@@ -62,7 +68,7 @@ impl Gateway {
         };
         let (mut any, mut ready) = (false, Vec::new());
         for group in groups {
-            match self.prepare(&order, &group, rate, payer).await? {
+            match self.prepare(&order, &group, fee, payer).await? {
                 Some(prepared) => ready.push(prepared),
                 // Its rows have ended without a payment.
                 None => any = true,
@@ -72,20 +78,18 @@ impl Gateway {
     }
 
     /// What a payment offers now; `None` while the network asks more than was quoted.
-    pub(super) async fn affordable_rate(
+    pub(super) async fn affordable_fee(
         &self,
         order: &PayoutOrder,
         payer: &Payer,
-    ) -> Result<Option<u128>, AdvanceError> {
+    ) -> Result<Option<Fee>, AdvanceError> {
         let cap = fee_cap(order, payer);
-        let Some(asked) = payer.fee_rate().await? else { return Ok(Some(order.quote.fee_rate)) };
-        if asked > cap {
-            tracing::warn!(
-                order.id = order.order_id,
-                asked,
-                cap,
-                "the network asks more than was quoted"
-            );
+        let Some(asked) = payer.fee().await? else {
+            return Ok(Some(Fee::of(order.quote.fee_rate)));
+        };
+        if asked.rate > cap {
+            let (id, asked) = (&order.order_id, asked.rate);
+            tracing::warn!(order.id = id, asked, cap, "the network asks more than was quoted");
             return Ok(None);
         }
         Ok(Some(asked))
@@ -96,14 +100,14 @@ impl Gateway {
         &self,
         order: &PayoutOrder,
         group: &[&ItemRow],
-        fee_rate: u128,
+        fee: Fee,
         payer: &Payer,
     ) -> Result<Option<(Intent, Unsigned)>, AdvanceError> {
         let outputs: Vec<_> = group
             .iter()
             .map(|item| Output { address: item.address.clone(), amount: item.net_amount })
             .collect();
-        let Some(mut payment) = unsigned(order, outputs, fee_rate) else {
+        let Some(mut payment) = unsigned(order, outputs, fee) else {
             return Err(StorageError::damaged("payout_order", "it pays without an address").into());
         };
         let refused = match payer.work(&payment).await? {
@@ -216,7 +220,7 @@ impl Gateway {
             value_usd: value_usd(order, amount),
             raw: signed.raw,
             tx_hash: signed.hash,
-            fee_rate: payment.fee_rate,
+            fee: payment.fee,
         };
         payments::insert(tx, &new).await?;
         let items = &intent.items;
@@ -260,6 +264,8 @@ impl Gateway {
         let wanted = match intent.purpose {
             Purpose::Pay => order.state == State::Processing,
             Purpose::Refund => order.state.is_terminal(),
+            // Gas has limits of its own.
+            Purpose::Gas | Purpose::GasReturn => false,
         };
         if !wanted {
             return Ok(false);
@@ -297,7 +303,7 @@ pub(super) struct Intent {
 }
 
 /// What refuses a payment that another worker signed first.
-const TAKEN: [&str; 2] = ["payout_payment_nonce_once", "payout_refund_once"];
+pub(super) const TAKEN: [&str; 2] = ["payout_payment_nonce_once", "payout_refund_once"];
 
 /// Takes a fee out of what an order holds.
 pub(super) async fn keep(
@@ -323,11 +329,7 @@ pub(super) async fn keep(
 }
 
 /// A payment from the order's own address. Its work is the most that was quoted for it.
-pub(super) fn unsigned(
-    order: &PayoutOrder,
-    outputs: Vec<Output>,
-    fee_rate: u128,
-) -> Option<Unsigned> {
+pub(super) fn unsigned(order: &PayoutOrder, outputs: Vec<Output>, fee: Fee) -> Option<Unsigned> {
     let place = order.deposit.as_ref()?;
     let currency = order.currency;
     Some(Unsigned {
@@ -336,7 +338,7 @@ pub(super) fn unsigned(
         outputs,
         contract: currency.contract.map(ToOwned::to_owned),
         work: quote::gas_per_transfer(currency),
-        fee_rate,
+        fee,
     })
 }
 

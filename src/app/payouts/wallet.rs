@@ -17,9 +17,13 @@ use crate::{
 /// Below it lie the keys of the deposit addresses, the orders' own among them.
 const EVM_RECEIVE: &str = "m/44'/60'/0'/0";
 
+/// Beside them, the one key of the wallet that fronts gas. Nobody pays to it but operators.
+const EVM_GAS: &str = "m/44'/60'/0'/1/0";
+
 /// Keys derived from one seed. It has no `Debug`, and gives one child key at a time.
 pub struct Wallet {
     evm: XPrv,
+    gas: XPrv,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -58,14 +62,16 @@ impl Wallet {
             None if gateway.config.is_sandbox() => public_seed()?,
             None => return Err(NoWallet::NotConfigured),
         };
-        let path = EVM_RECEIVE.parse().map_err(|_| NoWallet::Underivable)?;
-        let evm = XPrv::derive_from_path(seed.expose_secret(), &path)
-            .map_err(|_| NoWallet::Underivable)?;
+        let key = |path: &str| {
+            let path = path.parse().map_err(|_| NoWallet::Underivable)?;
+            XPrv::derive_from_path(seed.expose_secret(), &path).map_err(|_| NoWallet::Underivable)
+        };
+        let (evm, gas) = (key(EVM_RECEIVE)?, key(EVM_GAS)?);
         let known = sandbox::is_public_test_key(&hex::encode(seed.expose_secret()));
         if known && !gateway.config.is_sandbox() {
             return Err(NoWallet::Public);
         }
-        let wallet = Self { evm };
+        let wallet = Self { evm, gas };
         if wallet.first_address() == gateway.first_evm_address() {
             Ok(wallet)
         } else {
@@ -83,12 +89,26 @@ impl Wallet {
         let index = ChildNumber::new(u32::try_from(index).ok()?, false).ok()?;
         Some(self.evm.derive_child(index).ok()?.private_key().clone())
     }
+
+    pub(super) fn gas_address(&self) -> String {
+        evm::address(&k256::PublicKey::from(self.gas_key().verifying_key()))
+    }
+
+    /// The key of the gas wallet, on all EVM networks.
+    pub(super) fn gas_key(&self) -> &SigningKey {
+        self.gas.private_key()
+    }
 }
 
 impl Gateway {
     /// What the account key derives at index 0, in the spelling of [`evm::address`].
     fn first_evm_address(&self) -> Option<String> {
         self.account_keys.get(&Family::Evm)?.address(0).ok()
+    }
+
+    /// The address of the gas wallet, which needs no key to be known: operators send it coins.
+    pub fn gas_address(&self) -> Option<String> {
+        self.account_keys.get(&Family::Evm)?.internal_address()
     }
 }
 

@@ -11,8 +11,9 @@ use thiserror::Error;
 
 use super::{Family, Realm, evm, thorchain, ton, tron, utxo};
 
-/// The branch of an account that receives payments (BIP-44); branch 1 is for change.
+/// The branch of an account that receives payments (BIP-44), and the one that nobody outside is told of.
 const RECEIVE: u32 = 0;
+const INTERNAL: u32 = 1;
 /// purpose' / coin' / account'
 const ACCOUNT_DEPTH: u8 = 3;
 
@@ -64,6 +65,7 @@ enum Source {
     Secp256k1 {
         /// The receive branch of the account, derived once: each address is then one step away.
         receive: ExtendedPublicKey<k256::PublicKey>,
+        internal: ExtendedPublicKey<k256::PublicKey>,
         spell: Spell,
     },
     Ton([u8; 32]),
@@ -94,7 +96,11 @@ impl AccountKey {
             (Family::Tron, _) => (&[XPUB], |_, key| tron::address(key)),
             (Family::Thorchain, _) => (&[XPUB], |_, key| thorchain::address(key)),
         };
-        let source = Source::Secp256k1 { receive: parse_account(versions, text)?, spell };
+        let account = parse_account(versions, text)?;
+        let branch =
+            |number| account.derive_child(ChildNumber(number)).map_err(|_| KeyError::Malformed);
+        let (receive, internal) = (branch(RECEIVE)?, branch(INTERNAL)?);
+        let source = Source::Secp256k1 { receive, internal, spell };
         Ok(Self { family, realm, source })
     }
 
@@ -110,7 +116,7 @@ impl AccountKey {
     /// subwallet number is [`ton::SUBWALLET_BASE`] plus `index`.
     pub fn address(&self, index: u32) -> Result<String, DeriveError> {
         match &self.source {
-            Source::Secp256k1 { receive, spell } => {
+            Source::Secp256k1 { receive, spell, .. } => {
                 let number =
                     ChildNumber::new(index, false).map_err(|_| DeriveError::IndexTooLarge)?;
                 let child = receive.derive_child(number).map_err(|_| DeriveError::NoKey)?;
@@ -122,6 +128,13 @@ impl AccountKey {
                 Ok(ton::TonAddress::of_wallet(public_key, subwallet).not_bounceable())
             }
         }
+    }
+
+    /// The address `account/1/0`, which is never given to anybody as a deposit address; `None` where keys have no branches.
+    pub fn internal_address(&self) -> Option<String> {
+        let Source::Secp256k1 { internal, spell, .. } = &self.source else { return None };
+        let child = internal.derive_child(ChildNumber(0)).ok()?;
+        Some(spell(self.realm, child.public_key()))
     }
 }
 
@@ -155,9 +168,7 @@ fn parse_account(
     }
     let public_key =
         k256::PublicKey::from_sec1_bytes(&key.key_bytes).map_err(|_| KeyError::Malformed)?;
-    ExtendedPublicKey::new(public_key, key.attrs.clone())
-        .derive_child(ChildNumber(RECEIVE))
-        .map_err(|_| KeyError::Malformed)
+    Ok(ExtendedPublicKey::new(public_key, key.attrs.clone()))
 }
 
 fn parse_ed25519(text: &str) -> Result<[u8; 32], KeyError> {

@@ -1,4 +1,4 @@
-//! Paying on an EVM network: one EIP-1559 transfer for each recipient.
+//! Paying on an EVM network: one EIP-1559 transfer for each recipient, of the network's coin or of a token.
 
 use k256::ecdsa::SigningKey;
 use secrecy::SecretString;
@@ -6,7 +6,10 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::{
-    Mined, Sent, SignError, SignedTx, Standing, Unsigned, Wanted, Work, transaction::Transfer,
+    Mined, Output, Sent, SignError, SignedTx, Standing, Unsigned, Wanted, Work,
+    erc20::{self, Kept, Log, Promise},
+    fees::{History, offer, wide},
+    transaction::Transfer,
 };
 use crate::{
     asset::Network,
@@ -16,7 +19,7 @@ use crate::{
         rpc::{EndpointError, Rpc},
     },
     money::BaseUnits,
-    payout::batch::Seen,
+    payout::{batch::Seen, fee::Fee},
 };
 
 const SEND: &str = "eth_sendRawTransaction";
@@ -26,12 +29,16 @@ const COUNT: &str = "eth_getTransactionCount";
 const ESTIMATE: &str = "eth_estimateGas";
 const BLOCK: &str = "eth_getBlockByNumber";
 const TIP: &str = "eth_maxPriorityFeePerGas";
+const HISTORY: &str = "eth_feeHistory";
+const BALANCE: &str = "eth_getBalance";
 const CHAIN_ID: &str = "eth_chainId";
 /// What a node says when a call reverts.
 const REVERTED: i64 = 3;
 const TIP_DEFAULT: u128 = 1_000_000_000;
 /// Estimates are of the state of now.
 const GAS_MARGIN_PERCENT: u128 = 20;
+/// Blocks whose tips are looked at.
+const HISTORY_BLOCKS: &str = "0xa";
 
 pub struct EvmPayer {
     pub(super) rpc: Rpc,
@@ -49,6 +56,8 @@ struct Receipt<'a> {
     /// What a rollup takes for its data on the first layer.
     #[serde(default)]
     l1_fee: Option<&'a str>,
+    #[serde(borrow, default)]
+    logs: Vec<Log<'a>>,
 }
 
 #[derive(Deserialize)]
@@ -87,11 +96,34 @@ impl EvmPayer {
         Ok((number, head.hash.to_owned(), base))
     }
 
-    /// Twice the base fee of the last block and a tip: enough for the next six blocks, however full they are.
-    pub(super) async fn fee_rate(&self) -> Result<u128, ChainError> {
-        let (_, _, base) = self.head("latest").await?;
-        let tip = self.tip().await?;
-        Ok(base.unwrap_or(0).saturating_mul(2).saturating_add(tip))
+    /// What the network asks now, by the tips of its last blocks and the base fee of the next.
+    pub(super) async fn fee(&self) -> Result<Fee, ChainError> {
+        let median = json!([HISTORY_BLOCKS, "latest", [50]]);
+        let (base, tip) = match self.rpc.call(HISTORY, median).await {
+            Ok(result) => {
+                let history: History = self.rpc.read(HISTORY, &result)?;
+                (history.base(), history.tip())
+            }
+            // A chain that never had base fees.
+            Err(ChainError::Refused { .. }) => (None, None),
+            Err(error) => return Err(error),
+        };
+        let base = match base {
+            Some(base) => base,
+            None => self.head("latest").await?.2.unwrap_or(0),
+        };
+        let tip = match tip {
+            Some(tip) => tip,
+            None => self.tip().await?,
+        };
+        Ok(offer(base, tip))
+    }
+
+    /// What `address` holds of the network's coin in the last block.
+    pub(super) async fn balance(&self, address: &str) -> Result<BaseUnits, ChainError> {
+        let result = self.rpc.call(BALANCE, json!([address, "latest"])).await?;
+        let text: &str = self.rpc.read(BALANCE, &result)?;
+        wide(text).map(BaseUnits::new).ok_or_else(|| self.malformed(BALANCE))
     }
 
     pub(super) async fn tip(&self) -> Result<u128, ChainError> {
@@ -105,48 +137,55 @@ impl EvmPayer {
         }
     }
 
-    /// Asks the node what the transfer takes. A revert is the recipient's doing: the balance was checked before.
+    /// Asks the node what the transfer takes. A revert is the recipient's doing only if the sender could pay anybody else.
     pub(super) async fn work(&self, payment: &Unsigned) -> Result<Work, ChainError> {
         let [output] = payment.outputs.as_slice() else {
             return Ok(Work::Refused("an EVM payment has one recipient".to_owned()));
         };
+        let refusal = match self.estimate(payment, output).await {
+            Ok(gas) => return Ok(Work::Units(gas)),
+            Err(ChainError::Refused { code, reason, .. }) if is_revert(code, &reason) => reason,
+            Err(error) => return Err(error),
+        };
+        if payment.contract.is_some() {
+            // A token that is paused, or that has not reached the sender yet, refuses this too: then nobody's row fails.
+            let to_itself = Output { address: payment.sender.clone(), amount: output.amount };
+            self.estimate(payment, &to_itself).await?;
+        }
+        Ok(Work::Refused(format!("the recipient refuses the transfer: {refusal}")))
+    }
+
+    async fn estimate(&self, payment: &Unsigned, output: &Output) -> Result<u128, ChainError> {
+        let (to, value, data) = call_of(payment, output)
+            .ok_or_else(|| self.rpc.malformed(ESTIMATE, "an address of ours cannot be read"))?;
         let call = json!([{
             "from": payment.sender,
-            "to": output.address,
-            "value": format!("{:#x}", output.amount.get()),
+            "to": format!("0x{}", hex::encode(to)),
+            "value": format!("{value:#x}"),
+            "data": format!("0x{}", hex::encode(data)),
             // Without a bound a recipient that never ends would keep the node busy.
             "gas": format!("{:#x}", payment.work),
         }]);
-        match self.rpc.call(ESTIMATE, call).await {
-            Ok(result) => {
-                let text: &str = self.rpc.read(ESTIMATE, &result)?;
-                let gas = wide(text).ok_or_else(|| self.malformed(ESTIMATE))?;
-                Ok(Work::Units(gas.saturating_mul(100 + GAS_MARGIN_PERCENT) / 100))
-            }
-            Err(ChainError::Refused { code, reason, .. }) if is_revert(code, &reason) => {
-                Ok(Work::Refused(format!("the recipient refuses the transfer: {reason}")))
-            }
-            Err(error) => Err(error),
-        }
+        let result = self.rpc.call(ESTIMATE, call).await?;
+        let text: &str = self.rpc.read(ESTIMATE, &result)?;
+        let gas = wide(text).ok_or_else(|| self.malformed(ESTIMATE))?;
+        let with_margin = gas.saturating_mul(100 + GAS_MARGIN_PERCENT) / 100;
+        // The margin alone fails nobody.
+        Ok(if gas <= payment.work { with_margin.min(payment.work) } else { with_margin })
     }
 
     pub(super) fn sign(&self, key: &SigningKey, payment: &Unsigned) -> Result<SignedTx, SignError> {
         let [output] = payment.outputs.as_slice() else { return Err(SignError::Unsupported) };
-        if payment.contract.is_some() {
-            return Err(SignError::Unsupported);
-        }
-        let digits = output.address.strip_prefix("0x").ok_or(SignError::Unsupported)?;
-        let mut to = [0_u8; 20];
-        hex::decode_to_slice(digits, &mut to).map_err(|_| SignError::Unsupported)?;
+        let (to, value, data) = call_of(payment, output).ok_or(SignError::Unsupported)?;
         let transfer = Transfer {
             chain_id: self.chain_id,
             nonce: payment.nonce,
-            priority_fee: payment.fee_rate.min(TIP_DEFAULT.max(payment.fee_rate / 10)),
-            max_fee: payment.fee_rate,
+            priority_fee: payment.fee.tip.min(payment.fee.rate),
+            max_fee: payment.fee.rate,
             gas_limit: u64::try_from(payment.work).map_err(|_| SignError::Unsupported)?,
             to,
-            value: output.amount.get(),
-            data: vec![],
+            value,
+            data,
         };
         transfer.sign(key, &payment.sender)
     }
@@ -181,7 +220,7 @@ impl EvmPayer {
         required: u64,
     ) -> Result<Standing, ChainError> {
         let (nonce, hashes) = (payment.nonce, &payment.hashes);
-        if let Some(standing) = self.any_receipt(hashes).await? {
+        if let Some(standing) = self.any_receipt(payment).await? {
             return Ok(standing);
         }
         let mut waiting = false;
@@ -199,20 +238,20 @@ impl EvmPayer {
             return Ok(Standing { seen: Seen::Nowhere, mined: None });
         }
         // It may have been mined since it was looked for.
-        let late = self.any_receipt(hashes).await?;
+        let late = self.any_receipt(payment).await?;
         Ok(late.unwrap_or(Standing { seen: Seen::Displaced, mined: None }))
     }
 
-    async fn any_receipt(&self, hashes: &[String]) -> Result<Option<Standing>, ChainError> {
-        for hash in hashes {
-            if let Some(standing) = self.receipt(hash).await? {
+    async fn any_receipt(&self, payment: &Wanted) -> Result<Option<Standing>, ChainError> {
+        for hash in &payment.hashes {
+            if let Some(standing) = self.receipt(payment, hash).await? {
                 return Ok(Some(standing));
             }
         }
         Ok(None)
     }
 
-    async fn receipt(&self, hash: &str) -> Result<Option<Standing>, ChainError> {
+    async fn receipt(&self, payment: &Wanted, hash: &str) -> Result<Option<Standing>, ChainError> {
         let result = self.rpc.call(RECEIPT, json!([hash])).await?;
         let Some(receipt) = self.rpc.read::<Option<Receipt>>(RECEIPT, &result)? else {
             return Ok(None);
@@ -225,6 +264,11 @@ impl EvmPayer {
         let fee = gas.checked_mul(price).and_then(|fee| fee.checked_add(l1_fee));
         let fee = BaseUnits::new(fee.ok_or_else(unreadable)?);
         let succeeded = quantity::number(receipt.status).ok_or_else(unreadable)? == 1;
+        // Every version of a payment does the same, so any of its bytes tell what should have happened.
+        let kept = match Promise::of(&payment.raw) {
+            Some(promise) if succeeded => erc20::kept(&promise, &payment.sender, &receipt.logs),
+            Some(_) | None => Kept::Yes,
+        };
         // A receipt of an orphaned block proves nothing.
         let (_, canonical, _) = self.head(&format!("{height:#x}")).await?;
         if !canonical.eq_ignore_ascii_case(receipt.block_hash) {
@@ -233,7 +277,12 @@ impl EvmPayer {
         let (head, _, _) = self.head("latest").await?;
         let depth = (head + 1).saturating_sub(height);
         let mined = Mined { hash: hash.to_owned(), height, fee };
-        Ok(Some(Standing { seen: Seen::Mined { depth, succeeded }, mined: Some(mined) }))
+        let seen = match kept {
+            Kept::Yes => Seen::Mined { depth, succeeded },
+            Kept::Nothing => Seen::Mined { depth, succeeded: false },
+            Kept::Otherwise => Seen::Unexplained { depth },
+        };
+        Ok(Some(Standing { seen, mined: Some(mined) }))
     }
 
     /// How many nonces of `sender` are used as of a block that is final; `None` while the chain is that short.
@@ -246,10 +295,19 @@ impl EvmPayer {
     }
 }
 
-/// A number of at most 128 bits.
-fn wide(text: &str) -> Option<u128> {
-    let digits = text.strip_prefix("0x")?;
-    u128::from_str_radix(digits, 16).ok()
+/// Whom a payment calls, with how much of the coin and what data.
+fn call_of(payment: &Unsigned, output: &Output) -> Option<([u8; 20], u128, Vec<u8>)> {
+    let to = address_bytes(&output.address)?;
+    match &payment.contract {
+        Some(contract) => Some((address_bytes(contract)?, 0, erc20::transfer(&to, output.amount))),
+        None => Some((to, output.amount.get(), vec![])),
+    }
+}
+
+fn address_bytes(address: &str) -> Option<[u8; 20]> {
+    let mut bytes = [0_u8; 20];
+    hex::decode_to_slice(address.strip_prefix("0x")?, &mut bytes).ok()?;
+    Some(bytes)
 }
 
 pub(super) fn is_revert(code: i64, reason: &str) -> bool {

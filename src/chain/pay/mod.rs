@@ -4,7 +4,9 @@
 //! a lost answer loses nothing: the hash is looked for, and the same bytes are handed in again.
 
 mod account;
+mod erc20;
 mod evm;
+mod fees;
 mod simulated;
 mod transaction;
 
@@ -15,7 +17,10 @@ pub use simulated::SimulatedPayer;
 use k256::ecdsa::SigningKey;
 
 use super::ChainError;
-use crate::{money::BaseUnits, payout::batch::Seen};
+use crate::{
+    money::BaseUnits,
+    payout::{batch::Seen, fee::Fee},
+};
 
 /// A payment to be signed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,7 +34,7 @@ pub struct Unsigned {
     /// The work that the network will charge for: gas, or virtual bytes.
     pub work: u128,
     /// What is offered for one unit of it.
-    pub fee_rate: u128,
+    pub fee: Fee,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,6 +81,8 @@ pub struct Wanted {
     pub sender: String,
     pub nonce: u64,
     pub hashes: Vec<String>,
+    /// The bytes of any version: they say what it should have done.
+    pub raw: Vec<u8>,
 }
 
 /// Where a payment stands, by any of its versions.
@@ -109,10 +116,18 @@ impl Payer {
     }
 
     /// What a unit of work costs now; `None` where nothing is asked for it.
-    pub async fn fee_rate(&self) -> Result<Option<u128>, ChainError> {
+    pub async fn fee(&self) -> Result<Option<Fee>, ChainError> {
         match self {
             Self::Simulated(_) => Ok(None),
-            Self::Evm(payer) => payer.fee_rate().await.map(Some),
+            Self::Evm(payer) => payer.fee().await.map(Some),
+        }
+    }
+
+    /// What `address` holds of the network's own coin; `None` where payments need none beside what they pay.
+    pub async fn coins_for_gas(&self, address: &str) -> Result<Option<BaseUnits>, ChainError> {
+        match self {
+            Self::Simulated(_) => Ok(None),
+            Self::Evm(payer) => payer.balance(address).await.map(Some),
         }
     }
 

@@ -60,7 +60,7 @@ impl SimulatedPayer {
             network: self.network.name().to_owned(),
             sender: payment.sender.clone(),
             nonce: payment.nonce,
-            fee_rate: payment.fee_rate.to_string(),
+            fee_rate: payment.fee.rate.to_string(),
             contract: payment.contract.clone(),
             outputs: payment.outputs.iter().map(output).collect(),
         };

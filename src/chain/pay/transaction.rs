@@ -1,6 +1,6 @@
 //! One kind of transaction, EIP-1559 (type 2), and its signature.
 
-use alloy_rlp::Encodable;
+use alloy_rlp::{Decodable, Encodable, Header};
 use k256::ecdsa::SigningKey;
 use sha3::{Digest, Keccak256};
 
@@ -49,17 +49,41 @@ impl Transfer {
         self.value.encode(&mut fields);
         self.data.as_slice().encode(&mut fields);
         // An empty access list.
-        alloy_rlp::Header { list: true, payload_length: 0 }.encode(&mut fields);
+        Header { list: true, payload_length: 0 }.encode(&mut fields);
         if let Some((y_is_odd, r, s)) = signature {
             u64::from(y_is_odd).encode(&mut fields);
             number(r).encode(&mut fields);
             number(s).encode(&mut fields);
         }
         let mut out = vec![TYPE_2];
-        alloy_rlp::Header { list: true, payload_length: fields.len() }.encode(&mut out);
+        Header { list: true, payload_length: fields.len() }.encode(&mut out);
         out.extend(fields);
         out
     }
+}
+
+/// What a signed transaction does, read from its bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Effect {
+    pub to: [u8; 20],
+    pub value: u128,
+    pub data: Vec<u8>,
+}
+
+/// Chain id, nonce, two fees and the gas limit stand before the recipient.
+const FIELDS_BEFORE_TO: usize = 5;
+
+/// Reads bytes that [`Transfer::sign`] made; `None` for any others.
+pub(super) fn effect_of(raw: &[u8]) -> Option<Effect> {
+    let mut rest = raw.strip_prefix(&[TYPE_2])?;
+    let mut fields = Header::decode_bytes(&mut rest, true).ok()?;
+    for _ in 0..FIELDS_BEFORE_TO {
+        Header::decode_bytes(&mut fields, false).ok()?;
+    }
+    let to = Header::decode_bytes(&mut fields, false).ok()?.try_into().ok()?;
+    let value = u128::decode(&mut fields).ok()?;
+    let data = Header::decode_bytes(&mut fields, false).ok()?.to_vec();
+    Some(Effect { to, value, data })
 }
 
 /// RLP writes numbers without leading zeros.
@@ -106,6 +130,20 @@ mod tests {
         assert_ne!(other.hash, first.hash);
         let stranger = "0x0000000000000000000000000000000000000001";
         assert_eq!(transfer().sign(&key(), stranger), Err(SignError::WrongKey));
+    }
+
+    #[test]
+    fn signed_bytes_tell_what_they_do() {
+        for data in [vec![], vec![7], vec![0xa9; 68]] {
+            let signed = Transfer { data, ..transfer() };
+            let effect = effect_of(&signed.sign(&key(), SENDER).unwrap().raw).unwrap();
+            assert_eq!(
+                (effect.to, effect.value, &effect.data),
+                (signed.to, signed.value, &signed.data)
+            );
+        }
+        assert_eq!(effect_of(b"{}"), None);
+        assert_eq!(effect_of(&[TYPE_2, 0xc1]), None);
     }
 
     #[test]

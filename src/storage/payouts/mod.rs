@@ -3,6 +3,7 @@
 pub mod answers;
 pub mod batches;
 pub mod events;
+pub mod gas;
 pub mod items;
 pub mod payments;
 pub mod pressure;
@@ -47,6 +48,8 @@ pub struct PayoutOrder {
     pub abandoned_at: DateTime<Utc>,
     pub cancelled_by: Option<String>,
     pub held: Option<String>,
+    /// Gas that was fronted may lie at its address.
+    pub gas_open: bool,
     pub created_at: DateTime<Utc>,
     pub confirmed_at: Option<DateTime<Utc>>,
     pub funded_at: Option<DateTime<Utc>>,

@@ -6,6 +6,7 @@ use uuid::Uuid;
 use crate::{
     asset::Network,
     money::BaseUnits,
+    payout::fee::Fee,
     storage::{PgConnection, StorageError, cursors, numeric},
 };
 
@@ -15,6 +16,10 @@ const TABLE: &str = "payout_payment";
 pub enum Purpose {
     Pay,
     Refund,
+    /// The network's coin, from the gas wallet to an order's address.
+    Gas,
+    /// What is left of it, back to the gas wallet.
+    GasReturn,
 }
 
 impl Purpose {
@@ -22,6 +27,8 @@ impl Purpose {
         match self {
             Self::Pay => "pay",
             Self::Refund => "refund",
+            Self::Gas => "gas",
+            Self::GasReturn => "gas_return",
         }
     }
 }
@@ -39,7 +46,7 @@ pub struct NewPayment {
     pub value_usd: rust_decimal::Decimal,
     pub raw: Vec<u8>,
     pub tx_hash: String,
-    pub fee_rate: u128,
+    pub fee: Fee,
 }
 
 /// A payment that is not final yet.
@@ -65,7 +72,7 @@ pub struct Version {
     pub version: i16,
     pub raw: Vec<u8>,
     pub tx_hash: String,
-    pub fee_rate: u128,
+    pub fee: Fee,
 }
 
 /// Stores a payment with its bytes, before anything is sent. Fails on `payout_payment_nonce_once` if another worker was
@@ -78,8 +85,8 @@ pub async fn insert(connection: &mut PgConnection, new: &NewPayment) -> Result<(
             values ($1, $2, $3, $4, $5, $6, 'signed', $7, $8, $9)
             returning id
         )
-        insert into payout_version (payment_id, version, raw, tx_hash, fee_rate)
-        select id, 1, $10, $9, $11
+        insert into payout_version (payment_id, version, raw, tx_hash, fee_rate, tip)
+        select id, 1, $10, $9, $11, $12
         from payment
         "#,
         new.id,
@@ -92,7 +99,8 @@ pub async fn insert(connection: &mut PgConnection, new: &NewPayment) -> Result<(
         numeric::from_decimal(new.value_usd),
         new.tx_hash,
         new.raw,
-        numeric::from_units(BaseUnits::new(new.fee_rate))
+        numeric::from_units(BaseUnits::new(new.fee.rate)),
+        numeric::from_units(BaseUnits::new(new.fee.tip))
     )
     .execute(connection)
     .await?;
@@ -108,8 +116,8 @@ pub async fn add_version(
     sqlx::query!(
         r#"
         with added as (
-            insert into payout_version (payment_id, version, raw, tx_hash, fee_rate)
-            values ($1, $2, $3, $4, $5)
+            insert into payout_version (payment_id, version, raw, tx_hash, fee_rate, tip)
+            values ($1, $2, $3, $4, $5, $6)
         )
         update payout_payment
         set tx_hash = $4, state = 'signed', sent_at = null
@@ -119,7 +127,8 @@ pub async fn add_version(
         version.version,
         version.raw,
         version.tx_hash,
-        numeric::from_units(BaseUnits::new(version.fee_rate))
+        numeric::from_units(BaseUnits::new(version.fee.rate)),
+        numeric::from_units(BaseUnits::new(version.fee.tip))
     )
     .execute(connection)
     .await?;
@@ -143,7 +152,23 @@ pub async fn next_nonce(
     Ok(row.nonce)
 }
 
-/// Payments of an order that are not final, in the order of their nonces.
+/// Makes whoever takes a nonce of `sender` wait for the others: many orders share the gas wallet.
+pub async fn lock_sender(
+    connection: &mut PgConnection,
+    network: Network,
+    sender: &str,
+) -> Result<(), StorageError> {
+    sqlx::query!(
+        r#"select pg_advisory_xact_lock(hashtextextended('payout:sender:' || $1::text || ':' || $2::text, 0)) as "locked?: ()""#,
+        network.name(),
+        sender
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(())
+}
+
+/// Payments of an order that are not final, by sender and in the order of their nonces.
 pub async fn open(
     connection: &mut PgConnection,
     order_id: Uuid,
@@ -152,11 +177,11 @@ pub async fn open(
         r#"
         select p.id, p.purpose, p.nonce, p.sender, p.amount, p.state, p.tx_hash, p.height,
                extract(epoch from now() - p.sent_at)::bigint as sent_for,
-               v.version, v.raw, v.tx_hash as version_hash, v.fee_rate
+               v.version, v.raw, v.tx_hash as version_hash, v.fee_rate, v.tip
         from payout_payment p
         join payout_version v on v.payment_id = p.id
         where p.order_id = $1 and p.state in ('signed', 'sent')
-        order by p.nonce, v.version
+        order by p.sender, p.nonce, v.version
         limit 5000
         "#,
         order_id
@@ -169,7 +194,10 @@ pub async fn open(
             version: row.version,
             raw: row.raw,
             tx_hash: row.version_hash,
-            fee_rate: numeric::to_units(TABLE, &row.fee_rate)?.get(),
+            fee: Fee {
+                rate: numeric::to_units(TABLE, &row.fee_rate)?.get(),
+                tip: numeric::to_units(TABLE, &row.tip)?.get(),
+            },
         };
         match payments.last_mut().filter(|payment| payment.id == row.id) {
             Some(payment) => payment.versions.push(version),

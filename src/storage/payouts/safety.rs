@@ -100,7 +100,7 @@ pub async fn resume(connection: &mut PgConnection, network: &str) -> Result<bool
     Ok(done.rows_affected() == 1)
 }
 
-/// What was signed in the last hour and the last day, in USD, over all merchants. Signers that sum at once wait for one
+/// What was signed for recipients in the last hour and the last day, in USD, over all merchants. Signers that sum at once wait for one
 /// another, so that together they stay within the limit.
 pub async fn signed_lately(
     connection: &mut PgConnection,
@@ -115,7 +115,7 @@ pub async fn signed_lately(
         select coalesce(sum(value_usd) filter (where created_at > now() - interval '1 hour'), 0) as "hour!",
                coalesce(sum(value_usd), 0) as "day!"
         from payout_payment
-        where created_at > now() - interval '24 hours'
+        where created_at > now() - interval '24 hours' and purpose in ('pay', 'refund')
         "#
     )
     .fetch_one(connection)

@@ -48,7 +48,7 @@ async fn node_with_tokens() -> Anvil {
     let anvil = Anvil::start(CHAIN_ID).await.unwrap();
     let token = anvil.deploy("Token").await.unwrap();
     for contract in [USDT, USDC] {
-        copy(&anvil, &token, contract).await;
+        anvil.place_token(&token, contract, SUPPLY).await.unwrap();
     }
     anvil
 }
@@ -77,19 +77,6 @@ async fn with_told<F: Future<Output = ()>>(
         test(scene).await;
     })
     .await;
-}
-
-/// Puts a deployed token where the catalogue expects one, all of it in the deployer's hands.
-async fn copy(anvil: &Anvil, from: &str, to: &str) {
-    let code = anvil.rpc("eth_getCode", json!([from, "latest"])).await.unwrap();
-    anvil.rpc("anvil_setCode", json!([to, code])).await.unwrap();
-    // Solidity keeps an entry of the mapping in slot 0 at the hash of its key and the slot.
-    let key = format!("{}{}", address_word(anvil.deployer()), word("0"));
-    let key = hex::decode(key).unwrap();
-    let slot = <sha3::Keccak256 as sha3::Digest>::digest(key);
-    let slot = format!("0x{}", hex::encode(slot));
-    let value = format!("0x{}", word(SUPPLY));
-    anvil.rpc("anvil_setStorageAt", json!([to, slot, value])).await.unwrap();
 }
 
 impl Scene {

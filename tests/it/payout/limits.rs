@@ -92,6 +92,28 @@ async fn the_limit_of_an_hour_and_the_stop_switch_let_nothing_pass() {
     .await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn the_limit_of_a_day_counts_what_was_signed_in_it_and_no_longer() {
+    let toml = only(Network::Polygon) + "payouts.day_usd_max = 11\n";
+    with_configured_stack(&toml, |stack| async move {
+        stack.start_all();
+        let payer = Payer::open(&stack).await;
+        let id = funded(&payer).await;
+        eventually("the first payment is final", async || {
+            let books = payer.story(&id).await.order.books;
+            (books.paid.get() == 10_000_000).then_some(())
+        })
+        .await;
+        let row = payer.story(&id).await.order.id;
+        stack.gateway.advance_payout(row, &wallet(&stack)).await.unwrap();
+        assert_eq!(payer.story(&id).await.payments.len(), 1);
+        // The same by the clock of the next day.
+        stack.sql("update payout_payment set created_at = created_at - interval '25 hours'").await;
+        payer.becomes(&id, "completed").await;
+    })
+    .await;
+}
+
 fn wallet(stack: &support::stack::Stack) -> gateway::app::payouts::Wallet {
     gateway::app::payouts::Wallet::open(&stack.gateway).unwrap()
 }

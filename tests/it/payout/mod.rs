@@ -2,11 +2,17 @@
 
 mod ambiguous;
 mod api;
+mod doubt;
+mod fees;
+mod funding;
 mod journey;
 mod killed;
 mod limits;
+mod many;
+mod node;
 mod on_a_node;
 mod races;
+mod tokens;
 mod webhook;
 
 /// The two families.

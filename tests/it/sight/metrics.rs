@@ -22,9 +22,10 @@ use super::{alerts, dashboards, prometheus::Prometheus};
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Only events that calm does not have bring these forth: a provider that fails has a name only then. And pools belong to
 /// networks that these programs do not follow.
-const RARE: [&str; 5] = [
+const RARE: [&str; 6] = [
     "rate_provider_failures_total",
     "payout_webhook_attempt_seconds",
+    "payout_gas_transfers",
     "chain_node_faults_total",
     "address_pool_free",
     "address_pool_low",

@@ -22,6 +22,8 @@ use crate::{
 
 const PREFETCH: u16 = 10;
 const OPEN_AGAIN: Duration = Duration::from_secs(30);
+/// Far below the age beyond which a noted fee prices nothing.
+const NOTE_EVERY: Duration = Duration::from_secs(15);
 const PART: &str = "payout-batch.wallet";
 
 struct PayoutBatch {
@@ -56,7 +58,25 @@ pub async fn run(agent: &Agent) {
     let Some(wallet) = open_wallet(agent).await else { return };
     let queue = agent.gateway.topology.work_queue(WorkQueue::Payout);
     let handler = Arc::new(PayoutBatch { gateway: agent.gateway.clone(), wallet });
-    consume(agent, &Work { queue, prefetch: PREFETCH }, handler).await;
+    let work = Work { queue, prefetch: PREFETCH };
+    tokio::join!(consume(agent, &work, handler), note_fees(agent));
+}
+
+/// Keeps what payments cost at hand for quotes. A node that is away only makes quotes wait.
+async fn note_fees(agent: &Agent) {
+    let networks = agent.gateway.paying_networks();
+    if let Some(address) = agent.gateway.gas_address().filter(|_| !networks.is_empty()) {
+        tracing::info!(address, "gas wallet");
+    }
+    while !networks.is_empty() && !agent.stop.is_cancelled() {
+        for network in &networks {
+            if let Err(error) = agent.gateway.note_network_fee(*network).await {
+                let error = with_causes(&error);
+                tracing::warn!(%network, error, "what payments cost is not known");
+            }
+        }
+        pause(&agent.stop, NOTE_EVERY).await;
+    }
 }
 
 /// Without payouts there is no wallet to open; with a wrong seed file a person must help, and the role waits.

@@ -1,0 +1,47 @@
+//! What payments cost now, noted for quotes; and how long the gas wallets last.
+
+use super::advance::AdvanceError;
+use crate::{
+    app::Gateway,
+    asset::{Network, catalogue::Catalogue},
+    config::ChainSourceKind,
+    payout::{PayoutFamily, quote},
+    storage::{network_fees, payouts::gas},
+};
+
+impl Gateway {
+    /// Networks on which payments go to real nodes.
+    pub fn paying_networks(&self) -> Vec<Network> {
+        let pays = |network: &Network| {
+            PayoutFamily::of(*network).is_some()
+                && self.config.chain(*network).source == ChainSourceKind::Node
+        };
+        if self.config.payouts_enabled() {
+            Network::ALL.into_iter().filter(pays).collect()
+        } else {
+            Vec::new()
+        }
+    }
+
+    /// Asks the node of `network` what a unit of work costs and stores it; quotes are made of nothing older than minutes.
+    pub async fn note_network_fee(&self, network: Network) -> Result<(), AdvanceError> {
+        let payer = self.payer_of(network)?;
+        let Some(fee) = payer.fee().await? else { return Ok(()) };
+        let mut connection = self.db.connection().await?;
+        network_fees::store(&mut connection, network, fee.rate).await?;
+        let coin = Catalogue::get().native(network);
+        let Some(address) = self.gas_address().filter(|_| network.evm_chain_id().is_some()) else {
+            return Ok(());
+        };
+        if !gas::is_needed(&mut connection, network, &coin.token_id()).await? {
+            return Ok(());
+        }
+        drop(connection);
+        if let Some(balance) = payer.coins_for_gas(&address).await? {
+            let each = quote::GAS_PER_TOKEN_TRANSFER.saturating_mul(fee.rate.max(1));
+            let left = u32::try_from(balance.get() / each).unwrap_or(u32::MAX);
+            metrics::gauge!("payout_gas_transfers", "network" => network.name()).set(left);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,441 @@
+//! Gas for token orders: the gas wallet puts the network's coin to an order's address, and takes back what is left.
+//!
+//! One wallet serves all orders, so its nonces are taken under its own lock. All else is as with every payment: nonce and
+//! bytes are stored in one commit before anything is sent, and after any doubt the same bytes go out again.
+
+use k256::ecdsa::SigningKey;
+use rust_decimal::{Decimal, RoundingStrategy};
+use uuid::Uuid;
+
+use super::{
+    advance::AdvanceError,
+    follow::book_network_fee,
+    sign::TAKEN,
+    view::{locked, may_owe_refund},
+    wallet::Wallet,
+};
+use crate::{
+    app::Gateway,
+    asset::{address, catalogue::Catalogue},
+    chain::pay::{Output, Payer, Unsigned, Work},
+    fail_point::fail_point,
+    ledger::{Account, Entry, EntryKind},
+    money::BaseUnits,
+    payout::{
+        State,
+        fee::Fee,
+        gas::Gas,
+        quote::{self, GAS_PER_COIN_TRANSFER},
+    },
+    storage::{
+        PgConnection, StorageError, Tx, ledger,
+        payouts::{
+            self, PayoutOrder,
+            gas::{self, OrderGas, Promised},
+            items,
+            payments::{self, Ended, NewPayment, OpenPayment, Purpose},
+            safety,
+        },
+    },
+};
+
+/// How a hold begins that ends by itself, once the gas wallet can pay again.
+const WAITS: &str = "waits for gas: ";
+/// Nodes keep only so many payments of one account.
+const ON_THE_WAY_MAX: u32 = 16;
+
+/// Whether a payment moves gas, and not what recipients get.
+pub(super) fn is_gas(purpose: &str) -> bool {
+    purpose == Purpose::Gas.as_str() || purpose == Purpose::GasReturn.as_str()
+}
+
+pub(super) fn waits_for_gas(hold_reason: &str) -> bool {
+    hold_reason.starts_with(WAITS)
+}
+
+fn needs_gas(order: &PayoutOrder, payer: &Payer) -> bool {
+    !order.currency.is_native() && matches!(payer, Payer::Evm(_))
+}
+
+/// What an order's address has by the rows, with what its open payments may take at `at_least` or more.
+fn gas_of(order: &PayoutOrder, rows: OrderGas, open: &[OpenPayment], at_least: u128) -> Gas {
+    let most = |payment: &OpenPayment| {
+        let rates = payment.versions.iter().map(|version| version.fee.rate);
+        let rate = rates.max().unwrap_or(0).max(at_least);
+        let work = match payment.purpose.as_str() {
+            "gas_return" => GAS_PER_COIN_TRANSFER,
+            _ => quote::gas_per_transfer(order.currency),
+        };
+        work.saturating_mul(rate)
+    };
+    let own = open.iter().filter(|payment| payment.purpose != Purpose::Gas.as_str());
+    Gas {
+        arrived: rows.arrived.get(),
+        fronted: rows.fronted.get(),
+        used: rows.used.get(),
+        reserved: own.map(most).fold(0, u128::saturating_add),
+    }
+}
+
+impl Gateway {
+    /// For how many further payments there is gas at the order's address; no bound where none is needed.
+    pub(super) async fn payments_with_gas(
+        &self,
+        order: &PayoutOrder,
+        open: &[OpenPayment],
+        payer: &Payer,
+        fee: Fee,
+    ) -> Result<usize, AdvanceError> {
+        if !needs_gas(order, payer) {
+            return Ok(usize::MAX);
+        }
+        let mut connection = self.db.connection().await?;
+        let rows = gas::of_order(&mut connection, order.id).await?;
+        let each = quote::gas_per_transfer(order.currency).saturating_mul(fee.rate);
+        Ok(gas_of(order, rows, open, 0).pays_for(each))
+    }
+
+    /// Whether the address can pay what a payment's next version offers. What lacks is fronted first.
+    pub(super) async fn gas_covers(
+        &self,
+        order: &PayoutOrder,
+        payment: &OpenPayment,
+        fee: Fee,
+        payer: &Payer,
+    ) -> Result<bool, AdvanceError> {
+        if !needs_gas(order, payer) || is_gas(&payment.purpose) {
+            return Ok(true);
+        }
+        let mut connection = self.db.connection().await?;
+        let open = payments::open(&mut connection, order.id).await?;
+        let rows = gas::of_order(&mut connection, order.id).await?;
+        let last = payment.versions.last().map_or(0, |version| version.fee.rate);
+        let more =
+            quote::gas_per_transfer(order.currency).saturating_mul(fee.rate.saturating_sub(last));
+        Ok(gas_of(order, rows, &open, 0).free() >= more)
+    }
+
+    /// Signs the next portion of gas that a token order needs. `true` if it did.
+    pub(super) async fn front_gas(
+        &self,
+        order_id: Uuid,
+        payer: &Payer,
+        wallet: &Wallet,
+    ) -> Result<bool, AdvanceError> {
+        let mut connection = self.db.connection().await?;
+        let order = payouts::by_id(&mut connection, order_id).await?;
+        let order = order.ok_or(AdvanceError::UnknownOrder)?;
+        if !needs_gas(&order, payer) || order.held.as_deref().is_some_and(|why| !waits_for_gas(why))
+        {
+            return Ok(false);
+        }
+        let waiting = if order.state == State::Processing {
+            count(items::tally(&mut connection, order_id).await?.pending)
+        } else if order.state.is_terminal() && order.refund_address.is_some() {
+            usize::from(may_owe_refund(&order))
+        } else {
+            return Ok(false);
+        };
+        let open = payments::open(&mut connection, order_id).await?;
+        let rows = gas::of_order(&mut connection, order_id).await?;
+        drop(connection);
+        if waiting == 0 && open.is_empty() {
+            return Ok(false);
+        }
+        let Some(fee) = self.affordable_fee(&order, payer).await? else { return Ok(false) };
+        let each = quote::gas_per_transfer(order.currency).saturating_mul(fee.rate);
+        let Some(amount) = gas_of(&order, rows, &open, fee.rate).to_front(waiting, each) else {
+            return Ok(false);
+        };
+        if beyond_quote(&order, rows, amount)? {
+            let reason = "its gas would cost more than was quoted";
+            return self.hold_for_gas(&order, "payout_gas_limit", reason).await;
+        }
+        let Some(mut payment) = to_order(&order, amount, fee, wallet) else { return Ok(false) };
+        let Some(balance) = payer.coins_for_gas(&payment.sender).await? else { return Ok(false) };
+        if let Some(lacks) = lacks(&order, &payment, balance, Promised::default()) {
+            return self.hold_for_gas(&order, "payout_gas_empty", &lacks).await;
+        }
+        match payer.work(&payment).await? {
+            Work::Units(work) => payment.work = work.min(payment.work),
+            Work::Refused(why) => {
+                return self.hold_for_gas(&order, "payout_gas_limit", &why).await;
+            }
+        }
+        self.store_gas(order_id, payment, balance, payer, wallet).await
+    }
+
+    /// Decides again under the order's lock and the wallet's, and stores nonce, bytes and promise in one commit.
+    async fn store_gas(
+        &self,
+        order_id: Uuid,
+        payment: Unsigned,
+        balance: BaseUnits,
+        payer: &Payer,
+        wallet: &Wallet,
+    ) -> Result<bool, AdvanceError> {
+        let mut tx = self.db.begin().await?;
+        let order = locked(&mut tx, order_id).await?;
+        let network = order.currency.network;
+        let held = order.held.as_deref().is_some_and(|reason| !waits_for_gas(reason));
+        if held || safety::stopped(&mut tx, network.name()).await?.is_some() {
+            return Ok(false);
+        }
+        let rows = gas::of_order(&mut tx, order_id).await?;
+        let day = gas::fronted_lately(&mut tx).await?;
+        payments::lock_sender(&mut tx, network, &payment.sender).await?;
+        let promised = gas::promised(&mut tx, network).await?;
+        // Another worker has fronted meanwhile, or the wallet has enough under way.
+        let amount = sum_of(&payment);
+        if promised.payments >= ON_THE_WAY_MAX || beyond_quote(&order, rows, amount)? {
+            return Ok(false);
+        }
+        let value = coins_usd(&order, amount);
+        if day + value > Decimal::from(self.config.payouts.gas_day_usd_max) {
+            drop(tx);
+            let reason = format!("{WAITS}{value} USD more are above the limit of a day");
+            return self.hold_for_gas(&order, "payout_gas_limit", &reason).await;
+        }
+        // A balance that does not cover what is on its way may only be older than it: the next look knows more.
+        if lacks(&order, &payment, balance, promised).is_some() {
+            return Ok(false);
+        }
+        if order.held.is_some() {
+            safety::end_hold(&mut tx, order_id).await?;
+        }
+        gas::set_open(&mut tx, order_id, true).await?;
+        let key = Some(wallet.gas_key());
+        store(tx, &order, Purpose::Gas, payment, value, payer, key).await
+    }
+
+    /// Sends back what is left at the address of an order that has ended and owes nothing. `true` if it was signed.
+    pub(super) async fn return_gas(
+        &self,
+        order_id: Uuid,
+        payer: &Payer,
+        wallet: &Wallet,
+    ) -> Result<bool, AdvanceError> {
+        let mut connection = self.db.connection().await?;
+        let order = payouts::by_id(&mut connection, order_id).await?;
+        let order = order.ok_or(AdvanceError::UnknownOrder)?;
+        let owes = may_owe_refund(&order) && order.refund_address.is_some();
+        if !order.gas_open || !order.state.is_terminal() || owes || order.held.is_some() {
+            return Ok(false);
+        }
+        let open = payments::open(&mut connection, order_id).await?;
+        let rows = gas::of_order(&mut connection, order_id).await?;
+        drop(connection);
+        if !open.is_empty() {
+            return Ok(false);
+        }
+        let Some(fee) = payer.fee().await? else { return Ok(false) };
+        let cost = GAS_PER_COIN_TRANSFER.saturating_mul(fee.rate);
+        let Some(amount) = gas_of(&order, rows, &open, 0).to_return(cost) else {
+            // It stays in the books, at this address.
+            let mut connection = self.db.connection().await?;
+            gas::set_open(&mut connection, order_id, false).await?;
+            return Ok(false);
+        };
+        let Some(mut payment) = to_wallet(&order, amount, fee, wallet) else { return Ok(false) };
+        let Work::Units(work) = payer.work(&payment).await? else { return Ok(false) };
+        payment.work = work.min(payment.work);
+        let mut tx = self.db.begin().await?;
+        let order = locked(&mut tx, order_id).await?;
+        let network = order.currency.network.name();
+        if order.held.is_some() || safety::stopped(&mut tx, network).await?.is_some() {
+            return Ok(false);
+        }
+        let key = order.deposit.as_ref().and_then(|place| wallet.evm_key(place.derivation_index));
+        let value = coins_usd(&order, amount);
+        store(tx, &order, Purpose::GasReturn, payment, value, payer, key.as_ref()).await
+    }
+
+    async fn hold_for_gas(
+        &self,
+        order: &PayoutOrder,
+        kind: &str,
+        reason: &str,
+    ) -> Result<bool, AdvanceError> {
+        if order.held.is_none() {
+            let mut tx = self.db.begin().await?;
+            self.hold_payout(&mut tx, order, kind, reason).await?;
+            tx.commit().await.map_err(StorageError::from)?;
+        }
+        Ok(false)
+    }
+
+    /// A gas payment as it is signed again with a higher fee, and its key.
+    pub(super) fn gas_unsigned(
+        &self,
+        order: &PayoutOrder,
+        payment: &OpenPayment,
+        fee: Fee,
+        wallet: &Wallet,
+    ) -> Option<(Unsigned, Option<SigningKey>)> {
+        if payment.purpose == Purpose::Gas.as_str() {
+            let unsigned = to_order(order, payment.amount, fee, wallet)?;
+            return Some((unsigned, Some(wallet.gas_key().clone())));
+        }
+        let index = order.deposit.as_ref()?.derivation_index;
+        Some((to_wallet(order, payment.amount, fee, wallet)?, wallet.evm_key(index)))
+    }
+
+    /// Books gas that arrived, or came back. Both are ours before and after; only the network took something.
+    pub(super) async fn end_gas(
+        &self,
+        tx: &mut PgConnection,
+        order: &PayoutOrder,
+        payment: &OpenPayment,
+        ended: &Ended,
+    ) -> Result<(), StorageError> {
+        let network = order.currency.network;
+        let (wallet, custody) = (Account::GasWallet(network), Account::Custody(network));
+        let fronts = payment.purpose == Purpose::Gas.as_str();
+        let (kind, debit, credit) = if fronts {
+            (EntryKind::GasFronted, custody, wallet)
+        } else {
+            (EntryKind::GasReturned, wallet, custody)
+        };
+        book_network_fee(tx, order, payment.id, ended.fee, credit).await?;
+        if !ended.succeeded {
+            return self.hold_payout(tx, order, "payout_gas_limit", "its gas did not arrive").await;
+        }
+        let asset = Catalogue::get().native(network).token_id();
+        let entry =
+            Entry { kind, source: payment.id, asset, debit, credit, amount: payment.amount };
+        ledger::book(tx, &entry).await?;
+        if !fronts {
+            gas::set_open(tx, order.id, false).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Gas for an order's address, from the wallet.
+fn to_order(order: &PayoutOrder, amount: BaseUnits, fee: Fee, wallet: &Wallet) -> Option<Unsigned> {
+    let to = order.deposit.as_ref()?.address.clone();
+    Some(transfer(order, wallet.gas_address(), to, amount, fee))
+}
+
+fn to_wallet(
+    order: &PayoutOrder,
+    amount: BaseUnits,
+    fee: Fee,
+    wallet: &Wallet,
+) -> Option<Unsigned> {
+    let from = order.deposit.as_ref()?.address.clone();
+    Some(transfer(order, from, wallet.gas_address(), amount, fee))
+}
+
+fn transfer(
+    order: &PayoutOrder,
+    from: String,
+    to: String,
+    amount: BaseUnits,
+    fee: Fee,
+) -> Unsigned {
+    Unsigned {
+        sender: address::match_key(order.currency.family(), &from),
+        nonce: 0,
+        outputs: vec![Output { address: to, amount }],
+        contract: None,
+        work: GAS_PER_COIN_TRANSFER,
+        fee,
+    }
+}
+
+/// Stores a gas payment with its nonce and its bytes. `false` if another worker took the nonce first.
+async fn store(
+    mut tx: Tx,
+    order: &PayoutOrder,
+    purpose: Purpose,
+    mut payment: Unsigned,
+    value_usd: Decimal,
+    payer: &Payer,
+    key: Option<&SigningKey>,
+) -> Result<bool, AdvanceError> {
+    let network = order.currency.network;
+    let nonce = payments::next_nonce(&mut tx, network, &payment.sender).await?;
+    payment.nonce = u64::try_from(nonce).unwrap_or(u64::MAX);
+    let signed = payer.sign(key, &payment)?;
+    let new = NewPayment {
+        id: Uuid::now_v7(),
+        order_id: order.id,
+        purpose,
+        network,
+        nonce,
+        amount: sum_of(&payment),
+        sender: payment.sender,
+        value_usd,
+        raw: signed.raw,
+        tx_hash: signed.hash,
+        fee: payment.fee,
+    };
+    match payments::insert(&mut tx, &new).await {
+        Err(error) if TAKEN.iter().any(|name| error.is_constraint(name)) => return Ok(false),
+        other => other?,
+    }
+    fail_point("payout.gas_signing");
+    tx.commit().await.map_err(StorageError::from)?;
+    fail_point("payout.gas_signed");
+    tracing::info!(
+        order.id = order.order_id,
+        purpose = purpose.as_str(),
+        "gas is signed and stored"
+    );
+    Ok(true)
+}
+
+fn count(n: u32) -> usize {
+    usize::try_from(n).unwrap_or(usize::MAX)
+}
+
+fn sum_of(payment: &Unsigned) -> BaseUnits {
+    payment.outputs.first().map_or(BaseUnits::ZERO, |output| output.amount)
+}
+
+/// Whether gas in all, with `amount` more, would exceed what the order's fees were quoted for.
+fn beyond_quote(
+    order: &PayoutOrder,
+    rows: OrderGas,
+    amount: BaseUnits,
+) -> Result<bool, StorageError> {
+    let payments = count(order.item_count.saturating_add(rows.refunds));
+    let quoted = quote::native_fee(order.currency, payments, order.quote.fee_rate)
+        .map_err(|fault| StorageError::damaged("payout_order", fault))?;
+    Ok(rows.fronted.checked_add(amount).is_none_or(|sum| sum > quoted))
+}
+
+/// What the wallet lacks, in words; `None` if it can pay beside what it has `promised`.
+fn lacks(
+    order: &PayoutOrder,
+    payment: &Unsigned,
+    balance: BaseUnits,
+    promised: Promised,
+) -> Option<String> {
+    let transfers = u128::from(promised.payments) + 1;
+    let fees = payment.work.saturating_mul(payment.fee.rate).saturating_mul(transfers);
+    let parts = [promised.amount.get(), fees];
+    let needed = parts.into_iter().fold(sum_of(payment).get(), u128::saturating_add);
+    if balance.get() >= needed {
+        return None;
+    }
+    let coin = Catalogue::get().native(order.currency.network);
+    let coins = |units| BaseUnits::new(units).to_decimal(u32::from(coin.decimals));
+    Some(format!(
+        "{WAITS}the gas wallet {} on {} holds {} {} and needs {}; it goes on by itself once coins are there",
+        payment.sender,
+        order.currency.network,
+        coins(balance.get()),
+        coin.symbol,
+        coins(needed),
+    ))
+}
+
+/// An amount of the network's coin in USD at the quoted price, rounded up to the cent.
+fn coins_usd(order: &PayoutOrder, amount: BaseUnits) -> Decimal {
+    let decimals = Catalogue::get().native(order.currency.network).decimals;
+    let coins: Decimal = amount.to_decimal(u32::from(decimals)).parse().unwrap_or(Decimal::MAX);
+    let value = coins.checked_mul(order.quote.native_price_usd).unwrap_or(Decimal::MAX);
+    value.round_dp_with_strategy(2, RoundingStrategy::AwayFromZero)
+}

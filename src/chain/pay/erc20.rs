@@ -1,0 +1,153 @@
+//! Tokens of ERC-20 shape: the call that pays, and the log that proves it.
+
+use serde::Deserialize;
+
+use super::transaction::{Effect, effect_of};
+use crate::{chain::evm::quantity, money::BaseUnits};
+
+/// `transfer(address,uint256)`.
+const TRANSFER: [u8; 4] = [0xa9, 0x05, 0x9c, 0xbb];
+/// `Transfer(address,address,uint256)`.
+const TRANSFER_TOPIC: &str = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
+const WORD: usize = 32;
+
+/// The data of a call that pays `amount` to `to`.
+pub(super) fn transfer(to: &[u8; 20], amount: BaseUnits) -> Vec<u8> {
+    let mut data = TRANSFER.to_vec();
+    data.extend([0; WORD - 20]);
+    data.extend(to);
+    data.extend([0; WORD - 16]);
+    data.extend(amount.get().to_be_bytes());
+    data
+}
+
+/// A token payment as its signed bytes promise it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Promise {
+    contract: String,
+    to: String,
+    amount: u128,
+}
+
+impl Promise {
+    /// `None` for bytes that pay the network's own coin.
+    pub fn of(raw: &[u8]) -> Option<Self> {
+        let Effect { to: contract, data, .. } = effect_of(raw)?;
+        let words = data.strip_prefix(&TRANSFER)?;
+        let (to, amount) = words.split_at_checked(WORD)?;
+        let amount: [u8; 16] = amount.get(WORD - 16..)?.try_into().ok()?;
+        Some(Self {
+            contract: spelt(&contract),
+            to: spelt(to.get(WORD - 20..)?),
+            amount: u128::from_be_bytes(amount),
+        })
+    }
+}
+
+fn spelt(address: &[u8]) -> String {
+    format!("0x{}", hex::encode(address))
+}
+
+/// A log of a receipt.
+#[derive(Deserialize)]
+pub(super) struct Log<'a> {
+    address: &'a str,
+    #[serde(borrow)]
+    topics: Vec<&'a str>,
+    data: &'a str,
+}
+
+/// What the logs of a transaction that was not reverted say of a promise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kept {
+    Yes,
+    /// Nothing left the sender: the token said no without reverting.
+    Nothing,
+    /// Something else left the sender than was signed for.
+    Otherwise,
+}
+
+/// Only the token's own log of exactly this movement proves it. A call that succeeds may have moved nothing, or less.
+pub(super) fn kept(promise: &Promise, sender: &str, logs: &[Log<'_>]) -> Kept {
+    let from_sender = logs.iter().filter(|log| {
+        log.address.eq_ignore_ascii_case(&promise.contract)
+            && log.topics.len() == 3
+            && log.topics[0].eq_ignore_ascii_case(TRANSFER_TOPIC)
+            && names(log.topics[1], sender)
+    });
+    let (mut exact, mut other) = (0_u32, 0_u32);
+    for log in from_sender {
+        let is_exact = names(log.topics[2], &promise.to) && word(log.data) == Some(promise.amount);
+        if is_exact { exact += 1 } else { other += 1 }
+    }
+    match (exact, other) {
+        (1, 0) => Kept::Yes,
+        (0, 0) => Kept::Nothing,
+        _ => Kept::Otherwise,
+    }
+}
+
+fn names(topic: &str, address: &str) -> bool {
+    quantity::address_in_word(topic).is_some_and(|named| named.eq_ignore_ascii_case(address))
+}
+
+/// The one word of a log's data, if it fits 128 bits.
+fn word(data: &str) -> Option<u128> {
+    let digits = data.strip_prefix("0x").filter(|digits| digits.len() == 2 * WORD)?;
+    u128::from_str_radix(digits.trim_start_matches('0'), 16)
+        .ok()
+        .or_else(|| digits.bytes().all(|b| b == b'0').then_some(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TOKEN: &str = "0xc2132d05d31c914a87c6611c10748aeb04b58e8f";
+    const SENDER: &str = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266";
+    const TO: &str = "0x00000000000000000000000000000000000000aa";
+
+    fn promise() -> Promise {
+        Promise { contract: TOKEN.into(), to: TO.into(), amount: 1_500_000 }
+    }
+
+    fn verdict(logs: &[(&str, &str, &str, u128)]) -> Kept {
+        let topic = |address: &str| format!("0x{:0>64}", address.trim_start_matches("0x"));
+        let rows: Vec<_> = logs
+            .iter()
+            .map(|(at, from, to, amount)| (*at, topic(from), topic(to), format!("0x{amount:064x}")))
+            .collect();
+        let logs: Vec<_> = rows
+            .iter()
+            .map(|(address, from, to, data)| Log {
+                address,
+                topics: vec![TRANSFER_TOPIC, from, to],
+                data,
+            })
+            .collect();
+        kept(&promise(), SENDER, &logs)
+    }
+
+    #[test]
+    fn only_the_token_s_own_log_of_exactly_this_movement_proves_a_payment() {
+        let other = "0x00000000000000000000000000000000000000bb";
+        assert_eq!(verdict(&[(TOKEN, SENDER, TO, 1_500_000)]), Kept::Yes);
+        // A hostile contract may log whatever it likes beside it.
+        assert_eq!(verdict(&[(other, SENDER, TO, 7), (TOKEN, SENDER, TO, 1_500_000)]), Kept::Yes);
+        assert_eq!(verdict(&[(TOKEN, other, TO, 5), (TOKEN, SENDER, TO, 1_500_000)]), Kept::Yes);
+        assert_eq!(verdict(&[]), Kept::Nothing);
+        assert_eq!(verdict(&[(other, SENDER, TO, 1_500_000)]), Kept::Nothing);
+        assert_eq!(verdict(&[(TOKEN, other, TO, 1_500_000)]), Kept::Nothing);
+        assert_eq!(verdict(&[(TOKEN, SENDER, TO, 1_499_999)]), Kept::Otherwise);
+        assert_eq!(verdict(&[(TOKEN, SENDER, other, 1_500_000)]), Kept::Otherwise);
+        assert_eq!(verdict(&[(TOKEN, SENDER, TO, 1_500_000); 2]), Kept::Otherwise);
+    }
+
+    #[test]
+    fn a_promise_is_read_from_the_data_that_makes_it() {
+        let to: [u8; 20] = hex::decode(&TO[2..]).unwrap().try_into().unwrap();
+        let data = transfer(&to, BaseUnits::new(1_500_000));
+        assert_eq!(hex::encode(&data).len(), 2 * (4 + 2 * WORD));
+        assert_eq!(hex::encode(data), format!("a9059cbb{:0>64}{:064x}", &TO[2..], 1_500_000));
+    }
+}

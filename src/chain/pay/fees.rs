@@ -1,0 +1,59 @@
+//! What EVM networks ask for a unit of gas now.
+
+use serde::Deserialize;
+
+use crate::payout::fee::Fee;
+
+/// An answer of `eth_feeHistory`.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct History<'a> {
+    /// Of each block, and at the end of the next one.
+    #[serde(borrow, default)]
+    pub base_fee_per_gas: Vec<&'a str>,
+    /// Of each block, what transactions tipped at the percentiles that were asked for.
+    #[serde(borrow, default)]
+    pub reward: Option<Vec<Vec<&'a str>>>,
+}
+
+impl History<'_> {
+    /// The base fee of the next block.
+    pub fn base(&self) -> Option<u128> {
+        self.base_fee_per_gas.last().and_then(|text| wide(text))
+    }
+
+    /// The median of what was tipped in blocks where anything was; `None` if nowhere.
+    pub fn tip(&self) -> Option<u128> {
+        let rewards = self.reward.as_deref().unwrap_or_default().iter();
+        let mut tips: Vec<_> =
+            rewards.filter_map(|of| wide(of.first()?)).filter(|tip| *tip > 0).collect();
+        tips.sort_unstable();
+        tips.get(tips.len() / 2).copied()
+    }
+}
+
+/// Twice the base fee and a tip: enough for the next six blocks, however full they are.
+pub(super) const fn offer(base: u128, tip: u128) -> Fee {
+    Fee { rate: base.saturating_mul(2).saturating_add(tip), tip }
+}
+
+/// A number of at most 128 bits.
+pub(super) fn wide(text: &str) -> Option<u128> {
+    u128::from_str_radix(text.strip_prefix("0x")?, 16).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_offer_is_twice_the_next_base_fee_and_the_median_tip() {
+        let text = r#"{"oldestBlock":"0x1","baseFeePerGas":["0x5","0x6","0x64"],"gasUsedRatio":[0.5,0.5],
+            "reward":[["0x3"],["0x0"]]}"#;
+        let history: History = serde_json::from_str(text).unwrap();
+        assert_eq!((history.base(), history.tip()), (Some(100), Some(3)));
+        assert_eq!(offer(100, 3), Fee { rate: 203, tip: 3 });
+        let silent: History = serde_json::from_str(r#"{"reward":null}"#).unwrap();
+        assert_eq!((silent.base(), silent.tip()), (None, None));
+    }
+}

@@ -1,0 +1,140 @@
+//! Fees that rise while payments wait (spec, "Mass-payout webhooks"; replaced transactions).
+
+use gateway::{app::payouts::Story, storage::payouts::payments::PaymentRow};
+use serde_json::{Value, json};
+use support::broker::eventually;
+
+use super::{
+    EVM,
+    node::{COIN, Scene, USDT, due, is_settled, items, with_node},
+};
+
+const GWEI: u128 = 1_000_000_000;
+
+impl Scene {
+    /// The base fee of the next block, and of that one alone.
+    async fn set_base_fee(&self, wei: u128) {
+        let params = json!([format!("{wei:#x}")]);
+        self.anvil.rpc("anvil_setNextBlockBaseFeePerGas", params).await.unwrap();
+    }
+
+    async fn sent(&self, id: &str, purpose: &str, count: usize) -> Vec<PaymentRow> {
+        eventually(&format!("{count} payments of {purpose} are sent"), async || {
+            let payments = self.payer.story(id).await.payments;
+            let sent: Vec<_> = payments
+                .into_iter()
+                .filter(|payment| payment.purpose == purpose && payment.state == "sent")
+                .collect();
+            (sent.len() == count).then_some(sent)
+        })
+        .await
+    }
+
+    /// Asks for a higher fee until every open payment of `purpose` has a second version at a node.
+    async fn bump(&self, id: &str, purpose: &str) {
+        self.payer.stack.gateway.bump_order(id).await.unwrap();
+        eventually("the second versions are sent", async || {
+            let payments = self.payer.story(id).await.payments;
+            let mut of = payments.iter().filter(|payment| payment.purpose == purpose);
+            of.all(|p| p.versions >= 2 && p.state == "sent").then_some(())
+        })
+        .await;
+    }
+
+    async fn fee_rates(&self, version: u32) -> (u128, u128) {
+        let of = async |what| {
+            self.number(&format!(
+                "select min({what}) from payout_version where version = {version}"
+            ))
+            .await
+        };
+        (of("fee_rate").await, of("tip").await)
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_payment_that_waits_is_replaced_at_a_higher_fee_and_confirms_once() {
+    with_node("", |scene| async move {
+        let rows = items(1, 3);
+        let order = scene.order("pol", &rows).await;
+        let id = order["id"].as_str().unwrap().to_owned();
+        let quoted: u128 = order["quote"]["maxFeePerGasWei"].as_str().unwrap().parse().unwrap();
+        scene.fund(&order, due(&order)).await;
+        let before = scene.sent(&id, "pay", 3).await;
+        let (rate, tip) = scene.fee_rates(1).await;
+        assert!(rate < quoted, "{rate} of {quoted}");
+        // More than was offered, less than was quoted.
+        let base = rate + (quoted - rate) / 3;
+        scene.set_base_fee(base).await;
+        scene.mine(1).await;
+        scene.sent(&id, "pay", 3).await;
+        scene.bump(&id, "pay").await;
+        let (raised, raised_tip) = scene.fee_rates(2).await;
+        assert!(raised * 8 >= rate * 9 && raised_tip * 8 >= tip * 9 && raised <= quoted);
+        scene.set_base_fee(base).await;
+        let story = scene.mine_until(&id, is_settled, async |_, _| ()).await;
+        assert_eq!(story.order.state.as_str(), "completed");
+        assert!(story.payments.iter().filter(|p| p.purpose == "pay").all(|p| p.versions >= 2));
+        let address = order["depositAddress"].as_str().unwrap();
+        assert_eq!(scene.anvil.nonce(address).await.unwrap(), story.payments.len() as u64);
+        for (n, row) in (1_u128..).zip(&rows) {
+            let to = row["address"].as_str().unwrap();
+            assert_eq!(scene.anvil.coins(to).await.unwrap(), n * 10_u128.pow(16));
+        }
+        let path = format!("{EVM}/{id}/batches");
+        let batches = scene.payer.merchant.client.get(&path).await.json();
+        let replaced = batches["data"][0]["replacedTxHashes"].as_array().unwrap().clone();
+        for payment in before {
+            assert!(replaced.contains(&Value::from(payment.tx_hash)), "{replaced:?}");
+        }
+    })
+    .await;
+}
+
+/// Behind one stuck payment of the gas wallet all orders would wait.
+#[tokio::test(flavor = "multi_thread")]
+async fn stuck_gas_is_replaced_beyond_what_one_order_was_quoted() {
+    with_node("", |scene| async move {
+        scene.anvil.set_coins(&scene.gas, 10 * COIN).await.unwrap();
+        let order = scene.order("usdtmatic", &items(1, 3)).await;
+        let id = order["id"].as_str().unwrap().to_owned();
+        let quoted: u128 = order["quote"]["maxFeePerGasWei"].as_str().unwrap().parse().unwrap();
+        scene.fund(&order, due(&order)).await;
+        scene.sent(&id, "gas", 1).await;
+        scene.set_base_fee(quoted + GWEI).await;
+        scene.mine(1).await;
+        scene.bump(&id, "gas").await;
+        assert!(scene.fee_rates(2).await.0 > quoted);
+        let story = scene.mine_until(&id, is_settled, async |_, _| ()).await;
+        assert_eq!(story.order.state.as_str(), "completed");
+        let paid = scene.anvil.tokens(USDT, &support::payouts::evm_address(3)).await.unwrap();
+        assert_eq!(paid, 30_000);
+        scene.gas_adds_up(&order, 10 * COIN).await;
+    })
+    .await;
+}
+
+/// While the network asks more than was quoted, nothing is signed; when it asks less, all is paid.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_order_waits_while_the_network_asks_more_than_was_quoted() {
+    with_node("", |scene| async move {
+        let order = scene.order("pol", &items(1, 2)).await;
+        let id = order["id"].as_str().unwrap().to_owned();
+        let quoted: u128 = order["quote"]["maxFeePerGasWei"].as_str().unwrap().parse().unwrap();
+        scene.send_deposit(&order, due(&order)).await;
+        scene.mine(1).await;
+        scene.set_base_fee(quoted * 2).await;
+        scene.mine(1).await;
+        let processing = |story: &Story| story.order.state.as_str() == "processing";
+        eventually("it is funded", async || Some(scene.payer.story(&id).await).filter(processing))
+            .await;
+        let wallet = gateway::app::payouts::Wallet::open(&scene.stack.gateway).unwrap();
+        let row = scene.payer.story(&id).await.order.id;
+        scene.stack.gateway.advance_payout(row, &wallet).await.unwrap();
+        assert!(scene.payer.story(&id).await.payments.is_empty());
+        // Every empty block is an eighth cheaper.
+        let story = scene.mine_until(&id, is_settled, async |_, _| ()).await;
+        assert_eq!(story.order.state.as_str(), "completed");
+    })
+    .await;
+}

@@ -1,0 +1,128 @@
+//! Tokens on a real EVM node: gas that is fronted, logs that prove, recipients whom the token refuses.
+
+use serde_json::json;
+use support::{broker::eventually, payouts::evm_address};
+
+use super::{
+    EVM,
+    node::{COIN, Scene, USDT, due, is_settled, items, with_node},
+};
+
+const PAID: u32 = 40;
+const SURPLUS: u128 = 1_234;
+
+async fn tokens(scene: &Scene, address: &str) -> u128 {
+    scene.anvil.tokens(USDT, address).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn everybody_gets_his_tokens_once_and_whom_the_token_refuses_fails_alone() {
+    with_node("", |scene| async move {
+        let refused = evm_address(501);
+        scene.anvil.blacklist(USDT, &refused).await.unwrap();
+        scene.anvil.set_coins(&scene.gas, COIN).await.unwrap();
+        let mut rows = items(1, PAID);
+        rows.insert(7, json!({ "address": refused, "amount": "3" }));
+        let order = scene.order("usdtmatic", &rows).await;
+        let id = order["id"].as_str().unwrap().to_owned();
+        scene.fund(&order, due(&order) + SURPLUS).await;
+        let story = scene
+            .mine_until(&id, is_settled, async |round, _| {
+                if round % 5 == 3 {
+                    scene.forget_what_was_sent().await;
+                }
+            })
+            .await;
+
+        assert_eq!(story.order.state.as_str(), "partial_failed");
+        for n in 1..=PAID {
+            assert_eq!(tokens(&scene, &evm_address(n)).await, u128::from(n) * 10_000, "{n}");
+        }
+        assert_eq!(tokens(&scene, &refused).await, 0);
+        let path = format!("{EVM}/{id}/items?state=failed");
+        let failed = scene.payer.merchant.client.get(&path).await.json();
+        assert_eq!((&failed["total"], &failed["data"][0]["address"]), (&json!(1), &json!(refused)));
+        let books = story.order.books;
+        assert_eq!(books.returned.get(), 3_000_000 + SURPLUS);
+        assert_eq!(tokens(&scene, &evm_address(900)).await, books.returned.get());
+        let address = order["depositAddress"].as_str().unwrap();
+        assert_eq!(tokens(&scene, address).await, books.kept.get());
+        assert_eq!(
+            books.paid.get() + books.returned.get() + books.kept.get(),
+            due(&order) + SURPLUS
+        );
+        scene.gas_adds_up(&order, COIN).await;
+        // Our own gas is neither a deposit of somebody else nor a reason to wake anybody.
+        assert_eq!(scene.number("select count(*) from operator_alert").await, 0);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_empty_gas_wallet_holds_the_order_until_it_has_coins_again() {
+    with_node("", |scene| async move {
+        let order = scene.order("usdtmatic", &items(1, 2)).await;
+        let id = order["id"].as_str().unwrap().to_owned();
+        scene.fund(&order, due(&order)).await;
+        let held = eventually("it is held", async || scene.payer.story(&id).await.order.held).await;
+        assert!(held.contains(&scene.gas) && held.contains("holds 0 POL"), "{held}");
+        let query = "select count(*) from operator_alert where kind = 'payout_gas_empty'";
+        assert_eq!(scene.number(query).await, 1);
+        assert!(scene.payer.story(&id).await.payments.is_empty());
+        scene.anvil.set_coins(&scene.gas, COIN).await.unwrap();
+        scene.run("update timer set due_at = now() where kind = 'payout'").await;
+        let story = scene.mine_until(&id, is_settled, async |_, _| ()).await;
+        assert_eq!((story.order.state.as_str(), story.order.held), ("completed", None));
+        scene.gas_adds_up(&order, COIN).await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn gas_has_a_limit_of_a_day() {
+    with_node("payouts.gas_day_usd_max = 0", |scene| async move {
+        scene.anvil.set_coins(&scene.gas, COIN).await.unwrap();
+        let order = scene.order("usdtmatic", &items(1, 2)).await;
+        let id = order["id"].as_str().unwrap().to_owned();
+        scene.fund(&order, due(&order)).await;
+        let held = eventually("it is held", async || scene.payer.story(&id).await.order.held).await;
+        assert!(held.contains("limit of a day"), "{held}");
+        assert!(scene.payer.story(&id).await.payments.is_empty());
+    })
+    .await;
+}
+
+/// A token that is paused refuses everybody: nobody's row fails for that.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_that_refuses_its_sender_fails_nobody() {
+    with_node("", |scene| async move {
+        scene.anvil.set_coins(&scene.gas, COIN).await.unwrap();
+        let order = scene.order("usdtmatic", &items(1, 3)).await;
+        let id = order["id"].as_str().unwrap().to_owned();
+        // The self-transfer by which the two are told apart is refused as well.
+        let token = scene.anvil.rpc("eth_getCode", json!([USDT, "latest"])).await.unwrap();
+        scene.fund(&order, due(&order)).await;
+        eventually("it is funded", async || {
+            (scene.payer.story(&id).await.order.state.as_str() != "pending_deposit").then_some(())
+        })
+        .await;
+        scene.anvil.rpc("anvil_setCode", json!([USDT, "0x60006000fd"])).await.unwrap();
+        let waiting = |story: &gateway::app::payouts::Story| {
+            story.payments.iter().any(|p| p.purpose == "gas" && p.state == "confirmed")
+        };
+        scene.mine_until(&id, waiting, async |_, _| ()).await;
+        let wallet = gateway::app::payouts::Wallet::open(&scene.stack.gateway).unwrap();
+        let row = scene.payer.story(&id).await.order.id;
+        eventually("the refusal is seen", async || {
+            scene.stack.gateway.advance_payout(row, &wallet).await.err()
+        })
+        .await;
+        let story = scene.payer.story(&id).await;
+        assert!(story.order.books.failed.is_zero(), "{}", story.object);
+        scene.anvil.rpc("anvil_setCode", json!([USDT, token])).await.unwrap();
+        scene.run("update timer set due_at = now() where kind = 'payout'").await;
+        let story = scene.mine_until(&id, is_settled, async |_, _| ()).await;
+        assert_eq!(story.order.state.as_str(), "completed");
+    })
+    .await;
+}
