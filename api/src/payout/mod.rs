@@ -32,8 +32,8 @@ pub struct Operation {
 /// All of them. The routes and their description are built from this list alone.
 pub fn operations() -> Vec<Operation> {
     use Kind::{
-        DepositAlreadyDetected, InvalidRequest, InvalidState, OrderNotFound, QuoteChanged,
-        QuoteExpired, RateProviderDown, NodeUnavailable, UnsupportedNetwork,
+        DepositAlreadyDetected, InvalidRequest, InvalidState, NodeUnavailable, OrderNotFound,
+        QuoteChanged, QuoteExpired, RateProviderDown, UnsupportedNetwork,
     };
     const READ: &[Kind] = &[OrderNotFound];
     const LISTED: &[Kind] = &[InvalidRequest];

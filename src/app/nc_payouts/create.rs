@@ -59,7 +59,7 @@ impl Gateway {
             .map_err(NcPayoutError::FromAddress)?;
         let sender = address::match_key(currency.family(), &from);
         let recipients = recipients::check(&request.rows, currency).map_err(NcPayoutError::Rows)?;
-        self.refuse_own_addresses(currency, &recipients).await?;
+        self.refuse_own_outputs(currency, &recipients).await?;
         let outputs = recipients.iter().map(|one| (one.address.as_str(), one.amount)).collect();
         let fee_level = request.fee_level;
         let plan = Plan { currency, sender: &sender, fee_level, outputs };
@@ -103,7 +103,7 @@ impl Gateway {
     }
 
     /// What is sent to a deposit address of ours would pay somebody's invoice and count as paid out.
-    async fn refuse_own_addresses(
+    async fn refuse_own_outputs(
         &self,
         currency: &Currency,
         recipients: &[Recipient],

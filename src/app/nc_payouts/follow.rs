@@ -10,12 +10,12 @@ use crate::{
     app::Gateway,
     chain::{
         ChainError,
-        pay::{Payer, Sent, Standing as Found, TokenPayment, Wanted},
+        pay::{Payer, Sent, Standing as Found, Wanted},
     },
     fail_point::fail_point,
     nc_payout::{
         State, TransactionState,
-        build::{self, Asset, IN_FLIGHT_MAX},
+        build::IN_FLIGHT_MAX,
         lifecycle::{self, Event, Tally, Verdict},
     },
     payout::batch::{self, Move, Seen, Signed},
@@ -126,10 +126,7 @@ async fn look(
                 Err(error) => return (looks, Some(error)),
             },
             next @ (Move::Wait | Move::Replace | Move::Succeeded | Move::Failed | Move::Alarm) => {
-                match settle(node, payout, part, found, next).await {
-                    Ok(look) => looks.push(look),
-                    Err(error) => return (looks, Some(error)),
-                }
+                looks.push(verdict(part, found, next));
             }
         }
     }
@@ -154,6 +151,7 @@ fn wanted(payout: &NcPayout, part: &Part) -> Wanted {
         sender: payout.sender.clone(),
         nonce: part.transaction.nonce,
         hashes: part.tx_hash.iter().cloned().collect(),
+        raw: part.raw.clone().unwrap_or_default(),
     }
 }
 
@@ -170,34 +168,6 @@ async fn hand_in(node: &Payer, part: &Part) -> Result<Look, ChainError> {
             Look { error: Some(format!("a node refuses it, and is asked again: {reason}")), ..look }
         }
     })
-}
-
-/// A token payment is one only if the token says so.
-async fn settle(
-    node: &Payer,
-    payout: &NcPayout,
-    part: &Part,
-    found: &Found,
-    next: Move,
-) -> Result<Look, ChainError> {
-    let look = verdict(part, found, next);
-    let (TransactionState::Confirmed, Some((Asset::Token(contract), output))) =
-        (look.state, build::paid(&part.transaction))
-    else {
-        return Ok(look);
-    };
-    let payment = TokenPayment {
-        tx_hash: part.tx_hash.clone().unwrap_or_default(),
-        contract,
-        sender: payout.sender.clone(),
-        to: output.to,
-        amount: output.amount,
-    };
-    if node.token_moved(&payment).await? {
-        return Ok(look);
-    }
-    let error = "the token took the call and did not move this amount".to_owned();
-    Ok(Look { state: TransactionState::Failed, error: Some(error), ..look })
 }
 
 fn verdict(part: &Part, found: &Found, next: Move) -> Look {
@@ -225,7 +195,12 @@ fn verdict(part: &Part, found: &Found, next: Move) -> Look {
             let nonce = part.transaction.nonce;
             failed(format!("nonce {nonce} of fromAddress was used by another transaction"))
         }
-        (_, Seen::Mined { depth, .. }) => {
+        // Only the token's own log of exactly this movement is a payment.
+        (Move::Alarm, Seen::Unexplained { depth }) => {
+            let why = "the token took the call and did not move this amount".to_owned();
+            Look { confirmations: depth, ..failed(why) }
+        }
+        (_, Seen::Mined { depth, .. } | Seen::Unexplained { depth }) => {
             Look { state: TransactionState::Sent, confirmations: depth, error: None, ..same }
         }
         (_, Seen::Waiting) => {

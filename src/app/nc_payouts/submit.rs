@@ -162,6 +162,7 @@ fn wanted(signed: &Signed) -> Wanted {
         sender: signed.sender.clone(),
         nonce: signed.transaction.nonce,
         hashes: vec![signed.hash.clone()],
+        raw: signed.raw.clone(),
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use serde::Deserialize;
 use serde_json::{json, value::RawValue};
 
 use super::{EvmPayer, Payer, SimulatedPayer, Work, evm::is_revert};
@@ -18,9 +17,6 @@ const CALL: &str = "eth_call";
 const ESTIMATE: &str = "eth_estimateGas";
 /// `balanceOf(address)` of ERC-20.
 const BALANCE_OF: &str = "0x70a08231";
-/// `Transfer(address,address,uint256)` of ERC-20.
-const TRANSFER: &str = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
-const RECEIPT: &str = "eth_getTransactionReceipt";
 /// Above what any wallet's contract takes for receiving. Without a bound a recipient that never ends would keep the node busy.
 const GAS_MAX: u64 = 500_000;
 const GAS_MARGIN_PERCENT: u128 = 20;
@@ -39,30 +35,6 @@ pub struct Account {
     /// What the last block asked, in wei per gas.
     pub base_fee: u128,
     pub tip: u128,
-}
-
-/// A token payment that is in a block.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TokenPayment {
-    pub tx_hash: String,
-    pub contract: [u8; 20],
-    pub sender: String,
-    pub to: [u8; 20],
-    pub amount: BaseUnits,
-}
-
-#[derive(Deserialize)]
-struct Logs<'a> {
-    #[serde(borrow)]
-    logs: Vec<Log<'a>>,
-}
-
-#[derive(Deserialize)]
-struct Log<'a> {
-    address: &'a str,
-    #[serde(borrow)]
-    topics: Vec<&'a str>,
-    data: &'a str,
 }
 
 /// A call whose gas is asked for.
@@ -91,14 +63,6 @@ impl Payer {
         match self {
             Self::Simulated(_) => Ok(vec![Work::Units(SimulatedPayer::GAS); calls.len()]),
             Self::Evm(payer) => payer.gas(sender, calls).await,
-        }
-    }
-
-    /// Whether the token moved as it was meant to, by its own log. A contract may take the call and move nothing, or less.
-    pub async fn token_moved(&self, payment: &TokenPayment) -> Result<bool, ChainError> {
-        match self {
-            Self::Simulated(_) => Ok(true),
-            Self::Evm(payer) => payer.token_moved(payment).await,
         }
     }
 }
@@ -168,21 +132,6 @@ impl EvmPayer {
             .collect();
         let answers = self.rpc.batch_each(ESTIMATE, &params).await?;
         answers.into_iter().map(|answer| self.estimated(answer)).collect()
-    }
-
-    async fn token_moved(&self, payment: &TokenPayment) -> Result<bool, ChainError> {
-        let result = self.rpc.call(RECEIPT, json!([payment.tx_hash])).await?;
-        let Logs { logs } = self.rpc.read(RECEIPT, &result)?;
-        let contract = address(&payment.contract);
-        let wanted = [TRANSFER.to_owned(), word(&payment.sender), word(&address(&payment.to))];
-        let amount = format!("0x{:064x}", payment.amount.get());
-        let same = |left: &str, right: &str| left.eq_ignore_ascii_case(right);
-        Ok(logs.iter().any(|log| {
-            same(log.address, &contract)
-                && same(log.data, &amount)
-                && log.topics.len() == wanted.len()
-                && log.topics.iter().zip(&wanted).all(|(topic, wanted)| same(topic, wanted))
-        }))
     }
 
     /// What a node says of the gas that a call takes, with a margin: estimates are of the state of now.

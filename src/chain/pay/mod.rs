@@ -10,7 +10,7 @@ mod fees;
 mod simulated;
 mod transaction;
 
-pub use account::{Account, Call, TokenPayment};
+pub use account::{Account, Call};
 pub use evm::EvmPayer;
 pub use simulated::SimulatedPayer;
 

@@ -62,7 +62,8 @@ async fn an_export_needs_no_server_and_its_file_fills_the_pool() {
     with_database(|ctl, database| async move {
         let scratch = Scratch::new();
         let offline = Ctl::default().with("GATEWAY_MASTER_KEY", MASTER_KEY);
-        let fed = offline.run_with_input(&["payouts", "seal-seed"], &hex::encode(SEED)).await.expect_ok();
+        let fed =
+            offline.run_with_input(&["payouts", "seal-seed"], &hex::encode(SEED)).await.expect_ok();
         let sealed = written(&scratch, &fed.stdout);
         let out = scratch.fresh("near");
         let out = out.to_str().unwrap();
