@@ -93,7 +93,7 @@ async fn tokens_are_paid_through_their_contract_and_only_its_log_proves_it() {
         let ended = scene.becomes(&payout, "failed").await;
         assert_eq!(scene.tokens(&evm_address(2)).await, 1);
         let error = ended["outputs"][0]["error"].as_str().unwrap();
-        assert!(error.contains("did not move"), "{error}");
+        assert!(error.contains("did nothing"), "{error}");
     })
     .await;
 }
