@@ -186,7 +186,9 @@ impl Scene {
 pub fn is_settled(story: &Story) -> bool {
     let books = story.order.books;
     let open = story.payments.iter().any(|p| p.state == "signed" || p.state == "sent");
-    story.order.state.is_terminal() && books.left().is_zero() && !open && !story.order.gas_open
+    // The payments are read a moment after the order, so the order must say it as well.
+    let is_empty = books.left().is_zero() && books.reserved.is_zero();
+    story.order.state.is_terminal() && is_empty && !open && !story.order.gas_open
 }
 
 /// `count` recipients from `first` on, each with as many cents of a coin or token as his number.
