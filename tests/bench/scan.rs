@@ -290,6 +290,8 @@ impl Watcher {
         let chain = ScriptedChain::new(Network::Polygon, HEIGHT);
         let follower = Follower::new(chain.clone(), settings);
         let mut watcher = Self { world, chain, follower, paid: 0 };
+        // The first look begins at the head and reads no block.
+        watcher.follower.look(&watcher.world.gateway).await.unwrap();
         watcher.per_block().await;
         watcher
     }
