@@ -11,6 +11,7 @@ use gateway::{
 };
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use serde_json::{Value, json};
+use sqlx::Connection;
 use support::{
     fake_evm::{Cast, FakeEvm, State},
     payouts::{Payer, evm_address},
@@ -56,16 +57,19 @@ fn settings(url: &str) -> String {
     toml
 }
 
+/// On a connection of its own: one of the gateway's may still be in the transaction of whoever was dropped.
 async fn run(stack: &Stack, statement: &str) {
-    let mut connection = stack.gateway.db.connection().await.unwrap();
+    let mut connection = stack.database.connect().await;
     let statement = sqlx::AssertSqlSafe(statement.to_owned());
-    sqlx::raw_sql(statement).execute(&mut *connection).await.unwrap();
+    sqlx::raw_sql(statement).execute(&mut connection).await.unwrap();
+    connection.close().await.unwrap();
 }
 
 async fn number(stack: &Stack, query: &str) -> u128 {
-    let mut connection = stack.gateway.db.connection().await.unwrap();
+    let mut connection = stack.database.connect().await;
     let query = sqlx::AssertSqlSafe(format!("select coalesce(({query}), 0)::text"));
-    let text: String = sqlx::query_scalar(query).fetch_one(&mut *connection).await.unwrap();
+    let text: String = sqlx::query_scalar(query).fetch_one(&mut connection).await.unwrap();
+    connection.close().await.unwrap();
     text.parse().unwrap()
 }
 
