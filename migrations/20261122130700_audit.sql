@@ -1,17 +1,19 @@
 -- Who changed what by hand. The operator's program names its user when it connects, and the database notes each change in the
--- transaction of the change: no command can forget to, and nothing is noted that did not happen.
+-- transaction of the change: no command can forget to, and nothing is noted that did not happen. Where rows alone would not
+-- say what was meant, the command adds an entry of its own.
 
 create table audit_entry (
     id bigint generated always as identity primary key,
     at timestamptz not null default clock_timestamp(),
     operator text not null,
-    -- A table, what was done to one of its rows, and what people call the row.
+    -- A table, what was done to one of its rows, and what people call the row. Or what a command is about, and its name.
     subject_kind text not null,
-    act text not null constraint audit_entry_act_known check (act in ('insert', 'update', 'delete')),
+    act text not null,
     subject text not null,
     -- The columns that changed. A value is here only if its column was named as harmless; of all others it says "…".
     change jsonb not null
 );
+create index audit_entry_by_subject on audit_entry (subject, id);
 
 create function audit_refuse_edit() returns trigger language plpgsql as $$
 begin

@@ -17,7 +17,7 @@ use crate::{
     config::ChainSettings,
     money::BaseUnits,
     storage::{
-        PgConnection, StorageError, acts, cursors,
+        PgConnection, StorageError, audit, cursors,
         deposit_search::{self, FoundDeposit, KnownAddress},
     },
 };
@@ -320,7 +320,8 @@ async fn of_transfer(
         TransferAmount::Units(units) => units.get().to_string(),
         TransferAmount::Beyond128Bits(text) => text.clone(),
     };
-    let acts = acts::of_subject(connection, &subject(network, &transfer.key)).await?;
+    let key = subject(network, &transfer.key);
+    let imported_by = audit::first_to(connection, IMPORTED, &key).await?;
     Ok(Told {
         key: transfer.key.clone(),
         to: transfer.to.clone(),
@@ -329,11 +330,13 @@ async fn of_transfer(
         contract,
         amount_text,
         verdict,
-        imported_by: acts.into_iter().next().map(|act| act.done_by),
+        imported_by,
     })
 }
 
-/// By what an import of a deposit is recorded.
+/// What an import of a deposit is recorded as, and by what.
+pub(super) const IMPORTED: (&str, &str) = ("deposit", "import");
+
 pub(super) fn subject(network: Network, key: &str) -> String {
     format!("{network} {key}")
 }

@@ -13,7 +13,7 @@ use crate::{
     },
     config::ChainSourceKind,
     storage::{
-        PgConnection, StorageError, acts,
+        PgConnection, StorageError, audit,
         pools::{self, Pool},
     },
 };
@@ -120,7 +120,7 @@ impl Gateway {
             at += i64::try_from(chunk.len()).unwrap_or(i64::MAX);
         }
         let detail = format!("indices {first} to {}", at - 1);
-        acts::note(&mut tx, "addresses.import", network.name(), by, &detail).await?;
+        audit::note(&mut tx, ("address_pool", "import"), network.name(), by, &detail).await?;
         tx.commit().await.map_err(StorageError::from)?;
         let count_added = i64::try_from(count).unwrap_or(i64::MAX);
         Ok(Imported { network, first, count, free: pool.free + count_added })

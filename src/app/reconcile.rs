@@ -13,7 +13,7 @@ use crate::{
     config::ChainSourceKind,
     money::BaseUnits,
     storage::{
-        StorageError, acts,
+        StorageError, audit,
         balances::{self, Difference, DueAddress, Observed, Part},
         cursors,
     },
@@ -114,7 +114,7 @@ impl Gateway {
         for (token, difference) in &explained {
             let subject = format!("{network} {text}");
             let detail = format!("{difference} base units of {token}: {reason}");
-            acts::note(&mut tx, "balances.explain", &subject, by, &detail).await?;
+            audit::note(&mut tx, ("balance", "explain"), &subject, by, &detail).await?;
         }
         tx.commit().await.map_err(StorageError::from)?;
         Ok(explained.len())

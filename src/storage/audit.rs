@@ -1,5 +1,5 @@
-//! Who changed what by hand. The rows are written by the database itself, in the transaction of each change that an operator's
-//! connection makes.
+//! Who changed what by hand. The database itself writes an entry in the transaction of each change that an operator's
+//! connection makes; commands add what they meant by it.
 
 use chrono::{DateTime, Utc};
 use serde_json::Value;
@@ -11,9 +11,9 @@ use super::{PgConnection, StorageError};
 pub struct AuditEntry {
     pub at: DateTime<Utc>,
     pub operator: String,
-    /// A table.
+    /// A table, or what a command is about.
     pub subject_kind: String,
-    /// `insert`, `update` or `delete`.
+    /// `insert`, `update` or `delete` of a row, or a command.
     pub act: String,
     /// What people call the row: a payment's or an order's id, a merchant's id, a currency.
     pub subject: String,
@@ -45,4 +45,43 @@ pub async fn entries(
     .fetch_all(connection)
     .await?;
     Ok(rows)
+}
+
+/// What a command did to `subject`, in words; written in the transaction of the act itself.
+pub async fn note(
+    connection: &mut PgConnection,
+    (subject_kind, act): (&str, &str),
+    subject: &str,
+    operator: &str,
+    detail: &str,
+) -> Result<(), StorageError> {
+    sqlx::query!(
+        "insert into audit_entry (operator, subject_kind, act, subject, change)
+         values ($1, $2, $3, $4, jsonb_build_object('detail', $5::text))",
+        operator,
+        subject_kind,
+        act,
+        subject,
+        detail
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Who was the first to do this to `subject`.
+pub async fn first_to(
+    connection: &mut PgConnection,
+    (subject_kind, act): (&str, &str),
+    subject: &str,
+) -> Result<Option<String>, StorageError> {
+    let found = sqlx::query_scalar!(
+        "select operator from audit_entry where subject = $1 and subject_kind = $2 and act = $3 order by id limit 1",
+        subject,
+        subject_kind,
+        act
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(found)
 }

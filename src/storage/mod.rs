@@ -5,7 +5,6 @@
 //! relay's batch is the one bounded exception.
 
 pub mod access;
-pub mod acts;
 pub mod addresses;
 pub mod alerts;
 pub mod audit;

@@ -2,9 +2,12 @@
 
 use super::{FollowError, Follower};
 use crate::{
-    app::{Gateway, explain_deposit::subject},
+    app::{
+        Gateway,
+        explain_deposit::{IMPORTED, subject},
+    },
     chain::{ChainSource, Transfer, TransferAsset},
-    storage::{PgConnection, StorageError, acts, cursors, deposit_search},
+    storage::{PgConnection, StorageError, audit, cursors, deposit_search},
 };
 
 #[derive(Debug, thiserror::Error)]
@@ -73,8 +76,7 @@ impl<S: ChainSource> Follower<S> {
         self.finalize(&mut tx, cursor.height).await?;
         for transfer in &transfers {
             let detail = format!("block {height}, transaction {}", transfer.tx_hash);
-            acts::note(&mut tx, "deposit.import", &subject(network, &transfer.key), by, &detail)
-                .await?;
+            audit::note(&mut tx, IMPORTED, &subject(network, &transfer.key), by, &detail).await?;
         }
         tx.commit().await.map_err(StorageError::from)?;
         gateway.relay_wake.notify_one();

@@ -166,15 +166,9 @@ impl Command {
 /// The gateway over a database that answers.
 async fn open() -> anyhow::Result<Gateway> {
     let mut gateway = Gateway::new(Config::load_for(Part::Rows)?)?;
-    gateway.db = gateway.db.on_behalf_of(&operator());
+    gateway.db = gateway.db.on_behalf_of(&operator::account());
     gateway.db.reach().await.map_err(|error| no_connection(error, &gateway.db))?;
     Ok(gateway)
-}
-
-/// Who is at the keyboard, as the shell knows it.
-fn operator() -> String {
-    let names = ["GATEWAY_OPERATOR", "SUDO_USER", "USER", "LOGNAME"];
-    names.iter().find_map(|name| std::env::var(name).ok()).unwrap_or_default()
 }
 
 #[tokio::main]

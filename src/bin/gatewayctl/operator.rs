@@ -15,13 +15,17 @@ pub struct Operator {
 
 impl Operator {
     pub fn name(self) -> anyhow::Result<String> {
-        let account =
-            || ["SUDO_USER", "USER", "LOGNAME"].iter().find_map(|name| std::env::var(name).ok());
-        let name = self.by.or_else(account).unwrap_or_default().trim().to_owned();
+        let name = self.by.unwrap_or_else(account).trim().to_owned();
         if (1..=NAME_MAX).contains(&name.chars().count()) {
             Ok(name)
         } else {
             Err(wrong_usage("say who you are, in up to 200 characters: --by NAME"))
         }
     }
+}
+
+/// Who is at the keyboard, as the shell knows it; empty if it does not.
+pub fn account() -> String {
+    let names = ["GATEWAY_OPERATOR", "SUDO_USER", "USER", "LOGNAME"];
+    names.iter().find_map(|name| std::env::var(name).ok()).unwrap_or_default()
 }

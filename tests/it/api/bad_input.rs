@@ -198,7 +198,7 @@ async fn unknown_paths_and_methods_answer_with_the_envelope() {
             "/v1/pay%00ment",
             "/%FF",
             "/%",
-            "/v1/nc-payout",
+            "/v1/payouts",
             "/metrics",
             "/ready",
             "/.env",

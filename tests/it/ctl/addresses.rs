@@ -91,12 +91,13 @@ async fn an_export_needs_no_server_and_its_file_fills_the_pool() {
         assert_eq!((&near["state"], &near["usable"]), (&json!("ok"), &json!(true)));
         assert_eq!(state(&ctl, "solana").await["state"], "empty");
         assert_eq!(state(&ctl, "evm").await["free"], Value::Null);
-        let act: (String, String, String) =
-            sqlx::query_as("select act, done_by, detail from operator_act")
-                .fetch_one(&mut database.connect().await)
-                .await
-                .unwrap();
-        let wanted = ("addresses.import", "ada", "indices 0 to 249");
+        let act: (String, String, String) = sqlx::query_as(
+            "select act, operator, change ->> 'detail' from audit_entry where act = 'import'",
+        )
+        .fetch_one(&mut database.connect().await)
+        .await
+        .unwrap();
+        let wanted = ("import", "ada", "indices 0 to 249");
         assert_eq!((act.0.as_str(), act.1.as_str(), act.2.as_str()), wanted);
     })
     .await;

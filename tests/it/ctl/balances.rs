@@ -122,7 +122,7 @@ async fn coins_that_were_moved_away_are_told_until_somebody_accounts_for_them() 
         }
         assert_eq!(ctl.json(&["balances", "list"]).await[0]["unexplained_raw"], "-10000000");
         let act =
-            "select count(*) from operator_act where act = 'balances.explain' and done_by = 'ada'";
+            "select count(*) from audit_entry where subject_kind = 'balance' and operator = 'ada'";
         assert_eq!(shop.number(act).await, 1);
     })
     .await;

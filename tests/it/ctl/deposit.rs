@@ -189,7 +189,13 @@ async fn a_missed_deposit_is_imported_once_and_credited_like_any_other() {
         assert_eq!(written, 1, "{both:?}");
         assert_eq!(import(&ctl, &sent.txid).await["written"], 0);
         assert_eq!(shop.number("select count(*) from deposit").await, 1);
-        assert_eq!(shop.number("select count(*) from operator_act where done_by = 'ada'").await, 1);
+        assert_eq!(
+            shop.number(
+                "select count(*) from audit_entry where act = 'import' and operator = 'ada'"
+            )
+            .await,
+            1
+        );
 
         shop.stack.start_all();
         shop.becomes(&id, Status::Paid).await;
