@@ -97,11 +97,11 @@ impl<'a> Story<'a> {
         };
         let chain = ScriptedChain::new(NETWORK, FIRST_HEIGHT);
         let confirmations = rules.confirmations;
-        chain.script().needed = Box::new(move |transfer| {
+        chain.script().needed = Some(Box::new(move |transfer| {
             let large = is_known(&transfer.asset) && is_large(transfer);
             let wanted = confirmations + if large { LARGE_NEEDS_MORE } else { 0 };
             wanted.max(transfer.maturity)
-        });
+        }));
         let follower = Follower::new(chain.clone(), settings.clone());
         let mut story = Self {
             seed,
