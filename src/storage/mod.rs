@@ -154,8 +154,16 @@ impl Db {
         Self { pool, options }
     }
 
+    /// Begins a transaction, whoever gives up waiting for it.
+    ///
+    /// sqlx takes back a BEGIN only once it has been answered. Dropped before that, as a request that ran out of time is, it
+    /// would leave its connection in the pool inside an open transaction, and the next statement that needs none would be
+    /// told as done and never committed. So the BEGIN has a task of its own, which nobody drops.
     pub async fn begin(&self) -> Result<Tx, StorageError> {
-        Ok(self.pool.begin().await?)
+        let pool = self.pool.clone();
+        let begun = tokio::spawn(async move { pool.begin().await }).await;
+        // The task ends early only with the runtime.
+        Ok(begun.unwrap_or(Err(sqlx::Error::PoolClosed))?)
     }
 
     pub async fn connection(

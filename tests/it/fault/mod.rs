@@ -10,6 +10,7 @@ mod broker_silent;
 mod clock_steps;
 mod cut_commit;
 mod database_gone;
+mod dropped_begin;
 mod frozen_backend;
 mod full_disk;
 mod grown_tables;

@@ -1,0 +1,51 @@
+//! Callers that give up while a transaction begins: a request that ran out of time, a look that took too long.
+
+use std::{pin::pin, task::Poll};
+
+use gateway::storage::Db;
+use sqlx::{Connection, Executor};
+use support::database::TestDatabase;
+
+/// More than a BEGIN over an open connection is polled.
+const POLLS: u32 = 12;
+
+/// Polls `work` so many times and then drops it.
+async fn dropped_after<F: Future>(polls: u32, work: F) {
+    let mut work = pin!(work);
+    let mut left = polls;
+    std::future::poll_fn(|context| {
+        if left == 0 || work.as_mut().poll(context).is_ready() {
+            return Poll::Ready(());
+        }
+        left -= 1;
+        Poll::Pending
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_transaction_that_nobody_waited_for_swallows_no_later_statement() {
+    let database = TestDatabase::create().await;
+    let mut other = database.connect().await;
+    other.execute("create table noted (number bigint)").await.unwrap();
+    // One connection, so that whoever comes next gets the one that was given up.
+    let db = Db::connect_lazy(&database.url.clone().into(), 1).unwrap();
+    drop(db.connection().await.unwrap());
+    let mut noted = 0_i64;
+    for round in 0..20 {
+        for polls in 0..POLLS {
+            dropped_after(polls, db.begin()).await;
+            let mut connection = db.connection().await.unwrap();
+            let note = sqlx::query("insert into noted values ($1)").bind(noted);
+            note.execute(&mut *connection).await.unwrap();
+            drop(connection);
+            noted += 1;
+            let query = sqlx::query_scalar("select count(*) from noted");
+            let kept: i64 = query.fetch_one(&mut other).await.unwrap();
+            assert_eq!(kept, noted, "round {round}, dropped after {polls} polls");
+        }
+    }
+    other.close().await.unwrap();
+    db.close().await;
+    database.remove().await;
+}
