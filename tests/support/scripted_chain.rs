@@ -110,17 +110,29 @@ impl Script {
         shown.get(shown.partition_point(|block| block.header.height < height))
     }
 
-    /// The transfers that are final on the branch that ends in the block `hash`.
-    pub fn final_up_to(&self, hash: &str) -> HashSet<String> {
+    /// The transfers on the branch that ends in the block `hash`.
+    pub fn keys_up_to(&self, hash: &str) -> HashSet<String> {
+        self.matching_up_to(hash, |_, _| true)
+    }
+
+    /// Those that are final there.
+    fn final_up_to(&self, hash: &str) -> HashSet<String> {
+        let Some(needed) = &self.needed else { return HashSet::new() };
+        self.matching_up_to(hash, |transfer, confirmations| needed(transfer) <= confirmations)
+    }
+
+    fn matching_up_to(
+        &self,
+        hash: &str,
+        is_match: impl Fn(&Transfer, u64) -> bool,
+    ) -> HashSet<String> {
         let mut keys = HashSet::new();
-        let (Some(tip), Some(needed)) = (self.by_hash.get(hash), &self.needed) else {
-            return keys;
-        };
+        let Some(tip) = self.by_hash.get(hash) else { return keys };
         let mut next = Some(tip);
         while let Some(block) = next {
             let confirmations = tip.header.height + 1 - block.header.height;
-            let is_final = |transfer: &&Transfer| needed(transfer) <= confirmations;
-            keys.extend(block.transfers.iter().filter(is_final).map(|t| t.key.clone()));
+            let found = block.transfers.iter().filter(|transfer| is_match(transfer, confirmations));
+            keys.extend(found.map(|transfer| transfer.key.clone()));
             next = self.by_hash.get(&block.header.parent_hash);
         }
         keys
