@@ -38,7 +38,11 @@ fn line(entry: &AuditEntry) -> Vec<Cell> {
     let change: Vec<_> = change
         .map(|(column, value)| match value {
             Value::String(text) => format!("{column}={text}"),
-            other => format!("{column}={other}"),
+            other @ (Value::Null
+            | Value::Bool(_)
+            | Value::Number(_)
+            | Value::Array(_)
+            | Value::Object(_)) => format!("{column}={other}"),
         })
         .collect();
     vec![
