@@ -163,6 +163,13 @@ fn realm_of(config: &Config, family: Family) -> Realm {
     }
 }
 
+impl Gateway {
+    /// How addresses of a network are spelt here.
+    pub(crate) fn realm(&self, network: Network) -> Realm {
+        realm_of(&self.config, network.family())
+    }
+}
+
 /// Bounds a piece of work that talks to the database: a frozen server must not hold its caller for ever.
 pub async fn within<T, E: From<StorageError>>(
     limit: Duration,

@@ -5,7 +5,7 @@ use secrecy::SecretString;
 use serde::Deserialize;
 
 use super::{Config, Profile};
-use crate::asset::Network;
+use crate::{asset::Network, payout::quote};
 
 /// Where a network's blocks come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -44,6 +44,11 @@ pub struct ChainSettings {
     pub watch_grace: TimeDelta,
     /// How long a deadline waits for payments that were in time and only need confirmations.
     pub confirm_hold: TimeDelta,
+    /// What a payout offers for one unit of work where the node has no estimate: wei per gas, or the smallest coin per
+    /// virtual byte.
+    pub fee_rate: u128,
+    /// The most that a payout is ever quoted for it.
+    pub fee_rate_max: u128,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -60,6 +65,8 @@ pub(super) struct ChainOverride {
     pub poll_ms: Option<u64>,
     pub watch_grace_seconds: Option<i64>,
     pub confirm_hold_seconds: Option<i64>,
+    pub fee_rate: Option<u64>,
+    pub fee_rate_max: Option<u64>,
 }
 
 /// (confirmations, seconds between looks, hold in minutes): field practice for amounts of retail size.
@@ -130,6 +137,7 @@ impl Config {
             ChainSourceKind::Simulated => 1,
             ChainSourceKind::Node | ChainSourceKind::Off => large_practice(network),
         });
+        let (fee_rate, fee_rate_max) = quote::fee_rate_bounds(network.family());
         let grace = given.watch_grace_seconds.unwrap_or(WATCH_GRACE_MINUTES * 60);
         let hold = given.confirm_hold_seconds.unwrap_or(hold_minutes * 60);
         ChainSettings {
@@ -145,6 +153,8 @@ impl Config {
             poll: std::time::Duration::from_millis(given.poll_ms.unwrap_or(poll_ms).max(10)),
             watch_grace: TimeDelta::seconds(grace.max(0)),
             confirm_hold: TimeDelta::seconds(hold.max(0)),
+            fee_rate: given.fee_rate.map_or(fee_rate, u128::from),
+            fee_rate_max: given.fee_rate_max.map_or(fee_rate_max, u128::from),
         }
     }
 

@@ -12,6 +12,7 @@ use crate::{
     },
     broker::topology::Topology,
     merchant::secret::MasterKey,
+    payout::PayoutFamily,
     rate::ProviderName,
 };
 
@@ -100,8 +101,16 @@ fn basic(config: &Config) -> Vec<String> {
     for name in config.unknown_chains() {
         faults.push(format!("section chains.{name} names no network"));
     }
+    for name in &config.payouts.networks {
+        if name.parse::<Network>().ok().and_then(PayoutFamily::of).is_none() {
+            faults.push(format!("payouts.networks: there are no payouts on {name:?}"));
+        }
+    }
     for network in Network::ALL {
         let chain = config.chain(network);
+        if chain.fee_rate == 0 || chain.fee_rate > chain.fee_rate_max {
+            faults.push(format!("chains.{network}: fee_rate must lie between 1 and fee_rate_max"));
+        }
         if chain.source != ChainSourceKind::Node {
             continue;
         }

@@ -15,14 +15,15 @@ use thiserror::Error;
 pub use chains::{ChainSettings, ChainSourceKind};
 
 use crate::{
-    broker::topology::Timing, egress::guard::PublicPolicy, merchant::secret::MasterKey,
-    rate::RateConfig,
+    asset::Network, broker::topology::Timing, egress::guard::PublicPolicy,
+    merchant::secret::MasterKey, payout::PayoutFamily, rate::RateConfig,
 };
 
 const DEFAULTS: &str = include_str!("default.toml");
 
 /// The settings that hold several values, in the environment separated by commas.
-const LISTS: [(&str, &str); 3] = [
+const LISTS: [(&str, &str); 4] = [
+    ("GATEWAY_PAYOUTS__NETWORKS", "payouts.networks"),
     ("GATEWAY_API__TRUSTED_PROXIES", "api.trusted_proxies"),
     ("GATEWAY_RATES__PROVIDERS", "rates.providers"),
     ("GATEWAY_EGRESS__DENIED_PORTS", "egress.denied_ports"),
@@ -121,6 +122,8 @@ pub struct Broker {
 #[derive(Debug, Clone, Deserialize)]
 pub struct Payouts {
     pub enabled: Option<bool>,
+    /// Names of networks; empty is all on which payouts can be made.
+    pub networks: Vec<String>,
     pub service_fee_bps: u32,
     pub quote_seconds: u32,
     pub funding_seconds: u32,
@@ -284,6 +287,14 @@ impl Config {
     /// Whether merchants may pay out: by default in the sandbox only.
     pub fn payouts_enabled(&self) -> bool {
         self.payouts.enabled.unwrap_or(self.profile == Profile::Sandbox)
+    }
+
+    /// Whether payouts are offered on a network, if they are offered at all.
+    pub fn pays_out_on(&self, network: Network) -> bool {
+        let named = &self.payouts.networks;
+        PayoutFamily::of(network).is_some()
+            && self.chain(network).source != ChainSourceKind::Off
+            && (named.is_empty() || named.iter().any(|name| name == network.name()))
     }
 
     /// Shorter windows exist only in the sandbox.

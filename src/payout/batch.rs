@@ -113,6 +113,8 @@ pub struct Signed {
     pub versions: u32,
     /// Whether a higher fee stays within what was quoted.
     pub can_pay_more: bool,
+    /// After so long without a block, a higher fee is tried.
+    pub patience: Duration,
 }
 
 /// What to do with a payment now.
@@ -121,7 +123,7 @@ pub enum Move {
     /// Send the stored bytes, for the first time or again.
     Send,
     Wait,
-    /// Sign a version with the same nonce or input and a higher fee.
+    /// Sign a version with the same nonce or input and a higher fee, or a child that pays for both.
     Replace,
     Succeeded,
     /// It is final and did nothing.
@@ -130,8 +132,6 @@ pub enum Move {
     Alarm,
 }
 
-/// After so long without a block, a higher fee is tried.
-pub const REPLACE_AFTER: Duration = Duration::from_secs(180);
 /// A node may have lost it: the same bytes go out again.
 pub const RESEND_AFTER: Duration = Duration::from_secs(20);
 /// Two nodes behind one address, of which one lags, look for a while as if a stranger had used the nonce.
@@ -152,7 +152,7 @@ pub fn next_move(payment: Signed, seen: Seen, required: u64) -> Move {
         (Seen::Mined { succeeded: false, .. }, _) => Move::Failed,
         (Seen::Nowhere | Seen::Waiting | Seen::Displaced, None) => Move::Send,
         (Seen::Nowhere | Seen::Waiting, Some(since)) => {
-            let stuck = since >= REPLACE_AFTER;
+            let stuck = since >= payment.patience;
             if stuck && payment.can_pay_more && payment.versions < VERSIONS_MAX {
                 Move::Replace
             } else if seen == Seen::Nowhere && since >= RESEND_AFTER {
@@ -172,6 +172,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    const PATIENCE: Duration = Duration::from_secs(180);
 
     #[test]
     fn the_state_of_a_batch_by_its_rows() {
@@ -203,8 +205,12 @@ mod tests {
     #[test]
     fn what_is_done_with_a_signed_payment() {
         let seconds = |s| Some(Duration::from_secs(s));
-        let payment =
-            |sent_for, versions, can_pay_more| Signed { sent_for, versions, can_pay_more };
+        let payment = |sent_for, versions, can_pay_more| Signed {
+            sent_for,
+            versions,
+            can_pay_more,
+            patience: PATIENCE,
+        };
         let mined = |depth, succeeded| Seen::Mined { depth, succeeded };
         let mut table = String::new();
         for (name, signed) in [
@@ -242,8 +248,8 @@ mod tests {
             sent in proptest::option::of(0_u64..100_000), versions in 1_u32..10, more: bool,
             depth in 1_u64..100, succeeded: bool, required in 1_u64..64,
         ) {
-            let payment =
-                Signed { sent_for: sent.map(Duration::from_secs), versions, can_pay_more: more };
+            let sent_for = sent.map(Duration::from_secs);
+            let payment = Signed { sent_for, versions, can_pay_more: more, patience: PATIENCE };
             let next = next_move(payment, Seen::Mined { depth, succeeded }, required);
             prop_assert!(matches!(next, Move::Wait | Move::Succeeded | Move::Failed));
             prop_assert_eq!(next == Move::Wait, depth < required);

@@ -20,10 +20,10 @@ pub const GAS_PER_TOKEN_TRANSFER: u128 = 120_000;
 /// A quote holds for an hour and more, while fees move: what is quoted is so much of what is asked now, in hundredths.
 const HEADROOM_PERCENT: u128 = 150;
 
-/// Sizes of the legacy kind, the largest of a signed transaction's parts, in virtual bytes.
-const BYTES_PER_TRANSACTION: u128 = 11;
+/// The largest of a signed transaction's parts, in virtual bytes: inputs of the legacy kind, outputs of witness scripts.
+const BYTES_PER_TRANSACTION: u128 = 13;
 const BYTES_PER_INPUT: u128 = 148;
-const BYTES_PER_OUTPUT: u128 = 34;
+const BYTES_PER_OUTPUT: u128 = 43;
 /// Deposits that the first transaction of an order may have to gather.
 const INPUTS_EXPECTED: u128 = 3;
 
@@ -89,11 +89,9 @@ pub fn native_fee(
     let work = match family {
         PayoutFamily::Evm => evm_work(currency, payments),
         // Every transaction but the first spends the change of the one before.
-        PayoutFamily::Utxo => Some(
-            batches * (BYTES_PER_TRANSACTION + BYTES_PER_INPUT + BYTES_PER_OUTPUT)
-                + INPUTS_EXPECTED * BYTES_PER_INPUT
-                + payments * BYTES_PER_OUTPUT,
-        ),
+        PayoutFamily::Utxo => {
+            Some(later_bytes(payments, batches) + INPUTS_EXPECTED * BYTES_PER_INPUT)
+        }
     };
     let fee = work.and_then(|work| work.checked_mul(fee_rate)).ok_or(QuoteFault::TooLarge)?;
     Ok(BaseUnits::new(fee))
@@ -107,6 +105,20 @@ fn evm_work(currency: &Currency, payments: u128) -> Option<u128> {
     }
     let portion = u128::try_from(gas::PORTION).unwrap_or(u128::MAX);
     transfers.checked_add(payments.div_ceil(portion).checked_mul(GAS_PER_COIN_TRANSFER)?)
+}
+
+/// Of transactions that pay `outputs` together, each out of the change of the one before.
+const fn later_bytes(outputs: u128, transactions: u128) -> u128 {
+    transactions * (BYTES_PER_TRANSACTION + BYTES_PER_INPUT + BYTES_PER_OUTPUT)
+        + outputs * BYTES_PER_OUTPUT
+}
+
+/// What a bitcoin-like order must keep of its fees while `rows` of its recipients are not paid yet: theirs and the refund's.
+pub fn utxo_reserve(rows: usize, fee_rate: u128) -> BaseUnits {
+    let wide = |n: usize| u128::try_from(n).unwrap_or(u128::MAX);
+    let transactions = wide(batches(PayoutFamily::Utxo, rows)).saturating_add(1);
+    let bytes = later_bytes(wide(rows).saturating_add(1), transactions);
+    BaseUnits::new(bytes.saturating_mul(fee_rate))
 }
 
 /// What the network may take for sending back what an order did not need, in the order's own asset.
@@ -237,7 +249,6 @@ pub const fn fee_rate_bounds(family: Family) -> (u128, u128) {
     match family {
         Family::Bitcoin => (20, 300),
         Family::Litecoin => (10, 200),
-        // dogecoin's nodes ask for 0.01 DOGE per kilobyte at least.
         Family::Dogecoin => (1_000, 20_000),
         Family::Evm
         | Family::Tron
@@ -245,6 +256,22 @@ pub const fn fee_rate_bounds(family: Family) -> (u128, u128) {
         | Family::Near
         | Family::Ton
         | Family::Thorchain => (30_000_000_000, 500_000_000_000),
+    }
+}
+
+/// The least that the nodes of a family pass on by default, in the smallest coin per virtual byte.
+pub const fn fee_rate_floor(family: Family) -> u128 {
+    match family {
+        // Its nodes ask for 0.01 DOGE per kilobyte.
+        Family::Dogecoin => 1_000,
+        Family::Bitcoin
+        | Family::Litecoin
+        | Family::Evm
+        | Family::Tron
+        | Family::Solana
+        | Family::Near
+        | Family::Ton
+        | Family::Thorchain => 1,
     }
 }
 
@@ -275,8 +302,8 @@ mod tests {
         let quoted = quote(ltc, 8, &both, &tariff(FeeMode::Sender, 50, 10)).unwrap();
         assert_eq!(quoted.payout_total.get(), 130_000_000);
         assert_eq!(quoted.service_fee.get(), 650_000);
-        // Two transactions of 193 bytes, two more inputs, three outputs.
-        assert_eq!(quoted.network_fee.get(), (2 * 193 + 3 * 148 + 3 * 34) * 10);
+        // Two transactions of 204 bytes, three more inputs, three outputs.
+        assert_eq!(quoted.network_fee.get(), (2 * 204 + 3 * 148 + 3 * 43) * 10);
         assert_eq!(quoted.total_to_send.get(), 130_650_000 + quoted.network_fee.get());
         assert_eq!(quoted.net, both);
     }

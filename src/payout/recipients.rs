@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use crate::{
     asset::{
-        Family,
+        Family, Realm,
         address::{self, AddressError},
         catalogue::Currency,
     },
@@ -139,7 +139,12 @@ pub enum Reason {
 /// bitcoin and litecoin: the dust limit of the largest kind of output. dogecoin: the soft limit below which nodes ask for
 /// a higher fee.
 pub fn least_amount(currency: &Currency) -> BaseUnits {
-    BaseUnits::new(match currency.family() {
+    least_output(currency.family())
+}
+
+/// The same, by family.
+pub const fn least_output(family: Family) -> BaseUnits {
+    BaseUnits::new(match family {
         Family::Bitcoin | Family::Litecoin => 546,
         Family::Dogecoin => 1_000_000,
         Family::Evm
@@ -153,7 +158,16 @@ pub fn least_amount(currency: &Currency) -> BaseUnits {
 
 /// Checks every row; all recipients, or up to [`FAULTS_MAX`] faults in the order of the rows.
 pub fn check(rows: &[Row], currency: &Currency) -> Result<Vec<Recipient>, Vec<RowFault>> {
-    let mut checker = Checker { currency, faults: vec![], sum: BaseUnits::ZERO };
+    check_in(Realm::Main, rows, currency)
+}
+
+/// As [`check`], for addresses of either realm.
+pub fn check_in(
+    realm: Realm,
+    rows: &[Row],
+    currency: &Currency,
+) -> Result<Vec<Recipient>, Vec<RowFault>> {
+    let mut checker = Checker { realm, currency, faults: vec![], sum: BaseUnits::ZERO };
     let mut references = HashMap::new();
     let mut plain_rows = HashMap::new();
     let mut recipients = Vec::with_capacity(rows.len());
@@ -186,6 +200,7 @@ pub fn check(rows: &[Row], currency: &Currency) -> Result<Vec<Recipient>, Vec<Ro
 }
 
 struct Checker<'a> {
+    realm: Realm,
     currency: &'a Currency,
     faults: Vec<RowFault>,
     sum: BaseUnits,
@@ -229,7 +244,7 @@ impl Checker<'_> {
             self.fault(row, Column::Address, Reason::Missing, "");
             return None;
         }
-        match address::validate(self.currency.network, &row.address) {
+        match address::validate_in(self.realm, self.currency.network, &row.address) {
             Ok(address) => Some(address),
             Err(error) => {
                 self.fault(row, Column::Address, Reason::Address(error), &row.address);

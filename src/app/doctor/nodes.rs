@@ -9,7 +9,7 @@ use super::{Finding, Health, LOOK_LIMIT, with_causes};
 use crate::{
     app::Gateway,
     asset::{Family, Network},
-    chain::{BlockRef, ChainError, ChainSource, Source},
+    chain::{BlockRef, ChainError, ChainSource, Source, pay::Payer},
     config::ChainSettings,
 };
 
@@ -26,7 +26,40 @@ impl Gateway {
         let settings = self.config.chain(network);
         let urls = settings.rpc_url.iter().chain(&settings.witnesses);
         let looks = urls.enumerate().map(|(place, url)| look_at(place, url, &settings));
-        futures_util::future::join_all(looks).await
+        let mut findings = futures_util::future::join_all(looks).await;
+        findings.extend(self.look_at_payer(network).await);
+        findings
+    }
+
+    /// What the node of a bitcoin-like network can do for payouts, if they are offered there.
+    async fn look_at_payer(&self, network: Network) -> Option<Finding> {
+        if !self.config.payouts_enabled() || !self.config.pays_out_on(network) {
+            return None;
+        }
+        let Ok(Payer::Utxo(payer)) = self.payer_of(network) else { return None };
+        let name = format!("payouts on {network}");
+        let told = match tokio::time::timeout(LOOK_LIMIT, payer.abilities()).await {
+            Ok(Ok(told)) => told,
+            Ok(Err(error)) => return Some(Finding::new(name, Health::Broken, with_causes(&error))),
+            Err(_) => return Some(Finding::new(name, Health::Broken, "no answer in time")),
+        };
+        let offered = format!("{} a virtual byte would be offered", told.fee_rate);
+        let tests = if told.tests_outputs {
+            "outputs are tested before they are signed"
+        } else {
+            "outputs cannot be tested before they are signed"
+        };
+        let finding = if told.estimates_fees {
+            Finding::new(name, Health::Ok, format!("{offered}, as the node estimates; {tests}"))
+        } else {
+            let detail = format!("{offered}, for the node has no estimate; {tests}");
+            Finding::new(name, Health::Doubtful, detail)
+        };
+        let advice = "a node estimates once it has watched its mempool for some hours; until then \
+                      fee_rate of the network is offered";
+        let finding = finding.fact("network", network.name()).advice(advice);
+        let rate = u64::try_from(told.fee_rate).unwrap_or(u64::MAX);
+        Some(finding.fact("fee_rate", rate).fact("tests_outputs", told.tests_outputs))
     }
 }
 

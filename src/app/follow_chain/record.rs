@@ -121,6 +121,11 @@ impl<S: ChainSource> Follower<S> {
         payouts::lock_all(tx, &orders).await?;
         let mut recorded = 0;
         for sighting in sightings {
+            if let Some(order) = sighting.payout_order_id
+                && payouts::coins::is_own(tx, order, &sighting.tx_hash).await?
+            {
+                continue;
+            }
             let Some(deposit) = deposits::record(tx, self.settings.network, sighting).await? else {
                 continue;
             };

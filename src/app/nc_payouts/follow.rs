@@ -119,7 +119,8 @@ async fn look(
         let seconds = |s| Duration::from_secs(u64::try_from(s).unwrap_or(0));
         let sent_for = part.sent_for_seconds.map(seconds);
         // Only the merchant could sign a higher fee.
-        let signed = Signed { sent_for, versions: 1, can_pay_more: false };
+        let patience = Duration::MAX;
+        let signed = Signed { sent_for, versions: 1, can_pay_more: false, patience };
         match batch::next_move(signed, found.seen, required) {
             Move::Send => match hand_in(node, part).await {
                 Ok(look) => looks.push(look),

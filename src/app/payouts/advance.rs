@@ -20,12 +20,12 @@ use crate::{
     asset::Network,
     chain::{
         ChainError, UnusableSource,
-        pay::{EvmPayer, Payer, SignError, SimulatedPayer},
+        pay::{EvmPayer, Payer, SignError, SimulatedPayer, UtxoPayer},
         rpc::EndpointError,
     },
     config::ChainSourceKind,
     payout::{
-        EventType, State,
+        EventType, PayoutFamily, State,
         batch::{self, BatchState},
         lifecycle::{self, Event, Verdict},
     },
@@ -164,7 +164,7 @@ impl Gateway {
     }
 
     /// Whoever pays on a network, as it is configured.
-    pub(super) fn payer_of(&self, network: Network) -> Result<Payer, AdvanceError> {
+    pub(in crate::app) fn payer_of(&self, network: Network) -> Result<Payer, AdvanceError> {
         let chain = self.config.chain(network);
         match chain.source {
             ChainSourceKind::Simulated => {
@@ -172,7 +172,16 @@ impl Gateway {
             }
             ChainSourceKind::Node => {
                 let url = chain.rpc_url.as_ref().ok_or(UnusableSource::NoUrl(network))?;
-                Ok(Payer::Evm(EvmPayer::new(network, url, chain.chain_id)?))
+                match PayoutFamily::of(network).ok_or(AdvanceError::NoPayer)? {
+                    PayoutFamily::Evm => {
+                        Ok(Payer::Evm(EvmPayer::new(network, url, chain.chain_id)?))
+                    }
+                    PayoutFamily::Utxo => {
+                        let (genesis, db) = (chain.genesis.as_deref(), self.db.clone());
+                        let payer = UtxoPayer::new(network, url, genesis, chain.fee_rate, db);
+                        Ok(Payer::Utxo(Box::new(payer?)))
+                    }
+                }
             }
             ChainSourceKind::Off => Err(AdvanceError::NoPayer),
         }

@@ -73,12 +73,14 @@ impl Gateway {
         let market = self.market().await?;
         let currency =
             self.payout_currency(&market, request.family, &request.network, &request.currency)?;
+        let realm = self.realm(currency.network);
         let refund_address = request.refund_address.as_deref();
         let refund_address = refund_address
-            .map(|text| address::validate(currency.network, text))
+            .map(|text| address::validate_in(realm, currency.network, text))
             .transpose()
             .map_err(PayoutError::RefundAddress)?;
-        let recipients = recipients::check(&request.rows, currency).map_err(PayoutError::Rows)?;
+        let recipients = recipients::check_in(realm, &request.rows, currency);
+        let recipients = recipients.map_err(PayoutError::Rows)?;
         let fee_rate = self.quoted_fee_rate(currency).await?;
         let tariff = self.tariff(&market, currency, request.fee_mode, fee_rate)?;
         let amounts: Vec<_> = recipients.iter().map(|recipient| recipient.amount).collect();

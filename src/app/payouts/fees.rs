@@ -5,7 +5,7 @@ use crate::{
     app::Gateway,
     asset::{Network, catalogue::Catalogue},
     config::ChainSourceKind,
-    payout::{PayoutFamily, quote},
+    payout::quote,
     storage::{network_fees, payouts::gas},
 };
 
@@ -13,7 +13,7 @@ impl Gateway {
     /// Networks on which payments go to real nodes.
     pub fn paying_networks(&self) -> Vec<Network> {
         let pays = |network: &Network| {
-            PayoutFamily::of(*network).is_some()
+            self.config.pays_out_on(*network)
                 && self.config.chain(*network).source == ChainSourceKind::Node
         };
         if self.config.payouts_enabled() {

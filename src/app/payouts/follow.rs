@@ -7,25 +7,28 @@ use uuid::Uuid;
 use super::{
     advance::AdvanceError,
     gas::is_gas,
-    sign::{fee_cap, unsigned},
+    purse,
+    sign::{Intent, fee_cap, unsigned},
     view::locked,
     wallet::Wallet,
 };
 use crate::{
     app::Gateway,
-    asset::catalogue::Catalogue,
-    chain::pay::{Mined, Output, Payer, Sent, Wanted, Work},
+    asset::{Family, catalogue::Catalogue},
+    chain::pay::{Mined, Output, Payer, Sent, SignError, Wanted, Work},
     fail_point::fail_point,
     ledger::{Account, Entry, EntryKind},
     money::BaseUnits,
     payout::{
+        PayoutFamily,
         batch::{self, ItemState, Move, Seen, Signed},
+        fee::Fee,
         quote,
     },
     storage::{
         PgConnection, StorageError, alerts, ledger,
         payouts::{
-            self, PayoutOrder,
+            self, PayoutOrder, coins,
             items::{self, ItemRow},
             payments::{self, Ended, OpenPayment, Purpose, Version},
             safety,
@@ -54,10 +57,12 @@ impl Gateway {
             .collect();
         let wanted: Vec<_> = looked_for.iter().map(wanted).collect();
         let standings = payer.standings(&wanted, required).await?;
+        let helped = self.can_be_helped(&order, payer, &looked_for).await?;
+        let patience = patience(order.currency.family());
         let (mut changed, mut ended) = (false, Vec::new());
         for (payment, standing) in looked_for.iter().zip(&standings) {
-            let cap = cap_of(&order, payment, payer);
-            let next = batch::next_move(signed(payment, cap), standing.seen, required);
+            let payment_now = signed(payment, helped.contains(&payment.id), patience);
+            let next = batch::next_move(payment_now, standing.seen, required);
             match (next, &standing.mined) {
                 (Move::Succeeded | Move::Failed, Some(mined)) => {
                     let end = Ended {
@@ -85,6 +90,27 @@ impl Gateway {
         Ok(changed)
     }
 
+    /// Payments for which more may still be offered: within the quote, and where only a child can do that, with something
+    /// left for one.
+    async fn can_be_helped(
+        &self,
+        order: &PayoutOrder,
+        payer: &Payer,
+        open: &[OpenPayment],
+    ) -> Result<Vec<Uuid>, StorageError> {
+        let within = |payment: &&OpenPayment| {
+            let (last, cap) = (payment.versions.last(), cap_of(order, payment, payer));
+            last.is_some_and(|version| version.fee.raised(version.fee, cap).is_some())
+        };
+        let within: Vec<_> = open.iter().filter(within).map(|payment| payment.id).collect();
+        if within.is_empty() || payer.replaces() {
+            return Ok(within);
+        }
+        let mut connection = self.db.connection().await?;
+        let change = coins::waiting_change(&mut connection, order.id).await?;
+        Ok(within.into_iter().filter(|id| change.contains_key(id)).collect())
+    }
+
     async fn note_height(
         &self,
         payment: &OpenPayment,
@@ -110,7 +136,11 @@ impl Gateway {
         } else {
             ("payout_displaced", "was used by a transaction that is not ours")
         };
-        let reason = format!("nonce {} of {} {what}", payment.nonce, payment.sender);
+        let reason = if order.family == PayoutFamily::Utxo {
+            format!("what {} spends is gone, and no block holds it", payment.tx_hash)
+        } else {
+            format!("nonce {} of {} {what}", payment.nonce, payment.sender)
+        };
         let mut tx = self.db.begin().await?;
         self.hold_payout(&mut tx, order, kind, &reason).await?;
         tx.commit().await?;
@@ -155,6 +185,7 @@ impl Gateway {
         order.books.reserved = order.books.reserved.remaining_after(amount);
         let sum = |total: BaseUnits| total.checked_add(amount).unwrap_or(total);
         let kind = match (payment.purpose.as_str(), ended.succeeded) {
+            ("bump", _) => None,
             ("refund", true) => {
                 order.books.returned = sum(order.books.returned);
                 Some(EntryKind::PayoutRefund)
@@ -256,7 +287,8 @@ impl Gateway {
         Ok(true)
     }
 
-    /// The same nonce, the same recipient and the same amount with a higher fee: only one of the two can ever confirm.
+    /// The same nonce or the same coins, the same recipients and the same amounts with a higher fee: only one of the two can
+    /// ever confirm.
     async fn replace(
         &self,
         order: &PayoutOrder,
@@ -274,6 +306,9 @@ impl Gateway {
         {
             return Ok(false);
         }
+        if !payer.replaces() {
+            return self.pull_along(order, payment, fee, payer, wallet).await;
+        }
         let is_gas = is_gas(&payment.purpose);
         let (mut unsigned, key) = if is_gas {
             let Some(found) = self.gas_unsigned(order, payment, fee, wallet) else {
@@ -283,19 +318,54 @@ impl Gateway {
         } else {
             let outputs = self.outputs_of(order, payment).await?;
             let Some(unsigned) = unsigned(order, outputs, fee) else { return Ok(false) };
-            let index = order.deposit.as_ref().map(|place| place.derivation_index);
-            (unsigned, index.and_then(|index| wallet.evm_key(index)))
+            let (family, place) = (order.currency.family(), order.deposit.as_ref());
+            (unsigned, place.and_then(|place| wallet.key(family, place.derivation_index)))
         };
+        if payer.spends_coins() {
+            let mut connection = self.db.connection().await?;
+            let purse = purse::of_version(&mut connection, order, payment).await?;
+            unsigned.purse = Some(purse);
+        }
         unsigned.nonce = u64::try_from(payment.nonce).unwrap_or(u64::MAX);
         if let Work::Units(work) = payer.work(&unsigned).await? {
             unsigned.work = work.min(unsigned.work);
         }
-        let signed = payer.sign(key.as_ref(), &unsigned)?;
-        let version =
-            Version { version: last.version + 1, raw: signed.raw, tx_hash: signed.hash, fee };
+        let signed = match payer.sign(key.as_ref(), &unsigned) {
+            // Nothing is left for a higher fee.
+            Err(SignError::Spend(_)) => return Ok(false),
+            signed => signed?,
+        };
+        let (taken, change) = match &signed.spent {
+            Some(spent) if Some(spent.fee) <= last.taken => return Ok(false),
+            Some(spent) => (Some(spent.fee), spent.change),
+            None => (None, None),
+        };
+        let version = Version {
+            version: last.version + 1,
+            raw: signed.raw,
+            tx_hash: signed.hash,
+            fee,
+            taken,
+            change,
+        };
         let mut connection = self.db.connection().await?;
         payments::add_version(&mut connection, payment.id, &version).await?;
         Ok(true)
+    }
+
+    /// A child that spends what a payment returns to us, and pays for both: who mines it must mine its parent.
+    async fn pull_along(
+        &self,
+        order: &PayoutOrder,
+        payment: &OpenPayment,
+        fee: Fee,
+        payer: &Payer,
+        wallet: &Wallet,
+    ) -> Result<bool, AdvanceError> {
+        let Some(child) = unsigned(order, vec![], fee) else { return Ok(false) };
+        let pulls = Some(payment.id);
+        let intent = Intent { purpose: Purpose::Bump, items: vec![], kept: BaseUnits::ZERO, pulls };
+        self.sign_and_store(order.id, vec![(intent, child)], payer, wallet).await
     }
 
     /// Whether a hold or the stop switch forbids every signature, a higher fee's too. A held order's gas may go on: the gas
@@ -338,13 +408,29 @@ fn wanted(payment: &OpenPayment) -> Wanted {
     }
 }
 
-fn signed(payment: &OpenPayment, cap: u128) -> Signed {
+fn signed(payment: &OpenPayment, can_pay_more: bool, patience: Duration) -> Signed {
     let seconds = |s| Duration::from_secs(u64::try_from(s).unwrap_or(0));
     Signed {
         sent_for: payment.sent_for_seconds.map(seconds),
         versions: u32::try_from(payment.versions.len()).unwrap_or(u32::MAX),
-        can_pay_more: payment.versions.last().is_some_and(|v| v.fee.raised(v.fee, cap).is_some()),
+        can_pay_more,
+        patience,
     }
+}
+
+/// How long a payment may wait for a block before more is offered: some blocks of its network.
+const fn patience(family: Family) -> Duration {
+    Duration::from_secs(match family {
+        Family::Bitcoin => 45 * 60,
+        Family::Litecoin => 15 * 60,
+        Family::Dogecoin => 6 * 60,
+        Family::Evm
+        | Family::Tron
+        | Family::Solana
+        | Family::Near
+        | Family::Ton
+        | Family::Thorchain => 180,
+    })
 }
 
 /// The most that one unit of a payment's work may cost.

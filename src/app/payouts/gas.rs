@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     app::Gateway,
-    asset::{address, catalogue::Catalogue},
+    asset::{Family, address, catalogue::Catalogue},
     chain::pay::{Output, Payer, Unsigned, Work},
     fail_point::fail_point,
     ledger::{Account, Entry, EntryKind},
@@ -245,7 +245,10 @@ impl Gateway {
         if order.held.is_some() || safety::stopped(&mut tx, network).await?.is_some() {
             return Ok(false);
         }
-        let key = order.deposit.as_ref().and_then(|place| wallet.evm_key(place.derivation_index));
+        let key = order
+            .deposit
+            .as_ref()
+            .and_then(|place| wallet.key(Family::Evm, place.derivation_index));
         let value = coins_usd(&order, amount);
         store(tx, &order, Purpose::GasReturn, payment, value, payer, key.as_ref()).await
     }
@@ -277,7 +280,7 @@ impl Gateway {
             return Some((unsigned, Some(wallet.gas_key().clone())));
         }
         let index = order.deposit.as_ref()?.derivation_index;
-        Some((to_wallet(order, payment.amount, fee, wallet)?, wallet.evm_key(index)))
+        Some((to_wallet(order, payment.amount, fee, wallet)?, wallet.key(Family::Evm, index)))
     }
 
     /// Books gas that arrived, or came back. Both are ours before and after; only the network took something.
@@ -341,6 +344,7 @@ fn transfer(
         contract: None,
         work: GAS_PER_COIN_TRANSFER,
         fee,
+        purse: None,
     }
 }
 
@@ -370,6 +374,7 @@ async fn store(
         raw: signed.raw,
         tx_hash: signed.hash,
         fee: payment.fee,
+        spent: None,
     };
     match payments::insert(&mut tx, &new).await {
         Err(error) if TAKEN.iter().any(|name| error.is_constraint(name)) => return Ok(false),

@@ -10,6 +10,7 @@ mod fund;
 mod gas;
 mod operate;
 mod price;
+mod purse;
 mod read;
 mod refund;
 mod sign;

@@ -6,6 +6,7 @@ use super::PayoutError;
 use crate::{
     app::{Gateway, market::Market},
     asset::{
+        Network,
         catalogue::{Catalogue, Currency},
         fiat::Fiat,
     },
@@ -31,15 +32,9 @@ impl Gateway {
         network: &str,
         currency: &str,
     ) -> Result<&'static Currency, PayoutError> {
-        let known: crate::asset::Network =
+        let known: Network =
             network.to_ascii_lowercase().parse().map_err(|_| PayoutError::UnsupportedNetwork)?;
-        let source = self.config.chain(known).source;
-        let can_sign = match (PayoutFamily::of(known), source) {
-            (Some(of), ChainSourceKind::Simulated) => of == family,
-            (Some(PayoutFamily::Evm), ChainSourceKind::Node) => family == PayoutFamily::Evm,
-            (Some(_), ChainSourceKind::Node | ChainSourceKind::Off) | (None, _) => false,
-        };
-        if !can_sign {
+        if !self.config.pays_out_on(known) || PayoutFamily::of(known) != Some(family) {
             return Err(PayoutError::UnsupportedNetwork);
         }
         let offer = market.resolve(currency, Some(known.name()));
@@ -49,12 +44,14 @@ impl Gateway {
     /// What a unit of work is quoted at: by the node's last word where the network is real.
     pub(super) async fn quoted_fee_rate(&self, currency: &Currency) -> Result<u128, PayoutError> {
         let (family, network) = (currency.family(), currency.network);
-        if self.config.chain(network).source != ChainSourceKind::Node {
+        let chain = self.config.chain(network);
+        if chain.source != ChainSourceKind::Node {
             return Ok(quote::fee_rate_bounds(family).0);
         }
         let mut connection = self.db.connection().await?;
         let asked = network_fees::fresh(&mut connection, network, FEE_FRESH_SECONDS).await?;
-        asked.map(|asked| quote::quoted_rate(family, asked)).ok_or(PayoutError::NoFreshFee)
+        let quoted = |asked| quote::quoted_rate(family, asked).min(chain.fee_rate_max);
+        asked.map(quoted).ok_or(PayoutError::NoFreshFee)
     }
 
     pub(super) fn tariff(

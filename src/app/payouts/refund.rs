@@ -21,7 +21,7 @@ use crate::{
     storage::{
         StorageError, alerts,
         payouts::{
-            self, PayoutOrder,
+            self, PayoutOrder, coins,
             payments::{self, Purpose},
         },
     },
@@ -59,13 +59,7 @@ impl Gateway {
         let fee = if covered {
             BaseUnits::ZERO
         } else {
-            let prices = Prices {
-                native_usd: order.quote.native_price_usd,
-                asset_usd: order.quote.asset_price_usd,
-            };
-            let decimals = Catalogue::get().native(order.currency.network).decimals;
-            quote::refund_fee(order.currency, decimals, offer.rate, prices)
-                .map_err(|fault| StorageError::damaged("payout_order", fault))?
+            self.refund_fee(&order, payer, offer.rate).await?
         };
         let left = order.books.left();
         let amount = left.remaining_after(fee);
@@ -80,8 +74,31 @@ impl Gateway {
             Work::Units(_) => return self.hold_refund(&order, "it needs too much work").await,
             Work::Refused(why) => return self.hold_refund(&order, &why).await,
         }
-        let intent = Intent { purpose: Purpose::Refund, items: vec![], kept: fee };
+        let intent = Intent { purpose: Purpose::Refund, items: vec![], kept: fee, pulls: None };
         self.sign_and_store(order_id, vec![(intent, payment)], payer, wallet).await
+    }
+
+    /// What a refund that nothing was quoted for takes out of what it sends.
+    async fn refund_fee(
+        &self,
+        order: &PayoutOrder,
+        payer: &Payer,
+        rate: u128,
+    ) -> Result<BaseUnits, AdvanceError> {
+        if payer.spends_coins() {
+            let mut connection = self.db.connection().await?;
+            let coins = coins::spendable(&mut connection, order.id).await?.len();
+            if let Some(fee) = payer.sweep_fee(coins, rate) {
+                return Ok(fee);
+            }
+        }
+        let prices = Prices {
+            native_usd: order.quote.native_price_usd,
+            asset_usd: order.quote.asset_price_usd,
+        };
+        let decimals = Catalogue::get().native(order.currency.network).decimals;
+        let fee = quote::refund_fee(order.currency, decimals, rate, prices);
+        Ok(fee.map_err(|fault| StorageError::damaged("payout_order", fault))?)
     }
 
     async fn hold_refund(&self, order: &PayoutOrder, why: &str) -> Result<bool, AdvanceError> {

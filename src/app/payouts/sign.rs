@@ -7,13 +7,14 @@ use uuid::Uuid;
 use super::{
     advance::{AdvanceError, value_usd},
     gas::is_gas,
+    purse,
     view::locked,
     wallet::Wallet,
 };
 use crate::{
     app::Gateway,
     asset::address,
-    chain::pay::{Output, Payer, Unsigned, Work},
+    chain::pay::{Output, Payer, SignError, Unsigned, Work, utxo::spend::SpendError},
     fail_point::fail_point,
     ledger::{Account, Entry, EntryKind},
     money::BaseUnits,
@@ -124,9 +125,36 @@ impl Gateway {
             self.fail_items(order.id, group, &why).await?;
             return Ok(None);
         }
+        if self.fail_refused(order, group, &mut payment, payer).await? {
+            return Ok(None);
+        }
         let ids: Vec<_> = group.iter().map(|item| item.id).collect();
-        let intent = Intent { purpose: Purpose::Pay, items: ids, kept: BaseUnits::ZERO };
+        let intent =
+            Intent { purpose: Purpose::Pay, items: ids, kept: BaseUnits::ZERO, pulls: None };
         Ok(Some((intent, payment)))
+    }
+
+    /// Where one transaction pays many, a row that nodes would not carry fails alone: the others are signed without it.
+    async fn fail_refused(
+        &self,
+        order: &PayoutOrder,
+        group: &[&ItemRow],
+        payment: &mut Unsigned,
+        payer: &Payer,
+    ) -> Result<bool, AdvanceError> {
+        if !payer.spends_coins() {
+            return Ok(false);
+        }
+        let mut connection = self.db.connection().await?;
+        let purse = purse::of_order(&mut connection, order, group.len(), BaseUnits::ZERO).await?;
+        drop(connection);
+        payment.purse = Some(purse);
+        let refused = payer.refused(payment).await?;
+        for (place, reason) in &refused {
+            let why = format!("the network does not carry it: {reason}");
+            self.fail_items(order.id, &group[*place..=*place], &why).await?;
+        }
+        Ok(!refused.is_empty())
     }
 
     /// Rows whose recipient refuses everything end unpaid; their money goes back with the refund.
@@ -165,7 +193,9 @@ impl Gateway {
         let mut tx = self.db.begin().await?;
         let mut order = locked(&mut tx, order_id).await?;
         let mut room = self.room(&mut tx, &order).await?;
-        let key = order.deposit.as_ref().and_then(|place| wallet.evm_key(place.derivation_index));
+        let family = order.currency.family();
+        let place = order.deposit.as_ref();
+        let key = place.and_then(|place| wallet.key(family, place.derivation_index));
         let mut signed = 0_u32;
         for (intent, payment) in ready {
             let value = value_usd(&order, total(&payment)?);
@@ -179,6 +209,11 @@ impl Gateway {
                     if TAKEN.iter().any(|name| error.is_constraint(name)) =>
                 {
                     return Ok(false);
+                }
+                Err(AdvanceError::Sign(SignError::Spend(error))) => {
+                    tx.rollback().await.map_err(StorageError::from)?;
+                    let reason = format!("it cannot be paid out of what came in: {error}");
+                    return self.hold_unpayable(order_id, &reason).await;
                 }
                 Err(error) => return Err(error),
             }
@@ -195,6 +230,14 @@ impl Gateway {
         Ok(signed > 0)
     }
 
+    async fn hold_unpayable(&self, order_id: Uuid, reason: &str) -> Result<bool, AdvanceError> {
+        let mut tx = self.db.begin().await?;
+        let order = locked(&mut tx, order_id).await?;
+        self.hold_payout(&mut tx, &order, "payout_unpayable", reason).await?;
+        tx.commit().await.map_err(StorageError::from)?;
+        Ok(false)
+    }
+
     async fn sign_one(
         &self,
         tx: &mut PgConnection,
@@ -208,6 +251,14 @@ impl Gateway {
         let amount = total(&payment)?;
         let nonce = payments::next_nonce(tx, network, &payment.sender).await?;
         payment.nonce = u64::try_from(nonce).unwrap_or(u64::MAX);
+        if payer.spends_coins() {
+            payment.purse = Some(match intent.pulls {
+                Some(parent) => purse::of_child(tx, order, parent, payment.fee.rate)
+                    .await?
+                    .ok_or(SignError::Spend(SpendError::TooLittle))?,
+                None => purse::of_order(tx, order, intent.items.len(), intent.kept).await?,
+            });
+        }
         let signed = payer.sign(key, &payment)?;
         let new = NewPayment {
             id: Uuid::now_v7(),
@@ -221,6 +272,7 @@ impl Gateway {
             raw: signed.raw,
             tx_hash: signed.hash,
             fee: payment.fee,
+            spent: signed.spent,
         };
         payments::insert(tx, &new).await?;
         let items = &intent.items;
@@ -266,6 +318,7 @@ impl Gateway {
             Purpose::Refund => order.state.is_terminal(),
             // Gas has limits of its own.
             Purpose::Gas | Purpose::GasReturn => false,
+            Purpose::Bump => order.held.is_none(),
         };
         if !wanted {
             return Ok(false);
@@ -300,10 +353,13 @@ pub(super) struct Intent {
     pub items: Vec<Uuid>,
     /// What the order keeps for the network beside the amount.
     pub kept: BaseUnits,
+    /// The payment that this one pulls along.
+    pub pulls: Option<Uuid>,
 }
 
 /// What refuses a payment that another worker signed first.
-pub(super) const TAKEN: [&str; 2] = ["payout_payment_nonce_once", "payout_refund_once"];
+pub(super) const TAKEN: [&str; 3] =
+    ["payout_payment_nonce_once", "payout_refund_once", "payout_input_once"];
 
 /// Takes a fee out of what an order holds.
 pub(super) async fn keep(
@@ -339,6 +395,7 @@ pub(super) fn unsigned(order: &PayoutOrder, outputs: Vec<Output>, fee: Fee) -> O
         contract: currency.contract.map(ToOwned::to_owned),
         work: quote::gas_per_transfer(currency),
         fee,
+        purse: None,
     })
 }
 
@@ -346,7 +403,7 @@ pub(super) fn unsigned(order: &PayoutOrder, outputs: Vec<Output>, fee: Fee) -> O
 pub(super) fn fee_cap(order: &PayoutOrder, payer: &Payer) -> u128 {
     match payer {
         Payer::Simulated(_) => u128::MAX,
-        Payer::Evm(_) => order.quote.fee_rate,
+        Payer::Evm(_) | Payer::Utxo(_) => order.quote.fee_rate,
     }
 }
 

@@ -1,5 +1,7 @@
 //! The keys that pay. Only the payout-batch role opens a wallet; the API and every other role never hold one.
 
+use std::collections::HashMap;
+
 use bip32::{ChildNumber, XPrv};
 use k256::ecdsa::SigningKey;
 use secrecy::{ExposeSecret, SecretBox};
@@ -7,23 +9,33 @@ use secrecy::{ExposeSecret, SecretBox};
 use crate::{
     app::Gateway,
     asset::{
-        Family,
-        address::{evm, sandbox},
+        Family, Network, Realm,
+        address::{AccountKey, evm, sandbox},
     },
     config::ConfigError,
     merchant::secret::{SEED_BYTES, SealError},
 };
 
-/// Below it lie the keys of the deposit addresses, the orders' own among them.
-const EVM_RECEIVE: &str = "m/44'/60'/0'/0";
-
-/// Beside them, the one key of the wallet that fronts gas. Nobody pays to it but operators.
+/// Beside the keys of deposit addresses, the one key of the wallet that fronts gas. Nobody pays to it but operators.
 const EVM_GAS: &str = "m/44'/60'/0'/1/0";
 
-/// Keys derived from one seed. It has no `Debug`, and gives one child key at a time.
+/// Keys derived from one seed, by family. It has no `Debug`, and gives one child key at a time.
 pub struct Wallet {
-    evm: XPrv,
+    receive: HashMap<Family, XPrv>,
     gas: XPrv,
+}
+
+/// Below it lie the keys of the deposit addresses, the orders' own among them (BIP-44, BIP-84).
+const fn receive_path(family: Family, realm: Realm) -> Option<&'static str> {
+    match (family, realm) {
+        (Family::Evm, _) => Some("m/44'/60'/0'/0"),
+        (Family::Bitcoin, Realm::Main) => Some("m/84'/0'/0'/0"),
+        (Family::Litecoin, Realm::Main) => Some("m/84'/2'/0'/0"),
+        (Family::Dogecoin, Realm::Main) => Some("m/44'/3'/0'/0"),
+        (Family::Bitcoin | Family::Litecoin, Realm::Regtest) => Some("m/84'/1'/0'/0"),
+        (Family::Dogecoin, Realm::Regtest) => Some("m/44'/1'/0'/0"),
+        (Family::Tron | Family::Solana | Family::Near | Family::Ton | Family::Thorchain, _) => None,
+    }
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -45,9 +57,10 @@ pub enum NoWallet {
     #[error("the seed is one that everyone knows; production refuses it")]
     Public,
     #[error(
-        "the seed is not the one behind addresses.evm: it could spend nothing that orders receive"
+        "the seed is not the one behind addresses.{0}: it could spend nothing that orders receive; \
+         payouts.networks says where payouts are offered"
     )]
-    OtherAccount,
+    OtherAccount(&'static str),
 }
 
 impl Wallet {
@@ -62,32 +75,31 @@ impl Wallet {
             None if gateway.config.is_sandbox() => public_seed()?,
             None => return Err(NoWallet::NotConfigured),
         };
-        let key = |path: &str| {
+        let branch = |path: &str| {
             let path = path.parse().map_err(|_| NoWallet::Underivable)?;
             XPrv::derive_from_path(seed.expose_secret(), &path).map_err(|_| NoWallet::Underivable)
         };
-        let (evm, gas) = (key(EVM_RECEIVE)?, key(EVM_GAS)?);
         let known = sandbox::is_public_test_key(&hex::encode(seed.expose_secret()));
         if known && !gateway.config.is_sandbox() {
             return Err(NoWallet::Public);
         }
-        let wallet = Self { evm, gas };
-        if wallet.first_address() == gateway.first_evm_address() {
-            Ok(wallet)
-        } else {
-            Err(NoWallet::OtherAccount)
+        let mut receive = HashMap::new();
+        for family in gateway.families_paid_from() {
+            // Without an account key no order of this family ever gets an address.
+            let Some(account) = gateway.account_keys.get(&family) else { continue };
+            let path = receive_path(family, account.realm()).ok_or(NoWallet::Underivable)?;
+            let keys = branch(path)?;
+            if !is_behind(&keys, account) {
+                return Err(NoWallet::OtherAccount(family.name()));
+            }
+            receive.insert(family, keys);
         }
+        Ok(Self { receive, gas: branch(EVM_GAS)? })
     }
 
-    fn first_address(&self) -> Option<String> {
-        let key = self.evm_key(0)?;
-        Some(evm::address(&k256::PublicKey::from(key.verifying_key())))
-    }
-
-    /// The key of an EVM deposit address.
-    pub(super) fn evm_key(&self, index: i64) -> Option<SigningKey> {
-        let index = ChildNumber::new(u32::try_from(index).ok()?, false).ok()?;
-        Some(self.evm.derive_child(index).ok()?.private_key().clone())
+    /// The key of a deposit address.
+    pub(super) fn key(&self, family: Family, index: i64) -> Option<SigningKey> {
+        child(self.receive.get(&family)?, u32::try_from(index).ok()?)
     }
 
     pub(super) fn gas_address(&self) -> String {
@@ -100,10 +112,27 @@ impl Wallet {
     }
 }
 
+fn child(branch: &XPrv, index: u32) -> Option<SigningKey> {
+    let index = ChildNumber::new(index, false).ok()?;
+    Some(branch.derive_child(index).ok()?.private_key().clone())
+}
+
+/// Whether the account's first address is the branch's.
+fn is_behind(branch: &XPrv, account: &AccountKey) -> bool {
+    let first = child(branch, 0).map(|key| k256::PublicKey::from(key.verifying_key()));
+    first.is_some_and(|key| account.spells(&key) == account.address(0).ok())
+}
+
 impl Gateway {
-    /// What the account key derives at index 0, in the spelling of [`evm::address`].
-    fn first_evm_address(&self) -> Option<String> {
-        self.account_keys.get(&Family::Evm)?.address(0).ok()
+    /// The families on whose networks payouts are offered.
+    fn families_paid_from(&self) -> Vec<Family> {
+        let mut families: Vec<_> = Network::ALL
+            .into_iter()
+            .filter(|network| self.config.pays_out_on(*network))
+            .map(Network::family)
+            .collect();
+        families.dedup();
+        families
     }
 
     /// The address of the gas wallet, which needs no key to be known: operators send it coins.

@@ -112,6 +112,14 @@ impl AccountKey {
         self.realm
     }
 
+    /// The address of a public key, as this account spells its own; `None` where addresses are not of keys like this.
+    pub fn spells(&self, key: &k256::PublicKey) -> Option<String> {
+        match &self.source {
+            Source::Secp256k1 { spell, .. } => Some(spell(self.realm, key)),
+            Source::Ton(_) => None,
+        }
+    }
+
     /// The deposit address number `index`, as `validate` spells it: `account/0/index`, or for TON the wallet whose
     /// subwallet number is [`ton::SUBWALLET_BASE`] plus `index`.
     pub fn address(&self, index: u32) -> Result<String, DeriveError> {

@@ -95,6 +95,24 @@ pub fn of_script(network: Network, realm: Realm, script: &[u8]) -> Option<String
     }
 }
 
+/// The output script that pays an address of a bitcoin-like chain; `None` for a text that is no such address.
+pub fn script_of(network: Network, realm: Realm, text: &str) -> Option<Vec<u8>> {
+    if text.len() > ADDRESS_BYTES_MAX || !text.is_ascii() {
+        return None;
+    }
+    match network.family() {
+        Family::Bitcoin => utxo::script(&utxo::BITCOIN, realm, text),
+        Family::Litecoin => utxo::script(&utxo::LITECOIN, realm, text),
+        Family::Dogecoin => utxo::script(&utxo::DOGECOIN, realm, text),
+        Family::Evm
+        | Family::Tron
+        | Family::Solana
+        | Family::Near
+        | Family::Ton
+        | Family::Thorchain => None,
+    }
+}
+
 /// The spelling in which addresses and contracts are compared and stored.
 ///
 /// Two spellings of one address have one key, also where a node and a wallet write it differently: EVM in lower case,

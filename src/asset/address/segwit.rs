@@ -51,6 +51,13 @@ pub(super) fn validate(text: &str) -> Result<String, AddressError> {
     if known { Ok(text.to_ascii_lowercase()) } else { Err(AddressError::UnknownVersion) }
 }
 
+/// The version and the program of a witness address that [`validate`] lets through.
+pub(super) fn program(text: &str) -> Option<(u8, Vec<u8>)> {
+    validate(text).ok()?;
+    let address = SegwitHrpstring::new(text).ok()?;
+    Some((address.witness_version().to_u8(), address.byte_iter().collect()))
+}
+
 /// The lower-case spelling of a valid witness address, `None` for any other text.
 pub(super) fn lower_case(text: &str) -> Option<String> {
     SegwitHrpstring::new(text).is_ok().then(|| text.to_ascii_lowercase())

@@ -72,15 +72,33 @@ pub(super) fn key_hash(key: &k256::PublicKey) -> [u8; 20] {
     Ripemd160::digest(Sha256::digest(key.to_sec1_point(true).as_bytes())).into()
 }
 
+const OP_0: u8 = 0;
+const OP_1: u8 = 0x51;
+const OP_DUP: u8 = 0x76;
+const OP_EQUAL: u8 = 0x87;
+const OP_EQUALVERIFY: u8 = 0x88;
+const OP_HASH160: u8 = 0xa9;
+const OP_CHECKSIG: u8 = 0xac;
+
+/// The script that pays an address: the inverse of [`of_script`].
+pub(super) fn script(chain: &Chain, realm: Realm, text: &str) -> Option<Vec<u8>> {
+    let spelling = chain.spelling(realm);
+    let own = validate(chain, realm, text).ok()?;
+    if spelling.witness_prefix.is_some_and(|prefix| segwit::has_prefix(prefix, &own)) {
+        let (version, program) = segwit::program(&own)?;
+        let opcode = if version == 0 { OP_0 } else { OP_1 };
+        return Some([&[opcode, u8::try_from(program.len()).ok()?], &*program].concat());
+    }
+    let (version, hash) = base58::decode(&own).ok()?;
+    Some(if version == spelling.pay_to_key {
+        [&[OP_DUP, OP_HASH160, 20], &hash[..], &[OP_EQUALVERIFY, OP_CHECKSIG]].concat()
+    } else {
+        [&[OP_HASH160, 20], &hash[..], &[OP_EQUAL]].concat()
+    })
+}
+
 /// The address that an output script pays to: by key hash, script hash, or witness program.
 pub(super) fn of_script(chain: &Chain, realm: Realm, script: &[u8]) -> Option<String> {
-    const OP_0: u8 = 0;
-    const OP_1: u8 = 0x51;
-    const OP_DUP: u8 = 0x76;
-    const OP_EQUAL: u8 = 0x87;
-    const OP_EQUALVERIFY: u8 = 0x88;
-    const OP_HASH160: u8 = 0xa9;
-    const OP_CHECKSIG: u8 = 0xac;
     let spelling = chain.spelling(realm);
     match script {
         [OP_DUP, OP_HASH160, 20, hash @ .., OP_EQUALVERIFY, OP_CHECKSIG] => {
@@ -121,12 +139,27 @@ mod tests {
     const HASH: &str = "751e76e8199196d454941c45d1b3a323f1433bd6";
 
     #[track_caller]
-    fn check(chain: &Chain, realm: Realm, script: &str, expected: Option<&str>) {
-        let script = hex::decode(script.replace("HASH", HASH)).unwrap();
-        let address = of_script(chain, realm, &script);
+    fn check(chain: &Chain, realm: Realm, hex: &str, expected: Option<&str>) {
+        let bytes = hex::decode(hex.replace("HASH", HASH)).unwrap();
+        let address = of_script(chain, realm, &bytes);
         assert_eq!(address.as_deref(), expected);
         if let Some(address) = address {
             assert_eq!(validate(chain, realm, &address).as_deref(), Ok(address.as_str()));
+            assert_eq!(script(chain, realm, &address), Some(bytes));
+        }
+    }
+
+    #[test]
+    fn an_address_of_another_chain_has_no_script_here() {
+        let witness = "ltc1qw508d6qejxtdg4y5r3zarvary0c5xw7kgmn4n9";
+        assert!(script(&LITECOIN, Realm::Main, witness).is_some());
+        for (chain, text) in [
+            (&BITCOIN, witness),
+            (&DOGECOIN, witness),
+            (&LITECOIN, "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4"),
+            (&BITCOIN, "DFpN6QqFfUm3gKNaxN6tNcab1FArL9cZLE"),
+        ] {
+            assert_eq!(script(chain, Realm::Main, text), None, "{text}");
         }
     }
 

@@ -55,6 +55,7 @@ impl Payer {
         match self {
             Self::Simulated(payer) => payer.account(sender).await,
             Self::Evm(payer) => payer.account(sender, contract).await,
+            Self::Utxo(payer) => Err(payer.has_no_accounts()),
         }
     }
 
@@ -63,6 +64,7 @@ impl Payer {
         match self {
             Self::Simulated(_) => Ok(vec![Work::Units(SimulatedPayer::GAS); calls.len()]),
             Self::Evm(payer) => payer.gas(sender, calls).await,
+            Self::Utxo(payer) => Err(payer.has_no_accounts()),
         }
     }
 }

@@ -9,10 +9,12 @@ mod evm;
 mod fees;
 mod simulated;
 mod transaction;
+pub mod utxo;
 
 pub use account::{Account, Call};
 pub use evm::EvmPayer;
 pub use simulated::SimulatedPayer;
+pub use utxo::UtxoPayer;
 
 use k256::ecdsa::SigningKey;
 
@@ -20,6 +22,7 @@ use super::ChainError;
 use crate::{
     money::BaseUnits,
     payout::{batch::Seen, fee::Fee},
+    storage::payouts::coins::{CoinRow, Spent},
 };
 
 /// A payment to be signed.
@@ -35,6 +38,19 @@ pub struct Unsigned {
     pub work: u128,
     /// What is offered for one unit of it.
     pub fee: Fee,
+    /// What it may spend, where transactions have inputs and outputs.
+    pub purse: Option<Purse>,
+}
+
+/// Outputs that a payment may spend, and the most it may take of them for the network.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Purse {
+    pub coins: Vec<CoinRow>,
+    /// Every one of them is spent, because another version of the payment does.
+    pub every_coin: bool,
+    /// Paid on top, for a parent that this payment pulls along.
+    pub fee_extra: BaseUnits,
+    pub fee_max: BaseUnits,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,6 +64,8 @@ pub struct Output {
 pub struct SignedTx {
     pub raw: Vec<u8>,
     pub hash: String,
+    /// Where transactions have inputs and outputs.
+    pub spent: Option<Spent>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -56,6 +74,8 @@ pub enum SignError {
     WrongKey,
     #[error("this kind of payment cannot be signed here")]
     Unsupported,
+    #[error(transparent)]
+    Spend(#[from] utxo::spend::SpendError),
 }
 
 /// How much work a payment is.
@@ -104,6 +124,7 @@ pub struct Mined {
 pub enum Payer {
     Simulated(SimulatedPayer),
     Evm(EvmPayer),
+    Utxo(Box<UtxoPayer>),
 }
 
 impl Payer {
@@ -112,6 +133,37 @@ impl Payer {
         match self {
             Self::Simulated(_) => 200,
             Self::Evm(_) => 16,
+            // Each spends the change of the one before, which must be final: a version of it may still be replaced.
+            Self::Utxo(_) => 1,
+        }
+    }
+
+    /// Whether its payments need a [`Purse`].
+    pub const fn spends_coins(&self) -> bool {
+        matches!(self, Self::Utxo(_))
+    }
+
+    /// Whether a higher fee takes a payment's place; where it does not, a child pays for its parent.
+    pub const fn replaces(&self) -> bool {
+        match self {
+            Self::Simulated(_) | Self::Evm(_) => true,
+            Self::Utxo(payer) => payer.replaces(),
+        }
+    }
+
+    /// What sending back all of `coins` outputs takes; `None` where that does not depend on them.
+    pub fn sweep_fee(&self, coins: usize, fee_rate: u128) -> Option<BaseUnits> {
+        match self {
+            Self::Simulated(_) | Self::Evm(_) => None,
+            Self::Utxo(payer) => payer.sweep_fee(coins, fee_rate),
+        }
+    }
+
+    /// Which outputs of a payment the network would not carry, by position, and why.
+    pub async fn refused(&self, payment: &Unsigned) -> Result<Vec<(usize, String)>, ChainError> {
+        match self {
+            Self::Simulated(_) | Self::Evm(_) => Ok(vec![]),
+            Self::Utxo(payer) => payer.refused(payment).await,
         }
     }
 
@@ -120,20 +172,22 @@ impl Payer {
         match self {
             Self::Simulated(_) => Ok(None),
             Self::Evm(payer) => payer.fee().await.map(Some),
+            Self::Utxo(payer) => payer.fee_rate().await.map(|rate| Some(Fee::of(rate))),
         }
     }
 
     /// What `address` holds of the network's own coin; `None` where payments need none beside what they pay.
     pub async fn coins_for_gas(&self, address: &str) -> Result<Option<BaseUnits>, ChainError> {
         match self {
-            Self::Simulated(_) => Ok(None),
+            Self::Simulated(_) | Self::Utxo(_) => Ok(None),
             Self::Evm(payer) => payer.balance(address).await.map(Some),
         }
     }
 
     pub async fn work(&self, payment: &Unsigned) -> Result<Work, ChainError> {
         match self {
-            Self::Simulated(_) => Ok(Work::Units(payment.work)),
+            // A transaction's size is known once its coins are chosen.
+            Self::Simulated(_) | Self::Utxo(_) => Ok(Work::Units(payment.work)),
             Self::Evm(payer) => payer.work(payment).await,
         }
     }
@@ -147,6 +201,7 @@ impl Payer {
         match self {
             Self::Simulated(payer) => payer.sign(payment),
             Self::Evm(payer) => payer.sign(key.ok_or(SignError::WrongKey)?, payment),
+            Self::Utxo(payer) => payer.sign(key.ok_or(SignError::WrongKey)?, payment),
         }
     }
 
@@ -154,6 +209,7 @@ impl Payer {
         match self {
             Self::Simulated(payer) => payer.send(raw, hash).await,
             Self::Evm(payer) => payer.send(raw, hash).await,
+            Self::Utxo(payer) => payer.send(raw, hash).await,
         }
     }
 
@@ -172,6 +228,13 @@ impl Payer {
                 }
                 Ok(standings)
             }
+            Self::Utxo(payer) => {
+                let mut standings = Vec::with_capacity(payments.len());
+                for payment in payments {
+                    standings.push(payer.standing(payment, required).await?);
+                }
+                Ok(standings)
+            }
         }
     }
 
@@ -179,7 +242,7 @@ impl Payer {
     pub async fn after_sending(&self, confirmations: u64) -> Result<(), ChainError> {
         match self {
             Self::Simulated(payer) => payer.mine(confirmations).await,
-            Self::Evm(_) => Ok(()),
+            Self::Evm(_) | Self::Utxo(_) => Ok(()),
         }
     }
 }

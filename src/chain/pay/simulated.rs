@@ -67,7 +67,8 @@ impl SimulatedPayer {
         let raw = serde_json::to_vec(&payment).map_err(|_| SignError::Unsupported)?;
         let digits = hex::encode(Sha256::digest(&raw));
         let evm = self.network.evm_chain_id().is_some();
-        Ok(SignedTx { raw, hash: if evm { format!("0x{digits}") } else { digits } })
+        let hash = if evm { format!("0x{digits}") } else { digits };
+        Ok(SignedTx { raw, hash, spent: None })
     }
 
     pub(super) async fn send(&self, raw: &[u8], hash: &str) -> Result<Sent, ChainError> {

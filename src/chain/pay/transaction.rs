@@ -34,7 +34,7 @@ impl Transfer {
         let (r, s) = signature.split_bytes();
         let raw = self.encoded(Some((recovery.is_y_odd(), &r, &s)));
         let hash = format!("0x{}", hex::encode(keccak(&raw)));
-        Ok(SignedTx { raw, hash })
+        Ok(SignedTx { raw, hash, spent: None })
     }
 
     /// `2 || rlp([...])`, with the signature's three fields at the end once there is one.

@@ -16,5 +16,23 @@ mod wire;
 
 pub use source::UtxoSource;
 
+use crate::asset::Network;
+
+/// The hash of a network's first block; `None` for a network of another family.
+pub(super) fn genesis(network: Network) -> Option<String> {
+    chain::Chain::of(network).map(|chain| chain.genesis)
+}
+
+/// A hash as we spell it; `None` for a text that is none.
+pub(super) fn hash_of(text: &str) -> Option<String> {
+    decode::hash(text)
+}
+
+/// Whether these are all the transactions that a header commits to.
+pub(super) fn is_merkle_root(hashes: &[String], root: &str) -> bool {
+    let digests: Option<Vec<_>> = hashes.iter().map(|hash| decode::digest(hash)).collect();
+    digests.is_some_and(|digests| Some(decode::merkle_root(digests)) == decode::digest(root))
+}
+
 #[cfg(test)]
 mod fixture;

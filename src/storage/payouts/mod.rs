@@ -2,6 +2,7 @@
 
 pub mod answers;
 pub mod batches;
+pub mod coins;
 pub mod events;
 pub mod gas;
 pub mod items;

@@ -7,7 +7,7 @@ use crate::{
     asset::Network,
     money::BaseUnits,
     payout::fee::Fee,
-    storage::{PgConnection, StorageError, cursors, numeric},
+    storage::{PgConnection, StorageError, cursors, numeric, payouts::coins::Spent},
 };
 
 const TABLE: &str = "payout_payment";
@@ -20,6 +20,8 @@ pub enum Purpose {
     Gas,
     /// What is left of it, back to the gas wallet.
     GasReturn,
+    /// Pays nobody; its fee pulls another payment along, whose change it spends.
+    Bump,
 }
 
 impl Purpose {
@@ -29,6 +31,7 @@ impl Purpose {
             Self::Refund => "refund",
             Self::Gas => "gas",
             Self::GasReturn => "gas_return",
+            Self::Bump => "bump",
         }
     }
 }
@@ -47,6 +50,8 @@ pub struct NewPayment {
     pub raw: Vec<u8>,
     pub tx_hash: String,
     pub fee: Fee,
+    /// Where transactions have inputs and outputs: which, and what is left of them.
+    pub spent: Option<Spent>,
 }
 
 /// A payment that is not final yet.
@@ -73,20 +78,45 @@ pub struct Version {
     pub raw: Vec<u8>,
     pub tx_hash: String,
     pub fee: Fee,
+    /// What it takes for the network, known beforehand where transactions have inputs and outputs.
+    pub taken: Option<BaseUnits>,
+    /// The number and the amount of the output that returns.
+    pub change: Option<(u32, BaseUnits)>,
 }
 
-/// Stores a payment with its bytes, before anything is sent. Fails on `payout_payment_nonce_once` if another worker was
-/// first: then nothing of the transaction may stay.
+/// A transaction can be in no block below those that stood when it was signed. A few are read again, lest the chain goes
+/// back just then.
+const SEARCHED_AGAIN: i64 = 12;
+
+/// Stores a payment with its bytes, before anything is sent. Fails on `payout_payment_nonce_once` or `payout_input_once` if
+/// another worker was first: then nothing of the transaction may stay.
 pub async fn insert(connection: &mut PgConnection, new: &NewPayment) -> Result<(), StorageError> {
+    let spent = new.spent.as_ref();
+    let change = spent.and_then(|spent| spent.change);
+    let coins = spent.map(|spent| spent.coins.as_slice()).unwrap_or_default();
+    let outpoints: Vec<_> = coins.iter().map(|coin| coin.outpoint.clone()).collect();
+    let amounts: Vec<_> = coins.iter().map(|coin| numeric::from_units(coin.amount)).collect();
     sqlx::query!(
         r#"
         with payment as (
             insert into payout_payment (id, order_id, purpose, network, sender, nonce, state, amount, value_usd, tx_hash)
             values ($1, $2, $3, $4, $5, $6, 'signed', $7, $8, $9)
             returning id
+        ),
+        spent as (
+            insert into payout_input (network, outpoint, payment_id, amount)
+            select $4, t.outpoint, payment.id, t.amount
+            from payment
+            cross join unnest($15::text[], $16::numeric[]) as t (outpoint, amount)
+        ),
+        search as (
+            insert into payout_search (payment_id, height)
+            select payment.id, coalesce((select greatest(c.height - $17, 0) from chain_cursor c where c.network = $4), 0)
+            from payment
+            where cardinality($15::text[]) > 0
         )
-        insert into payout_version (payment_id, version, raw, tx_hash, fee_rate, tip)
-        select id, 1, $10, $9, $11, $12
+        insert into payout_version (payment_id, version, raw, tx_hash, fee_rate, tip, fee, change_n, change_amount)
+        select id, 1, $10, $9, $11, $18, $12, $13, $14
         from payment
         "#,
         new.id,
@@ -100,6 +130,12 @@ pub async fn insert(connection: &mut PgConnection, new: &NewPayment) -> Result<(
         new.tx_hash,
         new.raw,
         numeric::from_units(BaseUnits::new(new.fee.rate)),
+        spent.map(|spent| numeric::from_units(spent.fee)),
+        change.map(|(n, _)| to_integer(n)),
+        change.map(|(_, amount)| numeric::from_units(amount)),
+        &outpoints,
+        &amounts,
+        SEARCHED_AGAIN,
         numeric::from_units(BaseUnits::new(new.fee.tip))
     )
     .execute(connection)
@@ -116,8 +152,8 @@ pub async fn add_version(
     sqlx::query!(
         r#"
         with added as (
-            insert into payout_version (payment_id, version, raw, tx_hash, fee_rate, tip)
-            values ($1, $2, $3, $4, $5, $6)
+            insert into payout_version (payment_id, version, raw, tx_hash, fee_rate, fee, change_n, change_amount, tip)
+            values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
         )
         update payout_payment
         set tx_hash = $4, state = 'signed', sent_at = null
@@ -128,6 +164,9 @@ pub async fn add_version(
         version.raw,
         version.tx_hash,
         numeric::from_units(BaseUnits::new(version.fee.rate)),
+        version.taken.map(numeric::from_units),
+        version.change.map(|(n, _)| to_integer(n)),
+        version.change.map(|(_, amount)| numeric::from_units(amount)),
         numeric::from_units(BaseUnits::new(version.fee.tip))
     )
     .execute(connection)
@@ -177,7 +216,8 @@ pub async fn open(
         r#"
         select p.id, p.purpose, p.nonce, p.sender, p.amount, p.state, p.tx_hash, p.height,
                extract(epoch from now() - p.sent_at)::bigint as sent_for,
-               v.version, v.raw, v.tx_hash as version_hash, v.fee_rate, v.tip
+               v.version, v.raw, v.tx_hash as version_hash, v.fee_rate, v.tip, v.fee as version_fee, v.change_n,
+               v.change_amount
         from payout_payment p
         join payout_version v on v.payment_id = p.id
         where p.order_id = $1 and p.state in ('signed', 'sent')
@@ -197,6 +237,13 @@ pub async fn open(
             fee: Fee {
                 rate: numeric::to_units(TABLE, &row.fee_rate)?.get(),
                 tip: numeric::to_units(TABLE, &row.tip)?.get(),
+            },
+            taken: row.version_fee.map(|fee| numeric::to_units(TABLE, &fee)).transpose()?,
+            change: match (row.change_n, &row.change_amount) {
+                (Some(n), Some(amount)) => {
+                    Some((n.unsigned_abs(), numeric::to_units(TABLE, amount)?))
+                }
+                _ => None,
             },
         };
         match payments.last_mut().filter(|payment| payment.id == row.id) {
@@ -352,4 +399,8 @@ pub async fn of_order(
             })
         })
         .collect()
+}
+
+fn to_integer(n: u32) -> i32 {
+    i32::try_from(n).unwrap_or(i32::MAX)
 }

@@ -135,7 +135,7 @@ async fn a_wallet_of_another_account_is_refused_and_a_sealed_one_opens() {
         seed[0] ^= 1;
         std::fs::write(&file, sealed(&stack.gateway, &seed)).unwrap();
         let refused = Wallet::open(&stack.gateway).err();
-        assert!(matches!(refused, Some(NoWallet::OtherAccount)), "{refused:?}");
+        assert!(matches!(refused, Some(NoWallet::OtherAccount("evm"))), "{refused:?}");
         seed[0] ^= 1;
         std::fs::write(&file, sealed(&stack.gateway, &seed)).unwrap();
         // With a key of its own the seed opens under nothing else, the master key included.

@@ -1,0 +1,89 @@
+//! What a payment of a bitcoin-like order may spend, read under the order's row lock.
+
+use uuid::Uuid;
+
+use crate::{
+    chain::pay::{Purse, utxo::transaction::virtual_size},
+    money::BaseUnits,
+    payout::quote,
+    storage::{
+        PgConnection, StorageError,
+        payouts::{
+            PayoutOrder, coins, items,
+            payments::{self, OpenPayment},
+        },
+    },
+};
+
+/// For a new payment that pays `rows` of the order's rows; `kept` is taken for it beside what was taken before.
+pub(super) async fn of_order(
+    tx: &mut PgConnection,
+    order: &PayoutOrder,
+    rows: usize,
+    kept: BaseUnits,
+) -> Result<Purse, StorageError> {
+    let coins = coins::spendable(tx, order.id).await?;
+    let fee_max = fee_max(tx, order, None, rows, kept).await?;
+    Ok(Purse { coins, every_coin: false, fee_extra: BaseUnits::ZERO, fee_max })
+}
+
+/// For another version of a payment: the same coins, all of them.
+pub(super) async fn of_version(
+    tx: &mut PgConnection,
+    order: &PayoutOrder,
+    payment: &OpenPayment,
+) -> Result<Purse, StorageError> {
+    let coins = coins::inputs_of(tx, payment.id).await?;
+    let fee_max = fee_max(tx, order, Some(payment.id), 0, BaseUnits::ZERO).await?;
+    Ok(Purse { coins, every_coin: true, fee_extra: BaseUnits::ZERO, fee_max })
+}
+
+/// For a child that pulls along all that waits, out of the change of `parent`; `None` if nothing is left of that.
+pub(super) async fn of_child(
+    tx: &mut PgConnection,
+    order: &PayoutOrder,
+    parent: Uuid,
+    fee_rate: u128,
+) -> Result<Option<Purse>, StorageError> {
+    let Some(change) = coins::waiting_change(tx, order.id).await?.remove(&parent) else {
+        return Ok(None);
+    };
+    let open = payments::open(tx, order.id).await?;
+    let waiting = open.iter().filter(|payment| payment.height.is_none());
+    let (mut wanted, mut paid) = (0_u128, 0_u128);
+    for version in waiting.filter_map(|payment| payment.versions.last()) {
+        let bytes = virtual_size(&version.raw)
+            .ok_or_else(|| StorageError::damaged("payout_version", "it is no transaction"))?;
+        wanted = wanted.saturating_add(u128::from(bytes).saturating_mul(fee_rate));
+        paid = paid.saturating_add(version.taken.unwrap_or_default().get());
+    }
+    let fee_extra = BaseUnits::new(wanted.saturating_sub(paid));
+    let fee_max = fee_max(tx, order, None, 0, BaseUnits::ZERO).await?;
+    Ok(Some(Purse { coins: vec![change], every_coin: true, fee_extra, fee_max }))
+}
+
+/// What is left of the order's fees, less what the rows that are not signed yet and the refund will take.
+async fn fee_max(
+    tx: &mut PgConnection,
+    order: &PayoutOrder,
+    but: Option<Uuid>,
+    rows: usize,
+    kept: BaseUnits,
+) -> Result<BaseUnits, StorageError> {
+    let fees = order.quote.network_fee.checked_add(order.quote.service_fee);
+    // An order that never began has kept only what its own refunds take.
+    let for_us = match fees {
+        Some(fees) if order.books.kept >= fees => order.quote.service_fee,
+        _ => BaseUnits::ZERO,
+    };
+    let unsigned = items::tally(tx, order.id).await?.pending;
+    let unsigned = usize::try_from(unsigned).unwrap_or(usize::MAX).saturating_sub(rows);
+    let signed = coins::fees_signed(tx, order.id, but).await?;
+    let reserve = if order.state.is_terminal() {
+        BaseUnits::ZERO
+    } else {
+        quote::utxo_reserve(unsigned, order.quote.fee_rate)
+    };
+    let budget = order.books.kept.checked_add(kept).unwrap_or(order.books.kept);
+    Ok([for_us, signed, reserve].into_iter().fold(budget, BaseUnits::remaining_after))
+}

@@ -1,0 +1,90 @@
+//! What a virtual byte costs now: the node's estimate, above a floor, or what an operator said.
+
+use serde::Deserialize;
+use serde_json::{json, value::RawValue};
+
+use crate::{
+    asset::Family,
+    chain::{ChainError, rpc::Rpc},
+    money::BaseUnits,
+    payout::quote,
+};
+
+const ESTIMATE: &str = "estimatesmartfee";
+const MEMPOOL: &str = "getmempoolinfo";
+/// An hour on bitcoin.
+const BLOCKS: u32 = 6;
+/// Nodes tell coins per kilobyte.
+const DECIMALS: u32 = 8;
+const KILOBYTE: u128 = 1_000;
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Fees {
+    fallback: u128,
+    floor: u128,
+}
+
+#[derive(Deserialize)]
+struct Estimate<'a> {
+    // Missing where the node has seen too little; old nodes write -1.
+    #[serde(borrow, default, rename = "feerate")]
+    rate: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Mempool<'a> {
+    /// What it takes to get into the mempool, which grows with what waits there.
+    #[serde(borrow, default, rename = "mempoolminfee")]
+    least: Option<&'a RawValue>,
+}
+
+impl Fees {
+    pub fn new(family: Family, fallback: u128) -> Self {
+        Self { fallback, floor: quote::fee_rate_floor(family) }
+    }
+
+    /// The node's own estimate; `None` where it has seen too little.
+    pub async fn estimate(&self, rpc: &Rpc) -> Result<Option<u128>, ChainError> {
+        let result = rpc.call(ESTIMATE, json!([BLOCKS])).await?;
+        let estimate: Estimate = rpc.read(ESTIMATE, &result)?;
+        Ok(estimate.rate.and_then(per_byte))
+    }
+
+    /// In the smallest coin per virtual byte, rounded up. It may be more than the most that is quoted: then nothing is sent.
+    pub async fn rate(&self, rpc: &Rpc) -> Result<u128, ChainError> {
+        let asked = self.estimate(rpc).await?.unwrap_or(self.fallback);
+        let result = rpc.call(MEMPOOL, json!([])).await?;
+        let mempool: Mempool = rpc.read(MEMPOOL, &result)?;
+        let least = mempool.least.and_then(per_byte).unwrap_or(0);
+        Ok(asked.max(least).max(self.floor))
+    }
+}
+
+/// Units per byte out of coins per kilobyte; `None` for what is no positive number.
+fn per_byte(raw: &RawValue) -> Option<u128> {
+    let per_kilobyte = BaseUnits::parse(raw.get(), DECIMALS).ok()?.get();
+    (per_kilobyte > 0).then(|| per_kilobyte.div_ceil(KILOBYTE))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn coins_per_kilobyte_become_units_per_byte() {
+        let read = |text: &str| per_byte(serde_json::from_str::<&RawValue>(text).unwrap());
+        for (text, rate) in [
+            ("0.00001000", Some(1)),
+            ("0.00020001", Some(21)),
+            ("1.00000000", Some(100_000)),
+            ("0.01", Some(1_000)),
+            ("0", None),
+            ("-1", None),
+            ("-1.00000000", None),
+            ("1e-05", Some(1)),
+            ("\"1\"", None),
+        ] {
+            assert_eq!(read(text), rate, "{text}");
+        }
+    }
+}

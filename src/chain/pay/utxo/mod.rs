@@ -1,0 +1,285 @@
+//! Paying on bitcoin, litecoin and dogecoin: one transaction pays a whole batch out of the order's own outputs.
+//!
+//! The node needs no wallet, no index and no key. It tells what waits, what is unspent and what its blocks hold; whether a
+//! payment is in the chain is found out by reading the blocks since it was signed.
+
+pub mod spend;
+pub mod transaction;
+
+mod fees;
+mod search;
+
+use bitcoin::{Transaction, consensus::encode};
+use k256::ecdsa::SigningKey;
+use secrecy::SecretString;
+use serde::de::IgnoredAny;
+use serde_json::json;
+
+use self::{
+    fees::Fees,
+    spend::{Coin, Lock, Pay, Terms},
+    transaction::Replaceable,
+};
+use super::{Output, Purse, Sent, SignError, SignedTx, Standing, Unsigned, Wanted};
+use crate::{
+    asset::{Family, Network, Realm, address},
+    chain::{
+        ChainError,
+        rpc::{EndpointError, Rpc},
+    },
+    money::BaseUnits,
+    payout::recipients,
+    storage::{
+        Db,
+        payouts::coins::{CoinRow, Spent},
+    },
+};
+
+const SEND: &str = "sendrawtransaction";
+const TEST: &str = "testmempoolaccept";
+const HASH: &str = "getblockhash";
+const WAITING: &str = "getmempoolentry";
+
+/// Bitcoin's own codes: not there, not taken for its inputs or by rule, and in the chain already.
+const NOT_FOUND: i64 = -5;
+const MISSING_INPUTS: i64 = -25;
+const REJECTED: i64 = -26;
+const IN_CHAIN: i64 = -27;
+const METHOD_NOT_FOUND: i64 = -32601;
+
+/// A transaction spends what its order holds, and what is left of it returns.
+pub struct UtxoPayer {
+    rpc: Rpc,
+    network: Network,
+    lock: Lock,
+    realm: Realm,
+    genesis: String,
+    fees: Fees,
+    db: Db,
+}
+
+/// What a node can do for payouts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Abilities {
+    /// What would be offered now, in the smallest coin per virtual byte.
+    pub fee_rate: u128,
+    /// Whether that is the node's own estimate.
+    pub estimates_fees: bool,
+    /// Whether it can be asked about outputs before anything is signed.
+    pub tests_outputs: bool,
+}
+
+impl UtxoPayer {
+    /// `genesis` names a test chain by its first block; its addresses are those of regtest. `fallback` is offered for a
+    /// virtual byte where the node has no estimate.
+    pub fn new(
+        network: Network,
+        url: &SecretString,
+        genesis: Option<&str>,
+        fallback: u128,
+        db: Db,
+    ) -> Result<Self, EndpointError> {
+        let wrong = || EndpointError::WrongFamily { network };
+        let lock = Lock::of(network.family()).ok_or_else(wrong)?;
+        let own = crate::chain::utxo::genesis(network).ok_or_else(wrong)?;
+        let realm = if genesis.is_some() { Realm::Regtest } else { Realm::Main };
+        let genesis = genesis.map_or(own, str::to_ascii_lowercase);
+        let fees = Fees::new(network.family(), fallback);
+        Ok(Self { rpc: Rpc::new(network, url)?, network, lock, realm, genesis, fees, db })
+    }
+
+    /// Whether nodes let a higher fee take a transaction's place. Where they do not, a child pays for its parent.
+    pub(super) const fn replaces(&self) -> bool {
+        matches!(self.network.family(), Family::Bitcoin)
+    }
+
+    pub(super) async fn fee_rate(&self) -> Result<u128, ChainError> {
+        self.fees.rate(&self.rpc).await
+    }
+
+    /// What its node can do for payouts.
+    pub async fn abilities(&self) -> Result<Abilities, ChainError> {
+        let estimates_fees = self.fees.estimate(&self.rpc).await?.is_some();
+        let fee_rate = self.fees.rate(&self.rpc).await?;
+        let tests_outputs = match self.rpc.call(TEST, json!([[]])).await {
+            Err(ChainError::Refused { code, .. }) => code != METHOD_NOT_FOUND,
+            result => result.map(|_| true)?,
+        };
+        Ok(Abilities { fee_rate, estimates_fees, tests_outputs })
+    }
+
+    /// What it says where an account is asked for: there are outputs alone.
+    pub(super) fn has_no_accounts(&self) -> ChainError {
+        self.rpc.inconsistent("has no accounts")
+    }
+
+    /// What sending all of `coins` to one address takes.
+    pub(super) fn sweep_fee(&self, coins: usize, fee_rate: u128) -> Option<BaseUnits> {
+        const LARGEST_SCRIPT: usize = 34;
+        let rate = u64::try_from(fee_rate).ok()?;
+        let fee = spend::sweep_fee(self.lock, coins, LARGEST_SCRIPT, rate)?;
+        Some(BaseUnits::new(fee.into()))
+    }
+
+    fn script(&self, text: &str) -> Result<Vec<u8>, SignError> {
+        // A real address pays the same script on a test chain, which only spells it differently.
+        let script = |realm| address::script_of(self.network, realm, text);
+        script(self.realm).or_else(|| script(Realm::Main)).ok_or(SignError::Unsupported)
+    }
+
+    fn pays(&self, outputs: &[Output]) -> Result<Vec<Pay>, SignError> {
+        let pay = |output: &Output| {
+            let amount = narrow(output.amount).ok_or(SignError::Unsupported)?;
+            Ok(Pay { script: self.script(&output.address)?, amount })
+        };
+        outputs.iter().map(pay).collect()
+    }
+
+    fn terms(&self, payment: &Unsigned, purse: &Purse, own: &[u8]) -> Option<Terms> {
+        Some(Terms {
+            lock: self.lock,
+            fee_rate: u64::try_from(payment.fee.rate).ok()?,
+            fee_extra: narrow(purse.fee_extra)?,
+            fee_max: narrow(purse.fee_max)?,
+            fee_rate_floor: spend::fee_rate_floor(self.network.family()),
+            dust: narrow(recipients::least_output(self.network.family()))?,
+            every_coin: purse.every_coin,
+            change_script_bytes: own.len(),
+        })
+    }
+
+    /// The transaction that pays `outputs`, its plan, and the script of what it spends.
+    fn bare(
+        &self,
+        payment: &Unsigned,
+        outputs: &[Pay],
+    ) -> Result<(Transaction, spend::Spend, Vec<u8>), SignError> {
+        let purse = payment.purse.as_ref().ok_or(SignError::Unsupported)?;
+        let own = self.script(&payment.sender)?;
+        let terms = self.terms(payment, purse, &own).ok_or(SignError::Unsupported)?;
+        let coins: Option<Vec<_>> = purse.coins.iter().map(coin).collect();
+        let plan = spend::plan(&coins.ok_or(SignError::Unsupported)?, outputs, &terms)?;
+        let replaceable = if self.replaces() { Replaceable::Yes } else { Replaceable::No };
+        let bare = transaction::unsigned(&plan, outputs, &own, replaceable)?;
+        Ok((bare, plan, own))
+    }
+
+    pub(super) fn sign(&self, key: &SigningKey, payment: &Unsigned) -> Result<SignedTx, SignError> {
+        let outputs = self.pays(&payment.outputs)?;
+        let (bare, plan, own) = self.bare(payment, &outputs)?;
+        let signed = transaction::sign(bare, &plan, self.lock, &own, key)?;
+        let change_n = u32::try_from(outputs.len()).map_err(|_| SignError::Unsupported)?;
+        let spent = Spent {
+            coins: plan.coins.iter().map(row).collect(),
+            fee: BaseUnits::new(plan.fee.into()),
+            change: plan.change.map(|amount| (change_n, BaseUnits::new(amount.into()))),
+        };
+        let hash = signed.compute_txid().to_string();
+        Ok(SignedTx { raw: encode::serialize(&signed), hash, spent: Some(spent) })
+    }
+
+    /// Which outputs the node would not pass on, by position, and why.
+    ///
+    /// It is asked about transactions that nobody has signed: the rules for outputs come before signatures, so an output
+    /// that is refused changes the answer. Nothing that could be sent leaves the house. Dogecoin's nodes cannot be asked.
+    pub(super) async fn refused(
+        &self,
+        payment: &Unsigned,
+    ) -> Result<Vec<(usize, String)>, ChainError> {
+        let Ok(outputs) = self.pays(&payment.outputs) else { return Ok(vec![]) };
+        let Some(without) = self.verdict(payment, &[]).await? else { return Ok(vec![]) };
+        if self.verdict(payment, &outputs).await?.is_none_or(|said| said == without) {
+            return Ok(vec![]);
+        }
+        let mut refused = Vec::new();
+        for (place, output) in outputs.iter().enumerate() {
+            let said = self.verdict(payment, std::slice::from_ref(output)).await?;
+            if let Some(reason) = said.filter(|said| *said != without) {
+                refused.push((place, reason));
+            }
+        }
+        Ok(refused)
+    }
+
+    /// What the node says to these outputs and our change in a transaction without signatures; `None` if it cannot be asked,
+    /// or they cannot be paid.
+    async fn verdict(
+        &self,
+        payment: &Unsigned,
+        outputs: &[Pay],
+    ) -> Result<Option<String>, ChainError> {
+        #[derive(serde::Deserialize)]
+        struct Verdict {
+            #[serde(rename = "reject-reason", default)]
+            reason: String,
+        }
+        let Ok((bare, ..)) = self.bare(payment, outputs) else { return Ok(None) };
+        let raw = hex::encode(encode::serialize(&bare));
+        let result = match self.rpc.call(TEST, json!([[raw]])).await {
+            Err(ChainError::Refused { code: METHOD_NOT_FOUND, .. }) => return Ok(None),
+            result => result?,
+        };
+        let verdicts: Vec<Verdict> = self.rpc.read(TEST, &result)?;
+        Ok(verdicts.into_iter().next().map(|verdict| verdict.reason))
+    }
+
+    pub(super) async fn send(&self, raw: &[u8], hash: &str) -> Result<Sent, ChainError> {
+        self.check_chain().await?;
+        match self.rpc.call(SEND, json!([hex::encode(raw)])).await {
+            Ok(result) => {
+                let told: &str = self.rpc.read(SEND, &result)?;
+                if told.eq_ignore_ascii_case(hash) {
+                    Ok(Sent::Taken)
+                } else {
+                    Err(self.rpc.inconsistent(format!("took {hash} as {told}")))
+                }
+            }
+            Err(ChainError::Refused { code: IN_CHAIN, .. }) => Ok(Sent::Taken),
+            // Old nodes say so of what they hold already.
+            Err(ChainError::Refused { code: MISSING_INPUTS | REJECTED, reason, .. }) => {
+                Ok(if self.waits(hash).await? { Sent::Taken } else { Sent::Refused(reason) })
+            }
+            Err(ChainError::Refused { reason, .. }) => Ok(Sent::Refused(reason)),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn check_chain(&self) -> Result<(), ChainError> {
+        let result = self.rpc.call(HASH, json!([0])).await?;
+        let found: &str = self.rpc.read(HASH, &result)?;
+        if found.eq_ignore_ascii_case(&self.genesis) {
+            return Ok(());
+        }
+        let (network, found) = (self.network, found.chars().take(64).collect());
+        Err(ChainError::WrongChain { network, expected: self.genesis.clone(), found })
+    }
+
+    /// Whether the node holds a transaction that waits for a block.
+    async fn waits(&self, hash: &str) -> Result<bool, ChainError> {
+        match self.rpc.call(WAITING, json!([hash])).await {
+            Ok(result) => self.rpc.read::<IgnoredAny>(WAITING, &result).map(|_| true),
+            Err(ChainError::Refused { code: NOT_FOUND, .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(super) async fn standing(
+        &self,
+        payment: &Wanted,
+        required: u64,
+    ) -> Result<Standing, ChainError> {
+        search::standing(self, payment, required).await
+    }
+}
+
+fn coin(row: &CoinRow) -> Option<Coin> {
+    Some(Coin { outpoint: row.outpoint.clone(), amount: narrow(row.amount)? })
+}
+
+fn row(coin: &Coin) -> CoinRow {
+    CoinRow { outpoint: coin.outpoint.clone(), amount: BaseUnits::new(coin.amount.into()) }
+}
+
+fn narrow(amount: BaseUnits) -> Option<u64> {
+    u64::try_from(amount.get()).ok()
+}

@@ -1,0 +1,179 @@
+//! Where a payment stands, found out by reading blocks.
+//!
+//! A node without a transaction index tells of no mined transaction by its hash. So every block since the signature is
+//! read once, with nothing but the hashes in it, and how far that has come is kept in a row.
+
+use serde::Deserialize;
+use serde_json::{json, value::RawValue};
+
+use super::{HASH, UtxoPayer};
+use crate::{
+    chain::{
+        ChainError,
+        pay::{Mined, Standing, Wanted},
+        utxo::{hash_of, is_merkle_root},
+    },
+    payout::batch::Seen,
+    storage::{
+        StorageError,
+        payouts::coins::{self, Place, Search},
+    },
+};
+
+const TIP: &str = "getblockcount";
+const BLOCK: &str = "getblock";
+const UNSPENT: &str = "gettxout";
+const INVALID_PARAMETER: i64 = -8;
+/// No chain goes back further: a miner's reward could be spent by then.
+const BLOCKS_REPLACED_MAX: u64 = 100;
+/// How often it is noted how far the search has come.
+const BLOCKS_PER_NOTE: u64 = 20;
+
+#[derive(Deserialize)]
+struct WireBlock {
+    hash: String,
+    #[serde(default, rename = "previousblockhash")]
+    parent: Option<String>,
+    #[serde(rename = "merkleroot")]
+    merkle_root: String,
+    #[serde(rename = "tx")]
+    hashes: Vec<String>,
+}
+
+pub(super) async fn standing(
+    payer: &UtxoPayer,
+    payment: &Wanted,
+    required: u64,
+) -> Result<Standing, ChainError> {
+    let nowhere = Standing { seen: Seen::Nowhere, mined: None };
+    let Some(mut search) = load(payer, payment).await? else { return Ok(nowhere) };
+    let tip = read::<u64>(payer, TIP, json!([])).await?;
+    look(payer, &mut search, &payment.hashes, tip).await?;
+    let place = &search.place;
+    if let Some(hash) = &place.found {
+        let depth = (tip + 1).saturating_sub(place.height);
+        let fee = search.fees.get(hash).copied().unwrap_or_default();
+        let mined = Mined { hash: hash.clone(), height: place.height, fee };
+        let seen = Seen::Mined { depth, succeeded: true };
+        return Ok(Standing { seen, mined: Some(mined) });
+    }
+    for hash in &payment.hashes {
+        if payer.waits(hash).await? {
+            return Ok(Standing { seen: Seen::Waiting, mined: None });
+        }
+    }
+    if displaced(payer, &mut search, tip, required).await? {
+        return Ok(Standing { seen: Seen::Displaced, mined: None });
+    }
+    Ok(nowhere)
+}
+
+/// Reads the blocks up to `tip` that were not read yet, and stops at one that holds the payment.
+async fn look(
+    payer: &UtxoPayer,
+    search: &mut Search,
+    wanted: &[String],
+    tip: u64,
+) -> Result<(), ChainError> {
+    let before = search.place.clone();
+    while let Some(hash) = &search.place.hash
+        && hash_at(payer, search.place.height).await?.as_ref() != Some(hash)
+    {
+        let height = search.place.height.saturating_sub(BLOCKS_REPLACED_MAX);
+        search.place = Place { height, ..Place::default() };
+    }
+    // A chain that was replaced by a shorter one on the way to a longer one.
+    search.place.height = search.place.height.min(tip);
+    while search.place.found.is_none() && search.place.height < tip {
+        let height = search.place.height + 1;
+        let block = block(payer, height).await?;
+        if search.place.hash.is_some() && block.parent != search.place.hash {
+            return Err(payer.rpc.inconsistent(format!("block {height} was replaced meanwhile")));
+        }
+        let found = wanted.iter().find(|hash| block.hashes.contains(hash)).cloned();
+        let missing_since = search.place.missing_since.filter(|_| found.is_none());
+        search.place = Place { height, hash: Some(block.hash), found, missing_since };
+        if height.is_multiple_of(BLOCKS_PER_NOTE) {
+            save(payer, search).await?;
+        }
+    }
+    if search.place == before { Ok(()) } else { save(payer, search).await }
+}
+
+/// Whether something that the payment spends was spent by another transaction, `required` blocks ago.
+///
+/// It may have been mined since the tip was read, so what is missing is only noted at first, and looked for in the blocks
+/// that follow.
+async fn displaced(
+    payer: &UtxoPayer,
+    search: &mut Search,
+    tip: u64,
+    required: u64,
+) -> Result<bool, ChainError> {
+    let mut missing = false;
+    for outpoint in &search.inputs {
+        let Some((hash, n)) = outpoint.split_once(':') else { continue };
+        let Ok(n) = n.parse::<u32>() else { continue };
+        let result = payer.rpc.call(UNSPENT, json!([hash, n, false])).await?;
+        missing |= payer.rpc.read::<Option<serde::de::IgnoredAny>>(UNSPENT, &result)?.is_none();
+    }
+    let since = search.place.missing_since.filter(|_| missing);
+    let since = since.or_else(|| missing.then_some(tip + 1));
+    if since != search.place.missing_since {
+        search.place.missing_since = since;
+        save(payer, search).await?;
+    }
+    Ok(since.is_some_and(|since| tip + 1 >= since + required.max(1)))
+}
+
+async fn block(payer: &UtxoPayer, height: u64) -> Result<WireBlock, ChainError> {
+    let gone = || payer.rpc.inconsistent(format!("has no block {height} any more"));
+    let hash = hash_at(payer, height).await?.ok_or_else(gone)?;
+    let block: WireBlock = read(payer, BLOCK, json!([hash, 1])).await?;
+    if block.hash != hash || !is_merkle_root(&block.hashes, &block.merkle_root) {
+        let reason = format!("block {height} is not the one its header commits to");
+        return Err(payer.rpc.inconsistent(reason));
+    }
+    Ok(block)
+}
+
+/// The hash of the canonical block at `height`; `None` above the tip.
+async fn hash_at(payer: &UtxoPayer, height: u64) -> Result<Option<String>, ChainError> {
+    match read::<String>(payer, HASH, json!([height])).await {
+        Ok(text) => {
+            let hash = hash_of(&text).ok_or_else(|| payer.rpc.malformed(HASH, "no hash"))?;
+            Ok(Some(hash))
+        }
+        Err(ChainError::Refused { code: INVALID_PARAMETER, .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+async fn read<T: serde::de::DeserializeOwned>(
+    payer: &UtxoPayer,
+    method: &'static str,
+    params: serde_json::Value,
+) -> Result<T, ChainError> {
+    let result: Box<RawValue> = payer.rpc.call(method, params).await?;
+    payer.rpc.read(method, &result)
+}
+
+async fn load(payer: &UtxoPayer, payment: &Wanted) -> Result<Option<Search>, ChainError> {
+    let loading = async {
+        let mut connection = payer.db.connection().await?;
+        coins::search(&mut connection, payer.network, &payment.sender, payment.nonce).await
+    };
+    loading.await.map_err(|error| unreachable(payer, &error))
+}
+
+async fn save(payer: &UtxoPayer, search: &Search) -> Result<(), ChainError> {
+    let saving = async {
+        let mut connection = payer.db.connection().await?;
+        coins::save_place(&mut connection, search.payment_id, &search.place).await
+    };
+    saving.await.map_err(|error| unreachable(payer, &error))
+}
+
+fn unreachable(payer: &UtxoPayer, error: &StorageError) -> ChainError {
+    ChainError::Unreachable { network: payer.network, reason: error.to_string() }
+}

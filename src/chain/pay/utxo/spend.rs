@@ -1,0 +1,273 @@
+//! What a transaction of a bitcoin-like network spends, pays, keeps and costs. Pure: no key, no node.
+//!
+//! A fee is the difference of inputs and outputs and nothing else, so everything here adds up to the unit or is refused.
+
+use bitcoin::VarInt;
+
+use crate::{asset::Family, payout::quote};
+
+/// Version and lock time.
+const FIXED_BYTES: u64 = 8;
+/// Outpoint, sequence, and the length of an empty script.
+const INPUT_BYTES: u64 = 41;
+/// A signature of at most 72 bytes and a key of 33, each after its length.
+const UNLOCKING_BYTES: u64 = 107;
+/// Amount and the length of a script of less than 253 bytes.
+const OUTPUT_BYTES: u64 = 9;
+const WITNESS_SCALE: u64 = 4;
+/// More would make a transaction that nodes do not pass on: they take 100,000 virtual bytes.
+const COINS_MAX: usize = 500;
+
+/// How the coins of an order are locked, which decides where their signatures go and what these cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lock {
+    /// P2WPKH: in the witness.
+    Witness,
+    /// P2PKH: in the input itself.
+    Legacy,
+}
+
+impl Lock {
+    /// How deposit addresses of a family are locked; `None` for families without outputs.
+    pub const fn of(family: Family) -> Option<Self> {
+        match family {
+            Family::Bitcoin | Family::Litecoin => Some(Self::Witness),
+            Family::Dogecoin => Some(Self::Legacy),
+            Family::Evm
+            | Family::Tron
+            | Family::Solana
+            | Family::Near
+            | Family::Ton
+            | Family::Thorchain => None,
+        }
+    }
+}
+
+/// An output that can be spent, named as deposits are: `txid:n`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Coin {
+    pub outpoint: String,
+    pub amount: u64,
+}
+
+/// An output that is to be made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pay {
+    pub script: Vec<u8>,
+    pub amount: u64,
+}
+
+/// What bounds a transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Terms {
+    pub lock: Lock,
+    /// The smallest coin per virtual byte.
+    pub fee_rate: u64,
+    /// On top, for transactions that this one pulls along.
+    pub fee_extra: u64,
+    /// The most that the fee may be; the rate gives way to it.
+    pub fee_max: u64,
+    /// The rate below which nodes pass nothing on.
+    pub fee_rate_floor: u64,
+    /// What is less is no output.
+    pub dust: u64,
+    /// Whether every coin is spent, needed or not.
+    pub every_coin: bool,
+    /// Of the script that takes the change.
+    pub change_script_bytes: usize,
+}
+
+/// A transaction before its signatures.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Spend {
+    pub coins: Vec<Coin>,
+    pub fee: u64,
+    /// What returns; `None` if it would be dust, which the fee then takes.
+    pub change: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum SpendError {
+    #[error("there is not enough to spend")]
+    TooLittle,
+    #[error("its coins are too many for one transaction")]
+    TooManyCoins,
+    #[error("its fee would be above what was quoted")]
+    FeeTooHigh,
+    #[error("it would pay nobody")]
+    Nothing,
+}
+
+/// Chooses coins, the largest first, and what they cost.
+pub fn plan(coins: &[Coin], outputs: &[Pay], terms: &Terms) -> Result<Spend, SpendError> {
+    let add = |sum: u64, amount: u64| sum.checked_add(amount).ok_or(SpendError::TooLittle);
+    let paid = outputs.iter().try_fold(0, |sum, output| add(sum, output.amount))?;
+    let mut sorted = coins.to_vec();
+    sorted.sort_by(|a, b| b.amount.cmp(&a.amount).then_with(|| a.outpoint.cmp(&b.outpoint)));
+    let (mut chosen, mut held) = (Vec::new(), 0_u64);
+    let mut last = SpendError::TooLittle;
+    for coin in sorted {
+        held = add(held, coin.amount)?;
+        chosen.push(coin);
+        if terms.every_coin && chosen.len() < coins.len() {
+            continue;
+        }
+        if chosen.len() > COINS_MAX {
+            return Err(SpendError::TooManyCoins);
+        }
+        match priced(&chosen, held.checked_sub(paid), outputs, terms) {
+            Ok((fee, change)) => return Ok(Spend { coins: chosen, fee, change }),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+/// The fee and the change of a transaction with `left` above what it pays.
+fn priced(
+    coins: &[Coin],
+    left: Option<u64>,
+    outputs: &[Pay],
+    terms: &Terms,
+) -> Result<(u64, Option<u64>), SpendError> {
+    let left = left.ok_or(SpendError::TooLittle)?;
+    let scripts = outputs.iter().map(|output| output.script.len());
+    let with_change = scripts.clone().chain([terms.change_script_bytes]);
+    let fee = affordable(virtual_bytes(terms.lock, coins.len(), with_change), terms)?;
+    if let Some(change) = left.checked_sub(fee).filter(|change| *change >= terms.dust) {
+        return Ok((fee, Some(change)));
+    }
+    if outputs.is_empty() {
+        return Err(SpendError::Nothing);
+    }
+    let least = affordable(virtual_bytes(terms.lock, coins.len(), scripts), terms)?;
+    if left >= least { Ok((left, None)) } else { Err(SpendError::TooLittle) }
+}
+
+fn affordable(bytes: u64, terms: &Terms) -> Result<u64, SpendError> {
+    let at = |rate: u64| bytes.checked_mul(rate)?.checked_add(terms.fee_extra);
+    let wanted = at(terms.fee_rate).ok_or(SpendError::FeeTooHigh)?;
+    let least = at(terms.fee_rate_floor).ok_or(SpendError::FeeTooHigh)?;
+    if least > terms.fee_max { Err(SpendError::FeeTooHigh) } else { Ok(wanted.min(terms.fee_max)) }
+}
+
+/// The size of a signed transaction, or a few bytes more: signatures differ.
+pub fn virtual_bytes(lock: Lock, coins: usize, scripts: impl Iterator<Item = usize>) -> u64 {
+    let wide = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
+    let (mut count, mut bytes) = (0, FIXED_BYTES);
+    for script in scripts {
+        count += 1;
+        bytes += OUTPUT_BYTES + wide(script);
+    }
+    let length = |n: usize| wide(VarInt::from(n).size());
+    bytes += length(coins) + length(count) + wide(coins) * INPUT_BYTES;
+    match lock {
+        Lock::Legacy => bytes + wide(coins) * UNLOCKING_BYTES,
+        // Marker and flag, and a count per input; all of it at a quarter.
+        Lock::Witness => {
+            let witness = 2 + wide(coins) * (1 + UNLOCKING_BYTES);
+            (bytes * WITNESS_SCALE + witness).div_ceil(WITNESS_SCALE)
+        }
+    }
+}
+
+/// What a transaction that sends all of `coins` to one script costs.
+pub fn sweep_fee(lock: Lock, coins: usize, script: usize, fee_rate: u64) -> Option<u64> {
+    virtual_bytes(lock, coins.min(COINS_MAX), [script].into_iter()).checked_mul(fee_rate)
+}
+
+/// The rate below which the nodes of a family pass nothing on.
+pub fn fee_rate_floor(family: Family) -> u64 {
+    u64::try_from(quote::fee_rate_floor(family)).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn coin(n: usize, amount: u64) -> Coin {
+        Coin { outpoint: format!("{}:{n}", "ab".repeat(32)), amount }
+    }
+
+    fn pay(amount: u64) -> Pay {
+        Pay { script: vec![0; 22], amount }
+    }
+
+    const TERMS: Terms = Terms {
+        lock: Lock::Witness,
+        fee_rate: 10,
+        fee_extra: 0,
+        fee_max: u64::MAX,
+        fee_rate_floor: 1,
+        dust: 546,
+        every_coin: false,
+        change_script_bytes: 22,
+    };
+
+    #[test]
+    fn the_largest_coins_that_suffice_are_spent_and_the_rest_returns() {
+        let coins = [coin(0, 1_000), coin(1, 50_000), coin(2, 30_000)];
+        let spend = plan(&coins, &[pay(40_000)], &TERMS).unwrap();
+        assert_eq!(spend.coins, [coin(1, 50_000)]);
+        // One witness input, two witness outputs: 141 virtual bytes.
+        assert_eq!((spend.fee, spend.change), (1_410, Some(8_590)));
+        let all = Terms { every_coin: true, ..TERMS };
+        assert_eq!(plan(&coins, &[pay(40_000)], &all).unwrap().coins.len(), 3);
+    }
+
+    #[test]
+    fn dust_is_no_output_and_goes_to_the_network() {
+        let spend = plan(&[coin(0, 42_000)], &[pay(40_000)], &TERMS).unwrap();
+        assert_eq!((spend.fee, spend.change), (1_410, Some(590)));
+        let spend = plan(&[coin(0, 41_900)], &[pay(40_000)], &TERMS).unwrap();
+        assert_eq!((spend.fee, spend.change), (1_900, None));
+        assert_eq!(plan(&[coin(0, 41_000)], &[pay(40_000)], &TERMS), Err(SpendError::TooLittle));
+        assert_eq!(plan(&[coin(0, 1_000)], &[], &TERMS), Err(SpendError::Nothing));
+    }
+
+    #[test]
+    fn the_rate_gives_way_to_the_quote_down_to_its_floor() {
+        let coins = [coin(0, 100_000)];
+        let tight = Terms { fee_max: 500, ..TERMS };
+        assert_eq!(plan(&coins, &[pay(40_000)], &tight).unwrap().fee, 500);
+        let too_tight = Terms { fee_max: 140, ..TERMS };
+        assert_eq!(plan(&coins, &[pay(40_000)], &too_tight), Err(SpendError::FeeTooHigh));
+        let with_parent = Terms { fee_extra: 2_000, ..TERMS };
+        assert_eq!(plan(&coins, &[], &with_parent).unwrap().fee, 1_100 + 2_000);
+    }
+
+    #[test]
+    fn sizes_are_those_of_the_field() {
+        let two = || [22_usize, 22].into_iter();
+        assert_eq!(virtual_bytes(Lock::Witness, 1, two()), 141);
+        assert_eq!(virtual_bytes(Lock::Legacy, 1, [25, 25].into_iter()), 226);
+        assert_eq!(virtual_bytes(Lock::Witness, 1, std::iter::repeat_n(22, 1_001)), 31_112);
+    }
+
+    proptest! {
+        #[test]
+        fn what_goes_in_comes_out_to_the_unit(
+            amounts in proptest::collection::vec(1_u64..1_000_000, 1..40),
+            paid in proptest::collection::vec(546_u64..500_000, 0..20),
+            fee_rate in 1_u64..300, every_coin: bool,
+        ) {
+            let coins: Vec<_> = amounts.iter().enumerate().map(|(n, a)| coin(n, *a)).collect();
+            let outputs: Vec<_> = paid.iter().map(|amount| pay(*amount)).collect();
+            let terms = Terms { fee_rate, every_coin, ..TERMS };
+            if let Ok(spend) = plan(&coins, &outputs, &terms) {
+                let inside: u64 = spend.coins.iter().map(|coin| coin.amount).sum();
+                let outside: u64 = paid.iter().sum::<u64>() + spend.change.unwrap_or(0);
+                prop_assert_eq!(inside, outside + spend.fee);
+                prop_assert!(spend.change.is_none_or(|change| change >= TERMS.dust));
+                let scripts = outputs.iter().map(|output| output.script.len());
+                prop_assert!(spend.fee >= virtual_bytes(Lock::Witness, spend.coins.len(), scripts));
+            } else {
+                let inside: u64 = amounts.iter().sum();
+                let all = virtual_bytes(Lock::Witness, coins.len(), std::iter::repeat_n(22, paid.len() + 1));
+                prop_assert!(inside < paid.iter().sum::<u64>() + all * fee_rate + TERMS.dust);
+            }
+        }
+    }
+}

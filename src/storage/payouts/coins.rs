@@ -1,0 +1,238 @@
+//! What orders hold on bitcoin-like networks, output by output, and where their payments were looked for.
+//!
+//! Deposits are named by their keys (`txid:n`), change by the version that made it.
+
+use std::collections::HashMap;
+
+use uuid::Uuid;
+
+use crate::{
+    asset::Network,
+    money::BaseUnits,
+    storage::{PgConnection, StorageError, cursors, numeric},
+};
+
+const TABLE: &str = "payout_input";
+
+/// An output, named `txid:n`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CoinRow {
+    pub outpoint: String,
+    pub amount: BaseUnits,
+}
+
+/// What is known of one version beside its bytes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Spent {
+    pub coins: Vec<CoinRow>,
+    pub fee: BaseUnits,
+    /// The number and the amount of the output that returns.
+    pub change: Option<(u32, BaseUnits)>,
+}
+
+/// What an order can spend: booked deposits that stand in the chain, and the change of payments that are final.
+pub async fn spendable(
+    connection: &mut PgConnection,
+    order_id: Uuid,
+) -> Result<Vec<CoinRow>, StorageError> {
+    let rows = sqlx::query!(
+        r#"
+        select c.outpoint as "outpoint!", c.amount as "amount!"
+        from (
+            select d.network, d.deposit_key as outpoint, d.amount
+            from deposit d
+            join payout_order o on o.id = d.payout_order_id and o.network = d.network
+            where d.payout_order_id = $1 and d.state = 'settled' and d.booked_as in ('credit', 'late')
+              and d.height is not null
+            union all
+            select p.network, p.tx_hash || ':' || v.change_n, v.change_amount
+            from payout_payment p
+            join payout_version v on v.payment_id = p.id and v.tx_hash = p.tx_hash
+            where p.order_id = $1 and p.state = 'confirmed' and v.change_amount is not null
+        ) c
+        where not exists (select from payout_input i where i.network = c.network and i.outpoint = c.outpoint)
+        order by c.amount desc, c.outpoint
+        limit 5000
+        "#,
+        order_id
+    )
+    .fetch_all(connection)
+    .await?;
+    rows.into_iter().map(|row| coin(row.outpoint, &row.amount)).collect()
+}
+
+/// What a payment spends, in all its versions.
+pub async fn inputs_of(
+    connection: &mut PgConnection,
+    payment_id: Uuid,
+) -> Result<Vec<CoinRow>, StorageError> {
+    let rows = sqlx::query!(
+        "select outpoint, amount from payout_input where payment_id = $1 order by outpoint",
+        payment_id
+    )
+    .fetch_all(connection)
+    .await?;
+    rows.into_iter().map(|row| coin(row.outpoint, &row.amount)).collect()
+}
+
+/// The change of payments of an order that wait for a block, as far as nothing spends it.
+pub async fn waiting_change(
+    connection: &mut PgConnection,
+    order_id: Uuid,
+) -> Result<HashMap<Uuid, CoinRow>, StorageError> {
+    let rows = sqlx::query!(
+        r#"
+        select p.id, p.tx_hash || ':' || v.change_n as "outpoint!", v.change_amount as "amount!"
+        from payout_payment p
+        join payout_version v on v.payment_id = p.id and v.tx_hash = p.tx_hash
+        where p.order_id = $1 and p.state = 'sent' and p.height is null and v.change_amount is not null
+          and not exists (select from payout_input i
+                          where i.network = p.network and i.outpoint = p.tx_hash || ':' || v.change_n)
+        "#,
+        order_id
+    )
+    .fetch_all(connection)
+    .await?;
+    rows.into_iter().map(|row| Ok((row.id, coin(row.outpoint, &row.amount)?))).collect()
+}
+
+/// What the payments of an order take for the network, but for one of them.
+pub async fn fees_signed(
+    connection: &mut PgConnection,
+    order_id: Uuid,
+    but: Option<Uuid>,
+) -> Result<BaseUnits, StorageError> {
+    let row = sqlx::query!(
+        r#"
+        select coalesce(sum(v.fee), 0) as "fees!"
+        from payout_payment p
+        join payout_version v on v.payment_id = p.id and v.tx_hash = p.tx_hash
+        where p.order_id = $1 and p.id is distinct from $2
+        "#,
+        order_id,
+        but
+    )
+    .fetch_one(connection)
+    .await?;
+    numeric::to_units("payout_version", &row.fees)
+}
+
+/// Whether a transaction is one that we signed for this order: what it brings to the order's address returns, and is no
+/// deposit.
+pub async fn is_own(
+    connection: &mut PgConnection,
+    order_id: Uuid,
+    tx_hash: &str,
+) -> Result<bool, StorageError> {
+    let row = sqlx::query!(
+        r#"
+        select exists(
+            select from payout_version v
+            join payout_payment p on p.id = v.payment_id
+            where v.tx_hash = $2 and p.order_id = $1
+        ) as "own!"
+        "#,
+        order_id,
+        tx_hash
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(row.own)
+}
+
+/// Where a payment was looked for, and what is needed to look on.
+#[derive(Debug, Clone)]
+pub struct Search {
+    pub payment_id: Uuid,
+    pub place: Place,
+    /// What it spends, as far as that stands in the chain for good.
+    pub inputs: Vec<String>,
+    /// The fee of each version, by its hash.
+    pub fees: HashMap<String, BaseUnits>,
+}
+
+/// How far the blocks were read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Place {
+    pub height: u64,
+    /// Of the block at `height`; unknown before the first look.
+    pub hash: Option<String>,
+    /// The version that this very block holds.
+    pub found: Option<String>,
+    /// Since this height something that it spends is gone.
+    pub missing_since: Option<u64>,
+}
+
+/// The search for the payment with this nonce.
+pub async fn search(
+    connection: &mut PgConnection,
+    network: Network,
+    sender: &str,
+    nonce: u64,
+) -> Result<Option<Search>, StorageError> {
+    let row = sqlx::query!(
+        r#"
+        select p.id, s.height, s.hash, s.found, s.missing_since,
+               array(select i.outpoint
+                     from payout_input i
+                     where i.payment_id = p.id
+                       and not exists (select from payout_payment o
+                                       where o.order_id = p.order_id and o.state in ('signed', 'sent')
+                                         and o.tx_hash = split_part(i.outpoint, ':', 1))
+                     order by i.outpoint) as "inputs!",
+               array(select v.tx_hash from payout_version v where v.payment_id = p.id order by v.version) as "hashes!",
+               array(select coalesce(v.fee, 0) from payout_version v where v.payment_id = p.id order by v.version) as "fees!"
+        from payout_payment p
+        join payout_search s on s.payment_id = p.id
+        where p.network = $1 and p.sender = $2 and p.nonce = $3
+        "#,
+        network.name(),
+        sender,
+        cursors::to_column(nonce)?
+    )
+    .fetch_optional(connection)
+    .await?;
+    row.map(|row| {
+        let fees = row.fees.iter().map(|fee| numeric::to_units("payout_version", fee));
+        let fees: Vec<_> = fees.collect::<Result<_, _>>()?;
+        Ok(Search {
+            payment_id: row.id,
+            place: Place {
+                height: cursors::from_column(row.height)?,
+                hash: row.hash,
+                found: row.found,
+                missing_since: row.missing_since.map(cursors::from_column).transpose()?,
+            },
+            inputs: row.inputs,
+            fees: row.hashes.into_iter().zip(fees).collect(),
+        })
+    })
+    .transpose()
+}
+
+/// Notes how far the blocks were read.
+pub async fn save_place(
+    connection: &mut PgConnection,
+    payment_id: Uuid,
+    place: &Place,
+) -> Result<(), StorageError> {
+    sqlx::query!(
+        r#"
+        update payout_search
+        set height = $2, hash = $3, found = $4, missing_since = $5
+        where payment_id = $1
+        "#,
+        payment_id,
+        cursors::to_column(place.height)?,
+        place.hash,
+        place.found,
+        place.missing_since.map(cursors::to_column).transpose()?
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+fn coin(outpoint: String, amount: &bigdecimal::BigDecimal) -> Result<CoinRow, StorageError> {
+    Ok(CoinRow { outpoint, amount: numeric::to_units(TABLE, amount)? })
+}
