@@ -13,6 +13,7 @@ pub mod cutting_proxy;
 pub mod database;
 pub mod exchange;
 pub mod fake_evm;
+pub mod fake_utxo;
 pub mod faulty_line;
 pub mod hostile;
 pub mod installation;

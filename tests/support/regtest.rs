@@ -60,9 +60,14 @@ pub struct Coin {
 impl Regtest {
     /// Starts a node with some hundred spendable coins.
     pub async fn start(kind: Kind) -> Result<Self> {
+        Self::start_with(kind, &[]).await
+    }
+
+    /// The same, with `arguments` on the node's command line.
+    pub async fn start_with(kind: Kind, arguments: &'static [&'static str]) -> Result<Self> {
         for _ in 0..STARTS_MAX {
             let (mut child, ended, url) =
-                tokio::task::spawn_blocking(move || spawn(kind)).await??;
+                tokio::task::spawn_blocking(move || spawn(kind, arguments)).await??;
             if answers(&ended, &url).await {
                 let node = Self { kind, url, coins: Mutex::default(), child };
                 node.prepare_coins().await?;
@@ -300,7 +305,7 @@ fn length(value: usize) -> Result<Vec<u8>> {
 }
 
 /// Runs the node under a shell that waits for us: when we die in whatever way, its input closes and it stops the node.
-fn spawn(kind: Kind) -> Result<(Child, Arc<AtomicBool>, String)> {
+fn spawn(kind: Kind, arguments: &[&str]) -> Result<(Child, Arc<AtomicBool>, String)> {
     let folder = std::env::temp_dir().join(format!("gateway-node-{:016x}", rand::random::<u64>()));
     std::fs::create_dir(&folder)?;
     // Chosen by the system and given back; whoever is faster makes the start fail, and it is tried again.
@@ -316,6 +321,8 @@ fn spawn(kind: Kind) -> Result<(Child, Arc<AtomicBool>, String)> {
         .args([format!("-rpcport={port}"), format!("-rpcpassword={password}")])
         .args(["-regtest", "-server", "-rpcuser=test", "-listen=0", "-connect=0", "-dnsseed=0"])
         .args(["-dbcache=4", "-par=1", "-rpcthreads=4", "-fallbackfee=0.0002", "-dustrelayfee=0"])
+        // The last of two that say different things counts.
+        .args(arguments)
         // Debian's start script for litecoin writes into the home folder.
         .env("HOME", &folder)
         .stdin(Stdio::piped())

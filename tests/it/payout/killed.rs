@@ -28,7 +28,7 @@ use support::{
 const RECIPIENTS: u32 = 600;
 const KILLS: usize = 5;
 /// Between every two steps of a payment.
-const MOMENTS: [&str; 6] = [
+pub const MOMENTS: [&str; 6] = [
     "payout.signing",
     "payout.signed",
     "payout.sending",
@@ -37,7 +37,7 @@ const MOMENTS: [&str; 6] = [
     "payout.ended",
 ];
 
-fn seed() -> u64 {
+pub fn seed() -> u64 {
     let given = std::env::var("GATEWAY_TEST_SEED").ok();
     let seed = given.map_or_else(rand::random, |text| text.parse().unwrap());
     println!("GATEWAY_TEST_SEED={seed}");

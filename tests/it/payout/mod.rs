@@ -13,6 +13,7 @@ mod node;
 mod on_a_node;
 mod races;
 mod tokens;
+mod utxo;
 mod webhook;
 
 /// The two families.

@@ -1,0 +1,150 @@
+//! Whole orders on real nodes, from the upload to the last confirmation.
+
+use std::time::Instant;
+
+use gateway::asset::{Catalogue, Network};
+use serde_json::json;
+
+use super::{chain::paid_since, scene::with_node};
+use crate::payout::UTXO;
+
+const ROWS: u32 = 1_000;
+const SURPLUS: u64 = 40_000;
+
+/// Two deposits fund it, one of them too much; all rows are paid, the surplus goes back, and every step is told in order.
+async fn pays_everybody_once(network: Network, rows: u32, surplus: u64) {
+    with_node(network, &[], |scene| async move {
+        let refund = scene.node.fresh_address().await.unwrap();
+        let refund = if network == Network::Dogecoin { scene.recipient(70_000) } else { refund };
+        let items = scene.rows(1..=rows);
+        let (id, address, due) = scene.order(items, Some(&refund)).await;
+        let began = Instant::now();
+        let first = due / 3;
+        scene.fund(&address, first).await;
+        scene.fund(&address, due - first + surplus).await;
+        let story = scene.mine_until_settled(&id).await;
+        println!("{rows} recipients on {network} were paid in {:?}", began.elapsed());
+
+        assert_eq!(story.order.state.as_str(), "completed");
+        assert_eq!(story.order.books.returned.get(), u128::from(surplus));
+        scene.adds_up(&story, due + surplus, 1..=rows, Some(&refund)).await;
+        let batches = rows.div_ceil(200);
+        let purposes: Vec<_> = story.payments.iter().map(|p| p.purpose.as_str()).collect();
+        let expected = [vec!["pay"; batches as usize], vec!["refund"]].concat();
+        assert_eq!(purposes, expected);
+        let names = scene.payer.event_names(2 + 2 + 1 + 2 * batches as usize).await;
+        assert_eq!(names[..2], ["created", "deposit_detected"]);
+        assert_eq!(
+            names.iter().filter(|name| *name == "batch_broadcasted").count(),
+            batches as usize
+        );
+        assert_eq!(
+            names.iter().filter(|name| *name == "batch_confirmed").count(),
+            batches as usize
+        );
+        assert_eq!(names.last().unwrap(), "completed");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_thousand_recipients_on_bitcoin_are_paid_once_each() {
+    pays_everybody_once(Network::Bitcoin, ROWS, SURPLUS).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_thousand_recipients_on_litecoin_are_paid_once_each() {
+    pays_everybody_once(Network::Litecoin, ROWS, SURPLUS).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn recipients_on_dogecoin_are_paid_once_each() {
+    pays_everybody_once(Network::Dogecoin, 210, 5_000_000).await;
+}
+
+/// Rows that can never be paid are told at once, each by its row; nothing is created.
+#[tokio::test(flavor = "multi_thread")]
+async fn rows_that_cannot_be_paid_are_refused_when_they_are_sent() {
+    with_node(Network::Litecoin, &[], |scene| async move {
+        let good = scene.recipient(1);
+        let mut typo = good.clone();
+        typo.replace_range(typo.len() - 1.., if good.ends_with('q') { "p" } else { "q" });
+        let items = json!([
+            { "address": good, "amountRaw": "10000" },
+            { "address": good, "amountRaw": "545" },
+            { "address": typo, "amountRaw": "10000" },
+            { "address": "bcrt1qquv9lg5g2r4jkr0ahun0ddfg5xntxjelwjpnuw", "amountRaw": "10000" },
+            // Of litecoin's extension block, which only a wallet of its own kind pays.
+            { "address": format!("tmweb1{}", "q".repeat(100)), "amountRaw": "10000" },
+        ]);
+        let currency = Catalogue::get().native(Network::Litecoin).code;
+        let body = json!({ "network": "litecoin", "currency": currency, "items": items });
+        let refused = scene.payer.merchant.client.post(UTXO, &body).await;
+        assert_eq!(refused.status, 400, "{}", refused.body);
+        let rows: Vec<_> = refused.json()["error"]["details"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|fault| fault["row"].as_u64().unwrap())
+            .collect();
+        assert_eq!(rows, [2, 3, 4, 5], "{}", refused.body);
+    })
+    .await;
+}
+
+/// The node's own limit of dust is higher than the network's: one row fails, and its money goes back.
+async fn fails_alone(network: Network) {
+    with_node(network, &["-dustrelayfee=0.0003"], |scene| async move {
+        let refund = scene.node.fresh_address().await.unwrap();
+        let mut items = scene.rows(1..=20);
+        items.insert(7, json!({ "address": scene.recipient(902), "amountRaw": "1000" }));
+        let (id, address, due) = scene.order(items, Some(&refund)).await;
+        scene.fund(&address, due + 50_000).await;
+        let story = scene.mine_until_settled(&id).await;
+        assert_eq!(story.order.state.as_str(), "partial_failed");
+        assert_eq!(story.order.books.failed.get(), 1_000);
+        assert_eq!(story.order.books.returned.get(), 51_000);
+        scene.adds_up(&story, due + 50_000, 1..=20, Some(&refund)).await;
+        let client = &scene.payer.merchant.client;
+        let failed = client.get(&format!("{UTXO}/{id}/items?state=failed")).await.json();
+        assert_eq!(failed["total"], 1, "{failed}");
+        let error = failed["data"][0]["error"].as_str().unwrap();
+        assert!(error.starts_with("the network does not carry it: dust"), "{error}");
+        let chain = paid_since(scene.node.url(), scene.began_at).await;
+        assert!(!chain.contains_key(&super::chain::script(network, 902)));
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_row_that_bitcoinds_refuse_fails_alone() {
+    fails_alone(Network::Bitcoin).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_row_that_litecoinds_refuse_fails_alone() {
+    fails_alone(Network::Litecoin).await;
+}
+
+/// An order that was never funded enough sends everything back in one transaction without change.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_came_for_nothing_goes_back_without_change() {
+    with_node(Network::Bitcoin, &[], |scene| async move {
+        let refund = scene.node.fresh_address().await.unwrap();
+        let (id, address, _) = scene.order(scene.rows(1..=3), Some(&refund)).await;
+        let cancelled =
+            scene.payer.merchant.client.post(&format!("{UTXO}/{id}/cancel"), &json!({})).await;
+        assert_eq!(cancelled.status, 200, "{}", cancelled.body);
+        scene.fund(&address, 30_000).await;
+        support::broker::eventually("the deposit is booked", async || {
+            (scene.payer.story(&id).await.order.books.late.get() == 30_000).then_some(())
+        })
+        .await;
+        let story = scene.mine_until_settled(&id).await;
+        let books = story.order.books;
+        assert_eq!(books.returned.get() + books.kept.get(), 30_000);
+        assert_eq!(super::chain::unspent(scene.node.url(), &address).await, 0);
+        scene.adds_up(&story, 30_000, [], Some(&refund)).await;
+    })
+    .await;
+}

@@ -1,0 +1,124 @@
+//! Payments that wait for too long: replaced where nodes let a higher fee win, pulled along by a child where they do not.
+
+use gateway::asset::Network;
+use serde_json::{Value, json};
+use sqlx::Connection;
+use support::broker::eventually;
+
+use super::scene::{Scene, with_node};
+
+async fn waiting(scene: &Scene) -> Vec<String> {
+    let listed = scene.node.rpc("getrawmempool", json!([])).await.unwrap();
+    listed.as_array().unwrap().iter().map(|id| id.as_str().unwrap().to_owned()).collect()
+}
+
+/// Hashes and fees of all that was signed, the oldest first.
+async fn versions(scene: &Scene) -> Vec<(String, i64)> {
+    let mut connection = scene.stack.database.connect().await;
+    let query = "select tx_hash, fee::bigint from payout_version order by created_at, version";
+    let rows = sqlx::query_as(query).fetch_all(&mut connection).await.unwrap();
+    connection.close().await.unwrap();
+    rows
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stuck_payment_on_bitcoin_is_replaced_and_pays_once() {
+    with_node(Network::Bitcoin, &[], |scene| async move {
+        let refund = scene.node.fresh_address().await.unwrap();
+        let (id, address, due) = scene.order(scene.rows(1..=5), Some(&refund)).await;
+        scene.fund(&address, due + 60_000).await;
+        let first = scene.until_sent(&id, 1).await.payments[0].tx_hash.clone();
+        assert_eq!(waiting(&scene).await, std::slice::from_ref(&first));
+        scene.wait_long().await;
+        let second = eventually("a higher fee takes its place", async || {
+            waiting(&scene).await.pop().filter(|waiting| *waiting != first)
+        })
+        .await;
+        let signed = versions(&scene).await;
+        assert_eq!([&signed[0].0, &signed[1].0], [&first, &second]);
+        assert!(signed[1].1 > signed[0].1, "{signed:?}");
+        let inputs = |tx: &Value| {
+            tx["vin"].as_array().unwrap().iter().map(|i| i["txid"].clone()).collect::<Vec<_>>()
+        };
+        let mined = scene.node.rpc("getrawtransaction", json!([second, 1])).await.unwrap();
+        assert_eq!(inputs(&mined).len(), 1);
+        let story = scene.mine_until_settled(&id).await;
+        assert_eq!(story.order.state.as_str(), "completed");
+        assert_eq!(story.payments[0].tx_hash, second);
+        scene.adds_up(&story, due + 60_000, 1..=5, Some(&refund)).await;
+    })
+    .await;
+}
+
+/// The first version is mined after all, by somebody who never heard of the second.
+#[tokio::test(flavor = "multi_thread")]
+async fn whichever_version_is_mined_counts_and_its_change_is_what_goes_on() {
+    with_node(Network::Bitcoin, &[], |scene| async move {
+        let refund = scene.node.fresh_address().await.unwrap();
+        let (id, address, due) = scene.order(scene.rows(1..=5), Some(&refund)).await;
+        scene.fund(&address, due + 60_000).await;
+        let first = scene.until_sent(&id, 1).await.payments[0].tx_hash.clone();
+        let raw = scene.node.rpc("getrawtransaction", json!([first])).await.unwrap();
+        scene.wait_long().await;
+        eventually("a higher fee takes its place", async || {
+            waiting(&scene).await.pop().filter(|waiting| *waiting != first)
+        })
+        .await;
+        scene.node.mine_exactly(&[raw.as_str().unwrap().to_owned()]).await.unwrap();
+        let story = scene.mine_until_settled(&id).await;
+        assert_eq!(story.payments[0].tx_hash, first);
+        scene.adds_up(&story, due + 60_000, 1..=5, Some(&refund)).await;
+    })
+    .await;
+}
+
+/// Nothing below 11 per virtual byte is mined here: ten is not enough, a child that raises both is.
+async fn is_pulled_along(network: Network, arguments: &'static [&'static str]) {
+    with_node(network, arguments, |scene| async move {
+        let refund = scene.recipient(70_000);
+        let surplus = scene.amount(0) * 6;
+        let (id, address, due) = scene.order(scene.rows(1..=5), Some(&refund)).await;
+        scene.fund(&address, due + surplus).await;
+        let parent = scene.until_sent(&id, 1).await.payments[0].tx_hash.clone();
+        scene.node.mine(3).await.unwrap();
+        assert_eq!(waiting(&scene).await, std::slice::from_ref(&parent), "nobody mines it");
+        scene.wait_long().await;
+        let story = scene.until_sent(&id, 2).await;
+        assert_eq!(story.payments[1].purpose, "bump");
+        let child = story.payments[1].tx_hash.clone();
+        assert!(waiting(&scene).await.contains(&child));
+        scene.node.mine(1).await.unwrap();
+        assert!(waiting(&scene).await.is_empty(), "both are mined");
+        let tip = scene.node.hash_at(scene.node.height().await.unwrap()).await.unwrap();
+        let block = scene.node.rpc("getblock", json!([tip, 1])).await.unwrap();
+        for hash in [&parent, &child] {
+            assert!(block["tx"].as_array().unwrap().contains(&json!(hash)));
+        }
+        // What is left goes back at the same fee, and is pulled along as well.
+        let mut story = scene.payer.story(&id).await;
+        for _ in 0..100 {
+            let books = story.order.books;
+            if story.order.state.is_terminal() && books.left().is_zero() && books.reserved.is_zero()
+            {
+                break;
+            }
+            scene.wait_long().await;
+            scene.node.mine(1).await.unwrap();
+            tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+            story = scene.payer.story(&id).await;
+        }
+        assert_eq!(story.order.state.as_str(), "completed");
+        scene.adds_up(&story, due + surplus, 1..=5, Some(&refund)).await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stuck_payment_on_litecoin_is_pulled_along_by_a_child() {
+    is_pulled_along(Network::Litecoin, &["-blockmintxfee=0.00011"]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stuck_payment_on_dogecoin_is_pulled_along_by_a_child() {
+    is_pulled_along(Network::Dogecoin, &["-blockmintxfee=0.0101"]).await;
+}
