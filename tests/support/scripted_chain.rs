@@ -19,6 +19,9 @@ const FIRST_BLOCK_AFTER: TimeDelta = TimeDelta::seconds(1_780_000_000);
 /// Blocks from the lowest up, each the parent of the next.
 pub type Branch = Vec<Arc<Block>>;
 
+/// How many confirmations a transfer needs.
+pub type Needed = Box<dyn Fn(&Transfer) -> u64 + Send>;
+
 /// What happens at one of the calls that follow.
 pub enum Turn {
     /// It is never answered.
@@ -44,7 +47,7 @@ pub struct Script {
     /// A call waits for an answer that never comes.
     pub is_silent: bool,
     /// Confirmations after which a transfer is final, for tests that ask what was; finding out costs more than a block.
-    pub needed: Option<Box<dyn Fn(&Transfer) -> u64 + Send>>,
+    pub needed: Option<Needed>,
     /// Keys of all transfers that the node ever showed with the confirmations they need.
     pub final_somewhere: HashSet<String>,
 }

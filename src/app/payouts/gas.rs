@@ -317,7 +317,7 @@ impl Gateway {
 /// Gas for an order's address, from the wallet.
 fn to_order(order: &PayoutOrder, amount: BaseUnits, fee: Fee, wallet: &Wallet) -> Option<Unsigned> {
     let to = order.deposit.as_ref()?.address.clone();
-    Some(transfer(order, wallet.gas_address(), to, amount, fee))
+    Some(transfer(order, &wallet.gas_address(), to, amount, fee))
 }
 
 fn to_wallet(
@@ -326,19 +326,13 @@ fn to_wallet(
     fee: Fee,
     wallet: &Wallet,
 ) -> Option<Unsigned> {
-    let from = order.deposit.as_ref()?.address.clone();
+    let from = &order.deposit.as_ref()?.address;
     Some(transfer(order, from, wallet.gas_address(), amount, fee))
 }
 
-fn transfer(
-    order: &PayoutOrder,
-    from: String,
-    to: String,
-    amount: BaseUnits,
-    fee: Fee,
-) -> Unsigned {
+fn transfer(order: &PayoutOrder, from: &str, to: String, amount: BaseUnits, fee: Fee) -> Unsigned {
     Unsigned {
-        sender: address::match_key(order.currency.family(), &from),
+        sender: address::match_key(order.currency.family(), from),
         nonce: 0,
         outputs: vec![Output { address: to, amount }],
         contract: None,

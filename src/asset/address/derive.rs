@@ -61,6 +61,7 @@ pub struct AccountKey {
 type Spell = fn(Realm, &k256::PublicKey) -> String;
 
 #[derive(Clone)]
+#[expect(clippy::large_enum_variant, reason = "a process has one per family")]
 enum Source {
     Secp256k1 {
         /// The receive branch of the account, derived once: each address is then one step away.
