@@ -177,7 +177,7 @@ impl Gateway {
         Ok(())
     }
 
-    /// The one place where a key is used. Everything is decided again under the order's row lock; the nonces, the bytes,
+    /// Where new payments are signed. Everything is decided again under the order's row lock; the nonces, the bytes,
     /// the rows they pay and the amounts they reserve are stored in one commit, before anything is sent. `false` if nothing
     /// may be signed now.
     pub(super) async fn sign_and_store(
