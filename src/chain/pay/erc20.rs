@@ -2,8 +2,11 @@
 
 use serde::Deserialize;
 
-use super::transaction::{Effect, effect_of};
-use crate::{chain::evm::quantity, money::BaseUnits};
+use crate::{
+    chain::evm::quantity,
+    money::BaseUnits,
+    payout::eip1559::{self, Transaction},
+};
 
 /// `transfer(address,uint256)`.
 const TRANSFER: [u8; 4] = [0xa9, 0x05, 0x9c, 0xbb];
@@ -32,7 +35,7 @@ pub(super) struct Promise {
 impl Promise {
     /// `None` for bytes that pay the network's own coin.
     pub fn of(raw: &[u8]) -> Option<Self> {
-        let Effect { to: contract, data, .. } = effect_of(raw)?;
+        let Transaction { to: contract, data, .. } = eip1559::read_signed(raw).ok()?.transaction;
         let words = data.strip_prefix(&TRANSFER)?;
         let (to, amount) = words.split_at_checked(WORD)?;
         let amount: [u8; 16] = amount.get(WORD - 16..)?.try_into().ok()?;

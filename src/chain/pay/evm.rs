@@ -9,7 +9,6 @@ use super::{
     Mined, Output, Sent, SignError, SignedTx, Standing, Unsigned, Wanted, Work,
     erc20::{self, Kept, Log, Promise},
     fees::{History, offer, wide},
-    transaction::Transfer,
 };
 use crate::{
     asset::Network,
@@ -19,7 +18,7 @@ use crate::{
         rpc::{EndpointError, Rpc},
     },
     money::BaseUnits,
-    payout::{batch::Seen, fee::Fee},
+    payout::{batch::Seen, eip1559::Transaction, fee::Fee},
 };
 
 const SEND: &str = "eth_sendRawTransaction";
@@ -177,7 +176,7 @@ impl EvmPayer {
     pub(super) fn sign(&self, key: &SigningKey, payment: &Unsigned) -> Result<SignedTx, SignError> {
         let [output] = payment.outputs.as_slice() else { return Err(SignError::Unsupported) };
         let (to, value, data) = call_of(payment, output).ok_or(SignError::Unsupported)?;
-        let transfer = Transfer {
+        let transaction = Transaction {
             chain_id: self.chain_id,
             nonce: payment.nonce,
             priority_fee: payment.fee.tip.min(payment.fee.rate),
@@ -187,7 +186,7 @@ impl EvmPayer {
             value,
             data,
         };
-        transfer.sign(key, &payment.sender)
+        signed(transaction, key, &payment.sender)
     }
 
     pub(super) async fn send(&self, raw: &[u8], hash: &str) -> Result<Sent, ChainError> {
@@ -296,6 +295,16 @@ impl EvmPayer {
 }
 
 /// Whom a payment calls, with how much of the coin and what data.
+/// `sender` must be the key's own address.
+fn signed(transaction: Transaction, key: &SigningKey, sender: &str) -> Result<SignedTx, SignError> {
+    let signed = transaction.sign(key);
+    if signed.sender.eq_ignore_ascii_case(sender) {
+        Ok(SignedTx { raw: signed.raw, hash: signed.hash, spent: None })
+    } else {
+        Err(SignError::WrongKey)
+    }
+}
+
 fn call_of(payment: &Unsigned, output: &Output) -> Option<([u8; 20], u128, Vec<u8>)> {
     let to = address_bytes(&output.address)?;
     match &payment.contract {
@@ -351,5 +360,31 @@ mod tests {
         assert!(is_revert(3, "x") && is_revert(-32000, "execution reverted: no"));
         assert!(is_revert(-32000, "gas required exceeds allowance (40000)"));
         assert!(!is_revert(-32000, "insufficient funds for gas * price + value"));
+    }
+
+    #[test]
+    fn signing_is_repeatable_and_only_the_sender_s_key_signs() {
+        // The first account of the phrase that every test suite uses.
+        let digits = "ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80";
+        let key = SigningKey::from_slice(&hex::decode(digits).unwrap()).unwrap();
+        let sign = |nonce, sender: &str| {
+            let transaction = Transaction {
+                chain_id: 31_337,
+                nonce,
+                priority_fee: 1_000_000_000,
+                max_fee: 2_000_000_000,
+                gas_limit: 21_000,
+                to: [0x70; 20],
+                value: 1_000_000_000_000_000_000,
+                data: vec![],
+            };
+            signed(transaction, &key, sender)
+        };
+        let own = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266";
+        let first = sign(0, own).unwrap();
+        assert_eq!(Ok(&first), sign(0, own).as_ref());
+        assert_ne!(sign(1, own).unwrap().hash, first.hash);
+        let stranger = "0x0000000000000000000000000000000000000001";
+        assert_eq!(sign(0, stranger), Err(SignError::WrongKey));
     }
 }

@@ -8,7 +8,6 @@ mod erc20;
 mod evm;
 mod fees;
 mod simulated;
-mod transaction;
 pub mod utxo;
 
 pub use account::{Account, Call};
