@@ -1,5 +1,7 @@
 //! What happens to a random chain and to its node.
 
+use std::collections::HashSet;
+
 use gateway::chain::Transfer;
 use rand::{Rng, RngExt, SeedableRng, rngs::StdRng};
 use support::scripted_chain::{Script, Turn};
@@ -65,8 +67,12 @@ pub fn reorganise(script: &mut Script, random: &mut StdRng, rules: Rules) -> usi
             let all: Vec<Transfer> = blocks.iter_mut().flat_map(std::mem::take).rev().collect();
             blocks.push(all);
         }
-        // All wait again.
-        2 => script.waiting.extend(blocks.iter_mut().flat_map(std::mem::take)),
+        // All wait again, each once however often its block was said to list it.
+        2 => {
+            let mut seen = HashSet::new();
+            let all = blocks.iter_mut().flat_map(std::mem::take);
+            script.waiting.extend(all.filter(|transfer| seen.insert(transfer.key.clone())));
+        }
         // Their coins are spent otherwise.
         _ => blocks.iter_mut().for_each(Vec::clear),
     }

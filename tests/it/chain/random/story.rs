@@ -322,9 +322,21 @@ impl<'a> Story<'a> {
     /// The canonical chain's transfers to our addresses, by key.
     pub fn canonical(&self) -> HashMap<String, Transfer> {
         let script = self.chain.script();
-        let all = script.canonical.iter().flat_map(|block| &block.transfers);
-        let ours = all.filter(|transfer| self.payees.iter().any(|p| p.address == transfer.to));
-        ours.map(|transfer| (transfer.key.clone(), transfer.clone())).collect()
+        let mut stands_in = HashMap::new();
+        let mut ours = HashMap::new();
+        for block in &script.canonical {
+            for transfer in &block.transfers {
+                let first = *stands_in.entry(&transfer.key).or_insert(block.header.height);
+                assert_eq!(
+                    first, block.header.height,
+                    "no chain holds one in two blocks: {transfer:?}"
+                );
+                if self.payees.iter().any(|payee| payee.address == transfer.to) {
+                    ours.insert(transfer.key.clone(), transfer.clone());
+                }
+            }
+        }
+        ours
     }
 }
 
