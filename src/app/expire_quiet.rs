@@ -83,9 +83,7 @@ async fn move_timers(
         invoices.iter().partition(|invoice| invoice.view.status.is_terminal());
     let ended: Vec<_> = ended.iter().map(|invoice| invoice.id).collect();
     timers::clear_many(tx, timers::INVOICE_DEADLINE, &ended).await?;
-    for invoice in open {
-        let due_at = look_again_at(invoice.view.deadline, now);
-        timers::set(tx, timers::INVOICE_DEADLINE, invoice.id, due_at).await?;
-    }
-    Ok(())
+    let again = |invoice: &&Invoice| (invoice.id, look_again_at(invoice.view.deadline, now));
+    let held: Vec<_> = open.iter().map(again).collect();
+    timers::set_many(tx, timers::INVOICE_DEADLINE, &held).await
 }

@@ -31,6 +31,29 @@ pub async fn set(
     Ok(())
 }
 
+/// Sets many timers of one kind, each to its own instant.
+pub async fn set_many(
+    connection: &mut PgConnection,
+    kind: &str,
+    due: &[(Uuid, DateTime<Utc>)],
+) -> Result<(), StorageError> {
+    let (references, instants): (Vec<_>, Vec<_>) = due.iter().copied().unzip();
+    sqlx::query!(
+        r#"
+        insert into timer (kind, ref, due_at)
+        select $1, t.ref, t.due_at
+        from unnest($2::uuid[], $3::timestamptz[]) as t (ref, due_at)
+        on conflict (kind, ref) do update set due_at = excluded.due_at
+        "#,
+        kind,
+        &references,
+        &instants
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
 pub async fn clear(
     connection: &mut PgConnection,
     kind: &str,

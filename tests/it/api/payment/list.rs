@@ -1,5 +1,6 @@
 //! `GET /v1/payment`: pages of a merchant's invoices.
 
+use futures_util::future::join_all;
 use serde_json::{Value, json};
 use support::{client::Client, stack::with_stack};
 
@@ -92,6 +93,32 @@ async fn pages_walk_through_all_invoices_once_without_the_drafts() {
             let list = list(&shop, &format!("{query}{separator}limit=100")).await;
             assert_eq!(ids(&list), expected, "{query}");
         }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_total_counts_a_draft_once_its_buyer_has_chosen_however_many_do_at_once() {
+    with_stack(|stack| async move {
+        stack.lift_rate_limits().await;
+        let shop = stack.merchant().await.client;
+        let draft = order(&json!({"pay_currency": "all"}));
+        let drafts = (0..10).map(|_| async { shop.post("/v1/payment", &draft).await.json() });
+        let drafts = join_all(drafts).await;
+        assert_eq!(list(&shop, "").await["total"], 0);
+        let chosen = json!({"token_id": "usdtmatic@polygon"});
+        let choices = drafts.iter().flat_map(|draft| [draft, draft]).map(|draft| {
+            let path = format!("/api/pay/{}/select", draft["payment_id"].as_str().unwrap());
+            let (buyer, chosen) = (stack.buyer(), &chosen);
+            async move { buyer.post(&path, chosen).await.status }
+        });
+        let direct = order(&json!({}));
+        let orders = (0..10).map(|_| async { shop.post("/v1/payment", &direct).await.status });
+        let (choices, orders) = tokio::join!(join_all(choices), join_all(orders));
+        assert_eq!(choices.iter().filter(|status| **status == 200).count(), 10, "{choices:?}");
+        assert_eq!(orders, [201; 10]);
+        let all = list(&shop, "?limit=100").await;
+        assert_eq!((&all["total"], ids(&all).len()), (&json!(20), 20));
     })
     .await;
 }
