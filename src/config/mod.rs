@@ -6,7 +6,7 @@
 mod chains;
 mod check;
 
-use std::{fmt, net::SocketAddr, str::FromStr};
+use std::{fmt, net::SocketAddr, num::NonZeroU16, str::FromStr};
 
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
@@ -102,6 +102,8 @@ pub struct Worker {
     pub metrics_listen: SocketAddr,
     /// How long running work may take after a stop signal.
     pub drain_seconds: u64,
+    /// Attempts of one webhook channel that a process has under way at a time; those to slow endpoints are not counted.
+    pub deliveries_in_flight: NonZeroU16,
 }
 
 #[derive(Deserialize)]

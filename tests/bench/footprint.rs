@@ -52,17 +52,13 @@ async fn idle(report: &mut Report) {
 
 async fn busy(report: &mut Report) {
     let mut rounds = Rounds::default();
-    with_world(&[], |world| async move {
+    let in_flight = IN_FLIGHT.to_string();
+    with_world(&[("GATEWAY_WORKER__DELIVERIES_IN_FLIGHT", &in_flight)], |world| async move {
         let endpoint = Endpoint::answering_after(ANSWERS_AFTER).await;
         fill(&world, &endpoint, IN_FLIGHT, IN_FLIGHT / 10).await;
-        // One process holds 200 at a time, by its prefetch; five hold a thousand.
-        let workers: Vec<_> = (0..5)
-            .map(|_| world.installation.launch("gateway-worker", &["ipn-delivery"], &[]))
-            .collect();
+        let worker = world.installation.launch("gateway-worker", &["ipn-delivery"], &[]);
         endpoint.until(IN_FLIGHT, LIMIT).await;
-        for worker in &workers {
-            rounds.add_alone(resident(worker));
-        }
+        rounds.add_alone(resident(&worker));
         report.value(BUSY, "MB", None, Goal::AtMost(100.0), rounds);
     })
     .await;

@@ -27,7 +27,6 @@ use crate::{
     consume::{Answer, Handler, Work, consume},
 };
 
-const PREFETCH_FAST: u16 = 200;
 const PREFETCH_SLOW: u16 = 50;
 const BATCH_MAX: usize = 200;
 
@@ -137,7 +136,8 @@ async fn run(agent: &Agent, channel: &'static Channel, fast: WorkQueue, slow: Wo
         let handler = Delivery { gateway, channel, rows, lane, in_flight };
         (Work { queue, prefetch }, Arc::new(handler))
     };
-    let (fast, fast_handler) = of_lane(Lane::Fast, fast, PREFETCH_FAST);
+    let in_flight = agent.gateway.config.worker.deliveries_in_flight.get();
+    let (fast, fast_handler) = of_lane(Lane::Fast, fast, in_flight);
     let (slow, slow_handler) = of_lane(Lane::Slow, slow, PREFETCH_SLOW);
     tokio::join!(consume(agent, &fast, fast_handler), consume(agent, &slow, slow_handler));
 }
