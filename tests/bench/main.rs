@@ -39,12 +39,13 @@ async fn main() {
     }
     let mut report = Report::from_environment();
     world::require_durable_servers().await;
+    // First, while this process has no freed memory to put addresses into.
+    scan::run(&mut report).await;
     creation::run(&mut report).await;
     delivery::run(&mut report).await;
     latency::run(&mut report).await;
     deadlines::run(&mut report).await;
     growth::run(&mut report).await;
-    scan::run(&mut report).await;
     footprint::run(&mut report).await;
     cost::run(&mut report).await;
     report.finish();

@@ -42,6 +42,9 @@ const TRANSFERS: u64 = 200;
 const SETTLE: Duration = Duration::from_secs(2);
 
 pub async fn run(report: &mut Report) {
+    if report.wants(WATCH) || report.wants(MEMORY) {
+        watch(report).await;
+    }
     if report.wants(SCAN) {
         let rounds = report.rounds;
         let evm = StubNode::start(EvmBlock::full()).await.unwrap();
@@ -56,9 +59,6 @@ pub async fn run(report: &mut Report) {
             let asked = [("getblockhash", "hash"), ("getblock", "block")];
             scan(report, network.name(), rounds, node.url(), &source, &asked).await;
         }
-    }
-    if report.wants(WATCH) || report.wants(MEMORY) {
-        watch(report).await;
     }
 }
 
