@@ -25,7 +25,7 @@ test-faults: ## every fault of tests/faults.md, with a table of what happened
 	@scripts/test-faults.sh
 
 test-solana: ## invoices paid on Solana's own virtual machine (surfpool, fetched once; Linux on x86-64)
-	@scripts/test.sh -p tests --test solana
+	@scripts/test.sh --workspace --test solana
 
 fuzz: ## what strangers send, guided by coverage, for some seconds each (SECONDS_EACH=n)
 	@scripts/fuzz.sh

@@ -23,4 +23,4 @@ set +a
 step bench "building what is measured"
 cargo build --locked --release --workspace
 step bench "measuring; a whole run takes about a quarter of an hour"
-cargo bench --locked -p tests --bench load -- "$@"
+cargo bench --locked --workspace --bench load -- "$@"

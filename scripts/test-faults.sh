@@ -22,7 +22,7 @@ names() { grep -o '`[^`]*`' | tr -d '`'; }
 step faults "every fault at its full size, which takes hours on two cores; GATEWAY_TEST_SEEDS=100 and the like shorten it; seed $GATEWAY_TEST_SEED"
 mapfile -t wanted < <(rows | names | sort -u)
 outcome=0
-"$dir/test.sh" -p tests --test it -- --exact --show-output "${wanted[@]}" 2>&1 | tee "$log" || outcome=1
+"$dir/test.sh" --workspace --test it -- --exact --show-output "${wanted[@]}" 2>&1 | tee "$log" || outcome=1
 
 printf '\n%-6s%-48s%6s  %-8s%s\n' fault what fired outcome invariant
 json=

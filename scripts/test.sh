@@ -24,7 +24,7 @@ second_try() {
     fi
     for name in "${names[@]}"; do
         step test "once more, alone: $name"
-        RUST_TEST_THREADS=1 cargo test --locked -p tests --test it -- --exact "$name" || return 1
+        RUST_TEST_THREADS=1 cargo test --locked --workspace --test it -- --exact "$name" || return 1
     done
     for name in "${names[@]}"; do say "UNSTABLE: $name failed beside the others and passed alone; see $1"; done
 }
@@ -41,7 +41,7 @@ eval "$environment"
 # shellcheck disable=SC2153 # the two names differ on purpose
 GATEWAY_BROKER_MANAGEMENT_URL=$GATEWAY_BROKER__MANAGEMENT_URL
 set +a
-# For running one test by hand: set -a; . .run/test.env; cargo test -p tests NAME
+# For running one test by hand: set -a; . .run/test.env; cargo test --workspace --test it NAME
 (umask 077 && printf '%s\nGATEWAY_BROKER_MANAGEMENT_URL=%q\n' "$environment" "$GATEWAY_BROKER_MANAGEMENT_URL" >"$run_dir/test.env")
 
 step test "everything, over PostgreSQL and RabbitMQ"
