@@ -162,10 +162,13 @@ pub async fn free(
     callers[from % callers.len()].lock().await
 }
 
-/// A POST as bytes.
+/// A POST of JSON as bytes.
 pub fn post(path: &str, headers: &[(&str, &str)], body: &str) -> Vec<u8> {
-    let mut text =
-        format!("POST {path} HTTP/1.1\r\nhost: bench\r\ncontent-type: application/json\r\n");
+    post_as("application/json", path, headers, body)
+}
+
+pub fn post_as(kind: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Vec<u8> {
+    let mut text = format!("POST {path} HTTP/1.1\r\nhost: bench\r\ncontent-type: {kind}\r\n");
     for (name, value) in headers {
         text.push_str(&format!("{name}: {value}\r\n"));
     }

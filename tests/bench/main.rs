@@ -19,6 +19,7 @@ mod endpoint;
 mod footprint;
 mod growth;
 mod latency;
+mod payout;
 mod report;
 mod scan;
 mod world;
@@ -46,6 +47,7 @@ async fn main() {
     latency::run(&mut report).await;
     deadlines::run(&mut report).await;
     growth::run(&mut report).await;
+    payout::run(&mut report).await;
     footprint::run(&mut report).await;
     cost::run(&mut report).await;
     report.finish();

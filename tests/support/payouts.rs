@@ -4,16 +4,22 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use gateway::{
     app::{
-        payouts::Story,
+        Gateway,
+        payouts::{Confirmation, NewOrder, Story},
         simulate::{Deposit, PaidIn, Payee, Simulated},
     },
     asset::Network,
     merchant::settings::Settings,
+    payout::{
+        FeeMode, PayoutFamily,
+        recipients::{Amount, Row},
+    },
+    storage::access::Caller,
 };
 use hmac::{Hmac, KeyInit, Mac};
 use serde_json::{Value, json};
 use sha2::Sha256;
-use sqlx::Connection;
+use sqlx::{Connection, PgConnection};
 
 use crate::{
     broker::eventually,
@@ -145,4 +151,71 @@ impl Payer {
 /// A fresh EVM address for each number.
 pub fn evm_address(number: u32) -> String {
     format!("0x{:040x}", 0x00aa_0000_0000_u64 + u64::from(number))
+}
+
+/// A merchant who orders without an API between. His events are written and have nowhere to go.
+pub struct Orders {
+    caller: Caller,
+}
+
+impl Orders {
+    pub async fn open(gateway: &Gateway) -> Self {
+        let payout_webhook_url = Some("https://shop.example/payouts".to_owned());
+        let settings = Settings { payout_webhook_url, ..Settings::default() };
+        let merchant = gateway.create_merchant("Orders", settings).await.unwrap();
+        Self { caller: gateway.admit_merchant(&merchant.api_key).await.unwrap() }
+    }
+
+    /// Creates an order and confirms it; as it is then.
+    pub async fn confirmed(&self, gateway: &Gateway, wanted: &NewOrder) -> Value {
+        let created = gateway.create_payout(&self.caller, wanted).await.unwrap();
+        let object: Value = serde_json::from_str(&created.body).unwrap();
+        let (id, said) = (object["id"].as_str().unwrap(), Confirmation::default());
+        let confirmed = gateway.confirm_payout(self.caller.merchant_id, id, &said).await.unwrap();
+        serde_json::from_str(&confirmed).unwrap()
+    }
+}
+
+/// An order whose sender pays the fees, and which asks for nothing else.
+pub fn new_order(network: Network, currency: &str, rows: Vec<Row>) -> NewOrder {
+    NewOrder {
+        family: PayoutFamily::of(network).unwrap(),
+        network: network.name().to_owned(),
+        currency: currency.to_owned(),
+        rows,
+        fee_mode: FeeMode::Sender,
+        refund_address: None,
+        label: None,
+        metadata: None,
+        callback_url: None,
+        idempotency: None,
+    }
+}
+
+/// One recipient of `units` base units.
+pub fn row(number: u32, address: String, units: u128) -> Row {
+    Row {
+        number,
+        address,
+        amount: Amount::Units(units.to_string()),
+        reference: None,
+        memo: None,
+        network: None,
+        currency: None,
+    }
+}
+
+/// Books all that an order asks for as a deposit that is final since long. `contract` is the token's.
+pub async fn fund_from_nowhere(
+    connection: &mut PgConnection,
+    order_id: &str,
+    contract: Option<&str>,
+) {
+    let statement = "insert into deposit (id, network, deposit_key, tx_hash, address_id, payout_order_id, token_id, \
+             contract, amount, amount_text, height, block_hash, mined_at, first_seen_at, state, min_confirmations) \
+         select gen_random_uuid(), o.network, o.order_id, o.order_id, a.id, o.id, o.token_id, $2, o.total_to_send, \
+             o.total_to_send::text, 1, 'x', now(), now(), 'final', 1 \
+         from payout_order o join deposit_address a on a.payout_order_id = o.id where o.order_id = $1";
+    let query = sqlx::query(statement).bind(order_id).bind(contract);
+    assert_eq!(query.execute(connection).await.unwrap().rows_affected(), 1);
 }
