@@ -1,25 +1,32 @@
 //! Trust: the roots of the operating system, ring, TLS 1.2 and later, HTTP/1.1 only.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use hyper_rustls::ConfigBuilderExt;
-use rustls::{ClientConfig, RootCertStore, crypto::ring};
+use rustls::{ClientConfig, ConfigBuilder, RootCertStore, WantsVerifier, crypto::ring};
 use tracing::error;
 
-/// The provider is named here and not installed for the process: nothing else may decide it by being first.
+/// The roots are read and parsed once per process, which takes milliseconds: clients come and go, some with each look at an
+/// order. Where they could not be read, because no file could be opened just then, the next client reads them again.
 pub(super) fn config() -> ClientConfig {
-    let builder = || {
-        ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-            .with_safe_default_protocol_versions()
-            .expect("ring supports the default versions")
-    };
+    static TRUSTING: OnceLock<ClientConfig> = OnceLock::new();
+    if let Some(config) = TRUSTING.get() {
+        return config.clone();
+    }
     match builder().with_native_roots() {
-        Ok(builder) => builder.with_no_client_auth(),
+        Ok(builder) => TRUSTING.get_or_init(|| builder.with_no_client_auth()).clone(),
         Err(fault) => {
             error!("no root certificates on this system, every https call will fail: {fault}");
             builder().with_root_certificates(RootCertStore::empty()).with_no_client_auth()
         }
     }
+}
+
+/// The provider is named here and not installed for the process: nothing else may decide it by being first.
+fn builder() -> ConfigBuilder<ClientConfig, WantsVerifier> {
+    ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .expect("ring supports the default versions")
 }
 
 #[cfg(test)]
