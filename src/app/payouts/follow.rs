@@ -1,4 +1,4 @@
-//! Following payments: what the chain shows of them, what goes out again, and what is booked when they are final.
+//! Following payments: what the chain shows of them, what is replaced, and what is booked when they are final.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use super::{
 use crate::{
     app::Gateway,
     asset::{Family, catalogue::Catalogue},
-    chain::pay::{Mined, Output, Payer, Sent, SignError, Wanted, Work},
+    chain::pay::{Mined, Output, Payer, SignError, Wanted, Work},
     fail_point::fail_point,
     ledger::{Account, Entry, EntryKind},
     money::BaseUnits,
@@ -26,7 +26,7 @@ use crate::{
         quote,
     },
     storage::{
-        PgConnection, StorageError, alerts, ledger,
+        PgConnection, StorageError, ledger,
         payouts::{
             self, PayoutOrder, coins,
             items::{self, ItemRow},
@@ -221,72 +221,6 @@ impl Gateway {
         book_network_fee(tx, order, payment.id, ended.fee, custody).await
     }
 
-    /// Hands stored bytes in, in the order of the nonces, and returns what was taken. What a node says decides nothing but
-    /// whether it has them.
-    async fn send(
-        &self,
-        order: &PayoutOrder,
-        open: &[&OpenPayment],
-        payer: &Payer,
-    ) -> Result<Vec<Uuid>, AdvanceError> {
-        let (mut taken, mut refused, mut failure) = (Vec::new(), Vec::new(), None);
-        for payment in open {
-            let Some(version) = payment.versions.last() else { continue };
-            fail_point("payout.sending");
-            match payer.send(&version.raw, &version.tx_hash).await {
-                Ok(Sent::Taken) => taken.push(payment.id),
-                Ok(Sent::Refused(reason)) => {
-                    tracing::warn!(
-                        order.id = order.order_id,
-                        tx.hash = version.tx_hash,
-                        reason,
-                        "a node refuses a payment"
-                    );
-                    refused.push((payment.id, version.tx_hash.clone(), reason));
-                }
-                // The answer is lost, the payment perhaps not. What went before is noted all the same.
-                Err(error) => {
-                    failure = Some(error);
-                    break;
-                }
-            }
-        }
-        fail_point("payout.sent");
-        let mut tx = self.db.begin().await?;
-        payments::mark_sent(&mut tx, &taken).await?;
-        items::follow_payments(&mut tx, &taken, ItemState::Sent, None).await?;
-        for (id, hash, reason) in refused {
-            // It may be in the chain for all we know: from now on it is looked for.
-            payments::mark_sent(&mut tx, &[id]).await?;
-            alerts::raise(&mut tx, "payout_refused", &hash, &reason).await?;
-        }
-        tx.commit().await.map_err(StorageError::from)?;
-        match failure {
-            Some(error) => Err(error.into()),
-            None => Ok(taken),
-        }
-    }
-
-    /// Sends what was signed and never taken.
-    pub(super) async fn send_signed(
-        &self,
-        order_id: Uuid,
-        payer: &Payer,
-    ) -> Result<bool, AdvanceError> {
-        let mut connection = self.db.connection().await?;
-        let open = payments::open(&mut connection, order_id).await?;
-        let order = payouts::by_id(&mut connection, order_id).await?;
-        drop(connection);
-        let order = order.ok_or(AdvanceError::UnknownOrder)?;
-        let signed: Vec<_> = open.iter().filter(|payment| payment.state == "signed").collect();
-        if signed.is_empty() || self.send(&order, &signed, payer).await?.is_empty() {
-            return Ok(false);
-        }
-        let confirmations = self.config.chain(order.currency.network).confirmations;
-        payer.after_sending(confirmations).await?;
-        Ok(true)
-    }
-
     /// The same nonce or the same coins, the same recipients and the same amounts with a higher fee: only one of the two can
     /// ever confirm.
     async fn replace(
@@ -399,7 +333,7 @@ impl Gateway {
 }
 
 /// Which payment to look for.
-fn wanted(payment: &OpenPayment) -> Wanted {
+pub(super) fn wanted(payment: &OpenPayment) -> Wanted {
     Wanted {
         sender: payment.sender.clone(),
         nonce: u64::try_from(payment.nonce).unwrap_or(u64::MAX),

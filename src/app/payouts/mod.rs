@@ -13,6 +13,7 @@ mod price;
 mod purse;
 mod read;
 mod refund;
+mod send;
 mod sign;
 mod view;
 mod wallet;
