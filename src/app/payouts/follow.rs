@@ -80,7 +80,12 @@ impl Gateway {
                     changed |= !self.send(&order, &[payment], payer).await?.is_empty()
                 }
                 (Move::Replace, _) => {
-                    changed |= self.replace(&order, payment, payer, wallet).await?;
+                    let replaced = self.replace(&order, payment, payer, wallet).await?;
+                    // There may be no gas for a higher fee, or nothing may be signed. What a node has lost goes out all the
+                    // same: nothing else would ever come of it.
+                    let is_lost = !replaced && standing.seen == Seen::Nowhere;
+                    changed |= replaced
+                        || is_lost && !self.send(&order, &[payment], payer).await?.is_empty();
                 }
                 (Move::Alarm, _) => self.alarm(&order, payment, standing.seen).await?,
             }

@@ -138,3 +138,25 @@ async fn an_order_waits_while_the_network_asks_more_than_was_quoted() {
     })
     .await;
 }
+
+/// All the gas at its address is reserved for what was offered, so nothing is left for an eighth more.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_node_has_lost_goes_out_again_where_no_gas_is_left_for_a_higher_fee() {
+    with_node("", |scene| async move {
+        scene.anvil.set_coins(&scene.gas, COIN).await.unwrap();
+        // Empty blocks bring the base fee down to almost nothing, where it stays.
+        scene.mine(200).await;
+        let order = scene.order("usdtmatic", &items(1, 2)).await;
+        let id = order["id"].as_str().unwrap().to_owned();
+        scene.fund(&order, due(&order)).await;
+        scene.sent(&id, "gas", 1).await;
+        scene.mine(2).await;
+        scene.sent(&id, "pay", 2).await;
+        scene.anvil.rpc("anvil_dropAllTransactions", json!([])).await.unwrap();
+        scene.run("update payout_payment set sent_at = now() - interval '1 hour' where state = 'sent'").await;
+        let story = scene.mine_until(&id, is_settled, async |_, _| ()).await;
+        assert_eq!(story.order.state.as_str(), "completed");
+        assert!(story.payments.iter().all(|payment| payment.versions == 1), "{:?}", story.payments);
+    })
+    .await;
+}
