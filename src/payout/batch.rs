@@ -104,6 +104,27 @@ pub enum Seen {
     Displaced,
 }
 
+impl Seen {
+    /// In a block that is deep enough to decide.
+    pub const fn is_final(self, required: u64) -> bool {
+        match self {
+            Self::Mined { depth, .. } | Self::Unexplained { depth } => depth >= required,
+            Self::Nowhere | Self::Waiting | Self::Displaced => false,
+        }
+    }
+
+    /// The same in a block that is one too few below the head.
+    #[must_use]
+    pub const fn not_yet_final(self, required: u64) -> Self {
+        let depth = required.saturating_sub(1);
+        match self {
+            Self::Mined { succeeded, .. } => Self::Mined { depth, succeeded },
+            Self::Unexplained { .. } => Self::Unexplained { depth },
+            Self::Nowhere | Self::Waiting | Self::Displaced => self,
+        }
+    }
+}
+
 /// A payment whose bytes are stored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Signed {

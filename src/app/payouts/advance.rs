@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use chrono::TimeDelta;
 use rust_decimal::Decimal;
+use secrecy::SecretString;
 use uuid::Uuid;
 
 use super::{
@@ -20,10 +21,10 @@ use crate::{
     asset::Network,
     chain::{
         ChainError, UnusableSource,
-        pay::{EvmPayer, Payer, SignError, SimulatedPayer, UtxoPayer},
+        pay::{EvmPayer, Payer, SignError, SimulatedPayer, UtxoPayer, Witnesses},
         rpc::EndpointError,
     },
-    config::ChainSourceKind,
+    config::{ChainSettings, ChainSourceKind},
     payout::{
         EventType, PayoutFamily, State,
         batch::{self, BatchState},
@@ -172,18 +173,29 @@ impl Gateway {
             }
             ChainSourceKind::Node => {
                 let url = chain.rpc_url.as_ref().ok_or(UnusableSource::NoUrl(network))?;
-                match PayoutFamily::of(network).ok_or(AdvanceError::NoPayer)? {
-                    PayoutFamily::Evm => {
-                        Ok(Payer::Evm(EvmPayer::new(network, url, chain.chain_id)?))
-                    }
-                    PayoutFamily::Utxo => {
-                        let (genesis, db) = (chain.genesis.as_deref(), self.db.clone());
-                        let payer = UtxoPayer::new(network, url, genesis, chain.fee_rate, db);
-                        Ok(Payer::Utxo(Box::new(payer?)))
-                    }
-                }
+                self.payer_on(&chain, url)
             }
             ChainSourceKind::Off => Err(AdvanceError::NoPayer),
+        }
+    }
+
+    /// The other nodes of a network, without whose word no payment has ended; none where there is one node alone.
+    pub(in crate::app) fn witnesses_of(&self, network: Network) -> Result<Witnesses, AdvanceError> {
+        let chain = self.config.chain(network);
+        let urls = chain.witnesses.iter().filter(|_| chain.source == ChainSourceKind::Node);
+        let nodes = urls.map(|url| self.payer_on(&chain, url)).collect::<Result<_, _>>()?;
+        Ok(Witnesses { network, nodes })
+    }
+
+    fn payer_on(&self, chain: &ChainSettings, url: &SecretString) -> Result<Payer, AdvanceError> {
+        let network = chain.network;
+        match PayoutFamily::of(network).ok_or(AdvanceError::NoPayer)? {
+            PayoutFamily::Evm => Ok(Payer::Evm(EvmPayer::new(network, url, chain.chain_id)?)),
+            PayoutFamily::Utxo => {
+                let (genesis, db) = (chain.genesis.as_deref(), self.db.clone());
+                let payer = UtxoPayer::new(network, url, genesis, chain.fee_rate, db);
+                Ok(Payer::Utxo(Box::new(payer?)))
+            }
         }
     }
 

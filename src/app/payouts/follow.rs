@@ -49,14 +49,16 @@ impl Gateway {
         let order = payouts::by_id(&mut connection, order_id).await?;
         drop(connection);
         let order = order.ok_or(AdvanceError::UnknownOrder)?;
-        let required = self.config.chain(order.currency.network).confirmations;
+        let network = order.currency.network;
+        let required = self.config.chain(network).confirmations;
         // Never sent and never replaced: there is nothing to find, and it is sent below.
         let looked_for: Vec<_> = open
             .into_iter()
             .filter(|payment| payment.state != "signed" || payment.versions.len() > 1)
             .collect();
         let wanted: Vec<_> = looked_for.iter().map(wanted).collect();
-        let standings = payer.standings(&wanted, required).await?;
+        let witnesses = self.witnesses_of(network)?;
+        let standings = witnesses.standings(payer, &wanted, required).await?;
         let helped = self.can_be_helped(&order, payer, &looked_for).await?;
         let patience = patience(order.currency.family());
         let (mut changed, mut ended) = (false, Vec::new());

@@ -9,11 +9,13 @@ mod evm;
 mod fees;
 mod simulated;
 pub mod utxo;
+mod witness;
 
 pub use account::{Account, Call};
 pub use evm::EvmPayer;
 pub use simulated::SimulatedPayer;
 pub use utxo::UtxoPayer;
+pub use witness::Witnesses;
 
 use k256::ecdsa::SigningKey;
 

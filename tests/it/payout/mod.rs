@@ -15,6 +15,7 @@ mod races;
 mod tokens;
 mod utxo;
 mod webhook;
+mod witness;
 
 /// The two families.
 pub const UTXO: &str = "/v1/mass-payout";

@@ -39,8 +39,13 @@ pub async fn node() -> Arc<Anvil> {
 
 /// The settings of a gateway that pays on that node alone.
 pub fn settings(url: &str) -> String {
+    told_by(&format!("rpc_url = {url:?}"))
+}
+
+/// The settings of a gateway that pays on Polygon alone, whose nodes are `nodes`.
+pub fn told_by(nodes: &str) -> String {
     let mut toml = format!(
-        "[chains.polygon]\nsource = \"node\"\nrpc_url = {url:?}\nchain_id = {CHAIN_ID}\n\
+        "[chains.polygon]\nsource = \"node\"\n{nodes}\nchain_id = {CHAIN_ID}\n\
          confirmations = {CONFIRMATIONS}\npoll_ms = 50\n"
     );
     for network in Network::ALL.map(Network::name).into_iter().filter(|name| *name != "polygon") {
@@ -53,7 +58,16 @@ pub fn settings(url: &str) -> String {
 pub async fn with_node<F: Future<Output = ()>>(more: &str, test: impl FnOnce(Scene) -> F) {
     let anvil = node().await;
     let toml = format!("{more}\n{}", settings(anvil.url()));
-    with_configured_stack(&toml, |stack| async move {
+    with_scene(anvil, &toml, test).await;
+}
+
+/// Runs `test` with every worker at work on that node, whoever tells of it.
+pub async fn with_scene<F: Future<Output = ()>>(
+    anvil: Arc<Anvil>,
+    toml: &str,
+    test: impl FnOnce(Scene) -> F,
+) {
+    with_configured_stack(toml, |stack| async move {
         stack.start_all();
         let payer = Payer::open(&stack).await;
         let gas = stack.gateway.gas_address().unwrap().to_lowercase();

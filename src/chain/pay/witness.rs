@@ -1,0 +1,75 @@
+//! The end of a payment, believed where two nodes tell it.
+//!
+//! What is sent again or offered more for is the same payment whatever a node says, so one node is enough for that. That a
+//! payment is final is told to merchants and booked, so it takes a second node where there is one, as deposits do.
+
+use tracing::warn;
+
+use super::{Payer, Standing, Wanted};
+use crate::{asset::Network, chain::ChainError, payout::batch::Seen};
+
+/// The other nodes of a network, asked whether a payment has ended.
+pub struct Witnesses {
+    pub network: Network,
+    pub nodes: Vec<Payer>,
+}
+
+impl Witnesses {
+    /// As [`Payer::standings`]. What no witness calls final stays one block below that.
+    pub async fn standings(
+        &self,
+        payer: &Payer,
+        payments: &[Wanted],
+        required: u64,
+    ) -> Result<Vec<Standing>, ChainError> {
+        let mut standings = payer.standings(payments, required).await?;
+        if self.nodes.is_empty() {
+            return Ok(standings);
+        }
+        for (payment, standing) in payments.iter().zip(&mut standings) {
+            let is_final = standing.seen.is_final(required);
+            if is_final && !self.confirm(payment, standing, required).await {
+                standing.seen = standing.seen.not_yet_final(required);
+            }
+        }
+        Ok(standings)
+    }
+
+    /// Whether any of them tells the same end in the same block.
+    async fn confirm(&self, payment: &Wanted, told: &Standing, required: u64) -> bool {
+        for (at, node) in self.nodes.iter().enumerate() {
+            let seen = node.standings(std::slice::from_ref(payment), required).await;
+            let fault = match seen {
+                Ok(seen) if seen.iter().any(|seen| is_same_end(seen, told, required)) => {
+                    return true;
+                }
+                Ok(_) => "differs",
+                Err(_) => "failed",
+            };
+            // The node that pays is number 0.
+            self.note(at + 1, fault, &payment.hashes);
+        }
+        false
+    }
+
+    fn note(&self, node: usize, fault: &'static str, hashes: &[String]) {
+        let network = self.network.name();
+        let labels = [
+            ("network", network.to_owned()),
+            ("node", node.to_string()),
+            ("fault", fault.to_owned()),
+        ];
+        metrics::counter!("chain_node_faults_total", &labels).increment(1);
+        warn!(network, node, fault, ?hashes, "a node does not tell the end of a payment");
+    }
+}
+
+fn is_same_end(one: &Standing, other: &Standing, required: u64) -> bool {
+    let outcome = |seen: Seen| match seen {
+        Seen::Mined { succeeded, .. } => Some(succeeded),
+        Seen::Nowhere | Seen::Waiting | Seen::Unexplained { .. } | Seen::Displaced => None,
+    };
+    one.seen.is_final(required)
+        && outcome(one.seen) == outcome(other.seen)
+        && one.mined == other.mined
+}

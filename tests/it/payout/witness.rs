@@ -1,0 +1,82 @@
+//! A node that tells the end of payments too early, beside one that does not.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, AtomicUsize, Ordering},
+};
+
+use serde_json::{Value, json};
+use support::{
+    broker::eventually,
+    json_rpc::{Answer, Proxy},
+};
+
+use super::node::{CONFIRMATIONS, due, is_settled, items, node, told_by, with_scene};
+
+const RECIPIENTS: u32 = 3;
+/// How much higher than it is the chain is said to be.
+const LIE: u64 = 100;
+/// A look at a payment asks for the head once.
+const LIES: usize = 10;
+
+/// A block with a number that is not its own.
+fn raised(mut reply: Value) -> Value {
+    let number = reply["result"]["number"].as_str().and_then(|text| text.strip_prefix("0x"));
+    let number = number.map(|digits| u64::from_str_radix(digits, 16).unwrap() + LIE);
+    reply["result"]["number"] = json!(number.map(|number| format!("{number:#x}")));
+    reply
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_end_that_one_of_two_nodes_alone_tells_is_none() {
+    let anvil = node().await;
+    let (lying, told) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+    let (is_lying, its_told) = (lying.clone(), told.clone());
+    let liar = Proxy::start(anvil.url(), move |method, reply| {
+        if method != "eth_getBlockByNumber" || !is_lying.load(Ordering::Relaxed) {
+            return Answer::Reply(reply);
+        }
+        its_told.fetch_add(1, Ordering::Relaxed);
+        Answer::Reply(raised(reply))
+    });
+    let liar = liar.await.unwrap();
+    let nodes = format!("rpc_url = {:?}\nwitnesses = [{:?}]", liar.url(), anvil.url());
+    with_scene(anvil, &told_by(&nodes), |scene| async move {
+        let order = scene.order("pol", &items(1, RECIPIENTS)).await;
+        let id = order["id"].as_str().unwrap().to_owned();
+        scene.fund(&order, due(&order)).await;
+        eventually("everybody is sent his coins", async || {
+            let sent = scene.payer.story(&id).await.payments;
+            let sent = sent.iter().filter(|payment| payment.state == "sent").count();
+            (sent == RECIPIENTS as usize).then_some(())
+        })
+        .await;
+        lying.store(true, Ordering::Relaxed);
+        scene.mine(CONFIRMATIONS - 1).await;
+        eventually("the payments are seen in their block", async || {
+            let mined = "select count(*) from payout_payment where height is not null";
+            (scene.number(mined).await == u128::from(RECIPIENTS)).then_some(())
+        })
+        .await;
+        let before = told.load(Ordering::Relaxed);
+        eventually("the lie was told again and again", async || {
+            (told.load(Ordering::Relaxed) >= before + LIES).then_some(())
+        })
+        .await;
+        let early = scene.payer.story(&id).await;
+        assert!(
+            early.payments.iter().all(|payment| payment.state == "sent"),
+            "{:?}",
+            early.payments
+        );
+        assert_eq!(
+            scene.number("select count(*) from ledger_entry where kind = 'payout_sent'").await,
+            0
+        );
+
+        lying.store(false, Ordering::Relaxed);
+        let story = scene.mine_until(&id, is_settled, async |_, _| {}).await;
+        assert_eq!(story.order.state.as_str(), "completed");
+    })
+    .await;
+}
