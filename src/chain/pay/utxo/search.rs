@@ -76,6 +76,21 @@ async fn look(
     tip: u64,
 ) -> Result<(), ChainError> {
     let before = search.place.clone();
+    let outcome = read_on(payer, search, wanted, tip).await;
+    // What was read stays read, though the node failed at the next block: one that fails now and then would never let a
+    // long search come to its end.
+    if search.place != before {
+        save(payer, search).await?;
+    }
+    outcome
+}
+
+async fn read_on(
+    payer: &UtxoPayer,
+    search: &mut Search,
+    wanted: &[String],
+    tip: u64,
+) -> Result<(), ChainError> {
     while let Some(hash) = &search.place.hash
         && hash_at(payer, search.place.height).await?.as_ref() != Some(hash)
     {
@@ -97,7 +112,7 @@ async fn look(
             save(payer, search).await?;
         }
     }
-    if search.place == before { Ok(()) } else { save(payer, search).await }
+    Ok(())
 }
 
 /// Whether something that the payment spends was spent by another transaction, `required` blocks ago.
