@@ -42,6 +42,12 @@ impl TestDatabase {
         connect(&self.url).await
     }
 
+    /// From the next connection on no commit waits for a disk. For tests in which no server dies.
+    pub async fn write_lazily(&self) {
+        let statement = format!("alter database {} set synchronous_commit = off", self.name);
+        run(&mut server().await, &statement).await;
+    }
+
     pub async fn remove(&self) {
         let mut server = server().await;
         run(&mut server, &format!("drop database if exists {} with (force)", self.name)).await;

@@ -1,14 +1,13 @@
 //! A fake EVM node for doubt. It says what it is (`web3_clientVersion`), and stands beside the real one, never for it.
 //!
 //! It has no virtual machine and checks no signature: it keeps nonces, balances, blocks and a mempool, and from a seed it
-//! loses requests and answers, does things twice, answers late or from an old state, says "already known" and "nonce too
+//! loses requests and answers, does things twice, hears what was sent long ago, answers from an old state, says "already known" and "nonce too
 //! low" when it likes, forgets its mempool, and replaces its newest blocks, though never one that was final.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
     net::Ipv4Addr,
     sync::{Arc, Mutex},
-    time::Duration,
 };
 
 use anyhow::Result;
@@ -79,6 +78,8 @@ pub struct State {
     /// The highest block that can never go.
     last_final: usize,
     forks: u64,
+    /// Requests on whose answers nobody waits any more, and which still arrive.
+    late: Vec<Value>,
     /// From now on every word is true.
     honest: bool,
     pub lies: u64,
@@ -139,8 +140,8 @@ async fn answer(Shared(state): Shared<Arc<Mutex<State>>>, Json(request): Json<Va
             once(false)
         }
         Fate::Late => {
-            tokio::time::sleep(Duration::from_millis(15)).await;
-            once(false)
+            state.lock().unwrap().late.push(request);
+            return gone();
         }
         Fate::Stale => once(true),
         Fate::Answered => once(false),
@@ -160,6 +161,7 @@ impl State {
             first_balances,
             last_final: 0,
             forks: 0,
+            late: vec![],
             honest: false,
             lies: 0,
         }
@@ -190,8 +192,15 @@ impl State {
         Fate::Answered
     }
 
-    /// Time passes: a block, or a reorganisation, or the mempool is forgotten.
+    /// Time passes: a block, or a reorganisation, or the mempool is forgotten; and what was on its way comes in.
     pub fn pass(&mut self) {
+        for request in std::mem::take(&mut self.late) {
+            if self.honest || self.random.random_range(0..3) == 0 {
+                self.reply(&request, false);
+            } else {
+                self.late.push(request);
+            }
+        }
         if self.chance(10) {
             self.reorganise();
         }

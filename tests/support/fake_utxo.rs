@@ -7,7 +7,6 @@ use std::{
     collections::{HashMap, HashSet},
     net::Ipv4Addr,
     sync::{Arc, Mutex, MutexGuard},
-    time::Duration,
 };
 
 use axum::{
@@ -46,6 +45,8 @@ struct World {
     /// Whether callers are failed.
     unkind: bool,
     failures: u64,
+    /// Calls on whose answers nobody waits any more, and which still arrive.
+    late: Vec<Value>,
     blocks: Vec<Block>,
     mempool: Vec<Named>,
     /// Outputs of the chain that no block spends.
@@ -94,7 +95,8 @@ enum Fate {
     Lost,
     /// Not even done.
     Unheard,
-    Late(Duration),
+    /// Done when nobody waits for the answer any more.
+    Late,
     Doubled,
     /// Done, but said to have been known already.
     Known,
@@ -108,6 +110,7 @@ impl FakeUtxo {
             random: StdRng::seed_from_u64(seed),
             unkind: false,
             failures: 0,
+            late: vec![],
             blocks: vec![],
             mempool: vec![],
             coins: HashMap::new(),
@@ -146,8 +149,10 @@ impl FakeUtxo {
         lock(&self.world).failures
     }
 
+    /// Mines blocks with all that waits, after some of what was still on its way.
     pub fn mine(&self, blocks: u64) {
         let mut world = lock(&self.world);
+        world.hear_late();
         for _ in 0..blocks {
             let waiting = std::mem::take(&mut world.mempool);
             world.connect(waiting);
@@ -238,6 +243,16 @@ fn transaction(input: TxIn, output: TxOut) -> Transaction {
 impl World {
     fn tip(&self) -> usize {
         self.blocks.len() - 1
+    }
+
+    fn hear_late(&mut self) {
+        for request in std::mem::take(&mut self.late) {
+            if !self.unkind || self.random.random_range(0..3) == 0 {
+                reply(self, &request);
+            } else {
+                self.late.push(request);
+            }
+        }
     }
 
     fn connect(&mut self, transactions: Vec<Named>) {
@@ -408,7 +423,8 @@ impl World {
     }
 
     fn block(&self, hash: &str, verbosity: usize) -> Result<Value, Refusal> {
-        let at = self.blocks.iter().position(|block| block.hash == hash);
+        // It is mostly a new one that is asked for.
+        let at = self.blocks.iter().rposition(|block| block.hash == hash);
         let at = at.ok_or((-5, "Block not found"))?;
         let block = &self.blocks[at];
         let transactions = block.transactions.iter().map(|tx| match verbosity {
@@ -443,7 +459,7 @@ impl World {
         let fate = match self.random.random_range(0..100) {
             0..6 => Fate::Lost,
             6..9 => Fate::Unheard,
-            9..12 => Fate::Late(Duration::from_millis(self.random.random_range(1..20))),
+            9..12 if is_send => Fate::Late,
             12..18 => Fate::Doubled,
             18..26 if is_send => Fate::Known,
             26..30 if is_send => Fate::Lied,
@@ -509,15 +525,19 @@ async fn answer(State(world): State<Arc<Mutex<World>>>, body: Bytes) -> Response
     let method = request["method"].as_str().unwrap_or_default();
     let fate = lock(&world).fate(method, &request["params"]);
     let nobody = || (StatusCode::BAD_GATEWAY, "lost").into_response();
+    let id = request["id"].clone();
     let refused = |code: i64, message: &str| {
         let error = json!({ "code": code, "message": message });
-        axum::Json(json!({ "id": request["id"], "result": null, "error": error })).into_response()
+        axum::Json(json!({ "id": id, "result": null, "error": error })).into_response()
     };
     match fate {
         Fate::Answered => {}
         Fate::Unheard => return nobody(),
         Fate::Lied => return refused(-27, "Transaction outputs already in utxo set"),
-        Fate::Late(pause) => tokio::time::sleep(pause).await,
+        Fate::Late => {
+            lock(&world).late.push(request);
+            return nobody();
+        }
         Fate::Doubled => drop(reply(&mut lock(&world), &request)),
         Fate::Lost => {
             reply(&mut lock(&world), &request);

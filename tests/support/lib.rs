@@ -19,6 +19,7 @@ pub mod hostile;
 pub mod installation;
 pub mod java_tron;
 pub mod json_rpc;
+pub mod lanes;
 pub mod link;
 pub mod listener;
 pub mod namespace;

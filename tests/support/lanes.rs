@@ -1,0 +1,112 @@
+//! Stories drawn from seeds, told in lanes beside each other: a thread each, with a gateway and a database of its own.
+//!
+//! What dies in them is our own work, dropped where it stands, and never a server: no broker is there, and no commit need
+//! reach a disk.
+
+use std::{pin::pin, task::Poll, thread};
+
+use gateway::{app::Gateway, config::Config, egress};
+use rand::{RngExt, rngs::StdRng};
+use sqlx::{Connection, PgConnection};
+
+use crate::{database::TestDatabase, stack::MASTER_KEY};
+
+const LANES: u64 = 2;
+
+/// Which stories are told.
+#[derive(Debug, Clone, Copy)]
+pub struct Seeds {
+    pub first: u64,
+    pub count: u64,
+}
+
+impl Seeds {
+    /// `GATEWAY_TEST_SEED` is the first one, and the variable `name` says how many there are; else a few from anywhere.
+    pub fn given(name: &str, few: u64) -> Self {
+        let read = |name: &str| std::env::var(name).ok().map(|text| text.parse().unwrap());
+        let first = read("GATEWAY_TEST_SEED").unwrap_or_else(|| u64::from(rand::random::<u32>()));
+        let count = read(name).unwrap_or(few);
+        println!("GATEWAY_TEST_SEED={first} {name}={count}");
+        Self { first, count }
+    }
+
+    /// Gives every lane its share of the seeds, and returns what each of them came to.
+    pub fn in_lanes<T, F>(self, tell: impl Fn(Vec<u64>) -> F + Copy + Send + 'static) -> Vec<T>
+    where
+        T: Send + 'static,
+        F: Future<Output = T>,
+    {
+        let Self { first, count } = self;
+        let lane = move |at: u64| {
+            let seeds = (first..first + count).skip(usize::try_from(at).unwrap());
+            let seeds = seeds.step_by(usize::try_from(LANES).unwrap()).collect();
+            // A runtime of one thread: what is polled when hangs on the seed as far as the servers let it.
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            runtime.unwrap().block_on(tell(seeds))
+        };
+        let lanes: Vec<_> =
+            (0..LANES.min(count)).map(|at| thread::spawn(move || lane(at))).collect();
+        lanes.into_iter().map(|lane| lane.join().unwrap()).collect()
+    }
+}
+
+/// What the stories of one lane happen to.
+pub struct Lane {
+    pub gateway: Gateway,
+    /// The test's own: one of the gateway's may still be in the transaction of whoever was dropped.
+    pub connection: PgConnection,
+    database: TestDatabase,
+}
+
+impl Lane {
+    /// `toml` stands on top of the settings.
+    pub async fn open(toml: &str) -> Self {
+        let database = TestDatabase::create().await;
+        database.write_lazily().await;
+        let base = format!(
+            "database_url = {:?}\namqp_url = \"amqp://nobody.invalid\"\nmaster_key = {MASTER_KEY:?}\n\
+             database_connections_max = 8\n",
+            database.url
+        );
+        let gateway = Gateway::new(Config::from_toml(&(base + toml)).unwrap()).unwrap();
+        let connection = database.connect().await;
+        let lane = Self { gateway, connection, database };
+        lane.refresh_rates().await;
+        lane
+    }
+
+    /// Stores the sandbox's fixed rates as observed now.
+    pub async fn refresh_rates(&self) {
+        use gateway::app::refresh_rates::wanted_pairs;
+        let operator = egress::Egress::new(egress::guard::Policy::Operator);
+        let rates = self.gateway.config.rates.stack(&operator);
+        self.gateway.refresh_rates(&rates, &wanted_pairs()).await.unwrap();
+    }
+
+    pub async fn close(self) {
+        self.gateway.db.close().await;
+        self.connection.close().await.unwrap();
+        self.database.remove().await;
+    }
+}
+
+/// After how many polls a look at an order is cut off: mostly early, as most looks are short, now and then late in a long one.
+pub fn moment(random: &mut StdRng) -> u32 {
+    let last = [15, 50, 150][random.random_range(0..3)];
+    random.random_range(1..last)
+}
+
+/// Polls `work` so often, then drops it where it stands: a transaction that is open is rolled back; a commit or a request
+/// that is on its way may arrive or not.
+pub async fn killed_after<F: Future>(polls: u32, work: F) -> Option<F::Output> {
+    let mut work = pin!(work);
+    let mut left = polls;
+    std::future::poll_fn(|context| {
+        if left == 0 {
+            return Poll::Ready(None);
+        }
+        left -= 1;
+        work.as_mut().poll(context).map(Some)
+    })
+    .await
+}
