@@ -72,6 +72,24 @@ pub async fn known_addresses(
     Ok(rows)
 }
 
+/// Deposits with where they arrived, chosen and put in order by the end of a query.
+macro_rules! found_deposits {
+    ($chosen:tt, $($argument:expr),+) => {
+        sqlx::query_as!(
+            FoundDeposit,
+            r#"
+            select d.id, d.network, d.deposit_key, d.tx_hash, a.match_key, i.payment_id as "payment_id?", d.token_id,
+                   d.contract, d.amount_text, d.height, d.first_seen_at, d.min_confirmations, d.state, d.booked_as,
+                   d.settled_at
+            from deposit d
+            join deposit_address a on a.id = d.address_id
+            left join invoice i on i.id = d.invoice_id
+            "# + $chosen,
+            $($argument),+
+        )
+    };
+}
+
 /// Deposits of a transaction: by its hash, or by keys that its transfers have. Index: `deposit_by_transaction`,
 /// `deposit_unique`.
 pub async fn of_transaction(
@@ -80,26 +98,13 @@ pub async fn of_transaction(
     tx_hash: &str,
     keys: &[String],
 ) -> Result<Vec<FoundDeposit>, StorageError> {
-    let rows = sqlx::query_as!(
-        FoundDeposit,
-        r#"
-        select d.id, d.network, d.deposit_key, d.tx_hash, a.match_key, i.payment_id as "payment_id?", d.token_id,
-               d.contract, d.amount_text, d.height, d.first_seen_at, d.min_confirmations, d.state, d.booked_as,
-               d.settled_at
-        from deposit d
-        join deposit_address a on a.id = d.address_id
-        left join invoice i on i.id = d.invoice_id
-        where d.network = $1 and (d.tx_hash = $2 or d.deposit_key = any ($3))
-        order by d.deposit_key
-        limit 1000
-        "#,
+    let rows = found_deposits!(
+        "where d.network = $1 and (d.tx_hash = $2 or d.deposit_key = any ($3)) order by d.deposit_key limit 1000",
         network.name(),
         tx_hash,
         keys
-    )
-    .fetch_all(connection)
-    .await?;
-    Ok(rows)
+    );
+    Ok(rows.fetch_all(connection).await?)
 }
 
 /// Everything that ever arrived at an address, on all networks. Index: `deposit_by_address`.
@@ -107,24 +112,11 @@ pub async fn at_address(
     connection: &mut PgConnection,
     address_id: Uuid,
 ) -> Result<Vec<FoundDeposit>, StorageError> {
-    let rows = sqlx::query_as!(
-        FoundDeposit,
-        r#"
-        select d.id, d.network, d.deposit_key, d.tx_hash, a.match_key, i.payment_id as "payment_id?", d.token_id,
-               d.contract, d.amount_text, d.height, d.first_seen_at, d.min_confirmations, d.state, d.booked_as,
-               d.settled_at
-        from deposit d
-        join deposit_address a on a.id = d.address_id
-        left join invoice i on i.id = d.invoice_id
-        where d.address_id = $1
-        order by d.first_seen_at, d.id
-        limit 1000
-        "#,
+    let rows = found_deposits!(
+        "where d.address_id = $1 order by d.first_seen_at, d.id limit 1000",
         address_id
-    )
-    .fetch_all(connection)
-    .await?;
-    Ok(rows)
+    );
+    Ok(rows.fetch_all(connection).await?)
 }
 
 /// The newest deposits that were booked as `booked_as`, on one network or on all.
@@ -134,26 +126,13 @@ pub async fn booked(
     network: Option<Network>,
     limit: i64,
 ) -> Result<Vec<FoundDeposit>, StorageError> {
-    let rows = sqlx::query_as!(
-        FoundDeposit,
-        r#"
-        select d.id, d.network, d.deposit_key, d.tx_hash, a.match_key, i.payment_id as "payment_id?", d.token_id,
-               d.contract, d.amount_text, d.height, d.first_seen_at, d.min_confirmations, d.state, d.booked_as,
-               d.settled_at
-        from deposit d
-        join deposit_address a on a.id = d.address_id
-        left join invoice i on i.id = d.invoice_id
-        where d.booked_as = $1 and ($2::text is null or d.network = $2)
-        order by d.settled_at desc, d.id desc
-        limit $3
-        "#,
+    let rows = found_deposits!(
+        "where d.booked_as = $1 and ($2::text is null or d.network = $2) order by d.settled_at desc, d.id desc limit $3",
         booked_as,
         network.map(Network::name),
         limit
-    )
-    .fetch_all(connection)
-    .await?;
-    Ok(rows)
+    );
+    Ok(rows.fetch_all(connection).await?)
 }
 
 /// The ids of the events that told a merchant of a deposit: its own notice, and the one of the invoice's end.
