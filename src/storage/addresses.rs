@@ -23,10 +23,18 @@ pub struct NewAddress {
 pub struct WatchedAddress {
     pub id: Uuid,
     pub match_key: String,
-    pub network: String,
     pub invoice_id: Option<Uuid>,
     pub payout_order_id: Option<Uuid>,
     pub created_at: DateTime<Utc>,
+}
+
+/// How far a reader of addresses got: what transactions that had ended by then have left is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReadUpTo {
+    /// The lowest number of a transaction that was still under way.
+    transaction: i64,
+    /// Which server counted them: another one, or the same after a restart, may count otherwise.
+    server_started_at: DateTime<Utc>,
 }
 
 /// The next derivation index of a family. Never given twice: sequences do not roll back.
@@ -94,33 +102,57 @@ pub async fn insert_for_payout(
     Ok(())
 }
 
-/// Addresses of a family newer than `since`, oldest first, for a watcher that already knows the others.
+/// Addresses of a family newer than `since`, oldest first, without those that a reader who got `up_to` there has seen; and
+/// how far this one gets.
 ///
-/// The caller overlaps its loads: a row may become visible after a younger one. Index: `deposit_address_by_age`.
+/// A row becomes visible when its transaction commits, which may be after a younger row, so the caller goes back some time
+/// with each read. What he has seen within that time is left out by the number of the transaction that wrote it: all below
+/// `up_to` had ended. A savepoint has a higher number than its transaction, so nothing of one that was under way is lost.
+///
+/// Index: `deposit_address_by_age`.
 pub async fn watched_since(
     connection: &mut PgConnection,
     family: Family,
-    since: DateTime<Utc>,
-    after: Uuid,
+    (since, after): (DateTime<Utc>, Uuid),
+    up_to: Option<ReadUpTo>,
     limit: i64,
-) -> Result<Vec<WatchedAddress>, StorageError> {
-    let rows = sqlx::query_as!(
-        WatchedAddress,
+) -> Result<(Vec<WatchedAddress>, ReadUpTo), StorageError> {
+    let rows = sqlx::query!(
         r#"
-        select id, match_key, network, invoice_id, payout_order_id, created_at
-        from deposit_address
-        where family = $1 and (created_at, id) > ($2, $3)
-        order by created_at, id
-        limit $4
+        select s.lowest as "lowest!", s.started as "started!", a.id as "id?", a.match_key as "match_key?",
+               a.invoice_id as "invoice_id?", a.payout_order_id as "payout_order_id?", a.created_at as "created_at?"
+        from (select pg_snapshot_xmin(pg_current_snapshot())::text::bigint as lowest,
+                     pg_snapshot_xmax(pg_current_snapshot())::text::bigint as next,
+                     pg_postmaster_start_time() as started) s
+        left join lateral (
+            select id, match_key, invoice_id, payout_order_id, created_at
+            from deposit_address
+            where family = $1 and (created_at, id) > ($2, $3)
+              -- Rows keep 32 bits of the number. Of these the newest is the highest below the next.
+              and (s.started is distinct from $5
+                   or s.next - (s.next - xmin::text::bigint) % 4294967296 >= $6)
+            order by created_at, id
+            limit $4
+        ) a on true
+        order by a.created_at, a.id
         "#,
         family.name(),
         since,
         after,
-        limit
+        limit,
+        up_to.map(|up_to| up_to.server_started_at),
+        up_to.map_or(0, |up_to| up_to.transaction)
     )
     .fetch_all(connection)
     .await?;
-    Ok(rows)
+    let first = rows.first().ok_or_else(|| StorageError::damaged("deposit_address", "no snapshot"));
+    let (transaction, server_started_at) = first.map(|row| (row.lowest, row.started))?;
+    let addresses = rows.into_iter().filter_map(|row| {
+        let (invoice_id, payout_order_id) = (row.invoice_id, row.payout_order_id);
+        let (id, match_key, created_at) = (row.id?, row.match_key?, row.created_at?);
+        Some(WatchedAddress { id, match_key, invoice_id, payout_order_id, created_at })
+    });
+    Ok((addresses.collect(), ReadUpTo { transaction, server_started_at }))
 }
 
 /// An address whose native balance is compared with what we know of it.

@@ -11,3 +11,4 @@ mod rate_refresher;
 mod relay;
 mod requeue;
 mod sweeper;
+mod watched;
