@@ -31,7 +31,7 @@ async fn main() -> anyhow::Result<()> {
     Arguments::parse();
     telemetry::init_logs();
     telemetry::metrics();
-    let gateway = Arc::new(Gateway::new(Config::load()?)?);
+    let gateway = Arc::new(Gateway::start(Config::load()?).await?);
     let stop = serve::stop_on_signal();
     let readiness = Readiness::default();
     let config = &gateway.config;

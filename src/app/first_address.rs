@@ -1,7 +1,15 @@
 //! Is the key that addresses come from the right one? A wrong key gives addresses as well, and nobody can spend from them.
 
-use super::Gateway;
-use crate::asset::{Family, address};
+use std::time::Duration;
+
+use super::{Gateway, within};
+use crate::{
+    asset::{Family, address},
+    storage::{StorageError, pools},
+};
+
+/// How long a start waits for the database to tell of the pools.
+const POOLS_LIMIT: Duration = Duration::from_secs(5);
 
 /// A family's first address is not the one that the configuration expects.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -35,7 +43,28 @@ impl Gateway {
         Err(WrongFirstAddress { family: family.name(), found, expected })
     }
 
-    /// Of every family that derives its addresses. Pools are looked at where they are taken from.
+    /// Of every family with a pool, at its lowest index, if the database tells in time. Without it a process starts as well:
+    /// pools are looked at again wherever they are taken from.
+    pub(super) async fn check_first_of_pools(&self) -> Result<(), WrongFirstAddress> {
+        if !Family::ALL.into_iter().any(|f| f.has_pool() && self.expected_first(f).is_some()) {
+            return Ok(());
+        }
+        let tops = within::<_, StorageError>(POOLS_LIMIT, async {
+            pools::tops(&mut *self.db.connection().await?).await
+        });
+        let tops = tops.await.unwrap_or_else(|error| {
+            tracing::warn!(%error, "pools were not compared with the first addresses expected");
+            Vec::new()
+        });
+        for top in tops {
+            if let Some(first) = top.first {
+                self.check_first(top.family, &first)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Of every family that derives its addresses.
     pub(super) fn check_first_addresses(&self) -> Result<(), WrongFirstAddress> {
         for family in Family::ALL {
             if let Some(first) = self.derived_first(family) {

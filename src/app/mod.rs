@@ -98,7 +98,14 @@ impl Gateway {
         Ok(gateway)
     }
 
-    /// The same for whoever only looks (`gatewayctl doctor`): it gives no addresses, so wrong ones are for it to tell.
+    /// As [`new`](Self::new) for a process that gives addresses: where the database answers, the pools in it are looked at as well.
+    pub async fn start(config: Config) -> Result<Self, StartError> {
+        let gateway = Self::new(config)?;
+        gateway.check_first_of_pools().await?;
+        Ok(gateway)
+    }
+
+    /// As [`new`](Self::new) for whoever only looks (`gatewayctl doctor`): it gives no addresses, so wrong ones are for it to tell.
     pub fn unchecked(config: Config) -> Result<Self, StartError> {
         let db = Db::connect_lazy(&config.database_url, config.database_connections_max)?;
         Ok(Self {

@@ -49,7 +49,7 @@ async fn main() -> anyhow::Result<()> {
     let roles = Arguments::parse().roles()?;
     telemetry::init_logs();
     telemetry::metrics();
-    let gateway = Arc::new(Gateway::new(Config::load()?)?);
+    let gateway = Arc::new(Gateway::start(Config::load()?).await?);
     let stop = serve::stop_on_signal();
     let readiness = Readiness::default();
     let address = gateway.config.worker.metrics_listen;

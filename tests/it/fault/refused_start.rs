@@ -7,6 +7,7 @@ use gateway::asset::{
     address::{Realm, sandbox},
 };
 use support::{
+    database::TestDatabase,
     exchange::Exchange,
     processes::{Launch, Process, free_port, program, within},
 };
@@ -26,6 +27,9 @@ const SOUND: [(&str, &str); 8] = [
     ("GATEWAY_CHECKOUT_URL", "https://pay.shop.example"),
     ("GATEWAY_LOG", "text"),
 ];
+
+/// What `timeout` ends with where the program did not.
+const TIME_IS_OVER: i32 = 124;
 
 /// Runs a program that is expected to end by itself; what it said, and its exit code.
 fn run(program: &Path, arguments: &[&str], changed: &[(&str, &str)]) -> (String, Option<i32>) {
@@ -113,6 +117,44 @@ fn a_key_that_gives_another_first_address_than_expected_is_not_started_with() {
         let both = said.contains("the first ton address is UQ") && said.contains(expected);
         assert!(both, "{name}: {said}");
     }
+}
+
+/// The same of a pool, whose first address stands in the database. A pool that was never filled has nothing to compare.
+#[tokio::test]
+async fn a_pool_of_another_wallet_than_expected_is_not_started_with() {
+    let database = TestDatabase::create().await;
+    let (found, expected) = (hex::encode([7; 32]), hex::encode([9; 32]));
+    let pool =
+        "insert into address_pool (family, derivation_index, address) values ('near', 0, $1)";
+    let filled = sqlx::query(pool).bind(&found).execute(&mut database.connect().await).await;
+    filled.unwrap();
+    let settings = [
+        ("GATEWAY_PROFILE", "sandbox"),
+        ("DATABASE_URL", database.url.as_str()),
+        (
+            "GATEWAY_ADDRESSES__EXPECTED_FIRST_ADDRESS__SOLANA",
+            "5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d",
+        ),
+        ("GATEWAY_ADDRESSES__EXPECTED_FIRST_ADDRESS__NEAR", &expected),
+    ];
+    for (name, arguments) in PROGRAMS {
+        let (said, code) = run(&program(name), arguments, &settings);
+        assert_eq!(code, Some(1), "{name}: {said}");
+        let both = format!(
+            "the first near address is {found}, not {expected} as addresses.expected_first_address.near says"
+        );
+        assert!(said.contains(&both), "{name}: {said}");
+    }
+    // With the right one it goes on until its time is over.
+    let right =
+        [&settings[..3], &[("GATEWAY_ADDRESSES__EXPECTED_FIRST_ADDRESS__NEAR", found.as_str())]];
+    let doors = ["API__LISTEN", "CHECKOUT__LISTEN", "API__METRICS_LISTEN"]
+        .map(|door| (format!("GATEWAY_{door}"), format!("127.0.0.1:{}", free_port())));
+    let doors = doors.iter().map(|(door, at)| (door.as_str(), at.as_str()));
+    let right: Vec<_> = right.concat().into_iter().chain(doors).collect();
+    let (said, code) = run(&program("gateway-api"), &[], &right);
+    assert_eq!(code, Some(TIME_IS_OVER), "{said}");
+    database.remove().await;
 }
 
 #[tokio::test]
