@@ -15,6 +15,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use secrecy::SecretString;
+
 use super::Gateway;
 use crate::{
     chain::{Agreement, BlockRef, ChainError, ChainSource, Source, Transfer, UnusableSource},
@@ -68,8 +70,6 @@ pub fn source_of(
     settings: &ChainSettings,
 ) -> Result<Option<Agreement<Source>>, UnusableSource> {
     let network = settings.network;
-    let genesis = settings.genesis.as_deref();
-    let node = |url| Source::node(network, Some(url), settings.chain_id, genesis);
     let source = match settings.source {
         ChainSourceKind::Off => return Ok(None),
         ChainSourceKind::Simulated => {
@@ -77,11 +77,24 @@ pub fn source_of(
         }
         ChainSourceKind::Node => {
             let url = settings.rpc_url.as_ref().ok_or(UnusableSource::NoUrl(network))?;
-            let witnesses = settings.witnesses.iter().map(node).collect::<Result<_, _>>()?;
-            Agreement::new(node(url)?, witnesses)
+            let witnesses = settings.witnesses.iter().map(|url| node_of(settings, url));
+            Agreement::new(node_of(settings, url)?, witnesses.collect::<Result<_, _>>()?)
         }
     };
     Ok(Some(source))
+}
+
+/// One node, as `settings` say what it serves.
+pub(super) fn node_of(
+    settings: &ChainSettings,
+    url: &SecretString,
+) -> Result<Source, UnusableSource> {
+    let genesis = settings.genesis.as_deref();
+    let source = Source::node(settings.network, url, settings.chain_id, genesis)?;
+    match &settings.state_url {
+        Some(url) => source.with_state(url),
+        None => Ok(source),
+    }
 }
 
 /// Follows one network through one source. One exists per network at a time; see `storage::locks`.

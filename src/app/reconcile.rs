@@ -1,15 +1,25 @@
 //! Do the chain and the rows agree? A bounded walk through the addresses that were given, at the height that the watcher
 //! has read. It moves nothing: what differs is stored for people.
+//!
+//! Some nodes tell balances at a block: EVM, NEAR, THORChain. Others tell what they hold by now, and a bound: at which block
+//! at the latest. There a payment may be on chain and not yet in the rows, so a difference counts once it stands again
+//! after the watcher has read beyond that bound and has found nothing new: whatever was on its way has arrived by then.
 
-use std::collections::HashSet;
+mod expected;
+mod gas_wallet;
 
+use std::{collections::HashSet, time::Duration};
+
+use self::expected::Expected;
 use super::{Gateway, follow_chain::source_of};
 use crate::{
     asset::{
-        Network, address,
+        Family, Network, address,
         catalogue::{Catalogue, Currency},
     },
-    chain::{ChainError, ChainSource, TransferAsset, UnusableSource},
+    chain::{
+        ChainError, ChainSource, TransferAsset, UnusableSource, coin_slack, walks_for_balances,
+    },
     config::ChainSourceKind,
     money::BaseUnits,
     storage::{
@@ -23,12 +33,16 @@ use crate::{
 pub enum ReconcileError {
     #[error("{0} is not followed: its source is off, or nobody has looked yet")]
     NotFollowed(Network),
-    #[error("the nodes of {0} do not tell balances by block, so there is nothing to compare")]
+    #[error("the node of {0} does not tell what addresses hold, so there is nothing to compare")]
     CannotTell(Network),
     #[error("the node is not where the watcher of {0} is; try again in a moment")]
     Elsewhere(Network),
     #[error("{address} was given to nobody on {network}")]
     UnknownAddress { network: Network, address: String },
+    #[error("{address} is a payout order's, and these are compared on real EVM networks alone")]
+    OrdersApart { address: String },
+    #[error("the payments from {0} are not final yet; try again in a moment")]
+    Moving(String),
     #[error("nothing differs at {0} that is not explained")]
     NothingDiffers(String),
     #[error(transparent)]
@@ -56,20 +70,34 @@ pub struct Reconciled {
 }
 
 impl Gateway {
-    /// Compares the next addresses of `network`, at most as many as are allowed in a minute: first those that differed
+    /// How often [`reconcile`](Self::reconcile) is worth a call; `None` where nothing is to be compared.
+    pub fn reconciled_every(&self, network: Network) -> Option<Duration> {
+        let minutes = self.minutes_between(network)?;
+        Some(Duration::from_secs(60 * u64::from(minutes)))
+    }
+
+    fn minutes_between(&self, network: Network) -> Option<u32> {
+        let settings = &self.config.reconciliation;
+        let source = self.config.chain(network).source;
+        let walks = source == ChainSourceKind::Node && walks_for_balances(network);
+        let minutes = if walks { settings.scan_minutes } else { 1 };
+        let compares = source != ChainSourceKind::Off && settings.addresses_per_minute > 0;
+        (compares && minutes > 0).then_some(minutes)
+    }
+
+    /// Compares the next addresses of `network`, as many as may be since the last call: first those that differed
     /// before, then those of open invoices, then all in turn. `None` where there is nothing to compare with.
     pub async fn reconcile(&self, network: Network) -> Result<Option<Reconciled>, ReconcileError> {
-        let limit = i64::from(self.config.reconciliation.addresses_per_minute);
-        if limit == 0 || self.config.chain(network).source == ChainSourceKind::Off {
-            return Ok(None);
-        }
+        let Some(minutes) = self.minutes_between(network) else { return Ok(None) };
+        let limit = i64::from(minutes) * i64::from(self.config.reconciliation.addresses_per_minute);
         let mut connection = self.db.connection().await?;
         let third = limit.div_euclid(3).max(1);
         let doubtful = balances::doubtful(&mut connection, network, third).await?;
-        let open = balances::next(&mut connection, network, Part::Open, third).await?;
+        let open = balances::next(&mut connection, network, Part::Open, false, third).await?;
         let taken = i64::try_from(doubtful.len() + open.len()).unwrap_or(limit);
         let rest = limit.saturating_sub(taken).max(1);
-        let all = balances::next(&mut connection, network, Part::All, rest).await?;
+        let orders = self.orders_are_compared(network);
+        let all = balances::next(&mut connection, network, Part::All, orders, rest).await?;
         drop(connection);
         let walks = [(Part::Open, after(&open, third)), (Part::All, after(&all, rest))];
         let mut seen = HashSet::new();
@@ -84,6 +112,8 @@ impl Gateway {
         for (part, after) in walks {
             balances::set_walk(&mut connection, network, part, after).await?;
         }
+        drop(connection);
+        self.check_gas_wallet(network).await?;
         let differ = compared.iter().filter(|one| one.expected != one.found).count();
         Ok(Some(Reconciled { addresses: due.len(), differ }))
     }
@@ -95,7 +125,20 @@ impl Gateway {
         text: &str,
     ) -> Result<Vec<Compared>, ReconcileError> {
         let address = self.given_address(network, text).await?;
-        self.compare(network, &[address]).await
+        if address.of_order && !self.orders_are_compared(network) {
+            return Err(ReconcileError::OrdersApart { address: text.to_owned() });
+        }
+        let compared = self.compare(network, &[address]).await?;
+        if compared.is_empty() {
+            return Err(ReconcileError::Moving(text.to_owned()));
+        }
+        Ok(compared)
+    }
+
+    /// On bitcoin-like networks an order's change returns to its own address, and on the simulated chain nothing leaves one.
+    fn orders_are_compared(&self, network: Network) -> bool {
+        let real = self.config.chain(network).source == ChainSourceKind::Node;
+        real && network.family() == Family::Evm
     }
 
     /// A person says that what differs at an address is accounted for. What differs from then on is new.
@@ -162,43 +205,40 @@ impl Gateway {
         let at = source.header(cursor.height).await?.filter(|header| header.hash == cursor.hash);
         let at = at.ok_or(ReconcileError::Elsewhere(network))?;
         let (currencies, assets) = assets(network);
-        let mut held = Vec::new();
-        for address in due {
-            let found = source.holdings(&at, &address.match_key, &assets).await?;
-            held.push((address, found.ok_or(ReconcileError::CannotTell(network))?));
-        }
+        let keys: Vec<_> = due.iter().map(|address| address.match_key.clone()).collect();
+        let held = source.holdings(&at, &keys, &assets).await?;
+        let held = held.ok_or(ReconcileError::CannotTell(network))?;
         // The rows are read after the chain: what the watcher has written meanwhile belongs to the same blocks.
         let mut connection = self.db.connection().await?;
-        let ids: Vec<_> = due.iter().map(|address| address.id).collect();
-        let received = balances::received(&mut connection, network, &ids, at.height).await?;
+        let rows = Expected::load(&mut connection, network, due, at.height).await?;
+        drop(connection);
         let mut observed = Vec::new();
         let mut compared = Vec::new();
-        for (address, found) in held {
+        for (address, found) in due.iter().zip(held.by_address) {
             for (currency, found) in currencies.iter().zip(found) {
-                // What a contract did not tell is not known to differ.
-                let Some(found) = found else { continue };
-                let token_id = currency.token_id();
-                let sum = received.get(&(address.id, token_id.clone())).copied();
-                let expected = sum.unwrap_or(BaseUnits::ZERO);
-                let expected = expected.checked_add(start(network, currency, address));
-                let expected = expected.unwrap_or(BaseUnits::new(u128::MAX));
+                // What a contract or the rows do not tell is not known to differ.
+                let (Some(expected), Some(found)) = (rows.of(currency, address), found) else {
+                    continue;
+                };
+                let found = without_slack(currency, expected, found);
                 let (address_id, text) = (address.id, address.match_key.clone());
+                let token_id = currency.token_id();
                 observed.push(Observed { address_id, token_id: token_id.clone(), expected, found });
                 compared.push(Compared { address: text, token_id, expected, found });
             }
         }
-        drop(connection);
         let mut tx = self.db.begin().await?;
-        balances::observe(&mut tx, network, at.height, &observed).await?;
+        let up_to = held.up_to.max(at.height);
+        balances::observe(&mut tx, network, (at.height, up_to), &observed).await?;
         tx.commit().await.map_err(StorageError::from)?;
         Ok(compared)
     }
 }
 
-/// What it held before it was anybody's; only of the coin of the network it was given for.
-fn start(network: Network, currency: &Currency, address: &DueAddress) -> BaseUnits {
-    let own = currency.contract.is_none() && address.network == network.name();
-    address.start.filter(|_| own).unwrap_or(BaseUnits::ZERO)
+/// What was found, or what was expected where the two are as close as the network leaves them.
+fn without_slack(currency: &Currency, expected: BaseUnits, found: BaseUnits) -> BaseUnits {
+    let apart = expected.remaining_after(found).max(found.remaining_after(expected));
+    if currency.is_native() && apart <= coin_slack(currency.network) { expected } else { found }
 }
 
 /// Every currency of the catalogue on `network`, and how its transfers name it.

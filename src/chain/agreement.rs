@@ -10,8 +10,7 @@ use futures_util::{StreamExt, stream::FuturesUnordered};
 use tracing::warn;
 
 use super::{
-    Block, BlockRef, ChainError, ChainSource, Holdings, Located, TokenFacts, Transfer,
-    TransferAsset,
+    Block, BlockRef, ChainError, ChainSource, Held, Located, TokenFacts, Transfer, TransferAsset,
 };
 use crate::{asset::Network, money::BaseUnits};
 
@@ -147,6 +146,12 @@ fn same_block(one: &Option<Block>, other: &Option<Block>) -> bool {
         && (one.transfers == other.transfers || sorted(one) == sorted(other))
 }
 
+/// Nodes may stand at different blocks and hold the same; each answer is bounded by its own.
+fn same_holdings(one: &Option<Held>, other: &Option<Held>) -> bool {
+    let by_address = |held: &Option<Held>| held.as_ref().map(|held| held.by_address.clone());
+    by_address(one) == by_address(other)
+}
+
 impl<S: ChainSource> ChainSource for Agreement<S> {
     fn network(&self) -> Network {
         self.nodes[0].network()
@@ -220,12 +225,12 @@ impl<S: ChainSource> ChainSource for Agreement<S> {
     async fn holdings(
         &self,
         at: &BlockRef,
-        address: &str,
+        addresses: &[String],
         assets: &[TransferAsset],
-    ) -> Result<Option<Holdings>, ChainError> {
-        let answers = ask!(self, node => node.holdings(at, address, assets).await);
+    ) -> Result<Option<Held>, ChainError> {
+        let answers = ask!(self, node => node.holdings(at, addresses, assets).await);
         let what = format!("holdings at block {}", at.height);
-        self.settle(&what, answers, |one, other| one == other).await
+        self.settle(&what, answers, same_holdings).await
     }
 
     async fn token(&self, contract: &str) -> Result<Option<TokenFacts>, ChainError> {

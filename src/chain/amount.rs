@@ -21,6 +21,11 @@ pub(super) fn decimal(text: &str) -> Option<TransferAmount> {
     Some(TransferAmount::Beyond128Bits(wide.to_string()))
 }
 
+/// The amount in at most 128 bits, if `text` has digits and nothing else.
+pub(super) fn units(text: &str) -> Option<BaseUnits> {
+    decimal(text)?.units()
+}
+
 /// Whether anything moves at all.
 pub(super) fn moves(amount: &TransferAmount) -> bool {
     !matches!(amount, TransferAmount::Units(units) if units.is_zero())

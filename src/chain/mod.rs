@@ -77,6 +77,16 @@ pub enum TransferAmount {
     Beyond128Bits(String),
 }
 
+impl TransferAmount {
+    /// `None` beyond 128 bits.
+    pub(crate) fn units(self) -> Option<BaseUnits> {
+        match self {
+            Self::Units(units) => Some(units),
+            Self::Beyond128Bits(_) => None,
+        }
+    }
+}
+
 /// Where a transaction stands, as far as a node tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Located {
@@ -103,6 +113,28 @@ pub struct TokenFacts {
 /// What an address held of several assets, in their order; `None` for an asset that could not be asked for.
 pub type Holdings = Vec<Option<BaseUnits>>;
 
+/// What several addresses held.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Held {
+    /// The newest block that it may know of: the one asked for where nodes keep balances by block, else one at or above it.
+    pub up_to: u64,
+    /// In the order of the addresses.
+    pub by_address: Vec<Holdings>,
+}
+
+/// Whether the nodes of `network` find what an address holds by a walk through all that is unspent: minutes of their disk,
+/// for one address or for a thousand.
+pub const fn walks_for_balances(network: Network) -> bool {
+    matches!(network, Network::Bitcoin | Network::Litecoin | Network::Dogecoin)
+}
+
+/// By how much a coin's balance may differ from what blocks show to have arrived. TON charges for the room that an account
+/// takes, some 0.0003 a year for one without code, and a message too small to pay its own way back stays without being a
+/// payment: both together do not reach 0.01 in a lifetime.
+pub const fn coin_slack(network: Network) -> BaseUnits {
+    if matches!(network, Network::Ton) { BaseUnits::new(10_000_000) } else { BaseUnits::ZERO }
+}
+
 /// Why a chain could not be read. None of these moves a cursor.
 #[derive(Debug, Error)]
 pub enum ChainError {
@@ -119,6 +151,24 @@ pub enum ChainError {
     WrongChain { network: Network, expected: String, found: String },
     #[error("the node of {network} contradicts itself: {reason}")]
     Inconsistent { network: Network, reason: String },
+}
+
+impl ChainError {
+    /// Whether the node said that it does not have the method, in one of the ways nodes say it.
+    pub(crate) fn lacks_method(&self) -> bool {
+        let Self::Refused { code, reason, .. } = self else { return false };
+        let reason = reason.to_lowercase();
+        // -32601 is JSON-RPC's own code, -32004 that of EIP-1474.
+        matches!(code, -32601 | -32004)
+            || [
+                "method not found",
+                "not supported",
+                "unsupported method",
+                "does not exist/is not available",
+            ]
+            .iter()
+            .any(|words| reason.contains(words))
+    }
 }
 
 /// One node, or one source that behaves like one.
@@ -161,15 +211,16 @@ pub trait ChainSource: Send + Sync {
         async { Ok(Located::CannotTell) }
     }
 
-    /// What `address` held at exactly that block, incoming and outgoing counted. `None` where nodes do not keep
-    /// balances by block.
+    /// What `addresses` held, incoming and outgoing counted: at exactly that block where nodes keep balances by block, else
+    /// at some block from it up to [`Held::up_to`]. `None` where the node offers no such thing; asked about nobody, it tells
+    /// that alone.
     fn holdings(
         &self,
         at: &BlockRef,
-        address: &str,
+        addresses: &[String],
         assets: &[TransferAsset],
-    ) -> impl Future<Output = Result<Option<Holdings>, ChainError>> + Send {
-        let _ = (at, address, assets);
+    ) -> impl Future<Output = Result<Option<Held>, ChainError>> + Send {
+        let _ = (at, addresses, assets);
         async { Ok(None) }
     }
 

@@ -47,6 +47,15 @@ struct Fault {
     code: serde_json::Value,
     #[serde(default)]
     message: String,
+    #[serde(default)]
+    cause: Cause,
+}
+
+/// NEAR's nodes have one message for everything, and say here what it is.
+#[derive(Deserialize, Default)]
+struct Cause {
+    #[serde(default)]
+    name: String,
 }
 
 fn present<'de: 'a, 'a, D: Deserializer<'de>>(source: D) -> Result<Option<&'a RawValue>, D::Error> {
@@ -180,7 +189,11 @@ impl Rpc {
         let fault = serde_json::from_str(raw.get())
             .unwrap_or_else(|_| Fault { message: raw.get().to_owned(), ..Fault::default() });
         let code = fault.code.as_i64().or_else(|| fault.code.as_str()?.parse().ok()).unwrap_or(0);
-        self.endpoint.refused(method, code, &fault.message)
+        let reason = match fault.cause.name.as_str() {
+            "" => fault.message,
+            name => format!("{}: {name}", fault.message),
+        };
+        self.endpoint.refused(method, code, &reason)
     }
 
     async fn post(&self, body: Vec<u8>) -> Result<Answer, ChainError> {

@@ -3,8 +3,8 @@
 use crate::{
     asset::{Network, address},
     chain::{
-        Block, BlockRef, ChainError, ChainSource, Holdings, Located, Transfer, TransferAmount,
-        TransferAsset,
+        Block, BlockRef, ChainError, ChainSource, Held, Holdings, Located, Transfer,
+        TransferAmount, TransferAsset,
     },
     money::BaseUnits,
     storage::{
@@ -66,6 +66,34 @@ impl SimulatedSource {
             amount,
             maturity: 1,
         }
+    }
+}
+
+impl SimulatedSource {
+    async fn received(
+        &self,
+        at: &BlockRef,
+        address: &str,
+        assets: &[TransferAsset],
+    ) -> Result<Holdings, StorageError> {
+        let mut connection = self.db.connection().await?;
+        let received =
+            simulation::received(&mut connection, self.network, address, at.height).await?;
+        let family = self.network.family();
+        let of = |asset: &TransferAsset| {
+            let same = |contract: &Option<String>| match (asset, contract) {
+                (TransferAsset::Native, None) => true,
+                (TransferAsset::Contract(wanted), Some(found)) => {
+                    *wanted == address::match_key(family, found)
+                }
+                _ => false,
+            };
+            let sums = received.iter().filter(|(contract, _)| same(contract));
+            sums.map(|(_, sum)| sum.parse::<u128>().ok())
+                .try_fold(0_u128, |total, sum| total.checked_add(sum?))
+                .map(BaseUnits::new)
+        };
+        Ok(assets.iter().map(of).collect())
     }
 }
 
@@ -146,28 +174,14 @@ impl ChainSource for SimulatedSource {
     async fn holdings(
         &self,
         at: &BlockRef,
-        address: &str,
+        addresses: &[String],
         assets: &[TransferAsset],
-    ) -> Result<Option<Holdings>, ChainError> {
-        let read = async {
-            let mut connection = self.db.connection().await?;
-            simulation::received(&mut connection, self.network, address, at.height).await
-        };
-        let received = read.await.map_err(|error| self.unreachable(&error))?;
-        let family = self.network.family();
-        let of = |asset: &TransferAsset| {
-            let same = |contract: &Option<String>| match (asset, contract) {
-                (TransferAsset::Native, None) => true,
-                (TransferAsset::Contract(wanted), Some(found)) => {
-                    *wanted == address::match_key(family, found)
-                }
-                _ => false,
-            };
-            let sums = received.iter().filter(|(contract, _)| same(contract));
-            sums.map(|(_, sum)| sum.parse::<u128>().ok())
-                .try_fold(0_u128, |total, sum| total.checked_add(sum?))
-                .map(BaseUnits::new)
-        };
-        Ok(Some(assets.iter().map(of).collect()))
+    ) -> Result<Option<Held>, ChainError> {
+        let mut by_address = Vec::with_capacity(addresses.len());
+        for address in addresses {
+            let held = self.received(at, address, assets).await;
+            by_address.push(held.map_err(|error| self.unreachable(&error))?);
+        }
+        Ok(Some(Held { up_to: at.height, by_address }))
     }
 }

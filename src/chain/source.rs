@@ -3,10 +3,10 @@
 use secrecy::SecretString;
 
 use super::{
-    Block, BlockRef, ChainError, ChainSource, Holdings, Located, TokenFacts, Transfer,
-    TransferAsset, evm::EvmSource, near::NearSource, rpc::EndpointError,
-    simulated::SimulatedSource, solana::SolanaSource, thorchain::ThorchainSource, ton::TonSource,
-    tron::TronSource, utxo::UtxoSource,
+    Block, BlockRef, ChainError, ChainSource, Held, Located, TokenFacts, Transfer, TransferAsset,
+    evm::EvmSource, near::NearSource, rpc::EndpointError, simulated::SimulatedSource,
+    solana::SolanaSource, thorchain::ThorchainSource, ton::TonSource, tron::TronSource,
+    utxo::UtxoSource,
 };
 use crate::{
     asset::{Family, Network},
@@ -43,11 +43,10 @@ impl Source {
     /// chain where its family has such a name.
     pub fn node(
         network: Network,
-        rpc_url: Option<&SecretString>,
+        url: &SecretString,
         chain_id: Option<u64>,
         genesis: Option<&str>,
     ) -> Result<Self, UnusableSource> {
-        let url = rpc_url.ok_or(UnusableSource::NoUrl(network))?;
         match network.family() {
             Family::Evm => {
                 let source = EvmSource::new(network, url)?;
@@ -81,6 +80,16 @@ impl Source {
                 }))
             }
         }
+    }
+}
+
+impl Source {
+    /// Asks the node at `url` for balances, on networks where the node of blocks knows none: NEAR.
+    pub fn with_state(self, url: &SecretString) -> Result<Self, UnusableSource> {
+        Ok(match self {
+            Self::Near(source) => Self::Near(source.with_state(url)?),
+            other => other,
+        })
     }
 }
 
@@ -136,10 +145,10 @@ impl ChainSource for Source {
     async fn holdings(
         &self,
         at: &BlockRef,
-        address: &str,
+        addresses: &[String],
         assets: &[TransferAsset],
-    ) -> Result<Option<Holdings>, ChainError> {
-        on_each!(self, source => source.holdings(at, address, assets).await)
+    ) -> Result<Option<Held>, ChainError> {
+        on_each!(self, source => source.holdings(at, addresses, assets).await)
     }
 
     async fn token(&self, contract: &str) -> Result<Option<TokenFacts>, ChainError> {

@@ -26,6 +26,8 @@ pub struct ChainSettings {
     pub network: Network,
     pub source: ChainSourceKind,
     pub rpc_url: Option<SecretString>,
+    /// Who tells what accounts hold, where `rpc_url` does not: on NEAR a node's own JSON-RPC.
+    pub state_url: Option<SecretString>,
     /// Further nodes. With any, what a block holds counts once two of all nodes tell it alike.
     pub witnesses: Vec<SecretString>,
     /// For EVM test chains; the network's own id otherwise.
@@ -56,6 +58,7 @@ pub struct ChainSettings {
 pub(super) struct ChainOverride {
     pub source: Option<ChainSourceKind>,
     pub rpc_url: Option<SecretString>,
+    pub state_url: Option<SecretString>,
     pub witnesses: Vec<SecretString>,
     pub chain_id: Option<u64>,
     pub genesis: Option<String>,
@@ -144,6 +147,7 @@ impl Config {
             network,
             source,
             rpc_url: given.rpc_url,
+            state_url: given.state_url,
             witnesses: given.witnesses,
             chain_id: given.chain_id,
             genesis: given.genesis,

@@ -145,6 +145,8 @@ pub struct Payouts {
 pub struct Reconciliation {
     /// On each network; 0 compares nothing.
     pub addresses_per_minute: u32,
+    /// Between two looks where a node walks through all unspent outputs for each; 0 never looks there.
+    pub scan_minutes: u32,
     /// Whether less on chain than the rows say is worth telling.
     pub deficits: bool,
 }

@@ -21,6 +21,8 @@ pub struct DueAddress {
     pub network: String,
     /// What it held of that network's coin when it was given, if that was read.
     pub start: Option<BaseUnits>,
+    /// A payout order's: what came in goes out again.
+    pub of_order: bool,
 }
 
 struct RawDue {
@@ -29,6 +31,7 @@ struct RawDue {
     created_at: DateTime<Utc>,
     network: String,
     starting_balance: Option<bigdecimal::BigDecimal>,
+    of_order: bool,
 }
 
 impl TryFrom<RawDue> for DueAddress {
@@ -38,7 +41,8 @@ impl TryFrom<RawDue> for DueAddress {
         let start = raw.starting_balance.as_ref();
         let start = start.map(|start| numeric::to_units("deposit_address", start)).transpose()?;
         let (id, match_key, created_at) = (raw.id, raw.match_key, raw.created_at);
-        Ok(Self { id, match_key, created_at, network: raw.network, start })
+        let of_order = raw.of_order;
+        Ok(Self { id, match_key, created_at, network: raw.network, start, of_order })
     }
 }
 
@@ -68,7 +72,8 @@ pub async fn doubtful(
     let rows = sqlx::query_as!(
         RawDue,
         r#"
-        select a.id, a.match_key, a.created_at, a.network, a.starting_balance
+        select a.id, a.match_key, a.created_at, a.network, a.starting_balance,
+               a.payout_order_id is not null as "of_order!"
         from deposit_address a
         join (
             select address_id, min(seen_at) as seen_at
@@ -87,12 +92,13 @@ pub async fn doubtful(
     rows.into_iter().map(TryInto::try_into).collect()
 }
 
-/// The next addresses of a walk, in the order in which they were given. Payout orders are left out: their books know
-/// every payment that they sign.
+/// The next addresses of a walk, in the order in which they were given; among all of them those of payout orders as well,
+/// if they are wanted.
 pub async fn next(
     connection: &mut PgConnection,
     network: Network,
     part: Part,
+    with_orders: bool,
     limit: i64,
 ) -> Result<Vec<DueAddress>, StorageError> {
     let walk = sqlx::query!(
@@ -109,7 +115,7 @@ pub async fn next(
             sqlx::query_as!(
                 RawDue,
                 r#"
-                select a.id, a.match_key, a.created_at, a.network, a.starting_balance
+                select a.id, a.match_key, a.created_at, a.network, a.starting_balance, false as "of_order!"
                 from invoice i
                 join deposit_address a on a.invoice_id = i.id
                 where i.network = $1 and i.status in ('pending', 'partial') and (a.created_at, a.id) > ($2, $3)
@@ -128,16 +134,18 @@ pub async fn next(
             sqlx::query_as!(
                 RawDue,
                 r#"
-                select id, match_key, created_at, network, starting_balance
+                select id, match_key, created_at, network, starting_balance, payout_order_id is not null as "of_order!"
                 from deposit_address
-                where family = $1 and (created_at, id) > ($2, $3) and invoice_id is not null
+                where family = $1 and (created_at, id) > ($2, $3)
+                  and (invoice_id is not null or $5 and payout_order_id is not null)
                 order by created_at, id
                 limit $4
                 "#,
                 network.family().name(),
                 at,
                 id,
-                limit
+                limit,
+                with_orders
             )
             .fetch_all(connection)
             .await?
@@ -155,7 +163,7 @@ pub async fn address(
     let row = sqlx::query_as!(
         RawDue,
         r#"
-        select id, match_key, created_at, network, starting_balance
+        select id, match_key, created_at, network, starting_balance, payout_order_id is not null as "of_order!"
         from deposit_address
         where family = $1 and match_key = $2
         "#,
@@ -191,7 +199,8 @@ pub async fn set_walk(
     Ok(())
 }
 
-/// What the rows say that addresses received up to `height`, by address and token. Index: `deposit_by_address`.
+/// What the rows say that addresses received up to `height`, by address and token. Gas of our own is told by the payments
+/// that brought it ([`payouts::held`](super::payouts::held)). Index: `deposit_by_address`.
 pub async fn received(
     connection: &mut PgConnection,
     network: Network,
@@ -203,7 +212,7 @@ pub async fn received(
         select address_id, token_id as "token_id!", sum(amount) as "sum!"
         from deposit
         where address_id = any ($1) and network = $2 and height <= $3 and token_id is not null and amount is not null
-          and state in ('seen', 'final', 'settled')
+          and state in ('seen', 'final', 'settled') and booked_as is distinct from 'gas'
         group by address_id, token_id
         "#,
         address_ids,
@@ -229,11 +238,15 @@ pub struct Observed {
     pub found: BaseUnits,
 }
 
-/// Stores where chain and rows differ, and forgets where they agree again.
+/// Stores where chain and rows differ, and forgets where they agree again. The rows were read at height `read`, what the
+/// chain told may know of blocks up to `up_to`.
+///
+/// A difference is told from its second time on. It counts again only if the rows have not changed and were read beyond
+/// all that the first look may have known: what was on its way into the rows then would be there by now.
 pub async fn observe(
     connection: &mut PgConnection,
     network: Network,
-    height: u64,
+    (read, up_to): (u64, u64),
     observed: &[Observed],
 ) -> Result<(), StorageError> {
     let ids: Vec<_> = observed.iter().map(|one| one.address_id).collect();
@@ -251,16 +264,21 @@ pub async fn observe(
         on conflict (network, address_id, token_id) do update
         set expected = excluded.expected, found = excluded.found, seen_at = now(),
             times = case when excluded.found - excluded.expected = b.explained then 0
-                         when excluded.height > b.height then b.times + 1 else b.times end,
+                         when b.times = 0 or excluded.expected <> b.expected and b.times = 1 then 1
+                         when $7 > b.height then b.times + 1
+                         else b.times end,
             first_seen_at = case when b.times = 0 then now() else b.first_seen_at end,
-            height = greatest(b.height, excluded.height)
+            -- The first look's bound stays until the rows were read beyond it.
+            height = case when b.times = 1 and excluded.expected = b.expected and $7 <= b.height then b.height
+                          else excluded.height end
         "#,
         network.name(),
         &ids,
         &tokens,
         &expected,
         &found,
-        cursors::to_column(height)?
+        cursors::to_column(up_to)?,
+        cursors::to_column(read)?
     )
     .execute(&mut *connection)
     .await?;

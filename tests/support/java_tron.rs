@@ -4,6 +4,8 @@
 //! live. A transaction's id is the hash of its real encoding, so that tronweb can check it; block ids are random
 //! behind their height.
 
+use std::collections::HashMap;
+
 use http::StatusCode;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -14,6 +16,7 @@ use crate::{
 };
 
 const GENESIS: &str = "00000000000000001ebf88508a03865c71d452e25f4d51194196a1d22b6653dc";
+const USDT: &str = "a614f803b6fd780986a42c78ec9c7f77e6ded13c";
 const SENDER: &str = "41dd791d6b49e190062d650e6a23c575510d35f2f9";
 const TRANSFER_TOPIC: &str = "ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
 /// 2026-11-21, in milliseconds; a transaction's time only has to be part of its encoding.
@@ -97,6 +100,40 @@ impl TronTx {
 
     pub fn id(&self) -> String {
         hex::encode(Sha256::digest(&self.raw))
+    }
+
+    /// How much of TRX or of a token it brings to `account`, told from what it shows itself.
+    fn brings(&self, account: &str, token: Option<&str>) -> u128 {
+        let value = &self.contract["parameter"]["value"];
+        let number = |value: &Value| u128::from(value.as_u64().unwrap_or(0));
+        match token {
+            None if self.contract["type"] == "TransferContract"
+                && value["to_address"] == account =>
+            {
+                number(&value["amount"])
+            }
+            None => {
+                let own = |internal: &&Value| {
+                    internal["transferTo_address"] == account
+                        && internal["note"] == hex::encode("call")
+                        && internal["rejected"] != true
+                };
+                let values = self.internals.iter().filter(own).map(|i| &i["callValueInfo"][0]);
+                values.filter(|v| v["tokenId"].is_null()).map(|v| number(&v["callValue"])).sum()
+            }
+            Some(token) => {
+                let word = |log: &Value, n: usize| log["topics"][n].as_str().map(str::to_owned);
+                let own = |log: &&Value| {
+                    log["address"] == token
+                        && word(log, 0).as_deref() == Some(TRANSFER_TOPIC)
+                        && word(log, 2) == Some(format!("{}{}", "0".repeat(24), &account[2..]))
+                        && word(log, 3).is_none()
+                };
+                let data = self.logs.iter().filter(own).filter_map(|log| log["data"].as_str());
+                let amounts = data.filter(|data| data.len() == 64);
+                amounts.filter_map(|data| u128::from_str_radix(data, 16).ok()).sum()
+            }
+        }
     }
 
     fn is_plain(&self) -> bool {
@@ -198,12 +235,15 @@ pub struct JavaTron {
     pub chain: StubChain<TronTx>,
     /// Newest blocks that are not solidified yet.
     pub unsolidified: u64,
+    /// Of the tokens there are, by their contracts without a version.
+    pub decimals: HashMap<String, u8>,
 }
 
 impl Default for JavaTron {
     fn default() -> Self {
         let first = unhex(GENESIS).try_into().unwrap();
-        Self { chain: StubChain::new(0, first), unsolidified: 0 }
+        let decimals = HashMap::from([(USDT.to_owned(), 6)]);
+        Self { chain: StubChain::new(0, first), unsolidified: 0, decimals }
     }
 }
 
@@ -264,8 +304,45 @@ impl JavaTron {
                 };
                 Some(visible.find_map(info).unwrap_or(json!({})))
             }
+            "getaccount" => Some(self.account(ask.body["address"].as_str()?, newest)),
+            "triggerconstantcontract" => Some(self.call(&ask.body, newest)),
             _ => None,
         }
+    }
+
+    /// TRX and tokens that blocks up to `newest` brought to an account, of what succeeded.
+    fn received(&self, address: &str, newest: u64, token: Option<&str>) -> u128 {
+        let blocks = self.chain.blocks.iter().filter(|block| block.height <= newest);
+        let done = blocks.flat_map(|b| &b.transactions).filter(|tx| tx.contract_ret == "SUCCESS");
+        done.map(|tx| tx.brings(&node_hex(address), token)).sum()
+    }
+
+    /// Nothing of an account that nobody ever paid; zeros are left out.
+    fn account(&self, address: &str, newest: u64) -> Value {
+        match self.received(address, newest, None) {
+            0 => json!({}),
+            balance => json!({ "address": address, "balance": u64::try_from(balance).unwrap() }),
+        }
+    }
+
+    fn call(&self, body: &Value, newest: u64) -> Value {
+        let text = |name: &str| body[name].as_str().unwrap_or_default();
+        let contract = node_hex(text("contract_address"));
+        let word = match (text("function_selector"), self.decimals.get(&contract[2..])) {
+            (_, None) => {
+                let message = hex::encode("No contract or not a valid smart contract");
+                let result = json!({ "code": "CONTRACT_VALIDATE_ERROR", "message": message });
+                return json!({ "result": result });
+            }
+            ("decimals()", Some(decimals)) => u128::from(*decimals),
+            ("balanceOf(address)", Some(_)) => {
+                let owner: [u8; 20] = unhex(&text("parameter")[24..]).try_into().unwrap();
+                let owner = gateway::asset::address::tron::encode(&owner);
+                self.received(&owner, newest, Some(&contract[2..]))
+            }
+            (other, Some(_)) => panic!("no contract here has {other}"),
+        };
+        json!({ "result": { "result": true }, "constant_result": [format!("{word:064x}")] })
     }
 }
 

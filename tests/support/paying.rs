@@ -19,25 +19,44 @@ pub struct Paying {
 
 /// Runs `test` over a gateway whose one network is read from the node at `rpc_url`.
 pub async fn with_paying(network: Network, rpc_url: &str, test: impl AsyncFnOnce(Paying)) {
-    with_paying_on(network, rpc_url, None, test).await;
+    with_paying_as(network, &format!("rpc_url = {rpc_url:?}"), test).await;
 }
 
-/// The same on a test chain whose first block has the hash `genesis`.
+/// The same on a test chain whose first block has the hash `genesis`, if one is given.
 pub async fn with_paying_on(
     network: Network,
     rpc_url: &str,
     genesis: Option<&str>,
     test: impl AsyncFnOnce(Paying),
 ) {
-    let mut toml = format!(
-        "{}chains.{network}.source = \"node\"\nchains.{network}.rpc_url = {rpc_url:?}\n\
-         chains.{network}.poll_ms = 50\n",
-        only(network)
-    );
+    let mut settings = format!("rpc_url = {rpc_url:?}");
     if let Some(genesis) = genesis {
-        toml += &format!("chains.{network}.genesis = {genesis:?}\n");
+        settings += &format!("\ngenesis = {genesis:?}");
     }
+    with_paying_as(network, &settings, test).await;
+}
+
+/// The same with `settings` of the network, one a line, that say among others where its node is.
+pub async fn with_paying_as(network: Network, settings: &str, test: impl AsyncFnOnce(Paying)) {
+    with_rates(network, settings, "select 1", test).await;
+}
+
+/// The same where coins are dear, so that the few of a node of one's own buy something.
+pub async fn with_dear_coins(network: Network, settings: &str, test: impl AsyncFnOnce(Paying)) {
+    with_rates(network, settings, "update rate set price = 10000", test).await;
+}
+
+async fn with_rates(
+    network: Network,
+    settings: &str,
+    change: &'static str,
+    test: impl AsyncFnOnce(Paying),
+) {
+    let settings = format!("source = \"node\"\npoll_ms = 50\n{settings}");
+    let of_network = settings.lines().map(|setting| format!("chains.{network}.{setting}\n"));
+    let toml: String = std::iter::once(only(network)).chain(of_network).collect();
     with_configured_stack(&toml, |stack| async move {
+        stack.sql(change).await;
         stack.start_all();
         let merchant = stack.merchant().await;
         let receiver = Receiver::answering(200).await;

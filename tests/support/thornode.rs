@@ -108,6 +108,40 @@ impl Thornode {
         Err(json!({ "code": -32603, "message": "Internal error", "data": data }))
     }
 
+    /// As the bank module answers a question about one balance, at the height that was asked for.
+    fn balance(&self, data: &str, height: u64) -> Value {
+        let question = hex::decode(data.trim_start_matches("0x")).unwrap();
+        let (address, rest) = field(&question);
+        let (denom, _) = field(rest);
+        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+        let amount = self.received(&text(address), &text(denom), height).to_string();
+        let coin = [written(1, denom), written(2, amount.as_bytes())].concat();
+        json!({ "response": {
+            "code": 0, "log": "", "info": "", "index": "0", "key": null,
+            "value": BASE64_STANDARD.encode(written(1, &coin)),
+            "proofOps": null, "height": height.to_string(), "codespace": ""
+        }})
+    }
+
+    /// What succeeded up to a height, and what blocks did by themselves.
+    fn received(&self, address: &str, denom: &str, height: u64) -> u128 {
+        let blocks = self.chain.blocks.iter().filter(|block| block.height <= height);
+        let done = blocks.flat_map(|block| &block.transactions).filter(|tx| tx.code == 0);
+        let by_blocks = self.block_events.iter().filter(|(at, _)| *at <= height);
+        let events = done.flat_map(|tx| &tx.events).chain(by_blocks.map(|(_, event)| event));
+        let value = |event: &Value, key: &str| {
+            let attributes = event["attributes"].as_array()?;
+            let found = attributes.iter().find(|attribute| attribute["key"] == key)?;
+            Some(found["value"].as_str()?.to_owned())
+        };
+        let own = events.filter(|event| {
+            event["type"] == "transfer" && value(event, "recipient").as_deref() == Some(address)
+        });
+        let amounts = own
+            .filter_map(|event| value(event, "amount")?.strip_suffix(denom)?.parse::<u128>().ok());
+        amounts.sum()
+    }
+
     fn status(&self) -> Value {
         let head = self.chain.head();
         json!({
@@ -200,6 +234,15 @@ impl Thornode {
     }
 }
 
+/// The content of the first field of a message of short fields, and what follows it.
+fn field(message: &[u8]) -> (&[u8], &[u8]) {
+    message[2..].split_at(usize::from(message[1]))
+}
+
+fn written(number: u8, content: &[u8]) -> Vec<u8> {
+    [&[number << 3 | 2, u8::try_from(content.len()).unwrap()], content].concat()
+}
+
 fn rfc3339(block: &StubBlock<ThorTx>) -> String {
     block.mined_at.to_rfc3339_opts(chrono::SecondsFormat::Nanos, true)
 }
@@ -236,6 +279,10 @@ impl Node for Thornode {
         let id = ask.body.get("id").cloned().unwrap_or(json!(-1));
         let told = match (method, ask.query.get("hash")) {
             ("tx", Some(hash)) => self.transaction(hash),
+            ("abci_query", _) => {
+                assert_eq!(ask.query["path"], "\"/cosmos.bank.v1beta1.Query/Balance\"");
+                Ok(self.balance(&ask.query["data"], height.unwrap().parse().unwrap()))
+            }
             _ => self.result(method, height.and_then(|height| height.parse().ok())),
         };
         match told {

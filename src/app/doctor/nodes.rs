@@ -7,7 +7,7 @@ use secrecy::SecretString;
 
 use super::{Finding, Health, LOOK_LIMIT, with_causes};
 use crate::{
-    app::Gateway,
+    app::{Gateway, follow_chain::node_of},
     asset::{Family, Network},
     chain::{BlockRef, ChainError, ChainSource, Source, pay::Payer},
     config::ChainSettings,
@@ -67,8 +67,7 @@ impl Gateway {
 async fn look_at(place: usize, url: &SecretString, settings: &ChainSettings) -> Finding {
     let network = settings.network;
     let name = format!("node {place} of {network}");
-    let genesis = settings.genesis.as_deref();
-    let source = match Source::node(network, Some(url), settings.chain_id, genesis) {
+    let source = match node_of(settings, url) {
         Ok(source) => source,
         Err(error) => return Finding::new(name, Health::Broken, with_causes(&error)),
     };

@@ -4,12 +4,14 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 
 use super::{Finding, Health, LOOK_LIMIT, with_causes};
 use crate::{
-    app::Gateway,
+    app::{Gateway, follow_chain::node_of},
     asset::{
-        Network, address,
+        Family, Network,
+        address::match_key,
         catalogue::{Catalogue, Currency},
     },
-    chain::{ChainError, ChainSource, Source, TokenFacts, TransferAsset},
+    chain::{ChainError, ChainSource, Held, Source, TokenFacts, TransferAsset, walks_for_balances},
+    storage::pools,
 };
 
 /// Questions under way at once.
@@ -19,44 +21,73 @@ impl Gateway {
     /// Asks the first node that is configured; nothing where there is none.
     pub(super) async fn look_at_tokens(&self, network: Network) -> Vec<Finding> {
         let settings = self.config.chain(network);
-        let genesis = settings.genesis.as_deref();
-        let url = settings.rpc_url.as_ref();
-        let Some(Ok(source)) =
-            url.map(|url| Source::node(network, Some(url), settings.chain_id, genesis))
-        else {
-            return Vec::new();
-        };
+        let source = settings.rpc_url.as_ref().map(|url| node_of(&settings, url));
+        let Some(Ok(source)) = source else { return Vec::new() };
         let (tokens, held) = tokio::join!(tokens(&source), self.known_address(&source));
         tokens.into_iter().chain(held).collect()
     }
 
-    /// What the first address of ours holds, where nodes keep balances by block.
+    /// What the first address of ours holds, as balances are compared with the rows; and a clear word where they are not.
     async fn known_address(&self, source: &Source) -> Option<Finding> {
         let network = source.network();
-        let first = self.derived_first(network.family())?;
-        let key = address::match_key(network.family(), &first);
+        let first = self.first_address(network.family()).await?;
         let asked = async {
             let head = source.head().await?;
-            let held = source.holdings(&head, &key, &[TransferAsset::Native]).await?;
-            Ok::<_, ChainError>((head, held))
+            // A walk would take minutes; asked about nobody, the node tells whether it can.
+            let walks = walks_for_balances(network);
+            let of = if walks { Vec::new() } else { vec![match_key(network.family(), &first)] };
+            let held = source.holdings(&head, &of, &[TransferAsset::Native]).await?;
+            Ok::<_, ChainError>(held)
         };
         let name = format!("address on {network}");
         let finding = match tokio::time::timeout(LOOK_LIMIT, asked).await {
-            Ok(Ok((_, None))) => return None,
-            Ok(Ok((head, Some(held)))) => match held.first().copied().flatten() {
-                Some(units) => {
-                    let coin = Catalogue::get().native(network);
-                    let coins = units.to_decimal(u32::from(coin.decimals));
-                    let detail =
-                        format!("{first} holds {coins} {} at block {}", coin.symbol, head.height);
-                    Finding::new(name, Health::Ok, detail)
-                }
-                None => Finding::new(name, Health::Broken, "its balance is not told"),
-            },
+            Ok(Ok(Some(held))) => self.told(network, name, &first, &held),
+            Ok(Ok(None)) => {
+                let detail = "its node does not tell what addresses hold: nothing is compared here";
+                Finding::new(name, Health::Doubtful, detail)
+            }
             Ok(Err(error)) => Finding::new(name, Health::Broken, with_causes(&error)),
             Err(_) => Finding::new(name, Health::Broken, "no answer in time"),
         };
-        Some(finding.fact("address", first).advice("a node must keep the state of recent blocks"))
+        Some(finding.fact("address", first).advice(how_to_tell(network)))
+    }
+
+    fn told(&self, network: Network, name: String, first: &str, held: &Held) -> Finding {
+        if walks_for_balances(network) {
+            let detail = match self.config.reconciliation.scan_minutes {
+                0 => "balances are never compared: scan_minutes is 0".to_owned(),
+                minutes => format!("balances are told by a walk, every {minutes} minutes"),
+            };
+            return Finding::new(name, Health::Ok, detail);
+        }
+        let Some(units) = held.by_address.first().and_then(|of| of.first().copied().flatten())
+        else {
+            return Finding::new(name, Health::Broken, "its balance is not told");
+        };
+        let coin = Catalogue::get().native(network);
+        let coins = units.to_decimal(u32::from(coin.decimals));
+        let detail = format!("{first} holds {coins} {} at block {}", coin.symbol, held.up_to);
+        Finding::new(name, Health::Ok, detail)
+    }
+
+    /// The address at index 0 of a key, or the lowest of a pool.
+    async fn first_address(&self, family: Family) -> Option<String> {
+        if !family.has_pool() {
+            return self.derived_first(family);
+        }
+        let mut connection = self.db.connection().await.ok()?;
+        pools::load(&mut connection, family).await.ok()?.first
+    }
+}
+
+/// What lets a node tell balances.
+const fn how_to_tell(network: Network) -> &'static str {
+    if matches!(network, Network::Near) {
+        "chains.near.state_url names a node that tells balances"
+    } else if walks_for_balances(network) {
+        "balances need scantxoutset, which dogecoin's nodes do not have: compare with a wallet of your own"
+    } else {
+        "a node must keep the state of recent blocks"
     }
 }
 
@@ -70,7 +101,7 @@ async fn tokens(source: &Source) -> Option<Finding> {
     let name = format!("tokens of {network}");
     let count = sold.len();
     let questions = stream::iter(sold).map(|(currency, contract)| async move {
-        let contract = address::match_key(network.family(), contract);
+        let contract = match_key(network.family(), contract);
         Ok::<_, ChainError>((currency, source.token(&contract).await?))
     });
     let asked = questions.buffered(AT_ONCE).try_collect::<Vec<_>>();

@@ -21,6 +21,14 @@ pub(super) fn from_node_hex(text: &str) -> Option<String> {
     (version == VERSION).then(|| hash.try_into().ok().map(encode))?
 }
 
+/// The 20 bytes that logs and contracts use; `None` for a text that is no address.
+pub fn hash(text: &str) -> Option<[u8; 20]> {
+    match base58::decode(text) {
+        Ok((VERSION, hash)) => Some(hash),
+        _ => None,
+    }
+}
+
 pub(super) fn validate(text: &str) -> Result<String, AddressError> {
     match base58::decode(text)? {
         (VERSION, hash) if hash == [0; 20] => Err(AddressError::Unspendable),

@@ -305,8 +305,9 @@ Examples:
 
 pub const BALANCES_CHECK: &str = concat!(
     "\
-Asks the network's node what the address holds at the block that the watcher has read. On networks whose
-nodes keep balances by block: the EVM ones, and the simulated chain.
+Asks the network's node what the address holds, and compares it with the rows up to the block that the watcher
+has read. On bitcoin and litecoin the node walks through all its outputs for that, which takes minutes; dogecoin's
+nodes cannot. NEAR's need chains.near.state_url.
 
 Example:
   gatewayctl balances check --network polygon --address 0xf39F…",

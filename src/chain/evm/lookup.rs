@@ -5,7 +5,7 @@ use serde_json::{json, value::RawValue};
 
 use super::{balance, quantity};
 use crate::{
-    chain::{BlockRef, ChainError, Holdings, Located, TokenFacts, TransferAsset, rpc::Rpc},
+    chain::{BlockRef, ChainError, Held, Holdings, Located, TokenFacts, TransferAsset, rpc::Rpc},
     money::BaseUnits,
 };
 
@@ -39,8 +39,22 @@ pub(super) async fn locate(rpc: &Rpc, tx_hash: &str) -> Result<Located, ChainErr
     Ok(if result.get() == "null" { Located::Unknown } else { Located::Waiting })
 }
 
-/// Asks each asset by itself: a contract that answers badly must not hide the others.
+/// At that block.
 pub(super) async fn holdings(
+    rpc: &Rpc,
+    at: &BlockRef,
+    addresses: &[String],
+    assets: &[TransferAsset],
+) -> Result<Held, ChainError> {
+    let mut by_address = Vec::with_capacity(addresses.len());
+    for address in addresses {
+        by_address.push(holdings_of(rpc, at, address, assets).await?);
+    }
+    Ok(Held { up_to: at.height, by_address })
+}
+
+/// Asks each asset by itself: a contract that answers badly must not hide the others.
+async fn holdings_of(
     rpc: &Rpc,
     at: &BlockRef,
     address: &str,

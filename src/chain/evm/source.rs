@@ -19,7 +19,7 @@ use super::{
 use crate::{
     asset::Network,
     chain::{
-        Block, BlockRef, ChainError, ChainSource, Holdings, Located, TokenFacts, Transfer,
+        Block, BlockRef, ChainError, ChainSource, Held, Located, TokenFacts, Transfer,
         TransferAsset,
         rpc::{EndpointError, Rpc},
     },
@@ -104,7 +104,7 @@ impl EvmSource {
     async fn outcomes(&self, body: &Body) -> Result<Outcomes, ChainError> {
         if !self.lacks_block_receipts.load(Ordering::Relaxed) {
             match self.block_receipts(&body.header.hash).await {
-                Err(refusal) if is_missing_method(&refusal) => {
+                Err(refusal) if refusal.lacks_method() => {
                     let network = self.rpc.network();
                     info!(%network, "the node of {network} lacks {GET_BLOCK_RECEIPTS}: {refusal}");
                     self.lacks_block_receipts.store(true, Ordering::Relaxed);
@@ -191,22 +191,6 @@ impl EvmSource {
     }
 }
 
-/// Whether the node said that it does not have the method, in one of the ways nodes say it.
-fn is_missing_method(error: &ChainError) -> bool {
-    let ChainError::Refused { code, reason, .. } = error else { return false };
-    let reason = reason.to_lowercase();
-    // -32601 is JSON-RPC's own code, -32004 that of EIP-1474.
-    matches!(code, -32601 | -32004)
-        || [
-            "method not found",
-            "not supported",
-            "unsupported method",
-            "does not exist/is not available",
-        ]
-        .iter()
-        .any(|words| reason.contains(words))
-}
-
 impl ChainSource for EvmSource {
     fn network(&self) -> Network {
         self.rpc.network()
@@ -276,10 +260,10 @@ impl ChainSource for EvmSource {
     async fn holdings(
         &self,
         at: &BlockRef,
-        address: &str,
+        addresses: &[String],
         assets: &[TransferAsset],
-    ) -> Result<Option<Holdings>, ChainError> {
-        lookup::holdings(&self.rpc, at, address, assets).await.map(Some)
+    ) -> Result<Option<Held>, ChainError> {
+        lookup::holdings(&self.rpc, at, addresses, assets).await.map(Some)
     }
 
     async fn token(&self, contract: &str) -> Result<Option<TokenFacts>, ChainError> {

@@ -14,10 +14,14 @@
 //! Where the shapes come from: the server's documentation and source, the streamer messages of NEAR's own indexer
 //! framework, which the format repeats. No live server has been seen.
 //!
-//! - `source`: the calls. `wire`: the tolerant shapes. `decode`: from outcomes to transfers, without io.
+//! What an account holds only a node's own JSON-RPC tells, so balances are compared where one is named as well
+//! (`state_url`).
+//!
+//! - `source`: the calls. `state`: the calls to such a node. `wire`: the tolerant shapes. `decode`: from outcomes to transfers, without io.
 
 mod decode;
 mod source;
+mod state;
 mod wire;
 
 pub use source::NearSource;

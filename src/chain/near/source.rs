@@ -8,11 +8,11 @@ use std::{
 use secrecy::SecretString;
 use serde_json::value::RawValue;
 
-use super::{decode, wire::WireDocument};
+use super::{decode, state::State, wire::WireDocument};
 use crate::{
     asset::Network,
     chain::{
-        Block, BlockRef, ChainError, ChainSource, Transfer,
+        Block, BlockRef, ChainError, ChainSource, Held, Transfer, TransferAsset,
         http::{EndpointError, Http},
         pinned::Pinned,
     },
@@ -28,6 +28,8 @@ const GENESIS_HASH: &str = "EPnLgE7iEq9s7yTkos96M3cWymH5avBAPm3qx3NXqR8H";
 /// One server of finalized blocks.
 pub struct NearSource {
     http: Http,
+    /// Who is asked for balances, if anybody.
+    state: Option<State>,
     pinned: Pinned,
     /// The highest block seen. A server keeps a question for a block above its own waiting instead of answering.
     head: AtomicU64,
@@ -36,13 +38,20 @@ pub struct NearSource {
 impl NearSource {
     pub fn new(url: &SecretString) -> Result<Self, EndpointError> {
         let http = Http::new(Network::Near, url)?;
-        Ok(Self { http, pinned: Pinned::default(), head: AtomicU64::new(0) })
+        Ok(Self { http, state: None, pinned: Pinned::default(), head: AtomicU64::new(0) })
+    }
+
+    /// Asks the node at `url` for balances.
+    pub fn with_state(mut self, url: &SecretString) -> Result<Self, EndpointError> {
+        self.state = Some(State::new(url)?);
+        Ok(self)
     }
 
     /// Waits this long for one answer of the server.
     #[must_use]
     pub fn with_deadline(mut self, deadline: Duration) -> Self {
         self.http = self.http.with_deadline(deadline);
+        self.state = self.state.map(|state| state.with_deadline(deadline));
         self
     }
 
@@ -166,5 +175,17 @@ impl ChainSource for NearSource {
         _addresses: &[String],
     ) -> Result<Option<Vec<BaseUnits>>, ChainError> {
         Ok(None)
+    }
+
+    async fn holdings(
+        &self,
+        at: &BlockRef,
+        addresses: &[String],
+        assets: &[TransferAsset],
+    ) -> Result<Option<Held>, ChainError> {
+        match &self.state {
+            Some(state) => state.holdings(at, addresses, assets).await.map(Some),
+            None => Ok(None),
+        }
     }
 }

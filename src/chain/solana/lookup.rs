@@ -1,13 +1,18 @@
-//! What people ask about one transaction or one token.
+//! What people ask about one transaction, one address or one token.
 
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{json, value::RawValue};
 
 use super::source::FINALIZED;
-use crate::chain::{ChainError, Located, TokenFacts, rpc::Rpc};
+use crate::{
+    chain::{BlockRef, ChainError, Held, Located, TokenFacts, TransferAsset, amount, rpc::Rpc},
+    money::BaseUnits,
+};
 
 const GET_STATUSES: &str = "getSignatureStatuses";
 const GET_SUPPLY: &str = "getTokenSupply";
+const GET_BALANCE: &str = "getBalance";
+const GET_TOKENS: &str = "getTokenAccountsByOwner";
 /// What a node says of an account that is not there, or is no mint.
 const INVALID_PARAMS: i64 = -32602;
 
@@ -61,4 +66,120 @@ pub(super) async fn token(rpc: &Rpc, mint: &str) -> Result<TokenFacts, ChainErro
         }
         Err(error) => Err(error),
     }
+}
+
+#[derive(Deserialize)]
+struct WireContext {
+    slot: u64,
+}
+
+#[derive(Deserialize)]
+struct WireBalance {
+    context: WireContext,
+    value: u64,
+}
+
+#[derive(Deserialize)]
+struct WireAccounts {
+    context: WireContext,
+    value: Vec<WireAccount>,
+}
+
+/// As `jsonParsed` writes a token account.
+#[derive(Deserialize)]
+struct WireAccount {
+    account: WireState,
+}
+
+#[derive(Deserialize)]
+struct WireState {
+    data: WireData,
+}
+
+#[derive(Deserialize)]
+struct WireData {
+    parsed: WireParsed,
+}
+
+#[derive(Deserialize)]
+struct WireParsed {
+    info: WireInfo,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WireInfo {
+    token_amount: WireUnits,
+}
+
+#[derive(Deserialize)]
+struct WireUnits {
+    amount: String,
+}
+
+/// At the newest finalized slot: nodes keep no others. Each answer names its slot. `None` if the node has no such methods.
+pub(super) async fn holdings(
+    rpc: &Rpc,
+    at: &BlockRef,
+    addresses: &[String],
+    assets: &[TransferAsset],
+) -> Result<Option<Held>, ChainError> {
+    let from = json!({ "commitment": FINALIZED, "minContextSlot": at.height });
+    let asks: Vec<_> = addresses.iter().map(|address| json!([address, from])).collect();
+    let coins = match rpc.batch(GET_BALANCE, &asks).await {
+        Err(refusal) if refusal.lacks_method() => return Ok(None),
+        coins => coins?,
+    };
+    let mut held = Held { up_to: at.height, by_address: Vec::with_capacity(addresses.len()) };
+    for (address, coins) in addresses.iter().zip(&coins) {
+        let coins: WireBalance = rpc.read(GET_BALANCE, coins)?;
+        held.up_to = held.up_to.max(coins.context.slot);
+        let mut tokens = tokens(rpc, at, address, assets).await?.into_iter();
+        let mut of_address = Vec::with_capacity(assets.len());
+        for asset in assets {
+            of_address.push(match asset {
+                TransferAsset::Native => Some(BaseUnits::new(u128::from(coins.value))),
+                TransferAsset::Contract(_) => tokens.next().flatten().map(|(slot, units)| {
+                    held.up_to = held.up_to.max(slot);
+                    units
+                }),
+            });
+        }
+        held.by_address.push(of_address);
+    }
+    Ok(Some(held))
+}
+
+/// What all accounts hold that `owner` has of each token, and at which slot; `None` where the node tells nothing of one.
+async fn tokens(
+    rpc: &Rpc,
+    at: &BlockRef,
+    owner: &str,
+    assets: &[TransferAsset],
+) -> Result<Vec<Option<(u64, BaseUnits)>>, ChainError> {
+    let parsed =
+        json!({ "commitment": FINALIZED, "minContextSlot": at.height, "encoding": "jsonParsed" });
+    let mints = assets.iter().filter_map(|asset| match asset {
+        TransferAsset::Native => None,
+        TransferAsset::Contract(mint) => Some(mint),
+    });
+    let asks: Vec<_> = mints.map(|mint| json!([owner, { "mint": mint }, parsed])).collect();
+    let answers = rpc.batch_each(GET_TOKENS, &asks).await?;
+    answers
+        .into_iter()
+        .map(|answer| match answer {
+            Ok(result) => sum(rpc, &result).map(Some),
+            Err(ChainError::Refused { .. }) => Ok(None),
+            Err(error) => Err(error),
+        })
+        .collect()
+}
+
+fn sum(rpc: &Rpc, result: &RawValue) -> Result<(u64, BaseUnits), ChainError> {
+    let accounts: WireAccounts = rpc.read(GET_TOKENS, result)?;
+    let units = accounts.value.iter().try_fold(BaseUnits::ZERO, |sum, account| {
+        sum.checked_add(amount::units(&account.account.data.parsed.info.token_amount.amount)?)
+    });
+    let units = units.ok_or_else(|| rpc.malformed(GET_TOKENS, "field amount"))?;
+    Ok((accounts.context.slot, units))
 }

@@ -21,7 +21,8 @@ use super::{
 use crate::{
     asset::Network,
     chain::{
-        Block, BlockRef, ChainError, ChainSource, Located, TokenFacts, Transfer,
+        Block, BlockRef, ChainError, ChainSource, Held, Located, TokenFacts, Transfer,
+        TransferAsset,
         rpc::{EndpointError, Rpc},
     },
     money::BaseUnits,
@@ -222,6 +223,15 @@ impl ChainSource for SolanaSource {
 
     async fn locate(&self, tx_hash: &str) -> Result<Located, ChainError> {
         lookup::locate(&self.rpc, tx_hash).await
+    }
+
+    async fn holdings(
+        &self,
+        at: &BlockRef,
+        addresses: &[String],
+        assets: &[TransferAsset],
+    ) -> Result<Option<Held>, ChainError> {
+        lookup::holdings(&self.rpc, at, addresses, assets).await
     }
 
     async fn token(&self, contract: &str) -> Result<Option<TokenFacts>, ChainError> {

@@ -12,8 +12,9 @@
 //! no THORChain node has been seen live.
 //!
 //! - `source`: the calls. `wire`: the tolerant shapes. `decode`: from results to transfers, without io.
-//! - `evidence`: what two answers must have in common.
+//! - `evidence`: what two answers must have in common. `balance`: a question to the bank module, in bytes.
 
+mod balance;
 mod decode;
 mod evidence;
 mod source;

@@ -2,16 +2,19 @@
 
 use std::time::Duration;
 
+use base64::{Engine, prelude::BASE64_STANDARD};
 use secrecy::SecretString;
+use serde_json::value::RawValue;
 
 use super::{
+    balance,
     decode::{self, Body},
-    wire::{WireBlock, WireEnvelope, WireFound, WireResults, WireStatus},
+    wire::{WireBlock, WireEnvelope, WireFound, WireQuery, WireResults, WireStatus},
 };
 use crate::{
     asset::Network,
     chain::{
-        Block, BlockRef, ChainError, ChainSource, Located, Transfer,
+        Block, BlockRef, ChainError, ChainSource, Held, Located, Transfer, TransferAsset,
         http::{EndpointError, Http},
     },
     money::BaseUnits,
@@ -21,6 +24,9 @@ const STATUS: &str = "status";
 const BLOCK: &str = "block";
 const TX: &str = "tx";
 const BLOCK_RESULTS: &str = "block_results";
+const QUERY: &str = "abci_query";
+/// As the bank module calls RUNE.
+const COIN: &str = "rune";
 /// The name of the chain since its restart of 2025.
 const CHAIN_ID: &str = "thorchain-1";
 
@@ -54,7 +60,7 @@ impl ThorchainSource {
         &self,
         method: &'static str,
         height: Option<u64>,
-        read: impl FnOnce(&serde_json::value::RawValue) -> Result<T, ChainError>,
+        read: impl FnOnce(&RawValue) -> Result<T, ChainError>,
     ) -> Result<Option<T>, ChainError> {
         let height = height.map(|height| height.to_string());
         let query: Vec<(&str, &str)> = height.iter().map(|h| ("height", h.as_str())).collect();
@@ -89,6 +95,44 @@ impl ThorchainSource {
             return Err(self.http.inconsistent(reason));
         }
         Ok(Some(body))
+    }
+}
+
+impl ThorchainSource {
+    /// `None` where the node puts no questions through to its application.
+    async fn balance(
+        &self,
+        at: &BlockRef,
+        address: &str,
+        denom: &str,
+    ) -> Result<Option<BaseUnits>, ChainError> {
+        let unreadable = || self.http.malformed(QUERY, "no balance");
+        let question = balance::question(address, denom).ok_or_else(unreadable)?;
+        let path = format!("\"{}\"", balance::PATH);
+        let (data, height) = (format!("0x{}", hex::encode(question)), at.height.to_string());
+        let query = [("path", path.as_str()), ("data", &data), ("height", &height)];
+        let answer = match self.http.get(QUERY, QUERY, &query).await {
+            Err(refusal) if refusal.lacks_method() => return Ok(None),
+            answer => answer?,
+        };
+        let envelope: WireEnvelope = self.http.read(QUERY, &answer)?;
+        if let Some(error) = envelope.error {
+            let refusal =
+                self.http.refused(QUERY, error.code, &error.data.unwrap_or(error.message));
+            return if refusal.lacks_method() { Ok(None) } else { Err(refusal) };
+        }
+        let result = envelope.result.ok_or_else(|| self.http.malformed(QUERY, "no result"))?;
+        let told = self.http.read::<WireQuery>(QUERY, result)?.response;
+        if told.code != 0 {
+            return Err(self.http.refused(QUERY, told.code, &told.log));
+        }
+        if told.height != height {
+            let reason = format!("asked for balances at block {height}, got {}", told.height);
+            return Err(self.http.inconsistent(reason));
+        }
+        let bytes = told.value.and_then(|value| BASE64_STANDARD.decode(value).ok());
+        let units = bytes.and_then(|bytes| balance::answer(&bytes, denom));
+        units.map(Some).ok_or_else(unreadable)
     }
 }
 
@@ -153,6 +197,28 @@ impl ChainSource for ThorchainSource {
         _addresses: &[String],
     ) -> Result<Option<Vec<BaseUnits>>, ChainError> {
         Ok(None)
+    }
+
+    async fn holdings(
+        &self,
+        at: &BlockRef,
+        addresses: &[String],
+        assets: &[TransferAsset],
+    ) -> Result<Option<Held>, ChainError> {
+        let mut by_address = Vec::with_capacity(addresses.len());
+        for address in addresses {
+            let mut held = Vec::with_capacity(assets.len());
+            for asset in assets {
+                let denom = match asset {
+                    TransferAsset::Native => COIN,
+                    TransferAsset::Contract(denom) => denom,
+                };
+                let Some(units) = self.balance(at, address, denom).await? else { return Ok(None) };
+                held.push(Some(units));
+            }
+            by_address.push(held);
+        }
+        Ok(Some(Held { up_to: at.height, by_address }))
     }
 
     /// Only of transactions: what a swap pays out in the end of a block has no hash of its own.

@@ -125,6 +125,27 @@ pub(super) struct WireAttribute<'a> {
     pub value: Option<String>,
 }
 
+/// What the application answered, through `abci_query`.
+#[derive(Deserialize)]
+pub(super) struct WireQuery<'a> {
+    #[serde(borrow)]
+    pub response: WireApplication<'a>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct WireApplication<'a> {
+    /// Zero is success.
+    #[serde(default)]
+    pub code: i64,
+    #[serde(default)]
+    pub log: String,
+    /// In base64.
+    #[serde(default)]
+    pub value: Option<&'a str>,
+    #[serde(default)]
+    pub height: &'a str,
+}
+
 /// A transaction looked up by its hash.
 #[derive(Deserialize)]
 pub(super) struct WireFound<'a> {

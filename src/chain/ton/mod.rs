@@ -9,8 +9,9 @@
 //! very contract as its holder's.
 //!
 //! - `source`: the calls. `wire`: the tolerant shapes. `decode`: from transactions to transfers, without io.
-//! - `cell`: the few bits of a message that are needed.
+//! - `cell`: the few bits of a message that are needed. `balance`: what addresses hold.
 
+mod balance;
 mod cell;
 mod decode;
 mod source;

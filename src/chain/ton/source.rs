@@ -9,13 +9,14 @@ use secrecy::SecretString;
 use serde::de::DeserializeOwned;
 
 use super::{
+    balance,
     decode::{self, Holder, Transaction},
     wire::{WireBlock, WireBlocks, WireHolders, WireInfo, WirePlaces, WireTransactions},
 };
 use crate::{
     asset::{Network, address::ton::TonAddress},
     chain::{
-        Block, BlockRef, ChainError, ChainSource, Located, Transfer,
+        Block, BlockRef, ChainError, ChainSource, Held, Located, Transfer, TransferAsset,
         http::{EndpointError, Http},
     },
     money::BaseUnits,
@@ -73,8 +74,12 @@ impl TonSource {
         self
     }
 
+    pub(super) fn malformed(&self, method: &'static str, reason: &str) -> ChainError {
+        self.http.malformed(method, reason)
+    }
+
     /// `None` where the node says that there is nothing.
-    async fn get<T: DeserializeOwned>(
+    pub(super) async fn get<T: DeserializeOwned>(
         &self,
         method: &'static str,
         query: &[(&str, &str)],
@@ -84,6 +89,14 @@ impl TonSource {
             Err(ChainError::Refused { code: NOT_FOUND, .. }) => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// The newest masterchain block that the index has.
+    pub(super) async fn newest(&self) -> Result<WireBlock, ChainError> {
+        let info: Option<WireInfo> = self.get(INFO, &[]).await?;
+        let info = info.ok_or_else(|| self.http.malformed(INFO, "there is no such answer"))?;
+        self.check_network(&info.last)?;
+        Ok(info.last)
     }
 
     async fn masterchain_block(&self, height: u64) -> Result<Option<WireBlock>, ChainError> {
@@ -236,10 +249,7 @@ impl ChainSource for TonSource {
     }
 
     async fn head(&self) -> Result<BlockRef, ChainError> {
-        let info: Option<WireInfo> = self.get(INFO, &[]).await?;
-        let info = info.ok_or_else(|| self.http.malformed(INFO, "there is no such answer"))?;
-        self.check_network(&info.last)?;
-        let header = self.header_at(info.last.seqno).await?;
+        let header = self.header_at(self.newest().await?.seqno).await?;
         header.ok_or_else(|| self.http.inconsistent("the newest block is not there"))
     }
 
@@ -270,6 +280,15 @@ impl ChainSource for TonSource {
         _addresses: &[String],
     ) -> Result<Option<Vec<BaseUnits>>, ChainError> {
         Ok(None)
+    }
+
+    async fn holdings(
+        &self,
+        _at: &BlockRef,
+        addresses: &[String],
+        assets: &[TransferAsset],
+    ) -> Result<Option<Held>, ChainError> {
+        balance::holdings(self, addresses, assets).await
     }
 
     async fn locate(&self, tx_hash: &str) -> Result<Located, ChainError> {

@@ -84,8 +84,25 @@ pub(super) struct WireHolders {
 #[derive(Deserialize)]
 pub(super) struct WireHolder {
     pub address: String,
+    /// In the token's smallest units; digits.
+    #[serde(default)]
+    pub balance: Option<String>,
     pub owner: String,
     pub jetton: String,
+}
+
+/// `accountStates`.
+#[derive(Deserialize)]
+pub(super) struct WireAccounts {
+    pub accounts: Vec<WireAccount>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct WireAccount {
+    pub address: String,
+    /// In nanotons; digits. Null of an account that was there once.
+    #[serde(default)]
+    pub balance: Option<String>,
 }
 
 /// A number that some versions write in quotes.

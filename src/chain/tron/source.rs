@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use futures_util::future::try_join_all;
 use secrecy::SecretString;
 use serde::Deserialize;
 use serde_json::{json, value::RawValue};
@@ -10,7 +11,8 @@ use super::{decode, lookup, wire::WireBlock};
 use crate::{
     asset::Network,
     chain::{
-        Block, BlockRef, ChainError, ChainSource, Located, TokenFacts, Transfer,
+        Block, BlockRef, ChainError, ChainSource, Held, Located, TokenFacts, Transfer,
+        TransferAsset,
         http::{EndpointError, Http},
         pinned::Pinned,
     },
@@ -20,6 +22,8 @@ use crate::{
 const NOW_BLOCK: &str = "walletsolidity/getnowblock";
 const BLOCK: &str = "walletsolidity/getblockbynum";
 const INFOS: &str = "walletsolidity/gettransactioninfobyblocknum";
+/// Addresses that are asked about side by side: a balance is a call of its own for each of their assets.
+const ADDRESSES_AT_ONCE: usize = 4;
 /// The first block of the main network.
 const GENESIS: &str = "00000000000000001ebf88508a03865c71d452e25f4d51194196a1d22b6653dc";
 
@@ -156,6 +160,22 @@ impl ChainSource for TronSource {
 
     async fn locate(&self, tx_hash: &str) -> Result<Located, ChainError> {
         lookup::locate(&self.http, tx_hash).await
+    }
+
+    /// At the newest solidified block. No answer names it, so the one that is asked for afterwards bounds it.
+    async fn holdings(
+        &self,
+        _at: &BlockRef,
+        addresses: &[String],
+        assets: &[TransferAsset],
+    ) -> Result<Option<Held>, ChainError> {
+        let mut by_address = Vec::with_capacity(addresses.len());
+        for chunk in addresses.chunks(ADDRESSES_AT_ONCE) {
+            let held = chunk.iter().map(|address| lookup::holdings(&self.http, address, assets));
+            by_address.extend(try_join_all(held).await?);
+        }
+        let up_to = self.head().await?.height;
+        Ok(Some(Held { up_to, by_address }))
     }
 
     async fn token(&self, contract: &str) -> Result<Option<TokenFacts>, ChainError> {

@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// Decimal places of all three coins.
-const DECIMALS: u32 = 8;
+pub(super) const DECIMALS: u32 = 8;
 /// What stands for the parent of a first block.
 const NO_PARENT: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 

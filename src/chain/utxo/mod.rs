@@ -5,12 +5,14 @@
 //! addresses differently or not at all. Amounts are read from the digits that the node wrote.
 //!
 //! - `source`: the calls. `wire`: the tolerant shapes. `decode`: from a block to transfers, without io.
+//! - `lookup`: where one transaction stands. `scan`: what addresses hold.
 //! - `chain`: what sets the three networks apart. `mempool`: what waits for a block, remembered between looks.
 
 mod chain;
 mod decode;
 mod lookup;
 mod mempool;
+mod scan;
 mod source;
 mod wire;
 

@@ -12,12 +12,13 @@ use super::{
     chain::Chain,
     decode, lookup,
     mempool::Mempool,
+    scan,
     wire::{WireBlock, WireInfo},
 };
 use crate::{
     asset::{Network, Realm},
     chain::{
-        Block, BlockRef, ChainError, ChainSource, Located, Transfer,
+        Block, BlockRef, ChainError, ChainSource, Held, Located, Transfer, TransferAsset,
         rpc::{EndpointError, Rpc},
     },
     money::BaseUnits,
@@ -43,6 +44,8 @@ const HEADERS_AHEAD_MAX: u64 = 100;
 /// One full node of bitcoin, litecoin or dogecoin.
 pub struct UtxoSource {
     rpc: Rpc,
+    /// The same node, waited for as long as a walk through all unspent outputs takes.
+    scanner: Rpc,
     chain: Chain,
     mempool: Mutex<Mempool>,
 }
@@ -51,7 +54,8 @@ impl UtxoSource {
     /// `url` is a secret because it usually carries a name and a password.
     pub fn new(network: Network, url: &SecretString) -> Result<Self, EndpointError> {
         let chain = Chain::of(network).ok_or(EndpointError::WrongFamily { network })?;
-        Ok(Self { rpc: Rpc::new(network, url)?, chain, mempool: Mutex::default() })
+        let scanner = Rpc::new(network, url)?.with_deadline(scan::DEADLINE);
+        Ok(Self { rpc: Rpc::new(network, url)?, scanner, chain, mempool: Mutex::default() })
     }
 
     /// Expects a chain that begins with this block instead of the network's own, and spells addresses as such test
@@ -217,6 +221,15 @@ impl ChainSource for UtxoSource {
         _addresses: &[String],
     ) -> Result<Option<Vec<BaseUnits>>, ChainError> {
         Ok(None)
+    }
+
+    async fn holdings(
+        &self,
+        _at: &BlockRef,
+        addresses: &[String],
+        assets: &[TransferAsset],
+    ) -> Result<Option<Held>, ChainError> {
+        scan::holdings(&self.scanner, &self.chain, addresses, assets).await
     }
 
     async fn locate(&self, tx_hash: &str) -> Result<Located, ChainError> {

@@ -5,6 +5,7 @@ pub mod batches;
 pub mod coins;
 pub mod events;
 pub mod gas;
+pub mod held;
 pub mod items;
 pub mod payments;
 pub mod pressure;

@@ -1,5 +1,6 @@
 //! Chains: one suite for every adapter, what each adapter must survive on its own, and invoices that are paid on a node.
 
+mod compared;
 mod conformance;
 mod evm;
 mod lookup;

@@ -1,6 +1,6 @@
 //! `gatewayctl balances`: what addresses hold, beside what the rows say.
 
-use gateway::{app::reconcile::Reconciled, asset::Network, storage::balances};
+use gateway::{app::reconcile::Reconciled, asset::Network, money::BaseUnits, storage::balances};
 use serde_json::{Value, json};
 use support::{
     ctl::Ctl,
@@ -178,6 +178,53 @@ async fn what_cannot_be_compared_says_so() {
         shop.look(Network::Polygon).await;
         let fine: Value = ctl.json(&[&check[..], &[&address]].concat()).await;
         assert!(fine.as_array().unwrap().iter().all(|one| one["differs"] == false), "{fine}");
+    })
+    .await;
+}
+
+/// One look: at which height the rows were read, up to which the chain may have known, and what both said.
+type Look = ((u64, u64), u128, u128);
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_difference_is_told_once_it_outlives_all_that_may_have_been_on_its_way() {
+    with_shop(|shop| async move {
+        let id = shop.invoice().await;
+        let address = address_of(&shop, &id).await.to_lowercase();
+        let mut connection = shop.stack.gateway.db.connection().await.unwrap();
+        let known = balances::address(&mut connection, Network::Polygon.family(), &address);
+        let address_id = known.await.unwrap().unwrap().id;
+        let cases: &[(&str, &[Look], bool)] = &[
+            ("once", &[((10, 10), 0, 5)], false),
+            ("twice at a block each", &[((10, 10), 0, 5), ((11, 11), 0, 5)], true),
+            ("twice at one block", &[((10, 10), 0, 5), ((10, 10), 0, 5)], false),
+            ("the rows are not beyond the bound", &[((10, 15), 0, 5), ((15, 20), 0, 5)], false),
+            ("they are in the end", &[((10, 15), 0, 5), ((15, 20), 0, 5), ((16, 21), 0, 5)], true),
+            ("it arrived", &[((10, 15), 0, 5), ((16, 21), 5, 5)], false),
+            ("one arrived and one is on its way", &[((10, 15), 0, 5), ((16, 21), 5, 9)], false),
+            (
+                "one always is on its way",
+                &[((10, 15), 0, 5), ((16, 21), 5, 9), ((22, 30), 9, 14), ((31, 33), 14, 20)],
+                false,
+            ),
+            (
+                "what was told stays told when more arrives",
+                &[((10, 15), 0, 5), ((16, 21), 0, 5), ((22, 30), 4, 9)],
+                true,
+            ),
+            ("less than came in", &[((10, 15), 5, 0), ((16, 21), 5, 0)], true),
+        ];
+        for (name, looks, is_told) in cases {
+            for (heights, expected, found) in *looks {
+                let token_id = "usdtmatic@polygon".to_owned();
+                let (expected, found) = (BaseUnits::new(*expected), BaseUnits::new(*found));
+                let observed = [balances::Observed { address_id, token_id, expected, found }];
+                balances::observe(&mut connection, Network::Polygon, *heights, &observed)
+                    .await
+                    .unwrap();
+            }
+            assert_eq!(counted(&shop).await != (0, 0), *is_told, "{name}");
+            shop.run("delete from balance_difference").await;
+        }
     })
     .await;
 }

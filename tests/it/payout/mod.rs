@@ -5,6 +5,7 @@ mod api;
 mod doubt;
 mod fees;
 mod funding;
+mod held;
 mod journey;
 mod killed;
 mod limits;

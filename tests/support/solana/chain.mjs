@@ -16,6 +16,10 @@ export class Chain {
     this.lamports = new Map();
     /// By account: { mint, owner, amount }.
     this.tokens = new Map();
+    /** By mint: how many decimals it has. */
+    this.mints = new Map();
+    /** By slot: what its block left behind. */
+    this.states = new Map();
     [this.payer, this.stranger] = [this.key(), this.key()];
     this.lamports.set(this.payer, 1_000_000n * COIN).set(this.stranger, COIN);
     [this.blocks, this.slot, this.waiting] = [new Map(), -1, []];
@@ -31,12 +35,16 @@ export class Chain {
     return this.encode(createHash("sha256").update(`${mint} of ${owner}`).digest());
   }
 
+  amount(mint, amount) {
+    return { amount, decimals: this.mints.get(mint), uiAmount: null, uiAmountString: amount };
+  }
+
   holdings(keys) {
     const tokens = keys.flatMap((key, accountIndex) => {
       const held = this.tokens.get(key);
       if (!held) return [];
       const amount = String(held.amount);
-      const uiTokenAmount = { amount, decimals: 6, uiAmount: null, uiAmountString: amount };
+      const uiTokenAmount = this.amount(held.mint, amount);
       return [{ accountIndex, mint: held.mint, owner: held.owner, programId: TOKEN, uiTokenAmount }];
     });
     return { lamports: keys.map((key) => Number(this.lamports.get(key) ?? 0n)), tokens };
@@ -114,8 +122,9 @@ export class Chain {
   }
 
   /** A new token, all of it in the payer's hands; its mint may be an address of the caller's. */
-  mint({ at }) {
+  mint({ at, decimals }) {
     const mint = at ?? this.key();
+    this.mints.set(mint, decimals ?? 6);
     this.tokens.set(this.holder(mint, this.payer), { mint, owner: this.payer, amount: (1n << 64n) - 1n });
     return mint;
   }
@@ -167,6 +176,7 @@ export class Chain {
       blockHeight: this.blocks.size, blockTime: GENESIS_TIME + this.slot, transactions: this.waiting,
     });
     this.waiting = [];
+    this.states.set(this.slot, { lamports: new Map(this.lamports), tokens: structuredClone(this.tokens) });
     return this.slot;
   }
 
@@ -188,11 +198,35 @@ export class Chain {
         return { result: [...this.blocks.keys()].filter((slot) => slot >= params[0]).slice(0, params[1]) };
       case "getBlock":
         return this.block(...params);
+      case "getBalance":
+        return this.finalized(params[1], ({ lamports }) => Number(lamports.get(params[0]) ?? 0n));
+      case "getTokenAccountsByOwner":
+        return this.finalized(params[2], ({ tokens }) => this.ofOwner(tokens, params[0], params[1].mint), params[1].mint);
+      case "getTokenSupply":
+        return this.finalized(params[1], () => this.amount(params[0], "0"), params[0]);
       case "getSignatureStatuses":
         return { result: { context: { slot: this.slot }, value: params[0].map((signature) => this.status(signature)) } };
       default:
         return { error: { code: -32601, message: "Method not found" } };
     }
+  }
+
+  /** An answer from the newest block, which must be no lower than the caller wants, about a mint that must be there. */
+  finalized({ minContextSlot = 0 }, read, mint) {
+    if (this.slot < minContextSlot) return { error: { code: -32016, message: "Minimum context slot has not been reached" } };
+    if (mint && !this.mints.has(mint)) return { error: { code: -32602, message: "Invalid param: could not find mint" } };
+    const context = { apiVersion: "3.0.0", slot: this.slot };
+    return { result: { context, value: read(this.states.get(this.slot)) } };
+  }
+
+  ofOwner(tokens, owner, mint) {
+    const own = [...tokens].filter(([, held]) => held.owner === owner && held.mint === mint);
+    return own.map(([pubkey, { amount }]) => {
+      const info = { isNative: false, mint, owner, state: "initialized", tokenAmount: this.amount(mint, String(amount)) };
+      const data = { program: "spl-token", parsed: { info, type: "account" }, space: 165 };
+      const account = { lamports: Number(TOKEN_ACCOUNT_RENT), data, owner: TOKEN, executable: false, rentEpoch: 0 };
+      return { pubkey, account };
+    });
   }
 
   /** Every block of this cluster is final. */

@@ -29,7 +29,8 @@ function answer({ id, method, params }) {
 const server = createServer(async (request, response) => {
   const chunks = [];
   for await (const chunk of request) chunks.push(chunk);
-  const body = JSON.stringify(answer(JSON.parse(Buffer.concat(chunks))));
+  const asked = JSON.parse(Buffer.concat(chunks));
+  const body = JSON.stringify(Array.isArray(asked) ? asked.map(answer) : answer(asked));
   response.writeHead(200, { "content-type": "application/json" }).end(body);
 });
 server.listen(0, "127.0.0.1", () => console.log(`Listening on http://127.0.0.1:${server.address().port}`));

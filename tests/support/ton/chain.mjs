@@ -92,6 +92,20 @@ export class Chain {
     return answer.stackReader.readAddress();
   }
 
+  async holderOf(master, owner) {
+    return (await this.holder(this.address(master), this.address(owner))).toRawString();
+  }
+
+  /** What is known of an account; nothing of one that nobody ever paid. Runs ahead of the blocks, as messages do here. */
+  async account(address) {
+    const account = this.address(address);
+    const contract = await this.tvm.getContract(account);
+    if (contract.accountState === undefined) return null;
+    return {
+      address: account.toRawString().toUpperCase(), balance: String(contract.balance), status: contract.accountState.type,
+    };
+  }
+
   body(op, units) {
     return this.core.beginCell().storeUint(op, 32).storeUint(0, 64).storeCoins(units);
   }

@@ -68,8 +68,16 @@ export async function v3(chain, path, query) {
         mined.transactions.filter((tx) => spelt(tx.hash()).includes(query.get("hash"))).map(transaction(seqno)));
       return { transactions: page(found), address_book: {} };
     }
+    case "accountStates": {
+      const found = await Promise.all(query.getAll("address").map((address) => chain.account(address)));
+      return { accounts: found.filter((account) => account !== null), address_book: {} };
+    }
     case "jetton/wallets": {
-      const found = await Promise.all(query.getAll("address").map((address) => chain.confirmedHolder(address)));
+      const named = query.getAll("address");
+      for (const owner of query.getAll("owner_address")) {
+        for (const master of query.getAll("jetton_address")) named.push(await chain.holderOf(master, owner));
+      }
+      const found = await Promise.all(named.map((address) => chain.confirmedHolder(address)));
       return { jetton_wallets: page(found.filter((holder) => holder !== null)), address_book: {}, metadata: {} };
     }
     default:

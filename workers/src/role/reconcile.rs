@@ -1,7 +1,8 @@
-//! Compares balances on chain with the rows, a few addresses of each network a minute.
+//! Compares balances on chain with the rows, a few addresses of each network at a time.
 
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use gateway::asset::Network;
 
 use crate::{
@@ -9,27 +10,27 @@ use crate::{
     patience::{pause, with_causes},
 };
 
-const EVERY: Duration = Duration::from_secs(60);
-/// Of one network; the others must have their turn.
-const LIMIT: Duration = Duration::from_secs(30);
+/// A stack that just starts has its nodes busy enough.
+const FIRST_AFTER: Duration = Duration::from_secs(60);
 
-/// Never ends by itself: whoever holds the lock ends it.
+/// Each network at its own pace: one whose node takes minutes must not hold up the others. Never ends by itself: whoever
+/// holds the lock ends it.
 pub async fn run(agent: &Agent) {
-    while !agent.stop.is_cancelled() {
-        // First the pause: a stack that just starts has its nodes busy enough.
-        pause(&agent.stop, EVERY).await;
-        for network in Network::ALL {
-            if agent.stop.is_cancelled() {
-                break;
-            }
-            compare(agent, network).await;
-        }
-    }
+    join_all(Network::ALL.map(|network| walk(agent, network))).await;
     std::future::pending().await
 }
 
-async fn compare(agent: &Agent, network: Network) {
-    match tokio::time::timeout(LIMIT, agent.gateway.reconcile(network)).await {
+async fn walk(agent: &Agent, network: Network) {
+    let Some(every) = agent.gateway.reconciled_every(network) else { return };
+    pause(&agent.stop, FIRST_AFTER).await;
+    while !agent.stop.is_cancelled() {
+        compare(agent, network, every / 2).await;
+        pause(&agent.stop, every).await;
+    }
+}
+
+async fn compare(agent: &Agent, network: Network, limit: Duration) {
+    match tokio::time::timeout(limit, agent.gateway.reconcile(network)).await {
         Ok(Ok(Some(done))) if done.differ > 0 => {
             tracing::warn!(%network, addresses = done.addresses, differ = done.differ, "balances differ");
         }

@@ -5,6 +5,7 @@
 //! proofs and returns one column of the table that [`table`] prints.
 
 mod driver;
+mod holdings;
 mod line;
 mod proof;
 mod reorg;
@@ -45,6 +46,7 @@ pub async fn prove<C: ChainUnderTest>(chain: &mut C) -> Report {
         ("what only looks like a payment is left out", proof::noise(chain).await),
         ("hidden native value shows in balances", proof::hidden(chain).await),
         ("balances belong to the block asked for", proof::dated_balances(chain).await),
+        ("what addresses hold is what they were paid", holdings::sums(chain).await),
         ("waiting transactions are seen before they are mined", proof::mempool(chain).await),
         ("a payment that comes back at its place", reorg::connect(chain, Connect::Same).await),
         ("a payment that comes back elsewhere", reorg::connect(chain, Connect::Moved).await),

@@ -18,7 +18,9 @@ async fn chain(network: Network) -> AnvilChain {
 /// Reads `chain` as through a node of some years ago.
 async fn through_old_node(chain: &AnvilChain) -> (Proxy, EvmSource) {
     let proxy = Proxy::start(chain.anvil.url(), |method, mut reply| {
-        if matches!(method, "eth_getBlockReceipts" | "eth_call") {
+        // A contract's function returns one word; what reads many balances at once returns one for each.
+        let is_function = reply["result"].as_str().is_some_and(|words| words.len() == 2 + 64);
+        if method == "eth_getBlockReceipts" || method == "eth_call" && !is_function {
             let error = json!({ "code": -32601, "message": "the method does not exist" });
             reply = json!({ "jsonrpc": "2.0", "id": reply["id"], "error": error });
         }
@@ -43,7 +45,7 @@ async fn every_evm_network_passes_the_suite() {
     println!("{}", table(&reports));
     assert_eq!(reports.len(), 8);
     let proven = reports[0].outcomes.iter().filter(|(_, outcome)| *outcome == Outcome::Proven);
-    assert_eq!(proven.count(), 22);
+    assert_eq!(proven.count(), 23);
     for report in &reports {
         assert_eq!(report.outcomes, reports[0].outcomes, "{} differs", report.chain);
     }

@@ -51,7 +51,8 @@ impl Flavour for Near {
     const FIRST_HEIGHT: u64 = 9_820_210;
 
     fn source(url: &SecretString, deadline: Duration) -> NearSource {
-        NearSource::new(url).expect("an http url").with_deadline(deadline)
+        let source = NearSource::new(url).and_then(|source| source.with_state(url));
+        source.expect("an http url").with_deadline(deadline)
     }
 
     fn chain(node: &mut NearData) -> &mut StubChain<NearReceipt> {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use gateway::{
     asset::Network,
-    chain::{ChainError, ChainSource, utxo::UtxoSource},
+    chain::{ChainError, ChainSource, TransferAsset, utxo::UtxoSource},
 };
 use serde_json::{Value, json};
 use support::json_rpc::{Answer, Proxy};
@@ -119,4 +119,26 @@ async fn an_answer_that_fits_no_block_is_refused_and_an_odd_transaction_is_not()
     .await;
     chain.node.pay(&[(to, 5_000)]).await.unwrap();
     assert_eq!(silent.mempool().await.unwrap(), []);
+}
+
+/// Dogecoin's nodes are older than the method.
+#[tokio::test]
+async fn a_node_without_a_walk_through_its_outputs_tells_no_balances() {
+    let chain = RegtestChain::start(Network::Dogecoin).await.unwrap();
+    let proxy = Proxy::start(chain.node.url(), |method, mut reply| {
+        if method == "scantxoutset" {
+            reply["result"] = Value::Null;
+            reply["error"] = json!({ "code": -32601, "message": "Method not found" });
+        }
+        Answer::Reply(reply)
+    });
+    let proxy = proxy.await.unwrap();
+    let genesis = chain.node.genesis().await.unwrap();
+    let source = source(Network::Dogecoin, proxy.url(), &genesis);
+    let at = source.head().await.unwrap();
+    let address = random_address(Network::Dogecoin);
+    for addresses in [&[address][..], &[]] {
+        assert_eq!(source.holdings(&at, addresses, &[TransferAsset::Native]).await.unwrap(), None);
+    }
+    assert!(chain.source.holdings(&at, &[], &[]).await.unwrap().is_some(), "this node has it");
 }
