@@ -66,6 +66,11 @@ impl SolanaNode {
         text(&self.act("mint", json!({ "at": at })).await?)
     }
 
+    /// A new token of so many decimals at `at`.
+    pub async fn mint_of(&self, at: &str, decimals: u8) -> Result<()> {
+        self.act("mint", json!({ "at": at, "decimals": decimals })).await.map(drop)
+    }
+
     pub async fn pay_token(&self, mint: &str, outputs: &[(String, u128)]) -> Result<String> {
         let params = json!({ "mint": mint, "outputs": outputs_json(outputs) });
         text(&self.act("payToken", params).await?)

@@ -125,8 +125,9 @@ impl Told {
             doubts.push("it is slow");
         }
         let mut detail = format!(
-            "serves the right chain; block {} is {age} s old and was read in {} ms with {} transfers; {} payments wait",
+            "serves the right chain; block {} is {} old and was read in {} ms with {} transfers; {} payments wait",
             self.head.height,
+            span(age),
             self.block_took.as_millis(),
             self.transfers,
             self.waiting
@@ -143,5 +144,32 @@ impl Told {
             .fact("hash", self.head.hash.as_str())
             .fact("head_age_seconds", age)
             .fact("transfers", self.transfers)
+    }
+}
+
+/// Seconds in the largest unit of which there are two.
+fn span(seconds: i64) -> String {
+    let units = [(86_400, "days"), (3_600, "hours"), (60, "minutes")];
+    let fits = units.into_iter().find(|(unit, _)| seconds >= 2 * unit);
+    fits.map_or_else(|| format!("{seconds} s"), |(unit, name)| format!("{} {name}", seconds / unit))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::span;
+
+    #[test]
+    fn an_age_is_told_as_a_person_would() {
+        for (seconds, text) in [
+            (-3, "-3 s"),
+            (119, "119 s"),
+            (120, "2 minutes"),
+            (7_199, "119 minutes"),
+            (7_200, "2 hours"),
+            (172_800, "2 days"),
+            (15_333_047, "177 days"),
+        ] {
+            assert_eq!(span(seconds), text);
+        }
     }
 }

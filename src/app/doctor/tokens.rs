@@ -119,7 +119,7 @@ async fn tokens(source: &Source) -> Option<Finding> {
     let faults: Vec<_> =
         told.iter().filter_map(|(currency, facts)| fault(currency, facts)).collect();
     let finding = if faults.is_empty() {
-        Finding::new(name, Health::Ok, format!("{count} have code and the catalogue's decimals"))
+        Finding::new(name, Health::Ok, format!("{count} are there, with the catalogue's decimals"))
     } else {
         Finding::new(name, Health::Broken, faults.join("; "))
     };
@@ -136,7 +136,10 @@ fn fault(currency: &Currency, facts: &TokenFacts) -> Option<String> {
     let id = currency.token_id();
     let wanted = u32::from(currency.decimals);
     match facts {
-        TokenFacts { has_code: false, .. } => Some(format!("{id} has no code")),
+        TokenFacts { has_code: false, .. } => Some(format!(
+            "{id} is not there: nothing is at {}",
+            currency.contract.unwrap_or_default()
+        )),
         TokenFacts { decimals: Some(found), .. } if *found == wanted => None,
         TokenFacts { decimals: Some(found), .. } => {
             Some(format!("{id} has {found} decimals, not {wanted}"))

@@ -2,6 +2,7 @@
 
 mod compared;
 mod conformance;
+mod doctor;
 mod evm;
 mod lookup;
 mod paid_on_a_node;

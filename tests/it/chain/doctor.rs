@@ -1,0 +1,103 @@
+//! What the doctor says of the tokens that are sold on Solana and TRON, in the table that a person reads.
+
+use gateway::asset::{Catalogue, Currency, Network};
+use support::{
+    ctl::{Ctl, Ran},
+    database::TestDatabase,
+    java_tron::node_hex,
+    solana::SolanaNode,
+};
+
+use super::stub::{driver::StubDriver, tron::Tron};
+
+/// A doctor's visit to the node of one network.
+struct Visit {
+    database: TestDatabase,
+    ctl: Ctl,
+    network: Network,
+}
+
+impl Visit {
+    async fn to(network: Network, url: &str) -> Self {
+        let database = TestDatabase::create().await;
+        let section = format!("GATEWAY_CHAINS__{}", network.name().to_uppercase());
+        let ctl = Ctl::over(&database.url)
+            .with(&format!("{section}__SOURCE"), "node")
+            .with(&format!("{section}__RPC_URL"), url);
+        Self { database, ctl, network }
+    }
+
+    async fn run(&self) -> Ran {
+        self.ctl.run(&["doctor", "--network", self.network.name()]).await
+    }
+
+    /// The line of the table about tokens: its state and what was found; and the advice below, if there is any.
+    async fn tokens(&self) -> (String, String, Option<String>) {
+        let ran = self.run().await;
+        let check = format!("tokens of {}", self.network);
+        let line = ran.stdout.lines().find(|line| line.starts_with(&check));
+        let line = line.unwrap_or_else(|| panic!("no {check} in {ran:?}"));
+        let rest = line[check.len()..].trim();
+        let (state, found) = rest.split_once(' ').unwrap();
+        let advice = ran.stdout.lines().find_map(|line| line.strip_prefix(&format!("{check}: ")));
+        (state.to_owned(), found.trim().to_owned(), advice.map(ToOwned::to_owned))
+    }
+}
+
+fn sold(network: Network) -> Vec<&'static Currency> {
+    let all = Catalogue::get().all().iter();
+    all.filter(|c| c.network == network && c.contract.is_some()).collect()
+}
+
+/// `[right, wrong, absent]` as the table says them; the last token of the catalogue is the one that is wrong or absent.
+async fn tells_them_apart(visit: Visit, set: impl AsyncFn(&Currency, Option<u8>)) {
+    let tokens = sold(visit.network);
+    let last = tokens[tokens.len() - 1];
+    let (id, contract) = (last.token_id(), last.contract.unwrap());
+    for token in &tokens[..tokens.len() - 1] {
+        set(token, Some(token.decimals)).await;
+    }
+    set(last, None).await;
+    let advice = "switch them off until it is clear who is wrong: gatewayctl currency disable";
+    let absent = format!("{id} is not there: nothing is at {contract}");
+    let expected = ("broken".to_owned(), absent, Some(advice.to_owned()));
+    assert_eq!(visit.tokens().await, expected);
+
+    set(last, Some(last.decimals + 2)).await;
+    let wrong = format!("{id} has {} decimals, not {}", last.decimals + 2, last.decimals);
+    assert_eq!(visit.tokens().await, ("broken".to_owned(), wrong, Some(advice.to_owned())));
+    assert_eq!(visit.run().await.code, 1);
+
+    set(last, Some(last.decimals)).await;
+    let right = format!("{} are there, with the catalogue's decimals", tokens.len());
+    assert_eq!(visit.tokens().await, ("ok".to_owned(), right, None));
+    visit.database.remove().await;
+}
+
+#[tokio::test]
+async fn mints_on_solana_are_there_with_their_decimals_or_told() {
+    let node = SolanaNode::start().await.unwrap();
+    let visit = Visit::to(Network::Solana, node.url()).await;
+    tells_them_apart(visit, async |token, decimals| {
+        if let Some(decimals) = decimals {
+            node.mint_of(token.contract.unwrap(), decimals).await.unwrap();
+        }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn contracts_on_tron_are_there_with_their_decimals_or_told() {
+    let chain = StubDriver::<Tron>::start().await;
+    chain.mine_now();
+    let visit = Visit::to(Network::Tron, chain.node.url()).await;
+    tells_them_apart(visit, async |token, decimals| {
+        let contract = node_hex(token.contract.unwrap())[2..].to_owned();
+        let known = &mut chain.node.node().decimals;
+        match decimals {
+            Some(decimals) => known.insert(contract, decimals),
+            None => known.remove(&contract),
+        };
+    })
+    .await;
+}
