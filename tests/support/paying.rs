@@ -92,6 +92,25 @@ impl Paying {
         .await;
     }
 
+    /// Waits until the watcher stands on the block with this hash.
+    pub async fn until_at(&self, hash: &str) {
+        let mut connection = self.stack.database.connect().await;
+        eventually("the watcher reads the head", async || {
+            let query = sqlx::query_scalar("select hash from chain_cursor where network = $1");
+            let query = query.bind(self.network.name());
+            let at: String = query.fetch_one(&mut connection).await.unwrap();
+            (at == hash).then_some(())
+        })
+        .await;
+    }
+
+    /// How many deposits are in `state`, those that stand in a block and those that wait for one.
+    pub async fn deposits(&self, state: &str) -> (i64, i64) {
+        let query = "select count(height), count(*) - count(height) from deposit where state = $1";
+        let query = sqlx::query_as(query).bind(state);
+        query.fetch_one(&mut self.stack.database.connect().await).await.unwrap()
+    }
+
     pub async fn invoice(&self, pay_currency: &str) -> Value {
         self.invoice_of(25, pay_currency).await
     }

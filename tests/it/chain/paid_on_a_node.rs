@@ -2,13 +2,16 @@
 
 mod asked_about;
 
-use std::sync::{
-    Arc, Mutex,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    ops::Deref,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use gateway::asset::{
-    Family,
+    Family, Network,
     address::{AccountKey, Realm, sandbox},
 };
 use http::StatusCode;
@@ -17,8 +20,7 @@ use support::{
     anvil::{Anvil, Call, address_word, call_data, word},
     broker::eventually,
     json_rpc::{Answer, Proxy},
-    receiver::{Received, Receiver},
-    stack::{Merchant, Stack, with_configured_stack},
+    paying::{Paying, due, with_paying_as},
 };
 
 /// Of a chain that is nobody's.
@@ -32,10 +34,16 @@ const SUPPLY: &str = "ffffffffffffffff";
 
 /// A gateway whose Polygon is a node of this test, with the catalogue's tokens on it.
 struct Scene {
-    stack: Arc<Stack>,
+    paying: Paying,
     anvil: Anvil,
-    merchant: Merchant,
-    receiver: Receiver,
+}
+
+impl Deref for Scene {
+    type Target = Paying;
+
+    fn deref(&self) -> &Paying {
+        &self.paying
+    }
 }
 
 async fn with_node<F: Future<Output = ()>>(test: impl FnOnce(Scene) -> F) {
@@ -59,55 +67,12 @@ async fn with_told<F: Future<Output = ()>>(
     told_by: &str,
     test: impl FnOnce(Scene) -> F,
 ) {
-    let mut toml = format!(
-        "[chains.polygon]\nsource = \"node\"\n{told_by}\nchain_id = {CHAIN_ID}\n\
-         confirmations = {CONFIRMATIONS}\npoll_ms = 50\n"
-    );
-    for network in gateway::asset::Network::ALL.map(gateway::asset::Network::name) {
-        if network != "polygon" {
-            toml.push_str(&format!("[chains.{network}]\nsource = \"off\"\n"));
-        }
-    }
-    with_configured_stack(&toml, |stack| async move {
-        stack.start_all();
-        let merchant = stack.merchant().await;
-        let receiver = Receiver::answering(200).await;
-        let scene = Scene { stack, anvil, merchant, receiver };
-        scene.until_watched().await;
-        test(scene).await;
-    })
-    .await;
+    let settings = format!("chain_id = {CHAIN_ID}\nconfirmations = {CONFIRMATIONS}\n{told_by}");
+    with_paying_as(Network::Polygon, &settings, async |paying| test(Scene { paying, anvil }).await)
+        .await;
 }
 
 impl Scene {
-    /// The first look starts at the head; what is mined after it is seen.
-    async fn until_watched(&self) {
-        let mut connection = self.stack.database.connect().await;
-        eventually("the watcher's first look", async || {
-            let query = "select 1 from chain_cursor where network = 'polygon' and watched_through is not null";
-            let found: Option<i32> =
-                sqlx::query_scalar(query).fetch_optional(&mut connection).await.unwrap();
-            found
-        })
-        .await;
-    }
-
-    async fn invoice(&self, pay_currency: &str) -> Value {
-        let body = json!({
-            "price_amount": 25, "price_currency": "usd", "pay_currency": pay_currency,
-            "ipn_callback_url": self.receiver.url,
-        });
-        let created = self.merchant.client.post("/v1/payment", &body).await;
-        assert_eq!(created.status, 201, "{}", created.body);
-        created.json()
-    }
-
-    async fn status(&self, invoice: &Value) -> String {
-        let path = format!("/v1/payment/{}", invoice["payment_id"].as_str().unwrap());
-        let answer = self.merchant.client.get(&path).await.json();
-        answer["payment_status"].as_str().unwrap().to_owned()
-    }
-
     /// Broadcasts a token payment of `units` by the deployer.
     async fn pay_token(&self, contract: &str, to: &str, units: u128) -> String {
         let words = [address_word(to), word(&format!("{units:x}"))];
@@ -130,15 +95,8 @@ impl Scene {
 
     /// Waits until the watcher stands on the node's head.
     async fn until_read(&self) {
-        let mut connection = self.stack.database.connect().await;
         let head = self.anvil.rpc("eth_getBlockByNumber", json!(["latest", false])).await.unwrap();
-        let head = head["hash"].as_str().unwrap().to_owned();
-        eventually("the watcher reads the head", async || {
-            let query = "select hash from chain_cursor where network = 'polygon'";
-            let hash: String = sqlx::query_scalar(query).fetch_one(&mut connection).await.unwrap();
-            (hash == head).then_some(())
-        })
-        .await;
+        self.paying.until_at(head["hash"].as_str().unwrap()).await;
     }
 
     /// The address that the next invoice on an EVM network will get.
@@ -162,28 +120,6 @@ impl Scene {
         })
         .await;
     }
-
-    async fn deposits(&self, state: &str) -> i64 {
-        let query = sqlx::query_scalar("select count(*) from deposit where state = $1").bind(state);
-        query.fetch_one(&mut self.stack.database.connect().await).await.unwrap()
-    }
-
-    /// The next IPN, verified, and no more than `count` in all.
-    async fn ipns(&self, count: usize) -> Vec<Value> {
-        let received = self.receiver.wait_for(count).await;
-        let secret = self.merchant.new.webhook_secret.reveal();
-        received.iter().for_each(|ipn| ipn.verify(secret));
-        assert_eq!(received.len(), count);
-        received.iter().map(Received::json).collect()
-    }
-}
-
-/// The address and the amount in base units.
-fn due(invoice: &Value, decimals: u32) -> (String, u128) {
-    let amount: rust_decimal::Decimal = invoice["pay_amount"].to_string().parse().unwrap();
-    let units = amount * rust_decimal::Decimal::from(10_u128.pow(decimals));
-    let units = units.normalize().to_string().parse().unwrap();
-    (invoice["pay_address"].as_str().unwrap().to_owned(), units)
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -300,7 +236,9 @@ async fn what_one_of_two_nodes_alone_tells_credits_nothing_and_moves_no_cursor()
         })
         .await;
         assert_eq!(scene.status(&invoice).await, "waiting");
-        assert_eq!(scene.deposits("seen").await + scene.deposits("final").await, 0);
+        for state in ["seen", "final"] {
+            assert_eq!(scene.deposits(state).await, (0, 0));
+        }
 
         *claim.lock().unwrap() = None;
         scene.pay_native(&address, units - 1).await;
@@ -330,7 +268,7 @@ async fn the_doctor_tells_good_nodes_from_wrong_and_silent_ones() {
     .unwrap();
     settings.database_connections_max = 1;
     let gateway = gateway::app::Gateway::new(settings).unwrap();
-    let findings = gateway.doctor(Some(gateway::asset::Network::Polygon)).await;
+    let findings = gateway.doctor(Some(Network::Polygon)).await;
     let told: Vec<_> = findings
         .iter()
         .map(|finding| format!("{} {}: {}", finding.check, finding.health.as_str(), finding.detail))
@@ -395,7 +333,7 @@ async fn a_payment_that_is_reorganised_away_before_its_confirmations_pays_nothin
         scene.pay_token(USDT, &address, units).await;
         scene.mine(1).await;
         scene.until_read().await;
-        assert_eq!(scene.deposits("seen").await, 1, "the payment was not seen");
+        assert_eq!(scene.deposits("seen").await, (1, 0), "the payment was not seen");
         scene.anvil.roll_back(1).await.unwrap();
         // Another branch, long enough to confirm what the first one held, without the payment.
         let elsewhere = format!("0x{}", hex::encode(rand::random::<[u8; 20]>()));
@@ -403,7 +341,7 @@ async fn a_payment_that_is_reorganised_away_before_its_confirmations_pays_nothin
         scene.mine(CONFIRMATIONS + 2).await;
         scene.until_read().await;
         eventually("the payment is withdrawn", async || {
-            (scene.deposits("withdrawn").await == 1).then_some(())
+            (scene.deposits("withdrawn").await == (0, 1)).then_some(())
         })
         .await;
         assert_eq!(scene.status(&invoice).await, "waiting");
