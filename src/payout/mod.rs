@@ -2,7 +2,7 @@
 //!
 //! [`csv`] and [`recipients`] decide who is to be paid, [`quote`], [`fee`] and [`gas`] what that costs, [`lifecycle`] and
 //! [`batch`] every state, and [`order`] what a merchant gets to see. [`eip1559`] is the one kind of transaction that EVM
-//! networks are paid with.
+//! networks are paid with, and [`transfer`] what it does.
 
 pub mod batch;
 pub mod csv;
@@ -15,6 +15,7 @@ pub mod order;
 pub mod quote;
 pub mod recipients;
 pub mod schema;
+pub mod transfer;
 pub mod vocabulary;
 
 pub use vocabulary::{EventType, FeeMode, Funding, PayoutFamily, State};

@@ -14,9 +14,13 @@ use crate::{
     money::BaseUnits,
     nc_payout::{
         FeeLevel,
-        build::{self, Asset, Fees, Output},
+        build::{self, Fees},
     },
-    payout::{PayoutFamily, eip1559::Transaction},
+    payout::{
+        PayoutFamily,
+        eip1559::Transaction,
+        transfer::{self, Asset, Output},
+    },
     storage::nc_payouts,
 };
 
@@ -70,7 +74,7 @@ impl Gateway {
         let calls: Vec<_> = outputs
             .iter()
             .map(|output| {
-                let (to, value, data) = build::call(asset, *output);
+                let (to, value, data) = transfer::call(asset, *output);
                 Call { to, value, data }
             })
             .collect();
@@ -102,7 +106,7 @@ pub(super) fn asset_of(currency: &Currency) -> Result<Asset, NcPayoutError> {
     match currency.contract {
         None => Ok(Asset::Coin),
         Some(contract) => {
-            let bytes = build::bytes(&address::match_key(currency.family(), contract));
+            let bytes = transfer::address_bytes(&address::match_key(currency.family(), contract));
             bytes.map(Asset::Token).ok_or(NcPayoutError::UnsupportedCurrency)
         }
     }
@@ -116,7 +120,7 @@ pub(super) const fn contract_of(asset: Asset) -> Option<[u8; 20]> {
 }
 
 fn output(to: &str, amount: BaseUnits) -> Result<Output, NcPayoutError> {
-    let to = build::bytes(to).ok_or(NcPayoutError::UnsupportedNetwork)?;
+    let to = transfer::address_bytes(to).ok_or(NcPayoutError::UnsupportedNetwork)?;
     Ok(Output { to, amount })
 }
 

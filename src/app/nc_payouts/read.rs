@@ -9,9 +9,10 @@ use crate::{
     app::Gateway,
     asset::address::evm,
     nc_payout::{
-        State, build,
+        State,
         view::{OutputView, PayoutView},
     },
+    payout::transfer,
     storage::{
         PgConnection, StorageError,
         nc_payouts::{self, NcPayout, parts, parts::Part},
@@ -78,7 +79,7 @@ pub(super) async fn locked(
 }
 
 pub(super) fn view(payout: &NcPayout, parts: &[Part], required_confirmations: u64) -> PayoutView {
-    let from = build::bytes(&payout.sender).map(|bytes| evm::checksummed(&bytes));
+    let from = transfer::address_bytes(&payout.sender).map(|bytes| evm::checksummed(&bytes));
     PayoutView {
         id: payout.payout_id.clone(),
         state: payout.state,

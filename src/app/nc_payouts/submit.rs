@@ -16,13 +16,13 @@ use crate::{
     fail_point::fail_point,
     money::BaseUnits,
     nc_payout::{
-        build::{self, Asset},
         check::check,
         lifecycle::{self, Event, Verdict},
     },
     payout::{
         batch::Seen,
         eip1559::{Signed, Transaction},
+        transfer::{self, Asset},
     },
     storage::{
         self, StorageError,
@@ -190,7 +190,7 @@ fn check_fee(transactions: &[Transaction], account: &Account) -> Result<(), NcPa
 
 fn check_tokens(transactions: &[Transaction], account: &Account) -> Result<(), NcPayoutError> {
     let needs = transactions.iter().try_fold(BaseUnits::ZERO, |sum, transaction| {
-        let (_, output) = build::paid(transaction)?;
+        let (_, output) = transfer::paid(transaction)?;
         sum.checked_add(output.amount)
     });
     let needs = needs.ok_or(NcPayoutError::TooLarge)?;

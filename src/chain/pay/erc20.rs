@@ -1,28 +1,18 @@
-//! Tokens of ERC-20 shape: the call that pays, and the log that proves it.
+//! Tokens of ERC-20 shape: the log that proves a payment.
 
 use serde::Deserialize;
 
 use crate::{
     chain::evm::quantity,
-    money::BaseUnits,
-    payout::eip1559::{self, Transaction},
+    payout::{
+        eip1559,
+        transfer::{self, Asset},
+    },
 };
 
-/// `transfer(address,uint256)`.
-const TRANSFER: [u8; 4] = [0xa9, 0x05, 0x9c, 0xbb];
 /// `Transfer(address,address,uint256)`.
 const TRANSFER_TOPIC: &str = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
 const WORD: usize = 32;
-
-/// The data of a call that pays `amount` to `to`.
-pub(super) fn transfer(to: &[u8; 20], amount: BaseUnits) -> Vec<u8> {
-    let mut data = TRANSFER.to_vec();
-    data.extend([0; WORD - 20]);
-    data.extend(to);
-    data.extend([0; WORD - 16]);
-    data.extend(amount.get().to_be_bytes());
-    data
-}
 
 /// A token payment as its signed bytes promise it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,19 +25,19 @@ pub(super) struct Promise {
 impl Promise {
     /// `None` for bytes that pay the network's own coin. It is asked for at every look, so it is read and not verified.
     pub fn of(raw: &[u8]) -> Option<Self> {
-        let Transaction { to: contract, data, .. } = eip1559::read_own(raw).ok()?;
-        let words = data.strip_prefix(&TRANSFER)?;
-        let (to, amount) = words.split_at_checked(WORD)?;
-        let amount: [u8; 16] = amount.get(WORD - 16..)?.try_into().ok()?;
-        Some(Self {
-            contract: spelt(&contract),
-            to: spelt(to.get(WORD - 20..)?),
-            amount: u128::from_be_bytes(amount),
-        })
+        let transaction = eip1559::read_own(raw).ok()?;
+        match transfer::paid(&transaction)? {
+            (Asset::Coin, _) => None,
+            (Asset::Token(contract), output) => Some(Self {
+                contract: spelt(&contract),
+                to: spelt(&output.to),
+                amount: output.amount.get(),
+            }),
+        }
     }
 }
 
-fn spelt(address: &[u8]) -> String {
+fn spelt(address: &[u8; 20]) -> String {
     format!("0x{}", hex::encode(address))
 }
 
@@ -144,13 +134,5 @@ mod tests {
         assert_eq!(verdict(&[(TOKEN, SENDER, TO, 1_499_999)]), Kept::Otherwise);
         assert_eq!(verdict(&[(TOKEN, SENDER, other, 1_500_000)]), Kept::Otherwise);
         assert_eq!(verdict(&[(TOKEN, SENDER, TO, 1_500_000); 2]), Kept::Otherwise);
-    }
-
-    #[test]
-    fn a_promise_is_read_from_the_data_that_makes_it() {
-        let to: [u8; 20] = hex::decode(&TO[2..]).unwrap().try_into().unwrap();
-        let data = transfer(&to, BaseUnits::new(1_500_000));
-        assert_eq!(hex::encode(&data).len(), 2 * (4 + 2 * WORD));
-        assert_eq!(hex::encode(data), format!("a9059cbb{:0>64}{:064x}", &TO[2..], 1_500_000));
     }
 }

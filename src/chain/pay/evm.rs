@@ -18,7 +18,12 @@ use crate::{
         rpc::{EndpointError, Rpc},
     },
     money::BaseUnits,
-    payout::{batch::Seen, eip1559::Transaction, fee::Fee},
+    payout::{
+        batch::Seen,
+        eip1559::Transaction,
+        fee::Fee,
+        transfer::{self, Asset, address_bytes},
+    },
 };
 
 const SEND: &str = "eth_sendRawTransaction";
@@ -294,7 +299,6 @@ impl EvmPayer {
     }
 }
 
-/// Whom a payment calls, with how much of the coin and what data.
 /// `sender` must be the key's own address.
 fn signed(transaction: Transaction, key: &SigningKey, sender: &str) -> Result<SignedTx, SignError> {
     let signed = transaction.sign(key);
@@ -305,18 +309,13 @@ fn signed(transaction: Transaction, key: &SigningKey, sender: &str) -> Result<Si
     }
 }
 
+/// Whom a payment calls, with how much of the coin and what data.
 fn call_of(payment: &Unsigned, output: &Output) -> Option<([u8; 20], u128, Vec<u8>)> {
+    let contract = payment.contract.as_deref();
+    let token = |contract| address_bytes(contract).map(Asset::Token);
+    let asset = contract.map_or(Some(Asset::Coin), token)?;
     let to = address_bytes(&output.address)?;
-    match &payment.contract {
-        Some(contract) => Some((address_bytes(contract)?, 0, erc20::transfer(&to, output.amount))),
-        None => Some((to, output.amount.get(), vec![])),
-    }
-}
-
-fn address_bytes(address: &str) -> Option<[u8; 20]> {
-    let mut bytes = [0_u8; 20];
-    hex::decode_to_slice(address.strip_prefix("0x")?, &mut bytes).ok()?;
-    Some(bytes)
+    Some(transfer::call(asset, transfer::Output { to, amount: output.amount }))
 }
 
 pub(super) fn is_revert(code: i64, reason: &str) -> bool {

@@ -14,8 +14,11 @@ use crate::{
     },
     chain::ChainError,
     money::BaseUnits,
-    nc_payout::build::{self, Asset},
-    payout::{batch::Seen, eip1559},
+    payout::{
+        batch::Seen,
+        eip1559,
+        transfer::{self, Asset},
+    },
     storage::{
         Db, StorageError,
         simulation::{self, SimTransfer, Spend},
@@ -88,7 +91,7 @@ impl SimulatedPayer {
     }
 
     fn of_signed(&self, signed: &eip1559::Signed) -> Option<Payment> {
-        let (asset, output) = build::paid(&signed.transaction)?;
+        let (asset, output) = transfer::paid(&signed.transaction)?;
         let contract = match asset {
             Asset::Coin => None,
             Asset::Token(contract) => {
