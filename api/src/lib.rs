@@ -12,6 +12,8 @@ pub mod nc_payout;
 pub mod openapi;
 pub mod payout;
 pub mod query;
+pub mod recipients;
+pub mod refusal;
 pub mod route;
 pub mod wire;
 

@@ -1,10 +1,6 @@
 //! Every refusal: `{ "ok": false, "error": { "code", "message", "details"? } }`.
 
-use axum::{
-    Json,
-    http::{HeaderValue, header},
-    response::{IntoResponse, Response},
-};
+use axum::response::{IntoResponse, Response};
 use gateway::{
     app::nc_payouts::NcPayoutError,
     nc_payout::check::Mismatch,
@@ -15,7 +11,10 @@ use serde_json::{Value, json};
 use utoipa::ToSchema;
 
 use super::code::Code;
-use crate::error::ApiError;
+use crate::{
+    error::ApiError,
+    refusal::{self, Flaw, General},
+};
 
 /// What a client is told. Messages may change; codes may not.
 #[derive(Debug)]
@@ -82,24 +81,13 @@ impl Problem {
     }
 }
 
-const fn code_of(reason: &Reason) -> Code {
-    match reason {
-        Reason::Address(_) | Reason::OwnAddress => Code::InvalidAddress,
-        Reason::Amount(_) | Reason::NotPlain | Reason::Zero | Reason::SumTooLarge => {
-            Code::InvalidAmount
-        }
-        Reason::Dust { .. } | Reason::NetTooSmall { .. } => Code::AmountBelowDust,
-        Reason::DuplicateReference(_) => Code::DuplicateReference,
-        Reason::Missing
-        | Reason::TooLong(_)
-        | Reason::Formula
-        | Reason::Control
-        | Reason::RepeatedRow(_)
-        | Reason::DiffersFromOrder
-        | Reason::UnknownColumn
-        | Reason::RepeatedColumn
-        | Reason::Ragged
-        | Reason::NotText => Code::InvalidRequest,
+fn code_of(reason: &Reason) -> Code {
+    match Flaw::from(reason) {
+        Flaw::OtherNetwork | Flaw::Address => Code::InvalidAddress,
+        Flaw::Amount => Code::InvalidAmount,
+        Flaw::Dust => Code::AmountBelowDust,
+        Flaw::DuplicateReference => Code::DuplicateReference,
+        Flaw::Form => Code::InvalidRequest,
     }
 }
 
@@ -110,36 +98,21 @@ impl IntoResponse for Problem {
             message: &self.message,
             details: self.details.as_ref(),
         };
-        let answer = (self.code.status(), Json(Envelope { ok: false, error }));
-        let mut response = answer.into_response();
-        if self.code == Code::RateLimitExceeded {
-            let headers = response.headers_mut();
-            headers.insert(header::RETRY_AFTER, HeaderValue::from_static("60"));
-            headers.insert("x-ratelimit-limit", HeaderValue::from_static("60"));
-        }
-        response
+        refusal::answer(self.code.status(), Envelope { ok: false, error })
     }
 }
 
 /// What all APIs refuse alike keeps its meaning in this family's envelope.
 impl From<ApiError> for Problem {
     fn from(error: ApiError) -> Self {
-        let code = match &error {
-            ApiError::ApiKeyMissing => Code::ApiKeyMissing,
-            ApiError::ApiKeyMalformed => Code::ApiKeyMalformed,
-            ApiError::ApiKeyNotFound => Code::ApiKeyNotFound,
-            ApiError::MerchantSuspended => Code::MerchantSuspended,
-            ApiError::RateLimitExceeded | ApiError::PolledTooOften => Code::RateLimitExceeded,
-            ApiError::Internal => Code::InternalError,
-            ApiError::InvalidRequest(_)
-            | ApiError::AmountBelowMinimum(_)
-            | ApiError::CurrencyNotSupported
-            | ApiError::PaymentNotFound
-            | ApiError::UnknownPath
-            | ApiError::MethodNotAllowed
-            | ApiError::NoEligibleCurrencies
-            | ApiError::RateProviderDown
-            | ApiError::QuotaExceeded => Code::InvalidRequest,
+        let code = match General::from(&error) {
+            General::KeyMissing => Code::ApiKeyMissing,
+            General::KeyMalformed => Code::ApiKeyMalformed,
+            General::KeyNotFound => Code::ApiKeyNotFound,
+            General::Suspended => Code::MerchantSuspended,
+            General::TooManyRequests => Code::RateLimitExceeded,
+            General::NoRate | General::Unreadable => Code::InvalidRequest,
+            General::OurFault => Code::InternalError,
         };
         Self::new(code, error.envelope().message)
     }

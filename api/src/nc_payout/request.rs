@@ -4,16 +4,15 @@ use axum::{body::Body, http::HeaderMap};
 use gateway::{
     app::{create_invoice::Idempotency, nc_payouts::NewNcPayout},
     nc_payout::{FeeLevel, build::OUTPUTS_MAX},
-    payout::recipients::{Amount, Row},
+    payout::recipients::Row,
 };
 use serde::Deserialize;
-use serde_json::value::RawValue;
-use sha2::{Digest, Sha256};
 use utoipa::ToSchema;
 
 use super::{code::Code, problem::Problem};
 use crate::{
     body::{Members, parse_members, read_bytes},
+    recipients::{Entry, Fingerprint},
     wire::new_payment::idempotency_key,
 };
 
@@ -77,19 +76,6 @@ pub struct Refresh {
 pub struct Submission {
     /// Each signed transaction in hex with `0x`, in any order; a single one may stand without the list.
     pub signed: Vec<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Item<'a> {
-    #[serde(default)]
-    address: Option<String>,
-    #[serde(default, borrow)]
-    amount: Option<&'a RawValue>,
-    #[serde(default)]
-    amount_raw: Option<String>,
-    #[serde(default)]
-    reference: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -176,7 +162,7 @@ fn fee_level(members: &Members) -> Result<Option<FeeLevel>, Problem> {
 
 fn rows(members: &Members) -> Result<Vec<Row>, Problem> {
     let text = members.json("outputs").ok_or_else(|| missing("outputs"))?;
-    let items: Vec<Item> = serde_json::from_str(text)
+    let items: Vec<Entry> = serde_json::from_str(text)
         .map_err(|error| Problem::invalid(format!("outputs: {error}")))?;
     if items.is_empty() {
         return Err(Problem::invalid("outputs is empty"));
@@ -184,64 +170,22 @@ fn rows(members: &Members) -> Result<Vec<Row>, Problem> {
     if items.len() > OUTPUTS_MAX {
         return Err(too_many());
     }
-    (1..).zip(items).map(|(number, item)| item.into_row(number)).collect()
-}
-
-impl Item<'_> {
-    fn into_row(self, number: u32) -> Result<Row, Problem> {
-        let fault = |what: &str| Problem::invalid(format!("output {number}: {what}"));
-        let amount = match (self.amount, self.amount_raw) {
-            (Some(_), Some(_)) => return Err(fault("send either amount or amountRaw")),
-            (None, Some(units)) => Amount::Units(units),
-            (None, None) => return Err(fault("amount or amountRaw is required")),
-            (Some(raw), None) => Amount::Whole(match raw.get() {
-                text if text.starts_with('"') => {
-                    serde_json::from_str(text).map_err(|_| fault("amount must be a string"))?
-                }
-                number if number.starts_with(|c: char| c.is_ascii_digit() || c == '-') => {
-                    number.to_owned()
-                }
-                _ => return Err(fault("amount must be a string or a number")),
-            }),
-        };
-        Ok(Row {
-            number,
-            address: self.address.unwrap_or_default(),
-            amount,
-            reference: self.reference.filter(|text| !text.is_empty()),
-            memo: None,
-            network: None,
-            currency: None,
-        })
-    }
-}
-
-/// Of the parsed values: the same payout in another spelling is the same payout. Each value says its length, so that no two
-/// payouts run together into one.
-fn fingerprint(asked: &NewNcPayout) -> [u8; 32] {
-    let mut hash = Sha256::new();
-    let mut add = |value: Option<&str>| match value {
-        None => hash.update([0]),
-        Some(text) => {
-            hash.update([1]);
-            hash.update(text.len().to_string());
-            hash.update([b':']);
-            hash.update(text);
-        }
+    let row = |(number, item): (u32, Entry)| {
+        let fault = |what| Problem::invalid(format!("output {number}: {what}"));
+        item.into_row(number).map_err(fault)
     };
+    (1..).zip(items).map(row).collect()
+}
+
+fn fingerprint(asked: &NewNcPayout) -> [u8; 32] {
+    let mut fingerprint = Fingerprint::default();
     for text in [&asked.network, &asked.currency, &asked.from_address] {
-        add(Some(&text.to_ascii_lowercase()));
+        fingerprint.add(Some(&text.to_ascii_lowercase()));
     }
-    add(Some(asked.fee_level.as_str()));
+    fingerprint.add(Some(asked.fee_level.as_str()));
     for row in &asked.rows {
-        let (unit, amount) = match &row.amount {
-            Amount::Whole(text) => ("whole", text),
-            Amount::Units(text) => ("units", text),
-        };
-        for text in [&row.address, unit, amount] {
-            add(Some(text));
-        }
-        add(row.reference.as_deref());
+        fingerprint.add_payment(row);
+        fingerprint.add(row.reference.as_deref());
     }
-    hash.finalize().into()
+    fingerprint.finish()
 }

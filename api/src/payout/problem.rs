@@ -1,10 +1,6 @@
 //! Every refusal of the payout API: `{ "ok": false, "error": { "kind", "message", "details"? } }`.
 
-use axum::{
-    Json,
-    http::{HeaderValue, header},
-    response::{IntoResponse, Response},
-};
+use axum::response::{IntoResponse, Response};
 use gateway::{
     app::payouts::PayoutError,
     asset::address::AddressError,
@@ -21,7 +17,10 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::kind::Kind;
-use crate::error::ApiError;
+use crate::{
+    error::ApiError,
+    refusal::{self, Flaw, General},
+};
 
 /// What a client is told. Messages may change; kinds may not.
 #[derive(Debug)]
@@ -155,25 +154,14 @@ fn told(faults: &[RowFault]) -> Details {
     Details::Rows(faults.iter().map(one).collect())
 }
 
-const fn kind_of(reason: &Reason) -> Kind {
-    match reason {
-        Reason::Address(AddressError::OtherNetwork) => Kind::WrongNetworkAddress,
-        Reason::Address(_) | Reason::OwnAddress => Kind::InvalidAddress,
-        Reason::Amount(_) | Reason::NotPlain | Reason::Zero | Reason::SumTooLarge => {
-            Kind::InvalidAmount
-        }
-        Reason::Dust { .. } | Reason::NetTooSmall { .. } => Kind::AmountBelowDust,
-        Reason::DuplicateReference(_) => Kind::DuplicateReference,
-        Reason::Missing
-        | Reason::TooLong(_)
-        | Reason::Formula
-        | Reason::Control
-        | Reason::RepeatedRow(_)
-        | Reason::DiffersFromOrder
-        | Reason::UnknownColumn
-        | Reason::RepeatedColumn
-        | Reason::Ragged
-        | Reason::NotText => Kind::InvalidRequest,
+fn kind_of(reason: &Reason) -> Kind {
+    match Flaw::from(reason) {
+        Flaw::OtherNetwork => Kind::WrongNetworkAddress,
+        Flaw::Address => Kind::InvalidAddress,
+        Flaw::Amount => Kind::InvalidAmount,
+        Flaw::Dust => Kind::AmountBelowDust,
+        Flaw::DuplicateReference => Kind::DuplicateReference,
+        Flaw::Form => Kind::InvalidRequest,
     }
 }
 
@@ -184,37 +172,22 @@ impl IntoResponse for Problem {
             message: &self.message,
             details: self.details.as_ref(),
         };
-        let envelope = Json(Envelope { ok: false, error });
-        let mut response = (self.kind.status(), envelope).into_response();
-        // The merchant's budget says when to come again.
-        if self.kind == Kind::RateLimited {
-            let headers = response.headers_mut();
-            headers.insert(header::RETRY_AFTER, HeaderValue::from_static("60"));
-            headers.insert("x-ratelimit-limit", HeaderValue::from_static("60"));
-        }
-        response
+        refusal::answer(self.kind.status(), Envelope { ok: false, error })
     }
 }
 
 /// What both APIs refuse alike keeps its meaning under this family's names.
 impl From<ApiError> for Problem {
     fn from(error: ApiError) -> Self {
-        let kind = match &error {
-            ApiError::ApiKeyMissing => Kind::ApiKeyMissing,
-            ApiError::ApiKeyMalformed => Kind::ApiKeyMalformed,
-            ApiError::ApiKeyNotFound => Kind::ApiKeyNotFound,
-            ApiError::MerchantSuspended => Kind::MerchantSuspended,
-            ApiError::RateLimitExceeded | ApiError::PolledTooOften => Kind::RateLimited,
-            ApiError::RateProviderDown => Kind::RateProviderDown,
-            ApiError::InvalidRequest(_)
-            | ApiError::AmountBelowMinimum(_)
-            | ApiError::CurrencyNotSupported
-            | ApiError::PaymentNotFound
-            | ApiError::UnknownPath
-            | ApiError::MethodNotAllowed
-            | ApiError::NoEligibleCurrencies
-            | ApiError::QuotaExceeded => Kind::InvalidRequest,
-            ApiError::Internal => Kind::InternalError,
+        let kind = match General::from(&error) {
+            General::KeyMissing => Kind::ApiKeyMissing,
+            General::KeyMalformed => Kind::ApiKeyMalformed,
+            General::KeyNotFound => Kind::ApiKeyNotFound,
+            General::Suspended => Kind::MerchantSuspended,
+            General::TooManyRequests => Kind::RateLimited,
+            General::NoRate => Kind::RateProviderDown,
+            General::Unreadable => Kind::InvalidRequest,
+            General::OurFault => Kind::InternalError,
         };
         Self::new(kind, error.envelope().message)
     }

@@ -8,19 +8,14 @@ use axum::{
 use gateway::{
     app::{create_invoice::Idempotency, payouts::NewOrder},
     egress::guard::{self, Policy},
-    payout::{
-        FeeMode, PayoutFamily, csv,
-        recipients::{Amount, Row},
-    },
+    payout::{FeeMode, PayoutFamily, csv, recipients::Row},
 };
-use serde::Deserialize;
-use serde_json::value::RawValue;
-use sha2::{Digest, Sha256};
 
 use super::{kind::Kind, problem::Problem};
 use crate::{
     body::{Members, parse_members, read_bytes},
     query::Parameters,
+    recipients::{Entry, Fingerprint},
     wire::new_payment::idempotency_key,
 };
 
@@ -46,21 +41,6 @@ struct Terms {
     label: Option<String>,
     callback_url: Option<String>,
     metadata: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Item<'a> {
-    #[serde(default)]
-    address: Option<String>,
-    #[serde(default, borrow)]
-    amount: Option<&'a RawValue>,
-    #[serde(default)]
-    amount_raw: Option<String>,
-    #[serde(default)]
-    reference: Option<String>,
-    #[serde(default)]
-    memo: Option<String>,
 }
 
 /// Reads a request by its content type.
@@ -158,7 +138,7 @@ fn json_rows(members: &Members, family: PayoutFamily) -> Result<(Vec<Row>, bool)
         (None, None) => Err(Problem::invalid("items or csv is required")),
         (None, Some(text)) => Ok((csv::read(text.as_bytes(), family.rows_max())?, true)),
         (Some(items), None) => {
-            let items: Vec<Item> = serde_json::from_str(items)
+            let items: Vec<Entry> = serde_json::from_str(items)
                 .map_err(|error| Problem::invalid(format!("items: {error}")))?;
             if items.is_empty() {
                 return Err(Problem::new(Kind::EmptyBatch, "items is empty"));
@@ -167,39 +147,13 @@ fn json_rows(members: &Members, family: PayoutFamily) -> Result<(Vec<Row>, bool)
                 let message = format!("an order has at most {} rows", family.rows_max());
                 return Err(Problem::new(Kind::TooManyRows, message));
             }
-            let rows: Result<_, _> = (1..).zip(items).map(|(n, item)| item.into_row(n)).collect();
-            Ok((rows?, false))
+            let row = |(number, item): (u32, Entry)| {
+                let fault = |what| Problem::invalid(format!("items: row {number}: {what}"));
+                let memo = item.memo().map_err(fault)?;
+                Ok::<_, Problem>(Row { memo, ..item.into_row(number).map_err(fault)? })
+            };
+            Ok(((1..).zip(items).map(row).collect::<Result<_, _>>()?, false))
         }
-    }
-}
-
-impl Item<'_> {
-    fn into_row(self, number: u32) -> Result<Row, Problem> {
-        let fault = |what: &str| Problem::invalid(format!("items: row {number}: {what}"));
-        let amount = match (self.amount, self.amount_raw) {
-            (Some(_), Some(_)) => return Err(fault("send either amount or amountRaw")),
-            (None, Some(units)) => Amount::Units(units),
-            (None, None) => Amount::Whole(String::new()),
-            (Some(raw), None) => Amount::Whole(match raw.get() {
-                text if text.starts_with('"') => {
-                    serde_json::from_str(text).map_err(|_| fault("amount must be a string"))?
-                }
-                number if number.starts_with(|c: char| c.is_ascii_digit() || c == '-') => {
-                    number.to_owned()
-                }
-                _ => return Err(fault("amount must be a string or a number")),
-            }),
-        };
-        let given = |text: Option<String>| text.filter(|text| !text.is_empty());
-        Ok(Row {
-            number,
-            address: self.address.unwrap_or_default(),
-            amount,
-            reference: given(self.reference),
-            memo: given(self.memo),
-            network: None,
-            currency: None,
-        })
     }
 }
 
@@ -297,36 +251,19 @@ fn metadata(text: String) -> Result<String, Problem> {
     Ok(text)
 }
 
-/// Of the parsed values: the same order in another spelling is the same order. Each value says its length, so that no two
-/// orders run together into one.
 fn fingerprint(order: &NewOrder) -> [u8; 32] {
-    let mut hash = Sha256::new();
-    let mut add = |value: Option<&str>| match value {
-        None => hash.update([0]),
-        Some(text) => {
-            hash.update([1]);
-            hash.update(text.len().to_string());
-            hash.update([b':']);
-            hash.update(text);
-        }
-    };
-    add(Some(&order.network.to_ascii_lowercase()));
-    add(Some(&order.currency.to_ascii_lowercase()));
-    add(Some(order.fee_mode.as_str()));
+    let mut fingerprint = Fingerprint::default();
+    fingerprint.add(Some(&order.network.to_ascii_lowercase()));
+    fingerprint.add(Some(&order.currency.to_ascii_lowercase()));
+    fingerprint.add(Some(order.fee_mode.as_str()));
     for text in [&order.refund_address, &order.label, &order.metadata, &order.callback_url] {
-        add(text.as_deref());
+        fingerprint.add(text.as_deref());
     }
     for row in &order.rows {
-        let (unit, amount) = match &row.amount {
-            Amount::Whole(text) => ("whole", text),
-            Amount::Units(text) => ("units", text),
-        };
-        add(Some(&row.address));
-        add(Some(unit));
-        add(Some(amount));
+        fingerprint.add_payment(row);
         for text in [&row.reference, &row.memo, &row.network, &row.currency] {
-            add(text.as_deref());
+            fingerprint.add(text.as_deref());
         }
     }
-    hash.finalize().into()
+    fingerprint.finish()
 }
