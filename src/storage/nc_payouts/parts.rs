@@ -49,32 +49,33 @@ pub async fn insert_all(
     sender: &str,
     outputs: &[(NewOutput, Transaction)],
 ) -> Result<(), StorageError> {
-    for (position, (output, transaction)) in (0_i32..).zip(outputs) {
-        sqlx::query!(
-            "insert into nc_payout_output (payout_id, position, address, amount, reference) values ($1, $2, $3, $4, $5)",
-            payout_id,
-            position,
-            output.address,
-            numeric::from_units(output.amount),
-            output.reference
+    let addresses: Vec<_> = outputs.iter().map(|(output, _)| output.address.clone()).collect();
+    let amounts: Vec<_> =
+        outputs.iter().map(|(output, _)| numeric::from_units(output.amount)).collect();
+    let references: Vec<_> = outputs.iter().map(|(output, _)| output.reference.clone()).collect();
+    let (nonces, unsigned) = columns(outputs.iter().map(|(_, transaction)| transaction))?;
+    sqlx::query!(
+        r#"
+        with output as (
+            insert into nc_payout_output (payout_id, position, address, amount, reference)
+            select $1, n - 1, address, amount, reference
+            from unnest($4::text[], $5::numeric[], $6::text[]) with ordinality as given (address, amount, reference, n)
         )
-        .execute(&mut *connection)
-        .await?;
-        sqlx::query!(
-            r#"
-            insert into nc_payout_transaction (payout_id, position, network, sender, nonce, unsigned)
-            values ($1, $2, $3, $4, $5, $6)
-            "#,
-            payout_id,
-            position,
-            network.name(),
-            sender,
-            to_column(transaction.nonce)?,
-            transaction.unsigned()
-        )
-        .execute(&mut *connection)
-        .await?;
-    }
+        insert into nc_payout_transaction (payout_id, position, network, sender, nonce, unsigned)
+        select $1, n - 1, $2, $3, nonce, unsigned
+        from unnest($7::bigint[], $8::bytea[]) with ordinality as given (nonce, unsigned, n)
+        "#,
+        payout_id,
+        network.name(),
+        sender,
+        &addresses,
+        &amounts,
+        &references as &[Option<String>],
+        &nonces,
+        &unsigned
+    )
+    .execute(connection)
+    .await?;
     Ok(())
 }
 
@@ -84,17 +85,20 @@ pub async fn rebuild(
     payout_id: Uuid,
     transactions: &[Transaction],
 ) -> Result<(), StorageError> {
-    for (position, transaction) in (0_i32..).zip(transactions) {
-        sqlx::query!(
-            "update nc_payout_transaction set nonce = $3, unsigned = $4 where payout_id = $1 and position = $2 and raw is null",
-            payout_id,
-            position,
-            to_column(transaction.nonce)?,
-            transaction.unsigned()
-        )
-        .execute(&mut *connection)
-        .await?;
-    }
+    let (nonces, unsigned) = columns(transactions.iter())?;
+    sqlx::query!(
+        r#"
+        update nc_payout_transaction t
+        set nonce = given.nonce, unsigned = given.unsigned
+        from unnest($2::bigint[], $3::bytea[]) with ordinality as given (nonce, unsigned, n)
+        where t.payout_id = $1 and t.position = given.n - 1 and t.raw is null
+        "#,
+        payout_id,
+        &nonces,
+        &unsigned
+    )
+    .execute(connection)
+    .await?;
     Ok(())
 }
 
@@ -105,22 +109,29 @@ pub async fn store_signed(
     payout_id: Uuid,
     signed: &[Signed],
 ) -> Result<(), StorageError> {
-    for (position, signed) in (0_i32..).zip(signed) {
-        sqlx::query!(
-            r#"
-            update nc_payout_transaction
-            set raw = $3, tx_hash = $4, state = 'signed'
-            where payout_id = $1 and position = $2
-            "#,
-            payout_id,
-            position,
-            signed.raw,
-            signed.hash
-        )
-        .execute(&mut *connection)
-        .await?;
-    }
+    let (raw, hashes): (Vec<_>, Vec<_>) =
+        signed.iter().map(|signed| (signed.raw.clone(), signed.hash.clone())).unzip();
+    sqlx::query!(
+        r#"
+        update nc_payout_transaction t
+        set raw = given.raw, tx_hash = given.tx_hash, state = 'signed'
+        from unnest($2::bytea[], $3::text[]) with ordinality as given (raw, tx_hash, n)
+        where t.payout_id = $1 and t.position = given.n - 1
+        "#,
+        payout_id,
+        &raw,
+        &hashes
+    )
+    .execute(connection)
+    .await?;
     Ok(())
+}
+
+/// Nonces and unsigned bytes.
+fn columns<'a>(
+    transactions: impl Iterator<Item = &'a Transaction>,
+) -> Result<(Vec<i64>, Vec<Vec<u8>>), StorageError> {
+    transactions.map(|one| Ok((to_column(one.nonce)?, one.unsigned()))).collect()
 }
 
 /// The parts of some payouts, each payout's in the order of its outputs.
