@@ -1,10 +1,9 @@
-//! What a merchant is given to sign: one transaction for each recipient, with consecutive nonces.
+//! What a merchant is given to sign on EVM networks: one transaction for each recipient, with consecutive nonces.
 //!
 //! A contract that pays many in one transaction is not pinned on these networks, so nobody has to trust one. Each
 //! recipient has a transaction of his own, and one that fails leaves the others alone.
 
 use super::FeeLevel;
-use crate::{money::BaseUnits, payout::eip1559::Transaction};
 
 /// Recipients of one payout.
 pub const OUTPUTS_MAX: usize = 100;
@@ -31,14 +30,6 @@ impl FeeLevel {
         };
         Fees { priority_fee, max_fee: bearable.saturating_add(priority_fee) }
     }
-}
-
-/// The most that the network may take for all of them, in wei; `None` if that does not fit 128 bits.
-pub fn network_fee(transactions: &[Transaction]) -> Option<BaseUnits> {
-    transactions.iter().try_fold(BaseUnits::ZERO, |sum, transaction| {
-        let fee = u128::from(transaction.gas_limit).checked_mul(transaction.max_fee)?;
-        sum.checked_add(BaseUnits::new(fee))
-    })
 }
 
 #[cfg(test)]

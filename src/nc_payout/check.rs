@@ -1,4 +1,4 @@
-//! What came back signed must be what was built, to the bit, and signed by the sender it was built for.
+//! What came back signed must be what was built, to the bit, and signed by the sender it was built for: on EVM networks.
 
 use std::collections::HashMap;
 
@@ -25,13 +25,13 @@ pub enum Mismatch {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
     /// As wallets call it.
-    pub field: &'static str,
+    pub field: String,
     pub built: String,
     pub signed: String,
 }
 
 fn names(differences: &[Difference]) -> String {
-    differences.iter().map(|one| one.field).collect::<Vec<_>>().join(", ")
+    differences.iter().map(|one| one.field.as_str()).collect::<Vec<_>>().join(", ")
 }
 
 /// The signed transactions in the order of `built`, or the first thing that is wrong. They may come in any order: the nonce
@@ -90,7 +90,7 @@ fn differences(built: &Transaction, signed: &Transaction) -> Vec<Difference> {
         .into_iter()
         .zip(texts(signed))
         .filter(|(built, signed)| built != signed)
-        .map(|((field, built), (_, signed))| Difference { field, built, signed })
+        .map(|((field, built), (_, signed))| Difference { field: field.to_owned(), built, signed })
         .collect()
 }
 

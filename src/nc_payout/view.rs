@@ -4,7 +4,11 @@ use chrono::{DateTime, Utc};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{FeeLevel, State, TransactionState, build};
+use super::{
+    FeeLevel, State, TransactionState, Unsigned,
+    psbt::{Draft, Input},
+    unsigned,
+};
 use crate::{
     asset::{
         address::evm,
@@ -21,12 +25,15 @@ pub struct PayoutView {
     pub id: String,
     pub state: State,
     pub currency: &'static Currency,
-    pub chain_id: u64,
+    /// Of an EVM network.
+    pub chain_id: Option<u64>,
     /// As wallets write it.
     pub from_address: String,
     pub fee_level: FeeLevel,
-    /// In the order in which they were asked for; each has one transaction.
+    /// In the order in which they were asked for.
     pub outputs: Vec<OutputView>,
+    /// One that pays them all, or one for each.
+    pub transactions: Vec<TransactionView>,
     pub required_confirmations: u64,
     pub expires_at: DateTime<Utc>,
     pub created_at: DateTime<Utc>,
@@ -40,7 +47,11 @@ pub struct OutputView {
     pub address: String,
     pub amount: BaseUnits,
     pub reference: Option<String>,
-    pub transaction: Transaction,
+}
+
+#[derive(Clone, Debug)]
+pub struct TransactionView {
+    pub unsigned: Unsigned,
     pub state: TransactionState,
     pub tx_hash: Option<String>,
     pub confirmations: u64,
@@ -72,19 +83,26 @@ pub struct NcPayout {
     pub contract_address: Option<&'static str>,
     /// Decimal places of one whole unit.
     pub decimals: u8,
-    /// What the signature is bound to (EIP-155).
-    pub chain_id: u64,
-    /// Who pays, and whose key must sign.
+    /// What the signature is bound to (EIP-155); null on bitcoin, litecoin and dogecoin.
+    #[schema(required)]
+    pub chain_id: Option<u64>,
+    /// Who pays, and whose key must sign. On bitcoin, litecoin and dogecoin the change returns there.
     pub from_address: String,
     /// `slow`, `normal` or `fast`.
     pub fee_level: &'static str,
     /// Who is paid, in the order in which it was asked for.
     pub outputs: Vec<NcOutput>,
+    /// What is spent on bitcoin, litecoin and dogecoin, all of it; empty on EVM networks.
+    pub inputs: Vec<NcInput>,
     /// The sum of all outputs, in base units.
     pub total_raw: String,
-    /// The most that the chain takes for all transactions, in base units of its own coin. A rollup's share for the first layer
-    /// comes on top.
+    /// The most that the chain takes for all transactions, in base units of its own coin; on bitcoin, litecoin and dogecoin
+    /// exactly what it takes. A rollup's share for the first layer comes on top.
     pub network_fee_raw: String,
+    /// What returns to `fromAddress` on bitcoin, litecoin and dogecoin, as the last output; null on EVM networks. What would be
+    /// too small to be an output goes to the fee.
+    #[schema(required)]
+    pub change_raw: Option<String>,
     /// What it took so far, in base units of its own coin.
     pub network_fee_paid_raw: String,
     /// The chain's own coin, in which fees are paid.
@@ -92,7 +110,7 @@ pub struct NcPayout {
     /// What is to be signed; null in every state but `awaiting_signature`.
     #[schema(required)]
     pub unsigned: Option<NcUnsigned>,
-    /// The transactions that were submitted, in the order of the outputs.
+    /// The transactions that were submitted: one that pays all outputs, or one for each, in their order.
     pub tx_hashes: Vec<String>,
     /// Of the transaction that has the fewest; those that failed do not count.
     pub confirmations: u64,
@@ -130,14 +148,15 @@ pub struct NcOutput {
     pub reference: Option<String>,
     /// `unsigned`, `signed` (stored, taken by no node so far), `sent`, `confirmed` (paid for good) or `failed` (never will be).
     pub state: String,
-    /// The nonce of its transaction.
-    pub nonce: u64,
+    /// The nonce of its transaction; null on bitcoin, litecoin and dogecoin.
+    #[schema(required)]
+    pub nonce: Option<u64>,
     /// Null until it was submitted.
     #[schema(required)]
     pub tx_hash: Option<String>,
     /// The blocks on top of its transaction, its own included; no longer counted once it is final.
     pub confirmations: u64,
-    /// What the chain took for it, in base units of its own coin; null until it is final.
+    /// What the chain took for its transaction, in base units of its own coin; null until that is final.
     #[schema(required)]
     pub fee_raw: Option<String>,
     /// Why it failed, or why a node does not take it; null if all is well.
@@ -145,17 +164,40 @@ pub struct NcOutput {
     pub error: Option<String>,
 }
 
+/// One output of an earlier transaction that is spent.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NcInput {
+    /// The transaction that made it.
+    pub txid: String,
+    /// Its place among that transaction's outputs, from 0.
+    pub vout: u32,
+    /// In base units, as the chain says it.
+    pub amount_raw: String,
+}
+
 /// What the merchant signs.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NcUnsigned {
-    /// `evm_tx`: EIP-1559 transactions, one for each output, with consecutive nonces.
+    /// `evm_tx`: EIP-1559 transactions, one for each output, with consecutive nonces. `psbt`: one transaction that pays all
+    /// outputs.
     pub kind: &'static str,
-    /// The transactions, in the order of the outputs.
-    pub payload: Vec<NcTransaction>,
+    /// With `evm_tx` the transactions, in the order of the outputs; with `psbt` a PSBT of version 0 in base64.
+    pub payload: NcPayload,
     /// Until when signed transactions are taken.
     #[schema(value_type = schema::Instant)]
     pub expires_at: String,
+}
+
+/// What `kind` says it is.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(untagged)]
+pub enum NcPayload {
+    /// With `evm_tx`: the transactions, in the order of the outputs.
+    Transactions(Vec<NcTransaction>),
+    /// With `psbt`: a PSBT of version 0 (BIP-174) in base64.
+    Psbt(String),
 }
 
 /// One transaction to be signed, thrice: as fields, as bytes, and as the hash of the bytes.
@@ -204,11 +246,12 @@ impl PayoutView {
     pub fn render(&self) -> NcPayout {
         let currency = self.currency;
         let time = |at: Option<DateTime<Utc>>| at.map(iso_8601);
-        let transactions: Vec<_> = self.outputs.iter().map(|o| o.transaction.clone()).collect();
         let awaiting = self.state == State::AwaitingSignature;
         let add = |sum: BaseUnits, more: BaseUnits| sum.checked_add(more).unwrap_or(sum);
         let total = self.outputs.iter().fold(BaseUnits::ZERO, |sum, o| add(sum, o.amount));
-        let paid = self.outputs.iter().filter_map(|o| o.fee).fold(BaseUnits::ZERO, add);
+        let paid = self.transactions.iter().filter_map(|t| t.fee).fold(BaseUnits::ZERO, add);
+        let most = unsigned::network_fee(self.transactions.iter().map(|t| &t.unsigned));
+        let draft = self.draft();
         NcPayout {
             id: self.id.clone(),
             state: self.state.as_str().to_owned(),
@@ -220,18 +263,20 @@ impl PayoutView {
             chain_id: self.chain_id,
             from_address: self.from_address.clone(),
             fee_level: self.fee_level.as_str(),
-            outputs: self.outputs.iter().map(|output| self.output(output)).collect(),
+            outputs: self.outputs().collect(),
+            inputs: draft.map(Draft::inputs).unwrap_or_default().iter().map(input).collect(),
             total_raw: raw(total),
-            network_fee_raw: raw(build::network_fee(&transactions).unwrap_or_default()),
+            network_fee_raw: raw(most.unwrap_or_default()),
+            change_raw: draft.map(|draft| raw(draft.change(self.outputs.len()))),
             network_fee_paid_raw: raw(paid),
             network_fee_currency: Catalogue::get().native(currency.network).code,
             unsigned: awaiting.then(|| self.unsigned()),
-            tx_hashes: self.outputs.iter().filter_map(|o| o.tx_hash.clone()).collect(),
+            tx_hashes: self.transactions.iter().filter_map(|t| t.tx_hash.clone()).collect(),
             confirmations: self
-                .outputs
+                .transactions
                 .iter()
-                .filter(|output| output.state != TransactionState::Failed)
-                .map(|output| output.confirmations)
+                .filter(|transaction| transaction.state != TransactionState::Failed)
+                .map(|transaction| transaction.confirmations)
                 .min()
                 .unwrap_or(0),
             required_confirmations: self.required_confirmations,
@@ -248,37 +293,61 @@ impl PayoutView {
         serde_json::to_string(&self.render()).expect("a payout is plain data")
     }
 
-    fn output(&self, output: &OutputView) -> NcOutput {
+    /// The one transaction that pays everybody, where there is such a one.
+    fn draft(&self) -> Option<&Draft> {
+        match self.transactions.first().map(|first| &first.unsigned) {
+            Some(Unsigned::Utxo(draft)) => Some(draft),
+            Some(Unsigned::Evm(_)) | None => None,
+        }
+    }
+
+    /// Each recipient with what became of the transaction that pays him.
+    fn outputs(&self) -> impl Iterator<Item = NcOutput> {
+        let count = self.transactions.len();
+        self.outputs.iter().enumerate().filter_map(move |(position, output)| {
+            let transaction = self.transactions.get(unsigned::paying(position, count))?;
+            Some(self.output(output, transaction))
+        })
+    }
+
+    fn output(&self, output: &OutputView, transaction: &TransactionView) -> NcOutput {
         NcOutput {
             address: output.address.clone(),
             amount_raw: raw(output.amount),
             amount: output.amount.to_decimal(u32::from(self.currency.decimals)),
             reference: output.reference.clone(),
-            state: output.state.as_str().to_owned(),
-            nonce: output.transaction.nonce,
-            tx_hash: output.tx_hash.clone(),
-            confirmations: output.confirmations,
-            fee_raw: output.fee.map(raw),
-            error: output.error.clone(),
+            state: transaction.state.as_str().to_owned(),
+            nonce: transaction.unsigned.nonce(),
+            tx_hash: transaction.tx_hash.clone(),
+            confirmations: transaction.confirmations,
+            fee_raw: transaction.fee.map(raw),
+            error: transaction.error.clone(),
         }
     }
 
     fn unsigned(&self) -> NcUnsigned {
-        let entry = |(position, output): (usize, &OutputView)| {
-            let transaction = &output.transaction;
-            NcTransaction {
-                output: position,
+        let (kind, payload) = match self.draft() {
+            Some(draft) => ("psbt", NcPayload::Psbt(draft.base64())),
+            None => ("evm_tx", NcPayload::Transactions(self.evm().collect())),
+        };
+        NcUnsigned { kind, payload, expires_at: iso_8601(self.expires_at) }
+    }
+
+    fn evm(&self) -> impl Iterator<Item = NcTransaction> {
+        self.transactions.iter().enumerate().filter_map(|(output, one)| match &one.unsigned {
+            Unsigned::Evm(transaction) => Some(NcTransaction {
+                output,
                 transaction: fields(transaction, &self.from_address),
                 serialized: digits(&transaction.unsigned()),
                 signing_hash: digits(&transaction.signing_hash()),
-            }
-        };
-        NcUnsigned {
-            kind: "evm_tx",
-            payload: self.outputs.iter().enumerate().map(entry).collect(),
-            expires_at: iso_8601(self.expires_at),
-        }
+            }),
+            Unsigned::Utxo(_) => None,
+        })
     }
+}
+
+fn input(input: &Input) -> NcInput {
+    NcInput { txid: input.txid.clone(), vout: input.vout, amount_raw: raw(input.amount) }
 }
 
 fn fields(transaction: &Transaction, from: &str) -> NcFields {

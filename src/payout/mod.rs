@@ -2,7 +2,8 @@
 //!
 //! [`csv`] and [`recipients`] decide who is to be paid, [`quote`], [`fee`] and [`gas`] what that costs, [`lifecycle`] and
 //! [`batch`] every state, and [`order`] what a merchant gets to see. [`eip1559`] is the one kind of transaction that EVM
-//! networks are paid with, and [`transfer`] what it does.
+//! networks are paid with, and [`transfer`] what it does. On bitcoin-like
+//! networks [`spend`] decides what a transaction spends and costs, and [`sighash`] what its signatures cover.
 
 pub mod batch;
 pub mod csv;
@@ -15,6 +16,8 @@ pub mod order;
 pub mod quote;
 pub mod recipients;
 pub mod schema;
+pub mod sighash;
+pub mod spend;
 pub mod transfer;
 pub mod vocabulary;
 

@@ -21,6 +21,7 @@ pub enum Code {
     IdempotencyConflict,
     InvalidState,
     PayoutExpired,
+    InputUnavailable,
     InsufficientFunds,
     InsufficientGas,
     SignatureMismatch,
@@ -41,6 +42,7 @@ impl Code {
         Self::TooManyItems,
         Self::DuplicateReference,
         Self::IdempotencyConflict,
+        Self::InputUnavailable,
         Self::InsufficientFunds,
         Self::InsufficientGas,
         Self::NodeUnavailable,
@@ -49,9 +51,11 @@ impl Code {
         Self::InvalidRequest,
         Self::InvalidAddress,
         Self::UnsupportedNetwork,
+        Self::TooManyItems,
         Self::PayoutNotFound,
         Self::InvalidState,
         Self::PayoutExpired,
+        Self::InputUnavailable,
         Self::InsufficientFunds,
         Self::InsufficientGas,
         Self::NodeUnavailable,
@@ -59,6 +63,7 @@ impl Code {
     pub const OF_SUBMIT: &[Self] = &[
         Self::InvalidRequest,
         Self::UnsupportedNetwork,
+        Self::TooManyItems,
         Self::PayoutNotFound,
         Self::InvalidState,
         Self::PayoutExpired,
@@ -97,7 +102,8 @@ impl Code {
             Self::IdempotencyConflict | Self::InvalidState | Self::PayoutExpired => {
                 StatusCode::CONFLICT
             }
-            Self::InsufficientFunds
+            Self::InputUnavailable
+            | Self::InsufficientFunds
             | Self::InsufficientGas
             | Self::SignatureMismatch
             | Self::BroadcastRejected => StatusCode::UNPROCESSABLE_ENTITY,
@@ -123,7 +129,7 @@ impl Code {
             }
             Self::InvalidAddress => (
                 "INVALID_ADDRESS",
-                "an address is none of this network, is this gateway's own, or refuses the transfer",
+                "an address is none of this network, is this gateway's own, refuses the transfer, or is to pay and has no single key",
             ),
             Self::UnsupportedNetwork => {
                 ("UNSUPPORTED_NETWORK", "there are no non-custodial payouts on this network here")
@@ -138,7 +144,10 @@ impl Code {
             Self::AmountBelowDust => {
                 ("AMOUNT_BELOW_DUST", "an amount is below what the network carries")
             }
-            Self::TooManyItems => ("TOO_MANY_ITEMS", "a payout has at most 100 outputs"),
+            Self::TooManyItems => (
+                "TOO_MANY_ITEMS",
+                "a payout has at most 100 outputs and 100 inputs, and what made its inputs has a limit too",
+            ),
             Self::DuplicateReference => {
                 ("DUPLICATE_REFERENCE", "two outputs have the same reference")
             }
@@ -160,12 +169,17 @@ impl Code {
             Self::PayoutExpired => {
                 ("PAYOUT_EXPIRED", "the payout was to be signed earlier; create it again")
             }
-            Self::InsufficientFunds => {
-                ("INSUFFICIENT_FUNDS", "fromAddress has less than is to be paid")
-            }
+            Self::InputUnavailable => (
+                "INPUT_UNAVAILABLE",
+                "an input does not exist, is spent, waits for a block, or does not lie at fromAddress; details list all of them",
+            ),
+            Self::InsufficientFunds => (
+                "INSUFFICIENT_FUNDS",
+                "fromAddress, or the inputs that were named, have less than is to be paid",
+            ),
             Self::InsufficientGas => (
                 "INSUFFICIENT_GAS",
-                "fromAddress has too little of the network's coin for what the network may take",
+                "fromAddress, or the inputs that were named, have too little of the network's coin for what the network may take",
             ),
             Self::SignatureMismatch => (
                 "SIGNATURE_MISMATCH",

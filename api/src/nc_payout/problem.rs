@@ -3,7 +3,10 @@
 use axum::response::{IntoResponse, Response};
 use gateway::{
     app::nc_payouts::NcPayoutError,
-    nc_payout::check::Mismatch,
+    nc_payout::{
+        check::{Difference, Mismatch},
+        psbt,
+    },
     payout::recipients::{Reason, RowFault},
 };
 use serde::Serialize;
@@ -134,6 +137,13 @@ impl From<NcPayoutError> for Problem {
                 let details = outputs.iter().map(one).collect();
                 Self::of(Code::InvalidAddress, &error, details)
             }
+            NcPayoutError::NotOneKey => with(Code::InvalidAddress),
+            NcPayoutError::NoInputs => with(Code::InvalidRequest),
+            NcPayoutError::Inputs(inputs) => {
+                let one = |(input, reason): &(String, _)| json!({ "input": input, "reason": ToString::to_string(reason) });
+                Self::of(Code::InputUnavailable, &error, inputs.iter().map(one).collect())
+            }
+            NcPayoutError::InputsTooLarge => with(Code::TooManyItems),
             NcPayoutError::TooLarge => with(Code::InvalidAmount),
             NcPayoutError::InsufficientFunds { has, needs } => {
                 Self::of(Code::InsufficientFunds, &error, missing(*has, *needs))
@@ -153,7 +163,21 @@ impl From<NcPayoutError> for Problem {
                 message: mismatch.to_string(),
                 details: differences(mismatch),
             },
+            NcPayoutError::PsbtMismatch(mismatch) => Self {
+                code: Code::SignatureMismatch,
+                message: mismatch.to_string(),
+                details: match mismatch {
+                    psbt::check::Mismatch::Differs(differences) => Some(told(differences)),
+                    psbt::check::Mismatch::Count(_)
+                    | psbt::check::Mismatch::Unreadable
+                    | psbt::check::Mismatch::Input { .. } => None,
+                },
+            },
             NcPayoutError::Rejected(_) => with(Code::BroadcastRejected),
+            NcPayoutError::Unbuilt(_) => {
+                tracing::error!(%error, "what was asked for could not be built");
+                Self::new(Code::InternalError, Code::InternalError.meaning())
+            }
             // The reasons of nodes may hold their addresses.
             NcPayoutError::Node(_) | NcPayoutError::Source(_) | NcPayoutError::Endpoint(_) => {
                 tracing::warn!(%error, "a node was no help with a payout");
@@ -174,15 +198,20 @@ fn missing(has: u128, needs: u128) -> Value {
 
 fn differences(mismatch: &Mismatch) -> Option<Value> {
     let Mismatch::Differs { differences, .. } = mismatch else { return None };
-    let one = |one: &gateway::nc_payout::check::Difference| json!({ "field": one.field, "built": one.built, "signed": one.signed });
-    Some(differences.iter().map(one).collect())
+    Some(told(differences))
+}
+
+fn told(differences: &[Difference]) -> Value {
+    let one =
+        |one: &Difference| json!({ "field": one.field, "built": one.built, "signed": one.signed });
+    differences.iter().map(one).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use gateway::{
         asset::{Network, address::AddressError},
-        chain::ChainError,
+        chain::{ChainError, pay::utxo::Unusable},
         nc_payout::State,
         payout::recipients::Column,
         storage::StorageError,
@@ -200,7 +229,13 @@ mod tests {
             network: Network::Polygon,
             reason: "http://user:secret@node".into(),
         };
-        let cases: [(NcPayoutError, u16, &str); 18] = [
+        let gone = ("ab:0".to_owned(), Unusable::Gone);
+        let cases: [(NcPayoutError, u16, &str); 23] = [
+            (NcPayoutError::NotOneKey, 400, "INVALID_ADDRESS"),
+            (NcPayoutError::NoInputs, 400, "INVALID_REQUEST"),
+            (NcPayoutError::InputsTooLarge, 400, "TOO_MANY_ITEMS"),
+            (NcPayoutError::Inputs(vec![gone]), 422, "INPUT_UNAVAILABLE"),
+            (psbt::check::Mismatch::Unreadable.into(), 422, "SIGNATURE_MISMATCH"),
             (NcPayoutError::UnsupportedNetwork, 400, "UNSUPPORTED_NETWORK"),
             (NcPayoutError::UnsupportedCurrency, 400, "UNSUPPORTED_CURRENCY"),
             (rows(Reason::Address(AddressError::Checksum)), 400, "INVALID_ADDRESS"),

@@ -1,9 +1,10 @@
 //! From a request's body to what is asked for. The shapes describe what is read member by member; nothing is read into them.
 
 use axum::{body::Body, http::HeaderMap};
+use base64::{Engine, prelude::BASE64_STANDARD};
 use gateway::{
     app::{create_invoice::Idempotency, nc_payouts::NewNcPayout},
-    nc_payout::{FeeLevel, build::OUTPUTS_MAX},
+    nc_payout::{FeeLevel, build::OUTPUTS_MAX, psbt::INPUTS_MAX},
     payout::recipients::Row,
 };
 use serde::Deserialize;
@@ -18,28 +19,47 @@ use crate::{
 
 /// The largest payout with all its fields.
 const BODY_BYTES_MAX: usize = 256 * 1024;
+/// The largest PSBT with its signatures, in hex.
+const SIGNED_BYTES_MAX: usize = 2 * 1024 * 1024;
 const TEXT_CHARS_MAX: usize = 128;
+const TXID_DIGITS: usize = 64;
 
 /// A payout to be built. Members that are not listed are ignored; null is the same as absent.
 #[derive(ToSchema)]
 #[schema(as = NewNcPayout)]
 pub struct NewPayout {
-    /// One of the EVM networks.
+    /// One of the EVM networks, bitcoin, litecoin or dogecoin.
     #[schema(examples("polygon"))]
     pub network: String,
     /// A currency's code, or its symbol on that network.
     #[schema(examples("usdtmatic"))]
     pub currency: String,
-    /// Who pays: an address whose key is the merchant's.
+    /// Who pays: an address whose key is the merchant's. On bitcoin, litecoin and dogecoin one that a single key owns (P2WPKH or
+    /// P2PKH), at which all inputs lie, and to which the change returns.
     #[serde(rename = "fromAddress")]
     pub from_address: String,
     /// Who is paid.
     #[schema(min_items = 1, max_items = 100)]
     pub outputs: Vec<NewOutput>,
+    /// What is spent on bitcoin, litecoin and dogecoin, where it is required: all of it, however much is left. Ignored on EVM
+    /// networks.
+    #[schema(min_items = 1, max_items = 100, nullable = false)]
+    pub inputs: Option<Vec<NewInput>>,
     /// `slow`, `normal` (the default) or `fast`.
     #[serde(rename = "feeLevel")]
     #[schema(nullable = false)]
     pub fee_level: Option<String>,
+}
+
+/// One output of an earlier transaction, in a block, that nobody has spent. What it is worth says the chain.
+#[derive(ToSchema, Deserialize)]
+#[schema(as = NewNcInput)]
+pub struct NewInput {
+    /// The transaction that made it, in hex.
+    #[schema(pattern = "^[0-9a-fA-F]{64}$")]
+    pub txid: String,
+    /// Its place among that transaction's outputs, from 0.
+    pub vout: u32,
 }
 
 /// One recipient. Either `amount` or `amountRaw`.
@@ -74,7 +94,8 @@ pub struct Refresh {
 #[derive(ToSchema)]
 #[schema(as = NcSubmission)]
 pub struct Submission {
-    /// Each signed transaction in hex with `0x`, in any order; a single one may stand without the list.
+    /// Each signed transaction in hex, with or without `0x`, or in base64, in any order; a single one may stand without the list.
+    /// On bitcoin, litecoin and dogecoin a PSBT with its signatures, or the finished transaction.
     pub signed: Vec<String>,
 }
 
@@ -96,6 +117,7 @@ pub async fn new_payout(headers: &HeaderMap, body: Body) -> Result<NewNcPayout, 
         from_address: text("fromAddress")?,
         fee_level: fee_level(&members)?.unwrap_or(FeeLevel::Normal),
         rows: rows(&members)?,
+        inputs: inputs(&members)?,
         idempotency: None,
     };
     asked.idempotency = key.map(|key| {
@@ -107,7 +129,7 @@ pub async fn new_payout(headers: &HeaderMap, body: Body) -> Result<NewNcPayout, 
 
 /// The level of fees for a payout that is built anew, if one is named.
 pub async fn refresh(body: Body) -> Result<Option<FeeLevel>, Problem> {
-    let bytes = whole(body).await?;
+    let bytes = whole(body, BODY_BYTES_MAX).await?;
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Ok(None);
     }
@@ -116,9 +138,9 @@ pub async fn refresh(body: Body) -> Result<Option<FeeLevel>, Problem> {
 
 /// Signed transactions.
 pub async fn signed(body: Body) -> Result<Vec<Vec<u8>>, Problem> {
-    let members = members(body).await?;
+    let members = parse_members(&whole(body, SIGNED_BYTES_MAX).await?)?;
     let text = members.json("signed").ok_or_else(|| missing("signed"))?;
-    let shape = "signed must be a list of signed transactions in hex, or one of them";
+    let shape = "signed must be a list of signed transactions in hex or base64, or one of them";
     let texts = match serde_json::from_str(text).map_err(|_| Problem::invalid(shape))? {
         Texts::One(text) => vec![text],
         Texts::Many(texts) => texts,
@@ -127,21 +149,28 @@ pub async fn signed(body: Body) -> Result<Vec<Vec<u8>>, Problem> {
         return Err(too_many());
     }
     let bytes = |(position, text): (usize, &String)| {
-        let digits = text.strip_prefix("0x");
-        let bytes = digits.and_then(|digits| hex::decode(digits).ok());
-        bytes.ok_or_else(|| Problem::invalid(format!("signed[{position}] is not hex with 0x")))
+        let unreadable = || format!("signed[{position}] is neither hex nor base64");
+        decoded(text).ok_or_else(|| Problem::invalid(unreadable()))
     };
     texts.iter().enumerate().map(bytes).collect()
 }
 
-async fn whole(body: Body) -> Result<Vec<u8>, Problem> {
-    let read = read_bytes(body, BODY_BYTES_MAX).await?;
-    let message = || format!("the body is larger than {BODY_BYTES_MAX} bytes");
+/// No transaction and no PSBT looks like hex when it is written in base64: the fourth character of either is none.
+fn decoded(text: &str) -> Option<Vec<u8>> {
+    match text.strip_prefix("0x") {
+        Some(digits) => hex::decode(digits).ok(),
+        None => hex::decode(text).ok().or_else(|| BASE64_STANDARD.decode(text).ok()),
+    }
+}
+
+async fn whole(body: Body, bytes_max: usize) -> Result<Vec<u8>, Problem> {
+    let read = read_bytes(body, bytes_max).await?;
+    let message = || format!("the body is larger than {bytes_max} bytes");
     read.ok_or_else(|| Problem::invalid(message()))
 }
 
 async fn members(body: Body) -> Result<Members, Problem> {
-    Ok(parse_members(&whole(body).await?)?)
+    Ok(parse_members(&whole(body, BODY_BYTES_MAX).await?)?)
 }
 
 fn missing(name: &str) -> Problem {
@@ -158,6 +187,30 @@ fn fee_level(members: &Members) -> Result<Option<FeeLevel>, Problem> {
         text.parse().map_err(|_| Problem::invalid("feeLevel must be slow, normal or fast"))
     });
     level.transpose()
+}
+
+/// What is to be spent, each once.
+fn inputs(members: &Members) -> Result<Vec<String>, Problem> {
+    let Some(text) = members.json("inputs") else { return Ok(vec![]) };
+    let inputs: Vec<NewInput> =
+        serde_json::from_str(text).map_err(|error| Problem::invalid(format!("inputs: {error}")))?;
+    if inputs.len() > INPUTS_MAX {
+        let message = format!("a payout has at most {INPUTS_MAX} inputs");
+        return Err(Problem::new(Code::TooManyItems, message));
+    }
+    let mut outpoints = Vec::with_capacity(inputs.len());
+    for (number, NewInput { txid, vout }) in inputs.into_iter().enumerate() {
+        let fault = |what: &str| Problem::invalid(format!("inputs[{number}]: {what}"));
+        if txid.len() != TXID_DIGITS || !txid.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Err(fault("txid must be 64 hex digits"));
+        }
+        let outpoint = format!("{}:{vout}", txid.to_ascii_lowercase());
+        if outpoints.contains(&outpoint) {
+            return Err(fault("is there twice"));
+        }
+        outpoints.push(outpoint);
+    }
+    Ok(outpoints)
 }
 
 fn rows(members: &Members) -> Result<Vec<Row>, Problem> {
@@ -187,5 +240,51 @@ fn fingerprint(asked: &NewNcPayout) -> [u8; 32] {
         fingerprint.add_payment(row);
         fingerprint.add(row.reference.as_deref());
     }
+    for input in &asked.inputs {
+        fingerprint.add(Some(input));
+    }
     fingerprint.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn signed_bytes_are_read_in_each_way_in_which_wallets_write_them() {
+        let psbt = [b"psbt\xff".as_slice(), &[7; 20]].concat();
+        for raw in [vec![2, 0xf8, 0x6c], vec![2, 0, 0, 0, 0, 1], vec![1, 0, 0, 0, 1], psbt] {
+            for text in [
+                format!("0x{}", hex::encode(&raw)),
+                hex::encode(&raw),
+                BASE64_STANDARD.encode(&raw),
+            ] {
+                assert_eq!(decoded(&text).as_ref(), Some(&raw), "{text}");
+            }
+        }
+        for text in ["zz", "0xzz", "0x1", "cHNidP8=="] {
+            assert_eq!(decoded(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_input_is_named_once_and_by_a_whole_hash() {
+        let read = |json: &str| {
+            let text = format!(r#"{{ "inputs": {json} }}"#);
+            inputs(&parse_members(text.as_bytes()).unwrap())
+        };
+        let txid = "AB".repeat(32);
+        let one = format!(r#"{{ "txid": "{txid}", "vout": 7 }}"#);
+        assert_eq!(read(&format!("[{one}]")).unwrap(), [format!("{}:7", txid.to_lowercase())]);
+        assert_eq!(read("null").unwrap(), [""; 0]);
+        for wrong in [
+            format!("[{one}, {one}]"),
+            one.replace("AB", "A"),
+            r#"[{ "txid": "ab", "vout": 0 }]"#.to_owned(),
+            format!(r#"[{{ "txid": "{txid}", "vout": -1 }}]"#),
+            format!("[{}]", vec![one.as_str(); 101].join(",")),
+        ] {
+            assert!(read(&wrong).is_err(), "{wrong}");
+        }
+    }
 }

@@ -57,8 +57,10 @@ pub struct Page {
 
 /// Build a payout
 ///
-/// One EIP-1559 transaction for each output, with consecutive nonces: no contract that pays many is used. Nothing is reserved on the
-/// chain, and nothing is sent before all of them came back signed.
+/// On EVM networks one EIP-1559 transaction for each output, with consecutive nonces: no contract that pays many is used. On bitcoin,
+/// litecoin and dogecoin one transaction that pays all outputs, as a PSBT: it spends every input that is named, takes what the fee
+/// level asks and returns the rest to `fromAddress`. Nothing is reserved on the chain, and nothing is sent before all of it came back
+/// signed.
 #[utoipa::path(
     post, path = "/", operation_id = "createNcPayout",
     params(("Idempotency-Key" = Option<String>, Header, min_length = 1, max_length = 255, description =
@@ -122,8 +124,8 @@ pub async fn read(asked: AskedOf) -> Result<Response, Problem> {
 
 /// Build a payout anew
 ///
-/// With the nonces and the fees of now, and a new deadline. What was signed of the earlier one is of no use any more. Only until
-/// it was submitted.
+/// With the nonces and the fees of now, the same inputs, and a new deadline. What was signed of the earlier one is of no use any
+/// more. Only until it was submitted.
 #[utoipa::path(
     post, path = "/{id}/refresh", operation_id = "refreshNcPayout",
     params(("id" = String, Path, description = "The payout's id.")),
@@ -139,9 +141,9 @@ pub async fn refresh(asked: AskedOf, body: Body) -> Result<Response, Problem> {
 
 /// Submit what was signed
 ///
-/// All transactions at once. Each must be what was built, to the bit, and signed by `fromAddress`; otherwise nothing is kept. They are
-/// stored before they are sent, and go out again until a block holds them, so nothing can be taken back. The same bytes again
-/// change nothing.
+/// All transactions at once. Each must be what was built, to the bit, and signed by `fromAddress` (with `SIGHASH_ALL` on bitcoin,
+/// litecoin and dogecoin); otherwise nothing is kept. They are stored before they are sent, and go out again until a block holds them,
+/// so nothing can be taken back. The same bytes again change nothing.
 #[utoipa::path(
     post, path = "/{id}/submit", operation_id = "submitNcPayout",
     params(("id" = String, Path, description = "The payout's id.")),

@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use super::{
     NcPayoutError,
-    build::{Built, Plan},
+    build::{Built, Plan, Spends},
     read::view,
 };
 use crate::{
@@ -21,8 +21,8 @@ use crate::{
         access::Caller,
         merchants,
         nc_payouts::{
-            self, NcPayout,
-            parts::{self, NewOutput},
+            self, NcPayout, coins,
+            parts::{self, OutputRow},
         },
         payouts::items,
     },
@@ -36,6 +36,8 @@ pub struct NewNcPayout {
     pub from_address: String,
     pub fee_level: FeeLevel,
     pub rows: Vec<Row>,
+    /// What is spent on bitcoin-like networks, as `txid:n`.
+    pub inputs: Vec<String>,
     pub idempotency: Option<Idempotency>,
 }
 
@@ -55,14 +57,17 @@ impl Gateway {
         }
         drop(connection);
         let currency = self.nc_currency(&request.network, &request.currency).await?;
-        let from = address::validate(currency.network, &request.from_address)
+        let realm = self.realm(currency.network);
+        let from = address::validate_in(realm, currency.network, &request.from_address)
             .map_err(NcPayoutError::FromAddress)?;
         let sender = address::match_key(currency.family(), &from);
-        let recipients = recipients::check(&request.rows, currency).map_err(NcPayoutError::Rows)?;
+        let recipients = recipients::check_in(realm, &request.rows, currency);
+        let recipients = recipients.map_err(NcPayoutError::Rows)?;
         self.refuse_own_outputs(currency, &recipients).await?;
         let outputs = recipients.iter().map(|one| (one.address.as_str(), one.amount)).collect();
         let fee_level = request.fee_level;
-        let plan = Plan { currency, sender: &sender, fee_level, outputs };
+        let inputs = request.inputs.as_slice();
+        let plan = Plan { currency, sender: &sender, fee_level, outputs, inputs };
         let built = self.build_nc_payout(&plan).await?;
 
         let mut tx = self.db.begin().await?;
@@ -75,12 +80,14 @@ impl Gateway {
         let now = storage::now(&mut tx).await?;
         let payout = self.new_row(merchant_id, &plan, &built, now);
         nc_payouts::insert(&mut tx, &payout).await?;
-        let outputs: Vec<_> =
-            recipients.into_iter().map(new_output).zip(built.transactions).collect();
-        let network = currency.network;
-        parts::insert_all(&mut tx, payout.id, network, &sender, &outputs).await?;
-        let parts = parts::of_payouts(&mut tx, &[payout.id]).await?;
-        let body = view(&payout, &parts, self.required(network)).snapshot();
+        let (place, outputs) =
+            ((currency.network, plan.sender), recipients.iter().map(output).collect::<Vec<_>>());
+        parts::insert_all(&mut tx, payout.id, place, &outputs, &built.transactions).await?;
+        if let Some(Spends { coins, begin }) = &built.spends {
+            coins::insert(&mut tx, payout.id, currency.network, coins, begin).await?;
+        }
+        let parts = parts::of_payout(&mut tx, payout.id).await?;
+        let body = view(&payout, &parts, self.required(currency.network)).snapshot();
         if let Some(wanted) = &request.idempotency {
             let (key, sha256) = (&wanted.key, &wanted.request_sha256);
             nc_payouts::keep_answer(&mut tx, payout.id, key, sha256, &body).await?;
@@ -141,6 +148,7 @@ impl Gateway {
             sender: plan.sender.to_owned(),
             fee_level: plan.fee_level,
             expires_at: now + self.signing_window(),
+            look_at: Some(now + self.signing_window()),
             created_at: now,
             submitted_at: None,
             ended_at: None,
@@ -158,9 +166,12 @@ impl Gateway {
     }
 }
 
-fn new_output(recipient: Recipient) -> NewOutput {
-    let Recipient { address, amount, reference, .. } = recipient;
-    NewOutput { address, amount, reference }
+fn output(recipient: &Recipient) -> OutputRow {
+    OutputRow {
+        address: recipient.address.clone(),
+        amount: recipient.amount,
+        reference: recipient.reference.clone(),
+    }
 }
 
 async fn replay(

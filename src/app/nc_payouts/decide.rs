@@ -15,13 +15,13 @@ use crate::{
     },
     storage::{
         self, StorageError,
-        nc_payouts::{self, Standing, parts},
+        nc_payouts::{self, Standing, coins, parts},
     },
 };
 
 impl Gateway {
     /// Builds a payout anew, with the nonces and the fees of now, another level of fees if one is named, and a new deadline.
-    /// What was signed of the earlier one is of no use any more.
+    /// What was signed of the earlier one is of no use any more. On bitcoin-like networks both spend the same.
     pub async fn refresh_nc_payout(
         &self,
         merchant_id: Uuid,
@@ -31,12 +31,14 @@ impl Gateway {
         let (payout, parts) = self.nc_payout(merchant_id, payout_id).await?;
         let mut connection = self.db.connection().await?;
         let now = storage::now(&mut connection).await?;
+        let inputs = coins::of_payout(&mut connection, payout.id).await?;
         drop(connection);
         let asked = Event::RefreshRequested;
         allowed(payout.state, &lifecycle::step(payout.state, payout.expires_at, asked, now))?;
         let fee_level = fee_level.unwrap_or(payout.fee_level);
-        let outputs = parts.iter().map(|part| (part.address.as_str(), part.amount)).collect();
-        let plan = Plan { currency: payout.currency, sender: &payout.sender, fee_level, outputs };
+        let outputs = parts.outputs.iter().map(|one| (one.address.as_str(), one.amount)).collect();
+        let (currency, sender) = (payout.currency, payout.sender.as_str());
+        let plan = Plan { currency, sender, fee_level, outputs, inputs: &inputs };
         let built = self.build_nc_payout(&plan).await?;
 
         let mut tx = self.db.begin().await?;

@@ -22,8 +22,8 @@ use crate::{
     storage::{
         self, StorageError,
         nc_payouts::{
-            self, NcPayout, Standing,
-            parts::{self, Look, Part},
+            self, NcPayout, Standing, coins,
+            parts::{self, Look, Parts, TransactionRow},
         },
     },
 };
@@ -73,7 +73,7 @@ impl Gateway {
     async fn note_looks(
         &self,
         payout: &NcPayout,
-        before: &[Part],
+        before: &Parts,
         looks: &[Look],
     ) -> Result<(), StorageError> {
         let mut tx = self.db.begin().await?;
@@ -81,7 +81,7 @@ impl Gateway {
         for look in looks {
             parts::note(&mut tx, payout.id, look).await?;
         }
-        let parts = parts::of_payouts(&mut tx, &[payout.id]).await?;
+        let parts = parts::of_payout(&mut tx, payout.id).await?;
         let now = storage::now(&mut tx).await?;
         let event = Event::Followed(tally(&parts));
         let step = lifecycle::step(payout.state, payout.expires_at, event, now);
@@ -90,6 +90,9 @@ impl Gateway {
         let look_at = now + pause(poll, payout.submitted_at, now);
         let standing = Standing { state: step.state, look_at, changed };
         nc_payouts::set_standing(&mut tx, payout.id, standing).await?;
+        if step.state == State::Failed {
+            coins::give_back(&mut tx, payout.id).await?;
+        }
         fail_point("nc_payout.noting");
         tx.commit().await?;
         if step.verdict == Verdict::Moved {
@@ -105,7 +108,7 @@ impl Gateway {
 async fn look(
     node: &Payer,
     payout: &NcPayout,
-    parts: &[Part],
+    parts: &Parts,
     required: u64,
 ) -> (Vec<Look>, Option<ChainError>) {
     let open = in_flight(parts);
@@ -135,8 +138,9 @@ async fn look(
 }
 
 /// Transactions that are not final: all that are in a block, and of the others as many as nodes keep of one sender.
-fn in_flight(parts: &[Part]) -> Vec<&Part> {
+fn in_flight(parts: &Parts) -> Vec<&TransactionRow> {
     let open = parts
+        .transactions
         .iter()
         .filter(|part| matches!(part.state, TransactionState::Signed | TransactionState::Sent));
     let mut waiting = 0;
@@ -147,17 +151,18 @@ fn in_flight(parts: &[Part]) -> Vec<&Part> {
     .collect()
 }
 
-fn wanted(payout: &NcPayout, part: &Part) -> Wanted {
+fn wanted(payout: &NcPayout, part: &TransactionRow) -> Wanted {
     Wanted {
         sender: payout.sender.clone(),
-        nonce: part.transaction.nonce,
+        // Outputs are no accounts: there the hash says all.
+        nonce: part.unsigned.nonce().unwrap_or(0),
         hashes: part.tx_hash.iter().cloned().collect(),
         raw: part.raw.clone().unwrap_or_default(),
     }
 }
 
 /// Hands stored bytes in. What a node says decides nothing but when they go out again.
-async fn hand_in(node: &Payer, part: &Part) -> Result<Look, ChainError> {
+async fn hand_in(node: &Payer, part: &TransactionRow) -> Result<Look, ChainError> {
     let (Some(raw), Some(hash)) = (&part.raw, &part.tx_hash) else { return Ok(unchanged(part)) };
     fail_point("nc_payout.sending");
     let sent = node.send(raw, hash).await?;
@@ -171,9 +176,9 @@ async fn hand_in(node: &Payer, part: &Part) -> Result<Look, ChainError> {
     })
 }
 
-fn verdict(part: &Part, found: &Found, next: Move) -> Look {
+fn verdict(part: &TransactionRow, found: &Found, next: Move) -> Look {
     let same = unchanged(part);
-    let fee = found.mined.as_ref().map(|mined| mined.fee);
+    let fee = found.mined.as_ref().map(|mined| part.unsigned.fee_exact().unwrap_or(mined.fee));
     let failed = |why: String| Look {
         state: TransactionState::Failed,
         fee,
@@ -192,10 +197,10 @@ fn verdict(part: &Part, found: &Found, next: Move) -> Look {
             let why = "the network took the transaction and it did nothing".to_owned();
             Look { confirmations: depth, ..failed(why) }
         }
-        (Move::Alarm, Seen::Displaced) => {
-            let nonce = part.transaction.nonce;
-            failed(format!("nonce {nonce} of fromAddress was used by another transaction"))
-        }
+        (Move::Alarm, Seen::Displaced) => failed(match part.unsigned.nonce() {
+            Some(nonce) => format!("nonce {nonce} of fromAddress was used by another transaction"),
+            None => "one of its inputs was spent by another transaction".to_owned(),
+        }),
         // Only the token's own log of exactly this movement is a payment.
         (Move::Alarm, Seen::Unexplained { depth }) => {
             let why = "the token took the call and did not move this amount".to_owned();
@@ -212,7 +217,7 @@ fn verdict(part: &Part, found: &Found, next: Move) -> Look {
     }
 }
 
-fn unchanged(part: &Part) -> Look {
+fn unchanged(part: &TransactionRow) -> Look {
     Look {
         position: part.position,
         state: part.state,
@@ -223,9 +228,9 @@ fn unchanged(part: &Part) -> Look {
     }
 }
 
-fn tally(parts: &[Part]) -> Tally {
+fn tally(parts: &Parts) -> Tally {
     let mut tally = Tally::default();
-    for part in parts {
+    for part in &parts.transactions {
         let place = match part.state {
             TransactionState::Confirmed => &mut tally.paid,
             TransactionState::Failed => &mut tally.failed,
@@ -239,9 +244,9 @@ fn tally(parts: &[Part]) -> Tally {
     tally
 }
 
-fn differ(before: &[Part], after: &[Part]) -> bool {
-    let of = |part: &Part| (part.state, part.confirmations, part.error.clone());
-    !before.iter().map(of).eq(after.iter().map(of))
+fn differ(before: &Parts, after: &Parts) -> bool {
+    let of = |part: &TransactionRow| (part.state, part.confirmations, part.error.clone());
+    !before.transactions.iter().map(of).eq(after.transactions.iter().map(of))
 }
 
 fn pause(poll: Duration, submitted_at: Option<DateTime<Utc>>, now: DateTime<Utc>) -> TimeDelta {

@@ -3,20 +3,27 @@
 mod build;
 mod create;
 mod decide;
+mod evm;
 mod follow;
 mod read;
 mod submit;
+mod utxo;
 
 pub use create::NewNcPayout;
 
 use crate::{
     asset::address::AddressError,
-    chain::{ChainError, UnusableSource, rpc::EndpointError},
+    chain::{
+        ChainError, UnusableSource,
+        pay::utxo::{DraftError, Unusable},
+        rpc::EndpointError,
+    },
     money::BaseUnits,
     nc_payout::{
         State,
         check::Mismatch,
         lifecycle::{Refusal, Step, Verdict},
+        psbt,
     },
     payout::recipients::RowFault,
     storage::StorageError,
@@ -43,14 +50,22 @@ pub enum NcPayoutError {
     Rows(Vec<RowFault>),
     #[error("fromAddress {0}")]
     FromAddress(AddressError),
+    #[error("fromAddress must be locked by one key: P2WPKH or P2PKH")]
+    NotOneKey,
+    #[error("inputs is required on this network: the outputs of fromAddress that are to be spent")]
+    NoInputs,
+    #[error("{} of the inputs cannot be spent", .0.len())]
+    Inputs(Vec<(String, Unusable)>),
+    #[error("the transactions that made the inputs are too large together; spend fewer at a time")]
+    InputsTooLarge,
     #[error("{} of the recipients refuse the transfer", .0.len())]
     Refused(Vec<RefusingOutput>),
     #[error("the outputs or their fees are too large to be counted")]
     TooLarge,
-    #[error("fromAddress has {has} base units and needs {needs}")]
+    #[error("{has} base units are there and {needs} are needed")]
     InsufficientFunds { has: u128, needs: u128 },
     #[error(
-        "fromAddress has {has} base units of the network's coin and needs {needs} with the fees"
+        "{has} base units of the network's coin are there and {needs} are needed with the fees"
     )]
     InsufficientGas { has: u128, needs: u128 },
     #[error("the merchant is suspended")]
@@ -65,8 +80,12 @@ pub enum NcPayoutError {
     Expired,
     #[error(transparent)]
     Mismatch(#[from] Mismatch),
+    #[error(transparent)]
+    PsbtMismatch(#[from] psbt::check::Mismatch),
     #[error("{0}")]
     Rejected(String),
+    #[error("nothing was built: {0}")]
+    Unbuilt(DraftError),
     #[error(transparent)]
     Node(#[from] ChainError),
     #[error(transparent)]

@@ -1,7 +1,5 @@
 //! Payouts as their merchant sees them.
 
-use std::collections::HashMap;
-
 use uuid::Uuid;
 
 use super::NcPayoutError;
@@ -10,12 +8,15 @@ use crate::{
     asset::address::evm,
     nc_payout::{
         State,
-        view::{OutputView, PayoutView},
+        view::{OutputView, PayoutView, TransactionView},
     },
     payout::transfer,
     storage::{
         PgConnection, StorageError,
-        nc_payouts::{self, NcPayout, parts, parts::Part},
+        nc_payouts::{
+            self, NcPayout,
+            parts::{self, OutputRow, Parts, TransactionRow},
+        },
     },
 };
 
@@ -42,12 +43,9 @@ impl Gateway {
         let (payouts, total) =
             nc_payouts::page(&mut connection, merchant_id, state, limit, offset).await?;
         let ids: Vec<_> = payouts.iter().map(|payout| payout.id).collect();
-        let mut of_payout: HashMap<Uuid, Vec<Part>> = HashMap::new();
-        for part in parts::of_payouts(&mut connection, &ids).await? {
-            of_payout.entry(part.payout_id).or_default().push(part);
-        }
+        let mut parts = parts::of_payouts(&mut connection, &ids).await?;
         let body = |payout: &NcPayout| {
-            let parts = of_payout.remove(&payout.id).unwrap_or_default();
+            let parts = parts.remove(&payout.id).unwrap_or_default();
             view(payout, &parts, self.required(payout.currency.network)).snapshot()
         };
         Ok((payouts.iter().map(body).collect(), total))
@@ -57,11 +55,11 @@ impl Gateway {
         &self,
         merchant_id: Uuid,
         payout_id: &str,
-    ) -> Result<(NcPayout, Vec<Part>), NcPayoutError> {
+    ) -> Result<(NcPayout, Parts), NcPayoutError> {
         let mut connection = self.db.connection().await?;
         let found = nc_payouts::of_merchant(&mut connection, merchant_id, payout_id).await?;
         let payout = found.ok_or(NcPayoutError::NotFound)?;
-        let parts = parts::of_payouts(&mut connection, &[payout.id]).await?;
+        let parts = parts::of_payout(&mut connection, payout.id).await?;
         Ok((payout, parts))
     }
 }
@@ -70,15 +68,15 @@ impl Gateway {
 pub(super) async fn locked(
     connection: &mut PgConnection,
     id: Uuid,
-) -> Result<(NcPayout, Vec<Part>), StorageError> {
+) -> Result<(NcPayout, Parts), StorageError> {
     let payout = nc_payouts::lock(connection, id).await?;
     let payout =
         payout.ok_or_else(|| StorageError::damaged("nc_payout", "it was here a moment ago"))?;
-    let parts = parts::of_payouts(connection, &[id]).await?;
+    let parts = parts::of_payout(connection, id).await?;
     Ok((payout, parts))
 }
 
-pub(super) fn view(payout: &NcPayout, parts: &[Part], required_confirmations: u64) -> PayoutView {
+pub(super) fn view(payout: &NcPayout, parts: &Parts, required_confirmations: u64) -> PayoutView {
     let from = transfer::address_bytes(&payout.sender).map(|bytes| evm::checksummed(&bytes));
     PayoutView {
         id: payout.payout_id.clone(),
@@ -87,7 +85,8 @@ pub(super) fn view(payout: &NcPayout, parts: &[Part], required_confirmations: u6
         chain_id: payout.chain_id,
         from_address: from.unwrap_or_else(|| payout.sender.clone()),
         fee_level: payout.fee_level,
-        outputs: parts.iter().map(output).collect(),
+        outputs: parts.outputs.iter().map(output).collect(),
+        transactions: parts.transactions.iter().map(transaction).collect(),
         required_confirmations,
         expires_at: payout.expires_at,
         created_at: payout.created_at,
@@ -97,16 +96,21 @@ pub(super) fn view(payout: &NcPayout, parts: &[Part], required_confirmations: u6
     }
 }
 
-fn output(part: &Part) -> OutputView {
+fn output(row: &OutputRow) -> OutputView {
     OutputView {
-        address: part.address.clone(),
-        amount: part.amount,
-        reference: part.reference.clone(),
-        transaction: part.transaction.clone(),
-        state: part.state,
-        tx_hash: part.tx_hash.clone(),
-        confirmations: u64::try_from(part.confirmations).unwrap_or(0),
-        fee: part.fee,
-        error: part.error.clone(),
+        address: row.address.clone(),
+        amount: row.amount,
+        reference: row.reference.clone(),
+    }
+}
+
+fn transaction(row: &TransactionRow) -> TransactionView {
+    TransactionView {
+        unsigned: row.unsigned.clone(),
+        state: row.state,
+        tx_hash: row.tx_hash.clone(),
+        confirmations: u64::try_from(row.confirmations).unwrap_or(0),
+        fee: row.fee,
+        error: row.error.clone(),
     }
 }

@@ -5,30 +5,23 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use uuid::Uuid;
 
-use super::{
-    NcPayoutError, allowed,
-    build::{asset_of, check_gas, contract_of},
-    read::locked,
-};
+use super::{NcPayoutError, allowed, read::locked, utxo};
 use crate::{
     app::Gateway,
-    chain::pay::{Account, Payer, Wanted},
+    chain::pay::Payer,
     fail_point::fail_point,
-    money::BaseUnits,
     nc_payout::{
+        Unsigned,
         check::check,
         lifecycle::{self, Event, Verdict},
+        psbt::{self, Draft},
     },
-    payout::{
-        batch::Seen,
-        eip1559::{Signed, Transaction},
-        transfer::{self, Asset},
-    },
+    payout::eip1559::{self, Transaction},
     storage::{
         self, StorageError,
         nc_payouts::{
-            self, NcPayout, Standing,
-            parts::{self, Part},
+            self, NcPayout, Standing, coins,
+            parts::{self, Parts},
         },
     },
 };
@@ -36,8 +29,25 @@ use crate::{
 /// The request sends by itself; whoever follows takes over if it dies.
 const LEFT_TO_THE_REQUEST: TimeDelta = TimeDelta::seconds(5);
 const SEND_WITHIN: Duration = Duration::from_secs(4);
-/// What refuses bytes whose nonce was submitted before.
+/// What refuses bytes whose nonce, or one of whose inputs, was submitted before.
 const NONCE_ONCE: &str = "nc_payout_nonce_once";
+const INPUT_ONCE: &str = "nc_payout_input_once";
+
+/// Bytes that are what was built.
+enum Checked {
+    Evm(Vec<eip1559::Signed>),
+    Utxo(psbt::check::Signed),
+}
+
+impl Checked {
+    /// As they are stored, each with its hash.
+    fn bytes(&self) -> Vec<(Vec<u8>, String)> {
+        match self {
+            Self::Evm(all) => all.iter().map(|one| (one.raw.clone(), one.hash.clone())).collect(),
+            Self::Utxo(one) => vec![(one.raw.clone(), one.hash.clone())],
+        }
+    }
+}
 
 impl Gateway {
     /// Takes the signed transactions of a payout. The same bytes again change nothing.
@@ -51,11 +61,11 @@ impl Gateway {
         let mut connection = self.db.connection().await?;
         let now = storage::now(&mut connection).await?;
         drop(connection);
-        let arrived = Event::SignaturesArrived { known: same_bytes(&parts, signed) };
+        let arrived = Event::SignaturesArrived { known: known(&parts, signed) };
         let step = lifecycle::step(payout.state, payout.expires_at, arrived, now);
         allowed(payout.state, &step)?;
         if step.verdict == Verdict::Moved {
-            let checked = check(&built(&parts), &payout.sender, signed)?;
+            let checked = checked(&parts, &payout.sender, signed)?;
             self.can_still_be_paid(&payout, &checked).await?;
             if self.store_signed(&payout, signed).await? {
                 self.send_now(&payout).await;
@@ -75,28 +85,25 @@ impl Gateway {
         let mut tx = self.db.begin().await?;
         let (payout, parts) = locked(&mut tx, payout.id).await?;
         let now = storage::now(&mut tx).await?;
-        let arrived = Event::SignaturesArrived { known: same_bytes(&parts, signed) };
+        let arrived = Event::SignaturesArrived { known: known(&parts, signed) };
         let step = lifecycle::step(payout.state, payout.expires_at, arrived, now);
         allowed(payout.state, &step)?;
         if step.verdict != Verdict::Moved {
             return Ok(false);
         }
-        let checked = check(&built(&parts), &payout.sender, signed)?;
-        parts::store_signed(&mut tx, payout.id, &checked).await.map_err(|error| {
-            if error.is_constraint(NONCE_ONCE) {
-                let reason = "another payout has submitted one of these nonces; refresh this one";
-                NcPayoutError::Rejected(reason.to_owned())
-            } else {
-                error.into()
-            }
-        })?;
+        let checked = checked(&parts, &payout.sender, signed)?;
+        let bytes = checked.bytes();
+        parts::store_signed(&mut tx, payout.id, &bytes).await.map_err(taken)?;
+        if let Checked::Utxo(_) = checked {
+            coins::take(&mut tx, payout.id).await.map_err(taken)?;
+        }
         let look_at = now + LEFT_TO_THE_REQUEST;
         let standing = Standing { state: step.state, look_at, changed: true };
         nc_payouts::set_standing(&mut tx, payout.id, standing).await?;
         fail_point("nc_payout.storing");
         tx.commit().await.map_err(StorageError::from)?;
         fail_point("nc_payout.stored");
-        tracing::info!(payout.id = payout.payout_id, transactions = checked.len(), "submitted");
+        tracing::info!(payout.id = payout.payout_id, transactions = bytes.len(), "submitted");
         Ok(true)
     }
 
@@ -116,84 +123,68 @@ impl Gateway {
     async fn can_still_be_paid(
         &self,
         payout: &NcPayout,
-        signed: &[Signed],
+        checked: &Checked,
     ) -> Result<(), NcPayoutError> {
         let node = self.nc_node(payout.currency.network)?;
-        let asset = asset_of(payout.currency)?;
-        let account = node.account(&payout.sender, contract_of(asset)).await?;
-        let used: Vec<_> =
-            signed.iter().filter(|signed| signed.transaction.nonce < account.next_nonce).collect();
-        if !used.is_empty() {
-            return self.are_ours(&node, payout, &used).await;
-        }
-        let transactions: Vec<_> = signed.iter().map(|one| one.transaction.clone()).collect();
-        check_fee(&transactions, &account)?;
-        if let Asset::Token(_) = asset {
-            check_tokens(&transactions, &account)?;
-        }
-        check_gas(&transactions, &account)
-    }
-
-    /// The merchant may have handed his transactions in himself. Any other transaction in their place ends them.
-    async fn are_ours(
-        &self,
-        node: &Payer,
-        payout: &NcPayout,
-        used: &[&Signed],
-    ) -> Result<(), NcPayoutError> {
-        let wanted: Vec<_> = used.iter().map(|signed| wanted(signed)).collect();
-        let required = self.required(payout.currency.network);
-        let standings = node.standings(&wanted, required).await?;
-        for (signed, standing) in used.iter().zip(&standings) {
-            if matches!(standing.seen, Seen::Nowhere | Seen::Displaced) {
-                let nonce = signed.transaction.nonce;
-                let reason = format!(
-                    "nonce {nonce} of fromAddress was used by another transaction meanwhile; refresh the payout"
-                );
-                return Err(NcPayoutError::Rejected(reason));
+        match (&node, checked) {
+            (Payer::Utxo(node), Checked::Utxo(signed)) => {
+                let mut connection = self.db.connection().await?;
+                let inputs = coins::of_payout(&mut connection, payout.id).await?;
+                drop(connection);
+                utxo::check_payable(node, signed, &inputs).await
+            }
+            (Payer::Evm(_) | Payer::Simulated(_), Checked::Evm(signed)) => {
+                self.check_payable(&node, payout, signed).await
+            }
+            // A payout keeps its network, and a network its kind of node.
+            (Payer::Utxo(_), Checked::Evm(_))
+            | (Payer::Evm(_) | Payer::Simulated(_), Checked::Utxo(_)) => {
+                Err(NcPayoutError::UnsupportedNetwork)
             }
         }
-        Ok(())
     }
 }
 
-fn wanted(signed: &Signed) -> Wanted {
-    Wanted {
-        sender: signed.sender.clone(),
-        nonce: signed.transaction.nonce,
-        hashes: vec![signed.hash.clone()],
-        raw: signed.raw.clone(),
+fn taken(error: StorageError) -> NcPayoutError {
+    let reason = if error.is_constraint(NONCE_ONCE) {
+        "another payout has submitted one of these nonces; refresh this one"
+    } else if error.is_constraint(INPUT_ONCE) {
+        "another payout has submitted one of these inputs; name others"
+    } else {
+        return error.into();
+    };
+    NcPayoutError::Rejected(reason.to_owned())
+}
+
+/// What came back, if it is what was built.
+fn checked(parts: &Parts, sender: &str, signed: &[Vec<u8>]) -> Result<Checked, NcPayoutError> {
+    match draft(parts) {
+        Some(draft) => Ok(Checked::Utxo(psbt::check::check(draft, signed)?)),
+        None => Ok(Checked::Evm(check(&built(parts), sender, signed)?)),
     }
 }
 
-pub(super) fn built(parts: &[Part]) -> Vec<Transaction> {
-    parts.iter().map(|part| part.transaction.clone()).collect()
+fn draft(parts: &Parts) -> Option<&Draft> {
+    parts.transactions.iter().find_map(|one| match &one.unsigned {
+        Unsigned::Utxo(draft) => Some(&**draft),
+        Unsigned::Evm(_) => None,
+    })
 }
 
-/// Whether exactly these bytes are stored, in whatever order they came.
-fn same_bytes(parts: &[Part], signed: &[Vec<u8>]) -> bool {
-    let stored = |part: &Part| part.raw.as_ref().is_some_and(|raw| signed.contains(raw));
-    parts.len() == signed.len() && parts.iter().all(stored)
-}
-
-/// A fee below what every block asks keeps a transaction out of all of them.
-fn check_fee(transactions: &[Transaction], account: &Account) -> Result<(), NcPayoutError> {
-    let base = account.base_fee;
-    match transactions.iter().find(|transaction| transaction.max_fee < base) {
-        None => Ok(()),
-        Some(low) => Err(NcPayoutError::Rejected(format!(
-            "the network asks {base} wei per gas by now, and {} were signed; refresh the payout",
-            low.max_fee
-        ))),
-    }
-}
-
-fn check_tokens(transactions: &[Transaction], account: &Account) -> Result<(), NcPayoutError> {
-    let needs = transactions.iter().try_fold(BaseUnits::ZERO, |sum, transaction| {
-        let (_, output) = transfer::paid(transaction)?;
-        sum.checked_add(output.amount)
+fn built(parts: &Parts) -> Vec<Transaction> {
+    let evm = parts.transactions.iter().filter_map(|one| match &one.unsigned {
+        Unsigned::Evm(transaction) => Some(transaction.clone()),
+        Unsigned::Utxo(_) => None,
     });
-    let needs = needs.ok_or(NcPayoutError::TooLarge)?;
-    let has = account.tokens;
-    if has < needs { Err(NcPayoutError::insufficient_funds(has, needs)) } else { Ok(()) }
+    evm.collect()
+}
+
+/// Whether exactly these bytes are stored, in whatever order they came. A PSBT stands for the transaction in it.
+fn known(parts: &Parts, signed: &[Vec<u8>]) -> bool {
+    let of_psbt = draft(parts).and_then(|draft| psbt::check::check(draft, signed).ok());
+    let of_psbt = of_psbt.map(|signed| [signed.raw]);
+    let signed = of_psbt.as_ref().map_or(signed, |raw| raw.as_slice());
+    let stored = |raw: &Option<Vec<u8>>| raw.as_ref().is_some_and(|raw| signed.contains(raw));
+    let transactions = &parts.transactions;
+    transactions.len() == signed.len() && transactions.iter().all(|one| stored(&one.raw))
 }

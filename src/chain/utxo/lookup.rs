@@ -28,7 +28,7 @@ struct WireOutput<'a> {
     confirmations: u64,
 }
 
-pub(super) async fn locate(rpc: &Rpc, txid: &str) -> Result<Located, ChainError> {
+pub(in crate::chain) async fn locate(rpc: &Rpc, txid: &str) -> Result<Located, ChainError> {
     match rpc.call(GET_WAITING, json!([txid, 1])).await {
         Ok(result) => {
             let found: WireTransaction = rpc.read(GET_WAITING, &result)?;

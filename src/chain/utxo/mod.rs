@@ -16,6 +16,7 @@ mod scan;
 mod source;
 mod wire;
 
+pub(super) use lookup::locate;
 pub use source::UtxoSource;
 
 use crate::asset::Network;
@@ -23,6 +24,11 @@ use crate::asset::Network;
 /// The hash of a network's first block; `None` for a network of another family.
 pub(super) fn genesis(network: Network) -> Option<String> {
     chain::Chain::of(network).map(|chain| chain.genesis)
+}
+
+/// The confirmations that a block's reward needs before it can be spent; `None` for a network of another family.
+pub(super) fn coinbase_maturity(network: Network) -> Option<u64> {
+    chain::Chain::of(network).map(|chain| chain.coinbase_maturity)
 }
 
 /// A hash as we spell it; `None` for a text that is none.

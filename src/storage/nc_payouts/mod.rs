@@ -1,5 +1,6 @@
-//! Non-custodial payouts: one row each, its recipients, and the transaction of each of them.
+//! Non-custodial payouts: one row each, its recipients, the transactions that pay them, and what these spend.
 
+pub mod coins;
 pub mod parts;
 
 use chrono::{DateTime, Utc};
@@ -24,11 +25,14 @@ pub struct NcPayout {
     pub merchant_id: Uuid,
     pub state: State,
     pub currency: &'static Currency,
-    pub chain_id: u64,
+    /// Of an EVM network.
+    pub chain_id: Option<u64>,
     /// As `match_key` spells it.
     pub sender: String,
     pub fee_level: FeeLevel,
     pub expires_at: DateTime<Utc>,
+    /// When it is looked at next; `None` once it has ended.
+    pub look_at: Option<DateTime<Utc>>,
     pub created_at: DateTime<Utc>,
     pub submitted_at: Option<DateTime<Utc>>,
     pub ended_at: Option<DateTime<Utc>>,
@@ -48,10 +52,11 @@ struct Raw {
     merchant_id: Uuid,
     state: String,
     token_id: String,
-    chain_id: i64,
+    chain_id: Option<i64>,
     sender: String,
     fee_level: String,
     expires_at: DateTime<Utc>,
+    look_at: Option<DateTime<Utc>>,
     created_at: DateTime<Utc>,
     submitted_at: Option<DateTime<Utc>>,
     ended_at: Option<DateTime<Utc>>,
@@ -70,10 +75,14 @@ impl TryFrom<Raw> for NcPayout {
             merchant_id: raw.merchant_id,
             state: raw.state.parse().map_err(|e| damaged(&e))?,
             currency: currency.ok_or_else(|| damaged(&"its currency is not in the catalogue"))?,
-            chain_id: raw.chain_id.try_into().map_err(|_| damaged(&"a negative chain id"))?,
+            chain_id: raw
+                .chain_id
+                .map(|id| id.try_into().map_err(|_| damaged(&"a negative chain id")))
+                .transpose()?,
             sender: raw.sender,
             fee_level: raw.fee_level.parse().map_err(|e| damaged(&e))?,
             expires_at: raw.expires_at,
+            look_at: raw.look_at,
             created_at: raw.created_at,
             submitted_at: raw.submitted_at,
             ended_at: raw.ended_at,
@@ -84,8 +93,9 @@ impl TryFrom<Raw> for NcPayout {
 
 /// Stores a payout that waits for its signatures; its deadline is the first time at which it is looked at.
 pub async fn insert(connection: &mut PgConnection, new: &NcPayout) -> Result<(), StorageError> {
-    let chain_id = i64::try_from(new.chain_id)
-        .map_err(|_| StorageError::damaged(TABLE, "a chain id exceeds 63 bits"))?;
+    let chain_id = new.chain_id.map(i64::try_from).transpose();
+    let chain_id =
+        chain_id.map_err(|_| StorageError::damaged(TABLE, "a chain id exceeds 63 bits"))?;
     sqlx::query!(
         r#"
         insert into nc_payout (id, payout_id, merchant_id, state, token_id, network, chain_id, sender, fee_level,
@@ -158,8 +168,8 @@ pub async fn of_merchant(
     let row = sqlx::query_as!(
         Raw,
         r#"
-        select id, payout_id, merchant_id, state, token_id, chain_id, sender, fee_level, expires_at, created_at,
-               submitted_at, ended_at, updated_at
+        select id, payout_id, merchant_id, state, token_id, chain_id, sender, fee_level, expires_at, look_at,
+               created_at, submitted_at, ended_at, updated_at
         from nc_payout
         where merchant_id = $1 and payout_id = $2
         "#,
@@ -171,6 +181,66 @@ pub async fn of_merchant(
     row.map(TryInto::try_into).transpose()
 }
 
+/// Anybody's payout, for operators.
+pub async fn find(
+    connection: &mut PgConnection,
+    payout_id: &str,
+) -> Result<Option<NcPayout>, StorageError> {
+    let row = sqlx::query_as!(
+        Raw,
+        r#"
+        select id, payout_id, merchant_id, state, token_id, chain_id, sender, fee_level, expires_at, look_at,
+               created_at, submitted_at, ended_at, updated_at
+        from nc_payout
+        where payout_id = $1
+        "#,
+        payout_id
+    )
+    .fetch_optional(connection)
+    .await?;
+    row.map(TryInto::try_into).transpose()
+}
+
+/// Anybody's payouts for operators, those that have not ended first.
+pub async fn list(
+    connection: &mut PgConnection,
+    merchant_id: Option<Uuid>,
+    state: Option<State>,
+    limit: i64,
+) -> Result<Vec<NcPayout>, StorageError> {
+    let rows = sqlx::query_as!(
+        Raw,
+        r#"
+        select id, payout_id, merchant_id, state, token_id, chain_id, sender, fee_level, expires_at, look_at,
+               created_at, submitted_at, ended_at, updated_at
+        from nc_payout
+        where ($1::uuid is null or merchant_id = $1) and ($2::text is null or state = $2)
+        order by ended_at is not null, created_at desc, id desc
+        limit $3
+        "#,
+        merchant_id,
+        state.map(State::as_str),
+        limit
+    )
+    .fetch_all(connection)
+    .await?;
+    rows.into_iter().map(TryInto::try_into).collect()
+}
+
+/// How many payouts were submitted an hour ago or earlier, and no block has taken anything of them. Index: `nc_payout_due`.
+pub async fn stuck(connection: &mut PgConnection) -> Result<i64, StorageError> {
+    let row = sqlx::query!(
+        r#"
+        select count(*) as "stuck!"
+        from nc_payout
+        where look_at is not null and state = 'submitted' and submitted_at < now() - interval '1 hour'
+        "#
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(row.stuck)
+}
+
 /// The row, locked until the transaction ends.
 pub async fn lock(
     connection: &mut PgConnection,
@@ -179,8 +249,8 @@ pub async fn lock(
     let row = sqlx::query_as!(
         Raw,
         r#"
-        select id, payout_id, merchant_id, state, token_id, chain_id, sender, fee_level, expires_at, created_at,
-               submitted_at, ended_at, updated_at
+        select id, payout_id, merchant_id, state, token_id, chain_id, sender, fee_level, expires_at, look_at,
+               created_at, submitted_at, ended_at, updated_at
         from nc_payout
         where id = $1
         for no key update
@@ -211,8 +281,8 @@ pub async fn page(
     let rows = sqlx::query_as!(
         Raw,
         r#"
-        select id, payout_id, merchant_id, state, token_id, chain_id, sender, fee_level, expires_at, created_at,
-               submitted_at, ended_at, updated_at
+        select id, payout_id, merchant_id, state, token_id, chain_id, sender, fee_level, expires_at, look_at,
+               created_at, submitted_at, ended_at, updated_at
         from nc_payout
         where merchant_id = $1 and ($2::text is null or state = $2)
         order by created_at desc, id desc
@@ -256,8 +326,8 @@ pub async fn set_standing(
             submitted_at = case when $2 = 'submitted' then coalesce(submitted_at, now()) else submitted_at end,
             updated_at = case when $5 then now() else updated_at end
         where id = $1
-        returning id, payout_id, merchant_id, state, token_id, chain_id, sender, fee_level, expires_at, created_at,
-                  submitted_at, ended_at, updated_at
+        returning id, payout_id, merchant_id, state, token_id, chain_id, sender, fee_level, expires_at, look_at,
+                  created_at, submitted_at, ended_at, updated_at
         "#,
         id,
         standing.state.as_str(),

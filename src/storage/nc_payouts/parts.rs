@@ -1,34 +1,33 @@
-//! The recipients of a payout and their transactions. Signed bytes are here before any node has them.
+//! The recipients of a payout and the transactions that pay them: one for each, or one for all. Signed bytes are here before
+//! any node has them.
 
+use std::collections::HashMap;
+
+use bigdecimal::BigDecimal;
 use uuid::Uuid;
 
 use crate::{
     asset::Network,
     money::BaseUnits,
-    nc_payout::TransactionState,
-    payout::eip1559::{Signed, Transaction},
+    nc_payout::{TransactionState, Unsigned},
     storage::{PgConnection, StorageError, numeric},
 };
 
 const TABLE: &str = "nc_payout_transaction";
 
-/// One recipient before anything is signed.
+/// One recipient.
 #[derive(Debug, Clone)]
-pub struct NewOutput {
+pub struct OutputRow {
     pub address: String,
     pub amount: BaseUnits,
     pub reference: Option<String>,
 }
 
-/// One recipient with his transaction.
+/// One transaction.
 #[derive(Debug, Clone)]
-pub struct Part {
-    pub payout_id: Uuid,
+pub struct TransactionRow {
     pub position: i32,
-    pub address: String,
-    pub amount: BaseUnits,
-    pub reference: Option<String>,
-    pub transaction: Transaction,
+    pub unsigned: Unsigned,
     /// The signed bytes.
     pub raw: Option<Vec<u8>>,
     pub tx_hash: Option<String>,
@@ -41,19 +40,25 @@ pub struct Part {
     pub error: Option<String>,
 }
 
-/// Stores outputs and, in the same order, the transactions that pay them.
+/// All of one payout, each in its order.
+#[derive(Debug, Clone, Default)]
+pub struct Parts {
+    pub outputs: Vec<OutputRow>,
+    pub transactions: Vec<TransactionRow>,
+}
+
+/// Stores outputs and the transactions that pay them.
 pub async fn insert_all(
     connection: &mut PgConnection,
     payout_id: Uuid,
-    network: Network,
-    sender: &str,
-    outputs: &[(NewOutput, Transaction)],
+    (network, sender): (Network, &str),
+    outputs: &[OutputRow],
+    transactions: &[Unsigned],
 ) -> Result<(), StorageError> {
-    let addresses: Vec<_> = outputs.iter().map(|(output, _)| output.address.clone()).collect();
-    let amounts: Vec<_> =
-        outputs.iter().map(|(output, _)| numeric::from_units(output.amount)).collect();
-    let references: Vec<_> = outputs.iter().map(|(output, _)| output.reference.clone()).collect();
-    let (nonces, unsigned) = columns(outputs.iter().map(|(_, transaction)| transaction))?;
+    let addresses: Vec<_> = outputs.iter().map(|output| output.address.clone()).collect();
+    let amounts: Vec<_> = outputs.iter().map(|output| numeric::from_units(output.amount)).collect();
+    let references: Vec<_> = outputs.iter().map(|output| output.reference.clone()).collect();
+    let (nonces, unsigned) = columns(transactions)?;
     sqlx::query!(
         r#"
         with output as (
@@ -71,7 +76,7 @@ pub async fn insert_all(
         &addresses,
         &amounts,
         &references as &[Option<String>],
-        &nonces,
+        &nonces as &[Option<i64>],
         &unsigned
     )
     .execute(connection)
@@ -83,9 +88,9 @@ pub async fn insert_all(
 pub async fn rebuild(
     connection: &mut PgConnection,
     payout_id: Uuid,
-    transactions: &[Transaction],
+    transactions: &[Unsigned],
 ) -> Result<(), StorageError> {
-    let (nonces, unsigned) = columns(transactions.iter())?;
+    let (nonces, unsigned) = columns(transactions)?;
     sqlx::query!(
         r#"
         update nc_payout_transaction t
@@ -94,7 +99,7 @@ pub async fn rebuild(
         where t.payout_id = $1 and t.position = given.n - 1 and t.raw is null
         "#,
         payout_id,
-        &nonces,
+        &nonces as &[Option<i64>],
         &unsigned
     )
     .execute(connection)
@@ -102,15 +107,14 @@ pub async fn rebuild(
     Ok(())
 }
 
-/// Stores signed bytes, in the order of the outputs. Fails on `nc_payout_nonce_once` if the sender's nonce was submitted
-/// before: then nothing of the transaction may stay.
+/// Stores signed bytes and their hashes, in the order of the transactions. Fails on `nc_payout_nonce_once` if the sender's
+/// nonce was submitted before: then nothing of the transaction may stay.
 pub async fn store_signed(
     connection: &mut PgConnection,
     payout_id: Uuid,
-    signed: &[Signed],
+    signed: &[(Vec<u8>, String)],
 ) -> Result<(), StorageError> {
-    let (raw, hashes): (Vec<_>, Vec<_>) =
-        signed.iter().map(|signed| (signed.raw.clone(), signed.hash.clone())).unzip();
+    let (raw, hashes): (Vec<_>, Vec<_>) = signed.iter().cloned().unzip();
     sqlx::query!(
         r#"
         update nc_payout_transaction t
@@ -128,50 +132,84 @@ pub async fn store_signed(
 }
 
 /// Nonces and unsigned bytes.
-fn columns<'a>(
-    transactions: impl Iterator<Item = &'a Transaction>,
-) -> Result<(Vec<i64>, Vec<Vec<u8>>), StorageError> {
-    transactions.map(|one| Ok((to_column(one.nonce)?, one.unsigned()))).collect()
+fn columns(transactions: &[Unsigned]) -> Result<(Vec<Option<i64>>, Vec<Vec<u8>>), StorageError> {
+    let columns = |one: &Unsigned| Ok((one.nonce().map(to_column).transpose()?, one.bytes()));
+    transactions.iter().map(columns).collect()
 }
 
-/// The parts of some payouts, each payout's in the order of its outputs.
+/// The parts of one payout.
+pub async fn of_payout(connection: &mut PgConnection, id: Uuid) -> Result<Parts, StorageError> {
+    Ok(of_payouts(connection, &[id]).await?.remove(&id).unwrap_or_default())
+}
+
+/// The parts of some payouts, by their ids.
 pub async fn of_payouts(
     connection: &mut PgConnection,
     ids: &[Uuid],
-) -> Result<Vec<Part>, StorageError> {
-    let rows = sqlx::query!(
+) -> Result<HashMap<Uuid, Parts>, StorageError> {
+    let mut parts: HashMap<Uuid, Parts> = HashMap::new();
+    let outputs = sqlx::query!(
         r#"
-        select o.payout_id, o.position, o.address, o.amount, o.reference, t.unsigned, t.raw, t.tx_hash, t.state,
-               extract(epoch from now() - t.sent_at)::bigint as sent_for, t.confirmations, t.fee, t.error
-        from nc_payout_output o
-        join nc_payout_transaction t on t.payout_id = o.payout_id and t.position = o.position
-        where o.payout_id = any ($1)
-        order by o.payout_id, o.position
+        select payout_id, address, amount, reference
+        from nc_payout_output
+        where payout_id = any ($1)
+        order by payout_id, position
         "#,
         ids
-    )
-    .fetch_all(connection)
-    .await?;
-    rows.into_iter()
-        .map(|row| {
-            let damaged = |reason: &dyn ToString| StorageError::damaged(TABLE, reason.to_string());
-            Ok(Part {
-                payout_id: row.payout_id,
-                position: row.position,
-                address: row.address,
-                amount: numeric::to_units(TABLE, &row.amount)?,
-                reference: row.reference,
-                transaction: Transaction::read_unsigned(&row.unsigned).map_err(|e| damaged(&e))?,
-                raw: row.raw,
-                tx_hash: row.tx_hash,
-                state: row.state.parse().map_err(|e| damaged(&e))?,
-                sent_for_seconds: row.sent_for,
-                confirmations: row.confirmations,
-                fee: row.fee.as_ref().map(|fee| numeric::to_units(TABLE, fee)).transpose()?,
-                error: row.error,
-            })
+    );
+    for row in outputs.fetch_all(&mut *connection).await? {
+        let (address, reference) = (row.address, row.reference);
+        let amount = numeric::to_units(TABLE, &row.amount)?;
+        let output = OutputRow { address, amount, reference };
+        parts.entry(row.payout_id).or_default().outputs.push(output);
+    }
+    let transactions = sqlx::query_as!(
+        Raw,
+        r#"
+        select payout_id, position, unsigned, raw, tx_hash, state,
+               extract(epoch from now() - sent_at)::bigint as sent_for, confirmations, fee, error
+        from nc_payout_transaction
+        where payout_id = any ($1)
+        order by payout_id, position
+        "#,
+        ids
+    );
+    for raw in transactions.fetch_all(connection).await? {
+        parts.entry(raw.payout_id).or_default().transactions.push(raw.try_into()?);
+    }
+    Ok(parts)
+}
+
+struct Raw {
+    payout_id: Uuid,
+    position: i32,
+    unsigned: Vec<u8>,
+    raw: Option<Vec<u8>>,
+    tx_hash: Option<String>,
+    state: String,
+    sent_for: Option<i64>,
+    confirmations: i64,
+    fee: Option<BigDecimal>,
+    error: Option<String>,
+}
+
+impl TryFrom<Raw> for TransactionRow {
+    type Error = StorageError;
+
+    fn try_from(row: Raw) -> Result<Self, StorageError> {
+        let damaged = |reason: &dyn ToString| StorageError::damaged(TABLE, reason.to_string());
+        Ok(Self {
+            position: row.position,
+            unsigned: Unsigned::read(&row.unsigned).map_err(|e| damaged(&e))?,
+            raw: row.raw,
+            tx_hash: row.tx_hash,
+            state: row.state.parse().map_err(|e| damaged(&e))?,
+            sent_for_seconds: row.sent_for,
+            confirmations: row.confirmations,
+            fee: row.fee.as_ref().map(|fee| numeric::to_units(TABLE, fee)).transpose()?,
+            error: row.error,
         })
-        .collect()
+    }
 }
 
 /// What a look at the chain says of one transaction.

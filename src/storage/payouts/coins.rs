@@ -143,11 +143,12 @@ pub async fn is_own(
 /// Where a payment was looked for, and what is needed to look on.
 #[derive(Debug, Clone)]
 pub struct Search {
-    pub payment_id: Uuid,
+    /// Of the payment, or of the payout whose merchant signed it.
+    pub id: Uuid,
     pub place: Place,
     /// What it spends, as far as that stands in the chain for good.
     pub inputs: Vec<String>,
-    /// The fee of each version, by its hash.
+    /// The fee of each version, by its hash, as far as it is kept here.
     pub fees: HashMap<String, BaseUnits>,
 }
 
@@ -196,7 +197,7 @@ pub async fn search(
         let fees = row.fees.iter().map(|fee| numeric::to_units("payout_version", fee));
         let fees: Vec<_> = fees.collect::<Result<_, _>>()?;
         Ok(Search {
-            payment_id: row.id,
+            id: row.id,
             place: Place {
                 height: cursors::from_column(row.height)?,
                 hash: row.hash,

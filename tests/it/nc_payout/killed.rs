@@ -12,11 +12,11 @@ use support::{
 use super::{CHAIN_ID, CONFIRMATIONS, PATH, TENTH, node, number, recipients, sign};
 
 /// Of the request that submits: before and after its commit.
-const OF_THE_REQUEST: [&str; 2] = ["nc_payout.storing", "nc_payout.stored"];
+pub const OF_THE_REQUEST: [&str; 2] = ["nc_payout.storing", "nc_payout.stored"];
 /// Of whoever follows.
-const OF_THE_WORKER: [&str; 3] = ["nc_payout.sending", "nc_payout.sent", "nc_payout.noting"];
+pub const OF_THE_WORKER: [&str; 3] = ["nc_payout.sending", "nc_payout.sent", "nc_payout.noting"];
 
-async fn due_now(database: &TestDatabase) {
+pub async fn due_now(database: &TestDatabase) {
     use sqlx::Connection;
     let mut connection = database.connect().await;
     let now = "update nc_payout set look_at = now() where look_at is not null";
@@ -96,10 +96,10 @@ async fn whoever_is_killed_between_storing_and_sending_pays_everybody_once() {
     .await;
 }
 
-async fn submit(client: Client, at: String, signed: Value) {
+pub async fn submit(client: Client, at: String, signed: Value) {
     client.post(&format!("{at}/submit"), &signed).await;
 }
 
-fn id_of(payout: &Value) -> &str {
+pub fn id_of(payout: &Value) -> &str {
     payout["id"].as_str().unwrap()
 }

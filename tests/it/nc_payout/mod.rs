@@ -5,6 +5,7 @@ mod journey;
 mod killed;
 mod refused;
 mod sandbox;
+mod utxo;
 
 use std::{sync::Arc, time::Duration};
 

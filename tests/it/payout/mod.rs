@@ -14,7 +14,7 @@ mod node;
 mod on_a_node;
 mod races;
 mod tokens;
-mod utxo;
+pub mod utxo;
 mod webhook;
 mod witness;
 

@@ -45,14 +45,23 @@ impl Fees {
 
     /// The node's own estimate; `None` where it has seen too little.
     pub async fn estimate(&self, rpc: &Rpc) -> Result<Option<u128>, ChainError> {
-        let result = rpc.call(ESTIMATE, json!([BLOCKS])).await?;
+        Self::estimate_within(rpc, BLOCKS).await
+    }
+
+    async fn estimate_within(rpc: &Rpc, blocks: u32) -> Result<Option<u128>, ChainError> {
+        let result = rpc.call(ESTIMATE, json!([blocks])).await?;
         let estimate: Estimate = rpc.read(ESTIMATE, &result)?;
         Ok(estimate.rate.and_then(per_byte))
     }
 
     /// In the smallest coin per virtual byte, rounded up. It may be more than the most that is quoted: then nothing is sent.
     pub async fn rate(&self, rpc: &Rpc) -> Result<u128, ChainError> {
-        let asked = self.estimate(rpc).await?.unwrap_or(self.fallback);
+        self.rate_within(rpc, BLOCKS).await
+    }
+
+    /// The same for a transaction that is to be mined within so many blocks.
+    pub async fn rate_within(&self, rpc: &Rpc, blocks: u32) -> Result<u128, ChainError> {
+        let asked = Self::estimate_within(rpc, blocks).await?.unwrap_or(self.fallback);
         let result = rpc.call(MEMPOOL, json!([])).await?;
         let mempool: Mempool = rpc.read(MEMPOOL, &result)?;
         let least = mempool.least.and_then(per_byte).unwrap_or(0);

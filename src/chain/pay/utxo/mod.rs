@@ -3,10 +3,11 @@
 //! The node needs no wallet, no index and no key. It tells what waits, what is unspent and what its blocks hold; whether a
 //! payment is in the chain is found out by reading the blocks since it was signed.
 
-pub mod spend;
 pub mod transaction;
 
 mod fees;
+mod history;
+mod merchants;
 mod search;
 
 use bitcoin::{Transaction, consensus::encode};
@@ -14,6 +15,13 @@ use k256::ecdsa::SigningKey;
 use secrecy::SecretString;
 use serde::de::IgnoredAny;
 use serde_json::json;
+
+pub use self::{
+    merchants::{DraftError, Drafted, Unusable, Wish},
+    search::Book,
+};
+/// What a transaction spends and costs is a rule, and lies with the others.
+pub use crate::payout::spend;
 
 use self::{
     fees::Fees,
@@ -56,6 +64,7 @@ pub struct UtxoPayer {
     genesis: String,
     fees: Fees,
     db: Db,
+    book: Book,
 }
 
 /// What a node can do for payouts.
@@ -85,7 +94,16 @@ impl UtxoPayer {
         let realm = if genesis.is_some() { Realm::Regtest } else { Realm::Main };
         let genesis = genesis.map_or(own, str::to_ascii_lowercase);
         let fees = Fees::new(network.family(), fallback);
-        Ok(Self { rpc: Rpc::new(network, url)?, network, lock, realm, genesis, fees, db })
+        Ok(Self {
+            rpc: Rpc::new(network, url)?,
+            network,
+            lock,
+            realm,
+            genesis,
+            fees,
+            db,
+            book: Book::Orders,
+        })
     }
 
     /// Whether nodes let a higher fee take a transaction's place. Where they do not, a child pays for its parent.
@@ -137,7 +155,7 @@ impl UtxoPayer {
 
     fn terms(&self, payment: &Unsigned, purse: &Purse, own: &[u8]) -> Option<Terms> {
         Some(Terms {
-            lock: self.lock,
+            lock: Lock::of_script(own)?,
             fee_rate: u64::try_from(payment.fee.rate).ok()?,
             fee_extra: narrow(purse.fee_extra)?,
             fee_max: narrow(purse.fee_max)?,

@@ -15,14 +15,23 @@ use crate::{
     },
     payout::batch::Seen,
     storage::{
-        StorageError,
+        StorageError, nc_payouts,
         payouts::coins::{self, Place, Search},
     },
 };
 
+/// Whose transactions are followed, and so where it is noted how far the blocks were read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Book {
+    /// Payments of orders, which the gateway signs.
+    Orders,
+    /// Payouts that merchants sign.
+    Merchants,
+}
+
 const TIP: &str = "getblockcount";
-const BLOCK: &str = "getblock";
-const UNSPENT: &str = "gettxout";
+pub(super) const BLOCK: &str = "getblock";
+pub(super) const UNSPENT: &str = "gettxout";
 const INVALID_PARAMETER: i64 = -8;
 /// No chain goes back further: a miner's reward could be spent by then.
 const BLOCKS_REPLACED_MAX: u64 = 100;
@@ -152,8 +161,15 @@ async fn block(payer: &UtxoPayer, height: u64) -> Result<WireBlock, ChainError> 
     Ok(block)
 }
 
+/// The newest block, from which on a transaction that nobody has signed yet is looked for.
+pub(super) async fn tip(payer: &UtxoPayer) -> Result<Place, ChainError> {
+    let height = read::<u64>(payer, TIP, json!([])).await?;
+    let hash = hash_at(payer, height).await?;
+    Ok(Place { height, hash, ..Place::default() })
+}
+
 /// The hash of the canonical block at `height`; `None` above the tip.
-async fn hash_at(payer: &UtxoPayer, height: u64) -> Result<Option<String>, ChainError> {
+pub(super) async fn hash_at(payer: &UtxoPayer, height: u64) -> Result<Option<String>, ChainError> {
     match read::<String>(payer, HASH, json!([height])).await {
         Ok(text) => {
             let hash = hash_of(&text).ok_or_else(|| payer.rpc.malformed(HASH, "no hash"))?;
@@ -164,7 +180,7 @@ async fn hash_at(payer: &UtxoPayer, height: u64) -> Result<Option<String>, Chain
     }
 }
 
-async fn read<T: serde::de::DeserializeOwned>(
+pub(super) async fn read<T: serde::de::DeserializeOwned>(
     payer: &UtxoPayer,
     method: &'static str,
     params: serde_json::Value,
@@ -176,7 +192,16 @@ async fn read<T: serde::de::DeserializeOwned>(
 async fn load(payer: &UtxoPayer, payment: &Wanted) -> Result<Option<Search>, ChainError> {
     let loading = async {
         let mut connection = payer.db.connection().await?;
-        coins::search(&mut connection, payer.network, &payment.sender, payment.nonce).await
+        let (network, sender) = (payer.network, &payment.sender);
+        match (payer.book, payment.hashes.first()) {
+            (Book::Orders, _) => {
+                coins::search(&mut connection, network, sender, payment.nonce).await
+            }
+            (Book::Merchants, Some(hash)) => {
+                nc_payouts::coins::search(&mut connection, network, sender, hash).await
+            }
+            (Book::Merchants, None) => Ok(None),
+        }
     };
     loading.await.map_err(|error| unreachable(payer, &error))
 }
@@ -184,7 +209,11 @@ async fn load(payer: &UtxoPayer, payment: &Wanted) -> Result<Option<Search>, Cha
 async fn save(payer: &UtxoPayer, search: &Search) -> Result<(), ChainError> {
     let saving = async {
         let mut connection = payer.db.connection().await?;
-        coins::save_place(&mut connection, search.payment_id, &search.place).await
+        let (id, place) = (search.id, &search.place);
+        match payer.book {
+            Book::Orders => coins::save_place(&mut connection, id, place).await,
+            Book::Merchants => nc_payouts::coins::save_place(&mut connection, id, place).await,
+        }
     };
     saving.await.map_err(|error| unreachable(payer, &error))
 }

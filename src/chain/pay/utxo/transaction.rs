@@ -2,13 +2,13 @@
 
 use bitcoin::{
     Amount, CompressedPublicKey, EcdsaSighashType, OutPoint, ScriptBuf, Sequence, Transaction,
-    TxIn, TxOut, Witness, absolute::LockTime, consensus::encode, hashes::Hash,
-    script::PushBytesBuf, sighash::SighashCache, transaction::Version,
+    TxIn, TxOut, Witness, absolute::LockTime, consensus::encode, script::PushBytesBuf,
+    transaction::Version,
 };
 use k256::{ecdsa::SigningKey, elliptic_curve::sec1::ToSec1Point};
 
 use super::spend::{Lock, Pay, Spend};
-use crate::chain::pay::SignError;
+use crate::{chain::pay::SignError, payout::sighash::Digests};
 
 /// Whether a higher fee may take a transaction's place (BIP-125). It is told in every input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,23 +68,10 @@ pub fn sign(
         return Err(SignError::WrongKey);
     }
     let mut unlocking = Vec::with_capacity(spend.coins.len());
-    let mut cache = SighashCache::new(&transaction);
+    let mut digests = Digests::of(&transaction);
     for (n, coin) in spend.coins.iter().enumerate() {
-        let digest = match lock {
-            Lock::Witness => cache
-                .p2wpkh_signature_hash(
-                    n,
-                    &own,
-                    Amount::from_sat(coin.amount),
-                    EcdsaSighashType::All,
-                )
-                .map_err(|_| SignError::Unsupported)?
-                .to_byte_array(),
-            Lock::Legacy => cache
-                .legacy_signature_hash(n, &own, EcdsaSighashType::All.to_u32())
-                .map_err(|_| SignError::Unsupported)?
-                .to_byte_array(),
-        };
+        let spent = TxOut { value: Amount::from_sat(coin.amount), script_pubkey: own.clone() };
+        let digest = digests.digest(n, &spent).ok_or(SignError::Unsupported)?;
         unlocking.push(signature(key, &digest)?);
     }
     for (input, signature) in transaction.input.iter_mut().zip(unlocking) {

@@ -1,10 +1,10 @@
 //! Payouts on bitcoin, litecoin and dogecoin, on real nodes. Dogecoin's node is to be had nowhere, so litecoin's stands in:
 //! with addresses by key hash the two speak alike.
 
-mod chain;
+pub mod chain;
 mod conformance;
 mod killed;
 mod order;
-mod scene;
+pub mod scene;
 mod seeds;
 mod stuck;

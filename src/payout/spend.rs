@@ -2,9 +2,10 @@
 //!
 //! A fee is the difference of inputs and outputs and nothing else, so everything here adds up to the unit or is refused.
 
-use bitcoin::VarInt;
+use bitcoin::{Script, VarInt};
 
-use crate::{asset::Family, payout::quote};
+use super::quote;
+use crate::asset::Family;
 
 /// Version and lock time.
 const FIXED_BYTES: u64 = 8;
@@ -18,7 +19,7 @@ const WITNESS_SCALE: u64 = 4;
 /// More would make a transaction that nodes do not pass on: they take 100,000 virtual bytes.
 const COINS_MAX: usize = 500;
 
-/// How the coins of an order are locked, which decides where their signatures go and what these cost.
+/// How coins are locked, which decides where their signatures go and what these cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lock {
     /// P2WPKH: in the witness.
@@ -39,6 +40,18 @@ impl Lock {
             | Family::Near
             | Family::Ton
             | Family::Thorchain => None,
+        }
+    }
+
+    /// How an output with this script is locked; `None` if it takes anything but one key and its signature.
+    pub fn of_script(script: &[u8]) -> Option<Self> {
+        let script = Script::from_bytes(script);
+        if script.is_p2wpkh() {
+            Some(Self::Witness)
+        } else if script.is_p2pkh() {
+            Some(Self::Legacy)
+        } else {
+            None
         }
     }
 }
@@ -171,6 +184,14 @@ pub fn virtual_bytes(lock: Lock, coins: usize, scripts: impl Iterator<Item = usi
     }
 }
 
+/// The least that the coins of a transaction must come to: what it pays, and its fee if nothing returns.
+pub fn needs(coins: usize, outputs: &[Pay], terms: &Terms) -> Result<u64, SpendError> {
+    let scripts = outputs.iter().map(|output| output.script.len());
+    let fee = affordable(virtual_bytes(terms.lock, coins, scripts), terms)?;
+    let add = |sum: u64, output: &Pay| sum.checked_add(output.amount).ok_or(SpendError::TooLittle);
+    outputs.iter().try_fold(fee, add)
+}
+
 /// What a transaction that sends all of `coins` to one script costs.
 pub fn sweep_fee(lock: Lock, coins: usize, script: usize, fee_rate: u64) -> Option<u64> {
     virtual_bytes(lock, coins.min(COINS_MAX), [script].into_iter()).checked_mul(fee_rate)
@@ -236,6 +257,30 @@ mod tests {
         assert_eq!(plan(&coins, &[pay(40_000)], &too_tight), Err(SpendError::FeeTooHigh));
         let with_parent = Terms { fee_extra: 2_000, ..TERMS };
         assert_eq!(plan(&coins, &[], &with_parent).unwrap().fee, 1_100 + 2_000);
+    }
+
+    #[test]
+    fn what_is_needed_is_what_just_suffices() {
+        let outputs = [pay(40_000), pay(600)];
+        let needs = needs(1, &outputs, &TERMS).unwrap();
+        assert_eq!(needs, 40_600 + 1_410);
+        assert!(plan(&[coin(0, needs)], &outputs, &TERMS).is_ok());
+        assert_eq!(plan(&[coin(0, needs - 1)], &outputs, &TERMS), Err(SpendError::TooLittle));
+    }
+
+    #[test]
+    fn a_lock_is_known_by_its_script() {
+        let of = |script: &str| Lock::of_script(&hex::decode(script).unwrap());
+        let hash = "75".repeat(20);
+        assert_eq!(of(&format!("0014{hash}")), Some(Lock::Witness));
+        assert_eq!(of(&format!("76a914{hash}88ac")), Some(Lock::Legacy));
+        for other in [
+            format!("a914{hash}87"),
+            format!("0020{}", "75".repeat(32)),
+            format!("5120{}", "75".repeat(32)),
+        ] {
+            assert_eq!(of(&other), None, "{other}");
+        }
     }
 
     #[test]
