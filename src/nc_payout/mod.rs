@@ -9,6 +9,7 @@ pub mod build;
 pub mod check;
 pub mod lifecycle;
 pub mod psbt;
+pub mod schema;
 pub mod unsigned;
 pub mod view;
 mod vocabulary;

@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 use super::{
     FeeLevel, State, TransactionState, Unsigned,
     psbt::{Draft, Input},
-    unsigned,
+    schema as words, unsigned,
 };
 use crate::{
     asset::{
@@ -16,7 +16,7 @@ use crate::{
     },
     invoice::{payment::iso_8601, schema},
     money::BaseUnits,
-    payout::eip1559::Transaction,
+    payout::{eip1559::Transaction, schema as amounts},
 };
 
 /// Everything that the object is made of.
@@ -67,9 +67,7 @@ pub struct NcPayout {
     /// `ncp_` and 26 characters.
     #[schema(pattern = "^ncp_[0-9a-hjkmnp-tv-z]{26}$")]
     pub id: String,
-    /// `awaiting_signature`: sign `unsigned` and submit it before `expiresAt`. `submitted`: the signed bytes are stored and
-    /// are sent until a block holds them. `confirming`: at least one is in a block. The others never change: `completed`,
-    /// `partial_failed` (some recipients were paid), `failed` (none was), `expired` and `cancelled` (nothing was signed).
+    #[schema(value_type = words::NcState)]
     pub state: String,
     /// The chain.
     #[schema(value_type = schema::NetworkName)]
@@ -88,22 +86,25 @@ pub struct NcPayout {
     pub chain_id: Option<u64>,
     /// Who pays, and whose key must sign. On bitcoin, litecoin and dogecoin the change returns there.
     pub from_address: String,
-    /// `slow`, `normal` or `fast`.
+    #[schema(value_type = words::NcFeeLevel)]
     pub fee_level: &'static str,
     /// Who is paid, in the order in which it was asked for.
     pub outputs: Vec<NcOutput>,
     /// What is spent on bitcoin, litecoin and dogecoin, all of it; empty on EVM networks.
     pub inputs: Vec<NcInput>,
     /// The sum of all outputs, in base units.
+    #[schema(value_type = amounts::RawAmount)]
     pub total_raw: String,
     /// The most that the chain takes for all transactions, in base units of its own coin; on bitcoin, litecoin and dogecoin
     /// exactly what it takes. A rollup's share for the first layer comes on top.
+    #[schema(value_type = amounts::RawAmount)]
     pub network_fee_raw: String,
     /// What returns to `fromAddress` on bitcoin, litecoin and dogecoin, as the last output; null on EVM networks. What would be
     /// too small to be an output goes to the fee.
-    #[schema(required)]
+    #[schema(value_type = Option<amounts::RawAmount>, required)]
     pub change_raw: Option<String>,
     /// What it took so far, in base units of its own coin.
+    #[schema(value_type = amounts::RawAmount)]
     pub network_fee_paid_raw: String,
     /// The chain's own coin, in which fees are paid.
     pub network_fee_currency: &'static str,
@@ -140,13 +141,14 @@ pub struct NcOutput {
     /// As wallets write it.
     pub address: String,
     /// In base units.
+    #[schema(value_type = amounts::RawAmount)]
     pub amount_raw: String,
     /// In whole coins.
     pub amount: String,
     /// The merchant's own reference.
     #[schema(required)]
     pub reference: Option<String>,
-    /// `unsigned`, `signed` (stored, taken by no node so far), `sent`, `confirmed` (paid for good) or `failed` (never will be).
+    #[schema(value_type = words::NcOutputState)]
     pub state: String,
     /// The nonce of its transaction; null on bitcoin, litecoin and dogecoin.
     #[schema(required)]
@@ -157,7 +159,7 @@ pub struct NcOutput {
     /// The blocks on top of its transaction, its own included; no longer counted once it is final.
     pub confirmations: u64,
     /// What the chain took for its transaction, in base units of its own coin; null until that is final.
-    #[schema(required)]
+    #[schema(value_type = Option<amounts::RawAmount>, required)]
     pub fee_raw: Option<String>,
     /// Why it failed, or why a node does not take it; null if all is well.
     #[schema(required)]
@@ -171,8 +173,10 @@ pub struct NcInput {
     /// The transaction that made it.
     pub txid: String,
     /// Its place among that transaction's outputs, from 0.
+    #[schema(value_type = u64)]
     pub vout: u32,
     /// In base units, as the chain says it.
+    #[schema(value_type = amounts::RawAmount)]
     pub amount_raw: String,
 }
 

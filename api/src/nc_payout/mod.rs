@@ -2,6 +2,7 @@
 //! a catalogue of codes of its own (spec, "Other endpoint families").
 
 pub mod code;
+pub mod details;
 pub mod problem;
 pub mod request;
 pub mod route;

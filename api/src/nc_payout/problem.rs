@@ -3,17 +3,14 @@
 use axum::response::{IntoResponse, Response};
 use gateway::{
     app::nc_payouts::NcPayoutError,
-    nc_payout::{
-        check::{Difference, Mismatch},
-        psbt,
-    },
+    invoice::schema,
+    nc_payout::{check::Mismatch, psbt},
     payout::recipients::{Reason, RowFault},
 };
 use serde::Serialize;
-use serde_json::{Value, json};
 use utoipa::ToSchema;
 
-use super::code::Code;
+use super::{code::Code, details::Details};
 use crate::{
     error::ApiError,
     refusal::{self, Flaw, General},
@@ -24,14 +21,14 @@ use crate::{
 pub struct Problem {
     code: Code,
     message: String,
-    details: Option<Value>,
+    details: Option<Details>,
 }
 
 /// Every refusal of a non-custodial payout. Frozen.
 #[derive(Serialize, ToSchema)]
 #[schema(as = NcPayoutProblem)]
 pub struct Envelope<'a> {
-    /// Always false.
+    #[schema(value_type = schema::False)]
     ok: bool,
     error: Body<'a>,
 }
@@ -46,10 +43,9 @@ struct Body<'a> {
     /// For people; may change.
     #[schema(value_type = String)]
     message: &'a str,
-    /// More for a program: outputs that cannot be paid, fields that differ, or what is missing.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Object, nullable = false)]
-    details: Option<&'a Value>,
+    #[schema(value_type = Option<Details>, nullable = false)]
+    details: Option<&'a Details>,
 }
 
 impl Problem {
@@ -61,7 +57,7 @@ impl Problem {
         Self::new(Code::InvalidRequest, message)
     }
 
-    fn of(code: Code, error: &NcPayoutError, details: Value) -> Self {
+    fn of(code: Code, error: &NcPayoutError, details: Details) -> Self {
         Self { code, message: error.to_string(), details: Some(details) }
     }
 
@@ -75,12 +71,7 @@ impl Problem {
             }
             None => (Code::InvalidRequest, "an output cannot be paid".to_owned()),
         };
-        let one = |fault: &RowFault| {
-            let (column, reason) = (fault.column.as_str(), fault.reason.to_string());
-            json!({ "output": fault.row, "field": column, "reason": reason, "value": fault.value })
-        };
-        let details = faults.iter().map(one).collect();
-        Self { code, message, details: Some(details) }
+        Self { code, message, details: Some(Details::of_rows(faults)) }
     }
 }
 
@@ -130,32 +121,26 @@ impl From<NcPayoutError> for Problem {
             NcPayoutError::Rows(faults) => Self::of_rows(faults),
             NcPayoutError::FromAddress(_) => with(Code::InvalidAddress),
             NcPayoutError::Refused(outputs) => {
-                let one = |output: &gateway::app::nc_payouts::RefusingOutput| {
-                    let (address, reason) = (&output.address, &output.reason);
-                    json!({ "output": output.row, "field": "address", "reason": reason, "value": address })
-                };
-                let details = outputs.iter().map(one).collect();
-                Self::of(Code::InvalidAddress, &error, details)
+                Self::of(Code::InvalidAddress, &error, Details::of_refusing(outputs))
             }
             NcPayoutError::NotOneKey => with(Code::InvalidAddress),
             NcPayoutError::NoInputs => with(Code::InvalidRequest),
             NcPayoutError::Inputs(inputs) => {
-                let one = |(input, reason): &(String, _)| json!({ "input": input, "reason": ToString::to_string(reason) });
-                Self::of(Code::InputUnavailable, &error, inputs.iter().map(one).collect())
+                Self::of(Code::InputUnavailable, &error, Details::of_inputs(inputs))
             }
             NcPayoutError::InputsTooLarge => with(Code::TooManyItems),
             NcPayoutError::TooLarge => with(Code::InvalidAmount),
             NcPayoutError::InsufficientFunds { has, needs } => {
-                Self::of(Code::InsufficientFunds, &error, missing(*has, *needs))
+                Self::of(Code::InsufficientFunds, &error, Details::of_lack(*has, *needs))
             }
             NcPayoutError::InsufficientGas { has, needs } => {
-                Self::of(Code::InsufficientGas, &error, missing(*has, *needs))
+                Self::of(Code::InsufficientGas, &error, Details::of_lack(*has, *needs))
             }
             NcPayoutError::Suspended => with(Code::MerchantSuspended),
             NcPayoutError::IdempotencyConflict => with(Code::IdempotencyConflict),
             NcPayoutError::NotFound => with(Code::PayoutNotFound),
             NcPayoutError::InvalidState(state) => {
-                Self::of(Code::InvalidState, &error, json!({ "state": state.as_str() }))
+                Self::of(Code::InvalidState, &error, Details::of_state(*state))
             }
             NcPayoutError::Expired => with(Code::PayoutExpired),
             NcPayoutError::Mismatch(mismatch) => Self {
@@ -167,7 +152,9 @@ impl From<NcPayoutError> for Problem {
                 code: Code::SignatureMismatch,
                 message: mismatch.to_string(),
                 details: match mismatch {
-                    psbt::check::Mismatch::Differs(differences) => Some(told(differences)),
+                    psbt::check::Mismatch::Differs(differences) => {
+                        Some(Details::of_fields(differences))
+                    }
                     psbt::check::Mismatch::Count(_)
                     | psbt::check::Mismatch::Unreadable
                     | psbt::check::Mismatch::Input { .. } => None,
@@ -192,19 +179,9 @@ impl From<NcPayoutError> for Problem {
     }
 }
 
-fn missing(has: u128, needs: u128) -> Value {
-    json!({ "hasRaw": has.to_string(), "needsRaw": needs.to_string() })
-}
-
-fn differences(mismatch: &Mismatch) -> Option<Value> {
+fn differences(mismatch: &Mismatch) -> Option<Details> {
     let Mismatch::Differs { differences, .. } = mismatch else { return None };
-    Some(told(differences))
-}
-
-fn told(differences: &[Difference]) -> Value {
-    let one =
-        |one: &Difference| json!({ "field": one.field, "built": one.built, "signed": one.signed });
-    differences.iter().map(one).collect()
+    Some(Details::of_fields(differences))
 }
 
 #[cfg(test)]

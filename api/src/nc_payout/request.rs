@@ -4,8 +4,8 @@ use axum::{body::Body, http::HeaderMap};
 use base64::{Engine, prelude::BASE64_STANDARD};
 use gateway::{
     app::{create_invoice::Idempotency, nc_payouts::NewNcPayout},
-    nc_payout::{FeeLevel, build::OUTPUTS_MAX, psbt::INPUTS_MAX},
-    payout::recipients::Row,
+    nc_payout::{FeeLevel, build::OUTPUTS_MAX, psbt::INPUTS_MAX, schema as words},
+    payout::{recipients::Row, schema as amounts},
 };
 use serde::Deserialize;
 use utoipa::ToSchema;
@@ -43,11 +43,11 @@ pub struct NewPayout {
     pub outputs: Vec<NewOutput>,
     /// What is spent on bitcoin, litecoin and dogecoin, where it is required: all of it, however much is left. Ignored on EVM
     /// networks.
-    #[schema(min_items = 1, max_items = 100, nullable = false)]
+    #[schema(max_items = 100)]
     pub inputs: Option<Vec<NewInput>>,
-    /// `slow`, `normal` (the default) or `fast`.
+    /// `normal` if absent.
     #[serde(rename = "feeLevel")]
-    #[schema(nullable = false)]
+    #[schema(value_type = Option<words::NcFeeLevel>)]
     pub fee_level: Option<String>,
 }
 
@@ -59,6 +59,7 @@ pub struct NewInput {
     #[schema(pattern = "^[0-9a-fA-F]{64}$")]
     pub txid: String,
     /// Its place among that transaction's outputs, from 0.
+    #[schema(value_type = u64, maximum = 4294967295_u32)]
     pub vout: u32,
 }
 
@@ -67,16 +68,16 @@ pub struct NewInput {
 #[schema(as = NewNcOutput)]
 pub struct NewOutput {
     /// An address of the network.
+    #[schema(examples("0x8617E340B3D01FA5F11F306F4090FD50E238070D"))]
     pub address: String,
-    /// Whole coins, as text or as a number.
-    #[schema(examples("1.25"), nullable = false)]
+    /// Whole coins, as text or as a number. Either this or `amountRaw`.
+    #[schema(value_type = Option<amounts::WholeCoins>)]
     pub amount: Option<String>,
-    /// Base units.
+    /// Base units. Either this or `amount`.
     #[serde(rename = "amountRaw")]
-    #[schema(examples("1250000"), nullable = false)]
     pub amount_raw: Option<String>,
     /// The merchant's own, once in a payout.
-    #[schema(max_length = 255, nullable = false)]
+    #[schema(max_length = 255)]
     pub reference: Option<String>,
 }
 
@@ -84,9 +85,9 @@ pub struct NewOutput {
 #[derive(ToSchema)]
 #[schema(as = NcRefresh)]
 pub struct Refresh {
-    /// `slow`, `normal` or `fast`; as before if it is not named.
+    /// As before if absent.
     #[serde(rename = "feeLevel")]
-    #[schema(nullable = false)]
+    #[schema(value_type = Option<words::NcFeeLevel>)]
     pub fee_level: Option<String>,
 }
 
@@ -155,7 +156,7 @@ pub async fn signed(body: Body) -> Result<Vec<Vec<u8>>, Problem> {
     texts.iter().enumerate().map(bytes).collect()
 }
 
-/// No transaction and no PSBT looks like hex when it is written in base64: the fourth character of either is none.
+/// No transaction and no PSBT looks like hex when it is written in base64: one of its first four characters is none.
 fn decoded(text: &str) -> Option<Vec<u8>> {
     match text.strip_prefix("0x") {
         Some(digits) => hex::decode(digits).ok(),

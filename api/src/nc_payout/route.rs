@@ -9,7 +9,7 @@ use axum::{
 };
 use gateway::{
     invoice::schema,
-    nc_payout::{State, view::NcPayout},
+    nc_payout::{State, schema as words, view::NcPayout},
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -25,7 +25,7 @@ const PAGE_MAX: i64 = i64::MAX / 1_000;
 #[derive(ToSchema)]
 #[schema(as = NcPayoutAnswer)]
 pub struct Answer {
-    /// Always true.
+    #[schema(value_type = schema::True)]
     pub ok: bool,
     /// As it is now.
     pub data: NcPayout,
@@ -36,7 +36,7 @@ pub struct Answer {
 #[serde(rename_all = "camelCase")]
 #[schema(as = NcPayoutPage)]
 pub struct Page {
-    /// Always true.
+    #[schema(value_type = schema::True)]
     ok: bool,
     /// The payouts.
     #[schema(value_type = Vec<NcPayout>, max_items = 100)]
@@ -92,7 +92,7 @@ pub async fn create(asked: Asked, request: Request) -> Result<Response, Problem>
     params(
         ("limit" = Option<schema::WholeNumber>, Query, description = "Payouts per page: 10 if absent, moved into 1 to 100."),
         ("page" = Option<schema::WholeNumber>, Query, description = "0-based; 0 if absent or negative."),
-        ("state" = Option<String>, Query, description = "Only payouts in this state; any if empty."),
+        ("state" = Option<words::NcStateAsked>, Query, description = "Only payouts in this state; any if empty."),
     ),
     responses((status = 200, description = "One page.", body = Page)),
 )]

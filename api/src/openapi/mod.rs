@@ -6,6 +6,7 @@
 #[cfg(test)]
 mod additive;
 mod errors;
+mod nc_payouts;
 mod payouts;
 
 use std::sync::LazyLock;
@@ -57,6 +58,7 @@ const MERCHANT_KEY: &str = "merchantKey";
         (name = "Service", description = "For whoever watches over it."),
         (name = "Payouts on bitcoin, litecoin, dogecoin", description = "One transaction pays many. For merchants, with their API key."),
         (name = "Payouts on EVM networks", description = "One transaction each. For merchants, with their API key."),
+        (name = "Payouts that merchants sign", description = "We build and check, the merchant signs with his own wallet, we broadcast and follow. For merchants, with their API key."),
         (name = "Payout webhooks", description = "What we post to the order's `callbackUrl`, or to the merchant's own setting."),
     ),
     modifiers(&Completed),
@@ -84,6 +86,7 @@ impl Modify for Completed {
             operation.parameters.iter_mut().flatten().for_each(never_null);
         }
         payouts::add_to(document);
+        nc_payouts::add_to(document);
     }
 }
 
@@ -115,7 +118,7 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::payout;
+    use crate::{nc_payout, payout};
 
     /// `UPDATE_EXPECT=1` writes it anew; the difference is what clients will see.
     #[test]
@@ -146,6 +149,10 @@ mod tests {
                 format!("{} {}", row.method, path.trim_end_matches('/'))
             }));
         }
+        served.extend(nc_payout::operations().iter().map(|row| {
+            let path = format!("{}{}", nc_payout::PATH, row.path);
+            format!("{} {}", row.method, path.trim_end_matches('/'))
+        }));
         served.sort();
         assert_eq!(described, served);
     }
