@@ -6,7 +6,8 @@ use crate::{
     config::ChainSourceKind,
     invoice::Status,
     storage::{
-        StorageError, alerts, balances, cursors, deliveries, outbox, payouts::pressure, pools,
+        StorageError, alerts, balances, cursors, deliveries, nc_payouts, outbox, payouts::pressure,
+        pools,
     },
 };
 
@@ -29,6 +30,8 @@ impl Gateway {
         metrics::gauge!("payout_oldest_order_seconds").set(gauge(payouts.oldest_seconds));
         metrics::gauge!("payout_payments_stuck").set(gauge(payouts.stuck));
         metrics::gauge!("payout_signing_stops").set(gauge(payouts.stopped));
+        let stuck = nc_payouts::stuck(&mut connection).await?;
+        metrics::gauge!("nc_payouts_stuck").set(gauge(stuck));
         let alerts = alerts::count(&mut connection).await?;
         metrics::gauge!("operator_alerts").set(gauge(alerts));
         for lag in cursors::lags(&mut connection).await? {

@@ -42,6 +42,11 @@ pub const MEASURES: &[Measure] = &[
         "since the oldest order that is being paid out had its money",
     ),
     ("payout_payments_stuck", Gauge, "signed payments that no block has taken for an hour"),
+    (
+        "nc_payouts_stuck",
+        Gauge,
+        "payouts signed by merchants of which no block has taken anything for an hour",
+    ),
     ("payout_signing_stops", Gauge, "networks on which an operator stopped all signing"),
     (
         "payout_gas_transfers",

@@ -5,11 +5,13 @@ mod create;
 mod decide;
 mod evm;
 mod follow;
+mod operate;
 mod read;
 mod submit;
 mod utxo;
 
 pub use create::NewNcPayout;
+pub use operate::NcStory;
 
 use crate::{
     asset::address::AddressError,

@@ -16,6 +16,7 @@ mod failure;
 mod invoice;
 mod listen;
 mod merchant;
+mod nc_payouts;
 mod network;
 mod operator;
 mod payout_receiver;

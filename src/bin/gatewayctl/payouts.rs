@@ -7,6 +7,7 @@ use gateway::{
     config::{Config, Part},
     invoice::payment::iso_8601,
     merchant::secret::SEED_BYTES,
+    nc_payout::State as NcState,
     payout::State,
     storage::payouts::PayoutOrder,
 };
@@ -16,6 +17,7 @@ use uuid::Uuid;
 use crate::{
     delivery,
     failure::wrong_usage,
+    nc_payouts,
     render::{self, Answer, Cell, Tone},
     watch, words,
 };
@@ -24,18 +26,18 @@ const LISTED_MAX: i64 = 1_000;
 
 #[derive(Subcommand)]
 pub enum Payouts {
-    /// List orders, those at work first
+    /// List orders, or payouts that merchants sign, those at work first
     #[command(after_help = words::PAYOUTS_LIST)]
     List(List),
-    /// Show an order as its merchant sees it, and what only we know of it
+    /// Show an order or a payout as its merchant sees it, and what only we know of it
     #[command(after_help = words::PAYOUTS_SHOW)]
-    Show(Id),
+    Show(AnyId),
     /// Follow an order until it has ended
     #[command(after_help = words::PAYOUTS_WATCH)]
     Watch(Id),
-    /// Tell how the order became what it is: deposits, payments, batches, webhooks
+    /// Tell how an order or a payout became what it is: deposits, payments, batches, webhooks
     #[command(after_help = words::PAYOUTS_EXPLAIN)]
-    Explain(Id),
+    Explain(AnyId),
     /// Sign nothing more for an order until it is released
     #[command(after_help = words::PAYOUTS_HOLD)]
     Hold(Hold),
@@ -65,16 +67,30 @@ pub struct List {
     #[arg(long, value_name = "ID")]
     merchant: Option<Uuid>,
     /// Only those in this state, such as processing
-    #[arg(long, value_name = "STATE", value_parser = state)]
-    state: Option<&'static str>,
+    #[arg(long, value_name = "STATE")]
+    state: Option<String>,
+    /// Payouts that merchants sign themselves, instead of orders
+    #[arg(long)]
+    nc: bool,
 }
 
-fn state(text: &str) -> Result<&'static str, String> {
-    let known = State::ALL.map(State::as_str);
-    known
-        .into_iter()
-        .find(|known| *known == text)
-        .ok_or_else(|| format!("states are {}", known.join(", ")))
+/// A state out of `all`, if one is asked for.
+fn state<T: Copy>(
+    asked: Option<&str>,
+    all: &[T],
+    name: fn(T) -> &'static str,
+) -> anyhow::Result<Option<T>> {
+    let Some(asked) = asked else { return Ok(None) };
+    let known = all.iter().copied().find(|state| name(*state) == asked);
+    let names = || all.iter().map(|state| name(*state)).collect::<Vec<_>>().join(", ");
+    known.map(Some).ok_or_else(|| wrong_usage(format!("states are {}", names())))
+}
+
+#[derive(Args)]
+pub struct AnyId {
+    /// An order's id, mpo_… or empo_…, or that of a payout that its merchant signs, ncp_…
+    #[arg(value_name = "ID")]
+    id: String,
 }
 
 #[derive(Args)]
@@ -129,13 +145,19 @@ impl Payouts {
     pub async fn run(self, gateway: &Gateway, json: bool) -> anyhow::Result<Answer> {
         match self {
             Self::List(list) => list.run(gateway).await,
-            Self::Show(id) => {
-                let story = gateway.explain_payout(&id.order_id).await?;
+            Self::Show(AnyId { id }) if nc_payouts::names(&id) => {
+                nc_payouts::show(gateway, &id).await
+            }
+            Self::Explain(AnyId { id }) if nc_payouts::names(&id) => {
+                nc_payouts::explain(gateway, &id).await
+            }
+            Self::Show(AnyId { id }) => {
+                let story = gateway.explain_payout(&id).await?;
                 Ok(Answer::new(to_json(&story)?, summary(&story)))
             }
             Self::Watch(id) => watch::follow(gateway, &id.order_id, json).await,
-            Self::Explain(id) => {
-                let story = gateway.explain_payout(&id.order_id).await?;
+            Self::Explain(AnyId { id }) => {
+                let story = gateway.explain_payout(&id).await?;
                 let text = format!("{}\n{}", summary(&story), history(&story));
                 Ok(Answer::new(explained(&story)?, text))
             }
@@ -203,7 +225,13 @@ impl Where {
 
 impl List {
     async fn run(self, gateway: &Gateway) -> anyhow::Result<Answer> {
-        let orders = gateway.list_all_payouts(self.merchant, self.state, LISTED_MAX).await?;
+        let asked = self.state.as_deref();
+        if self.nc {
+            let state = state(asked, NcState::ALL, NcState::as_str)?;
+            return nc_payouts::list(gateway, self.merchant, state, LISTED_MAX).await;
+        }
+        let state = state(asked, &State::ALL, State::as_str)?.map(State::as_str);
+        let orders = gateway.list_all_payouts(self.merchant, state, LISTED_MAX).await?;
         let json: Value = orders.iter().map(listed).collect();
         if orders.is_empty() {
             return Ok(Answer::new(json, "There are no payout orders."));

@@ -360,14 +360,16 @@ pub const PAYOUTS_LIST: &str = concat!(
     "\
 Examples:
   gatewayctl payouts list
-  gatewayctl --json payouts list --state processing",
+  gatewayctl --json payouts list --state processing
+  gatewayctl payouts list --nc --state submitted",
     database!()
 );
 
 pub const PAYOUTS_SHOW: &str = concat!(
     "\
 Examples:
-  gatewayctl payouts show empo_0123456789abcdefghjkmnpqrs",
+  gatewayctl payouts show empo_0123456789abcdefghjkmnpqrs
+  gatewayctl payouts show ncp_0123456789abcdefghjkmnpqrs",
     database!()
 );
 
@@ -386,7 +388,8 @@ Examples:
 pub const PAYOUTS_EXPLAIN: &str = concat!(
     "\
 Examples:
-  gatewayctl payouts explain empo_0123456789abcdefghjkmnpqrs",
+  gatewayctl payouts explain empo_0123456789abcdefghjkmnpqrs
+  gatewayctl payouts explain ncp_0123456789abcdefghjkmnpqrs",
     database!()
 );
 

@@ -132,6 +132,53 @@ async fn a_cancelled_order_is_told_and_no_good_news_to_whoever_watches_it() {
     .await;
 }
 
+/// A payout that its merchant is to sign: operators see it, and have nothing to decide about it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_payout_that_its_merchant_signs_is_listed_shown_and_explained() {
+    with_configured_stack(&only(Network::Polygon), |stack| async move {
+        let (ctl, payer) = (Ctl::of(&stack), Payer::open(&stack).await);
+        let none = ctl.run(&["payouts", "list", "--nc"]).await.expect_ok();
+        assert_eq!(none.stdout, "There are no payouts that merchants sign.\n");
+        let output = |n, amount| json!({ "address": evm_address(n), "amount": amount, "reference": n.to_string() });
+        let asked = json!({
+            "network": "polygon", "currency": "usdtmatic", "fromAddress": evm_address(9),
+            "outputs": [output(1, "10"), output(2, "2.5")],
+        });
+        let created = payer.merchant.client.post("/v1/nc-payout", &asked).await.json();
+        let id = created["data"]["id"].as_str().unwrap();
+        let merchant = payer.merchant.new.id.to_string();
+
+        let listed = ctl.json(&["payouts", "list", "--nc", "--merchant", &merchant]).await;
+        assert_eq!((&listed[0]["payout_id"], &listed[0]["output_count"]), (&json!(id), &json!(2)));
+        assert_eq!(listed[0]["total_raw"], "12500000");
+        assert_eq!(ctl.json(&["payouts", "list", "--nc", "--state", "submitted"]).await, json!([]));
+        // Orders have other states, and a payout is none of them.
+        ctl.run(&["payouts", "list", "--nc", "--state", "draft"])
+            .await
+            .expect_wrong_usage("states are awaiting_signature");
+        assert_eq!(ctl.json(&["payouts", "list"]).await, json!([]));
+        let text = ctl.run(&["payouts", "list", "--nc"]).await.expect_ok().stdout;
+        assert!(text.contains(id) && text.contains("12.5"), "{text}");
+
+        let shown = ctl.json(&["payouts", "show", id]).await;
+        assert_eq!((&shown["id"], &shown["merchantId"]), (&json!(id), &json!(merchant)));
+        let story = ctl.json(&["payouts", "explain", id]).await;
+        let transactions = story["transactions"].as_array().unwrap();
+        let states: Vec<_> = transactions.iter().map(|one| &one["state"]).collect();
+        assert_eq!(states, ["unsigned", "unsigned"]);
+        assert_eq!(story["lookAt"], story["expiresAt"]);
+        let text = ctl.run(&["payouts", "explain", id]).await.expect_ok().stdout;
+        for words in ["awaiting_signature", "12.5 USDT", "Outputs", "Transactions", &evm_address(2)] {
+            assert!(text.to_lowercase().contains(&words.to_lowercase()), "no {words:?} in:\n{text}");
+        }
+        for command in ["show", "explain"] {
+            let unknown = "ncp_00000000000000000000000000";
+            ctl.run(&["payouts", command, unknown]).await.expect_failure("no payout has this id");
+        }
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn an_unknown_order_is_a_clear_failure_of_every_command() {
     with_database(|ctl, _| async move {
