@@ -2,15 +2,17 @@
 
 use std::time::Duration;
 
+use secrecy::SecretString;
+
 use super::NcPayoutError;
 use crate::{
     app::Gateway,
     asset::{Network, catalogue::Currency},
     chain::{
         UnusableSource,
-        pay::{EvmPayer, Payer, SimulatedPayer, UtxoPayer},
+        pay::{EvmPayer, Payer, SimulatedPayer, UtxoPayer, Witnesses},
     },
-    config::ChainSourceKind,
+    config::{ChainSettings, ChainSourceKind},
     money::BaseUnits,
     nc_payout::{FeeLevel, Unsigned},
     payout::PayoutFamily,
@@ -50,23 +52,47 @@ impl Gateway {
     pub(super) fn nc_node(&self, network: Network) -> Result<Payer, NcPayoutError> {
         let family = PayoutFamily::of(network).ok_or(NcPayoutError::UnsupportedNetwork)?;
         let chain = self.config.chain(network);
-        let url = || chain.rpc_url.as_ref().ok_or(UnusableSource::NoUrl(network));
         match (chain.source, family) {
             (ChainSourceKind::Simulated, PayoutFamily::Evm) => {
                 Ok(Payer::Simulated(SimulatedPayer::new(network, self.db.clone())))
             }
-            (ChainSourceKind::Node, PayoutFamily::Evm) => {
-                let payer = EvmPayer::new(network, url()?, chain.chain_id)?;
-                Ok(Payer::Evm(payer.with_deadline(ANSWER_WITHIN)))
-            }
-            (ChainSourceKind::Node, PayoutFamily::Utxo) => {
-                let (genesis, db) = (chain.genesis.as_deref(), self.db.clone());
-                let payer = UtxoPayer::new(network, url()?, genesis, chain.fee_rate, db)?;
-                Ok(Payer::Utxo(Box::new(payer.for_merchants(ANSWER_WITHIN))))
+            (ChainSourceKind::Node, _) => {
+                let url = chain.rpc_url.as_ref().ok_or(UnusableSource::NoUrl(network))?;
+                self.nc_node_at(&chain, family, url)
             }
             // The simulated chain has no outputs that could be spent.
             (ChainSourceKind::Simulated, PayoutFamily::Utxo) | (ChainSourceKind::Off, _) => {
                 Err(NcPayoutError::UnsupportedNetwork)
+            }
+        }
+    }
+
+    /// The other nodes of that network, without whose word no payout has ended; none where there is one node alone.
+    pub(super) fn nc_witnesses(&self, network: Network) -> Result<Witnesses, NcPayoutError> {
+        let family = PayoutFamily::of(network).ok_or(NcPayoutError::UnsupportedNetwork)?;
+        let chain = self.config.chain(network);
+        let urls = chain.witnesses.iter().filter(|_| chain.source == ChainSourceKind::Node);
+        let nodes =
+            urls.map(|url| self.nc_node_at(&chain, family, url)).collect::<Result<_, _>>()?;
+        Ok(Witnesses { network, nodes })
+    }
+
+    fn nc_node_at(
+        &self,
+        chain: &ChainSettings,
+        family: PayoutFamily,
+        url: &SecretString,
+    ) -> Result<Payer, NcPayoutError> {
+        let network = chain.network;
+        match family {
+            PayoutFamily::Evm => {
+                let payer = EvmPayer::new(network, url, chain.chain_id)?;
+                Ok(Payer::Evm(payer.with_deadline(ANSWER_WITHIN)))
+            }
+            PayoutFamily::Utxo => {
+                let (genesis, db) = (chain.genesis.as_deref(), self.db.clone());
+                let payer = UtxoPayer::new(network, url, genesis, chain.fee_rate, db)?;
+                Ok(Payer::Utxo(Box::new(payer.for_merchants(ANSWER_WITHIN))))
             }
         }
     }

@@ -10,7 +10,7 @@ use crate::{
     app::Gateway,
     chain::{
         ChainError,
-        pay::{Payer, Sent, Standing as Found, Wanted},
+        pay::{Payer, Sent, Standing as Found, Wanted, Witnesses},
     },
     fail_point::fail_point,
     nc_payout::{
@@ -62,7 +62,8 @@ impl Gateway {
         }
         let node = self.nc_node(payout.currency.network)?;
         let required = self.required(payout.currency.network);
-        let (looks, failure) = look(&node, &payout, &parts, required).await;
+        let witnesses = self.nc_witnesses(payout.currency.network)?;
+        let (looks, failure) = look(&node, &witnesses, &payout, &parts, required).await;
         if looks.iter().any(|look| look.handed_in) {
             node.after_sending(required).await?;
         }
@@ -107,13 +108,14 @@ impl Gateway {
 /// worth noting too.
 async fn look(
     node: &Payer,
+    witnesses: &Witnesses,
     payout: &NcPayout,
     parts: &Parts,
     required: u64,
 ) -> (Vec<Look>, Option<ChainError>) {
     let open = in_flight(parts);
     let wanted: Vec<_> = open.iter().map(|part| wanted(payout, part)).collect();
-    let found = match node.standings(&wanted, required).await {
+    let found = match witnesses.standings(node, &wanted, required).await {
         Ok(found) => found,
         Err(error) => return (vec![], Some(error)),
     };

@@ -28,7 +28,7 @@ use self::{
     spend::{Coin, Lock, Pay, Terms},
     transaction::Replaceable,
 };
-use super::{Output, Purse, Sent, SignError, SignedTx, Standing, Unsigned, Wanted};
+use super::{Mined, Output, Purse, Sent, SignError, SignedTx, Standing, Unsigned, Wanted};
 use crate::{
     asset::{Family, Network, Realm, address},
     chain::{
@@ -287,6 +287,11 @@ impl UtxoPayer {
         required: u64,
     ) -> Result<Standing, ChainError> {
         search::standing(self, payment, required).await
+    }
+
+    /// Whether this node has a transaction in the block that another named, `required` deep.
+    pub(super) async fn holds(&self, mined: &Mined, required: u64) -> Result<bool, ChainError> {
+        search::holds(self, mined, required).await
     }
 }
 

@@ -77,6 +77,19 @@ pub(super) async fn standing(
     Ok(nowhere)
 }
 
+/// Whether the node has that transaction in that block, `required` deep.
+pub(super) async fn holds(
+    payer: &UtxoPayer,
+    mined: &Mined,
+    required: u64,
+) -> Result<bool, ChainError> {
+    let tip = read::<u64>(payer, TIP, json!([])).await?;
+    if (tip + 1).saturating_sub(mined.height) < required {
+        return Ok(false);
+    }
+    Ok(block(payer, mined.height).await?.hashes.contains(&mined.hash))
+}
+
 /// Reads the blocks up to `tip` that were not read yet, and stops at one that holds the payment.
 async fn look(
     payer: &UtxoPayer,

@@ -8,3 +8,4 @@ mod order;
 pub mod scene;
 mod seeds;
 mod stuck;
+mod witness;

@@ -57,7 +57,17 @@ pub async fn with_node<F: Future<Output = ()>>(
     if network == Network::Dogecoin {
         toml = toml.replace("fee_rate = 10\n", "fee_rate = 1000\n");
     }
-    with_configured_stack(&toml, |stack| async move {
+    with_scene(network, node, &toml, test).await;
+}
+
+/// Runs `test` over that node, whoever tells of it.
+pub async fn with_scene<F: Future<Output = ()>>(
+    network: Network,
+    node: Arc<Regtest>,
+    toml: &str,
+    test: impl FnOnce(Arc<Scene>) -> F,
+) {
+    with_configured_stack(toml, |stack| async move {
         stack.start_all();
         stack.gateway.note_network_fee(network).await.unwrap();
         let payer = Payer::open(&stack).await;
