@@ -88,7 +88,13 @@ impl Source {
     pub fn with_state(self, url: &SecretString) -> Result<Self, UnusableSource> {
         Ok(match self {
             Self::Near(source) => Self::Near(source.with_state(url)?),
-            other => other,
+            other @ (Self::Simulated(_)
+            | Self::Evm(_)
+            | Self::Solana(_)
+            | Self::Ton(_)
+            | Self::Tron(_)
+            | Self::Thorchain(_)
+            | Self::Utxo(_)) => other,
         })
     }
 }

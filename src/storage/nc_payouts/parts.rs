@@ -132,7 +132,9 @@ pub async fn store_signed(
 }
 
 /// Nonces and unsigned bytes.
-fn columns(transactions: &[Unsigned]) -> Result<(Vec<Option<i64>>, Vec<Vec<u8>>), StorageError> {
+type Columns = (Vec<Option<i64>>, Vec<Vec<u8>>);
+
+fn columns(transactions: &[Unsigned]) -> Result<Columns, StorageError> {
     let columns = |one: &Unsigned| Ok((one.nonce().map(to_column).transpose()?, one.bytes()));
     transactions.iter().map(columns).collect()
 }

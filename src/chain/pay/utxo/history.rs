@@ -92,10 +92,10 @@ async fn of_parts(
 ) -> Result<Option<Transaction>, ChainError> {
     let block: WireBlock = search::read(payer, BLOCK, json!([block, 2])).await?;
     let name = txid.to_string();
-    let is_it = |raw: &&Box<RawValue>| {
-        serde_json::from_str::<WireId>(raw.get()).is_ok_and(|told| told.txid == name)
-    };
-    Ok(block.transactions.iter().find(is_it).and_then(|raw| assembled(raw.get())))
+    let mut texts = block.transactions.iter().map(|raw| raw.get());
+    let is_it =
+        |text: &&str| serde_json::from_str::<WireId>(text).is_ok_and(|told| told.txid == name);
+    Ok(texts.find(is_it).and_then(assembled))
 }
 
 /// A transaction out of its parts, without the witnesses, which are no part of its id.
