@@ -166,6 +166,13 @@ impl Network {
     }
 }
 
+impl Network {
+    /// Whether each transaction also pays for its bytes on the chain below, beside its gas (the OP stack).
+    pub const fn charges_for_data(self) -> bool {
+        matches!(self, Self::Optimism | Self::Base)
+    }
+}
+
 impl Family {
     pub const ALL: [Self; 9] = [
         Self::Bitcoin,

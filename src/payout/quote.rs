@@ -149,6 +149,11 @@ pub fn quoted_rate(family: Family, asked: u128) -> u128 {
     (asked.saturating_mul(HEADROOM_PERCENT) / 100).clamp(1, most)
 }
 
+/// What is quoted for a payment's bytes where the network asks `asked` for them now.
+pub const fn quoted_data(asked: u128) -> u128 {
+    asked.saturating_mul(HEADROOM_PERCENT) / 100
+}
+
 /// The quote for `amounts` of `currency`; `native_decimals` are those of the network's coin.
 pub fn quote(
     currency: &Currency,

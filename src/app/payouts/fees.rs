@@ -28,7 +28,7 @@ impl Gateway {
         let payer = self.payer_of(network)?;
         let Some(fee) = payer.fee().await? else { return Ok(()) };
         let mut connection = self.db.connection().await?;
-        network_fees::store(&mut connection, network, fee.rate).await?;
+        network_fees::store(&mut connection, network, fee).await?;
         let coin = Catalogue::get().native(network);
         let Some(address) = self.gas_address().filter(|_| network.evm_chain_id().is_some()) else {
             return Ok(());
@@ -38,7 +38,7 @@ impl Gateway {
         }
         drop(connection);
         if let Some(balance) = payer.coins_for_gas(&address).await? {
-            let each = quote::GAS_PER_TOKEN_TRANSFER.saturating_mul(fee.rate.max(1));
+            let each = fee.most(quote::GAS_PER_TOKEN_TRANSFER).max(1);
             let left = u32::try_from(balance.get() / each).unwrap_or(u32::MAX);
             metrics::gauge!("payout_gas_transfers", "network" => network.name()).set(left);
         }

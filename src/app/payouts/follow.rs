@@ -239,7 +239,10 @@ impl Gateway {
     ) -> Result<bool, AdvanceError> {
         let Some(last) = payment.versions.last() else { return Ok(false) };
         let asked = payer.fee().await?.unwrap_or(last.fee);
-        let Some(fee) = last.fee.raised(asked, cap_of(order, payment, payer)) else {
+        // What is taken for its bytes is part of the price that was quoted.
+        let data = Fee { rate: 0, ..asked }.all_in(quote::gas_per_transfer(order.currency));
+        let cap = cap_of(order, payment, payer).saturating_sub(data);
+        let Some(fee) = last.fee.raised(asked, cap) else {
             return Ok(false);
         };
         if self.nothing_is_signed(order, payment).await?

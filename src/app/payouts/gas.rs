@@ -58,15 +58,15 @@ fn needs_gas(order: &PayoutOrder, payer: &Payer) -> bool {
 }
 
 /// What an order's address has by the rows, with what its open payments may take at `at_least` or more.
-fn gas_of(order: &PayoutOrder, rows: OrderGas, open: &[OpenPayment], at_least: u128) -> Gas {
+fn gas_of(order: &PayoutOrder, rows: OrderGas, open: &[OpenPayment], at_least: Fee) -> Gas {
     let most = |payment: &OpenPayment| {
         let rates = payment.versions.iter().map(|version| version.fee.rate);
-        let rate = rates.max().unwrap_or(0).max(at_least);
+        let rate = rates.max().unwrap_or(0).max(at_least.rate);
         let work = match payment.purpose.as_str() {
             "gas_return" => GAS_PER_COIN_TRANSFER,
             _ => quote::gas_per_transfer(order.currency),
         };
-        work.saturating_mul(rate)
+        Fee { rate, ..at_least }.most(work)
     };
     let own = open.iter().filter(|payment| payment.purpose != Purpose::Gas.as_str());
     Gas {
@@ -91,8 +91,8 @@ impl Gateway {
         }
         let mut connection = self.db.connection().await?;
         let rows = gas::of_order(&mut connection, order.id).await?;
-        let each = quote::gas_per_transfer(order.currency).saturating_mul(fee.rate);
-        Ok(gas_of(order, rows, open, 0).pays_for(each))
+        let each = fee.most(quote::gas_per_transfer(order.currency));
+        Ok(gas_of(order, rows, open, Fee { rate: 0, ..fee }).pays_for(each))
     }
 
     /// Whether the address can pay what a payment's next version offers. What lacks is fronted first.
@@ -112,7 +112,7 @@ impl Gateway {
         let last = payment.versions.last().map_or(0, |version| version.fee.rate);
         let more =
             quote::gas_per_transfer(order.currency).saturating_mul(fee.rate.saturating_sub(last));
-        Ok(gas_of(order, rows, &open, 0).free() >= more)
+        Ok(gas_of(order, rows, &open, Fee { rate: 0, ..fee }).free() >= more)
     }
 
     /// Signs the next portion of gas that a token order needs. `true` if it did.
@@ -143,8 +143,8 @@ impl Gateway {
             return Ok(false);
         }
         let Some(fee) = self.affordable_fee(&order, payer).await? else { return Ok(false) };
-        let each = quote::gas_per_transfer(order.currency).saturating_mul(fee.rate);
-        let Some(amount) = gas_of(&order, rows, &open, fee.rate).to_front(waiting, each) else {
+        let each = fee.most(quote::gas_per_transfer(order.currency));
+        let Some(amount) = gas_of(&order, rows, &open, fee).to_front(waiting, each) else {
             return Ok(false);
         };
         if beyond_quote(&order, rows, amount)? {
@@ -229,8 +229,8 @@ impl Gateway {
             return Ok(false);
         }
         let Some(fee) = payer.fee().await? else { return Ok(false) };
-        let cost = GAS_PER_COIN_TRANSFER.saturating_mul(fee.rate);
-        let Some(amount) = gas_of(&order, rows, &open, 0).to_return(cost) else {
+        let cost = fee.most(GAS_PER_COIN_TRANSFER);
+        let Some(amount) = gas_of(&order, rows, &open, fee).to_return(cost) else {
             // It stays in the books, at this address.
             let mut connection = self.db.connection().await?;
             gas::set_open(&mut connection, order_id, false).await?;
@@ -413,7 +413,7 @@ fn lacks(
     promised: Promised,
 ) -> Option<String> {
     let transfers = u128::from(promised.payments) + 1;
-    let fees = payment.work.saturating_mul(payment.fee.rate).saturating_mul(transfers);
+    let fees = payment.fee.most(payment.work).saturating_mul(transfers);
     let parts = [promised.amount.get(), fees];
     let needed = parts.into_iter().fold(sum_of(payment).get(), u128::saturating_add);
     if balance.get() >= needed {

@@ -13,7 +13,9 @@ use crate::{
     config::ChainSourceKind,
     money::{BaseUnits, Bps},
     payout::{
-        FeeMode, PayoutFamily, id,
+        FeeMode, PayoutFamily,
+        fee::Fee,
+        id,
         quote::{self, Prices, Quote, QuoteFault, Tariff},
         recipients::{Column, Reason, RowFault, in_coins, least_amount},
     },
@@ -50,8 +52,10 @@ impl Gateway {
         }
         let mut connection = self.db.connection().await?;
         let asked = network_fees::fresh(&mut connection, network, FEE_FRESH_SECONDS).await?;
-        let quoted = |asked| quote::quoted_rate(family, asked).min(chain.fee_rate_max);
-        asked.map(quoted).ok_or(PayoutError::NoFreshFee)
+        let asked = asked.ok_or(PayoutError::NoFreshFee)?;
+        let rate = quote::quoted_rate(family, asked.rate).min(chain.fee_rate_max);
+        let quoted = Fee { rate, data: quote::quoted_data(asked.data), ..asked };
+        Ok(quoted.all_in(quote::gas_per_transfer(currency)))
     }
 
     pub(super) fn tariff(

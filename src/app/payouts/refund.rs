@@ -59,7 +59,8 @@ impl Gateway {
         let fee = if covered {
             BaseUnits::ZERO
         } else {
-            self.refund_fee(&order, payer, offer.rate).await?
+            let rate = offer.all_in(quote::gas_per_transfer(order.currency));
+            self.refund_fee(&order, payer, rate).await?
         };
         let left = order.books.left();
         let amount = left.remaining_after(fee);

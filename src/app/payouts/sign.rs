@@ -88,8 +88,9 @@ impl Gateway {
         let Some(asked) = payer.fee().await? else {
             return Ok(Some(Fee::of(order.quote.fee_rate)));
         };
-        if asked.rate > cap {
-            let (id, asked) = (&order.order_id, asked.rate);
+        let all_in = asked.all_in(quote::gas_per_transfer(order.currency));
+        if all_in > cap {
+            let (id, asked) = (&order.order_id, all_in);
             tracing::warn!(order.id = id, asked, cap, "the network asks more than was quoted");
             return Ok(None);
         }

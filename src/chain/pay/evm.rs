@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::{
-    Mined, Output, Sent, SignError, SignedTx, Standing, Unsigned, Wanted, Work,
+    Mined, Output, Sent, SignError, SignedTx, Standing, Unsigned, Wanted, Work, data_fee,
     erc20::{self, Kept, Log, Promise},
     fees::{History, offer, wide},
 };
@@ -36,6 +36,7 @@ const TIP: &str = "eth_maxPriorityFeePerGas";
 const HISTORY: &str = "eth_feeHistory";
 const BALANCE: &str = "eth_getBalance";
 const CHAIN_ID: &str = "eth_chainId";
+const CALL: &str = "eth_call";
 /// What a node says when a call reverts.
 const REVERTED: i64 = 3;
 const TIP_DEFAULT: u128 = 1_000_000_000;
@@ -47,6 +48,7 @@ const HISTORY_BLOCKS: &str = "0xa";
 pub struct EvmPayer {
     pub(super) rpc: Rpc,
     pub(super) chain_id: u64,
+    charges_for_data: bool,
 }
 
 #[derive(Deserialize)]
@@ -81,7 +83,8 @@ impl EvmPayer {
         chain_id: Option<u64>,
     ) -> Result<Self, EndpointError> {
         let own = network.evm_chain_id().ok_or(EndpointError::WrongFamily { network })?;
-        Ok(Self { rpc: Rpc::new(network, url)?, chain_id: chain_id.unwrap_or(own) })
+        let (rpc, chain_id) = (Rpc::new(network, url)?, chain_id.unwrap_or(own));
+        Ok(Self { rpc, chain_id, charges_for_data: network.charges_for_data() })
     }
 
     pub(super) fn malformed(&self, method: &'static str) -> ChainError {
@@ -120,7 +123,16 @@ impl EvmPayer {
             Some(tip) => tip,
             None => self.tip().await?,
         };
-        Ok(offer(base, tip))
+        let data = if self.charges_for_data { self.data_fee().await? } else { 0 };
+        Ok(Fee { data, ..offer(base, tip) })
+    }
+
+    /// What the network takes now for the bytes of any payment of ours.
+    async fn data_fee(&self) -> Result<u128, ChainError> {
+        let call = json!([{ "to": data_fee::ORACLE, "data": data_fee::question() }, "latest"]);
+        let result = self.rpc.call(CALL, call).await?;
+        let text: &str = self.rpc.read(CALL, &result)?;
+        data_fee::answer(text).ok_or_else(|| self.malformed(CALL))
     }
 
     /// What `address` holds of the network's coin in the last block.

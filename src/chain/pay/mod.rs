@@ -4,6 +4,7 @@
 //! a lost answer loses nothing: the hash is looked for, and the same bytes are handed in again.
 
 mod account;
+mod data_fee;
 mod erc20;
 mod evm;
 mod fees;

@@ -237,6 +237,7 @@ pub async fn open(
             fee: Fee {
                 rate: numeric::to_units(TABLE, &row.fee_rate)?.get(),
                 tip: numeric::to_units(TABLE, &row.tip)?.get(),
+                data: 0,
             },
             taken: row.version_fee.map(|fee| numeric::to_units(TABLE, &fee)).transpose()?,
             change: match (row.change_n, &row.change_amount) {
