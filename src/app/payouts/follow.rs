@@ -51,10 +51,13 @@ impl Gateway {
         let order = order.ok_or(AdvanceError::UnknownOrder)?;
         let network = order.currency.network;
         let required = self.config.chain(network).confirmations;
+        let is_mined = open.iter().any(|payment| payment.height.is_some());
+        let head = if is_mined { payer.head().await? } else { None };
         // Never sent and never replaced: there is nothing to find, and it is sent below.
         let looked_for: Vec<_> = open
             .into_iter()
             .filter(|payment| payment.state != "signed" || payment.versions.len() > 1)
+            .filter(|payment| may_be_final(payment, head, required))
             .collect();
         let wanted: Vec<_> = looked_for.iter().map(wanted).collect();
         let witnesses = self.witnesses_of(network)?;
@@ -340,6 +343,13 @@ impl Gateway {
         let output = |row: ItemRow| Output { address: row.address, amount: row.net_amount };
         Ok(rows.into_iter().map(output).collect())
     }
+}
+
+/// Whether a look can tell anything new of a payment. In a block that is not deep enough yet it stays what it is, and should
+/// that block be replaced, it is missed as soon as it would have counted.
+fn may_be_final(payment: &OpenPayment, head: Option<u64>, required: u64) -> bool {
+    let depth = |(height, head): (u64, u64)| (head + 1).saturating_sub(height);
+    payment.height.zip(head).is_none_or(|block| depth(block) >= required)
 }
 
 /// Which payment to look for.

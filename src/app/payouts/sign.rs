@@ -24,11 +24,14 @@ use crate::{
         payouts::{
             self, PayoutOrder,
             items::{self, ItemRow},
-            payments::{self, NewPayment, Purpose},
+            payments::{self, NewPayment, OpenPayment, Purpose},
             safety,
         },
     },
 };
+
+/// Payments of an order that are not final, which are looked for again and again.
+const OPEN_MAX: usize = 500;
 
 impl Gateway {
     /// Signs the next payments, each in one transaction with its nonce, its bytes and what it reserves.
@@ -45,8 +48,7 @@ impl Gateway {
             return Ok(false);
         }
         let open = payments::open(&mut connection, order_id).await?;
-        let under_way = open.iter().filter(|payment| !is_gas(&payment.purpose)).count();
-        let room = payer.window().saturating_sub(under_way);
+        let room = room(payer, &open);
         let rows = match order.family {
             PayoutFamily::Evm => room,
             PayoutFamily::Utxo => order.family.batch_rows_max() * usize::from(room > 0),
@@ -398,6 +400,15 @@ pub(super) fn unsigned(order: &PayoutOrder, outputs: Vec<Output>, fee: Fee) -> O
         fee,
         purse: None,
     })
+}
+
+/// How many more payments may be signed. Of one account nodes keep few that wait for a block, and those in one are no burden to
+/// them; what spends outputs needs its parents to be final.
+fn room(payer: &Payer, open: &[OpenPayment]) -> usize {
+    let own: Vec<_> = open.iter().filter(|payment| !is_gas(&payment.purpose)).collect();
+    let waits = |payment: &&&OpenPayment| payer.spends_coins() || payment.height.is_none();
+    let waiting = own.iter().filter(waits).count();
+    payer.window().saturating_sub(waiting).min(OPEN_MAX.saturating_sub(own.len()))
 }
 
 /// The most that one unit of work may cost, so that all payments together stay within what was quoted.

@@ -130,13 +130,21 @@ pub enum Payer {
 }
 
 impl Payer {
-    /// How many payments of one sender are under way at a time. Nodes keep only so many of one account.
+    /// How many payments of one sender wait for a block at a time. Nodes keep only so many of one account.
     pub const fn window(&self) -> usize {
         match self {
             Self::Simulated(_) => 200,
             Self::Evm(_) => 16,
             // Each spends the change of the one before, which must be final: a version of it may still be replaced.
             Self::Utxo(_) => 1,
+        }
+    }
+
+    /// The newest block, where that tells without a look how deep a payment stands.
+    pub async fn head(&self) -> Result<Option<u64>, ChainError> {
+        match self {
+            Self::Simulated(_) | Self::Utxo(_) => Ok(None),
+            Self::Evm(payer) => payer.head("latest").await.map(|(height, ..)| Some(height)),
         }
     }
 
