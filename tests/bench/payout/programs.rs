@@ -102,13 +102,10 @@ impl Programs {
 pub struct Mining(JoinHandle<()>);
 
 impl Mining {
-    pub fn every<F: Future<Output = ()> + Send>(
+    pub fn every<F: Future<Output = ()> + Send + 'static>(
         pause: Duration,
         mine: impl Fn() -> F + Send + 'static,
-    ) -> Self
-    where
-        F: 'static,
-    {
+    ) -> Self {
         Self(tokio::spawn(async move {
             loop {
                 mine().await;

@@ -260,10 +260,20 @@ impl<'a> Story<'a> {
                 unless_killed(&self.chain, polls, self.gateway.match_deposits(deposit)).await;
             match settled {
                 Some(settled) => drop(settled.unwrap()),
-                None => self.tally.kills += 1,
+                None => {
+                    self.tally.kills += 1;
+                    self.outlive(deposit).await;
+                }
             }
         }
         self.told = later;
+    }
+
+    /// Waits until the transaction of somebody who died while he settled has ended. He may have sent his commit, and what he
+    /// books must not show after the watcher has moved on. Until then the invoice is his.
+    async fn outlive(&mut self, deposit: Uuid) {
+        let query = "select from invoice where id = (select invoice_id from deposit where id = $1) for update";
+        sqlx::query(query).bind(deposit).execute(&mut self.connection).await.unwrap();
     }
 
     /// Nothing was booked that was final nowhere, or that is not on the branch that the watcher stands on. It may stand there
