@@ -39,6 +39,8 @@ const ADDRESSES: i32 = 100_000;
 /// Below what one look reads.
 const BLOCKS: u64 = 150;
 const TRANSFERS: u64 = 200;
+/// For each round of other measures.
+const WATCH_ROUNDS: usize = 8;
 const SETTLE: Duration = Duration::from_secs(2);
 
 pub async fn run(report: &mut Report) {
@@ -235,9 +237,10 @@ impl Node for UtxoBlock {
     }
 }
 
-/// Blocks full of payments to others, read with and without a crowd of addresses of ours.
+/// Blocks full of payments to others, read with and without a crowd of addresses of ours. Most of it is one commit a block,
+/// which a disk does now faster and now slower, so the rounds are short and many.
 async fn watch(report: &mut Report) {
-    let count = report.rounds;
+    let count = report.rounds * WATCH_ROUNDS;
     with_world(&[], |crowd| async move {
         with_world(&[], |nobody| async move {
             let before = resident();
@@ -249,7 +252,15 @@ async fn watch(report: &mut Report) {
             let mut nobody = Watcher::new(nobody).await;
             let mut rounds = Rounds::default();
             for round in 0..=count {
-                let (with, without) = (crowd.per_block().await, nobody.per_block().await);
+                // Each goes first as often as the other: who goes second finds everything warm.
+                let mut without = 0.0;
+                if round % 2 == 0 {
+                    without = nobody.per_block().await;
+                }
+                let with = crowd.per_block().await;
+                if round % 2 == 1 {
+                    without = nobody.per_block().await;
+                }
                 if round > 0 {
                     rounds.add(with, without);
                 }
