@@ -253,14 +253,13 @@ async fn watch(report: &mut Report) {
             let mut rounds = Rounds::default();
             for round in 0..=count {
                 // Each goes first as often as the other: who goes second finds everything warm.
-                let mut without = 0.0;
-                if round % 2 == 0 {
-                    without = nobody.per_block().await;
-                }
+                let early =
+                    if round.is_multiple_of(2) { None } else { Some(nobody.per_block().await) };
                 let with = crowd.per_block().await;
-                if round % 2 == 1 {
-                    without = nobody.per_block().await;
-                }
+                let without = match early {
+                    Some(took) => took,
+                    None => nobody.per_block().await,
+                };
                 if round > 0 {
                     rounds.add(with, without);
                 }
