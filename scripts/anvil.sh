@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Prints the path of an anvil, the EVM test node, and installs one under target/ if the machine has none.
+# Prints the path of an anvil, the EVM test node, and installs one if the machine has none.
 # Order: $ANVIL, `anvil` on PATH, the copy installed earlier, npm. The first three use no network.
 set -euo pipefail
 

@@ -3,7 +3,7 @@
 #
 #   browser.sh chromium | axe
 #
-# Chromium: $CHROMIUM, then what is on PATH, then Debian's package. axe-core: $AXE, then the copy under target/, then npm.
+# Chromium: $CHROMIUM, then what is on PATH, then Debian's package. axe-core: $AXE, then the copy from earlier, then npm.
 set -euo pipefail
 
 dir=$(dirname "${BASH_SOURCE[0]}")

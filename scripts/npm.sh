@@ -1,5 +1,7 @@
-# shellcheck shell=bash disable=SC2154 # root comes from clone.sh
-# Tools from npm, each in a folder of its own under target/. Sourced after clone.sh.
+# shellcheck shell=bash
+# Tools from npm, each in a folder of its own outside of any clone, so that a fresh one finds them. Sourced after clone.sh.
+
+npm_tools=${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/gateway/tools
 
 # Installs packages into a folder for $1, once, and sets npm_modules to its node_modules. What follows goes to npm: options,
 # and packages with their versions. The folder is named by it, so that a new version is a new folder.
@@ -7,10 +9,10 @@ npm_tool() {
     local name=$1 wanted folder fresh
     shift
     wanted=$(printf '%s\n' "$@" | sha256sum | cut -c 1-12)
-    folder=$root/target/tools/$name-$wanted
+    folder=$npm_tools/$name-$wanted
     npm_modules=$folder/node_modules
     if [ -d "$npm_modules" ]; then return; fi
-    mkdir -p "$root/target/tools"
+    mkdir -p "$npm_tools"
     # Tests that run side by side ask at once; one of them installs for all.
     if command -v flock >/dev/null; then
         exec 8>"$folder.lock"
@@ -22,9 +24,8 @@ npm_tool() {
         command -v npm >/dev/null || apt_install nodejs npm >&2
     fi
     need npm "fetch $name for the tests"
-    # Made aside, so that a run that was interrupted leaves nothing half done. What npm fetched before it has in its own
-    # cache, outside of any clone.
-    fresh=$(mktemp -d "$root/target/tools/$name.XXXXXX")
+    # Made aside, so that a run that was interrupted leaves nothing half done.
+    fresh=$(mktemp -d "$npm_tools/$name.XXXXXX")
     npm install --prefix "$fresh" --silent --no-audit --no-fund --prefer-offline "$@" >&2 8>&- 9>&- ||
         { rm -rf "$fresh"; die "npm could not install $name: $*"; }
     [ -e "$folder" ] || mv "$fresh" "$folder" 2>/dev/null || true

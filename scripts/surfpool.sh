@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Prints the folder whose node_modules hold surfpool, which is Solana's virtual machine as a node of one process, and Solana's
-# own clients; fetches them with npm if they are not there. Order: $SURFPOOL, the copy under target/ from earlier, npm.
+# own clients; fetches them with npm if they are not there. Order: $SURFPOOL, the copy from earlier, npm.
 set -euo pipefail
 
 dir=$(dirname "${BASH_SOURCE[0]}")

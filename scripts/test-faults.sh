@@ -24,16 +24,27 @@ mapfile -t wanted < <(rows | names | sort -u)
 outcome=0
 "$dir/test.sh" --workspace --test it -- --exact --show-output "${wanted[@]}" 2>&1 | tee "$log" || outcome=1
 
-printf '\n%-6s%-48s%6s  %-8s%s\n' fault what fired outcome invariant
+# How often a test made its fault happen: what it says itself, or once, for each that passed made it happen.
+times_of() {
+    awk -v name="$1" '
+        /^---- .* stdout ----$/ { own = ($2 == name) }
+        own && /^fired [0-9]+$/ { sum += $2 }
+        END { print sum > 0 ? sum : 1 }' "$log"
+}
+
+printf '\n%-6s%-62s%9s  %-8s%s\n' fault what fired outcome invariant
 json=
 while IFS='|' read -r fault what invariant tests; do
     fired=0 holds=true
     for name in $(names <<<"$tests"); do
-        # A test whose fault did not happen fails, so each that passed made it happen.
-        if grep -qx "test $name \.\.\. ok" "$log"; then fired=$((fired + 1)); else holds=false; fi
+        if grep -qx "test $name \.\.\. ok" "$log"; then
+            fired=$((fired + $(times_of "$name")))
+        else
+            holds=false
+        fi
     done
     if [ "$holds" = true ]; then said=holds; else said=FAILED outcome=1; fi
-    printf '%-6s%-48s%6d  %-8s%s\n' "$fault" "$what" "$fired" "$said" "$invariant"
+    printf '%-6s%-62s%9d  %-8s%s\n' "$fault" "$what" "$fired" "$said" "$invariant"
     json+=$(printf '%s{"fault":"%s","fired":%d,"invariant":"%s","holds":%s,"seed":%d,"log":".run/log/faults.log"}' \
         "${json:+,}" "$fault" "$fired" "$invariant" "$holds" "$GATEWAY_TEST_SEED")
 done < <(rows)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Prints the folder whose node_modules hold TON's virtual machine and its own client, and fetches them with npm if they
-# are not there. Order: $TON_SANDBOX, the copy under target/ from earlier, npm. The first two use no network.
+# are not there. Order: $TON_SANDBOX, the copy from earlier, npm. The first two use no network.
 set -euo pipefail
 
 dir=$(dirname "${BASH_SOURCE[0]}")
