@@ -10,7 +10,7 @@ use futures_util::{StreamExt, stream::FuturesUnordered};
 use tracing::warn;
 
 use super::{
-    Block, BlockRef, ChainError, ChainSource, Held, Located, TokenFacts, Transfer, TransferAsset,
+    Block, BlockRef, ChainError, ChainSource, Held, Located, TokenFacts, TransferAsset, Waiting,
 };
 use crate::{asset::Network, money::BaseUnits};
 
@@ -185,8 +185,8 @@ impl<S: ChainSource> ChainSource for Agreement<S> {
         self.settle(&format!("the content of block {height}"), answers, same_block).await
     }
 
-    /// What one node sees waiting: it credits nothing, and no two nodes see the same.
-    async fn mempool(&self) -> Result<Vec<Transfer>, ChainError> {
+    /// What one node sees waiting: it credits nothing, and no two nodes see the same. Its tip may be above our head.
+    async fn mempool(&self) -> Result<Waiting, ChainError> {
         let mut failed = None;
         for node in &self.nodes {
             match node.mempool().await {

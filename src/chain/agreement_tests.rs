@@ -3,7 +3,7 @@ use std::sync::Mutex;
 use chrono::DateTime;
 
 use super::*;
-use crate::chain::{TransferAmount, TransferAsset};
+use crate::chain::{Transfer, TransferAmount, TransferAsset};
 
 /// A node that tells what it was given.
 #[derive(Default)]
@@ -80,8 +80,8 @@ impl ChainSource for Node {
         self.answer(self.at(height).cloned())
     }
 
-    async fn mempool(&self) -> Result<Vec<Transfer>, ChainError> {
-        self.answer(Vec::new())
+    async fn mempool(&self) -> Result<Waiting, ChainError> {
+        self.answer(Waiting::default())
     }
 
     async fn native_balances(
@@ -172,6 +172,6 @@ async fn a_balance_counts_when_two_tell_it() {
 #[tokio::test]
 async fn waiting_payments_come_from_whoever_answers() {
     let nodes = of(vec![silent(), node(3, "a")]);
-    assert_eq!(nodes.mempool().await.unwrap(), []);
+    assert_eq!(nodes.mempool().await.unwrap(), Waiting::default());
     assert_eq!(*nodes.nodes[0].asked.lock().unwrap(), 1);
 }

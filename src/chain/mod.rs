@@ -24,7 +24,7 @@ pub mod utxo;
 pub use agreement::Agreement;
 pub use source::{Source, UnusableSource};
 
-use std::future::Future;
+use std::{collections::HashSet, future::Future};
 
 use chrono::{DateTime, Utc};
 use thiserror::Error;
@@ -61,6 +61,26 @@ pub struct Transfer {
     pub amount: TransferAmount,
     /// Confirmations before which the network lets nobody spend it: 1 but for a miner's reward and its like.
     pub maturity: u64,
+}
+
+/// What a node tells of the transactions that wait for a block. The default is what is told where nodes keep no mempool.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Waiting {
+    /// What moves in those that were read.
+    pub transfers: Vec<Transfer>,
+    /// The hashes of all of them, whether they were read or not.
+    pub listed: HashSet<String>,
+    /// Height and hash of the newest block that the node had, asked for after the list: what is listed no more may stand in
+    /// any block up to it. `None` where no node told the list.
+    pub tip: Option<(u64, String)>,
+}
+
+impl From<Vec<Transfer>> for Waiting {
+    /// Of a source that reads every transaction it lists.
+    fn from(transfers: Vec<Transfer>) -> Self {
+        let listed = transfers.iter().map(|transfer| transfer.tx_hash.clone()).collect();
+        Self { transfers, listed, tip: None }
+    }
 }
 
 /// What moved: the chain's own coin, or a token named by its contract (spelled by `match_key` as well).
@@ -194,8 +214,8 @@ pub trait ChainSource: Send + Sync {
     /// All parts of the answer belong to one block hash, even if the chain reorganises between two calls.
     fn block(&self, height: u64) -> impl Future<Output = Result<Option<Block>, ChainError>> + Send;
 
-    /// Transfers that wait for a block. Empty where the chain has no public mempool worth reading.
-    fn mempool(&self) -> impl Future<Output = Result<Vec<Transfer>, ChainError>> + Send;
+    /// What waits for a block. Nothing where the chain has no public mempool worth reading.
+    fn mempool(&self) -> impl Future<Output = Result<Waiting, ChainError>> + Send;
 
     /// Native balances of `addresses` at exactly that block, in their order, on chains where value can arrive
     /// without showing in the block body (EVM internal transfers). `None` where blocks show everything.

@@ -4,7 +4,7 @@ use crate::{
     asset::{Network, address},
     chain::{
         Block, BlockRef, ChainError, ChainSource, Held, Holdings, Located, Transfer,
-        TransferAmount, TransferAsset,
+        TransferAmount, TransferAsset, Waiting,
     },
     money::BaseUnits,
     storage::{
@@ -140,13 +140,13 @@ impl ChainSource for SimulatedSource {
         Ok(Some(Block { header: block.into(), transfers: self.transfers(transfers) }))
     }
 
-    async fn mempool(&self) -> Result<Vec<Transfer>, ChainError> {
+    async fn mempool(&self) -> Result<Waiting, ChainError> {
         let read = async {
             let mut connection = self.db.connection().await?;
             simulation::mempool(&mut connection, self.network).await
         };
         let waiting = read.await.map_err(|error| self.unreachable(&error))?;
-        Ok(self.transfers(waiting))
+        Ok(self.transfers(waiting).into())
     }
 
     async fn native_balances(

@@ -3,7 +3,7 @@
 use secrecy::SecretString;
 
 use super::{
-    Block, BlockRef, ChainError, ChainSource, Held, Located, TokenFacts, Transfer, TransferAsset,
+    Block, BlockRef, ChainError, ChainSource, Held, Located, TokenFacts, TransferAsset, Waiting,
     evm::EvmSource, near::NearSource, rpc::EndpointError, simulated::SimulatedSource,
     solana::SolanaSource, thorchain::ThorchainSource, ton::TonSource, tron::TronSource,
     utxo::UtxoSource,
@@ -132,7 +132,7 @@ impl ChainSource for Source {
         on_each!(self, source => source.block(height).await)
     }
 
-    async fn mempool(&self) -> Result<Vec<Transfer>, ChainError> {
+    async fn mempool(&self) -> Result<Waiting, ChainError> {
         on_each!(self, source => source.mempool().await)
     }
 

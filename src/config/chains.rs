@@ -81,8 +81,9 @@ const fn practice(network: Network) -> (u64, u64, i64) {
         Network::Ethereum => (12, 4, 30),
         Network::Polygon => (16, 2, 20),
         Network::Bsc => (15, 2, 15),
-        Network::Arbitrum => (20, 2, 15),
-        Network::Optimism | Network::Base => (10, 2, 15),
+        // Their holds leave room for large amounts, which wait for the first layer.
+        Network::Arbitrum => (20, 2, 60),
+        Network::Optimism | Network::Base => (10, 2, 60),
         Network::Avalanche => (1, 2, 10),
         // Only blocks that are final already are read: solidified by 19 of 27 producers on TRON, of commitment `finalized`
         // on Solana, of finality `final` on NEAR. Waiting for more would only keep the buyer waiting.
@@ -94,19 +95,19 @@ const fn practice(network: Network) -> (u64, u64, i64) {
 }
 
 /// Where reversing a chain is a matter of money, what it takes to wait until that costs more than a large deposit brings:
-/// six blocks on bitcoin by custom, and two epochs on Ethereum, after which its blocks are final. All other networks are as
-/// final as they get with the confirmations above.
+/// six blocks on bitcoin by custom, and two epochs on Ethereum, after which its blocks are final. Blocks of a rollup are one
+/// sequencer's word until the first layer's are final that carry them, which takes up to half an hour. All other networks are
+/// as final as they get with the confirmations above.
 const fn large_practice(network: Network) -> u64 {
     match network {
         Network::Bitcoin => 6,
         Network::Litecoin => 12,
         Network::Dogecoin => 60,
         Network::Ethereum => 65,
+        Network::Arbitrum => 7_200,
+        Network::Optimism | Network::Base => 900,
         Network::Polygon
         | Network::Bsc
-        | Network::Arbitrum
-        | Network::Optimism
-        | Network::Base
         | Network::Avalanche
         | Network::Tron
         | Network::Solana

@@ -304,6 +304,16 @@ impl State {
     }
 
     fn reply(&mut self, request: &Value, stale: bool) -> Value {
+        // Hosted nodes let several machines answer the calls of a batch.
+        let Some(calls) = request.as_array() else { return self.reply_to_one(request, stale) };
+        let reply = |call| {
+            let stale = stale || self.chance(8);
+            self.reply_to_one(call, stale)
+        };
+        calls.iter().map(reply).collect()
+    }
+
+    fn reply_to_one(&mut self, request: &Value, stale: bool) -> Value {
         let behind = if stale { self.random.random_range(1..=4) } else { 0 };
         let head = (self.chain.len() - 1).saturating_sub(behind);
         let params = &request["params"];

@@ -54,6 +54,27 @@ impl NearReceipt {
         receipt.logs = movements.iter().map(|(to, amount)| ft_transfer(to, amount)).collect();
         receipt
     }
+
+    /// What a token contract does when it is asked for `ft_transfer_call` to an account without a contract: the tokens
+    /// move, and a later receipt takes them back.
+    pub fn token_and_back(contract: &str, to: &str, amount: &str) -> [Self; 2] {
+        let tx_hash = random_hash();
+        let args = json!({ "receiver_id": to, "amount": amount, "msg": "" }).to_string();
+        let call = json!({ "FunctionCall": {
+            "method_name": "ft_transfer_call", "args": BASE64_STANDARD.encode(args),
+            "gas": 50_000_000_000_000_u64, "deposit": "1"
+        }});
+        let back = json!({ "FunctionCall": {
+            "method_name": "ft_resolve_transfer", "args": "e30=", "gas": 5_000_000_000_000_u64, "deposit": "0"
+        }});
+        let mut lent = Self::new(&tx_hash, contract, vec![call]);
+        lent.logs = vec![ft_transfer(to, amount)];
+        lent.status = json!({ "SuccessReceiptId": random_hash() });
+        let mut resolved = Self::new(&tx_hash, contract, vec![back]);
+        resolved.predecessor = contract.to_owned();
+        resolved.logs = vec![moved(to, "buyer.near", amount)];
+        [lent, resolved]
+    }
 }
 
 pub fn transfer(units: &str) -> Value {
@@ -62,7 +83,11 @@ pub fn transfer(units: &str) -> Value {
 
 /// The line that NEP-141 wants in the log.
 pub fn ft_transfer(to: &str, amount: &str) -> String {
-    let data = json!([{ "old_owner_id": "buyer.near", "new_owner_id": to, "amount": amount }]);
+    moved("buyer.near", to, amount)
+}
+
+fn moved(from: &str, to: &str, amount: &str) -> String {
+    let data = json!([{ "old_owner_id": from, "new_owner_id": to, "amount": amount }]);
     let event =
         json!({ "standard": "nep141", "version": "1.0.0", "event": "ft_transfer", "data": data });
     format!("EVENT_JSON:{event}")

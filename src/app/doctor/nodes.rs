@@ -1,6 +1,9 @@
 //! A network's nodes, asked what a watcher would ask, before anybody depends on them.
 
-use std::time::{Duration, Instant};
+use std::{
+    fmt::Write,
+    time::{Duration, Instant},
+};
 
 use chrono::Utc;
 use secrecy::SecretString;
@@ -8,8 +11,8 @@ use secrecy::SecretString;
 use super::{Finding, Health, LOOK_LIMIT, with_causes};
 use crate::{
     app::{Gateway, follow_chain::node_of},
-    asset::{Family, Network},
-    chain::{BlockRef, ChainError, ChainSource, Source, pay::Payer},
+    asset::Network,
+    chain::{BlockRef, ChainError, ChainSource, Source, evm::Abilities, pay::Payer},
     config::ChainSettings,
 };
 
@@ -36,7 +39,8 @@ impl Gateway {
         if !self.config.payouts_enabled() || !self.config.pays_out_on(network) {
             return None;
         }
-        let Ok(Payer::Utxo(payer)) = self.payer_of(network) else { return None };
+        let payers = self.payers_of(network).ok()?;
+        let Payer::Utxo(payer) = &payers.payer else { return None };
         let name = format!("payouts on {network}");
         let told = match tokio::time::timeout(LOOK_LIMIT, payer.abilities()).await {
             Ok(Ok(told)) => told,
@@ -92,6 +96,8 @@ struct Told {
     waiting: usize,
     /// Whether balances at a block are told; `None` where blocks show everything.
     balances: Option<bool>,
+    /// Of EVM nodes.
+    abilities: Option<Abilities>,
 }
 
 async fn ask(source: &Source) -> Result<Told, ChainError> {
@@ -100,14 +106,14 @@ async fn ask(source: &Source) -> Result<Told, ChainError> {
     let started = Instant::now();
     let block = source.block(head.height).await?;
     let block_took = started.elapsed();
-    let waiting = source.mempool().await?.len();
-    let balances = if source.network().family() == Family::Evm {
-        Some(source.native_balances(&head, &[PROBE.to_owned()]).await?.is_some())
-    } else {
-        None
-    };
+    let waiting = source.mempool().await?.transfers.len();
+    let (mut balances, mut abilities) = (None, None);
+    if let Source::Evm(node) = source {
+        balances = Some(node.native_balances(&head, &[PROBE.to_owned()]).await?.is_some());
+        abilities = Some(node.abilities().await?);
+    }
     let transfers = block.map_or(0, |block| block.transfers.len());
-    Ok(Told { head, transfers, block_took, waiting, balances })
+    Ok(Told { head, transfers, block_took, waiting, balances, abilities })
 }
 
 impl Told {
@@ -135,16 +141,50 @@ impl Told {
         if self.balances == Some(true) {
             detail.push_str("; balances at a block are told");
         }
+        if let Some(abilities) = self.abilities {
+            detail.push_str(&self.described(abilities));
+        }
+        detail.push_str(&counted(settings));
         for doubt in &doubts {
             detail = format!("{doubt}: {detail}");
         }
         let health = if doubts.is_empty() { Health::Ok } else { Health::Doubtful };
+        let finalized = self.abilities.and_then(|abilities| abilities.finalized);
         Finding::new(name, health, detail)
+            .fact("finalized_height", finalized)
+            .fact("traces", self.abilities.map(|abilities| abilities.traces))
+            .fact("confirmations", settings.confirmations)
+            .fact("large_confirmations", settings.large_confirmations)
             .fact("height", self.head.height)
             .fact("hash", self.head.hash.as_str())
             .fact("head_age_seconds", age)
             .fact("transfers", self.transfers)
     }
+
+    fn described(&self, abilities: Abilities) -> String {
+        let finality = match abilities.finalized {
+            Some(height) => {
+                let depth = self.head.height.saturating_sub(height);
+                format!("calls final what is {depth} blocks deep")
+            }
+            None => "has no word for what is final".to_owned(),
+        };
+        let traces = if abilities.traces { "has traces" } else { "has no traces" };
+        format!("; it {finality} and {traces}, which are not needed")
+    }
+}
+
+/// When a deposit counts, as it is configured.
+fn counted(settings: &ChainSettings) -> String {
+    let (usual, large) = (settings.confirmations, settings.large_confirmations);
+    let mut text = format!("; deposits count after {usual} confirmations");
+    if usual != large {
+        let _ = write!(text, ", from {} USD on after {large}", settings.large_amount_usd);
+    }
+    if settings.witnesses.is_empty() {
+        text.push_str("; no second node is asked, so what this one tells is believed");
+    }
+    text
 }
 
 /// Seconds in the largest unit of which there are two.

@@ -7,9 +7,10 @@
 //!
 //! - `source`: the calls. `wire`: the tolerant shapes. `decode`: from a block to transfers, without io.
 //! - `evidence`: what a node must show before a block without transfers is believed. `balance`: balances in bulk.
-//! - `recording`: a block kept as text, through the same steps.
+//! - `abilities`: what else a node tells. `recording`: a block kept as text, through the same steps.
 //! - `quantity`: hex numbers and names, exactly.
 
+mod abilities;
 mod balance;
 mod decode;
 mod evidence;
@@ -19,6 +20,7 @@ mod recording;
 mod source;
 mod wire;
 
+pub use abilities::Abilities;
 pub use recording::read_recording;
 pub use source::EvmSource;
 

@@ -19,8 +19,8 @@ use super::{
 use crate::{
     asset::Network,
     chain::{
-        Block, BlockRef, ChainError, ChainSource, Held, Located, TokenFacts, Transfer,
-        TransferAsset,
+        Block, BlockRef, ChainError, ChainSource, Held, Located, TokenFacts, TransferAsset,
+        Waiting,
         rpc::{EndpointError, Rpc},
     },
     money::BaseUnits,
@@ -34,7 +34,7 @@ const CHAIN_ID: &str = "eth_chainId";
 
 /// One node of an EVM network.
 pub struct EvmSource {
-    rpc: Rpc,
+    pub(super) rpc: Rpc,
     chain_id: u64,
     // What the node turned out not to offer. Asked once, not before every block.
     lacks_block_receipts: AtomicBool,
@@ -80,7 +80,7 @@ impl EvmSource {
     }
 
     /// A block by its number or by `latest`, read by `read`.
-    async fn wire_block<T>(
+    pub(super) async fn wire_block<T>(
         &self,
         which: &str,
         with_transactions: bool,
@@ -231,8 +231,8 @@ impl ChainSource for EvmSource {
     /// Always empty. Rollups keep waiting transactions to themselves and hosted nodes answer `pending` with their
     /// latest block; where it is real, it would cost a whole block per look, shows no token payment (a call is an
     /// intention, only its event is a movement), and is ahead of the next block by seconds.
-    async fn mempool(&self) -> Result<Vec<Transfer>, ChainError> {
-        Ok(Vec::new())
+    async fn mempool(&self) -> Result<Waiting, ChainError> {
+        Ok(Waiting::default())
     }
 
     async fn native_balances(

@@ -2,11 +2,13 @@
 
 use std::collections::HashSet;
 
+use base64::{Engine, prelude::BASE64_STANDARD};
 use chrono::DateTime;
 use serde_json::value::RawValue;
 
 use super::wire::{
-    WireAction, WireDocument, WireEvent, WireExecution, WireHeader, WireSuccess, WireTokenMovement,
+    WireAction, WireCall, WireDocument, WireEvent, WireExecution, WireHeader, WireLoan,
+    WireSuccess, WireTokenMovement,
 };
 use crate::{
     asset::Network,
@@ -21,6 +23,8 @@ const NETWORK: Network = Network::Near;
 /// The account that gas is refunded from.
 const SYSTEM: &str = "system";
 const EVENT_PREFIX: &str = "EVENT_JSON:";
+/// The method of NEP-141 that moves tokens and asks the receiver's contract whether it keeps them.
+const TRANSFER_CALL: &str = "ft_transfer_call";
 /// 32 bytes in base58.
 const HASH_CHARS_MAX: usize = 44;
 
@@ -77,10 +81,12 @@ fn execution(raw: &RawValue) -> Result<Vec<Transfer>, String> {
     if receipt.predecessor_id == SYSTEM || !is_success(outcome.outcome.status) {
         return Ok(Vec::new());
     }
-    let mut transfers = native(&wire)?;
+    let actions = actions(&wire)?;
+    let mut transfers = native(&wire, &actions)?;
+    let lent = Lent::by(&actions);
     for (place, log) in outcome.outcome.logs.iter().enumerate() {
         // Anyone may log anything: what does not read as an event of the standard is none.
-        transfers.extend(tokens(&wire, place, log).unwrap_or_default());
+        transfers.extend(tokens(&wire, &lent, place, log).unwrap_or_default());
     }
     Ok(transfers)
 }
@@ -90,16 +96,28 @@ fn is_success(status: &RawValue) -> bool {
     success.is_ok_and(|status| status.value.is_some() || status.receipt_id.is_some())
 }
 
-fn native(wire: &WireExecution<'_>) -> Result<Vec<Transfer>, String> {
-    let receipt = &wire.receipt;
-    let Some(action) = &receipt.receipt.action else { return Ok(Vec::new()) };
-    let mut transfers = Vec::new();
-    for (place, raw) in action.actions.iter().enumerate() {
+/// The receipt's actions in their order; `None` for one without content, such as `CreateAccount`.
+fn actions<'a>(wire: &WireExecution<'a>) -> Result<Vec<Option<WireAction<'a>>>, String> {
+    let Some(body) = &wire.receipt.receipt.action else { return Ok(Vec::new()) };
+    let read = |raw: &&'a RawValue| {
         if raw.get().starts_with('"') {
-            continue;
+            return Ok(None);
         }
-        let action: WireAction = serde_json::from_str(raw.get()).map_err(|e| e.to_string())?;
-        let Some(transfer) = action.transfer else { continue };
+        serde_json::from_str(raw.get()).map(Some).map_err(|e| e.to_string())
+    };
+    body.actions.iter().map(read).collect()
+}
+
+fn native(
+    wire: &WireExecution<'_>,
+    actions: &[Option<WireAction<'_>>],
+) -> Result<Vec<Transfer>, String> {
+    let receipt = &wire.receipt;
+    let mut transfers = Vec::new();
+    for (place, action) in actions.iter().enumerate() {
+        let Some(transfer) = action.as_ref().and_then(|action| action.transfer.as_ref()) else {
+            continue;
+        };
         let amount = decimal(transfer.deposit).ok_or("deposit")?;
         if moves(&amount) {
             let key = format!("{}:{place}", receipt.receipt_id);
@@ -109,8 +127,41 @@ fn native(wire: &WireExecution<'_>) -> Result<Vec<Transfer>, String> {
     Ok(transfers)
 }
 
-/// The movements that one line of a contract's log announces.
-fn tokens(wire: &WireExecution<'_>, place: usize, log: &str) -> Option<Vec<Transfer>> {
+/// To whom a receipt moves tokens that it may take back.
+///
+/// `ft_transfer_call` logs its movement at once, and some blocks later another receipt takes back what the receiver's
+/// contract did not keep. Our addresses have no contract, or one that knows nothing of tokens, so all of it goes back.
+enum Lent {
+    /// To the receivers that the calls name, none without such a call.
+    To(HashSet<String>),
+    /// There is such a call, and whom it names cannot be read.
+    ToAnybody,
+}
+
+impl Lent {
+    fn by(actions: &[Option<WireAction<'_>>]) -> Self {
+        let calls = actions.iter().flatten().filter_map(|action| action.call.as_ref());
+        let lending = calls.filter(|call| call.method_name == TRANSFER_CALL);
+        lending.map(receiver).collect::<Option<_>>().map_or(Self::ToAnybody, Self::To)
+    }
+
+    /// A batch that both pays and lends to one receiver is taken for a loan: its log does not tell the two apart.
+    fn is_to(&self, account: &str) -> bool {
+        match self {
+            Self::To(receivers) => receivers.contains(account),
+            Self::ToAnybody => true,
+        }
+    }
+}
+
+fn receiver(call: &WireCall<'_>) -> Option<String> {
+    let args = BASE64_STANDARD.decode(call.args.as_bytes()).ok()?;
+    let args: WireLoan = serde_json::from_slice(&args).ok()?;
+    Some(args.receiver_id.into_owned())
+}
+
+/// The movements that one line of a contract's log announces, without those that may be taken back.
+fn tokens(wire: &WireExecution<'_>, lent: &Lent, place: usize, log: &str) -> Option<Vec<Transfer>> {
     let event: WireEvent = serde_json::from_str(log.strip_prefix(EVENT_PREFIX)?.trim()).ok()?;
     if event.standard != "nep141" || !matches!(event.event.as_ref(), "ft_transfer" | "ft_mint") {
         return None;
@@ -121,7 +172,7 @@ fn tokens(wire: &WireExecution<'_>, place: usize, log: &str) -> Option<Vec<Trans
     for (position, movement) in movements.iter().enumerate() {
         let to = movement.new_owner_id.or(movement.owner_id)?;
         let amount = decimal(movement.amount)?;
-        if moves(&amount) {
+        if moves(&amount) && !lent.is_to(to) {
             let key = format!("{}:log:{place}.{position}", wire.receipt.receipt_id);
             let asset = TransferAsset::Contract(contract.to_owned());
             transfers.push(named(wire, key, to, asset, amount));

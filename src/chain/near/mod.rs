@@ -3,7 +3,8 @@
 //!
 //! Value is read from receipts, not from transactions: contracts pay too, and a transfer counts where it was executed.
 //! Counted are `Transfer` actions of receipts whose outcome is a success, and `ft_transfer` and `ft_mint` events of
-//! NEP-141 tokens. Receipts of `system` are refunds of gas.
+//! NEP-141 tokens. Receipts of `system` are refunds of gas. Not counted is what `ft_transfer_call` moves: it comes to an
+//! address of ours only to go back, because nothing there can accept it.
 //!
 //! Heights may be skipped. Asked for such a height, [`block`](super::ChainSource::block) answers with the next block
 //! there is, whose own `prev_height` must show that nothing stood between.

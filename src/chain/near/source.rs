@@ -12,7 +12,7 @@ use super::{decode, state::State, wire::WireDocument};
 use crate::{
     asset::Network,
     chain::{
-        Block, BlockRef, ChainError, ChainSource, Held, Transfer, TransferAsset,
+        Block, BlockRef, ChainError, ChainSource, Held, TransferAsset, Waiting,
         http::{EndpointError, Http},
         pinned::Pinned,
     },
@@ -164,8 +164,8 @@ impl ChainSource for NearSource {
     }
 
     /// Always empty: what waits is final within two seconds.
-    async fn mempool(&self) -> Result<Vec<Transfer>, ChainError> {
-        Ok(Vec::new())
+    async fn mempool(&self) -> Result<Waiting, ChainError> {
+        Ok(Waiting::default())
     }
 
     /// Never: receipts show all value.

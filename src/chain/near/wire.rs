@@ -118,6 +118,24 @@ pub(super) struct WireActions<'a> {
 pub(super) struct WireAction<'a> {
     #[serde(borrow, default, rename = "Transfer")]
     pub transfer: Option<WireTransfer<'a>>,
+    #[serde(borrow, default, rename = "FunctionCall")]
+    pub call: Option<WireCall<'a>>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct WireCall<'a> {
+    #[serde(borrow)]
+    pub method_name: Cow<'a, str>,
+    /// In base64.
+    #[serde(borrow, default)]
+    pub args: Cow<'a, str>,
+}
+
+/// What is read of the arguments of `ft_transfer_call` (NEP-141).
+#[derive(Deserialize)]
+pub(super) struct WireLoan<'a> {
+    #[serde(borrow)]
+    pub receiver_id: Cow<'a, str>,
 }
 
 #[derive(Deserialize)]

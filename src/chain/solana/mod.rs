@@ -10,7 +10,8 @@
 //! and their mint.
 //!
 //! Nothing in an answer lets a reader prove that a node left no transaction out: its blocks commit to their content in a way
-//! that only the whole ledger shows. Where that matters, give the network witnesses.
+//! that only the whole ledger shows. Where that matters, give the network witnesses. One thing shows: blocks of the main
+//! cluster are full, so one without a transaction counts only once the node shows content in a later one.
 //!
 //! - `source`: the calls. `wire`: the tolerant shapes. `decode`: from transactions to transfers, without io.
 

@@ -21,8 +21,8 @@ use super::{
 use crate::{
     asset::Network,
     chain::{
-        Block, BlockRef, ChainError, ChainSource, Held, Located, TokenFacts, Transfer,
-        TransferAsset,
+        Block, BlockRef, ChainError, ChainSource, Held, Located, TokenFacts, TransferAsset,
+        Waiting,
         rpc::{EndpointError, Rpc},
     },
     money::BaseUnits,
@@ -42,6 +42,8 @@ const NO_BLOCK: [i64; 4] = [-32004, -32007, -32009, -32014];
 const READ_AHEAD: u64 = 4;
 /// How far below the newest finalized slot its block may be, on a node that is still writing it down.
 const HEAD_LAG: u64 = 8;
+/// A leader makes four blocks in a row, and an ill one makes them without content. Not so many leaders one after another.
+const EMPTY_BLOCKS_MAX: usize = 16;
 
 /// One node of Solana's main cluster, or of a test cluster.
 pub struct SolanaSource {
@@ -149,15 +151,44 @@ impl SolanaSource {
         Ok(Some(header))
     }
 
+    /// Whether the cluster is one that always has something to do. Test clusters make blocks for nobody.
+    fn is_busy(&self) -> bool {
+        self.genesis == MAIN_GENESIS
+    }
+
+    /// Whether the node shows transactions in one of the next blocks. One that has lost the content of all of them, or
+    /// keeps it back, would be read to its head without a payment. `false` if there are too few blocks to tell.
+    async fn has_content_after(&self, slot: u64) -> Result<bool, ChainError> {
+        let commitment = json!({ "commitment": FINALIZED });
+        let limit = json!([slot + 1, EMPTY_BLOCKS_MAX, commitment]);
+        let result = self.rpc.call(GET_BLOCKS, limit).await?;
+        let slots: Vec<u64> = self.rpc.read(GET_BLOCKS, &result)?;
+        for later in slots.iter().copied() {
+            let has_content = |block: &WireBlock<'_>| {
+                Ok(block.transactions.as_ref().is_some_and(|raw| !raw.is_empty()))
+            };
+            if self.wire_block(later, Detail::Accounts, has_content).await? == Some(true) {
+                return Ok(true);
+            }
+        }
+        if slots.len() < EMPTY_BLOCKS_MAX {
+            return Ok(false);
+        }
+        let reason =
+            format!("slot {slot} and the {EMPTY_BLOCKS_MAX} blocks after it are all empty");
+        Err(self.rpc.inconsistent(reason))
+    }
+
     async fn fetch(&self, slot: u64) -> Result<Option<Block>, ChainError> {
         let read = |block: &WireBlock<'_>| {
             let raw = block.transactions.as_ref().ok_or("transactions")?;
             let transfers = decode::transfers(slot, raw).ok_or("transactions")?;
             let header = decode::place(slot, block)?.header();
-            Ok(Block { header, transfers })
+            Ok((Block { header, transfers }, raw.is_empty()))
         };
         match self.wire_block(slot, Detail::Accounts, read).await? {
-            Some(block) => Ok(Some(block)),
+            Some((_, true)) if self.is_busy() && !self.has_content_after(slot).await? => Ok(None),
+            Some((block, _)) => Ok(Some(block)),
             None => {
                 let header = self.skipped(slot).await?;
                 Ok(header.map(|header| Block { header, transfers: Vec::new() }))
@@ -208,8 +239,8 @@ impl ChainSource for SolanaSource {
     }
 
     /// Always empty. Transactions do not wait in public: they go straight to whoever makes the next block.
-    async fn mempool(&self) -> Result<Vec<Transfer>, ChainError> {
-        Ok(Vec::new())
+    async fn mempool(&self) -> Result<Waiting, ChainError> {
+        Ok(Waiting::default())
     }
 
     /// `None`: balances change by transactions alone, and a block has those of every transaction.

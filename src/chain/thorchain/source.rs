@@ -14,7 +14,7 @@ use super::{
 use crate::{
     asset::Network,
     chain::{
-        Block, BlockRef, ChainError, ChainSource, Held, Located, Transfer, TransferAsset,
+        Block, BlockRef, ChainError, ChainSource, Held, Located, TransferAsset, Waiting,
         http::{EndpointError, Http},
     },
     money::BaseUnits,
@@ -186,8 +186,8 @@ impl ChainSource for ThorchainSource {
     }
 
     /// Always empty: a block comes every 6 seconds and is final, so waiting transactions would be seen for a moment.
-    async fn mempool(&self) -> Result<Vec<Transfer>, ChainError> {
-        Ok(Vec::new())
+    async fn mempool(&self) -> Result<Waiting, ChainError> {
+        Ok(Waiting::default())
     }
 
     /// Never: events show all value.

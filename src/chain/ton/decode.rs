@@ -2,7 +2,7 @@
 //!
 //! An entry that cannot be read is put aside with a warning and counted; it never stops its block.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use chrono::DateTime;
@@ -143,6 +143,16 @@ pub(super) fn holders(wire: Vec<WireHolder>) -> impl Iterator<Item = (TonAddress
         let token = TonAddress::parse(&holder.jetton).ok()?;
         Some((address, Holder { owner, token }))
     })
+}
+
+/// Those who took tokens and are not among `holders`, each once.
+pub(super) fn unlisted(
+    transactions: &[Transaction],
+    holders: &HashMap<TonAddress, Holder>,
+) -> Vec<TonAddress> {
+    let told = transactions.iter().filter_map(Transaction::token_holder);
+    let unlisted: HashSet<_> = told.filter(|address| !holders.contains_key(address)).collect();
+    unlisted.into_iter().collect()
 }
 
 /// Everything that moved: native value first, then tokens, each in the order of the block.

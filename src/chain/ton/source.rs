@@ -5,18 +5,20 @@ use std::{
     time::Duration,
 };
 
+use chrono::TimeDelta;
 use secrecy::SecretString;
 use serde::de::DeserializeOwned;
 
 use super::{
     balance,
     decode::{self, Holder, Transaction},
+    unlisted::{Unlisted, leave_out},
     wire::{WireBlock, WireBlocks, WireHolders, WireInfo, WirePlaces, WireTransactions},
 };
 use crate::{
     asset::{Network, address::ton::TonAddress},
     chain::{
-        Block, BlockRef, ChainError, ChainSource, Held, Located, Transfer, TransferAsset,
+        Block, BlockRef, ChainError, ChainSource, Held, Located, TransferAsset, Waiting,
         http::{EndpointError, Http},
     },
     money::BaseUnits,
@@ -44,6 +46,7 @@ const NOT_FOUND: i64 = 404;
 pub struct TonSource {
     http: Http,
     global_id: i64,
+    unlisted: Unlisted,
 }
 
 impl TonSource {
@@ -52,7 +55,8 @@ impl TonSource {
         if network != Network::Ton {
             return Err(EndpointError::WrongFamily { network });
         }
-        Ok(Self { http: Http::new(network, url)?, global_id: MAIN_GLOBAL_ID })
+        let unlisted = Unlisted::default();
+        Ok(Self { http: Http::new(network, url)?, global_id: MAIN_GLOBAL_ID, unlisted })
     }
 
     /// Expects another network than the main one. The configuration has natural numbers only, so the id is written as
@@ -64,6 +68,13 @@ impl TonSource {
             // No network has such an id, so every node will be refused.
             Err(_) => i64::MAX,
         };
+        self
+    }
+
+    /// Waits until a block is so old, by the chain's clock, for the index to list who took tokens in it.
+    #[must_use]
+    pub fn with_listing_wait(mut self, wait: TimeDelta) -> Self {
+        self.unlisted = Unlisted::waiting(wait);
         self
     }
 
@@ -250,7 +261,10 @@ impl ChainSource for TonSource {
 
     async fn head(&self) -> Result<BlockRef, ChainError> {
         let header = self.header_at(self.newest().await?.seqno).await?;
-        header.ok_or_else(|| self.http.inconsistent("the newest block is not there"))
+        let header =
+            header.ok_or_else(|| self.http.inconsistent("the newest block is not there"))?;
+        self.unlisted.note_newest(header.mined_at);
+        Ok(header)
     }
 
     async fn header(&self, height: u64) -> Result<Option<BlockRef>, ChainError> {
@@ -263,14 +277,19 @@ impl ChainSource for TonSource {
         let (Some(header), Some(promised)) = (header, promised) else { return Ok(None) };
         let transactions = self.transactions(height, promised).await?;
         let holders = self.holders(&transactions).await?;
+        let unlisted = decode::unlisted(&transactions, &holders);
+        if self.unlisted.is_waited_for(&unlisted, header.mined_at) {
+            return Ok(None);
+        }
+        leave_out(height, &unlisted);
         let transfers = decode::transfers(&transactions, &holders);
         Ok(Some(Block { header, transfers }))
     }
 
     /// Always empty. What waits is emulated by the indexer and asked for by account, one by one; the next block is
     /// seconds away.
-    async fn mempool(&self) -> Result<Vec<Transfer>, ChainError> {
-        Ok(Vec::new())
+    async fn mempool(&self) -> Result<Waiting, ChainError> {
+        Ok(Waiting::default())
     }
 
     /// `None`: all value arrives by a message, and every message shows in its block.

@@ -11,8 +11,8 @@ use super::{decode, lookup, wire::WireBlock};
 use crate::{
     asset::Network,
     chain::{
-        Block, BlockRef, ChainError, ChainSource, Held, Located, TokenFacts, Transfer,
-        TransferAsset,
+        Block, BlockRef, ChainError, ChainSource, Held, Located, TokenFacts, TransferAsset,
+        Waiting,
         http::{EndpointError, Http},
         pinned::Pinned,
     },
@@ -145,8 +145,8 @@ impl ChainSource for TronSource {
     }
 
     /// Always empty: only solidified blocks are read, and what waits is a minute away from them.
-    async fn mempool(&self) -> Result<Vec<Transfer>, ChainError> {
-        Ok(Vec::new())
+    async fn mempool(&self) -> Result<Waiting, ChainError> {
+        Ok(Waiting::default())
     }
 
     /// Never: internal transactions show what contracts move.

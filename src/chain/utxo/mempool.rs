@@ -1,7 +1,8 @@
 //! What waits for a block, remembered between looks.
 //!
 //! A node lists the names of all waiting transactions at once but their contents one by one, so each is asked for once.
-//! The bounds make the mempool a hint, never a promise: what is not read here is found in its block.
+//! The bounds make the mempool a hint, never a promise: what is not read here is found in its block. Whether something
+//! waits still is said by the node's list alone.
 
 use std::collections::{HashMap, HashSet};
 

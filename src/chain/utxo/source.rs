@@ -18,7 +18,7 @@ use super::{
 use crate::{
     asset::{Network, Realm},
     chain::{
-        Block, BlockRef, ChainError, ChainSource, Held, Located, Transfer, TransferAsset,
+        Block, BlockRef, ChainError, ChainSource, Held, Located, TransferAsset, Waiting,
         rpc::{EndpointError, Rpc},
     },
     money::BaseUnits,
@@ -201,17 +201,21 @@ impl ChainSource for UtxoSource {
         Ok(Some(Block { header, transfers }))
     }
 
-    async fn mempool(&self) -> Result<Vec<Transfer>, ChainError> {
+    async fn mempool(&self) -> Result<Waiting, ChainError> {
         let result = match self.rpc.call(LIST_WAITING, json!([])).await {
             // A node that keeps it to itself shows payments when they are mined.
-            Err(ChainError::Refused { code: METHOD_NOT_FOUND, .. }) => return Ok(Vec::new()),
+            Err(ChainError::Refused { code: METHOD_NOT_FOUND, .. }) => {
+                return Ok(Waiting::default());
+            }
             result => result?,
         };
         let listed: Vec<String> = self.rpc.read(LIST_WAITING, &result)?;
+        let tip = Some(self.tip().await?);
         let mut mempool = self.mempool.lock().await;
         let wanted = mempool.update(&listed);
         self.read_waiting(&mut mempool, &wanted).await?;
-        Ok(mempool.transfers())
+        let transfers = mempool.transfers();
+        Ok(Waiting { transfers, listed: listed.into_iter().collect(), tip })
     }
 
     /// None: blocks show everything.

@@ -1,6 +1,7 @@
 //! Invoices paid by real transactions on a real EVM node, from the request to the signed IPN.
 
 mod asked_about;
+mod every_network;
 
 use std::{
     ops::Deref,

@@ -20,8 +20,8 @@ export class Chain {
     this.mints = new Map();
     /** By slot: what its block left behind. */
     this.states = new Map();
-    [this.payer, this.stranger] = [this.key(), this.key()];
-    this.lamports.set(this.payer, 1_000_000n * COIN).set(this.stranger, COIN);
+    [this.payer, this.stranger, this.voter] = [this.key(), this.key(), this.key()];
+    this.lamports.set(this.payer, 1_000_000n * COIN).set(this.stranger, COIN).set(this.voter, COIN);
     [this.blocks, this.slot, this.waiting] = [new Map(), -1, []];
     this.mine();
   }
@@ -166,7 +166,9 @@ export class Chain {
     return null;
   }
 
+  /** The waiting transactions and, as in every block of a live cluster, a vote. */
   mine() {
+    this.run([this.voter], []);
     const parent = this.blocks.get(this.slot);
     this.slot += this.blocks.size % SKIP_EVERY === SKIP_EVERY - 1 ? SKIP + 1 : 1;
     const previousBlockhash = parent?.blockhash ?? SYSTEM;

@@ -3,6 +3,7 @@
 //! `REFUND` stands in NEAR's documentation of its indexer framework: a block of the test network, with its chunk
 //! header cut to what is read. The server adds `tx_hash`, as its documentation says.
 
+use base64::{Engine, prelude::BASE64_STANDARD};
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
@@ -136,6 +137,59 @@ fn tokens_move_in_the_log_of_their_contract() {
             43AdHUEWrfEB9kBAapZFqQhJhRrsZ2wGs87FGRCyV7mT:log:2.0 in 43AdHUEWrfEB9kBAapZFqQhJhRrsZ2wGs87FGRCyV7mT to b Contract("amberdata.testnet") Units(7u)
         "#]],
     );
+}
+
+/// What a token contract's receipt moves to `ours` and `other` when it was asked for `calls`.
+#[track_caller]
+fn check_calls(calls: &[(&str, &str)], expected: &Expect) {
+    let call = |(method, args): &(&str, &str)| {
+        let args = BASE64_STANDARD.encode(args);
+        json!({ "FunctionCall": {
+            "method_name": method, "args": args, "gas": 30_000_000_000_000_u64, "deposit": "1"
+        }})
+    };
+    let moved = |to: &str| {
+        let data = json!([{ "old_owner_id": "buyer", "new_owner_id": to, "amount": "5" }]);
+        let event = json!({ "standard": "nep141", "event": "ft_transfer", "data": data });
+        format!("EVENT_JSON:{event}")
+    };
+    check(
+        |e| {
+            e["receipt"]["predecessor_id"] = json!("exchange.testnet");
+            let calls: Vec<_> = calls.iter().map(call).collect();
+            e["receipt"]["receipt"]["Action"]["actions"] = json!(calls);
+            e["execution_outcome"]["outcome"]["logs"] = json!([moved("ours"), moved("other")]);
+        },
+        expected,
+    );
+}
+
+#[test]
+fn tokens_that_their_receiver_has_yet_to_accept_pay_nothing() {
+    const LENT: (&str, &str) =
+        ("ft_transfer_call", r#"{"receiver_id":"\u006furs","amount":"5","msg":""}"#);
+    let both = expect![[r#"
+        43AdHUEWrfEB9kBAapZFqQhJhRrsZ2wGs87FGRCyV7mT:log:0.0 in 43AdHUEWrfEB9kBAapZFqQhJhRrsZ2wGs87FGRCyV7mT to ours Contract("amberdata.testnet") Units(5u)
+        43AdHUEWrfEB9kBAapZFqQhJhRrsZ2wGs87FGRCyV7mT:log:1.0 in 43AdHUEWrfEB9kBAapZFqQhJhRrsZ2wGs87FGRCyV7mT to other Contract("amberdata.testnet") Units(5u)
+    "#]];
+    let other = expect![[r#"
+        43AdHUEWrfEB9kBAapZFqQhJhRrsZ2wGs87FGRCyV7mT:log:1.0 in 43AdHUEWrfEB9kBAapZFqQhJhRrsZ2wGs87FGRCyV7mT to other Contract("amberdata.testnet") Units(5u)
+    "#]];
+    let pays = ("ft_transfer", r#"{"receiver_id":"ours","amount":"5"}"#);
+    check_calls(&[pays], &both);
+    check_calls(&[("swap_and_pay", "")], &both);
+    check_calls(&[LENT], &other);
+    check_calls(&[("storage_deposit", "{}"), LENT], &other);
+    check_calls(&[LENT, pays], &other);
+    check_calls(
+        &[pays, ("ft_transfer_call", r#"{"receiver_id":"other","amount":"5","msg":""}"#)],
+        &expect![[r#"
+            43AdHUEWrfEB9kBAapZFqQhJhRrsZ2wGs87FGRCyV7mT:log:0.0 in 43AdHUEWrfEB9kBAapZFqQhJhRrsZ2wGs87FGRCyV7mT to ours Contract("amberdata.testnet") Units(5u)
+        "#]],
+    );
+    for unreadable in ["", "{}", "[7]", r#"{"receiver_id":7}"#] {
+        check_calls(&[("ft_transfer_call", unreadable)], &expect![[""]]);
+    }
 }
 
 #[test]

@@ -36,6 +36,7 @@ pub async fn prove<C: ChainUnderTest>(chain: &mut C) -> Report {
         ("a native payment is reported once", proof::native(chain).await),
         ("a token payment is reported under its contract", proof::token(chain).await),
         ("payments of one block to one address stay apart", proof::one_address(chain).await),
+        ("a part and the rest in a later block stay apart", proof::in_parts(chain).await),
         ("native outputs of one transaction stay apart", proof::native_outputs(chain).await),
         ("token outputs of one transaction stay apart", proof::token_outputs(chain).await),
         ("one unit and the largest amount are exact", proof::extremes(chain).await),

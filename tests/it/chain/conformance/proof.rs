@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use gateway::{
-    chain::{Block, BlockRef, ChainSource, Transfer, TransferAmount},
+    chain::{Block, BlockRef, ChainSource, Transfer, TransferAmount, Waiting},
     money::BaseUnits,
 };
 
@@ -122,6 +122,21 @@ pub async fn token<C: ChainUnderTest>(chain: &mut C) -> Outcome {
     need!(chain, Feature::Tokens);
     let to = chain.fresh_address().await;
     pays(chain, &[(Coin::Token, vec![Output::new(&to, 25_000_000)])]).await;
+    Outcome::Proven
+}
+
+/// A payment that is too small, and its top-up. Whether an invoice existed by then is nothing that a source knows.
+pub async fn in_parts<C: ChainUnderTest>(chain: &mut C) -> Outcome {
+    let to = chain.fresh_address().await;
+    let mut keys = HashSet::new();
+    for units in [600, 900] {
+        let block = pays(chain, &[(Coin::Native, vec![Output::new(&to, units)])]).await;
+        let own = block.transfers.into_iter().filter(|transfer| transfer.to == to);
+        for transfer in own {
+            assert!(keys.insert(transfer.key), "{}: a key comes twice", chain.name());
+        }
+    }
+    assert_eq!(keys.len(), 2, "{}", chain.name());
     Outcome::Proven
 }
 
@@ -285,19 +300,23 @@ pub async fn dated_balances<C: ChainUnderTest>(chain: &mut C) -> Outcome {
 pub async fn mempool<C: ChainUnderTest>(chain: &mut C) -> Outcome {
     let mempool = chain.source().mempool().await.expect("mempool");
     if let Some(reason) = chain.lacks(Feature::Mempool) {
-        assert_eq!(mempool, [], "{} has a mempool after all", chain.name());
+        assert_eq!(mempool, Waiting::default(), "{} has a mempool after all", chain.name());
         return Outcome::Lacking(reason);
     }
     let to = chain.fresh_address().await;
     chain.send(&Act::Pay(Coin::Native, vec![Output::new(&to, 55)])).await;
-    let ours = |transfers: Vec<Transfer>| -> Vec<Transfer> {
-        transfers.into_iter().filter(|transfer| transfer.to == to).collect()
+    let ours = |waiting: Vec<Transfer>| -> Vec<Transfer> {
+        waiting.into_iter().filter(|transfer| transfer.to == to).collect()
     };
-    let waiting = ours(chain.source().mempool().await.expect("mempool"));
+    let mempool = chain.source().mempool().await.expect("mempool");
+    let waiting = ours(mempool.transfers);
     assert_eq!(waiting.len(), 1, "{}: the payment is not seen waiting", chain.name());
+    let hash = waiting[0].tx_hash.clone();
     chain.mine().await;
     assert_eq!(ours(newest(chain).await.transfers), waiting, "{}: it changed", chain.name());
-    assert_eq!(ours(chain.source().mempool().await.expect("mempool")), [], "still waiting");
+    let after = chain.source().mempool().await.expect("mempool");
+    assert_eq!(ours(after.transfers), [], "still waiting");
+    assert!(mempool.listed.contains(&hash) && !after.listed.contains(&hash), "{}", chain.name());
     Outcome::Proven
 }
 

@@ -190,6 +190,10 @@ async fn the_doctor_compares_tokens_with_the_catalogue_and_reads_an_address() {
         let address = found("address on polygon");
         assert_eq!(address.health, Health::Ok, "{address:?}");
         assert!(address.detail.contains(" POL at block "), "{address:?}");
+        let node = found("node 0 of polygon");
+        assert_eq!(node.facts["traces"], true, "{node:?}");
+        assert!(node.facts["finalized_height"].is_u64(), "{node:?}");
+        assert!(node.detail.contains("; deposits count after "), "{node:?}");
 
         // A token of 6 decimals where the catalogue says 18.
         let (usdt, dai) = (USDT, "0x8f3Cf7ad23Cd3CaDbD9735AFf958023239c6A063");

@@ -4,7 +4,10 @@
 use std::time::{Duration, Instant};
 
 use gateway::merchant::settings::Settings;
-use support::lanes::{Lane, Seeds};
+use support::{
+    fired::fired,
+    lanes::{Lane, Seeds},
+};
 
 use super::{
     oracle,
@@ -40,6 +43,7 @@ fn whatever_a_chain_and_its_node_do_the_books_end_equal_to_the_chain() {
         slowest = slowest.max(slow);
     }
     let count = seeds.count;
+    fired(total.reorganisations + total.faults + total.kills);
     println!("{count} chains in {:?}, the slowest in {slowest:?}: {total:?}", started.elapsed());
     if count >= CHAINS {
         let made =

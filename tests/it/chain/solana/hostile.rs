@@ -74,6 +74,36 @@ async fn a_slot_counts_as_skipped_only_when_a_later_block_says_so() {
     assert!(matches!(answer, Err(ChainError::Inconsistent { .. })), "{answer:?}");
 }
 
+fn empty(reply: &mut Value) {
+    if let Some(transactions) = reply["result"].get_mut("transactions") {
+        *transactions = json!([]);
+    }
+}
+
+#[tokio::test]
+async fn a_node_that_empties_its_blocks_is_not_read() {
+    let (chain, slot) = eventful().await;
+    let all_empty = |_: &str, reply: &mut Value| empty(reply);
+    let answer = told(&chain, slot, all_empty).await;
+    assert!(matches!(answer, Ok(None)), "later blocks may have content: {answer:?}");
+    for _ in 0..16 {
+        chain.node.mine().await.unwrap();
+    }
+    let answer = told(&chain, slot, all_empty).await;
+    assert!(matches!(answer, Err(ChainError::Inconsistent { .. })), "{answer:?}");
+
+    // One leader's empty block is read as what it is, and so are those of a cluster that nobody uses.
+    let one_empty = move |_: &str, reply: &mut Value| {
+        if reply["result"]["blockTime"].as_u64() == Some(1_760_000_000 + slot) {
+            empty(reply);
+        }
+    };
+    assert_eq!(told(&chain, slot, one_empty).await.unwrap().unwrap().transfers, []);
+    let (_proxy, source) = proxied(&chain, all_empty).await;
+    let source = source.with_test_cluster("EtWTRABZaYq6iMfeYKouRu166VU2xqa1wcaWoxPkrZBG");
+    assert_eq!(source.block(slot).await.unwrap().unwrap().transfers, []);
+}
+
 #[tokio::test]
 async fn slots_without_a_block_are_empty_links_of_one_chain() {
     let (chain, _) = eventful().await;

@@ -28,7 +28,7 @@ async fn a_block_says_the_same_to_us_and_to_solanas_own_client() {
     let reading = chain.node.read_by_web3(slot).await.unwrap();
     assert_eq!(block.header.hash, reading.hash);
     assert_eq!(reading.parent_slot + 1, slot);
-    let [first, second] = reading.transactions.as_slice() else { panic!("{reading:?}") };
+    let [first, second, _vote] = reading.transactions.as_slice() else { panic!("{reading:?}") };
     assert_eq!((first.signature.as_str(), first.failed), (paid.as_str(), false));
     assert_eq!((second.signature.as_str(), second.failed), (failed.as_str(), true));
     for (owner, units) in [(&one, 17), (&two, 25)] {

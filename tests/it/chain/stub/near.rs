@@ -130,6 +130,7 @@ impl Flavour for Near {
             line.replace('}', ""),
             format!("Transfer 5 from buyer.near to {address}"),
         ]));
+        receipts.extend(NearReceipt::token_and_back(TOKEN, address, "5"));
         receipts
     }
 }

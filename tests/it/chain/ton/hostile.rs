@@ -6,29 +6,38 @@ use axum::{
     Router,
     extract::{OriginalUri, State},
 };
-use gateway::chain::{Block, ChainError, ChainSource};
+use gateway::chain::{Block, ChainError, ChainSource, TransferAsset, ton::TonSource};
 use http::StatusCode;
 use serde_json::{Value, json};
 use support::client::Client;
+use tokio::task::JoinSet;
 
 use super::driver::{TonChain, random_address, source};
 
-/// Changes one answer; gets the path after `/api/v3/` and what the node said.
+/// Changes one answer; gets the path after `/api/v3/` and what the node said. What becomes null is not found.
 type Lie = fn(&str, &mut Value);
 
 const TRANSACTIONS: &str = "transactionsByMasterchainBlock";
 const SHARDS: &str = "masterchainBlockShards";
+const HOLDERS: &str = "jetton/wallets";
+/// More of the stand-in's blocks, which are a second apart, than a holder is waited for.
+const BLOCKS_OF_PATIENCE: usize = 20;
 
 /// What the source makes of block `height` when `lie` changes answers on the way.
 async fn told(chain: &TonChain, height: u64, lie: Lie) -> Result<Option<Block>, ChainError> {
+    let (_liar, source) = lied_to(chain, lie).await;
+    source.block(height).await
+}
+
+/// A source whose answers `lie` changes on the way, until the set is dropped.
+async fn lied_to(chain: &TonChain, lie: Lie) -> (JoinSet<()>, TonSource) {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let upstream = chain.node.url().trim_start_matches("http://").parse::<SocketAddr>().unwrap();
     let router = Router::new().fallback(relay).with_state((upstream, lie));
-    let server = tokio::spawn(async move { axum::serve(listener, router).await });
-    let answer = source(&url).block(height).await;
-    server.abort();
-    answer
+    let mut liar = JoinSet::new();
+    liar.spawn(async move { axum::serve(listener, router).await.expect("it serves") });
+    (liar, source(&url))
 }
 
 async fn relay(
@@ -38,6 +47,9 @@ async fn relay(
     let answer = Client::new(upstream).get(&uri.to_string()).await;
     let mut body = answer.json();
     lie(uri.path().trim_start_matches("/api/v3/"), &mut body);
+    if body.is_null() {
+        return (StatusCode::NOT_FOUND, json!({ "error": "not found" }).to_string());
+    }
     (StatusCode::from_u16(answer.status).unwrap(), body.to_string())
 }
 
@@ -120,4 +132,70 @@ async fn one_transaction_that_cannot_be_read_does_not_stop_its_block() {
         }
     });
     assert_eq!(answer.await.unwrap().unwrap().transfers.len(), 2);
+}
+
+/// A block in which a holder's contract took the token's first payment to an owner.
+async fn first_token_payment(chain: &TonChain, token: &str) -> u64 {
+    chain.node.pay_token(token, &random_address(), 7).await.unwrap();
+    chain.node.mine().await.unwrap()
+}
+
+/// What a follower of the chain gets of a block, as transfers of `token`; `None` if he has to come back for it.
+async fn followed(source: &TonSource, height: u64, token: &str) -> Option<usize> {
+    source.head().await.unwrap();
+    let asset = TransferAsset::Contract(token.to_owned());
+    let block = source.block(height).await.unwrap()?;
+    Some(block.transfers.iter().filter(|transfer| transfer.asset == asset).count())
+}
+
+#[tokio::test]
+async fn a_holder_that_is_not_listed_yet_is_waited_for_and_not_for_ever() {
+    let lags: [(&str, Lie); 2] = [
+        ("an empty list", |path, body| {
+            if path == HOLDERS {
+                list(body, "jetton_wallets").clear();
+            }
+        }),
+        ("not found", |path, body| {
+            if path == HOLDERS {
+                *body = Value::Null;
+            }
+        }),
+    ];
+    let chain = TonChain::start().await.unwrap();
+    let token = chain.node.token("Tether USD", Some(&random_address())).await.unwrap();
+    for (name, lag) in lags {
+        let (_liar, lagging) = lied_to(&chain, lag).await;
+        let height = first_token_payment(&chain, &token).await;
+        for _ in 0..2 {
+            assert_eq!(followed(&lagging, height, &token).await, None, "{name}");
+        }
+        // The index has caught up.
+        assert_eq!(followed(&source(chain.node.url()), height, &token).await, Some(1), "{name}");
+
+        for _ in 0..BLOCKS_OF_PATIENCE {
+            chain.node.mine().await.unwrap();
+        }
+        assert_eq!(followed(&lagging, height, &token).await, Some(0), "{name}: it stands still");
+        let height = first_token_payment(&chain, &token).await;
+        assert_eq!(followed(&lagging, height, &token).await, None, "{name}: that is another");
+    }
+}
+
+#[tokio::test]
+async fn an_impostor_is_not_waited_for_twice() {
+    let chain = TonChain::start().await.unwrap();
+    let token = chain.node.token("Tether USD", Some(&random_address())).await.unwrap();
+    let source = source(chain.node.url());
+    let victim = random_address();
+    chain.node.make_noise(&token, &victim).await.unwrap();
+    let height = chain.node.mine().await.unwrap();
+    assert_eq!(followed(&source, height, &token).await, None);
+    for _ in 0..BLOCKS_OF_PATIENCE {
+        chain.node.mine().await.unwrap();
+    }
+    assert_eq!(followed(&source, height, &token).await, Some(0));
+    chain.node.make_noise(&token, &victim).await.unwrap();
+    let height = chain.node.mine().await.unwrap();
+    assert_eq!(followed(&source, height, &token).await, Some(0));
 }

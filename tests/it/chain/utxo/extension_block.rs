@@ -41,7 +41,10 @@ async fn a_peg_out_is_reported_from_its_block_and_matures_with_six_confirmations
     let to = random_address(Network::Litecoin);
     let sent = send(&chain, "secret", &to, "0.0125").await;
     let waiting = chain.source.mempool().await.expect("mempool");
-    assert!(waiting.iter().all(|transfer| transfer.to != to), "it has no output before its block");
+    assert!(
+        waiting.transfers.iter().all(|transfer| transfer.to != to),
+        "it has no output before its block"
+    );
     chain.node.mine(1).await.expect(DOES_IT);
 
     let head = chain.source.head().await.expect("head");

@@ -9,7 +9,7 @@ use super::driver::{RegtestChain, random_address};
 
 async fn waiting(chain: &RegtestChain, to: &str) -> Vec<Transfer> {
     let waiting = chain.source.mempool().await.unwrap();
-    waiting.into_iter().filter(|transfer| transfer.to == to).collect()
+    waiting.transfers.into_iter().filter(|transfer| transfer.to == to).collect()
 }
 
 #[tokio::test]
