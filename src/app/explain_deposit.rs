@@ -157,7 +157,8 @@ impl Gateway {
             }
             Located::Waiting => {
                 let waiting = source.mempool().await?;
-                let ours = waiting.into_iter().filter(|t| same_hash(&t.tx_hash, &tx_hash));
+                let ours =
+                    waiting.transfers.into_iter().filter(|t| same_hash(&t.tx_hash, &tx_hash));
                 (Place::Waiting, ours.collect())
             }
             Located::Unknown => (Place::Unknown, Vec::new()),

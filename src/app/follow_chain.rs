@@ -4,24 +4,23 @@
 //! transaction is rolled back whole. A node that lags, lies or rewinds moves nothing.
 
 mod balances;
+mod begin;
 pub mod import;
 mod large_amount;
 mod record;
 mod rewind;
+mod waiting;
 mod watch_set;
 
-use std::{
-    collections::HashSet,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use secrecy::SecretString;
 
 use super::Gateway;
 use crate::{
-    chain::{Agreement, BlockRef, ChainError, ChainSource, Source, Transfer, UnusableSource},
+    chain::{Agreement, BlockRef, ChainError, ChainSource, Source, UnusableSource},
     config::{ChainSettings, ChainSourceKind},
-    storage::{StorageError, cursors, cursors::Cursor, deposits},
+    storage::{StorageError, cursors, cursors::Cursor},
 };
 use watch_set::WatchSet;
 
@@ -155,7 +154,7 @@ impl<S: ChainSource> Follower<S> {
             // What stood in the orphaned blocks may have gone back to the mempool since it was read.
             return Ok(look);
         }
-        look.sightings += self.record_mempool(gateway, waiting).await?;
+        look.sightings += self.record_mempool(gateway, &cursor, &waiting, looked_at).await?;
         if self.noted.is_none_or(|noted| noted.elapsed() >= NOTE_EVERY) {
             let at = (cursor.height, cursor.hash.as_str());
             let mut connection = gateway.db.connection().await?;
@@ -166,22 +165,6 @@ impl<S: ChainSource> Follower<S> {
         }
         look.complete = true;
         Ok(look)
-    }
-
-    /// A network's first look starts at its head: addresses given from now on are paid in later blocks. A simulated chain
-    /// is read from its first block, because it may be older than its watcher.
-    async fn begin(&self, gateway: &Gateway, head: &BlockRef) -> Result<Cursor, FollowError> {
-        let network = self.settings.network;
-        let first = match self.settings.source {
-            ChainSourceKind::Simulated => self.source.header(0).await?,
-            ChainSourceKind::Node | ChainSourceKind::Off => None,
-        };
-        let mut tx = gateway.db.begin().await?;
-        let block = first.as_ref().unwrap_or(head);
-        cursors::start(&mut tx, network, (block.height, &block.hash)).await?;
-        let cursor = cursors::load(&mut tx, network).await?;
-        tx.commit().await.map_err(StorageError::from)?;
-        cursor.ok_or(FollowError::CursorMoved)
     }
 
     /// Follows blocks until the cursor stands on `head`. `false` if there is more to read, or the node lags.
@@ -226,28 +209,5 @@ impl<S: ChainSource> Follower<S> {
             look.finalized += finalized;
         }
         Ok(true)
-    }
-
-    /// Sees what waits for a block, and withdraws what waits no more.
-    async fn record_mempool(
-        &mut self,
-        gateway: &Gateway,
-        waiting: Vec<Transfer>,
-    ) -> Result<u32, FollowError> {
-        if waiting.is_empty() && !self.may_have_waiting {
-            return Ok(0);
-        }
-        let network = self.settings.network;
-        let mut tx = gateway.db.begin().await?;
-        self.watch.refresh(&mut tx).await?;
-        let seen = self.record_transfers(&mut tx, &waiting, None).await?;
-        // Of a whole mempool only what concerns us may keep a deposit of ours waiting.
-        let ours = waiting.into_iter().filter(|transfer| self.watch.find(&transfer.to).is_some());
-        let keys: HashSet<_> = ours.map(|transfer| transfer.key).collect();
-        let keys: Vec<_> = keys.into_iter().collect();
-        deposits::withdraw_vanished(&mut tx, network, &keys).await?;
-        tx.commit().await.map_err(StorageError::from)?;
-        self.may_have_waiting = seen > 0 || !keys.is_empty();
-        Ok(seen)
     }
 }

@@ -113,7 +113,7 @@ impl Gateway {
                         saturating_sum(invoice.view.actually_paid, *amount);
                 }
                 Effect::RouteExcess(excess) => route_excess(tx, invoice, *excess).await?,
-                Effect::SendIpn(_) | Effect::SendNotice(_) => {}
+                Effect::SendIpn(_) | Effect::SendNotice(_) | Effect::TakeBack(_) => {}
             }
         }
         deposits::settle(tx, deposit.id, booked_as).await?;
@@ -133,7 +133,10 @@ impl Gateway {
                 Effect::SendNotice(notice) => {
                     emit_event::notice(tx, invoice, checkout, *notice, deposit).await?;
                 }
-                Effect::Credit(_) | Effect::BookLate(_) | Effect::RouteExcess(_) => {}
+                Effect::Credit(_)
+                | Effect::TakeBack(_)
+                | Effect::BookLate(_)
+                | Effect::RouteExcess(_) => {}
             }
         }
         Ok(())

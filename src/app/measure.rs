@@ -6,8 +6,8 @@ use crate::{
     config::ChainSourceKind,
     invoice::Status,
     storage::{
-        StorageError, alerts, balances, cursors, deliveries, nc_payouts, outbox, payouts::pressure,
-        pools,
+        PgConnection, StorageError, alerts, balances, cursors, cursors::Lag, deliveries,
+        nc_payouts, outbox, payouts::pressure, pools,
     },
 };
 
@@ -34,11 +34,7 @@ impl Gateway {
         metrics::gauge!("nc_payouts_stuck").set(gauge(stuck));
         let alerts = alerts::count(&mut connection).await?;
         metrics::gauge!("operator_alerts").set(gauge(alerts));
-        for lag in cursors::lags(&mut connection).await? {
-            // A network that was switched off is not behind.
-            if self.config.chain(lag.network).source == ChainSourceKind::Off {
-                continue;
-            }
+        for lag in self.lags(&mut connection).await? {
             let name = lag.network.name();
             metrics::gauge!("chain_height", "network" => name).set(gauge(lag.height));
             metrics::gauge!("chain_lag_seconds", "network" => name).set(gauge(lag.seconds));
@@ -65,6 +61,19 @@ impl Gateway {
             metrics::gauge!("address_pool_low", "network" => name).set(low);
         }
         Ok(())
+    }
+
+    /// Of every network that is switched on. One that nobody has ever looked at lags for as long as this process waits: it
+    /// may be on sale already.
+    pub async fn lags(&self, connection: &mut PgConnection) -> Result<Vec<Lag>, StorageError> {
+        let known = cursors::lags(connection).await?;
+        let waited = i64::try_from(self.started.elapsed().as_secs()).unwrap_or(i64::MAX);
+        let lag = |network: Network| {
+            let known = known.iter().find(|lag| lag.network == network).copied();
+            known.unwrap_or(Lag { network, height: 0, seconds: waited })
+        };
+        let on = |network: &Network| self.config.chain(*network).source != ChainSourceKind::Off;
+        Ok(Network::ALL.into_iter().filter(on).map(lag).collect())
     }
 }
 

@@ -31,6 +31,8 @@ pub enum Event {
     DepositConfirmed { amount: BaseUnits, on_time: bool },
     /// A confirmed deposit of something else arrived at the invoice's address.
     ForeignDeposit(Foreign),
+    /// A deposit that was credited left the chain.
+    CreditReversed { amount: BaseUnits },
     /// The timer rang. `in_sight` is what would have arrived in time if all unconfirmed deposits confirm.
     DeadlinePassed { sight: Sight, in_sight: BaseUnits, may_hold: bool },
     /// The buyer or the merchant wants out. `seen`: a deposit is known, confirmed or not.
@@ -52,6 +54,8 @@ pub enum Effect {
     SendNotice(Notice),
     /// The deposit belongs to the merchant.
     Credit(BaseUnits),
+    /// What was credited with a deposit that is gone counts no more.
+    TakeBack(BaseUnits),
     /// The deposit came after the end; it is booked apart and changes no status.
     BookLate(BaseUnits),
     /// The part above the amount goes from the merchant to the treasury.
@@ -116,6 +120,7 @@ pub fn step(invoice: &Invoice, event: Event, now: DateTime<Utc>) -> Step {
             };
             keep(invoice, vec![Effect::SendNotice(notice)])
         }
+        Event::CreditReversed { amount } => take_back(invoice, amount),
         Event::DeadlinePassed { sight, in_sight, may_hold } => {
             expire(invoice, sight, in_sight, may_hold, now)
         }
@@ -167,6 +172,16 @@ fn credit_open(invoice: &Invoice, amount: BaseUnits) -> Step {
     }
     effects.push(Effect::RouteExcess(total.remaining_after(invoice.due)));
     moved(Status::Overpaid, effects)
+}
+
+/// The status stays (spec, Rules 2): no transition leads back. What is still open must be paid in full nevertheless.
+fn take_back(invoice: &Invoice, amount: BaseUnits) -> Step {
+    match invoice.status {
+        Status::Pending | Status::Partial => keep(invoice, vec![Effect::TakeBack(amount)]),
+        Status::Draft | Status::Paid | Status::Overpaid | Status::Expired | Status::Cancelled => {
+            keep(invoice, vec![])
+        }
+    }
 }
 
 fn expire(

@@ -53,6 +53,7 @@ fn events() -> Vec<(&'static str, Event, i64)> {
         ("cancel", Event::CancelRequested { seen: false }, -1),
         ("cancel, deposit seen", Event::CancelRequested { seen: true }, -1),
         ("cancel after deadline", Event::CancelRequested { seen: false }, 0),
+        ("credit of 40 reversed", Event::CreditReversed { amount: BaseUnits::new(40) }, -1),
     ]
 }
 
@@ -79,7 +80,7 @@ fn the_status_by_event_product_of_the_lifecycle() {
 
 proptest! {
     #[test]
-    fn a_terminal_status_never_changes(index in 0_usize..20, status in 3_usize..7) {
+    fn a_terminal_status_never_changes(index in 0_usize..21, status in 3_usize..7) {
         let (_, event, second) = events()[index];
         let status = Status::ALL[status];
         prop_assert!(status.is_terminal());
@@ -112,7 +113,7 @@ proptest! {
                     Effect::BookLate(units) => booked += units.get(),
                     Effect::RouteExcess(units) => excess += units.get(),
                     Effect::SendIpn(Ipn::Finished) => finished += 1,
-                    Effect::SendIpn(Ipn::Expired) | Effect::SendNotice(_) => {}
+                    Effect::SendIpn(Ipn::Expired) | Effect::SendNotice(_) | Effect::TakeBack(_) => {}
                 }
             }
             state.status = step.status;

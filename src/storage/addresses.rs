@@ -102,6 +102,59 @@ pub async fn insert_for_payout(
     Ok(())
 }
 
+/// When the oldest address was given that a watcher of `network` could not know of, because none had begun. What was given
+/// more than a day ago is left out: its buyers are gone, and the chain behind it is long.
+///
+/// It reads the whole table, once in a network's life.
+pub async fn oldest_unwatched(
+    connection: &mut PgConnection,
+    network: &str,
+) -> Result<Option<DateTime<Utc>>, StorageError> {
+    let oldest = sqlx::query_scalar!(
+        r#"
+        select min(created_at)
+        from deposit_address
+        where network = $1 and issued_height is null and created_at > now() - interval '1 day'
+        "#,
+        network
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(oldest)
+}
+
+/// What tells a reader of addresses whether there may be new ones.
+#[derive(Debug, Clone, Copy)]
+pub struct Outlook {
+    /// By the database's clock.
+    pub now: DateTime<Utc>,
+    /// All transactions with lower numbers have ended.
+    pub lowest: i64,
+    /// The next transaction gets this number.
+    pub next: i64,
+    /// When the youngest address of the family was given.
+    pub youngest: Option<DateTime<Utc>>,
+}
+
+/// Index: `deposit_address_by_age`. The limit is written out, so that PostgreSQL makes one plan for all times. Of
+/// [`watched_since`] it makes one each time, which takes ten times as long as carrying it out: ask this first.
+pub async fn outlook(
+    connection: &mut PgConnection,
+    family: Family,
+) -> Result<Outlook, StorageError> {
+    let row = sqlx::query!(
+        r#"
+        select now() as "now!", pg_snapshot_xmin(pg_current_snapshot())::text::bigint as "lowest!",
+               pg_snapshot_xmax(pg_current_snapshot())::text::bigint as "next!",
+               (select created_at from deposit_address where family = $1 order by created_at desc limit 1) as youngest
+        "#,
+        family.name()
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(Outlook { now: row.now, lowest: row.lowest, next: row.next, youngest: row.youngest })
+}
+
 /// Addresses of a family newer than `since`, oldest first, without those that a reader who got `up_to` there has seen; and
 /// how far this one gets.
 ///
@@ -164,7 +217,8 @@ pub struct BalanceTarget {
     pub issued_height: Option<u64>,
     /// What the address held then; `None` until it was read.
     pub start: Option<BaseUnits>,
-    /// The sum of native deposits known at this address on this network.
+    /// The sum of native deposits known at this address on this network. One that was reversed and came back is among them:
+    /// a person decides what it is worth, and the balance must not.
     pub known: BaseUnits,
 }
 
@@ -185,7 +239,7 @@ pub async fn balance_targets(
                    select sum(d.amount)
                    from deposit d
                    where d.address_id = a.id and d.network = $1 and d.contract is null
-                     and d.state in ('seen', 'final', 'settled') and d.height is not null
+                     and d.state in ('seen', 'final', 'settled', 'reversed') and d.height is not null
                ), 0) as "known!"
         from (
             select a.id, a.match_key, a.issued_height, a.starting_balance, i.deadline_at
@@ -236,7 +290,7 @@ pub async fn known_native(
         select address_id, sum(amount) as "known!"
         from deposit
         where address_id = any ($2) and network = $1 and contract is null
-          and state in ('seen', 'final', 'settled') and height is not null and amount is not null
+          and state in ('seen', 'final', 'settled', 'reversed') and height is not null and amount is not null
         group by address_id
         "#,
         network,

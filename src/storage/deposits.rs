@@ -58,7 +58,8 @@ pub struct Recorded {
     pub was_reversed: bool,
 }
 
-/// Records a sighting. The same movement seen again only learns its new block.
+/// Records a sighting. The same movement seen again only learns its new block; what is not final yet is what it is now, for
+/// a transaction of a contract may do something else in another block.
 ///
 /// Call it under the invoice's row lock: `first_seen_at` is taken there, so that a deposit and the deadline are always
 /// in one order. `None` if nothing is new about it.
@@ -81,13 +82,19 @@ pub async fn record(
         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, clock_timestamp(), 'seen', $14, $15)
         on conflict (network, deposit_key) do update
         set height = excluded.height, block_hash = excluded.block_hash, mined_at = excluded.mined_at,
+            address_id = excluded.address_id, invoice_id = excluded.invoice_id,
+            payout_order_id = excluded.payout_order_id, token_id = excluded.token_id,
+            contract = excluded.contract, amount = excluded.amount, amount_text = excluded.amount_text,
             state = case when d.state = 'withdrawn' then 'seen' else d.state end,
             min_confirmations = greatest(d.min_confirmations, excluded.min_confirmations),
             orphaned_height = null, updated_at = clock_timestamp()
         -- A mempool entry says nothing about a deposit that already stands in a block.
-        where (excluded.height is not null and d.height is distinct from excluded.height)
-           or d.block_hash is distinct from excluded.block_hash and excluded.height is not null
-           or d.state = 'withdrawn'
+        where (excluded.height is not null
+               and (d.height, d.block_hash) is distinct from (excluded.height, excluded.block_hash)
+               or d.state = 'withdrawn')
+          and (d.state in ('seen', 'withdrawn')
+               or (d.address_id, d.contract, d.amount_text)
+                  is not distinct from (excluded.address_id, excluded.contract, excluded.amount_text))
         returning id, state = 'reversed' as "was_reversed!"
         "#,
         Uuid::now_v7(),
@@ -109,6 +116,27 @@ pub async fn record(
     .fetch_optional(connection)
     .await?;
     Ok(row)
+}
+
+/// The deposit that was counted under a sighting's key and was another movement, if there is one.
+pub async fn contradicted_by(
+    connection: &mut PgConnection,
+    network: Network,
+    sighting: &Sighting,
+) -> Result<Option<Uuid>, StorageError> {
+    let row = sqlx::query!(
+        "select id from deposit
+         where network = $1 and deposit_key = $2
+           and (address_id, contract, amount_text) is distinct from ($3::uuid, $4::text, $5::text)",
+        network.name(),
+        sighting.deposit_key,
+        sighting.address_id,
+        sighting.contract,
+        sighting.amount_text
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(row.map(|row| row.id))
 }
 
 /// Deposits up to `final_height` become final if they have their own confirmations at `head` as well; each puts its message
@@ -150,7 +178,7 @@ pub async fn finalize_up_to(
 ///
 /// Unsettled ones lose their block and count as seen until the new chain or the mempool shows them again. Settled ones
 /// keep their booking and remember `lost_head`: most come back at their own height, and until the new chain is as high as
-/// the old one was, nobody can say that they are gone. Indices: `deposit_by_height`, `deposit_orphaned`.
+/// the old one was, nobody can say that they are gone. Reversed ones had come back and are gone again. Indices: `deposit_by_height`, `deposit_orphaned`.
 pub async fn orphan_above(
     connection: &mut PgConnection,
     network: Network,
@@ -162,9 +190,10 @@ pub async fn orphan_above(
         update deposit
         set state = case when state = 'final' then 'seen' else state end,
             orphaned_height = case when state = 'settled' then greatest(orphaned_height, $3::bigint) end,
-            height = null, block_hash = null, mined_at = case when state = 'settled' then mined_at end,
+            height = null, block_hash = null, mined_at = case when state in ('settled', 'reversed') then mined_at end,
             updated_at = clock_timestamp()
-        where network = $1 and (height > $2 or orphaned_height is not null) and state in ('seen', 'final', 'settled')
+        where network = $1 and (height > $2 or orphaned_height is not null)
+          and state in ('seen', 'final', 'settled', 'reversed')
         "#,
         network.name(),
         cursors::to_column(height)?,
@@ -175,27 +204,48 @@ pub async fn orphan_above(
     Ok(done.rows_affected())
 }
 
-/// Withdraws deposits that are neither in a block nor in `mempool_keys`: they were replaced or dropped.
-///
-/// Returns the invoices concerned, whose held deadlines may be decided now.
-pub async fn withdraw_vanished(
+/// A deposit that stands in no block.
+#[derive(Debug, Clone)]
+pub struct Unmined {
+    pub id: Uuid,
+    pub tx_hash: String,
+}
+
+/// Deposits that wait for a block, as far as we know. Index: `deposit_unsettled`.
+pub async fn unmined(
     connection: &mut PgConnection,
     network: Network,
-    mempool_keys: &[String],
-) -> Result<Vec<Uuid>, StorageError> {
-    let rows = sqlx::query!(
-        r#"
-        update deposit
-        set state = 'withdrawn', updated_at = clock_timestamp()
-        where network = $1 and state = 'seen' and height is null and deposit_key <> all ($2)
-        returning invoice_id
-        "#,
-        network.name(),
-        mempool_keys
+) -> Result<Vec<Unmined>, StorageError> {
+    let rows = sqlx::query_as!(
+        Unmined,
+        "select id, tx_hash from deposit where network = $1 and state = 'seen' and height is null",
+        network.name()
     )
     .fetch_all(connection)
     .await?;
-    Ok(rows.into_iter().filter_map(|row| row.invoice_id).collect())
+    Ok(rows)
+}
+
+/// Withdraws those of `ids` that still stand in no block: they were replaced or dropped. Returns how many.
+///
+/// What was written after `looked_at` is left alone: whoever wrote it knows more than a look that began then.
+pub async fn withdraw(
+    connection: &mut PgConnection,
+    ids: &[Uuid],
+    looked_at: DateTime<Utc>,
+) -> Result<usize, StorageError> {
+    let done = sqlx::query!(
+        r#"
+        update deposit
+        set state = 'withdrawn', updated_at = clock_timestamp()
+        where id = any ($1) and state = 'seen' and height is null and updated_at <= $2
+        "#,
+        ids,
+        looked_at
+    )
+    .execute(connection)
+    .await?;
+    Ok(usize::try_from(done.rows_affected()).unwrap_or(usize::MAX))
 }
 
 /// Settled deposits that were lost and that the new chain did not bring back, which is up to `head` as high as the old one.

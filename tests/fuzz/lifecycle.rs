@@ -69,6 +69,9 @@ fn live_invoice(choices: &mut Choices<'_>) -> Option<()> {
                     it.credited =
                         it.credited.checked_add(*amount).unwrap_or(BaseUnits::new(u128::MAX));
                 }
+                invoice::Effect::TakeBack(amount) => {
+                    it.credited = it.credited.remaining_after(*amount);
+                }
                 invoice::Effect::BookLate(_) => booked += 1,
                 invoice::Effect::RouteExcess(amount) => excess = *amount,
                 invoice::Effect::SendIpn(_) => told += 1,
@@ -88,7 +91,7 @@ fn live_invoice(choices: &mut Choices<'_>) -> Option<()> {
 }
 
 fn invoice_event(choices: &mut Choices<'_>) -> Option<invoice::Event> {
-    Some(match choices.byte()? % 6 {
+    Some(match choices.byte()? % 7 {
         0 => invoice::Event::CurrencyPicked,
         1 | 2 => {
             invoice::Event::DepositConfirmed { amount: choices.amount()?, on_time: choices.is()? }
@@ -103,6 +106,7 @@ fn invoice_event(choices: &mut Choices<'_>) -> Option<invoice::Event> {
             in_sight: choices.amount()?,
             may_hold: choices.is()?,
         },
+        5 => invoice::Event::CreditReversed { amount: choices.amount()? },
         _ => invoice::Event::CancelRequested { seen: choices.is()? },
     })
 }

@@ -9,7 +9,7 @@ use std::{
 use chrono::{DateTime, TimeDelta, Utc};
 use gateway::{
     asset::Network,
-    chain::{Block, BlockRef, ChainError, ChainSource, Transfer},
+    chain::{Block, BlockRef, ChainError, ChainSource, Transfer, Waiting},
     money::BaseUnits,
 };
 
@@ -33,6 +33,8 @@ pub enum Turn {
 pub struct Script {
     network: Network,
     made: u64,
+    /// What the blocks that follow say of their time, without a second for each height.
+    pub first_block_after: TimeDelta,
     by_hash: HashMap<String, Arc<Block>>,
     pub canonical: Branch,
     /// What the node shows instead of the canonical chain.
@@ -40,6 +42,10 @@ pub struct Script {
     /// The branch that the last reorganisation left.
     pub former: Branch,
     pub waiting: Vec<Transfer>,
+    /// The hashes of transactions that wait as well and that the node was not asked for.
+    pub unread: Vec<String>,
+    /// What addresses hold, if the node tells it at all: the same at every block.
+    pub coins: Option<HashMap<String, BaseUnits>>,
     /// How many of the next calls fail.
     pub failing: u32,
     /// What happens once so many calls more were made.
@@ -57,11 +63,14 @@ impl Script {
         let mut script = Self {
             network,
             made: 0,
+            first_block_after: FIRST_BLOCK_AFTER,
             by_hash: HashMap::new(),
             canonical: Vec::new(),
             shown: None,
             former: Vec::new(),
             waiting: Vec::new(),
+            unread: Vec::new(),
+            coins: None,
             failing: 0,
             turn: None,
             is_silent: false,
@@ -83,7 +92,7 @@ impl Script {
             height,
             hash: format!("{height}-{}", self.made),
             parent_hash: parent_hash.to_owned(),
-            mined_at: DateTime::<Utc>::UNIX_EPOCH + FIRST_BLOCK_AFTER + age,
+            mined_at: DateTime::<Utc>::UNIX_EPOCH + self.first_block_after + age,
         };
         self.made += 1;
         let block = Arc::new(Block { header, transfers });
@@ -224,15 +233,25 @@ impl ChainSource for ScriptedChain {
         Ok(Some(Block::clone(&block)))
     }
 
-    async fn mempool(&self) -> Result<Vec<Transfer>, ChainError> {
-        Ok(self.call().await?.waiting.clone())
+    async fn mempool(&self) -> Result<Waiting, ChainError> {
+        let script = self.call().await?;
+        let mut waiting = Waiting::from(script.waiting.clone());
+        waiting.listed.extend(script.unread.iter().cloned());
+        let tip = script.shown().last().map(|block| &block.header);
+        waiting.tip = tip.map(|tip| (tip.height, tip.hash.clone()));
+        Ok(waiting)
     }
 
     async fn native_balances(
         &self,
         _at: &BlockRef,
-        _addresses: &[String],
+        addresses: &[String],
     ) -> Result<Option<Vec<BaseUnits>>, ChainError> {
-        self.call().await.map(|_| None)
+        let script = self.call().await?;
+        let held = |coins: &HashMap<String, BaseUnits>| {
+            let of = |address| coins.get(address).copied().unwrap_or(BaseUnits::ZERO);
+            addresses.iter().map(of).collect()
+        };
+        Ok(script.coins.as_ref().map(held))
     }
 }

@@ -15,13 +15,16 @@ use crate::{
     },
     chain::{Block, BlockRef, ChainSource, Transfer, TransferAmount, TransferAsset},
     fail_point::fail_point,
+    invoice::lifecycle::{self, Effect, Event},
     ledger::{Account, Entry, EntryKind},
     money::BaseUnits,
     storage::{
-        PgConnection, StorageError, alerts, cursors,
+        self, PgConnection, StorageError, alerts, cursors,
         cursors::Cursor,
         deposits::{self, DepositRow, Sighting},
-        invoices, ledger, outbox, payouts,
+        invoices,
+        invoices::Invoice,
+        ledger, outbox, payouts,
     },
     telemetry::trace,
 };
@@ -127,6 +130,7 @@ impl<S: ChainSource> Follower<S> {
                 continue;
             }
             let Some(deposit) = deposits::record(tx, self.settings.network, sighting).await? else {
+                alert_if_changed(tx, self.settings.network, sighting).await?;
                 continue;
             };
             recorded += 1;
@@ -144,6 +148,25 @@ impl<S: ChainSource> Follower<S> {
         fail_point("watch.written");
         Ok(recorded)
     }
+}
+
+/// What was counted does something else now. The first is gone for good and is reversed like any other; what came instead
+/// has the same key, so a person decides about it.
+async fn alert_if_changed(
+    tx: &mut PgConnection,
+    network: Network,
+    sighting: &Sighting,
+) -> Result<(), StorageError> {
+    // A mempool is read again and again, and says nothing about what was counted.
+    if sighting.block.is_none() {
+        return Ok(());
+    }
+    let Some(id) = deposits::contradicted_by(tx, network, sighting).await? else { return Ok(()) };
+    let (hash, amount) = (&sighting.tx_hash, &sighting.amount_text);
+    let detail = format!("{hash} on {network} was counted, and now moves {amount} base units");
+    tracing::error!(deposit.id = %id, %network, "a counted deposit is another one now");
+    alerts::raise(tx, "deposit_changed", &id.to_string(), &detail).await?;
+    Ok(())
 }
 
 fn sighting(
@@ -178,7 +201,7 @@ fn sighting(
     }
 }
 
-/// A credited deposit is gone from the chain. The status stays (spec, Rules 2); the books and a person learn of it.
+/// A credited deposit is gone from the chain. The status stays (spec, Rules 2); the books, an open invoice and a person learn of it.
 async fn reverse(
     tx: &mut PgConnection,
     network: Network,
@@ -212,11 +235,30 @@ async fn reverse(
             };
             ledger::book(tx, &entry).await?;
         }
+        if lost.booked_as.as_deref() == Some("credit") {
+            take_back(tx, &invoice, amount).await?;
+        }
     }
     reverse_payout(tx, network, lost).await?;
     let detail = format!("{} of {:?} on {network} left the chain", lost.tx_hash, lost.token_id);
     tracing::error!(deposit.id = %lost.id, %network, "a credited deposit left the chain");
     alerts::raise(tx, "deposit_reversed", &lost.id.to_string(), &detail).await?;
+    Ok(())
+}
+
+/// While an invoice is open, what it has received is what decides it.
+async fn take_back(
+    tx: &mut PgConnection,
+    invoice: &Invoice,
+    amount: BaseUnits,
+) -> Result<(), StorageError> {
+    let now = storage::now(tx).await?;
+    let step = lifecycle::step(&invoice.for_lifecycle(), Event::CreditReversed { amount }, now);
+    if let [Effect::TakeBack(amount)] = step.effects.as_slice() {
+        let credited = invoice.credited.remaining_after(*amount);
+        let received = invoice.view.actually_paid.remaining_after(*amount);
+        invoices::update_standing(tx, invoice.id, step.status, credited, received).await?;
+    }
     Ok(())
 }
 

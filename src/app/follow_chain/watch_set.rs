@@ -3,7 +3,7 @@
 //! An address costs some 150 bytes for as long as the process lives: 56 in the table and its place among the free ones,
 //! 34 to 68 for its text. A million of them are 150 MB in each process that watches, shared by no two networks.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, time::Instant};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use uuid::Uuid;
@@ -12,14 +12,15 @@ use crate::{
     asset::Family,
     storage::{
         PgConnection, StorageError,
-        addresses::{self, ReadUpTo, WatchedAddress},
+        addresses::{self, Outlook, ReadUpTo, WatchedAddress},
     },
 };
 
-/// Each load starts this much before the newest address known: a row becomes visible when its transaction commits,
-/// which may be after a younger row. No transaction of ours lives longer.
+/// A row is as old as its transaction, which gets its number later, when it writes. No statement of ours takes longer.
 const OVERLAP: TimeDelta = TimeDelta::seconds(45);
 const PAGE: i64 = 5_000;
+/// A database whose clock went so much slower than ours has set it back.
+const CLOCK_SLACK: TimeDelta = TimeDelta::seconds(10);
 
 /// An address and whose it is.
 #[derive(Debug, Clone, Copy)]
@@ -66,15 +67,24 @@ pub(super) struct WatchSet {
 /// How far the addresses of one family were read.
 struct Place {
     family: Family,
-    newest: DateTime<Utc>,
+    /// What was given before, less [`OVERLAP`], is known.
+    known_to: DateTime<Utc>,
+    /// The look whose transactions are waited for: once all have ended, what was given before it is known.
+    look: Option<Look>,
     read: Option<ReadUpTo>,
+}
+
+struct Look {
+    at: DateTime<Utc>,
+    next: i64,
+    /// The same moment by a clock that nobody sets.
+    moment: Instant,
 }
 
 impl WatchSet {
     pub fn new(families: &'static [Family]) -> Self {
-        let place =
-            |family: &Family| Place { family: *family, newest: DateTime::UNIX_EPOCH, read: None };
-        Self { by_key: HashMap::new(), places: families.iter().map(place).collect() }
+        let places = families.iter().copied().map(Place::new).collect();
+        Self { by_key: HashMap::new(), places }
     }
 
     pub fn len(&self) -> usize {
@@ -96,13 +106,36 @@ impl WatchSet {
 }
 
 impl Place {
+    const fn new(family: Family) -> Self {
+        Self { family, known_to: DateTime::UNIX_EPOCH, look: None, read: None }
+    }
+
     async fn refresh(
         &mut self,
         by_key: &mut HashMap<Box<str>, Watched>,
         connection: &mut PgConnection,
     ) -> Result<(), StorageError> {
-        let mut from = (self.newest - OVERLAP, Uuid::nil());
-        let mut newest = self.newest;
+        let (outlook, moment) =
+            (addresses::outlook(connection, self.family).await?, Instant::now());
+        if self.clock_was_set_back(&outlook, moment) {
+            // What is new may look old.
+            (self.known_to, self.look) = (DateTime::UNIX_EPOCH, None);
+        }
+        let since = self.known_to - OVERLAP;
+        if outlook.youngest.is_some_and(|youngest| youngest >= since) {
+            self.read(since, by_key, connection).await?;
+        }
+        self.advance(&outlook, moment);
+        Ok(())
+    }
+
+    async fn read(
+        &mut self,
+        since: DateTime<Utc>,
+        by_key: &mut HashMap<Box<str>, Watched>,
+        connection: &mut PgConnection,
+    ) -> Result<(), StorageError> {
+        let mut from = (since, Uuid::nil());
         let mut read = None;
         loop {
             let (page, up_to) =
@@ -112,24 +145,77 @@ impl Place {
             let full = i64::try_from(page.len()).is_ok_and(|length| length == PAGE);
             for address in page {
                 from = (address.created_at, address.id);
-                newest = newest.max(address.created_at);
                 let watched = Watched::new(&address);
                 by_key.insert(address.match_key.into_boxed_str(), watched);
             }
             if !full {
-                (self.newest, self.read) = (newest, Some(read));
+                self.read = Some(read);
                 return Ok(());
             }
         }
+    }
+
+    fn clock_was_set_back(&self, outlook: &Outlook, moment: Instant) -> bool {
+        self.look.as_ref().is_some_and(|look| {
+            let passed = TimeDelta::from_std(moment - look.moment).unwrap_or(TimeDelta::MAX);
+            outlook.now - look.at + CLOCK_SLACK < passed
+        })
+    }
+
+    /// After all was read that `outlook` told of.
+    ///
+    /// An address may become visible long after it was given, for a commit that waits for a standby has no limit of time.
+    /// So time alone proves nothing: the place moves on when every transaction that had a number has ended.
+    fn advance(&mut self, outlook: &Outlook, moment: Instant) {
+        if let Some(look) = &self.look {
+            if outlook.lowest < look.next {
+                return;
+            }
+            self.known_to = look.at;
+        }
+        self.look = Some(Look { at: outlook.now, next: outlook.next, moment });
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
     fn an_address_takes_the_place_that_is_told_of_it() {
         assert_eq!(size_of::<(Box<str>, Watched)>(), 56);
+    }
+    fn at(seconds: i64) -> DateTime<Utc> {
+        DateTime::from_timestamp(1_000_000 + seconds, 0).unwrap()
+    }
+
+    fn outlook(seconds: i64, lowest: i64, next: i64) -> Outlook {
+        Outlook { now: at(seconds), lowest, next, youngest: None }
+    }
+
+    #[test]
+    fn the_place_moves_on_when_all_that_was_under_way_has_ended() {
+        let (mut place, moment) = (Place::new(Family::Evm), Instant::now());
+        place.advance(&outlook(0, 100, 105), moment);
+        assert_eq!(place.known_to, DateTime::UNIX_EPOCH);
+        // One that began before the first look hangs for an hour.
+        place.advance(&outlook(3_600, 104, 900), moment);
+        assert_eq!(place.known_to, DateTime::UNIX_EPOCH);
+        place.advance(&outlook(3_601, 905, 905), moment);
+        assert_eq!(place.known_to, at(0));
+        place.advance(&outlook(3_602, 905, 905), moment);
+        assert_eq!(place.known_to, at(3_601));
+    }
+
+    #[test]
+    fn a_clock_that_was_set_back_is_noticed_even_when_it_is_ahead_of_the_last_look() {
+        let (mut place, moment) = (Place::new(Family::Evm), Instant::now());
+        place.advance(&outlook(0, 100, 100), moment);
+        let later = moment + Duration::from_secs(600);
+        let back = |seconds| place.clock_was_set_back(&outlook(seconds, 100, 100), later);
+        assert!(back(-180) && back(420));
+        assert!(!back(595) && !back(605) && !back(4_000));
     }
 }

@@ -1,7 +1,8 @@
 //! Following a chain: what it takes back, what it moves elsewhere, and what happens while nobody looks.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::collections::HashMap;
 
+use chrono::TimeDelta;
 use gateway::{
     app::{
         Gateway,
@@ -9,7 +10,7 @@ use gateway::{
         simulate::Deposit,
     },
     asset::Network,
-    chain::{Block, BlockRef, ChainError, ChainSource, Source, Transfer},
+    chain::{ChainSource, Transfer, TransferAmount, TransferAsset},
     config::{ChainSettings, ChainSourceKind},
     invoice::Status,
     money::BaseUnits,
@@ -17,15 +18,16 @@ use gateway::{
 };
 use gateway_workers::Role;
 use serde_json::json;
+use sqlx::Connection;
 use support::{
     scripted_chain::{Script, ScriptedChain, Turn},
     shop::{Shop, deposit, unconfirmed, with_shop},
 };
 
-const NETWORK: Network = Network::Polygon;
+pub(super) const NETWORK: Network = Network::Polygon;
 
 /// What the buyer sees as unconfirmed, and the confirmations of it.
-async fn under_way(shop: &Shop, id: &str) -> (u128, Option<u64>) {
+pub(super) async fn under_way(shop: &Shop, id: &str) -> (u128, Option<u64>) {
     let status = shop.stack.gateway.buyer_status(id).await.unwrap().unwrap();
     let asset = status.asset.unwrap();
     assert_eq!(asset.required_confirmations, 16);
@@ -191,6 +193,59 @@ async fn a_reorg_that_includes_the_transaction_elsewhere_credits_it_once() {
     .await;
 }
 
+/// The transaction stands elsewhere and pays another amount there, as one of a contract may.
+async fn change_transaction(shop: &Shop, txid: &str, amount: i64) {
+    move_transaction(shop, txid, 1).await;
+    let mut connection = shop.stack.database.connect().await;
+    sqlx::query("update sim_transfer set amount = $2 where txid = $1")
+        .bind(txid)
+        .bind(amount)
+        .execute(&mut connection)
+        .await
+        .unwrap();
+    connection.close().await.unwrap();
+    assert_eq!(shop.look(NETWORK).await.rewound, 1);
+    shop.stack.gateway.simulate_mine(NETWORK, 20).await.unwrap();
+    shop.look(NETWORK).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_transaction_that_does_something_else_after_a_reorg_counts_as_what_it_does() {
+    with_shop(|shop| async move {
+        let id = shop.invoice().await;
+        let sent = shop.send(&unconfirmed(&id, "100")).await;
+        shop.stack.gateway.simulate_mine(NETWORK, 5).await.unwrap();
+        shop.look(NETWORK).await;
+        assert_eq!(under_way(&shop, &id).await, (100_000_000, Some(5)));
+        change_transaction(&shop, &sent.txid, 1_000_000).await;
+        match_first(&shop, &id).await;
+        assert_eq!(shop.status(&id).await, Status::Partial);
+        let books = shop.books(&id).await;
+        assert_eq!((books.len(), books[0].amount), (1, 1_000_000));
+        assert_eq!(alerts(&shop).await, 0);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_counted_transaction_that_does_something_else_is_reversed_and_told() {
+    with_shop(|shop| async move {
+        let id = shop.invoice().await;
+        let sent = shop.pay(&id, "100").await;
+        shop.look(NETWORK).await;
+        match_first(&shop, &id).await;
+        change_transaction(&shop, &sent.txid, 1_000_000).await;
+        let kinds: Vec<_> =
+            shop.books(&id).await.iter().map(|entry| entry.kind.as_str().to_owned()).collect();
+        assert_eq!(kinds, ["deposit", "reversal"]);
+        let told = "select count(distinct kind) from operator_alert
+                    where kind in ('deposit_changed', 'deposit_reversed')";
+        assert_eq!(shop.number(told).await, 2);
+        assert_eq!(alerts(&shop).await, 2);
+    })
+    .await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_replaced_payment_counts_as_its_replacement() {
     with_shop(|shop| async move {
@@ -207,77 +262,6 @@ async fn a_replaced_payment_counts_as_its_replacement() {
         shop.look(NETWORK).await;
         match_first(&shop, &id).await;
         assert_eq!(shop.status(&id).await, Status::Partial);
-    })
-    .await;
-}
-
-/// A chain on which a block is mined right before one of the calls of a look.
-struct MovesDuringALook {
-    source: Source,
-    gateway: std::sync::Arc<Gateway>,
-    at_mempool: bool,
-    mined: AtomicBool,
-}
-
-impl MovesDuringALook {
-    async fn mine_once(&self, wanted: bool) {
-        if wanted && !self.mined.swap(true, Ordering::SeqCst) {
-            self.gateway.simulate_mine(NETWORK, 1).await.unwrap();
-        }
-    }
-}
-
-impl ChainSource for MovesDuringALook {
-    fn network(&self) -> Network {
-        NETWORK
-    }
-
-    async fn head(&self) -> Result<BlockRef, ChainError> {
-        self.mine_once(!self.at_mempool).await;
-        self.source.head().await
-    }
-
-    async fn header(&self, height: u64) -> Result<Option<BlockRef>, ChainError> {
-        self.source.header(height).await
-    }
-
-    async fn block(&self, height: u64) -> Result<Option<Block>, ChainError> {
-        self.source.block(height).await
-    }
-
-    async fn mempool(&self) -> Result<Vec<Transfer>, ChainError> {
-        self.mine_once(self.at_mempool).await;
-        self.source.mempool().await
-    }
-
-    async fn native_balances(
-        &self,
-        at: &BlockRef,
-        addresses: &[String],
-    ) -> Result<Option<Vec<BaseUnits>>, ChainError> {
-        self.source.native_balances(at, addresses).await
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_payment_mined_during_a_look_never_seems_to_vanish() {
-    with_shop(|shop| async move {
-        let gateway = &shop.stack.gateway;
-        for at_mempool in [true, false] {
-            let id = shop.invoice().await;
-            shop.send(&unconfirmed(&id, "100")).await;
-            shop.look(NETWORK).await;
-            let settings = gateway.config.chain(NETWORK);
-            let source = MovesDuringALook {
-                source: Source::simulated(NETWORK, gateway.db.clone()),
-                gateway: gateway.clone(),
-                at_mempool,
-                mined: AtomicBool::new(false),
-            };
-            let look = Follower::new(source, settings).look(gateway).await.unwrap();
-            assert!(look.complete && look.blocks == 1, "{look:?}");
-            assert_eq!(under_way(&shop, &id).await, (100_000_000, Some(1)));
-        }
     })
     .await;
 }
@@ -325,7 +309,7 @@ async fn a_second_watcher_takes_over_when_the_first_one_stops() {
 }
 
 /// A follower of a scripted chain of NEAR's kind, where some heights have no block.
-fn over(gateway: &Gateway, chain: &ScriptedChain) -> Follower<ScriptedChain> {
+pub(super) fn over(gateway: &Gateway, chain: &ScriptedChain) -> Follower<ScriptedChain> {
     let settings =
         ChainSettings { source: ChainSourceKind::Node, ..gateway.config.chain(chain.network()) };
     Follower::new(chain.clone(), settings)
@@ -406,6 +390,148 @@ async fn a_credited_deposit_that_stands_beyond_the_confirmations_again_is_not_re
         shop.look(NETWORK).await;
         assert_eq!(shop.books(&id).await.len(), 1);
         assert_eq!(alerts(&shop).await, 0);
+    })
+    .await;
+}
+
+/// 100 USDT that wait for a block or stand in one.
+pub(super) async fn payment(shop: &Shop, id: &str, tx_hash: &str) -> Transfer {
+    let invoice = shop.payment(id).await;
+    let text = |field: &str| invoice[field].as_str().unwrap().to_ascii_lowercase();
+    Transfer {
+        key: format!("{tx_hash}:0"),
+        tx_hash: tx_hash.to_owned(),
+        to: text("pay_address"),
+        asset: TransferAsset::Contract(text("smart_contract")),
+        amount: TransferAmount::Units(BaseUnits::new(100_000_000)),
+        maturity: 1,
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_reorganisation_takes_from_an_open_invoice_must_be_paid_again() {
+    with_shop(|shop| async move {
+        let id = shop.invoice().await;
+        let sent = Deposit { txid: Some("0xbad".to_owned()), ..deposit(&id, "60") };
+        shop.send(&sent).await;
+        shop.look(NETWORK).await;
+        match_first(&shop, &id).await;
+        assert_eq!(shop.status(&id).await, Status::Partial);
+        shop.stack.gateway.simulate_orphan("0xbad").await.unwrap();
+        shop.look(NETWORK).await;
+        let paid = async || {
+            let payment = shop.payment(&id).await;
+            (payment["actually_paid"].to_string(), shop.status(&id).await)
+        };
+        assert_eq!(paid().await, ("0".to_owned(), Status::Partial));
+        for (amount, sum, status) in [("40", "40", Status::Partial), ("60", "100", Status::Paid)] {
+            shop.pay(&id, amount).await;
+            shop.look(NETWORK).await;
+            match_first(&shop, &id).await;
+            assert_eq!(paid().await, (sum.to_owned(), status));
+        }
+        let books = shop.books(&id).await;
+        let kinds: Vec<_> = books.iter().map(|entry| entry.kind.as_str()).collect();
+        assert_eq!(kinds, ["deposit", "reversal", "deposit", "deposit"]);
+        assert_eq!(shop.events(&id).await, ["finished"]);
+        assert_eq!(alerts(&shop).await, 1);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reversed_coin_that_returns_is_not_credited_by_the_balance() {
+    with_shop(|shop| async move {
+        let gateway = &shop.stack.gateway;
+        let chain = ScriptedChain::new(NETWORK, 100);
+        let mut follower = over(gateway, &chain);
+        chain.script().coins = Some(HashMap::new());
+        follower.look(gateway).await.unwrap();
+        let id = shop.invoice_of(json!({ "pay_currency": "pol" })).await;
+        // What the address held when it was given is read at the next head.
+        chain.script().mine(0, Vec::new());
+        follower.look(gateway).await.unwrap();
+        let units = BaseUnits::new(1_000_000_000);
+        let to = shop.payment(&id).await["pay_address"].as_str().unwrap().to_ascii_lowercase();
+        let paid = Transfer {
+            key: "0xa".to_owned(),
+            tx_hash: "0xa".to_owned(),
+            to: to.clone(),
+            asset: TransferAsset::Native,
+            amount: TransferAmount::Units(units),
+            maturity: 1,
+        };
+        let arrive = || {
+            let mut script = chain.script();
+            script.mine(0, vec![paid.clone()]);
+            (0..20).for_each(|_| script.mine(0, Vec::new()));
+            script.coins = Some(HashMap::from([(to.clone(), units)]));
+        };
+        arrive();
+        follower.look(gateway).await.unwrap();
+        match_first(&shop, &id).await;
+        assert_eq!(shop.status(&id).await, Status::Partial);
+        {
+            let mut script = chain.script();
+            script.roll_back(21);
+            (0..22).for_each(|_| script.mine(0, Vec::new()));
+            script.coins = Some(HashMap::new());
+        }
+        while !follower.look(gateway).await.unwrap().complete {}
+        let credited = "select coalesce(sum(credited), 0)::bigint from invoice";
+        assert_eq!(shop.number(credited).await, 0);
+        // It comes back twice, the second time after it was taken out of the chain once more.
+        for depth in [0, 21] {
+            chain.script().roll_back(depth);
+            arrive();
+            while !follower.look(gateway).await.unwrap().complete {}
+            assert_eq!(shop.number("select count(*) from deposit").await, 1);
+            assert_eq!(shop.number(credited).await, 0);
+        }
+        assert_eq!(alerts(&shop).await, 2);
+        // Gone again, it explains nothing of what the address holds.
+        chain.script().roll_back(21);
+        (0..22).for_each(|_| chain.script().mine(0, Vec::new()));
+        while !follower.look(gateway).await.unwrap().complete {}
+        assert_eq!(shop.number("select count(*) from deposit").await, 2);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_paid_before_the_first_look_at_a_network_is_found() {
+    with_shop(|shop| async move {
+        let gateway = &shop.stack.gateway;
+        let id = shop.invoice().await;
+        // Block 103 was mined ten minutes before the address was given, which is as far as clocks may be apart.
+        let given = "select extract(epoch from min(created_at))::bigint - 703 from deposit_address";
+        let chain = ScriptedChain::new(NETWORK, 100);
+        chain.script().first_block_after = TimeDelta::seconds(shop.number(given).await);
+        for height in 101..=110 {
+            let paid = payment(&shop, &id, "0xa").await;
+            chain.script().mine(0, if height == 105 { vec![paid] } else { Vec::new() });
+        }
+        let look = over(gateway, &chain).look(gateway).await.unwrap();
+        assert!(look.complete && (6..=12).contains(&look.blocks), "{look:?}");
+        assert_eq!(under_way(&shop, &id).await, (100_000_000, Some(6)));
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_network_lags_before_anybody_has_looked_at_it() {
+    with_shop(|shop| async move {
+        let gateway = &shop.stack.gateway;
+        let height = async || {
+            let mut connection = gateway.db.connection().await.unwrap();
+            let lags = gateway.lags(&mut connection).await.unwrap();
+            let lag = lags.into_iter().find(|lag| lag.network == NETWORK);
+            lag.expect("a network that is switched on lags").height
+        };
+        assert_eq!(height().await, 0);
+        gateway.simulate_mine(NETWORK, 3).await.unwrap();
+        shop.look(NETWORK).await;
+        assert_eq!(height().await, 3);
     })
     .await;
 }

@@ -20,12 +20,15 @@ use gateway_workers::Role;
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use support::{
     broker::eventually,
+    fired::fired,
     shop::{Shop, with_shop},
 };
 
 const ROUNDS: usize = 24;
 /// Races at once, each about an invoice of its own.
 const TOGETHER: usize = 8;
+/// So many times that. Rates are good for five minutes, and ten thousand rounds take longer.
+const ROUNDS_PER_PRICE: usize = 25;
 
 /// An invoice with a final deposit nobody has matched, first seen and mined `early_us` before its deadline. No timer
 /// rings for it and no message is left.
@@ -104,8 +107,13 @@ async fn a_deposit_and_the_deadline_at_the_same_instant_have_one_outcome() {
     let mut random = StdRng::seed_from_u64(seed);
     with_shop(|shop| async move {
         shop.stack.lift_rate_limits().await;
-        let mut left = rounds();
+        let (mut left, mut since_rates) = (rounds(), 0);
         while left > 0 {
+            since_rates += 1;
+            if since_rates == ROUNDS_PER_PRICE {
+                since_rates = 0;
+                shop.stack.refresh_rates().await;
+            }
             let mut races = Vec::new();
             for _ in 0..left.min(TOGETHER) {
                 let race = Race {
@@ -125,6 +133,7 @@ async fn a_deposit_and_the_deadline_at_the_same_instant_have_one_outcome() {
             // The watcher has looked beyond the deadlines, so expiry may decide.
             shop.look(Network::Polygon).await;
             join_all(races.iter().map(|(id, race)| run(&shop, id, *race))).await;
+            fired(races.len());
         }
     })
     .await;

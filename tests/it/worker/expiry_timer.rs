@@ -181,3 +181,38 @@ async fn a_hundred_deadlines_of_one_second_give_one_event_each_with_two_workers(
     })
     .await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn deadlines_whose_message_was_lost_ring_again_and_expire_once() {
+    with_shop(|shop| async move {
+        let (gateway, broker) = (&shop.stack.gateway, &shop.stack.broker);
+        let (draft, payable) =
+            (shop.invoice_of(json!({ "pay_currency": "all" })).await, shop.invoice().await);
+        for id in [&draft, &payable] {
+            shop.end_window(id, 1).await;
+        }
+        shop.look(Network::Polygon).await;
+        gateway.ring_timers().await.unwrap();
+        let queue = broker.topology.work_queue(WorkQueue::Expiry);
+        for _ in 0..2 {
+            broker.arrival(&queue).await;
+        }
+        gateway.ring_timers().await.unwrap();
+        shop.stack.start(&[Role::ExpiryTimer, Role::Sweeper, Role::IpnDelivery]);
+        // What was lost is lost: nobody rings again before the minute is over.
+        assert!(broker.take(&queue).await.is_none());
+        for id in [&draft, &payable] {
+            assert!(!shop.status(id).await.is_terminal(), "{id}");
+            assert!(will_be_looked_at_again(&shop, id).await);
+        }
+        shop.run("update timer set due_at = due_at - interval '60 seconds'").await;
+        for id in [&draft, &payable] {
+            shop.becomes(id, Status::Expired).await;
+            assert_eq!(shop.webhook_about(id, 1).await["payment_status"], "expired");
+            assert_eq!(shop.events(id).await, ["expired"]);
+        }
+        assert_eq!(shop.number("select count(*) from timer").await, 0);
+        assert_eq!(shop.receiver.received().len(), 2);
+    })
+    .await;
+}

@@ -7,6 +7,7 @@ mod expiry_timer;
 mod ipn_delivery;
 mod lanes;
 mod large_deposits;
+mod mempool;
 mod rate_refresher;
 mod relay;
 mod requeue;

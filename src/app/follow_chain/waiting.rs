@@ -1,0 +1,51 @@
+//! What waits for a block: seen while its node lists it, withdrawn when it lists it no more.
+
+use chrono::{DateTime, Utc};
+use uuid::Uuid;
+
+use super::{FollowError, Follower};
+use crate::{
+    app::Gateway,
+    chain::{ChainSource, Waiting},
+    storage::{StorageError, cursors::Cursor, deposits, deposits::Unmined},
+};
+
+impl<S: ChainSource> Follower<S> {
+    /// Sees what waits for a block, and withdraws what waited when the look began and waits no more.
+    pub(super) async fn record_mempool(
+        &mut self,
+        gateway: &Gateway,
+        cursor: &Cursor,
+        waiting: &Waiting,
+        looked_at: DateTime<Utc>,
+    ) -> Result<u32, FollowError> {
+        if waiting.transfers.is_empty() && !self.may_have_waiting {
+            return Ok(0);
+        }
+        let mut tx = gateway.db.begin().await?;
+        self.watch.refresh(&mut tx).await?;
+        let seen = self.record_transfers(&mut tx, &waiting.transfers, None).await?;
+        let unmined = deposits::unmined(&mut tx, self.settings.network).await?;
+        let withdrawn = match vanished(&unmined, waiting, cursor).as_slice() {
+            [] => 0,
+            // Watchers are replaced while the cursor stands still, for ten minutes on bitcoin, so it cannot tell the one who
+            // was overtaken. The rows can.
+            ids => deposits::withdraw(&mut tx, ids, looked_at).await?,
+        };
+        tx.commit().await.map_err(StorageError::from)?;
+        self.may_have_waiting = unmined.len() > withdrawn;
+        Ok(seen)
+    }
+}
+
+/// Those that neither wait nor can stand in a block that is still to be read. A node lists far more than it is asked to tell
+/// in one look, so a transaction that is not among the transfers has not vanished for that.
+fn vanished(unmined: &[Unmined], waiting: &Waiting, cursor: &Cursor) -> Vec<Uuid> {
+    // The node that told may be ahead of those that must agree with it, or on a branch of its own.
+    let is_read = |(height, hash): &(u64, String)| *height < cursor.height || *hash == cursor.hash;
+    if !waiting.tip.as_ref().is_none_or(is_read) {
+        return Vec::new();
+    }
+    let gone = unmined.iter().filter(|deposit| !waiting.listed.contains(&deposit.tx_hash));
+    gone.map(|deposit| deposit.id).collect()
+}
