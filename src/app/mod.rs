@@ -31,6 +31,7 @@ pub mod match_deposits;
 pub mod measure;
 pub mod nc_payouts;
 pub mod pay_simulated;
+mod payers;
 pub mod payouts;
 pub mod quote;
 pub mod read_invoice;
@@ -43,7 +44,11 @@ pub mod set_currency;
 pub mod simulate;
 pub mod sweep;
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{
+    collections::HashMap,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use tokio::sync::Notify;
 
@@ -71,6 +76,8 @@ pub struct Gateway {
     pub(crate) master_key: MasterKey,
     pub(crate) account_keys: HashMap<Family, AccountKey>,
     pub(crate) market: market::MarketCache,
+    kept_payers: payers::KeptPayers,
+    started: Instant,
     /// Wakes this process's relay after a commit that wrote the outbox. Missing it costs at most the relay's poll.
     pub relay_wake: Arc<Notify>,
 }
@@ -115,6 +122,8 @@ impl Gateway {
             master_key: config.master_key()?,
             account_keys: account_keys(&config)?,
             market: market::MarketCache::default(),
+            kept_payers: payers::KeptPayers::default(),
+            started: Instant::now(),
             relay_wake: Arc::new(Notify::new()),
             config,
         })

@@ -6,7 +6,7 @@ use alloy_rlp::{Decodable, Encodable, Header};
 use k256::ecdsa::{RecoveryId, Signature, SigningKey, VerifyingKey};
 use sha3::{Digest, Keccak256};
 
-use crate::asset::address::evm;
+use crate::{asset::address::evm, money::BaseUnits};
 
 const TYPE_2: u8 = 2;
 const WORD_BYTES: usize = 32;
@@ -55,6 +55,11 @@ pub enum Unreadable {
 }
 
 impl Transaction {
+    /// The most that the network may take, in wei; `None` if that does not fit 128 bits.
+    pub fn fee_max(&self) -> Option<BaseUnits> {
+        u128::from(self.gas_limit).checked_mul(self.max_fee).map(BaseUnits::new)
+    }
+
     /// What is hashed and signed: `2 || rlp([...])` without the signature's fields.
     pub fn unsigned(&self) -> Vec<u8> {
         self.encoded(None)

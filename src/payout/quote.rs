@@ -146,12 +146,17 @@ pub fn refund_fee(
 /// The rate that is quoted where the network asks `asked` now, and the most that will be offered for the order.
 pub fn quoted_rate(family: Family, asked: u128) -> u128 {
     let (_, most) = fee_rate_bounds(family);
-    (asked.saturating_mul(HEADROOM_PERCENT) / 100).clamp(1, most)
+    with_headroom(asked).clamp(1, most)
 }
 
 /// What is quoted for a payment's bytes where the network asks `asked` for them now.
 pub const fn quoted_data(asked: u128) -> u128 {
-    asked.saturating_mul(HEADROOM_PERCENT) / 100
+    with_headroom(asked)
+}
+
+/// Rounded up: half of one coin per byte is all the room that a calm bitcoin network leaves.
+const fn with_headroom(asked: u128) -> u128 {
+    asked.saturating_mul(HEADROOM_PERCENT).div_ceil(100)
 }
 
 /// The quote for `amounts` of `currency`; `native_decimals` are those of the network's coin.
@@ -368,6 +373,9 @@ mod tests {
         assert_eq!(quoted_rate(Family::Evm, 30_000_000_000), 45_000_000_000);
         assert_eq!(quoted_rate(Family::Evm, u128::MAX), 500_000_000_000);
         assert_eq!(quoted_rate(Family::Evm, 0), 1);
+        assert_eq!(quoted_rate(Family::Bitcoin, 1), 2);
+        assert_eq!(quoted_rate(Family::Litecoin, 3), 5);
+        assert_eq!(quoted_data(1), 2);
     }
 
     proptest! {

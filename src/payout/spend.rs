@@ -146,9 +146,15 @@ fn priced(
     let left = left.ok_or(SpendError::TooLittle)?;
     let scripts = outputs.iter().map(|output| output.script.len());
     let with_change = scripts.clone().chain([terms.change_script_bytes]);
-    let fee = affordable(virtual_bytes(terms.lock, coins.len(), with_change), terms)?;
-    if let Some(change) = left.checked_sub(fee).filter(|change| *change >= terms.dust) {
-        return Ok((fee, Some(change)));
+    match affordable(virtual_bytes(terms.lock, coins.len(), with_change), terms) {
+        Ok(fee) => {
+            if let Some(change) = left.checked_sub(fee).filter(|change| *change >= terms.dust) {
+                return Ok((fee, Some(change)));
+            }
+        }
+        // What is left may be the fee of a transaction that returns nothing, but no more than that: nobody's money is burnt.
+        Err(error) if left > terms.fee_max => return Err(error),
+        Err(_) => {}
     }
     if outputs.is_empty() {
         return Err(SpendError::Nothing);
@@ -195,6 +201,14 @@ pub fn needs(coins: usize, outputs: &[Pay], terms: &Terms) -> Result<u64, SpendE
 /// What a transaction that sends all of `coins` to one script costs.
 pub fn sweep_fee(lock: Lock, coins: usize, script: usize, fee_rate: u64) -> Option<u64> {
     virtual_bytes(lock, coins.min(COINS_MAX), [script].into_iter()).checked_mul(fee_rate)
+}
+
+/// Whether a node that refuses a transaction does so for one of its outputs, whatever it spends and offers. All else, such as
+/// `mempool min fee not met`, is the node's state of the moment.
+pub fn blames_an_output(reason: &str) -> bool {
+    // The words of bitcoind and litecoind; Knots is more precise and appends what it means, as in `dust-nonanchor`.
+    let words = ["dust", "scriptpubkey", "bare-", "bad-txns-vout-"];
+    words.iter().any(|word| reason.starts_with(word))
 }
 
 /// The rate below which the nodes of a family pass nothing on.
@@ -260,6 +274,29 @@ mod tests {
     }
 
     #[test]
+    fn a_fee_that_pays_for_no_change_pays_for_sending_all() {
+        let floor = fee_rate_floor(Family::Dogecoin);
+        let fee = sweep_fee(Lock::Legacy, 1, 34, floor).unwrap();
+        let terms = Terms {
+            lock: Lock::Legacy,
+            fee_rate: floor,
+            fee_max: fee,
+            fee_rate_floor: floor,
+            dust: 1_000_000,
+            change_script_bytes: 25,
+            ..TERMS
+        };
+        let outputs = [Pay { script: vec![0; 25], amount: 30_000_000 }];
+        let sent = plan(&[coin(0, 30_000_000 + fee)], &outputs, &terms).unwrap();
+        assert_eq!((sent.fee, sent.change), (fee, None));
+        // One unit more could go nowhere but to the network.
+        let more = [coin(0, 30_000_001 + fee)];
+        assert_eq!(plan(&more, &outputs, &terms), Err(SpendError::FeeTooHigh));
+        let less = [coin(0, 30_000_000 + fee / 2)];
+        assert_eq!(plan(&less, &outputs, &terms), Err(SpendError::TooLittle));
+    }
+
+    #[test]
     fn what_is_needed_is_what_just_suffices() {
         let outputs = [pay(40_000), pay(600)];
         let needs = needs(1, &outputs, &TERMS).unwrap();
@@ -280,6 +317,34 @@ mod tests {
             format!("5120{}", "75".repeat(32)),
         ] {
             assert_eq!(of(&other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_row_is_blamed_for_its_output_and_for_nothing_else() {
+        for output in [
+            "dust",
+            "dust-nonanchor",
+            "scriptpubkey",
+            "scriptpubkey-unknown-witnessversion",
+            "bare-multisig",
+            "bad-txns-vout-toolarge",
+        ] {
+            assert!(blames_an_output(output), "{output}");
+        }
+        for other in [
+            "",
+            "mempool min fee not met",
+            "min relay fee not met",
+            "too-long-mempool-chain",
+            "bad-txns-inputs-missingorspent",
+            "txn-mempool-conflict",
+            "insufficient fee",
+            "tx-size",
+            "mandatory-script-verify-flag-failed (Witness program hash mismatch)",
+            "mempool full",
+        ] {
+            assert!(!blames_an_output(other), "{other}");
         }
     }
 

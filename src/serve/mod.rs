@@ -32,8 +32,9 @@ use patience::Patience;
 const DRAIN: Duration = Duration::from_secs(15);
 /// How long requests are taken after a stop: whoever sends them learns of it late. Each answer closes its connection.
 const LINGER: Duration = Duration::from_secs(1);
-/// For a request on a connection that was accepted at the last moment; to hyper it is idle until it is read.
-const LAST_WORDS: Duration = Duration::from_millis(250);
+/// For a request on a connection that was accepted at the last moment; to hyper it is idle until it is read. So long a busy
+/// machine may take from connecting to sending.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// The limits of one listener.

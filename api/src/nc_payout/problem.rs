@@ -166,7 +166,7 @@ impl From<NcPayoutError> for Problem {
                 Self::new(Code::InternalError, Code::InternalError.meaning())
             }
             // The reasons of nodes may hold their addresses.
-            NcPayoutError::Node(_) | NcPayoutError::Source(_) | NcPayoutError::Endpoint(_) => {
+            NcPayoutError::Node(_) | NcPayoutError::Source(_) => {
                 tracing::warn!(%error, "a node was no help with a payout");
                 Self::new(Code::NodeUnavailable, Code::NodeUnavailable.meaning())
             }

@@ -103,7 +103,7 @@ impl Gateway {
     ) -> Result<&'static Currency, NcPayoutError> {
         let network: Network =
             network.to_ascii_lowercase().parse().map_err(|_| NcPayoutError::UnsupportedNetwork)?;
-        self.nc_node(network)?;
+        self.nc_payers(network)?;
         let market = self.market().await?;
         let offer = market.resolve(currency, Some(network.name()));
         Ok(offer.ok_or(NcPayoutError::UnsupportedCurrency)?.currency)

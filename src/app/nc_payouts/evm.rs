@@ -10,7 +10,7 @@ use crate::{
     asset::{address, catalogue::Currency},
     chain::pay::{Account, Call, Payer, Wanted, Work},
     money::BaseUnits,
-    nc_payout::{Unsigned, build::Fees, unsigned},
+    nc_payout::{Unsigned, build::Fees},
     payout::{
         batch::Seen,
         eip1559::{Signed, Transaction},
@@ -151,10 +151,11 @@ fn check_funds(asset: Asset, outputs: &[Output], account: &Account) -> Result<()
 
 /// Whether the sender can pay for all transactions and for what the network may take.
 fn check_gas(transactions: &[Transaction], account: &Account) -> Result<(), NcPayoutError> {
-    let all: Vec<_> = transactions.iter().cloned().map(Unsigned::Evm).collect();
-    let fee = unsigned::network_fee(&all).ok_or(NcPayoutError::TooLarge)?;
-    let add = |sum: BaseUnits, of: &Transaction| sum.checked_add(BaseUnits::new(of.value));
-    let needs = transactions.iter().try_fold(fee, add).ok_or(NcPayoutError::TooLarge)?;
+    let add = |sum: BaseUnits, of: &Transaction| {
+        sum.checked_add(of.fee_max()?)?.checked_add(BaseUnits::new(of.value))
+    };
+    let needs = transactions.iter().try_fold(BaseUnits::ZERO, add);
+    let needs = needs.ok_or(NcPayoutError::TooLarge)?;
     let has = account.coins;
     if has < needs { Err(NcPayoutError::insufficient_gas(has, needs)) } else { Ok(()) }
 }

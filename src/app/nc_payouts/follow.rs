@@ -7,10 +7,10 @@ use uuid::Uuid;
 
 use super::{NcPayoutError, read::locked};
 use crate::{
-    app::Gateway,
+    app::{Gateway, payers::Payers},
     chain::{
         ChainError,
-        pay::{Payer, Sent, Standing as Found, Wanted, Witnesses},
+        pay::{Payer, Sent, Standing as Found, Wanted},
     },
     fail_point::fail_point,
     nc_payout::{
@@ -60,12 +60,11 @@ impl Gateway {
         if payout.state.is_terminal() {
             return Ok(());
         }
-        let node = self.nc_node(payout.currency.network)?;
+        let payers = self.nc_payers(payout.currency.network)?;
         let required = self.required(payout.currency.network);
-        let witnesses = self.nc_witnesses(payout.currency.network)?;
-        let (looks, failure) = look(&node, &witnesses, &payout, &parts, required).await;
+        let (looks, failure) = look(&payers, &payout, &parts, required).await;
         if looks.iter().any(|look| look.handed_in) {
-            node.after_sending(required).await?;
+            payers.payer.after_sending(required).await?;
         }
         self.note_looks(&payout, &parts, &looks).await?;
         failure.map_or(Ok(()), |error| Err(error.into()))
@@ -107,15 +106,14 @@ impl Gateway {
 /// Looks for every transaction that may be in the chain, and hands in what is nowhere. What was found before a failure is
 /// worth noting too.
 async fn look(
-    node: &Payer,
-    witnesses: &Witnesses,
+    payers: &Payers,
     payout: &NcPayout,
     parts: &Parts,
     required: u64,
 ) -> (Vec<Look>, Option<ChainError>) {
     let open = in_flight(parts);
     let wanted: Vec<_> = open.iter().map(|part| wanted(payout, part)).collect();
-    let found = match witnesses.standings(node, &wanted, required).await {
+    let found = match payers.standings(&wanted, required).await {
         Ok(found) => found,
         Err(error) => return (vec![], Some(error)),
     };
@@ -127,7 +125,7 @@ async fn look(
         let patience = Duration::MAX;
         let signed = Signed { sent_for, versions: 1, can_pay_more: false, patience };
         match batch::next_move(signed, found.seen, required) {
-            Move::Send => match hand_in(node, part).await {
+            Move::Send => match hand_in(&payers.payer, part).await {
                 Ok(look) => looks.push(look),
                 Err(error) => return (looks, Some(error)),
             },

@@ -18,7 +18,6 @@ use crate::{
     chain::{
         ChainError, UnusableSource,
         pay::utxo::{DraftError, Unusable},
-        rpc::EndpointError,
     },
     money::BaseUnits,
     nc_payout::{
@@ -92,8 +91,6 @@ pub enum NcPayoutError {
     Node(#[from] ChainError),
     #[error(transparent)]
     Source(#[from] UnusableSource),
-    #[error(transparent)]
-    Endpoint(#[from] EndpointError),
     #[error(transparent)]
     Storage(#[from] StorageError),
 }

@@ -125,16 +125,16 @@ impl Gateway {
         payout: &NcPayout,
         checked: &Checked,
     ) -> Result<(), NcPayoutError> {
-        let node = self.nc_node(payout.currency.network)?;
-        match (&node, checked) {
+        let payers = self.nc_payers(payout.currency.network)?;
+        match (&payers.payer, checked) {
             (Payer::Utxo(node), Checked::Utxo(signed)) => {
                 let mut connection = self.db.connection().await?;
                 let inputs = coins::of_payout(&mut connection, payout.id).await?;
                 drop(connection);
                 utxo::check_payable(node, signed, &inputs).await
             }
-            (Payer::Evm(_) | Payer::Simulated(_), Checked::Evm(signed)) => {
-                self.check_payable(&node, payout, signed).await
+            (node @ (Payer::Evm(_) | Payer::Simulated(_)), Checked::Evm(signed)) => {
+                self.check_payable(node, payout, signed).await
             }
             // A payout keeps its network, and a network its kind of node.
             (Payer::Utxo(_), Checked::Evm(_))

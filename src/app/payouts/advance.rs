@@ -3,11 +3,13 @@
 //! Whoever is killed between two steps has lost nothing: what is signed is stored, what is stored is looked for on the
 //! chain, and the same bytes go out again. A message only says which order to look at.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use chrono::TimeDelta;
 use rust_decimal::Decimal;
-use secrecy::SecretString;
 use uuid::Uuid;
 
 use super::{
@@ -17,16 +19,14 @@ use super::{
     wallet::Wallet,
 };
 use crate::{
-    app::Gateway,
-    asset::Network,
-    chain::{
-        ChainError, UnusableSource,
-        pay::{EvmPayer, Payer, SignError, SimulatedPayer, UtxoPayer, Witnesses},
-        rpc::EndpointError,
+    app::{
+        Gateway,
+        payers::{Payers, Purpose},
     },
-    config::{ChainSettings, ChainSourceKind},
+    asset::Network,
+    chain::{ChainError, UnusableSource, pay::SignError},
     payout::{
-        EventType, PayoutFamily, State,
+        EventType, State,
         batch::{self, BatchState},
         lifecycle::{self, Event, Verdict},
     },
@@ -54,8 +54,6 @@ pub enum AdvanceError {
     Chain(#[from] ChainError),
     #[error(transparent)]
     Source(#[from] UnusableSource),
-    #[error(transparent)]
-    Node(#[from] EndpointError),
     #[error("payments cannot be made on this network")]
     NoPayer,
     #[error("a payment cannot be signed: {0}")]
@@ -142,16 +140,17 @@ impl Gateway {
     }
 
     async fn work_on(&self, order: &PayoutOrder, wallet: &Wallet) -> Result<(), AdvanceError> {
-        let payer = self.payer(order)?;
+        let payers = self.payers_of(order.currency.network)?;
+        let payer = &payers.payer;
         let started = Instant::now();
         loop {
-            let followed = self.follow_payments(order.id, &payer, wallet).await?;
-            let fronted = self.front_gas(order.id, &payer, wallet).await?;
-            let signed = self.sign_next(order.id, &payer, wallet).await?;
-            let sent = self.send_signed(order.id, &payer).await?;
+            let followed = self.follow_payments(order.id, &payers, wallet).await?;
+            let fronted = self.front_gas(order.id, payer, wallet).await?;
+            let signed = self.sign_next(order.id, payer, wallet).await?;
+            let sent = self.send_signed(order.id, payer).await?;
             self.tell_batches(order.id).await?;
-            let refunded = self.refund(order.id, &payer, wallet).await?;
-            let returned = self.return_gas(order.id, &payer, wallet).await?;
+            let refunded = self.refund(order.id, payer, wallet).await?;
+            let returned = self.return_gas(order.id, payer, wallet).await?;
             if !(followed || fronted || signed || sent || refunded || returned)
                 || started.elapsed() > WORK_MAX
             {
@@ -160,43 +159,9 @@ impl Gateway {
         }
     }
 
-    fn payer(&self, order: &PayoutOrder) -> Result<Payer, AdvanceError> {
-        self.payer_of(order.currency.network)
-    }
-
-    /// Whoever pays on a network, as it is configured.
-    pub(in crate::app) fn payer_of(&self, network: Network) -> Result<Payer, AdvanceError> {
-        let chain = self.config.chain(network);
-        match chain.source {
-            ChainSourceKind::Simulated => {
-                Ok(Payer::Simulated(SimulatedPayer::new(network, self.db.clone())))
-            }
-            ChainSourceKind::Node => {
-                let url = chain.rpc_url.as_ref().ok_or(UnusableSource::NoUrl(network))?;
-                self.payer_on(&chain, url)
-            }
-            ChainSourceKind::Off => Err(AdvanceError::NoPayer),
-        }
-    }
-
-    /// The other nodes of a network, without whose word no payment has ended; none where there is one node alone.
-    pub(in crate::app) fn witnesses_of(&self, network: Network) -> Result<Witnesses, AdvanceError> {
-        let chain = self.config.chain(network);
-        let urls = chain.witnesses.iter().filter(|_| chain.source == ChainSourceKind::Node);
-        let nodes = urls.map(|url| self.payer_on(&chain, url)).collect::<Result<_, _>>()?;
-        Ok(Witnesses { network, nodes })
-    }
-
-    fn payer_on(&self, chain: &ChainSettings, url: &SecretString) -> Result<Payer, AdvanceError> {
-        let network = chain.network;
-        match PayoutFamily::of(network).ok_or(AdvanceError::NoPayer)? {
-            PayoutFamily::Evm => Ok(Payer::Evm(EvmPayer::new(network, url, chain.chain_id)?)),
-            PayoutFamily::Utxo => {
-                let (genesis, db) = (chain.genesis.as_deref(), self.db.clone());
-                let payer = UtxoPayer::new(network, url, genesis, chain.fee_rate, db);
-                Ok(Payer::Utxo(Box::new(payer?)))
-            }
-        }
+    /// Whoever pays orders on a network, as it is configured.
+    pub(in crate::app) fn payers_of(&self, network: Network) -> Result<Arc<Payers>, AdvanceError> {
+        self.payers(network, Purpose::Orders)?.ok_or(AdvanceError::NoPayer)
     }
 
     /// Batches follow from their rows; when none is open any more, the order has ended.

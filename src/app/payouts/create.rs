@@ -183,7 +183,7 @@ impl Gateway {
     }
 
     /// A refund to an address of ours would come back as a deposit, for ever.
-    async fn refuse_own_refund(
+    pub(super) async fn refuse_own_refund(
         &self,
         tx: &mut PgConnection,
         currency: &Currency,

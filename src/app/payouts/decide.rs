@@ -152,8 +152,8 @@ impl Gateway {
         check(&order, &step)?;
         if step.verdict == Verdict::Moved {
             order.cancelled_by = Some(by.as_str().to_owned());
-            self.apply_decision(&mut tx, &mut order, &step, Uuid::nil()).await?;
             timers::clear(&mut tx, timers::PAYOUT, order.id).await?;
+            self.apply_decision(&mut tx, &mut order, &step, Uuid::nil()).await?;
         }
         let body = self.payout_snapshot(&mut tx, &order, None).await?;
         tx.commit().await.map_err(StorageError::from)?;
@@ -181,7 +181,7 @@ impl Gateway {
                     let subject = if once(*event) { Uuid::nil() } else { subject };
                     self.emit_payout(tx, order, *event, subject).await?;
                 }
-                Effect::Refund => look_at(tx, order.id).await?,
+                Effect::Refund => refund_soon(tx, order.id).await?,
                 // Done by whoever asked for the step, before it is stored.
                 Effect::Credit(_) | Effect::BookLate(_) | Effect::OpenFunding | Effect::Requote => {
                 }
@@ -208,6 +208,14 @@ impl Gateway {
     pub fn names_payout(family: PayoutFamily, order_id: &str) -> bool {
         crate::payout::id::is_order(family, order_id)
     }
+}
+
+/// A message alone would be lost with its broker, and nothing else looks at an order that has ended: the timer stays until
+/// somebody has seen that nothing is left to send back.
+pub(super) async fn refund_soon(tx: &mut PgConnection, order_id: Uuid) -> Result<(), StorageError> {
+    let now = storage::now(tx).await?;
+    timers::set(tx, timers::PAYOUT, order_id, now).await?;
+    look_at(tx, order_id).await
 }
 
 /// Asks the payout-batch role to look at an order now.

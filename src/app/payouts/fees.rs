@@ -25,7 +25,8 @@ impl Gateway {
 
     /// Asks the node of `network` what a unit of work costs and stores it; quotes are made of nothing older than minutes.
     pub async fn note_network_fee(&self, network: Network) -> Result<(), AdvanceError> {
-        let payer = self.payer_of(network)?;
+        let payers = self.payers_of(network)?;
+        let payer = &payers.payer;
         let Some(fee) = payer.fee().await? else { return Ok(()) };
         let mut connection = self.db.connection().await?;
         network_fees::store(&mut connection, network, fee).await?;

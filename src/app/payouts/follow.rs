@@ -13,7 +13,7 @@ use super::{
     wallet::Wallet,
 };
 use crate::{
-    app::Gateway,
+    app::{Gateway, payers::Payers},
     asset::{Family, catalogue::Catalogue},
     chain::pay::{Mined, Output, Payer, SignError, Wanted, Work},
     fail_point::fail_point,
@@ -41,9 +41,10 @@ impl Gateway {
     pub(super) async fn follow_payments(
         &self,
         order_id: Uuid,
-        payer: &Payer,
+        payers: &Payers,
         wallet: &Wallet,
     ) -> Result<bool, AdvanceError> {
+        let payer = &payers.payer;
         let mut connection = self.db.connection().await?;
         let open = payments::open(&mut connection, order_id).await?;
         let order = payouts::by_id(&mut connection, order_id).await?;
@@ -60,8 +61,7 @@ impl Gateway {
             .filter(|payment| may_be_final(payment, head, required))
             .collect();
         let wanted: Vec<_> = looked_for.iter().map(wanted).collect();
-        let witnesses = self.witnesses_of(network)?;
-        let standings = witnesses.standings(payer, &wanted, required).await?;
+        let standings = payers.standings(&wanted, required).await?;
         let helped = self.can_be_helped(&order, payer, &looked_for).await?;
         let patience = patience(order.currency.family());
         let (mut changed, mut ended) = (false, Vec::new());
@@ -297,6 +297,7 @@ impl Gateway {
         };
         let mut connection = self.db.connection().await?;
         payments::add_version(&mut connection, payment.id, &version).await?;
+        fail_point("payout.replaced");
         Ok(true)
     }
 

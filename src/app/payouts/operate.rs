@@ -2,12 +2,17 @@
 
 use uuid::Uuid;
 
-use super::{PayoutError, decide::look_at};
+use super::{
+    PayoutError,
+    decide::{look_at, refund_soon},
+    view::locked,
+};
 use crate::{
     app::Gateway,
+    asset::address,
     payout::{State, batch::Tally, lifecycle::CancelledBy, order::BatchView},
     storage::{
-        StorageError,
+        StorageError, audit,
         deliveries::DeliveryRow,
         deposits::{self, DepositRow},
         payouts::{
@@ -28,6 +33,8 @@ pub enum OperateError {
     NotHeld,
     #[error("the order is held already: {0}")]
     Held(String),
+    #[error("refunds of the order go to {0} already")]
+    RefundsGoTo(String),
     #[error("the order has ended")]
     Ended,
     #[error("no payment of the order waits for a block")]
@@ -111,12 +118,13 @@ impl Gateway {
 
     /// One person lets a held order go. Returns how many more are needed.
     pub async fn release_order(&self, order_id: &str, by: &str) -> Result<i64, OperateError> {
-        let order = self.known_payout(order_id).await?;
+        let id = self.known_payout(order_id).await?.id;
+        let limit = self.config.payouts.two_people_above_usd;
+        let mut tx = self.db.begin().await?;
+        let order = locked(&mut tx, id).await?;
         if order.held.is_none() {
             return Err(OperateError::NotHeld);
         }
-        let limit = self.config.payouts.two_people_above_usd;
-        let mut tx = self.db.begin().await?;
         let released = safety::release(&mut tx, order.id, by).await?;
         let needed = if limit > 0 { PEOPLE_NEEDED } else { 1 };
         if released >= needed {
@@ -126,6 +134,33 @@ impl Gateway {
         tx.commit().await.map_err(StorageError::from)?;
         self.relay_wake.notify_one();
         Ok((needed - released).max(0))
+    }
+
+    /// Says where an order's refund goes, if its merchant never did: what he is owed would stay here for ever.
+    pub async fn refund_order_to(
+        &self,
+        order_id: &str,
+        address: &str,
+        by: &str,
+    ) -> Result<String, OperateError> {
+        let id = self.known_payout(order_id).await?.id;
+        let mut tx = self.db.begin().await?;
+        let order = locked(&mut tx, id).await?;
+        if let Some(set) = order.refund_address {
+            return Err(OperateError::RefundsGoTo(set));
+        }
+        let network = order.currency.network;
+        let address = address::validate_in(self.realm(network), network, address)
+            .map_err(PayoutError::RefundAddress)?;
+        self.refuse_own_refund(&mut tx, order.currency, Some(&address)).await?;
+        payouts::set_refund_address(&mut tx, id, &address).await?;
+        audit::note(&mut tx, ("payout_order", "refund-to"), order_id, by, &address).await?;
+        if order.state.is_terminal() {
+            refund_soon(&mut tx, id).await?;
+        }
+        tx.commit().await.map_err(StorageError::from)?;
+        self.relay_wake.notify_one();
+        Ok(address)
     }
 
     /// Offers more for payments that wait: the same nonce, so only one version can confirm. Within the quote only.

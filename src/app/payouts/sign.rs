@@ -14,7 +14,10 @@ use super::{
 use crate::{
     app::Gateway,
     asset::address,
-    chain::pay::{Output, Payer, SignError, Unsigned, Work, utxo::spend::SpendError},
+    chain::{
+        ChainError,
+        pay::{Output, Payer, SignError, Unsigned, Work, utxo::spend::SpendError},
+    },
     fail_point::fail_point,
     ledger::{Account, Entry, EntryKind},
     money::BaseUnits,
@@ -61,23 +64,44 @@ impl Gateway {
         }
         let Some(fee) = self.affordable_fee(&order, payer).await? else { return Ok(false) };
         waiting.truncate(self.payments_with_gas(&order, &open, payer, fee).await?);
-        let Some(first) = waiting.first() else { return Ok(false) };
-        let groups: Vec<Vec<&ItemRow>> = match order.family {
-            PayoutFamily::Evm => waiting.iter().map(|item| vec![item]).collect(),
-            // One transaction pays one batch.
-            PayoutFamily::Utxo => {
-                vec![waiting.iter().filter(|item| item.batch_id == first.batch_id).collect()]
-            }
-        };
-        let (mut any, mut ready) = (false, Vec::new());
-        for group in groups {
-            match self.prepare(&order, &group, fee, payer).await? {
-                Some(prepared) => ready.push(prepared),
-                // Its rows have ended without a payment.
-                None => any = true,
+        if waiting.is_empty() {
+            return Ok(false);
+        }
+        let prepared =
+            self.prepare_all(&order, &groups(order.family, &waiting), fee, payer).await?;
+        let signed = self.sign_and_store(order_id, prepared.ready, payer, wallet).await?;
+        match prepared.failure {
+            Some(error) if !(signed || prepared.any_failed) => Err(error.into()),
+            Some(_) | None => Ok(signed || prepared.any_failed),
+        }
+    }
+
+    async fn prepare_all(
+        &self,
+        order: &PayoutOrder,
+        groups: &[Vec<&ItemRow>],
+        fee: Fee,
+        payer: &Payer,
+    ) -> Result<Prepared, AdvanceError> {
+        let payments = groups.iter().map(|group| payment_of(order, group, fee));
+        let payments = payments.collect::<Result<Vec<_>, _>>()?;
+        let works = payer.works(&payments).await?;
+        let mut prepared = Prepared::default();
+        for (group, (payment, work)) in groups.iter().zip(payments.into_iter().zip(works)) {
+            let work = match work {
+                Ok(work) => work,
+                // Whatever the node has against this one, the others are paid.
+                Err(error) => {
+                    prepared.failure = Some(error);
+                    continue;
+                }
+            };
+            match self.prepare(order, group, (payment, work), payer).await? {
+                Some(payment) => prepared.ready.push(payment),
+                None => prepared.any_failed = true,
             }
         }
-        Ok(any | self.sign_and_store(order_id, ready, payer, wallet).await?)
+        Ok(prepared)
     }
 
     /// What a payment offers now; `None` while the network asks more than was quoted.
@@ -104,17 +128,10 @@ impl Gateway {
         &self,
         order: &PayoutOrder,
         group: &[&ItemRow],
-        fee: Fee,
+        (mut payment, work): (Unsigned, Work),
         payer: &Payer,
     ) -> Result<Option<(Intent, Unsigned)>, AdvanceError> {
-        let outputs: Vec<_> = group
-            .iter()
-            .map(|item| Output { address: item.address.clone(), amount: item.net_amount })
-            .collect();
-        let Some(mut payment) = unsigned(order, outputs, fee) else {
-            return Err(StorageError::damaged("payout_order", "it pays without an address").into());
-        };
-        let refused = match payer.work(&payment).await? {
+        let refused = match work {
             Work::Units(work) if work <= payment.work => {
                 payment.work = work;
                 None
@@ -211,6 +228,10 @@ impl Gateway {
                 Err(AdvanceError::Storage(error))
                     if TAKEN.iter().any(|name| error.is_constraint(name)) =>
                 {
+                    return Ok(false);
+                }
+                // Its parent may be mined without it, and the order is paid as it was.
+                Err(AdvanceError::Sign(SignError::Spend(_))) if intent.purpose == Purpose::Bump => {
                     return Ok(false);
                 }
                 Err(AdvanceError::Sign(SignError::Spend(error))) => {
@@ -385,6 +406,34 @@ pub(super) async fn keep(
     ledger::book(tx, &entry).await?;
     order.books.kept = order.books.kept.checked_add(fee).unwrap_or(order.books.kept);
     Ok(())
+}
+
+/// Payments that can be signed, and what became of the others.
+#[derive(Default)]
+struct Prepared {
+    ready: Vec<(Intent, Unsigned)>,
+    /// Rows have ended without a payment.
+    any_failed: bool,
+    /// What the node had against a payment; its row waits.
+    failure: Option<ChainError>,
+}
+
+/// The rows that each transaction pays: one, or those of one batch.
+fn groups(family: PayoutFamily, waiting: &[ItemRow]) -> Vec<Vec<&ItemRow>> {
+    match family {
+        PayoutFamily::Evm => waiting.iter().map(|item| vec![item]).collect(),
+        PayoutFamily::Utxo => {
+            let batch = waiting.first().map(|first| &first.batch_id);
+            vec![waiting.iter().filter(|item| Some(&item.batch_id) == batch).collect()]
+        }
+    }
+}
+
+fn payment_of(order: &PayoutOrder, group: &[&ItemRow], fee: Fee) -> Result<Unsigned, StorageError> {
+    let output =
+        |item: &&ItemRow| Output { address: item.address.clone(), amount: item.net_amount };
+    unsigned(order, group.iter().map(output).collect(), fee)
+        .ok_or_else(|| StorageError::damaged("payout_order", "it pays without an address"))
 }
 
 /// A payment from the order's own address. Its work is the most that was quoted for it.

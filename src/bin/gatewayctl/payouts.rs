@@ -44,6 +44,9 @@ pub enum Payouts {
     /// Let a held order go; above the configured limit two people must
     #[command(after_help = words::PAYOUTS_RELEASE)]
     Release(Release),
+    /// Say where an order's refund goes, if its merchant never did
+    #[command(after_help = words::PAYOUTS_REFUND_TO)]
+    RefundTo(RefundTo),
     /// Offer a higher fee for payments that wait for a block
     #[command(after_help = words::PAYOUTS_BUMP)]
     Bump(Id),
@@ -121,6 +124,19 @@ pub struct Release {
 }
 
 #[derive(Args)]
+pub struct RefundTo {
+    /// The order's id, mpo_… or empo_…
+    #[arg(value_name = "ORDER_ID")]
+    order_id: String,
+    /// On the order's network, as its merchant tells it
+    #[arg(value_name = "ADDRESS")]
+    address: String,
+    /// Who you are, for the audit
+    #[arg(long, value_name = "NAME")]
+    by: String,
+}
+
+#[derive(Args)]
 pub struct Stop {
     /// Only on this network
     #[arg(long, value_name = "NETWORK")]
@@ -168,6 +184,7 @@ impl Payouts {
                 Ok(Answer::new(json, text))
             }
             Self::Release(release) => release.run(gateway).await,
+            Self::RefundTo(refund) => refund.run(gateway).await,
             Self::Bump(Id { order_id }) => {
                 let count = gateway.bump_order(&order_id).await?;
                 let json = json!({ "order_id": order_id, "payments": count });
@@ -264,6 +281,15 @@ impl Release {
         } else {
             format!("{} needs one more release, by somebody else.", self.order_id)
         };
+        Ok(Answer::new(json, text))
+    }
+}
+
+impl RefundTo {
+    async fn run(self, gateway: &Gateway) -> anyhow::Result<Answer> {
+        let address = gateway.refund_order_to(&self.order_id, &self.address, &self.by).await?;
+        let json = json!({ "order_id": self.order_id, "refund_address": address });
+        let text = format!("What is left of {} goes to {address}.", self.order_id);
         Ok(Answer::new(json, text))
     }
 }

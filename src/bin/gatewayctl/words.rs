@@ -409,6 +409,15 @@ Examples:
     database!()
 );
 
+pub const PAYOUTS_REFUND_TO: &str = concat!(
+    "\
+It is said once: an address that is set stays. The money is the merchant's, so ask him and nobody else.
+
+Examples:
+  gatewayctl payouts refund-to empo_0123456789abcdefghjkmnpqrs 0x52908400098527886e0f7030069857d2e4169ee7 --by ada",
+    database!()
+);
+
 pub const PAYOUTS_BUMP: &str = concat!(
     "\
 The new version has the same nonce, so only one of the two can confirm. It never costs more than was quoted.

@@ -3,11 +3,10 @@
 use k256::ecdsa::SigningKey;
 use secrecy::SecretString;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json, value::RawValue};
 
 use super::{
-    Mined, Output, Sent, SignError, SignedTx, Standing, Unsigned, Wanted, Work, data_fee,
-    erc20::{self, Kept, Log, Promise},
+    Output, Sent, SignError, SignedTx, Unsigned, Work, data_fee,
     fees::{History, offer, wide},
 };
 use crate::{
@@ -19,7 +18,6 @@ use crate::{
     },
     money::BaseUnits,
     payout::{
-        batch::Seen,
         eip1559::Transaction,
         fee::Fee,
         transfer::{self, Asset, address_bytes},
@@ -27,11 +25,8 @@ use crate::{
 };
 
 const SEND: &str = "eth_sendRawTransaction";
-const RECEIPT: &str = "eth_getTransactionReceipt";
-const TRANSACTION: &str = "eth_getTransactionByHash";
-const COUNT: &str = "eth_getTransactionCount";
 const ESTIMATE: &str = "eth_estimateGas";
-const BLOCK: &str = "eth_getBlockByNumber";
+pub(super) const BLOCK: &str = "eth_getBlockByNumber";
 const TIP: &str = "eth_maxPriorityFeePerGas";
 const HISTORY: &str = "eth_feeHistory";
 const BALANCE: &str = "eth_getBalance";
@@ -53,24 +48,9 @@ pub struct EvmPayer {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Receipt<'a> {
-    block_hash: &'a str,
-    block_number: &'a str,
-    status: &'a str,
-    gas_used: &'a str,
-    effective_gas_price: &'a str,
-    /// What a rollup takes for its data on the first layer.
-    #[serde(default)]
-    l1_fee: Option<&'a str>,
-    #[serde(borrow, default)]
-    logs: Vec<Log<'a>>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Head<'a> {
+pub(super) struct Head<'a> {
     number: &'a str,
-    hash: &'a str,
+    pub hash: &'a str,
     #[serde(default)]
     base_fee_per_gas: Option<&'a str>,
 }
@@ -153,36 +133,66 @@ impl EvmPayer {
         }
     }
 
-    /// Asks the node what the transfer takes. A revert is the recipient's doing only if the sender could pay anybody else.
-    pub(super) async fn work(&self, payment: &Unsigned) -> Result<Work, ChainError> {
-        let [output] = payment.outputs.as_slice() else {
-            return Ok(Work::Refused("an EVM payment has one recipient".to_owned()));
-        };
-        let refusal = match self.estimate(payment, output).await {
-            Ok(gas) => return Ok(Work::Units(gas)),
-            Err(ChainError::Refused { code, reason, .. }) if is_revert(code, &reason) => reason,
-            Err(error) => return Err(error),
-        };
-        if payment.contract.is_some() {
-            // A token that is paused, or that has not reached the sender yet, refuses this too: then nobody's row fails.
-            let to_itself = Output { address: payment.sender.clone(), amount: output.amount };
-            self.estimate(payment, &to_itself).await?;
+    /// Asks the node what transfers take, all in one request. A revert is the recipient's doing only if the sender could pay
+    /// anybody else. What a node has against one transfer is told for that one alone.
+    pub(super) async fn works(
+        &self,
+        payments: &[Unsigned],
+    ) -> Result<Vec<Result<Work, ChainError>>, ChainError> {
+        let calls = payments.iter().map(|payment| self.call_for(payment, self.only(payment)?));
+        let calls = calls.collect::<Result<Vec<_>, _>>()?;
+        let answers = self.rpc.batch_each(ESTIMATE, &calls).await?;
+        let mut works = Vec::with_capacity(payments.len());
+        for (payment, answer) in payments.iter().zip(answers) {
+            works.push(match self.gas_told(payment, answer) {
+                Ok(gas) => Ok(Work::Units(gas)),
+                Err(ChainError::Refused { code, reason, .. }) if is_revert(code, &reason) => {
+                    self.check_others_are_paid(payment).await?;
+                    Ok(Work::Refused(format!("the recipient refuses the transfer: {reason}")))
+                }
+                Err(error) => Err(error),
+            });
         }
-        Ok(Work::Refused(format!("the recipient refuses the transfer: {refusal}")))
+        Ok(works)
     }
 
-    async fn estimate(&self, payment: &Unsigned, output: &Output) -> Result<u128, ChainError> {
+    /// A token that is paused, or that has not reached the sender yet, refuses what the sender sends to himself too: then
+    /// nobody's row fails.
+    async fn check_others_are_paid(&self, payment: &Unsigned) -> Result<(), ChainError> {
+        if payment.contract.is_none() {
+            return Ok(());
+        }
+        let to_itself = Output { address: payment.sender.clone(), ..self.only(payment)?.clone() };
+        let call = self.call_for(payment, &to_itself)?;
+        self.gas_told(payment, self.rpc.call(ESTIMATE, call).await).map(drop)
+    }
+
+    fn only<'a>(&self, payment: &'a Unsigned) -> Result<&'a Output, ChainError> {
+        let [output] = payment.outputs.as_slice() else {
+            return Err(self.rpc.malformed(ESTIMATE, "an EVM payment has one recipient"));
+        };
+        Ok(output)
+    }
+
+    fn call_for(&self, payment: &Unsigned, output: &Output) -> Result<Value, ChainError> {
         let (to, value, data) = call_of(payment, output)
             .ok_or_else(|| self.rpc.malformed(ESTIMATE, "an address of ours cannot be read"))?;
-        let call = json!([{
+        Ok(json!([{
             "from": payment.sender,
             "to": format!("0x{}", hex::encode(to)),
             "value": format!("{value:#x}"),
             "data": format!("0x{}", hex::encode(data)),
             // Without a bound a recipient that never ends would keep the node busy.
             "gas": format!("{:#x}", payment.work),
-        }]);
-        let result = self.rpc.call(ESTIMATE, call).await?;
+        }]))
+    }
+
+    fn gas_told(
+        &self,
+        payment: &Unsigned,
+        answer: Result<Box<RawValue>, ChainError>,
+    ) -> Result<u128, ChainError> {
+        let result = answer?;
         let text: &str = self.rpc.read(ESTIMATE, &result)?;
         let gas = wide(text).ok_or_else(|| self.malformed(ESTIMATE))?;
         let with_margin = gas.saturating_mul(100 + GAS_MARGIN_PERCENT) / 100;
@@ -229,86 +239,6 @@ impl EvmPayer {
             Err(error) => Err(error),
         }
     }
-
-    pub(super) async fn standing(
-        &self,
-        payment: &Wanted,
-        required: u64,
-    ) -> Result<Standing, ChainError> {
-        let (nonce, hashes) = (payment.nonce, &payment.hashes);
-        if let Some(standing) = self.any_receipt(payment).await? {
-            return Ok(standing);
-        }
-        let mut waiting = false;
-        for hash in hashes {
-            let result = self.rpc.call(TRANSACTION, json!([hash])).await?;
-            waiting |=
-                self.rpc.read::<Option<serde::de::IgnoredAny>>(TRANSACTION, &result)?.is_some();
-        }
-        if waiting {
-            return Ok(Standing { seen: Seen::Waiting, mined: None });
-        }
-        let displaced =
-            self.final_count(&payment.sender, required).await?.is_some_and(|used| used > nonce);
-        if !displaced {
-            return Ok(Standing { seen: Seen::Nowhere, mined: None });
-        }
-        // It may have been mined since it was looked for.
-        let late = self.any_receipt(payment).await?;
-        Ok(late.unwrap_or(Standing { seen: Seen::Displaced, mined: None }))
-    }
-
-    async fn any_receipt(&self, payment: &Wanted) -> Result<Option<Standing>, ChainError> {
-        for hash in &payment.hashes {
-            if let Some(standing) = self.receipt(payment, hash).await? {
-                return Ok(Some(standing));
-            }
-        }
-        Ok(None)
-    }
-
-    async fn receipt(&self, payment: &Wanted, hash: &str) -> Result<Option<Standing>, ChainError> {
-        let result = self.rpc.call(RECEIPT, json!([hash])).await?;
-        let Some(receipt) = self.rpc.read::<Option<Receipt>>(RECEIPT, &result)? else {
-            return Ok(None);
-        };
-        let unreadable = || self.malformed(RECEIPT);
-        let height = quantity::number(receipt.block_number).ok_or_else(unreadable)?;
-        let gas = wide(receipt.gas_used).ok_or_else(unreadable)?;
-        let price = wide(receipt.effective_gas_price).ok_or_else(unreadable)?;
-        let l1_fee = receipt.l1_fee.and_then(wide).unwrap_or(0);
-        let fee = gas.checked_mul(price).and_then(|fee| fee.checked_add(l1_fee));
-        let fee = BaseUnits::new(fee.ok_or_else(unreadable)?);
-        let succeeded = quantity::number(receipt.status).ok_or_else(unreadable)? == 1;
-        // Every version of a payment does the same, so any of its bytes tell what should have happened.
-        let kept = match Promise::of(&payment.raw) {
-            Some(promise) if succeeded => erc20::kept(&promise, &payment.sender, &receipt.logs),
-            Some(_) | None => Kept::Yes,
-        };
-        // A receipt of an orphaned block proves nothing.
-        let (_, canonical, _) = self.head(&format!("{height:#x}")).await?;
-        if !canonical.eq_ignore_ascii_case(receipt.block_hash) {
-            return Ok(None);
-        }
-        let (head, _, _) = self.head("latest").await?;
-        let depth = (head + 1).saturating_sub(height);
-        let mined = Mined { hash: hash.to_owned(), height, fee };
-        let seen = match kept {
-            Kept::Yes => Seen::Mined { depth, succeeded },
-            Kept::Nothing => Seen::Mined { depth, succeeded: false },
-            Kept::Otherwise => Seen::Unexplained { depth },
-        };
-        Ok(Some(Standing { seen, mined: Some(mined) }))
-    }
-
-    /// How many nonces of `sender` are used as of a block that is final; `None` while the chain is that short.
-    async fn final_count(&self, sender: &str, required: u64) -> Result<Option<u64>, ChainError> {
-        let (head, _, _) = self.head("latest").await?;
-        let Some(height) = (head + 1).checked_sub(required.max(1)) else { return Ok(None) };
-        let result = self.rpc.call(COUNT, json!([sender, format!("{height:#x}")])).await?;
-        let count: &str = self.rpc.read(COUNT, &result)?;
-        quantity::number(count).map(Some).ok_or_else(|| self.malformed(COUNT))
-    }
 }
 
 /// `sender` must be the key's own address.
@@ -330,15 +260,25 @@ fn call_of(payment: &Unsigned, output: &Output) -> Option<([u8; 20], u128, Vec<u
     Some(transfer::call(asset, transfer::Output { to, amount: output.amount }))
 }
 
+/// Whether a call ended in the code that was called. Nodes have many words for that, with and without spaces.
 pub(super) fn is_revert(code: i64, reason: &str) -> bool {
-    let reason = reason.to_ascii_lowercase();
+    let mut reason = reason.to_ascii_lowercase();
+    reason.retain(|letter| !letter.is_whitespace());
     let said = [
         "revert",
-        "out of gas",
         "outofgas",
-        "exceeds allowance",
-        "always failing",
-        "invalid opcode",
+        "exceedsallowance",
+        "alwaysfailing",
+        "invalidopcode",
+        "opcodenotfound",
+        "badinstruction",
+        "invalidjump",
+        "stackunderflow",
+        "stackoverflow",
+        "stacklimit",
+        "writeprotection",
+        "duringstaticcall",
+        "returndataoutofbounds",
     ];
     code == REVERTED || said.iter().any(|word| reason.contains(word))
 }
@@ -370,6 +310,11 @@ mod tests {
         }
         assert!(is_revert(3, "x") && is_revert(-32000, "execution reverted: no"));
         assert!(is_revert(-32000, "gas required exceeds allowance (40000)"));
+        for said in
+            ["invalid jump destination", "stack underflow (0 <=> 1)", "EVM error StackUnderflow"]
+        {
+            assert!(is_revert(-32000, said), "{said}");
+        }
         assert!(!is_revert(-32000, "insufficient funds for gas * price + value"));
     }
 

@@ -8,6 +8,7 @@ mod data_fee;
 mod erc20;
 mod evm;
 mod fees;
+mod receipts;
 mod simulated;
 pub mod utxo;
 mod witness;
@@ -194,12 +195,23 @@ impl Payer {
         }
     }
 
-    pub async fn work(&self, payment: &Unsigned) -> Result<Work, ChainError> {
+    /// How much work payments are, in their order: for each what the node says of it.
+    pub async fn works(
+        &self,
+        payments: &[Unsigned],
+    ) -> Result<Vec<Result<Work, ChainError>>, ChainError> {
         match self {
             // A transaction's size is known once its coins are chosen.
-            Self::Simulated(_) | Self::Utxo(_) => Ok(Work::Units(payment.work)),
-            Self::Evm(payer) => payer.work(payment).await,
+            Self::Simulated(_) | Self::Utxo(_) => {
+                Ok(payments.iter().map(|payment| Ok(Work::Units(payment.work))).collect())
+            }
+            Self::Evm(payer) => payer.works(payments).await,
         }
+    }
+
+    pub async fn work(&self, payment: &Unsigned) -> Result<Work, ChainError> {
+        let works = self.works(std::slice::from_ref(payment)).await?;
+        works.into_iter().next().unwrap_or(Ok(Work::Units(payment.work)))
     }
 
     /// Pure: the same payment gives the same bytes.
@@ -232,11 +244,7 @@ impl Payer {
         match self {
             Self::Simulated(payer) => payer.standings(payments).await,
             Self::Evm(payer) => {
-                let mut standings = Vec::with_capacity(payments.len());
-                for payment in payments {
-                    standings.push(payer.standing(payment, required).await?);
-                }
-                Ok(standings)
+                payer.standings(&payments.iter().collect::<Vec<_>>(), required).await
             }
             Self::Utxo(payer) => {
                 let mut standings = Vec::with_capacity(payments.len());

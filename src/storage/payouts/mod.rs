@@ -269,7 +269,7 @@ pub async fn update_standing(
         update payout_order
         set state = $2, funding = $3, credited = $4, late = $5, kept = $6, reserved = $7, paid = $8, returned = $9,
             failed = $10, cancelled_by = $11, updated_at = clock_timestamp(),
-            funded_at = case when $2 = 'funded' then coalesce(funded_at, now()) else funded_at end,
+            funded_at = case when $2 = 'funded' then coalesce(funded_at, clock_timestamp()) else funded_at end,
             finished_at = case when $2 in ('completed', 'partial_failed', 'expired', 'cancelled')
                                then coalesce(finished_at, now()) end
         where id = $1
@@ -339,6 +339,26 @@ pub async fn requote(
         numeric::from_decimal(quote.native_price_usd),
         numeric::from_decimal(quote.asset_price_usd),
         order.expires_at
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Where an order's refund goes, if that was never said. The caller holds the row lock.
+pub async fn set_refund_address(
+    connection: &mut PgConnection,
+    id: Uuid,
+    address: &str,
+) -> Result<(), StorageError> {
+    sqlx::query!(
+        r#"
+        update payout_order
+        set refund_address = $2, updated_at = clock_timestamp()
+        where id = $1 and refund_address is null
+        "#,
+        id,
+        address
     )
     .execute(connection)
     .await?;

@@ -15,7 +15,7 @@ pub async fn hold(
     let done = sqlx::query!(
         r#"
         update payout_order
-        set held_at = now(), hold_reason = $2, updated_at = clock_timestamp()
+        set held_at = clock_timestamp(), hold_reason = $2, updated_at = clock_timestamp()
         where id = $1 and held_at is null
         "#,
         id,
@@ -26,14 +26,32 @@ pub async fn hold(
     Ok(done.rows_affected() == 1)
 }
 
-/// Notes that a person lets an order go; how many people have by now.
+/// Notes that a person lets an order go; how many people have by now. The caller holds the row lock.
+///
+/// Who let an earlier hold end has not seen why this one began: that row makes room, and what it said is in the audit.
 pub async fn release(
     connection: &mut PgConnection,
     id: Uuid,
     released_by: &str,
 ) -> Result<i64, StorageError> {
     sqlx::query!(
-        "insert into payout_release (order_id, released_by) values ($1, $2) on conflict do nothing",
+        r#"
+        delete from payout_release r
+        using payout_order o
+        where r.order_id = $1 and r.released_by = $2 and o.id = r.order_id
+          and r.created_at <= coalesce(o.held_at, o.funded_at)
+        "#,
+        id,
+        released_by
+    )
+    .execute(&mut *connection)
+    .await?;
+    sqlx::query!(
+        r#"
+        insert into payout_release (order_id, released_by, created_at)
+        values ($1, $2, clock_timestamp())
+        on conflict do nothing
+        "#,
         id,
         released_by
     )
@@ -42,12 +60,20 @@ pub async fn release(
     releases(connection, id).await
 }
 
-/// How many people let an order go.
+/// How many people let an order go: since it was held, or, if it is not, since it was funded. A release counts for what could be
+/// seen when it was given. Index: `payout_release_pkey`.
 pub async fn releases(connection: &mut PgConnection, id: Uuid) -> Result<i64, StorageError> {
-    let row =
-        sqlx::query!(r#"select count(*) as "count!" from payout_release where order_id = $1"#, id)
-            .fetch_one(connection)
-            .await?;
+    let row = sqlx::query!(
+        r#"
+        select count(*) as "count!"
+        from payout_release r
+        join payout_order o on o.id = r.order_id
+        where r.order_id = $1 and (coalesce(o.held_at, o.funded_at) < r.created_at) is not false
+        "#,
+        id
+    )
+    .fetch_one(connection)
+    .await?;
     Ok(row.count)
 }
 

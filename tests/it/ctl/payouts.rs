@@ -117,6 +117,38 @@ async fn what_is_held_waits_until_it_is_released() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_surplus_without_an_address_goes_back_once_an_operator_names_one() {
+    with_configured_stack(&only(Network::Polygon), |stack| async move {
+        stack.start_all();
+        let (ctl, payer) = (Ctl::of(&stack), Payer::open(&stack).await);
+        let id = draft(&payer).await;
+        let order = payer.confirm(EVM, &id).await;
+        let due: u128 = order["totalToSendRaw"].as_str().unwrap().parse().unwrap();
+        payer.fund(&order, due + 1_000_000).await;
+        payer.becomes(&id, "completed").await;
+        assert_eq!(payer.story(&id).await.order.books.left().get(), 1_000_000);
+        let refund_to = async |address: &str| {
+            ctl.run(&["payouts", "refund-to", &id, address, "--by", "ada"]).await
+        };
+        refund_to("0x52").await.expect_failure("refundAddress");
+        let own = order["depositAddress"].as_str().unwrap();
+        refund_to(own).await.expect_failure("belongs to this gateway");
+        let text = refund_to(&evm_address(900)).await.expect_ok().stdout;
+        assert!(text.to_lowercase().contains(&evm_address(900)), "{text}");
+        let story = payer.settles(&id).await;
+        assert_eq!(story.order.books.returned.get(), 1_000_000);
+        let chain = payer.received_on_chain("polygon").await;
+        assert_eq!(chain[&evm_address(900)], (1, "1000000".to_owned()));
+        refund_to(&evm_address(901)).await.expect_failure("refunds of the order go to");
+        let noted = ctl.json(&["audit", &id]).await;
+        let mut entries = noted.as_array().unwrap().iter();
+        let named = entries.find(|entry| entry["act"] == "refund-to").unwrap();
+        assert_eq!(named["operator"], "ada");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_cancelled_order_is_told_and_no_good_news_to_whoever_watches_it() {
     with_configured_stack(&only(Network::Polygon), |stack| async move {
         let (ctl, payer) = (Ctl::of(&stack), Payer::open(&stack).await);
@@ -188,6 +220,7 @@ async fn an_unknown_order_is_a_clear_failure_of_every_command() {
             &["watch", UNKNOWN],
             &["hold", UNKNOWN, "--reason", "x"],
             &["release", UNKNOWN, "--by", "ada"],
+            &["refund-to", UNKNOWN, UNKNOWN, "--by", "ada"],
             &["bump", UNKNOWN],
             &["cancel", UNKNOWN],
         ] {

@@ -7,11 +7,12 @@ use support::{
     broker::eventually,
     payouts::{Payer, evm_address},
     processes::within,
-    stack::{only, with_configured_stack},
+    stack::{Stack, only, with_configured_stack},
 };
 
 use super::{EVM, LTC, LTC_REFUND, UTXO, two_rows};
-use gateway::asset::Network;
+use gateway::{asset::Network, broker::route::WorkQueue};
+use gateway_workers::Role;
 
 fn raw(order: &Value, name: &str) -> u128 {
     order[name].as_str().unwrap().parse().unwrap()
@@ -198,4 +199,51 @@ async fn two_thousand_recipients_are_paid_once_each() {
         assert_eq!(names.last().unwrap(), "completed");
     })
     .await;
+}
+
+/// Loses what is queued for the payers, and what waits to be.
+async fn lose_messages(stack: &Stack) {
+    stack.sql("delete from outbox").await;
+    let work = stack.broker.topology.work_queue(WorkQueue::Payout);
+    let vhost = stack.broker.management.vhost().to_owned();
+    stack.broker.delete(&["queues", &vhost, &work, "contents"]).await;
+}
+
+async fn is_refunded_without_messages(is_cancelled_first: bool) {
+    with_configured_stack(&only(Network::Polygon), |stack| async move {
+        stack.start(&[Role::ChainWatcher, Role::DepositMatching]);
+        let payer = Payer::open(&stack).await;
+        let id = payer.draft(EVM, two_rows()).await["id"].as_str().unwrap().to_owned();
+        let order = payer.confirm(EVM, &id).await;
+        if is_cancelled_first {
+            stack.gateway.cancel_any_payout(&id).await.unwrap();
+            // As by a look that found nothing to send back.
+            stack.sql("delete from timer where kind = 'payout'").await;
+        }
+        payer.fund(&order, 1_000_000).await;
+        eventually("the deposit is booked", async || {
+            let books = payer.story(&id).await.order.books;
+            (books.credited.get() + books.late.get() == 1_000_000).then_some(())
+        })
+        .await;
+        if !is_cancelled_first {
+            stack.gateway.cancel_any_payout(&id).await.unwrap();
+        }
+        lose_messages(&stack).await;
+        stack.start(&[Role::ExpiryTimer, Role::PayoutBatch]);
+        let books = payer.settles(&id).await.order.books;
+        assert_eq!(books.returned.get() + books.kept.get(), 1_000_000);
+        assert!(!books.returned.is_zero());
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_cancelled_order_holds_goes_back_although_no_message_says_so() {
+    is_refunded_without_messages(false).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_comes_after_the_end_goes_back_although_no_message_says_so() {
+    is_refunded_without_messages(true).await;
 }

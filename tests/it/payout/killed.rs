@@ -4,10 +4,12 @@ use std::time::Duration;
 
 use gateway::{
     app::{
+        Gateway,
         payouts::{Confirmation, NewOrder},
         simulate::{Deposit, PaidIn, Payee},
     },
     asset::Network,
+    config::Config,
     merchant::settings::Settings,
     money::BaseUnits,
     payout::{
@@ -16,17 +18,24 @@ use gateway::{
     },
 };
 use rand::{RngExt, SeedableRng, rngs::StdRng};
+use secrecy::ExposeSecret;
 use sqlx::Connection;
 use support::{
-    broker::with_broker,
+    anvil::{Anvil, Call},
+    broker::{TestBroker, eventually, with_broker},
     database::TestDatabase,
-    installation::Installation,
-    payouts::evm_address,
+    installation::{Installation, MASTER_KEY},
+    payouts::{Orders, evm_address, new_order, row},
     processes::{Signal, within},
 };
 
+use super::node;
+
 const RECIPIENTS: u32 = 600;
 const KILLS: usize = 5;
+/// On a real node, each with so much of its coin.
+const REPLACED: u32 = 3;
+const EACH: u128 = 10_u128.pow(16);
 /// Between every two steps of a payment.
 pub const MOMENTS: [&str; 6] = [
     "payout.signing",
@@ -158,6 +167,106 @@ async fn whoever_is_killed_pays_everybody_once() {
         assert_eq!(books.paid.get(), u128::from(RECIPIENTS) * 1_000_000);
         assert_eq!(books.paid.get() + books.kept.get(), due);
         println!("{KILLS} kills, {interrupted} of them in the middle of the payments");
+        database.remove().await;
+    })
+    .await;
+}
+
+/// The test's own hand on the same database, which knows the node as the processes do.
+fn in_process(database: &TestDatabase, broker: &TestBroker, node: &Anvil) -> Gateway {
+    let toml = format!(
+        "database_url = {:?}\namqp_url = {:?}\nmaster_key = {MASTER_KEY:?}\nbroker.prefix = {:?}\n\
+         database_connections_max = 4\n{}",
+        database.url,
+        broker.url.expose_secret(),
+        broker.topology.prefix(),
+        node::settings(node.url())
+    );
+    Gateway::new(Config::from_toml(&toml).unwrap()).unwrap()
+}
+
+/// An order of the node's own coin with its money at its address, and its id.
+async fn funded_order(gateway: &Gateway, node: &Anvil) -> String {
+    let orders = Orders::open(gateway).await;
+    gateway.note_network_fee(Network::Polygon).await.unwrap();
+    let rows = (1..=REPLACED).map(|number| row(number, evm_address(number), EACH)).collect();
+    let order = orders.confirmed(gateway, &new_order(Network::Polygon, "pol", rows)).await;
+    let to = order["depositAddress"].as_str();
+    let call = Call { to, value: format!("{:#x}", node::due(&order)), data: "0x".into() };
+    node.send(node.deployer(), &call).await.unwrap();
+    for _ in 0..node::CONFIRMATIONS {
+        node.mine().await.unwrap();
+    }
+    order["id"].as_str().unwrap().to_owned()
+}
+
+/// Waits until what is stored of the payments reads so.
+async fn until_stored(database: &TestDatabase, what: &'static str, query: &'static str) {
+    eventually(what, async || {
+        let mut connection = database.connect().await;
+        let found: bool = sqlx::query_scalar(query).fetch_one(&mut connection).await.unwrap();
+        connection.close().await.unwrap();
+        found.then_some(())
+    })
+    .await;
+}
+
+/// What stands in the database is one version more than any node has seen.
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_is_killed_between_storing_and_sending_a_higher_fee_pays_everybody_once() {
+    let node = node::node().await;
+    let database = TestDatabase::create().await;
+    with_broker(|broker| async move {
+        let more = [
+            ("GATEWAY_CHAINS__LITECOIN__SOURCE", "off"),
+            ("GATEWAY_CHAINS__POLYGON__SOURCE", "node"),
+            ("GATEWAY_CHAINS__POLYGON__RPC_URL", node.url()),
+            ("GATEWAY_CHAINS__POLYGON__CHAIN_ID", &node::CHAIN_ID.to_string()),
+            ("GATEWAY_CHAINS__POLYGON__CONFIRMATIONS", &node::CONFIRMATIONS.to_string()),
+            ("GATEWAY_CHAINS__POLYGON__POLL_MS", "50"),
+        ];
+        let installation = Installation::new(&database.url, &(&*broker).into(), &more);
+        let others = ["deposit-matching", "expiry-timer", "chain-watcher", "rate-refresher"];
+        let _others = installation.start_workers(&others).await;
+        let gateway = &in_process(&database, &broker, &node);
+        let is_watched = "select exists (select from chain_cursor where watched_through is not null)";
+        until_stored(&database, "the watcher's first look", is_watched).await;
+        let has_rates = "select exists (select from rate)";
+        until_stored(&database, "rates are there", has_rates).await;
+        let id = funded_order(gateway, &node).await;
+        let signer = installation.start_workers(&["payout-batch"]).await;
+        let are_sent = "select count(*) = 3 from payout_payment where state = 'sent'";
+        until_stored(&database, "they are sent", are_sent).await;
+        signer.process.signal(Signal::Kill);
+        assert_eq!(gateway.bump_order(&id).await.unwrap(), u64::from(REPLACED));
+        forget_lease(&database).await;
+        let fail_point = [("FAIL_POINT", "payout.replaced")];
+        let victim = installation.launch("gateway-worker", &["payout-batch"], &fail_point);
+        victim.process.ended(Duration::from_secs(60)).await;
+        let said = victim.process.said();
+        assert!(said.contains("dies at payout.replaced"), "{said}");
+        let is_unsent = "select count(*) = 1 from payout_payment p where state = 'signed' and sent_at is null \
+             and 2 = (select count(*) from payout_version v where v.payment_id = p.id)";
+        until_stored(&database, "one version was stored and not sent", is_unsent).await;
+
+        forget_lease(&database).await;
+        let _signer = installation.start_workers(&["payout-batch"]).await;
+        let are_sent_anew = "select count(*) = 3 from payout_payment p where state = 'sent' \
+             and 2 <= (select count(*) from payout_version v where v.payment_id = p.id)";
+        until_stored(&database, "they are sent at a higher fee", are_sent_anew).await;
+        within(Duration::from_secs(60), "everybody is paid", async || {
+            node.mine().await.unwrap();
+            let story = gateway.explain_payout(&id).await.map_err(|error| error.to_string())?;
+            let state = story.order.state.as_str();
+            if state == "completed" { Ok(()) } else { Err(format!("{state}: {}", story.object)) }
+        })
+        .await;
+        for number in 1..=REPLACED {
+            assert_eq!(node.coins(&evm_address(number)).await.unwrap(), EACH, "{number}");
+        }
+        let story = gateway.explain_payout(&id).await.unwrap();
+        let place = story.order.deposit.unwrap();
+        assert_eq!(node.nonce(&place.address).await.unwrap(), u64::from(REPLACED));
         database.remove().await;
     })
     .await;

@@ -10,10 +10,15 @@ use support::{
 use super::{EVM, two_rows};
 
 async fn funded(payer: &Payer) -> String {
+    funded_by(payer).await.0
+}
+
+/// The order, and the transaction that funded it.
+async fn funded_by(payer: &Payer) -> (String, String) {
     let id = payer.draft(EVM, two_rows()).await["id"].as_str().unwrap().to_owned();
     let order = payer.confirm(EVM, &id).await;
-    payer.fund(&order, order["totalToSendRaw"].as_str().unwrap().parse().unwrap()).await;
-    id
+    let due = order["totalToSendRaw"].as_str().unwrap().parse().unwrap();
+    (id, payer.fund(&order, due).await.txid)
 }
 
 /// As the seed's file keeps it.
@@ -38,6 +43,31 @@ async fn above_the_limit_two_different_people_must_let_an_order_go() {
         assert_eq!(gateway.release_order(&id, "ada").await.unwrap(), 1);
         assert!(payer.story(&id).await.payments.is_empty());
         assert_eq!(gateway.release_order(&id, "ben").await.unwrap(), 0);
+        payer.becomes(&id, "completed").await;
+    })
+    .await;
+}
+
+/// Who let an order go has seen why it was held then, and nothing of what came later.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_release_counts_for_the_hold_that_it_was_given_for() {
+    let toml = only(Network::Polygon) + "payouts.two_people_above_usd = 10\n";
+    with_configured_stack(&toml, |stack| async move {
+        stack.start_all();
+        let payer = Payer::open(&stack).await;
+        let id = payer.draft(EVM, two_rows()).await["id"].as_str().unwrap().to_owned();
+        let order = payer.confirm(EVM, &id).await;
+        let gateway = &stack.gateway;
+        let release = async |by: &str| gateway.release_order(&id, by).await.unwrap();
+        for reason in ["asking the merchant", "asking him again"] {
+            gateway.hold_order(&id, reason).await.unwrap();
+            for (by, missing) in [("ada", 1), ("ada", 1), ("ben", 0)] {
+                assert_eq!(release(by).await, missing, "{reason}: {by}");
+            }
+        }
+        payer.fund(&order, order["totalToSendRaw"].as_str().unwrap().parse().unwrap()).await;
+        assert!(held(&payer, &id).await.contains("2 people"));
+        assert_eq!((release("ben").await, release("ada").await), (1, 0));
         payer.becomes(&id, "completed").await;
     })
     .await;
@@ -88,6 +118,31 @@ async fn the_limit_of_an_hour_and_the_stop_switch_let_nothing_pass() {
             .await
             .unwrap();
         assert!(payer.story(&other).await.payments.is_empty());
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_order_whose_deposit_left_the_chain_is_held_and_no_other_one() {
+    with_configured_stack(&only(Network::Polygon), |stack| async move {
+        let gateway = &stack.gateway;
+        stack.start_all();
+        let payer = Payer::open(&stack).await;
+        gateway.stop_payouts("*", "it is to be booked and not yet signed").await.unwrap();
+        let (id, deposit) = funded_by(&payer).await;
+        eventually("it is funded", async || {
+            Some(payer.story(&id).await).filter(|story| !story.order.books.kept.is_zero())
+        })
+        .await;
+        gateway.simulate_orphan(&deposit).await.unwrap();
+        gateway.simulate_mine(Network::Polygon, 20).await.unwrap();
+        assert!(held(&payer, &id).await.contains("left the chain"));
+        assert!(gateway.resume_payouts("*").await.unwrap());
+        let other = funded(&payer).await;
+        payer.becomes(&other, "completed").await;
+        let row = payer.story(&id).await.order.id;
+        gateway.advance_payout(row, &wallet(&stack)).await.unwrap();
+        assert!(payer.story(&id).await.payments.is_empty());
     })
     .await;
 }

@@ -21,6 +21,7 @@ use support::{
     anvil::{Anvil, Call, address_word, call_data, word},
     broker::with_broker,
     database::TestDatabase,
+    fired::fired,
     installation::{Installation, MASTER_KEY},
     payouts::evm_address,
     processes::within,
@@ -277,6 +278,7 @@ async fn pays_everybody_once(is_token: bool) {
         let story = run.to_the_end(&moments).await;
         let (what, kills) = (&order["symbol"], moments.len());
         println!("{rows} rows of {what} in {:.0?}, {kills} kills", started.elapsed());
+        fired(kills);
         adds_up(&run, &story, &order, (rows, &hostile)).await;
         gateway.db.close().await;
         database.remove().await;

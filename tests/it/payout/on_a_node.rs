@@ -16,6 +16,10 @@ const WINDOW: usize = 16;
 const REVERTS: &str = "0x60006000fd";
 /// JUMPDEST, PUSH1 0, JUMP: never ends.
 const ENDLESS: &str = "0x5b600056";
+/// JUMP, with nothing to say where to.
+const UNDERFLOW: &str = "0x56";
+/// PUSH1 0, JUMP: to where nothing may be jumped to.
+const ASTRAY: &str = "0x600056";
 
 fn is_sent(story: &Story, nonce: u32) -> bool {
     story.payments.iter().any(|p| p.nonce == i64::from(nonce) && p.state == "sent")
@@ -24,13 +28,15 @@ fn is_sent(story: &Story, nonce: u32) -> bool {
 #[tokio::test(flavor = "multi_thread")]
 async fn everybody_is_paid_once_and_those_who_refuse_fail_alone() {
     with_node("", |scene| async move {
-        let (refuses, endless, turns) = (evm_address(501), evm_address(502), evm_address(503));
-        scene.anvil.rpc("anvil_setCode", json!([refuses, REVERTS])).await.unwrap();
-        scene.anvil.rpc("anvil_setCode", json!([endless, ENDLESS])).await.unwrap();
+        let turns = evm_address(503);
+        let hostile = [(501, REVERTS), (502, ENDLESS), (504, UNDERFLOW), (505, ASTRAY)];
         let mut rows = items(1, PAID);
-        for address in [&refuses, &endless, &turns] {
+        for (number, code) in hostile {
+            let address = evm_address(number);
+            scene.anvil.rpc("anvil_setCode", json!([address, code])).await.unwrap();
             rows.push(json!({ "address": address, "amount": "0.5" }));
         }
+        rows.push(json!({ "address": turns, "amount": "0.5" }));
         let order = scene.order("pol", &rows).await;
         let id = order["id"].as_str().unwrap().to_owned();
         scene.fund(&order, due(&order)).await;
@@ -58,11 +64,13 @@ async fn everybody_is_paid_once_and_those_who_refuse_fail_alone() {
         for n in 1..=PAID {
             assert_eq!(coins(&evm_address(n)).await, u128::from(n) * 10_u128.pow(16), "{n}");
         }
-        assert_eq!((coins(&refuses).await, coins(&endless).await), (0, 0));
+        for (number, code) in hostile {
+            assert_eq!(coins(&evm_address(number)).await, 0, "{code}");
+        }
         let path = format!("{EVM}/{id}/items?state=failed");
         let failed = scene.payer.merchant.client.get(&path).await.json();
         let turned = coins(&turns).await == 0;
-        assert_eq!(failed["total"], if turned { 3 } else { 2 }, "{failed}");
+        assert_eq!(failed["total"], if turned { 5 } else { 4 }, "{failed}");
 
         // Paid, sent back, kept as fees: to the unit, in the books and on the chain.
         let books = story.order.books;
@@ -76,6 +84,47 @@ async fn everybody_is_paid_once_and_those_who_refuse_fail_alone() {
         assert_eq!(coins(address).await, left);
         let nonces = usize::try_from(scene.anvil.nonce(address).await.unwrap()).unwrap();
         assert_eq!(nonces, story.payments.len(), "a nonce of a payment that is not in the books");
+    })
+    .await;
+}
+
+/// His account refuses coins in the very block, and takes them again later.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refund_that_failed_in_its_block_is_made_anew_once_it_is_released() {
+    with_node("", |scene| async move {
+        let merchant = evm_address(900);
+        let order = scene.order("pol", &items(1, 2)).await;
+        let id = order["id"].as_str().unwrap().to_owned();
+        let came = due(&order) / 2;
+        scene.fund(&order, came).await;
+        eventually("it is booked", async || {
+            (!scene.payer.story(&id).await.order.books.credited.is_zero()).then_some(())
+        })
+        .await;
+        let gateway = &scene.stack.gateway;
+        gateway.cancel_any_payout(&id).await.unwrap();
+        eventually("its refund is sent", async || {
+            let story = scene.payer.story(&id).await;
+            story.payments.iter().any(|payment| payment.state == "sent").then_some(())
+        })
+        .await;
+        let becomes = async |code: &str| {
+            scene.anvil.rpc("anvil_setCode", json!([merchant, code])).await.unwrap();
+        };
+        becomes(REVERTS).await;
+        let is_held = |story: &Story| story.order.held.is_some();
+        let story = scene.mine_until(&id, is_held, async |_, _| ()).await;
+        assert_eq!(story.order.held.as_deref(), Some("its refund failed"));
+        becomes("0x").await;
+        if gateway.release_order(&id, "ada").await.unwrap() > 0 {
+            gateway.release_order(&id, "ben").await.unwrap();
+        }
+        let story = scene.mine_until(&id, is_settled, async |_, _| ()).await;
+        let states: Vec<_> = story.payments.iter().map(|p| p.state.as_str()).collect();
+        assert_eq!(states, ["failed", "confirmed"]);
+        let books = story.order.books;
+        assert_eq!(books.returned.get() + books.kept.get(), came);
+        assert_eq!(scene.anvil.coins(&merchant).await.unwrap(), books.returned.get());
     })
     .await;
 }

@@ -199,22 +199,23 @@ impl UtxoPayer {
     /// Which outputs the node would not pass on, by position, and why.
     ///
     /// It is asked about transactions that nobody has signed: the rules for outputs come before signatures, so an output
-    /// that is refused changes the answer. Nothing that could be sent leaves the house. Dogecoin's nodes cannot be asked.
+    /// that is refused changes the answer. But so does an output that makes the fee too small for a full mempool, and a row
+    /// that fails is never paid: only words about outputs are believed. Nothing that could be sent leaves the house.
+    /// Dogecoin's nodes cannot be asked.
     pub(super) async fn refused(
         &self,
         payment: &Unsigned,
     ) -> Result<Vec<(usize, String)>, ChainError> {
         let Ok(outputs) = self.pays(&payment.outputs) else { return Ok(vec![]) };
         let Some(without) = self.verdict(payment, &[]).await? else { return Ok(vec![]) };
-        if self.verdict(payment, &outputs).await?.is_none_or(|said| said == without) {
+        let blamed = |said: &String| *said != without && spend::blames_an_output(said);
+        if !self.verdict(payment, &outputs).await?.is_some_and(|said| blamed(&said)) {
             return Ok(vec![]);
         }
         let mut refused = Vec::new();
         for (place, output) in outputs.iter().enumerate() {
             let said = self.verdict(payment, std::slice::from_ref(output)).await?;
-            if let Some(reason) = said.filter(|said| *said != without) {
-                refused.push((place, reason));
-            }
+            refused.extend(said.filter(blamed).map(|reason| (place, reason)));
         }
         Ok(refused)
     }

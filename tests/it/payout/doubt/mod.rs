@@ -10,6 +10,7 @@ use gateway::{app::payouts::Wallet, asset::Network};
 use rand::{SeedableRng, rngs::StdRng};
 use support::{
     fake_evm::{FakeEvm, State},
+    fired::fired,
     lanes::{Lane, Seeds, killed_after, moment},
     payouts::Orders,
     stack::only,
@@ -160,5 +161,6 @@ fn whatever_a_node_says_and_whenever_we_die_everybody_is_paid_once() {
     }
     let count = seeds.count;
     println!("{count} orders in {:?}: {total:?}", started.elapsed());
+    fired(total.kills + total.lies);
     assert!(total.kills > count && total.lies > count * 10, "hardly anything went wrong");
 }

@@ -1,5 +1,5 @@
-//! The process that pays on bitcoind is killed at every step of a payment and at moments that nobody chose, while blocks
-//! go on.
+//! The process that pays on a real node is killed at every step of a payment and at moments that nobody chose, while
+//! blocks go on.
 
 use std::{sync::Arc, time::Duration};
 
@@ -8,7 +8,7 @@ use gateway::{
         Gateway,
         payouts::{Confirmation, NewOrder},
     },
-    asset::{Network, Realm, address},
+    asset::{Catalogue, Network, Realm, address},
     config::Config,
     merchant::settings::Settings,
     payout::{
@@ -22,14 +22,15 @@ use sqlx::Connection;
 use support::{
     broker::{TestBroker, with_broker},
     database::TestDatabase,
+    fired::fired,
     installation::{Installation, MASTER_KEY, Program},
     processes::{Signal, within},
-    regtest::{Kind, Regtest},
+    regtest::Regtest,
 };
 
 use super::{
     chain::{address, paid_since, script},
-    scene::settings,
+    scene::{kind_of, settings},
 };
 use crate::payout::killed::{MOMENTS, seed};
 
@@ -39,10 +40,10 @@ const KILLS: usize = 4;
 const AMOUNT: u128 = 10_000;
 const CONFIRMATIONS: u64 = 2;
 
-fn order() -> NewOrder {
+fn order(network: Network) -> NewOrder {
     let row = |number| Row {
         number,
-        address: address(Network::Bitcoin, &script(Network::Bitcoin, number)),
+        address: address(network, &script(network, number)),
         amount: Amount::Units(AMOUNT.to_string()),
         reference: None,
         memo: None,
@@ -51,8 +52,8 @@ fn order() -> NewOrder {
     };
     NewOrder {
         family: PayoutFamily::Utxo,
-        network: "bitcoin".into(),
-        currency: "btc".into(),
+        network: network.name().into(),
+        currency: Catalogue::get().native(network).code.into(),
         rows: (1..=RECIPIENTS).map(row).collect(),
         fee_mode: FeeMode::Sender,
         refund_address: None,
@@ -67,8 +68,7 @@ fn order() -> NewOrder {
 fn in_process(
     database: &TestDatabase,
     broker: &TestBroker,
-    node: &Regtest,
-    genesis: &str,
+    (network, node, genesis): (Network, &Regtest, &str),
 ) -> Gateway {
     let toml = format!(
         "database_url = {:?}\namqp_url = {:?}\nmaster_key = {MASTER_KEY:?}\nbroker.prefix = {:?}\n\
@@ -76,110 +76,124 @@ fn in_process(
         database.url,
         broker.url.expose_secret(),
         broker.topology.prefix(),
-        settings(Network::Bitcoin, node, genesis)
+        settings(network, node, genesis)
     );
     Gateway::new(Config::from_toml(&toml).unwrap()).unwrap()
 }
 
-/// How many were paid, and that nobody was paid twice.
-async fn paid_once(node: &Regtest, began_at: u64) -> usize {
-    let chain = paid_since(node.url(), began_at).await;
-    let mut recipients = 0;
-    for number in 1..=RECIPIENTS {
-        if let Some(found) = chain.get(&script(Network::Bitcoin, number)) {
-            assert_eq!(*found, (1, AMOUNT), "recipient {number}");
-            recipients += 1;
+/// How the processes know the same chain.
+fn environment(network: Network, node: &Regtest, genesis: &str) -> Vec<(String, String)> {
+    let settings = [
+        ("SOURCE", "node"),
+        ("RPC_URL", node.url()),
+        ("GENESIS", genesis),
+        ("CONFIRMATIONS", "2"),
+        ("LARGE_CONFIRMATIONS", "2"),
+        ("POLL_MS", "50"),
+        ("FEE_RATE", "10"),
+    ];
+    let network = network.name().to_uppercase();
+    let named = |(name, value)| (format!("GATEWAY_CHAINS__{network}__{name}"), String::from(value));
+    settings.map(named).to_vec()
+}
+
+/// Where payers die, and what the chain must say meanwhile.
+struct Place<'a> {
+    installation: Installation,
+    database: &'a TestDatabase,
+    node: &'a Regtest,
+    network: Network,
+    /// The chain's height before anything was paid.
+    began_at: u64,
+}
+
+impl Place<'_> {
+    /// How many were paid, and that nobody was paid twice.
+    async fn paid_once(&self) -> usize {
+        let chain = paid_since(self.node.url(), self.began_at).await;
+        let mut recipients = 0;
+        for number in 1..=RECIPIENTS {
+            if let Some(found) = chain.get(&script(self.network, number)) {
+                assert_eq!(*found, (1, AMOUNT), "recipient {number}");
+                recipients += 1;
+            }
+        }
+        recipients
+    }
+
+    /// The lease of a dead worker is not waited for in the test, and bytes go out again at once.
+    async fn forget_lease(&self) {
+        let mut connection = self.database.connect().await;
+        for statement in [
+            "update payout_order set leased_until = null",
+            "update timer set due_at = now() where kind = 'payout'",
+        ] {
+            sqlx::query(statement).execute(&mut connection).await.unwrap();
+        }
+        connection.close().await.unwrap();
+    }
+
+    /// A payer dies at each named moment.
+    async fn kill_at_every_moment(&self) {
+        for moment in MOMENTS {
+            self.forget_lease().await;
+            let fail_point = [("FAIL_POINT", moment)];
+            let victim = self.installation.launch("gateway-worker", &["payout-batch"], &fail_point);
+            victim.process.ended(Duration::from_secs(60)).await;
+            let said = victim.process.said();
+            assert!(said.contains(&format!("dies at {moment}")), "{moment}: {said}");
+            self.paid_once().await;
         }
     }
-    recipients
-}
 
-/// The lease of a dead worker is not waited for in the test, and bytes go out again at once.
-async fn forget_lease(database: &TestDatabase) {
-    let mut connection = database.connect().await;
-    for statement in [
-        "update payout_order set leased_until = null",
-        "update timer set due_at = now() where kind = 'payout'",
-    ] {
-        sqlx::query(statement).execute(&mut connection).await.unwrap();
-    }
-    connection.close().await.unwrap();
-}
-
-/// A payer dies at each named moment.
-async fn kill_at_every_moment(
-    installation: &Installation,
-    database: &TestDatabase,
-    node: &Regtest,
-    began_at: u64,
-) {
-    for moment in MOMENTS {
-        forget_lease(database).await;
-        let victim =
-            installation.launch("gateway-worker", &["payout-batch"], &[("FAIL_POINT", moment)]);
-        victim.process.ended(Duration::from_secs(60)).await;
-        let said = victim.process.said();
-        assert!(said.contains(&format!("dies at {moment}")), "{moment}: {said}");
-        paid_once(node, began_at).await;
+    /// Payers die wherever they happen to be; the last one lives. How many died before everybody was paid?
+    async fn kill_anywhere(&self, random: &mut StdRng) -> (Program, usize) {
+        let mut interrupted = 0;
+        self.forget_lease().await;
+        let mut signer = self.installation.start_workers(&["payout-batch"]).await;
+        for _ in 0..KILLS {
+            tokio::time::sleep(Duration::from_millis(random.random_range(20..600))).await;
+            signer.process.signal(Signal::Kill);
+            interrupted += usize::from(self.paid_once().await < RECIPIENTS as usize);
+            self.forget_lease().await;
+            signer = self.installation.start_workers(&["payout-batch"]).await;
+        }
+        (signer, interrupted)
     }
 }
 
-/// Payers die wherever they happen to be; the last one lives. How many died before everybody was paid?
-async fn kill_anywhere(
-    installation: &Installation,
-    database: &TestDatabase,
-    node: &Regtest,
-    began_at: u64,
-    random: &mut StdRng,
-) -> (Program, usize) {
-    let mut interrupted = 0;
-    forget_lease(database).await;
-    let mut signer = installation.start_workers(&["payout-batch"]).await;
-    for _ in 0..KILLS {
-        tokio::time::sleep(Duration::from_millis(random.random_range(20..600))).await;
-        signer.process.signal(Signal::Kill);
-        let paid = paid_once(node, began_at).await;
-        interrupted += usize::from(paid < RECIPIENTS as usize);
-        forget_lease(database).await;
-        signer = installation.start_workers(&["payout-batch"]).await;
-    }
-    (signer, interrupted)
+/// A confirmed order of [`RECIPIENTS`]: its id, its address, and what it asks for.
+async fn confirmed_order(gateway: &Gateway, network: Network) -> (String, String, u64) {
+    let merchant = gateway.create_merchant("Killed", Settings::default()).await.unwrap();
+    let caller = gateway.admit_merchant(&merchant.api_key).await.unwrap();
+    gateway.note_network_fee(network).await.unwrap();
+    let (created, _) = within(Duration::from_secs(30), "rates are there", async || {
+        gateway.create_payout(&caller, &order(network)).await.map_err(|error| error.to_string())
+    })
+    .await;
+    let object: serde_json::Value = serde_json::from_str(&created.body).unwrap();
+    let id = object["id"].as_str().unwrap();
+    let confirmed = gateway.confirm_payout(merchant.id, id, &Confirmation::default()).await;
+    let object: serde_json::Value = serde_json::from_str(&confirmed.unwrap()).unwrap();
+    let due = object["totalToSendRaw"].as_str().unwrap().parse().unwrap();
+    let to = object["depositAddress"].as_str().unwrap().to_owned();
+    assert!(address::validate_in(Realm::Regtest, network, &to).is_ok(), "{to}");
+    (id.to_owned(), to, due)
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn whoever_is_killed_pays_everybody_on_bitcoin_once() {
+async fn pays_everybody_once(network: Network) {
     let mut random = StdRng::seed_from_u64(seed());
-    let node = Arc::new(Regtest::start(Kind::Bitcoin).await.unwrap());
+    let node = Arc::new(Regtest::start(kind_of(network)).await.unwrap());
     let genesis = node.genesis().await.unwrap();
     let database = TestDatabase::create().await;
     with_broker(|broker| async move {
-        let more = [
-            ("GATEWAY_CHAINS__BITCOIN__SOURCE", "node"),
-            ("GATEWAY_CHAINS__BITCOIN__RPC_URL", node.url()),
-            ("GATEWAY_CHAINS__BITCOIN__GENESIS", &genesis),
-            ("GATEWAY_CHAINS__BITCOIN__CONFIRMATIONS", "2"),
-            ("GATEWAY_CHAINS__BITCOIN__LARGE_CONFIRMATIONS", "2"),
-            ("GATEWAY_CHAINS__BITCOIN__POLL_MS", "50"),
-            ("GATEWAY_CHAINS__BITCOIN__FEE_RATE", "10"),
-        ];
+        let more = environment(network, &node, &genesis);
+        let more: Vec<_> = more.iter().map(|(name, value)| (&**name, &**value)).collect();
         let installation = Installation::new(&database.url, &(&*broker).into(), &more);
         let others = ["deposit-matching", "expiry-timer", "chain-watcher", "rate-refresher"];
         let _others = installation.start_workers(&others).await;
-        let gateway = &in_process(&database, &broker, &node, &genesis);
-        let merchant = gateway.create_merchant("Killed", Settings::default()).await.unwrap();
-        let caller = gateway.admit_merchant(&merchant.api_key).await.unwrap();
-        gateway.note_network_fee(Network::Bitcoin).await.unwrap();
-        let (created, _) = within(Duration::from_secs(30), "rates are there", async || {
-            gateway.create_payout(&caller, &order()).await.map_err(|error| error.to_string())
-        })
-        .await;
-        let object: serde_json::Value = serde_json::from_str(&created.body).unwrap();
-        let id = object["id"].as_str().unwrap();
-        let confirmed = gateway.confirm_payout(merchant.id, id, &Confirmation::default()).await;
-        let object: serde_json::Value = serde_json::from_str(&confirmed.unwrap()).unwrap();
-        let due: u64 = object["totalToSendRaw"].as_str().unwrap().parse().unwrap();
-        let to = object["depositAddress"].as_str().unwrap().to_owned();
-        assert!(address::validate_in(Realm::Regtest, Network::Bitcoin, &to).is_ok(), "{to}");
+        let gateway = &in_process(&database, &broker, (network, &node, &genesis));
+        let (id, to, due) = confirmed_order(gateway, network).await;
         let began_at = node.height().await.unwrap();
         node.pay(&[(to, due)]).await.unwrap();
         node.mine(CONFIRMATIONS).await.unwrap();
@@ -190,11 +204,11 @@ async fn whoever_is_killed_pays_everybody_on_bitcoin_once() {
                 miner.mine(1).await.unwrap();
             }
         });
-        kill_at_every_moment(&installation, &database, &node, began_at).await;
-        let (_signer, interrupted) =
-            kill_anywhere(&installation, &database, &node, began_at, &mut random).await;
+        let place = Place { installation, database: &database, node: &node, network, began_at };
+        place.kill_at_every_moment().await;
+        let (_signer, interrupted) = place.kill_anywhere(&mut random).await;
         within(Duration::from_secs(180), "everybody is paid", async || {
-            let story = gateway.explain_payout(id).await.map_err(|error| error.to_string())?;
+            let story = gateway.explain_payout(&id).await.map_err(|error| error.to_string())?;
             let state = story.order.state.as_str();
             if state == "completed" {
                 Ok(())
@@ -204,12 +218,23 @@ async fn whoever_is_killed_pays_everybody_on_bitcoin_once() {
         })
         .await;
         mining.abort();
-        assert_eq!(paid_once(&node, began_at).await, RECIPIENTS as usize);
-        let books = gateway.explain_payout(id).await.unwrap().order.books;
+        assert_eq!(place.paid_once().await, RECIPIENTS as usize);
+        let books = gateway.explain_payout(&id).await.unwrap().order.books;
         assert_eq!(books.paid.get(), u128::from(RECIPIENTS) * AMOUNT);
         assert_eq!(books.paid.get() + books.kept.get(), u128::from(due));
         println!("{KILLS} kills, {interrupted} of them in the middle of the payments");
+        fired(MOMENTS.len() + interrupted);
         database.remove().await;
     })
     .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_is_killed_pays_everybody_on_bitcoin_once() {
+    pays_everybody_once(Network::Bitcoin).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_is_killed_pays_everybody_on_litecoin_once() {
+    pays_everybody_once(Network::Litecoin).await;
 }

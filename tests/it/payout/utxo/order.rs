@@ -11,12 +11,26 @@ use crate::payout::UTXO;
 const ROWS: u32 = 1_000;
 const SURPLUS: u64 = 40_000;
 
-/// Two deposits fund it, one of them too much; all rows are paid, the surplus goes back, and every step is told in order.
+/// Whom nodes with [`STRICT`] refuse to pay so little.
+const REFUSED: u32 = 70_001;
+const REFUSED_AMOUNT: u64 = 1_000;
+const STRICT: &[&str] = &["-dustrelayfee=0.0003"];
+
+/// Two deposits fund it, one of them too much; all rows are paid but one that the node refuses, if it can be asked. The surplus
+/// and that row's money go back, and every step is told in order.
 async fn pays_everybody_once(network: Network, rows: u32, surplus: u64) {
-    with_node(network, &[], |scene| async move {
+    let is_asked = network != Network::Dogecoin;
+    with_node(network, if is_asked { STRICT } else { &[] }, |scene| async move {
         let refund = scene.node.fresh_address().await.unwrap();
         let refund = if network == Network::Dogecoin { scene.recipient(70_000) } else { refund };
-        let items = scene.rows(1..=rows);
+        let paid = rows - u32::from(is_asked);
+        let mut items = scene.rows(1..=paid);
+        if is_asked {
+            let amount = REFUSED_AMOUNT.to_string();
+            let refused = json!({ "address": scene.recipient(REFUSED), "amountRaw": amount });
+            items.insert(items.len() / 2, refused);
+        }
+        let failed = if is_asked { REFUSED_AMOUNT } else { 0 };
         let (id, address, due) = scene.order(items, Some(&refund)).await;
         let began = Instant::now();
         let first = due / 3;
@@ -25,35 +39,35 @@ async fn pays_everybody_once(network: Network, rows: u32, surplus: u64) {
         let story = scene.mine_until_settled(&id).await;
         println!("{rows} recipients on {network} were paid in {:?}", began.elapsed());
 
-        assert_eq!(story.order.state.as_str(), "completed");
-        assert_eq!(story.order.books.returned.get(), u128::from(surplus));
-        scene.adds_up(&story, due + surplus, 1..=rows, Some(&refund)).await;
+        let end = if is_asked { "partial_failed" } else { "completed" };
+        assert_eq!(story.order.state.as_str(), end);
+        assert_eq!(story.order.books.failed.get(), u128::from(failed));
+        assert_eq!(story.order.books.returned.get(), u128::from(surplus + failed));
+        scene.adds_up(&story, due + surplus, 1..=paid, Some(&refund)).await;
+        let chain = paid_since(scene.node.url(), scene.began_at).await;
+        assert!(!chain.contains_key(&super::chain::script(network, REFUSED)));
         let batches = rows.div_ceil(200);
         let purposes: Vec<_> = story.payments.iter().map(|p| p.purpose.as_str()).collect();
         let expected = [vec!["pay"; batches as usize], vec!["refund"]].concat();
         assert_eq!(purposes, expected);
         let names = scene.payer.event_names(2 + 2 + 1 + 2 * batches as usize).await;
         assert_eq!(names[..2], ["created", "deposit_detected"]);
-        assert_eq!(
-            names.iter().filter(|name| *name == "batch_broadcasted").count(),
-            batches as usize
-        );
-        assert_eq!(
-            names.iter().filter(|name| *name == "batch_confirmed").count(),
-            batches as usize
-        );
-        assert_eq!(names.last().unwrap(), "completed");
+        let count = |name: &str| names.iter().filter(|other| *other == name).count();
+        assert_eq!(count("batch_broadcasted"), batches as usize);
+        assert_eq!(count("batch_failed"), usize::from(is_asked));
+        assert_eq!(count("batch_confirmed"), batches as usize - usize::from(is_asked));
+        assert_eq!(names.last().unwrap(), end);
     })
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_thousand_recipients_on_bitcoin_are_paid_once_each() {
+async fn of_a_thousand_recipients_on_bitcoin_one_fails_alone_and_all_others_are_paid_once() {
     pays_everybody_once(Network::Bitcoin, ROWS, SURPLUS).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_thousand_recipients_on_litecoin_are_paid_once_each() {
+async fn of_a_thousand_recipients_on_litecoin_one_fails_alone_and_all_others_are_paid_once() {
     pays_everybody_once(Network::Litecoin, ROWS, SURPLUS).await;
 }
 
@@ -127,24 +141,35 @@ async fn a_row_that_litecoinds_refuse_fails_alone() {
 }
 
 /// An order that was never funded enough sends everything back in one transaction without change.
-#[tokio::test(flavor = "multi_thread")]
-async fn what_came_for_nothing_goes_back_without_change() {
-    with_node(Network::Bitcoin, &[], |scene| async move {
-        let refund = scene.node.fresh_address().await.unwrap();
+async fn goes_back_without_change(network: Network) {
+    with_node(network, &[], |scene| async move {
+        let refund = scene.recipient(70_000);
+        let came = 3 * scene.amount(0);
         let (id, address, _) = scene.order(scene.rows(1..=3), Some(&refund)).await;
         let cancelled =
             scene.payer.merchant.client.post(&format!("{UTXO}/{id}/cancel"), &json!({})).await;
         assert_eq!(cancelled.status, 200, "{}", cancelled.body);
-        scene.fund(&address, 30_000).await;
+        scene.fund(&address, came).await;
         support::broker::eventually("the deposit is booked", async || {
-            (scene.payer.story(&id).await.order.books.late.get() == 30_000).then_some(())
+            (scene.payer.story(&id).await.order.books.late.get() == u128::from(came)).then_some(())
         })
         .await;
         let story = scene.mine_until_settled(&id).await;
         let books = story.order.books;
-        assert_eq!(books.returned.get() + books.kept.get(), 30_000);
+        assert_eq!(books.returned.get() + books.kept.get(), u128::from(came));
         assert_eq!(super::chain::unspent(scene.node.url(), &address).await, 0);
-        scene.adds_up(&story, 30_000, [], Some(&refund)).await;
+        scene.adds_up(&story, came, [], Some(&refund)).await;
     })
     .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_came_for_nothing_goes_back_without_change() {
+    goes_back_without_change(Network::Bitcoin).await;
+}
+
+/// Its nodes ask for so much that the fee of a refund buys no second output.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_came_for_nothing_on_dogecoin_goes_back_without_change() {
+    goes_back_without_change(Network::Dogecoin).await;
 }

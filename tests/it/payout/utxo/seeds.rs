@@ -16,6 +16,7 @@ use gateway::{
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use support::{
     fake_utxo::FakeUtxo,
+    fired::fired,
     lanes::{Lane, Seeds, killed_after, moment},
     payouts::{Orders, new_order, row},
     stack::only,
@@ -281,5 +282,6 @@ fn whatever_a_node_does_everybody_is_paid_once() {
     let count = seeds.count;
     println!("{count} orders in {:?}: {total:?}", started.elapsed());
     let (kills, failures) = (total.kills, total.failures);
+    fired(kills + failures);
     assert!(kills > count && failures > count, "hardly anything went wrong");
 }

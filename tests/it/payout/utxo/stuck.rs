@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use sqlx::Connection;
 use support::broker::eventually;
 
-use super::scene::{Scene, with_node};
+use super::scene::{CONFIRMATIONS, Scene, with_node};
 
 async fn waiting(scene: &Scene) -> Vec<String> {
     let listed = scene.node.rpc("getrawmempool", json!([])).await.unwrap();
@@ -121,4 +121,47 @@ async fn a_stuck_payment_on_litecoin_is_pulled_along_by_a_child() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stuck_payment_on_dogecoin_is_pulled_along_by_a_child() {
     is_pulled_along(Network::Dogecoin, &["-blockmintxfee=0.0101"]).await;
+}
+
+async fn ask(scene: &Scene, query: &'static str) -> String {
+    let mut connection = scene.stack.database.connect().await;
+    let answer = sqlx::query_scalar(query).fetch_one(&mut connection).await.unwrap();
+    connection.close().await.unwrap();
+    answer
+}
+
+/// Waits until a look that begins from now on has ended: each moves the timer when it is rung and when it ends.
+async fn is_looked_at(scene: &Scene) {
+    let due = async || ask(scene, "select due_at::text from timer where kind = 'payout'").await;
+    for _ in 0..4 {
+        let before = due().await;
+        eventually("the timer moves", async || (due().await != before).then_some(())).await;
+    }
+}
+
+/// To spend thirty deposits takes all that was quoted, so nothing is left for a child.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_child_that_cannot_be_paid_for_does_not_hold_its_order() {
+    const DEPOSITS: u64 = 30;
+    with_node(Network::Litecoin, &[], |scene| async move {
+        let refund = scene.recipient(70_000);
+        let (id, address, due) = scene.order(scene.rows(1..=5), Some(&refund)).await;
+        let each = (due + 5_000).div_ceil(DEPOSITS);
+        let came = each * DEPOSITS;
+        let outputs: Vec<_> = (0..DEPOSITS).map(|_| (address.clone(), each)).collect();
+        let (txid, _) = scene.node.pay(&outputs).await.unwrap();
+        scene.node.mine_exactly(&[txid]).await.unwrap();
+        scene.node.mine(CONFIRMATIONS - 1).await.unwrap();
+        scene.until_sent(&id, 1).await;
+        let change = "select coalesce(max(change_amount), 0)::text from payout_version";
+        assert_ne!(ask(&scene, change).await, "0", "a child has something to spend");
+        scene.wait_long().await;
+        is_looked_at(&scene).await;
+        let story = scene.payer.story(&id).await;
+        assert_eq!((story.order.held, story.payments.len()), (None, 1));
+        let story = scene.mine_until_settled(&id).await;
+        assert_eq!(story.order.state.as_str(), "completed");
+        scene.adds_up(&story, came, 1..=5, Some(&refund)).await;
+    })
+    .await;
 }

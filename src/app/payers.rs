@@ -1,0 +1,130 @@
+//! Whoever can pay on a network, as it is configured: its own node, and those without whose word no payment has ended.
+//!
+//! They are made at the first use and kept, for they keep their connections.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use secrecy::SecretString;
+
+use super::Gateway;
+use crate::{
+    asset::Network,
+    chain::{
+        ChainError, UnusableSource,
+        pay::{EvmPayer, Payer, SimulatedPayer, Standing, UtxoPayer, Wanted, Witnesses},
+    },
+    config::{ChainSettings, ChainSourceKind},
+    payout::PayoutFamily,
+};
+
+/// A merchant waits while his payout is built, which asks twice, and a request lasts at most 12 seconds.
+const ANSWER_WITHIN: Duration = Duration::from_secs(4);
+
+/// Whose payments they make.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(in crate::app) enum Purpose {
+    /// Orders that are paid from addresses of ours.
+    Orders,
+    /// What merchants sign themselves.
+    Merchants,
+}
+
+/// One network's nodes.
+pub(in crate::app) struct Payers {
+    pub payer: Payer,
+    /// The other nodes; none where there is one alone.
+    witnesses: Witnesses,
+}
+
+impl Payers {
+    /// Where payments stand, their end as a witness tells it too. See [`Witnesses::standings`].
+    pub async fn standings(
+        &self,
+        payments: &[Wanted],
+        required: u64,
+    ) -> Result<Vec<Standing>, ChainError> {
+        self.witnesses.standings(&self.payer, payments, required).await
+    }
+}
+
+/// Those of a process.
+#[derive(Default)]
+pub struct KeptPayers(Mutex<HashMap<(Network, Purpose), Arc<Payers>>>);
+
+impl Gateway {
+    /// `None` where nothing can be paid.
+    ///
+    /// # Errors
+    /// When the network's nodes are not configured as they must be.
+    pub(in crate::app) fn payers(
+        &self,
+        network: Network,
+        purpose: Purpose,
+    ) -> Result<Option<Arc<Payers>>, UnusableSource> {
+        let mut kept = self.kept_payers.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(payers) = kept.get(&(network, purpose)) {
+            return Ok(Some(payers.clone()));
+        }
+        let made = self.make_payers(network, purpose)?.map(Arc::new);
+        if let Some(payers) = &made {
+            kept.insert((network, purpose), payers.clone());
+        }
+        Ok(made)
+    }
+
+    fn make_payers(
+        &self,
+        network: Network,
+        purpose: Purpose,
+    ) -> Result<Option<Payers>, UnusableSource> {
+        let Some(family) = PayoutFamily::of(network) else { return Ok(None) };
+        let chain = self.config.chain(network);
+        let (payer, nodes) = match (chain.source, family, purpose) {
+            // The simulated chain has no outputs that a merchant could spend.
+            (ChainSourceKind::Off, ..)
+            | (ChainSourceKind::Simulated, PayoutFamily::Utxo, Purpose::Merchants) => {
+                return Ok(None);
+            }
+            (ChainSourceKind::Simulated, ..) => {
+                (Payer::Simulated(SimulatedPayer::new(network, self.db.clone())), Vec::new())
+            }
+            (ChainSourceKind::Node, ..) => {
+                let at = |url| self.payer_at(&chain, family, purpose, url);
+                let url = chain.rpc_url.as_ref().ok_or(UnusableSource::NoUrl(network))?;
+                (at(url)?, chain.witnesses.iter().map(at).collect::<Result<_, _>>()?)
+            }
+        };
+        Ok(Some(Payers { payer, witnesses: Witnesses { network, nodes } }))
+    }
+
+    fn payer_at(
+        &self,
+        chain: &ChainSettings,
+        family: PayoutFamily,
+        purpose: Purpose,
+        url: &SecretString,
+    ) -> Result<Payer, UnusableSource> {
+        let network = chain.network;
+        Ok(match family {
+            PayoutFamily::Evm => {
+                let payer = EvmPayer::new(network, url, chain.chain_id)?;
+                Payer::Evm(match purpose {
+                    Purpose::Orders => payer,
+                    Purpose::Merchants => payer.with_deadline(ANSWER_WITHIN),
+                })
+            }
+            PayoutFamily::Utxo => {
+                let (genesis, db) = (chain.genesis.as_deref(), self.db.clone());
+                let payer = UtxoPayer::new(network, url, genesis, chain.fee_rate, db)?;
+                Payer::Utxo(Box::new(match purpose {
+                    Purpose::Orders => payer,
+                    Purpose::Merchants => payer.for_merchants(ANSWER_WITHIN),
+                }))
+            }
+        })
+    }
+}
