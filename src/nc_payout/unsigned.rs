@@ -51,10 +51,7 @@ impl Unsigned {
     /// The most that the network takes, in base units of its own coin; `None` if that does not fit 128 bits.
     pub fn fee_max(&self) -> Option<BaseUnits> {
         match self {
-            Self::Evm(transaction) => {
-                let gas = u128::from(transaction.gas_limit);
-                gas.checked_mul(transaction.max_fee).map(BaseUnits::new)
-            }
+            Self::Evm(transaction) => transaction.fee_max(),
             Self::Utxo(draft) => draft.fee(),
         }
     }

@@ -1,8 +1,12 @@
 //! The table people read and the file scripts read.
 
-use std::{env, fs, path::PathBuf};
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+};
 
 use serde::Serialize;
+use serde_json::Value;
 
 /// How a figure is held against its goal.
 #[derive(Debug, Clone, Copy)]
@@ -154,6 +158,15 @@ impl Report {
         }
     }
 
+    /// These rows, after those of earlier runs that measured something else.
+    fn with_earlier(&self, file: &Path) -> Vec<Value> {
+        let earlier = fs::read_to_string(file).unwrap_or_default();
+        let mut rows: Vec<Value> = serde_json::from_str(&earlier).unwrap_or_default();
+        rows.retain(|row| self.rows.iter().all(|own| row["name"] != own.name.as_str()));
+        rows.extend(self.rows.iter().map(|row| serde_json::to_value(row).unwrap()));
+        rows
+    }
+
     /// Prints the table and writes `.run/bench.json`. Exits 1 if a goal was missed.
     pub fn finish(self) {
         println!(
@@ -169,7 +182,7 @@ impl Report {
         let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../.run"));
         fs::create_dir_all(&folder).unwrap();
         let file = folder.join("bench.json");
-        fs::write(&file, serde_json::to_string_pretty(&self.rows).unwrap()).unwrap();
+        fs::write(&file, serde_json::to_string_pretty(&self.with_earlier(&file)).unwrap()).unwrap();
         println!("Raw samples: .run/bench.json");
         if self.rows.iter().any(|row| !row.holds) {
             std::process::exit(1);

@@ -70,6 +70,7 @@ pub struct Installation {
     /// For merchants and the simulated chain; nothing of it runs by itself.
     pub gateway: Gateway,
     pub database_url: String,
+    pub broker: BrokerAccess,
     pub api: SocketAddr,
     settings: Vec<(String, String)>,
 }
@@ -121,7 +122,8 @@ impl Installation {
             broker.amqp_url
         );
         let gateway = Gateway::new(Config::from_toml(&toml).unwrap()).unwrap();
-        Self { gateway, database_url: database_url.to_owned(), api, settings }
+        let (database_url, broker) = (database_url.to_owned(), broker.clone());
+        Self { gateway, database_url, broker, api, settings }
     }
 
     /// What its programs find in their environment.

@@ -15,6 +15,7 @@ pub mod exchange;
 pub mod fake_evm;
 pub mod fake_utxo;
 pub mod faulty_line;
+pub mod fired;
 pub mod hostile;
 pub mod installation;
 pub mod java_tron;

@@ -149,15 +149,18 @@ impl Shop {
     /// The events ever written for an invoice. They are written with the change that causes them, so what is missing
     /// here is not on its way either.
     pub async fn events(&self, id: &str) -> Vec<String> {
+        // First: races by the dozen that each held one connection and asked for another would wait for themselves.
+        let row = self.row_id(id).await;
         let mut connection = self.stack.gateway.db.connection().await.unwrap();
-        let rows = deliveries::of_invoice(&mut connection, self.row_id(id).await).await.unwrap();
+        let rows = deliveries::of_invoice(&mut connection, row).await.unwrap();
         rows.into_iter().map(|row| row.kind).collect()
     }
 
     /// Everything booked for an invoice, oldest first.
     pub async fn books(&self, id: &str) -> Vec<Booked> {
+        let row = self.row_id(id).await;
         let mut connection = self.stack.gateway.db.connection().await.unwrap();
-        let rows = ledger::of_invoice(&mut connection, self.row_id(id).await).await.unwrap();
+        let rows = ledger::of_invoice(&mut connection, row).await.unwrap();
         rows.into_iter()
             .map(|row| Booked {
                 kind: row.kind,
@@ -188,9 +191,9 @@ impl Shop {
 
     /// The only delivery of an invoice, and its attempts.
     pub async fn delivery(&self, id: &str) -> (DeliveryRow, Vec<AttemptRow>) {
+        let row = self.row_id(id).await;
         let mut connection = self.stack.gateway.db.connection().await.unwrap();
-        let mut rows =
-            deliveries::of_invoice(&mut connection, self.row_id(id).await).await.unwrap();
+        let mut rows = deliveries::of_invoice(&mut connection, row).await.unwrap();
         assert_eq!(rows.len(), 1);
         let row = rows.remove(0);
         let attempts = deliveries::attempts(&mut connection, row.id).await.unwrap();
@@ -207,8 +210,9 @@ impl Shop {
 
     /// The id of the deposit that an invoice received first.
     pub async fn deposit_of(&self, id: &str) -> Uuid {
+        let row = self.row_id(id).await;
         let mut connection = self.stack.gateway.db.connection().await.unwrap();
-        let rows = deposits::of_invoice(&mut connection, self.row_id(id).await).await.unwrap();
+        let rows = deposits::of_invoice(&mut connection, row).await.unwrap();
         rows[0].id
     }
 

@@ -12,8 +12,10 @@ use gateway::{
         manage_merchant::NewMerchant,
         simulate::{Deposit, PaidIn, Payee},
     },
+    broker::{management::Management, route::DeadLetterQueue},
     merchant::settings::Settings,
 };
+use http::Method;
 use serde_json::json;
 use sqlx::{Connection, PgConnection};
 
@@ -134,7 +136,8 @@ impl Shop {
         }
     }
 
-    /// The healing half: waits until all `orders` are finished everywhere. The safety half: nothing happened twice.
+    /// The healing half: waits until all `orders` are finished everywhere. The safety half: nothing happened twice, and
+    /// nothing was given up.
     pub async fn converge(
         &self,
         installation: &Installation,
@@ -153,6 +156,9 @@ impl Shop {
         .await;
         self.check_ipns(orders);
         check_books(installation, orders.len()).await;
+        check_credits(installation).await;
+        self.check_repeats(installation).await;
+        check_dead_letters(installation, limit).await;
         let posts = self.receiver.received().len();
         Outcome { took, posts, repeats: posts - orders.len() }
     }
@@ -186,6 +192,19 @@ impl Shop {
         }
         assert_eq!(event_ids.len(), orders.len(), "two orders share an event");
         assert_eq!(told.len(), orders.len(), "an IPN about no order of ours arrived");
+    }
+
+    /// At least once is not without end: an event is repeated by an attempt that is on record, or by a death before that.
+    async fn check_repeats(&self, installation: &Installation) {
+        let mut posts: BTreeMap<String, i64> = BTreeMap::new();
+        for received in self.receiver.received() {
+            *posts.entry(received.header("x-gateway-event-id").to_owned()).or_default() += 1;
+        }
+        let attempts = attempts(installation).await;
+        for (event_id, posts) in posts {
+            let attempts = attempts.get(&event_id).copied().unwrap_or_default();
+            assert!(posts <= attempts + 1, "{event_id}: {posts} POSTs, {attempts} attempts noted");
+        }
     }
 }
 
@@ -237,6 +256,49 @@ async fn check_books(installation: &Installation, orders: usize) {
     .await
     .unwrap();
     assert_eq!((&sums.0, &sums.0), (&sums.1, &sums.2), "ordered, deposited, booked");
+}
+
+/// By event id: the attempts on record.
+async fn attempts(installation: &Installation) -> BTreeMap<String, i64> {
+    let query = sqlx::query_as(
+        "select event_id, (select count(*) from delivery_attempt where delivery_id = delivery.id) from delivery",
+    );
+    let rows: Vec<(String, i64)> = query.fetch_all(&mut connect(installation).await).await.unwrap();
+    rows.into_iter().collect()
+}
+
+/// Each invoice has been credited with what was booked for its own deposits.
+async fn check_credits(installation: &Installation) {
+    let query = sqlx::query_as(
+        "select order_id, credited::text, booked::text
+         from invoice, lateral (
+             select coalesce(sum(entry.amount), 0) as booked
+             from deposit
+             join ledger_entry entry on entry.source = deposit.id and entry.kind = 'deposit'
+             where deposit.invoice_id = invoice.id
+         ) of_deposits
+         where credited <> booked",
+    );
+    let wrong: Vec<(Option<String>, String, String)> =
+        query.fetch_all(&mut connect(installation).await).await.unwrap();
+    assert!(wrong.is_empty(), "credited otherwise than booked: {wrong:?}");
+}
+
+/// Nothing was given up. Asks the queues themselves, since what the broker counts is some seconds old.
+async fn check_dead_letters(installation: &Installation, limit: Duration) {
+    let broker = &installation.broker;
+    let management = Management::new(&broker.management_url.clone().into(), &broker.vhost).unwrap();
+    let first = json!({ "count": 1, "ackmode": "ack_requeue_true", "encoding": "auto" });
+    for queue in DeadLetterQueue::ALL {
+        let queue = broker.topology.dead_letter_queue(queue);
+        let path = ["queues", &broker.vhost, &queue, "get"];
+        let (letters, _) = within(limit, &format!("{queue} can be read"), async || {
+            let answer = management.call(Method::POST, &path, Some(&first)).await;
+            answer.map_err(|error| error.to_string())
+        })
+        .await;
+        assert_eq!(letters, Some(json!([])), "a dead letter in {queue}");
+    }
 }
 
 /// The ids of all invoices in the database.

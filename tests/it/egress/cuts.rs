@@ -1,6 +1,7 @@
 //! Connections that end too early.
 
 use super::*;
+use support::fired::fired;
 
 const WHOLE: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 12\r\n\r\nhello, world";
 const CHUNKED: &[u8] =
@@ -24,6 +25,7 @@ async fn a_post_cut_at_any_byte_is_one_failed_attempt() {
                     || reset && error == EgressError::Cut { status: None };
                 assert!(fits, "{n} of {}: {error:?}", whole.len());
                 assert_eq!(receiver.request_count(), 1, "cut after {n}");
+                fired(1);
             }
         }
         let receiver = Hostile::always(Act::SayAndClose(whole.to_vec())).await;
@@ -43,6 +45,7 @@ async fn a_get_cut_at_any_byte_is_tried_once_more_and_not_twice() {
         .await;
         let answer = get(&egress, &receiver.url("/")).await.expect("the second answer");
         assert_eq!((&answer.body[..], receiver.request_count()), (&b"hello, world"[..], 2));
+        fired(1);
     }
     let receiver = Hostile::always(Act::SayAndReset(WHOLE[..20].to_vec())).await;
     let error = get(&egress, &receiver.url("/")).await.expect_err("cut twice");

@@ -7,6 +7,7 @@ use support::{
     broker::with_broker,
     cutting_proxy::{Cut, CuttingProxy},
     database::TestDatabase,
+    fired::fired,
     installation::{Installation, Program},
     processes::within,
     trade::{Shop, stored_order_ids},
@@ -103,6 +104,7 @@ async fn workers_whose_commits_are_cut_off_finish_every_order_once() {
         }
         let outcome = shop.converge(&installation, &orders, RECOVERY_LIMIT).await;
         println!("{} commits cut, everything done: {outcome:?}", proxy.fired());
+        fired(proxy.fired());
     })
     .await;
 }

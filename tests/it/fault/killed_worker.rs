@@ -6,6 +6,7 @@ use rand::{RngExt, SeedableRng, rngs::StdRng};
 use support::{
     broker::with_broker,
     database::TestDatabase,
+    fired::fired,
     installation::Installation,
     processes::{Signal, within},
     trade::{Order, Shop},
@@ -62,6 +63,7 @@ async fn workers_killed_at_random_moments_finish_everything_once() {
         let orders = trading.await.unwrap();
         let outcome = shop.converge(&installation, &orders, RECOVERY_LIMIT).await;
         println!("{KILLS} kills, everything done: {outcome:?}");
+        fired(KILLS);
         database.remove().await;
     })
     .await;

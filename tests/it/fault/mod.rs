@@ -17,6 +17,7 @@ mod grown_tables;
 mod killed_migration;
 mod killed_worker;
 mod lost_commits;
+mod oracle;
 mod overtaken;
 mod partitions;
 mod pool_exhausted;

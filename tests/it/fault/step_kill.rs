@@ -3,14 +3,16 @@
 //! Each moment: a process dies there in the middle of an order, another one starts, and in the end every order is
 //! paid, told and booked once. A moment that kills nobody fails.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use gateway::merchant::settings::Settings;
 use serde_json::json;
+use sqlx::{Connection, PgConnection};
 use support::{
     broker::with_broker,
     database::TestDatabase,
     exchange::{Exchange, Lost},
+    fired::fired,
     installation::{Installation, Program},
     processes::within,
     receiver::Receiver,
@@ -75,6 +77,7 @@ async fn a_worker_that_dies_between_any_two_steps_leaves_every_order_done_once()
             let heir = installation.start_workers(&[role, "expiry-timer", "sweeper"]).await;
             let outcome = shop.converge(&installation, &orders, RECOVERY_LIMIT).await;
             println!("{moment}: {outcome:?}");
+            fired(1);
             drop((others, heir));
         }
     })
@@ -158,16 +161,10 @@ async fn an_expiry_timer_that_dies_around_its_commit_tells_one_expiry() {
         others.ready().await;
         api.ready().await;
         let receiver = Receiver::answering(200).await;
-        for (told, moment) in ["expire.written", "expire.committed"].into_iter().enumerate() {
+        let moments = ["expire.written", "expire.committed"];
+        for (told, moment) in moments.into_iter().enumerate() {
             let victim = doomed(&installation, "gateway-worker", &["expiry-timer"], moment).await;
-            let settings = Settings { payment_window_seconds: 2, ..Settings::default() };
-            let merchant = installation.gateway.create_merchant("Hasty", settings).await.unwrap();
-            let body = json!({
-                "price_amount": 9, "price_currency": "usd", "pay_currency": "usdtmatic",
-                "ipn_callback_url": receiver.url,
-            });
-            let client = installation.client(merchant.api_key.reveal());
-            assert_eq!(client.post("/v1/payment", &body).await.status, 201);
+            create_hasty(&installation, &receiver).await;
             dies(victim, moment).await;
             let heir = installation.start_workers(&["expiry-timer"]).await;
             let ipns = receiver.wait_for(told + 1).await;
@@ -175,12 +172,45 @@ async fn an_expiry_timer_that_dies_around_its_commit_tells_one_expiry() {
             assert_eq!(ipns[told].json()["payment_status"], "expired");
             drop(heir);
         }
-        let ids: std::collections::BTreeSet<_> = receiver
-            .received()
-            .iter()
-            .map(|ipn| ipn.header("x-gateway-event-id").to_owned())
-            .collect();
-        assert_eq!(ids.len(), 2);
+        // Its message comes after all that the dead left behind, so nothing of theirs is told any more.
+        let _calm = installation.start_workers(&["expiry-timer"]).await;
+        create_hasty(&installation, &receiver).await;
+        let all = moments.len() + 1;
+        receiver.wait_for(all).await;
+        within(RECOVERY_LIMIT, "all is told", async || settled(&installation).await).await;
+        let mut connection = PgConnection::connect(&installation.database_url).await.unwrap();
+        let query = sqlx::query_scalar("select event_id from delivery where kind = 'expired'");
+        let written: BTreeSet<String> =
+            query.fetch_all(&mut connection).await.unwrap().into_iter().collect();
+        let received = receiver.received();
+        let ids: BTreeSet<_> =
+            received.iter().map(|ipn| ipn.header("x-gateway-event-id").to_owned()).collect();
+        assert_eq!((written.len(), received.len()), (all, all), "events, IPNs");
+        assert_eq!(written, ids);
     })
     .await;
+}
+
+/// An invoice that expires after two seconds.
+async fn create_hasty(installation: &Installation, receiver: &Receiver) {
+    let settings = Settings { payment_window_seconds: 2, ..Settings::default() };
+    let merchant = installation.gateway.create_merchant("Hasty", settings).await.unwrap();
+    let body = json!({
+        "price_amount": 9, "price_currency": "usd", "pay_currency": "usdtmatic",
+        "ipn_callback_url": receiver.url,
+    });
+    let client = installation.client(merchant.api_key.reveal());
+    assert_eq!(client.post("/v1/payment", &body).await.status, 201);
+}
+
+/// Nothing is due, nothing waits to be published, nothing waits to be delivered.
+async fn settled(installation: &Installation) -> Result<(), String> {
+    let connecting = PgConnection::connect(&installation.database_url);
+    let mut connection = connecting.await.map_err(|error| error.to_string())?;
+    let query = sqlx::query_scalar(
+        "select (select count(*) from timer) + (select count(*) from outbox)
+             + (select count(*) from delivery where state <> 'delivered')",
+    );
+    let open: i64 = query.fetch_one(&mut connection).await.map_err(|error| error.to_string())?;
+    if open == 0 { Ok(()) } else { Err(format!("{open} rows are still to be worked on")) }
 }
