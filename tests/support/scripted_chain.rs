@@ -9,7 +9,7 @@ use std::{
 use chrono::{DateTime, TimeDelta, Utc};
 use gateway::{
     asset::Network,
-    chain::{Block, BlockRef, ChainError, ChainSource, Transfer, Waiting},
+    chain::{Block, BlockRef, ChainError, ChainSource, Transfer, TransferAmount, Waiting},
     money::BaseUnits,
 };
 
@@ -18,6 +18,24 @@ const FIRST_BLOCK_AFTER: TimeDelta = TimeDelta::seconds(1_780_000_000);
 
 /// Blocks from the lowest up, each the parent of the next.
 pub type Branch = Vec<Arc<Block>>;
+
+/// What a transfer moves. On another branch it may be another amount under the same key.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Movement {
+    pub key: String,
+    /// Base units, in digits.
+    pub amount: String,
+}
+
+impl From<&Transfer> for Movement {
+    fn from(transfer: &Transfer) -> Self {
+        let amount = match &transfer.amount {
+            TransferAmount::Units(units) => units.get().to_string(),
+            TransferAmount::Beyond128Bits(digits) => digits.clone(),
+        };
+        Self { key: transfer.key.clone(), amount }
+    }
+}
 
 /// How many confirmations a transfer needs.
 pub type Needed = Box<dyn Fn(&Transfer) -> u64 + Send>;
@@ -54,8 +72,8 @@ pub struct Script {
     pub is_silent: bool,
     /// Confirmations after which a transfer is final, for tests that ask what was; finding out costs more than a block.
     pub needed: Option<Needed>,
-    /// Keys of all transfers that the node ever showed with the confirmations they need.
-    pub final_somewhere: HashSet<String>,
+    /// All that the node ever showed with the confirmations it needs.
+    pub final_somewhere: HashSet<Movement>,
 }
 
 impl Script {
@@ -122,13 +140,13 @@ impl Script {
         shown.get(shown.partition_point(|block| block.header.height < height))
     }
 
-    /// The transfers on the branch that ends in the block `hash`.
-    pub fn keys_up_to(&self, hash: &str) -> HashSet<String> {
+    /// What moved on the branch that ends in the block `hash`.
+    pub fn movements_up_to(&self, hash: &str) -> HashSet<Movement> {
         self.matching_up_to(hash, |_, _| true)
     }
 
     /// Those that are final there.
-    fn final_up_to(&self, hash: &str) -> HashSet<String> {
+    fn final_up_to(&self, hash: &str) -> HashSet<Movement> {
         let Some(needed) = &self.needed else { return HashSet::new() };
         self.matching_up_to(hash, |transfer, confirmations| needed(transfer) <= confirmations)
     }
@@ -137,17 +155,17 @@ impl Script {
         &self,
         hash: &str,
         is_match: impl Fn(&Transfer, u64) -> bool,
-    ) -> HashSet<String> {
-        let mut keys = HashSet::new();
-        let Some(tip) = self.by_hash.get(hash) else { return keys };
+    ) -> HashSet<Movement> {
+        let mut movements = HashSet::new();
+        let Some(tip) = self.by_hash.get(hash) else { return movements };
         let mut next = Some(tip);
         while let Some(block) = next {
             let confirmations = tip.header.height + 1 - block.header.height;
             let found = block.transfers.iter().filter(|transfer| is_match(transfer, confirmations));
-            keys.extend(found.map(|transfer| transfer.key.clone()));
+            movements.extend(found.map(Movement::from));
             next = self.by_hash.get(&block.header.parent_hash);
         }
-        keys
+        movements
     }
 }
 

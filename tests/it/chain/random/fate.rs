@@ -1,8 +1,11 @@
 //! What happens to a random chain and to its node.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
-use gateway::chain::Transfer;
+use gateway::{
+    chain::{Transfer, TransferAmount, TransferAsset},
+    money::BaseUnits,
+};
 use rand::{Rng, RngExt, SeedableRng, rngs::StdRng};
 use support::scripted_chain::{Script, Turn};
 
@@ -46,8 +49,17 @@ pub fn mine(script: &mut Script, random: &mut StdRng, rules: Rules) {
     script.mine(rules.gap(random), block);
 }
 
-/// Another branch, which ends higher than the old one. Returns how many blocks it replaced.
-pub fn reorganise(script: &mut Script, random: &mut StdRng, rules: Rules) -> usize {
+/// What another branch made of the old one.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Fork {
+    /// How many blocks it replaced.
+    pub depth: usize,
+    /// How many movements do something else there.
+    pub changed: usize,
+}
+
+/// Another branch, which ends higher than the old one.
+pub fn reorganise(script: &mut Script, random: &mut StdRng, rules: Rules) -> Fork {
     let tip = script.tip().header.height;
     let within = |depth: &usize| {
         let ancestor = script.canonical.len().checked_sub(1 + depth);
@@ -55,10 +67,11 @@ pub fn reorganise(script: &mut Script, random: &mut StdRng, rules: Rules) -> usi
     };
     let deepest = (1..).take_while(within).last().unwrap_or(0);
     if deepest == 0 {
-        return 0;
+        return Fork::default();
     }
     let depth = random.random_range(1..=deepest);
     let mut blocks = script.roll_back(depth);
+    let changed = act_otherwise(&mut blocks, random);
     match random.random_range(0..4) {
         // Each comes back at its place.
         0 => {}
@@ -94,7 +107,37 @@ pub fn reorganise(script: &mut Script, random: &mut StdRng, rules: Rules) -> usi
         }
         _ => None,
     };
-    depth
+    Fork { depth, changed }
+}
+
+/// A contract can do something else with the same transaction on another branch: pay another amount, somebody else, or with
+/// something else. A movement that a block lists twice stays one movement. Returns how many changed.
+fn act_otherwise(blocks: &mut [Vec<Transfer>], random: &mut StdRng) -> usize {
+    let receivers: Vec<String> =
+        blocks.iter().flatten().map(|transfer| transfer.to.clone()).collect();
+    let mut changed: HashMap<String, Option<Transfer>> = HashMap::new();
+    for transfer in blocks.iter_mut().flatten() {
+        let fate = changed.entry(transfer.key.clone()).or_insert_with(|| {
+            random.random_ratio(1, 8).then(|| otherwise(transfer, &receivers, random))
+        });
+        if let Some(other) = fate {
+            transfer.clone_from(other);
+        }
+    }
+    changed.values().flatten().count()
+}
+
+fn otherwise(transfer: &Transfer, receivers: &[String], random: &mut StdRng) -> Transfer {
+    let mut other = transfer.clone();
+    match random.random_range(0..4) {
+        0 => other.asset = TransferAsset::Native,
+        1 => other.to.clone_from(&receivers[random.random_range(0..receivers.len())]),
+        _ => {
+            let units = BaseUnits::new(random.random_range(0..8_000_000));
+            other.amount = TransferAmount::Units(units);
+        }
+    }
+    other
 }
 
 /// The node shows less than there is, or a branch that nobody else is on any more.

@@ -21,7 +21,7 @@ const ROWS: &str = "
            coalesce((select sum(case e.kind when 'reversal' then -e.amount else e.amount end)
                      from ledger_entry e where e.source = d.id), 0)::text as booked,
            exists (select from operator_alert a
-                   where a.kind = 'reversed_deposit_returned' and a.subject = d.id::text) as was_asked
+                   where a.kind in ('reversed_deposit_returned', 'deposit_changed') and a.subject = d.id::text) as was_asked
     from deposit d";
 
 /// The books equal the canonical chain. Where even what was final had been taken back, a person may have been asked instead.
@@ -81,8 +81,8 @@ fn worth(transfer: &Transfer) -> u128 {
 async fn judge_alerts(story: &mut Story<'_>) {
     let query = sqlx::query_scalar("select distinct kind from operator_alert");
     let kinds: Vec<String> = query.fetch_all(&mut story.connection).await.unwrap();
-    let expected: &[&str] =
-        if story.rules.is_deep { &["deposit_reversed", "reversed_deposit_returned"] } else { &[] };
+    let deep = ["deposit_reversed", "reversed_deposit_returned", "deposit_changed"];
+    let expected: &[&str] = if story.rules.is_deep { &deep } else { &[] };
     for kind in kinds {
         assert!(expected.contains(&kind.as_str()), "{kind}");
     }

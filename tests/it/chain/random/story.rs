@@ -16,7 +16,10 @@ use gateway::{
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use secrecy::ExposeSecret;
 use sqlx::{Connection, PgConnection};
-use support::{payable::Payable, scripted_chain::ScriptedChain};
+use support::{
+    payable::Payable,
+    scripted_chain::{Movement, ScriptedChain},
+};
 use uuid::Uuid;
 
 use super::fate::{self, Rules};
@@ -41,6 +44,8 @@ pub struct Tally {
     pub credited: u64,
     pub reversed: u64,
     pub reorganisations: u64,
+    /// Movements that did something else on another branch.
+    pub changed: u64,
     pub rewinds: u64,
     pub faults: u64,
     pub kills: u64,
@@ -52,6 +57,7 @@ impl Tally {
         self.credited += other.credited;
         self.reversed += other.reversed;
         self.reorganisations += other.reorganisations;
+        self.changed += other.changed;
         self.rewinds += other.rewinds;
         self.faults += other.faults;
         self.kills += other.kills;
@@ -166,8 +172,9 @@ impl<'a> Story<'a> {
             script.shown = None;
         }
         if random.random_ratio(1, 5) {
-            let depth = fate::reorganise(&mut script, random, rules);
-            self.tally.reorganisations += u64::from(depth > 0);
+            let fork = fate::reorganise(&mut script, random, rules);
+            self.tally.reorganisations += u64::from(fork.depth > 0);
+            self.tally.changed += fork.changed as u64;
         }
         if random.random_ratio(1, 8) {
             fate::lag(&mut script, random, rules);
@@ -279,18 +286,21 @@ impl<'a> Story<'a> {
     /// Nothing was booked that was final nowhere, or that is not on the branch that the watcher stands on. It may stand there
     /// with fewer confirmations than it had: a branch of the same blocks may be lower.
     async fn check(&mut self, is_whole: bool) {
-        let query = "select e.id, d.deposit_key, c.hash from ledger_entry e
+        let query = "select e.id, d.deposit_key, d.amount_text, c.hash from ledger_entry e
              join deposit d on d.id = e.source join chain_cursor c on c.network = d.network
              where e.id > $1 and e.kind <> 'reversal' order by e.id";
         let query = sqlx::query_as(query).bind(self.checked);
-        let booked: Vec<(i64, String, String)> =
+        let booked: Vec<(i64, String, String, String)> =
             query.fetch_all(&mut self.connection).await.unwrap();
-        let Some((last, _, at)) = booked.last() else { return };
+        let Some((last, .., at)) = booked.last() else { return };
         let script = self.chain.script();
-        let branch = script.keys_up_to(at);
-        for (_, key, _) in &booked {
-            assert!(script.final_somewhere.contains(key), "{key} was booked and is final nowhere");
-            assert!(!is_whole || branch.contains(key), "{key} was booked and is not there");
+        let branch = script.movements_up_to(at);
+        for (_, key, amount, _) in &booked {
+            let movement = Movement { key: key.clone(), amount: amount.clone() };
+            let was_final = script.final_somewhere.contains(&movement);
+            assert!(was_final, "{movement:?} was booked and is final nowhere");
+            let is_there = branch.contains(&movement);
+            assert!(!is_whole || is_there, "{movement:?} was booked and is not there");
         }
         self.tally.credited += u64::try_from(booked.len()).unwrap();
         self.checked = *last;
