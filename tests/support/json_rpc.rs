@@ -30,12 +30,6 @@ pub async fn call(url: &str, method: &str, params: Value) -> Result<Value> {
     Ok(reply["result"].take())
 }
 
-/// Asks, and takes the whole answer without reading it.
-pub async fn fetch(url: &str, method: &str, params: Value) -> Result<Bytes> {
-    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
-    send(url, body.to_string().into()).await
-}
-
 async fn send(url: &str, body: Bytes) -> Result<Bytes> {
     let mut request = Request::post(url).header(header::CONTENT_TYPE, "application/json");
     let credentials = url.split_once("://").and_then(|(_, rest)| rest.split_once('@'));

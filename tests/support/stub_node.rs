@@ -21,6 +21,8 @@ use serde_json::Value;
 pub struct Ask {
     pub path: String,
     pub query: HashMap<String, String>,
+    /// The path with the query as it was sent, where a name may stand more than once.
+    pub uri: Uri,
     /// `null` if there is none.
     pub body: Value,
 }
@@ -89,7 +91,7 @@ async fn answer<N: Node>(
     body: Bytes,
 ) -> Response {
     let body = serde_json::from_slice(&body).unwrap_or(Value::Null);
-    let ask = Ask { path: uri.path().to_owned(), query, body };
+    let ask = Ask { path: uri.path().to_owned(), query, uri, body };
     let honest = shared.node.lock().unwrap().answer(&ask);
     let lie = shared.lie.lock().unwrap().clone();
     let answer = match lie {

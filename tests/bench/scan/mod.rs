@@ -1,0 +1,76 @@
+//! What reading a block costs: ten thousand transactions beside the node's own answer, and a hundred thousand watched
+//! addresses beside none.
+
+mod answers;
+mod evm;
+mod unread;
+mod utxo;
+mod watch;
+
+use std::time::Instant;
+
+use gateway::{
+    asset::Network,
+    chain::{ChainSource, evm::EvmSource, utxo::UtxoSource},
+};
+use secrecy::SecretString;
+use support::stub_node::{Node, StubNode};
+
+use self::unread::Unread;
+use crate::report::{Goal, Report, Rounds};
+
+const TRANSACTIONS: usize = 10_000;
+/// Above the first block of every network.
+const HEIGHT: u64 = 10_000_000;
+const SCAN: &str = "scan: a block of 10,000 transactions";
+
+pub async fn run(report: &mut Report) {
+    watch::run(report).await;
+    let evm = |url: &_| EvmSource::new(Network::Ethereum, url).unwrap();
+    scan(report, "EVM", 1, evm::full, evm).await;
+    for network in [Network::Bitcoin, Network::Dogecoin] {
+        let utxo = |url: &_| UtxoSource::new(network, url).unwrap();
+        scan(report, network.name(), 2, || utxo::full(network), utxo).await;
+    }
+}
+
+/// What our side adds to the answers of a node with one full block, in which each transaction pays so many times.
+async fn scan<N: Node + Default, S: ChainSource>(
+    report: &mut Report,
+    family: &str,
+    payments: usize,
+    full: impl FnOnce() -> N,
+    source: impl FnOnce(&SecretString) -> S,
+) {
+    let name = format!("{SCAN}, {family}");
+    if !report.wants(&name) {
+        return;
+    }
+    let node = StubNode::start(full()).await.unwrap();
+    let source = source(&node.url().into());
+    let read = async || {
+        let block = source.block(HEIGHT).await.unwrap().unwrap();
+        assert_eq!(block.transfers.len(), TRANSACTIONS * payments, "{family}");
+    };
+    // The first look opens connections, and some ask once how high the chain is.
+    read().await;
+    let answers = Unread::of(&node, read()).await;
+    answers.fetch().await;
+    let mut rounds = Rounds::default();
+    for _ in 0..report.rounds {
+        let started = Instant::now();
+        answers.fetch().await;
+        let unread = milliseconds(started);
+        let started = Instant::now();
+        read().await;
+        rounds.add((milliseconds(started) - unread).max(0.0), unread);
+    }
+    // Its texts would stay for as long as the runtime.
+    *node.node() = N::default();
+    let limit = "the node's own answers, read and left unread";
+    report.value(&name, "ms", Some(limit), Goal::AtMost(1_000.0), rounds);
+}
+
+fn milliseconds(since: Instant) -> f64 {
+    since.elapsed().as_secs_f64() * 1000.0
+}
