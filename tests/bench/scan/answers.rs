@@ -27,6 +27,16 @@ impl Node for Answers {
     }
 }
 
+/// What `node` says to a question without a body.
+pub fn told(node: &impl Node, path: &'static str) -> Value {
+    let uri = path.parse().unwrap();
+    let ask = Ask { path: path.to_owned(), query: HashMap::new(), uri, body: Value::Null };
+    match node.answer(&ask) {
+        Answer::Json(value) => value,
+        other => panic!("{path}: {other:?}"),
+    }
+}
+
 pub fn reply(result: &Value) -> String {
     json!({ "jsonrpc": "2.0", "id": 0, "result": result }).to_string()
 }

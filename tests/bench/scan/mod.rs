@@ -3,6 +3,11 @@
 
 mod answers;
 mod evm;
+mod near;
+mod solana;
+mod thorchain;
+mod ton;
+mod tron;
 mod unread;
 mod utxo;
 mod watch;
@@ -11,7 +16,10 @@ use std::time::Instant;
 
 use gateway::{
     asset::Network,
-    chain::{ChainSource, evm::EvmSource, utxo::UtxoSource},
+    chain::{
+        ChainSource, evm::EvmSource, near::NearSource, solana::SolanaSource,
+        thorchain::ThorchainSource, ton::TonSource, tron::TronSource, utxo::UtxoSource,
+    },
 };
 use secrecy::SecretString;
 use support::stub_node::{Node, StubNode};
@@ -32,6 +40,14 @@ pub async fn run(report: &mut Report) {
         let utxo = |url: &_| UtxoSource::new(network, url).unwrap();
         scan(report, network.name(), 2, || utxo::full(network), utxo).await;
     }
+    let ton = |url: &_| TonSource::new(Network::Ton, url).unwrap();
+    scan(report, "TON", 2, ton::full, ton).await;
+    scan(report, "Tron", 1, tron::full, |url| TronSource::new(url).unwrap()).await;
+    scan(report, "NEAR", 1, near::full, |url| NearSource::new(url).unwrap()).await;
+    let solana = |url: &_| SolanaSource::new(Network::Solana, url).unwrap();
+    scan(report, "Solana", 1, solana::full, solana).await;
+    let thorchain = |url: &_| ThorchainSource::new(url).unwrap();
+    scan(report, "THORChain", 2, thorchain::full, thorchain).await;
 }
 
 /// What our side adds to the answers of a node with one full block, in which each transaction pays so many times.
