@@ -106,6 +106,7 @@ pub struct Follower<S> {
     /// Whether deposits may be waiting for a block, so that an empty mempool must withdraw them.
     may_have_waiting: bool,
     noted: Option<Instant>,
+    blocks_read: u64,
 }
 
 impl<S: ChainSource> Follower<S> {
@@ -118,6 +119,7 @@ impl<S: ChainSource> Follower<S> {
             balances_read_at: None,
             may_have_waiting: true,
             noted: None,
+            blocks_read: 0,
         }
     }
 
@@ -128,6 +130,11 @@ impl<S: ChainSource> Follower<S> {
     /// How many addresses are watched.
     pub fn watched(&self) -> usize {
         self.watch.len()
+    }
+
+    /// Blocks recorded since the beginning, those of looks that failed afterwards included.
+    pub const fn blocks_read(&self) -> u64 {
+        self.blocks_read
     }
 
     /// Reads what is new on the chain.
@@ -205,6 +212,7 @@ impl<S: ChainSource> Follower<S> {
             }
             let (sightings, finalized) = self.record_block(gateway, cursor, &block).await?;
             look.blocks += 1;
+            self.blocks_read += 1;
             look.sightings += sightings;
             look.finalized += finalized;
         }

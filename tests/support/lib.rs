@@ -11,6 +11,7 @@ pub mod client;
 pub mod ctl;
 pub mod cutting_proxy;
 pub mod database;
+pub mod disk;
 pub mod exchange;
 pub mod fake_evm;
 pub mod fake_utxo;

@@ -59,6 +59,16 @@ pub async fn cramped_postgres(megabytes: u32) -> PrivatePostgres {
     server
 }
 
+/// Mounts a disk of so many megabytes at `folder`, which somebody has to unmount.
+pub fn mount_small_disk(folder: &Path, megabytes: u32) {
+    let size = format!("size={megabytes}m,mode=0700");
+    let mount =
+        Command::new("mount").args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(folder).output();
+    let mounted = mount.unwrap();
+    let why = String::from_utf8_lossy(&mounted.stderr);
+    assert!(mounted.status.success(), "a small disk needs a root that may mount one: {why}");
+}
+
 fn id(flag: &str, user: &[&str]) -> u32 {
     let output = Command::new("id").arg(flag).args(user).output().unwrap();
     String::from_utf8_lossy(&output.stdout).trim().parse().unwrap()
@@ -87,14 +97,7 @@ impl PrivatePostgres {
             None => Janitor::of(&folder, &[]),
         };
         if let Some(megabytes) = megabytes {
-            let size = format!("size={megabytes}m,mode=0700");
-            let arguments = ["-t", "tmpfs", "-o", &size, "tmpfs", &path];
-            let mounted = Command::new("mount").args(arguments).output().unwrap();
-            let why = String::from_utf8_lossy(&mounted.stderr);
-            assert!(
-                mounted.status.success(),
-                "a small disk needs a root that may mount one: {why}"
-            );
+            mount_small_disk(&folder, megabytes);
         }
         if let Some((user, group)) = owner {
             std::os::unix::fs::chown(&folder, Some(user), Some(group)).unwrap();

@@ -15,10 +15,12 @@ use tokio::sync::{Mutex, MutexGuard};
 use crate::{
     broker::SHORT,
     installation::BrokerAccess,
-    private_postgres::packaged,
+    private_postgres::{mount_small_disk, packaged},
     processes::{Janitor, Launch, Process, Signal, free_port, is_alive, within},
 };
 
+/// Of the tests' brokers. The shipped limit is meant for larger disks.
+pub const DISK_FREE_LIMIT_MB: u32 = 50;
 const START_LIMIT: Duration = Duration::from_secs(120);
 const VHOST: &str = "gateway";
 const PLUGINS: &str = include_str!("../../rabbitmq/enabled_plugins");
@@ -35,6 +37,16 @@ pub struct PrivateRabbitmq {
     _janitor: Janitor,
 }
 
+/// A mounted disk, which lasts as long as its broker.
+struct Disk(PathBuf);
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        // Lazily: nobody waits for a broker that is slow to die.
+        let _ = std::process::Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}
+
 #[derive(Debug, Clone, Copy)]
 struct Ports {
     amqp: u16,
@@ -48,8 +60,16 @@ struct Ports {
 /// The one broker of all tests that hurt theirs, running. They take turns.
 pub async fn private_rabbitmq() -> MutexGuard<'static, PrivateRabbitmq> {
     static BROKER: OnceLock<Mutex<PrivateRabbitmq>> = OnceLock::new();
-    let broker = BROKER.get_or_init(|| Mutex::new(PrivateRabbitmq::create()));
+    let broker = BROKER.get_or_init(|| Mutex::new(PrivateRabbitmq::alone(None)));
     let mut broker = broker.lock().await;
+    broker.start().await;
+    broker
+}
+
+/// A broker of its own on a disk of so many megabytes, running. It stops taking messages when less than
+/// [`DISK_FREE_LIMIT_MB`] are free.
+pub async fn cramped_rabbitmq(megabytes: u32) -> PrivateRabbitmq {
+    let mut broker = PrivateRabbitmq::alone(Some(megabytes));
     broker.start().await;
     broker
 }
@@ -60,7 +80,8 @@ pub async fn private_cluster() -> [PrivateRabbitmq; 3] {
     let ports = [(); 3].map(|()| Ports::free(names));
     let nodes: Vec<_> = ports.iter().map(Ports::node).collect();
     let secret = format!("{:032x}", rand::random::<u128>());
-    let mut cluster = ports.map(|ports| PrivateRabbitmq::of(ports, nodes.clone(), secret.clone()));
+    let mut cluster =
+        ports.map(|ports| PrivateRabbitmq::of(ports, nodes.clone(), secret.clone(), None));
     // One after another: each finds those before it and joins them.
     for broker in &mut cluster {
         broker.start().await;
@@ -80,21 +101,28 @@ impl Ports {
 }
 
 impl PrivateRabbitmq {
-    fn create() -> Self {
+    /// On a disk of so many megabytes, if they are said.
+    fn alone(megabytes: Option<u32>) -> Self {
         let ports = Ports::free(free_port());
         let secret = format!("{:032x}", rand::random::<u128>());
-        Self::of(ports, vec![ports.node()], secret)
+        Self::of(ports, vec![ports.node()], secret, megabytes)
     }
 
     /// `secret` is the administrator's password, and what the nodes of a cluster know each other by.
-    fn of(ports: Ports, nodes: Vec<String>, secret: String) -> Self {
+    fn of(ports: Ports, nodes: Vec<String>, secret: String, megabytes: Option<u32>) -> Self {
         let programs = packaged("rabbitmq");
         let id = rand::random::<u64>();
         let folder = std::env::temp_dir().join(format!("gateway-test-{id:016x}"));
         for part in ["home", "data", "log"] {
             fs::create_dir_all(folder.join(part)).unwrap();
         }
-        let end = format!("ERL_EPMD_ADDRESS=127.0.0.1 epmd -port {} -kill", ports.names);
+        let mut end = format!("ERL_EPMD_ADDRESS=127.0.0.1 epmd -port {} -kill", ports.names);
+        if let Some(megabytes) = megabytes {
+            let data = folder.join("data");
+            mount_small_disk(&data, megabytes);
+            // Lazily: nobody waits for a broker that is slow to die.
+            end.push_str(&format!("; umount -l {}", data.display()));
+        }
         let janitor = Janitor::of(&folder, &["bash".into(), "-c".into(), end]);
         let broker = Self {
             folder,
@@ -114,7 +142,7 @@ impl PrivateRabbitmq {
         let mut own = format!(
             "listeners.tcp.1 = 127.0.0.1:{amqp}\nmanagement.tcp.ip = 127.0.0.1\n\
              management.tcp.port = {management}\nprometheus.tcp.ip = 127.0.0.1\n\
-             prometheus.tcp.port = {prometheus}\ndefault_user = admin\n\
+             prometheus.tcp.port = {prometheus}\ndisk_free_limit.absolute = {DISK_FREE_LIMIT_MB}MB\ndefault_user = admin\n\
              default_pass = {}\ndefault_vhost = {VHOST}\n",
             self.password
         );
@@ -161,6 +189,11 @@ impl PrivateRabbitmq {
             environment: environment.map(|(name, value)| (name.to_owned(), value)).to_vec(),
             owner: None,
         }
+    }
+
+    /// Where it stores what it holds.
+    pub fn data(&self) -> PathBuf {
+        self.folder.join("data")
     }
 
     fn management_url(&self) -> String {
@@ -245,10 +278,14 @@ impl PrivateRabbitmq {
         let set =
             |(name, value): &(&str, &str)| format!("application:set_env(rabbit, {name}, {value})");
         let terms: Vec<_> = settings.iter().map(set).collect();
-        let expression = format!("{}.", terms.join(", "));
+        self.control(&["eval", &format!("{}.", terms.join(", "))]);
+    }
+
+    /// A command of `rabbitmqctl`.
+    pub fn control(&self, arguments: &[&str]) {
         let launch = self.launch();
         let output = std::process::Command::new(self.programs.join("rabbitmqctl"))
-            .args(["eval", &expression])
+            .args(arguments)
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .envs(launch.environment)

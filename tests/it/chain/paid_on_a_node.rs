@@ -1,5 +1,6 @@
 //! Invoices paid by real transactions on a real EVM node, from the request to the signed IPN.
 
+mod apart;
 mod asked_about;
 mod every_network;
 

@@ -2,15 +2,13 @@
 
 use std::{
     collections::BTreeSet,
-    fs::File,
-    io::Write,
-    path::PathBuf,
     time::{Duration, Instant},
 };
 
 use support::{
     broker::with_broker,
     database::TestDatabase,
+    disk::Ballast,
     exchange::Exchange,
     installation::Installation,
     private_postgres::cramped_postgres,
@@ -25,25 +23,6 @@ const DISK_MB: u32 = 160;
 const ORDERS: usize = 5;
 const NO_ROOM: &str = "No space left on device";
 
-/// Takes all the room there is, until it is dropped.
-struct Ballast(PathBuf);
-
-impl Ballast {
-    fn fill(folder: &std::path::Path) -> Self {
-        let path = folder.join("ballast");
-        let mut file = File::create(&path).unwrap();
-        let full = (0..).find_map(|_| file.write_all(&[1; 4096]).err()).unwrap();
-        assert_eq!(full.kind(), std::io::ErrorKind::StorageFull, "{full}");
-        Self(path)
-    }
-}
-
-impl Drop for Ballast {
-    fn drop(&mut self) {
-        std::fs::remove_file(&self.0).unwrap();
-    }
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn a_full_disk_is_told_as_a_failure_and_with_room_again_everything_is_there() {
     with_broker(|broker| async move {
@@ -54,7 +33,7 @@ async fn a_full_disk_is_told_as_a_failure_and_with_room_again_everything_is_ther
         let shop = Shop::open(&installation, 1_000).await;
         let mut orders = shop.create(&installation, ORDERS).await;
 
-        let ballast = Ballast::fill(server.folder());
+        let ballast = Ballast::filling(server.folder());
         let (mut failed, mut slowest) = (0, Duration::ZERO);
         within(LIMIT, "the disk is full and the API says so", async || {
             for _ in 0..ORDERS {

@@ -4,6 +4,7 @@
 //! Convergence: once the fault is over, everything that was begun is finished within a stated time. A test whose fault
 //! did not happen fails.
 
+mod broker_alarm;
 mod broker_cluster;
 mod broker_gone;
 mod broker_silent;
@@ -23,6 +24,7 @@ mod partitions;
 mod pool_exhausted;
 mod readers;
 mod refused_start;
+mod refused_transactions;
 mod scarce_resources;
 mod slow_handlers;
 mod step_kill;

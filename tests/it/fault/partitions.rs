@@ -18,6 +18,8 @@ use support::{
 const LIMIT: Duration = Duration::from_secs(120);
 /// The API's own limit is 12 s; the machine may be busy.
 const ANSWER_LIMIT: Duration = Duration::from_secs(20);
+/// Of a request that must not notice; the machine may be busy.
+const UNNOTICED_LIMIT: Duration = Duration::from_secs(3);
 const ORDERS: usize = 8;
 const APART: Duration = Duration::from_secs(8);
 
@@ -152,4 +154,54 @@ async fn workers_apart_from_the_broker_finish_everything_once_afterwards() {
 async fn workers_whom_the_broker_hears_no_more_finish_everything_once_afterwards() {
     // Messages arrive, and no answer to them.
     workers_apart(Way::Broker, Passes::Answers, APART).await;
+}
+
+/// Orders are taken as ever, and whoever else hears the broker does the rest.
+async fn api_apart_from_the_broker(passes: Passes) {
+    let database = TestDatabase::create().await;
+    with_broker(|broker| async move {
+        let access: support::installation::BrokerAccess = (&*broker).into();
+        let link = Link::to(&access.amqp_url).await;
+        let installation = Installation::new(&database.url, &access, &[]);
+        let workers = installation.start_workers(&["all"]).await;
+        workers.ready().await;
+        let api = installation.launch("gateway-api", &[], &[("AMQP_URL", &link.url())]);
+        api.ready().await;
+        let shop = Shop::open(&installation, 400).await;
+        let mut orders = shop.create(&installation, ORDERS).await;
+
+        link.let_pass(passes);
+        let (started, mut slowest) = (Instant::now(), Duration::ZERO);
+        while started.elapsed() < 3 * APART {
+            let (order, took) = shop.try_create(&installation).await.unwrap();
+            shop.pay(&installation, std::slice::from_ref(&order)).await;
+            orders.push(order);
+            slowest = slowest.max(took);
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+        assert!(link.stopped() > 0, "they were never apart");
+        assert!(slowest < UNNOTICED_LIMIT, "a request waited {slowest:?} for the broker");
+        api.ready().await;
+        link.let_pass(Passes::Everything);
+        shop.pay(&installation, &orders[..ORDERS]).await;
+        let outcome = shop.converge(&installation, &orders, LIMIT).await;
+        println!(
+            "{} orders, slowest {slowest:?}, {} packets lost or late; afterwards {outcome:?}",
+            orders.len(),
+            link.stopped()
+        );
+        database.remove().await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_api_apart_from_the_broker_takes_orders_as_ever() {
+    // Longer than twice the heartbeat, so that both sides give the connection up.
+    api_apart_from_the_broker(Passes::Nothing).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_api_that_hears_the_broker_no_more_takes_orders_as_ever() {
+    api_apart_from_the_broker(Passes::Questions).await;
 }

@@ -84,6 +84,14 @@ async fn everybody_is_paid_once_and_those_who_refuse_fail_alone() {
         assert_eq!(coins(address).await, left);
         let nonces = usize::try_from(scene.anvil.nonce(address).await.unwrap()).unwrap();
         assert_eq!(nonces, story.payments.len(), "a nonce of a payment that is not in the books");
+
+        let names = scene.payer.event_names(5).await;
+        let told =
+            ["created", "deposit_detected", "batch_broadcasted", "batch_failed", "partial_failed"];
+        assert_eq!(names, told);
+        let last = scene.payer.events().pop().unwrap();
+        assert_eq!(last["order"]["failedRaw"], books.failed.get().to_string());
+        assert_eq!(last["order"]["lastBatch"]["failedCount"], failed["total"]);
     })
     .await;
 }

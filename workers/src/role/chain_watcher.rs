@@ -116,6 +116,7 @@ async fn follow(
             checked = Instant::now();
         }
         let hinted = hint.notified();
+        let read_before = follower.blocks_read();
         let span = Span::begin(format!("look at {network}"), Kind::Internal, None);
         let look =
             span.scope(tokio::time::timeout(LOOK_LIMIT, follower.look(&agent.gateway))).await;
@@ -151,6 +152,10 @@ async fn follow(
             Ok(Err(error)) => {
                 agent.readiness.set(&part, false);
                 tracing::warn!(%network, error = with_causes(&error), "the look failed");
+                // Who fails now and then must not make a long way to the head ever longer.
+                if follower.blocks_read() > read_before {
+                    delay.reset();
+                }
                 pause(&agent.stop, delay.next()).await;
             }
             Err(_) => {
