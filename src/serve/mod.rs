@@ -35,6 +35,10 @@ const LINGER: Duration = Duration::from_secs(1);
 /// For a request on a connection that was accepted at the last moment; to hyper it is idle until it is read. So long a busy
 /// machine may take from connecting to sending.
 const LAST_WORDS: Duration = Duration::from_secs(1);
+/// For a head when the connections run out: an honest client needs milliseconds, and those who say nothing must make room.
+const CROWDED_HEADER_TIMEOUT: Duration = Duration::from_secs(1);
+/// One of so many connections left is a crowd.
+const CROWDED_SHARE: usize = 4;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// The limits of one listener.
@@ -53,12 +57,13 @@ impl Default for Limits {
 
 /// Serves `router` on `listener` until `stop` and a moment longer, then answers what it has begun and returns.
 pub async fn serve(listener: TcpListener, router: Router, limits: Limits, stop: CancellationToken) {
-    let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(limits.header_timeout).max_headers(64);
     let slots = Arc::new(Semaphore::new(limits.connections_max));
     let server = Server {
         router,
-        http,
+        calm: http(limits.header_timeout),
+        crowded: http(limits.header_timeout.min(CROWDED_HEADER_TIMEOUT)),
+        crowded_below: limits.connections_max / CROWDED_SHARE,
+        slots: slots.clone(),
         write_timeout: limits.header_timeout,
         graceful: GracefulShutdown::new(),
         stop: stop.clone(),
@@ -99,6 +104,12 @@ pub async fn serve(listener: TcpListener, router: Router, limits: Limits, stop: 
     }
 }
 
+fn http(header_timeout: Duration) -> http1::Builder {
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new()).header_read_timeout(header_timeout).max_headers(64);
+    http
+}
+
 /// Closes the listener and returns up to `max` connections that the kernel had ready: closing would reset them, and
 /// their clients believe that they are connected.
 fn waiting(listener: TcpListener, max: usize) -> Vec<(TcpStream, SocketAddr)> {
@@ -113,7 +124,11 @@ fn waiting(listener: TcpListener, max: usize) -> Vec<(TcpStream, SocketAddr)> {
 
 struct Server {
     router: Router,
-    http: http1::Builder,
+    calm: http1::Builder,
+    crowded: http1::Builder,
+    /// So many free slots or more are no crowd.
+    crowded_below: usize,
+    slots: Arc<Semaphore>,
     write_timeout: Duration,
     graceful: GracefulShutdown,
     stop: CancellationToken,
@@ -124,7 +139,9 @@ impl Server {
     fn answer(&self, socket: TcpStream, peer: SocketAddr, permit: OwnedSemaphorePermit) {
         let service = service(&self.router, peer, &self.stop);
         let socket = TokioIo::new(Patience::new(quick(socket), self.write_timeout));
-        let connection = self.http.serve_connection(socket, service);
+        let is_crowded = self.slots.available_permits() < self.crowded_below;
+        let http = if is_crowded { &self.crowded } else { &self.calm };
+        let connection = http.serve_connection(socket, service);
         let watched = self.graceful.watch(connection);
         tokio::spawn(async move {
             if let Err(error) = watched.await {

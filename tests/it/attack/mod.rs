@@ -4,5 +4,6 @@ mod delivery;
 mod flood;
 mod leaks;
 mod messages;
+mod slow_sockets;
 mod table;
 mod tenants;

@@ -1,0 +1,70 @@
+//! Thousands of sockets that say nothing, or never finish what they say, against one who asks (A49).
+
+use std::time::{Duration, Instant};
+
+use support::{
+    broker::with_broker, database::TestDatabase, exchange::Exchange, fired::fired,
+    installation::Installation,
+};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+    task::JoinSet,
+};
+
+/// More than an API process takes at a time.
+const SLOW: usize = 5_000;
+const ATTACK: Duration = Duration::from_secs(20);
+const ASK_EVERY: Duration = Duration::from_millis(50);
+/// Most answers come at once.
+const P50_MAX: Duration = Duration::from_millis(700);
+/// Whoever connects in the first rush stands behind thousands, and the kernel repeats what it had no room for.
+const P99_MAX: Duration = Duration::from_secs(9);
+/// Of sockets that one process may open, for both ends of ours.
+const DESCRIPTORS: u64 = 10_000;
+
+/// Says the beginning of a request, waits until it is cut off, and comes again.
+async fn dawdle(server: std::net::SocketAddr, number: usize) {
+    let begun = [&b""[..], b"G", b"GET /v1/status HTTP/1.1\r\nHost: x\r\n"][number % 3];
+    loop {
+        let Ok(mut socket) = TcpStream::connect(server).await else { continue };
+        if socket.write_all(begun).await.is_ok() {
+            let mut buffer = [0; 1024];
+            while let Ok(1..) = socket.read(&mut buffer).await {}
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn five_thousand_slow_sockets_keep_nobody_else_waiting_for_long() {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+    let enough = limit.current.is_none_or(|most| most >= DESCRIPTORS);
+    assert!(enough, "this test opens {SLOW} sockets: allow it with ulimit -n {DESCRIPTORS}");
+    let database = TestDatabase::create().await;
+    with_broker(|broker| async move {
+        let installation = Installation::new(&database.url, &(&*broker).into(), &[]);
+        let api = installation.start_api().await;
+        api.ready().await;
+        let mut slow = JoinSet::new();
+        for number in 0..SLOW {
+            slow.spawn(dawdle(installation.api, number));
+        }
+        let (began, mut times) = (Instant::now(), Vec::new());
+        while began.elapsed() < ATTACK {
+            let asked = Instant::now();
+            let answer = Exchange::get(installation.api, "/v1/status").await.unwrap();
+            assert_eq!(answer.status, 200);
+            times.push(asked.elapsed());
+            tokio::time::sleep(ASK_EVERY).await;
+        }
+        assert_eq!(slow.len(), SLOW);
+        slow.shutdown().await;
+        times.sort_unstable();
+        let (p50, p99) = (times[times.len() / 2], times[times.len() * 99 / 100]);
+        println!("{} answers beside {SLOW} slow sockets: p50 {p50:?}, p99 {p99:?}", times.len());
+        assert!(p50 < P50_MAX && p99 < P99_MAX, "p50 {p50:?}, p99 {p99:?}");
+        fired(SLOW);
+        database.remove().await;
+    })
+    .await;
+}
