@@ -41,13 +41,13 @@ impl TronTx {
         Self::new("TransferContract", 1, &value, &encoded)
     }
 
-    /// A call of a contract, given by its address without a version.
+    /// A call of `transfer` at a contract, given by its address without a version. What it does is what it shows.
     pub fn call(contract: &str, logs: Vec<Value>, internals: Vec<Value>) -> Self {
         let contract = format!("41{contract}");
-        let data = "a9059cbb";
+        let data = format!("a9059cbb{:0>64}{:064x}", &SENDER[2..], 5);
         let value = json!({ "data": data, "owner_address": SENDER, "contract_address": contract });
         let encoded =
-            [bytes(1, &unhex(SENDER)), bytes(2, &unhex(&contract)), bytes(4, &unhex(data))]
+            [bytes(1, &unhex(SENDER)), bytes(2, &unhex(&contract)), bytes(4, &unhex(&data))]
                 .concat();
         Self { logs, internals, ..Self::new("TriggerSmartContract", 31, &value, &encoded) }
     }

@@ -1,7 +1,8 @@
 //! A stub of a neardata server: finalized NEAR blocks by height.
 //!
 //! Shapes: the server's documentation and source, and the views of nearcore, which a schema made from nearcore itself
-//! reads in a test. Not seen live. Hashes are random, signatures and roots are filler.
+//! reads in a test. Not seen live. Hashes are random, signatures and roots are filler, but the roots over outcomes and the
+//! ways to them are real. As on the main network, every block does something.
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use http::StatusCode;
@@ -43,6 +44,15 @@ impl NearReceipt {
             logs: Vec::new(),
             status: json!({ "SuccessValue": "" }),
         }
+    }
+
+    /// What somebody always asks of some contract; the same each time that its block is asked for.
+    fn heartbeat(block_hash: &str) -> Self {
+        let call = json!({ "FunctionCall": {
+            "method_name": "beat", "args": "e30=", "gas": 1_000_000_000_000_u64, "deposit": "0"
+        }});
+        let id = bs58::encode(Sha256::digest(block_hash)).into_string();
+        Self { id: id.clone(), ..Self::new(&id, "heart.near", vec![call]) }
     }
 
     /// What a token contract does when it is asked to transfer, one movement a line.
@@ -101,6 +111,8 @@ pub struct NearData {
     pub chain: StubChain<NearReceipt>,
     /// Where blocks below this height are kept by another server, as FastNEAR does.
     pub archive_below: Option<u64>,
+    /// The height of a block in which nothing happens unless somebody pays.
+    pub idle_at: Option<u64>,
 }
 
 impl Default for NearData {
@@ -108,28 +120,44 @@ impl Default for NearData {
         let mut first = [0; 32];
         let length = bs58::decode(GENESIS_HASH).onto(&mut first);
         assert_eq!(length, Ok(32));
-        Self { chain: StubChain::new(GENESIS_HEIGHT, first), archive_below: None }
+        let chain = StubChain::new(GENESIS_HEIGHT, first);
+        Self { chain, archive_below: None, idle_at: None }
     }
 }
 
 impl NearData {
-    fn document(block: &StubBlock<NearReceipt>) -> Value {
+    /// What each shard executes; the second makes no chunk for every third block.
+    fn executed(&self, block: &StubBlock<NearReceipt>) -> [Option<Vec<Value>>; 2] {
         let hash = bs58::encode(block.hash).into_string();
-        // The second shard makes no chunk for every third block.
         let has_second = !block.height.is_multiple_of(3);
         let (mut first, mut second) = (Vec::new(), Vec::new());
         for (position, receipt) in block.transactions.iter().enumerate() {
             let outcome = outcome(&hash, receipt);
             if has_second && position % 2 == 1 { second.push(outcome) } else { first.push(outcome) }
         }
-        let included = [true, has_second];
+        if self.idle_at != Some(block.height) {
+            first.push(outcome(&hash, &NearReceipt::heartbeat(&hash)));
+        }
+        prove(&mut first);
+        prove(&mut second);
+        [Some(first), has_second.then_some(second)]
+    }
+
+    fn document(&self, block: &StubBlock<NearReceipt>) -> Value {
+        let hash = bs58::encode(block.hash).into_string();
+        let executed = self.executed(block);
+        let included = [true, executed[1].is_some()];
+        let parent = self.chain.blocks.iter().find(|parent| parent.hash == block.parent);
+        let before = parent.map(|parent| self.executed(parent)).unwrap_or_default();
         let chunks: Vec<Value> = (0..2)
             .map(|shard| {
                 let height = block.height - u64::from(!included[shard]);
-                chunk_header(block, shard, height)
+                let root = before[shard].as_ref().map_or(NO_HASH.to_owned(), |of| root(of));
+                chunk_header(block, shard, height, &root)
             })
             .collect();
-        let shards = [first, second].into_iter().enumerate().map(|(shard, outcomes)| {
+        let executed = executed.map(Option::unwrap_or_default);
+        let shards = executed.into_iter().enumerate().map(|(shard, outcomes)| {
             let receipts: Vec<&Value> =
                 outcomes.iter().map(|outcome| &outcome["receipt"]).collect();
             let chunk = json!({
@@ -166,7 +194,7 @@ impl NearData {
             return Answer::Moved(format!("https://archive.example/v0/block/{height}"));
         }
         match self.chain.at(height) {
-            Some(block) => Answer::Json(Self::document(block)),
+            Some(block) => Answer::Json(self.document(block)),
             None if height < head => Answer::Json(Value::Null),
             None if height > head + 10 => {
                 missing("The block is too far in the future", "BLOCK_DOES_NOT_EXIST")
@@ -281,7 +309,12 @@ fn header(block: &StubBlock<NearReceipt>, hash: &str, included: [bool; 2]) -> Va
     })
 }
 
-fn chunk_header(block: &StubBlock<NearReceipt>, shard: usize, height_included: u64) -> Value {
+fn chunk_header(
+    block: &StubBlock<NearReceipt>,
+    shard: usize,
+    height_included: u64,
+    outcome_root: &str,
+) -> Value {
     let seed = format!("{height_included} {shard} {}", hex::encode(block.hash));
     json!({
         "balance_burnt": "2406840937500000000000",
@@ -294,7 +327,7 @@ fn chunk_header(block: &StubBlock<NearReceipt>, shard: usize, height_included: u
         "gas_used": 24_068_409_375_000_u64,
         "height_created": height_included,
         "height_included": height_included,
-        "outcome_root": NO_HASH,
+        "outcome_root": outcome_root,
         "outgoing_receipts_root": NO_HASH,
         "prev_block_hash": bs58::encode(block.parent).into_string(),
         "prev_state_root": NO_HASH,
@@ -340,6 +373,82 @@ fn outcome(block_hash: &str, receipt: &NearReceipt) -> Value {
         },
         "tx_hash": receipt.tx_hash
     })
+}
+
+/// Gives each outcome of a shard its way to the root.
+fn prove(outcomes: &mut [Value]) {
+    let mut level: Vec<(Vec<u8>, Vec<usize>)> =
+        outcomes.iter().enumerate().map(|(place, outcome)| (leaf(outcome), vec![place])).collect();
+    while level.len() > 1 {
+        let pairs = level.chunks(2).map(|pair| {
+            let [(left, of_left), (right, of_right)] = pair else { return pair[0].clone() };
+            for (places, other, direction) in [(of_left, right, "Right"), (of_right, left, "Left")]
+            {
+                let step = json!({ "direction": direction, "hash": base58(other) });
+                for place in places {
+                    let proof = &mut outcomes[*place]["execution_outcome"]["proof"];
+                    proof.as_array_mut().unwrap().push(step.clone());
+                }
+            }
+            (sha256(&[left.clone(), right.clone()].concat()), [&of_left[..], of_right].concat())
+        });
+        level = pairs.collect();
+    }
+}
+
+/// The root that the first outcome leads to.
+fn root(outcomes: &[Value]) -> String {
+    let Some(first) = outcomes.first() else { return NO_HASH.to_owned() };
+    let steps = first["execution_outcome"]["proof"].as_array().unwrap();
+    base58(&steps.iter().fold(leaf(first), |below, step| {
+        sha256(&[below, unbase58(step["hash"].as_str().unwrap())].concat())
+    }))
+}
+
+/// As `to_hashes` of nearcore: id, outcome, and the lines of the log.
+fn leaf(outcome: &Value) -> Vec<u8> {
+    let told = &outcome["execution_outcome"];
+    let of = &told["outcome"];
+    let status = match &of["status"] {
+        Value::String(_) => vec![0],
+        status if !status["Failure"].is_null() => vec![1],
+        status => match status["SuccessReceiptId"].as_str() {
+            Some(id) => [vec![3], unbase58(id)].concat(),
+            None => {
+                let value = status["SuccessValue"].as_str().unwrap();
+                [vec![2], with_length(&BASE64_STANDARD.decode(value).unwrap())].concat()
+            }
+        },
+    };
+    assert_eq!(of["receipt_ids"], json!([]));
+    let encoded = [
+        0_u32.to_le_bytes().to_vec(),
+        of["gas_burnt"].as_u64().unwrap().to_le_bytes().to_vec(),
+        of["tokens_burnt"].as_str().unwrap().parse::<u128>().unwrap().to_le_bytes().to_vec(),
+        with_length(of["executor_id"].as_str().unwrap().as_bytes()),
+        status,
+    ];
+    let logs = of["logs"].as_array().unwrap();
+    let mut hashes = vec![unbase58(told["id"].as_str().unwrap()), sha256(&encoded.concat())];
+    hashes.extend(logs.iter().map(|line| sha256(line.as_str().unwrap().as_bytes())));
+    let count = u32::try_from(hashes.len()).unwrap().to_le_bytes();
+    sha256(&[count.to_vec(), hashes.concat()].concat())
+}
+
+fn with_length(bytes: &[u8]) -> Vec<u8> {
+    [&u32::try_from(bytes.len()).unwrap().to_le_bytes()[..], bytes].concat()
+}
+
+fn sha256(bytes: &[u8]) -> Vec<u8> {
+    Sha256::digest(bytes).to_vec()
+}
+
+fn base58(bytes: &[u8]) -> String {
+    bs58::encode(bytes).into_string()
+}
+
+fn unbase58(text: &str) -> Vec<u8> {
+    bs58::decode(text).into_vec().unwrap()
 }
 
 impl Node for NearData {

@@ -59,14 +59,21 @@ pub fn transfer(to: &str, coins: &str) -> Value {
 pub struct Thornode {
     pub chain: StubChain<ThorTx>,
     pub network: String,
-    /// What the next blocks do by themselves: events by height.
+    /// What the next blocks do by themselves, besides paying rewards: events by height.
     pub block_events: Vec<(u64, Value)>,
+    /// Blocks of which this is said pay no rewards.
+    pub without_rewards: fn(u64) -> bool,
 }
 
 impl Default for Thornode {
     fn default() -> Self {
         let chain = StubChain::new(1, rand::random());
-        Self { chain, network: "thorchain-1".to_owned(), block_events: Vec::new() }
+        Self {
+            chain,
+            network: "thorchain-1".to_owned(),
+            block_events: Vec::new(),
+            without_rewards: |_| false,
+        }
     }
 }
 
@@ -222,7 +229,10 @@ impl Thornode {
             })
             .collect();
         let of_block = self.block_events.iter().filter(|(height, _)| *height == block.height);
-        let of_block: Vec<&Value> = of_block.map(|(_, event)| event).collect();
+        let mut of_block: Vec<Value> = of_block.map(|(_, event)| event.clone()).collect();
+        if !(self.without_rewards)(block.height) {
+            of_block.push(event("rewards", &[("bond_reward", "64127453"), ("BTC.BTC", "871")]));
+        }
         json!({
             "height": block.height.to_string(),
             "txs_results": if results.is_empty() { Value::Null } else { results.into() },

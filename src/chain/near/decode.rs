@@ -7,8 +7,8 @@ use chrono::DateTime;
 use serde_json::value::RawValue;
 
 use super::wire::{
-    WireAction, WireCall, WireDocument, WireEvent, WireExecution, WireHeader, WireLoan,
-    WireSuccess, WireTokenMovement,
+    WireAction, WireCall, WireChunkHeader, WireDocument, WireEvent, WireExecution, WireHeader,
+    WireLoan, WireShard, WireSuccess, WireTokenMovement,
 };
 use crate::{
     asset::Network,
@@ -25,6 +25,8 @@ const SYSTEM: &str = "system";
 const EVENT_PREFIX: &str = "EVENT_JSON:";
 /// The method of NEP-141 that moves tokens and asks the receiver's contract whether it keeps them.
 const TRANSFER_CALL: &str = "ft_transfer_call";
+/// The root over no outcomes at all.
+const NO_ROOT: &str = "11111111111111111111111111111111";
 /// 32 bytes in base58.
 const HASH_CHARS_MAX: usize = 44;
 
@@ -46,9 +48,11 @@ fn hash(text: &str) -> Option<String> {
 
 /// Every chunk that the block says it includes is there, and no other is. The error says what is not.
 pub(super) fn check_chunks(document: &WireDocument<'_>) -> Result<(), String> {
-    let height = document.block.header.height;
-    let included = document.block.chunks.iter().filter(|chunk| chunk.height_included == height);
-    let included: HashSet<&str> = included.map(|chunk| chunk.chunk_hash).collect();
+    let included: HashSet<&str> = included(document).map(|chunk| chunk.chunk_hash).collect();
+    let wanted = document.block.header.chunks_included;
+    if included.len() < wanted {
+        return Err(format!("it includes {wanted} chunks and lists {}", included.len()));
+    }
     let chunks = document.shards.iter().filter_map(|shard| shard.chunk.as_ref());
     let served: HashSet<&str> = chunks.map(|chunk| chunk.header.chunk_hash).collect();
     if let Some(lost) = included.difference(&served).next() {
@@ -58,6 +62,34 @@ pub(super) fn check_chunks(document: &WireDocument<'_>) -> Result<(), String> {
         Some(stray) => Err(format!("chunk {stray} is not of this block")),
         None => Ok(()),
     }
+}
+
+/// The chunks that were made for this block.
+fn included<'d, 'a>(
+    document: &'d WireDocument<'a>,
+) -> impl Iterator<Item = &'d WireChunkHeader<'a>> {
+    let height = document.block.header.height;
+    document.block.chunks.iter().filter(move |chunk| chunk.height_included == height)
+}
+
+/// Nothing was executed in any of its shards, as it is told. There are such blocks, and few.
+pub(super) fn is_silent(document: &WireDocument<'_>) -> bool {
+    let does_nothing = |shard: &WireShard<'_>| {
+        shard.receipt_execution_outcomes.is_empty()
+            && shard.chunk.as_ref().is_none_or(|chunk| chunk.transactions.is_empty())
+    };
+    included(document).next().is_some() && document.shards.iter().all(does_nothing)
+}
+
+/// A shard that executed something in `silent`, as the chunk of the block after it says.
+pub(super) fn denying(next: &WireDocument<'_>, silent: &WireDocument<'_>) -> Option<u64> {
+    if next.block.header.prev_hash != silent.block.header.hash {
+        return None;
+    }
+    let quiet: HashSet<u64> = included(silent).map(|chunk| chunk.shard_id).collect();
+    let mut chunks = included(next).filter(|chunk| quiet.contains(&chunk.shard_id));
+    let denial = chunks.find(|chunk| !matches!(chunk.outcome_root, "" | NO_ROOT))?;
+    Some(denial.shard_id)
 }
 
 /// Everything that moved, in the order of the shards.

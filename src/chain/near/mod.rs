@@ -9,8 +9,10 @@
 //! Heights may be skipped. Asked for such a height, [`block`](super::ChainSource::block) answers with the next block
 //! there is, whose own `prev_height` must show that nothing stood between.
 //!
-//! What can be held against a server: every chunk that the block includes must be there. Nothing in the format lets a
-//! reader prove that no outcome is missing from a chunk.
+//! What can be held against a server: every chunk that the block includes must be there, and the outcomes of each shard
+//! must agree in one Merkle root, to which none may be missing. A block without any outcome counts once the next one's
+//! chunks say so too. Nothing within a block shows that one shard's outcomes are missing altogether, or what a receipt
+//! pays: where that matters, give the network witnesses.
 //!
 //! Where the shapes come from: the server's documentation and source, the streamer messages of NEAR's own indexer
 //! framework, which the format repeats. No live server has been seen.
@@ -19,8 +21,10 @@
 //! (`state_url`).
 //!
 //! - `source`: the calls. `state`: the calls to such a node. `wire`: the tolerant shapes. `decode`: from outcomes to transfers, without io.
+//! - `proof`: what outcomes prove of each other.
 
 mod decode;
+mod proof;
 mod source;
 mod state;
 mod wire;

@@ -8,7 +8,7 @@ use std::{
 use secrecy::SecretString;
 use serde_json::value::RawValue;
 
-use super::{decode, state::State, wire::WireDocument};
+use super::{decode, proof, state::State, wire::WireDocument};
 use crate::{
     asset::Network,
     chain::{
@@ -115,10 +115,28 @@ impl NearSource {
 
     fn read_block(&self, document: &WireDocument<'_>) -> Result<Block, ChainError> {
         let header = self.read_header(document)?;
-        decode::check_chunks(document).map_err(|reason| {
+        decode::check_chunks(document).and_then(|()| proof::check(document)).map_err(|reason| {
             self.http.inconsistent(format!("block {}: {reason}", header.height))
         })?;
         Ok(Block { header, transfers: decode::transfers(document) })
+    }
+
+    /// Whether the block after one in which nothing happened bears that out; `false` while there is none. A server that
+    /// has lost the content of its blocks, or keeps it back, still tells their headers.
+    async fn is_borne_out(&self, silent: &WireDocument<'_>) -> Result<bool, ChainError> {
+        let height = silent.block.header.height;
+        for at in height + 1..=self.head.load(Ordering::Relaxed) {
+            let document = self.document(at).await?;
+            let Some(next) = self.read(&document)? else { continue };
+            return match decode::denying(&next, silent) {
+                None => Ok(true),
+                Some(shard) => {
+                    let reason = format!("block {height}: outcomes of shard {shard} are missing");
+                    Err(self.http.inconsistent(reason))
+                }
+            };
+        }
+        Ok(false)
     }
 }
 
@@ -158,7 +176,8 @@ impl ChainSource for NearSource {
                 let reason = format!("block {height} is said to be skipped, but {at} follows it");
                 return Err(self.http.inconsistent(reason));
             }
-            return Ok(Some(block));
+            let counts = !decode::is_silent(&document) || self.is_borne_out(&document).await?;
+            return Ok(counts.then_some(block));
         }
         Err(self.http.inconsistent(format!("there is no block from {height} to the last, {head}")))
     }

@@ -26,6 +26,9 @@ pub(super) struct WireHeader<'a> {
     pub height: u64,
     pub hash: &'a str,
     pub prev_hash: &'a str,
+    /// How many shards made a chunk for this block.
+    #[serde(default)]
+    pub chunks_included: usize,
     /// Lower by more than one where heights were skipped; older blocks do not tell.
     #[serde(default)]
     pub prev_height: Option<u64>,
@@ -35,13 +38,20 @@ pub(super) struct WireHeader<'a> {
 
 #[derive(Deserialize)]
 pub(super) struct WireChunkHeader<'a> {
+    #[serde(default)]
+    pub shard_id: u64,
     pub chunk_hash: &'a str,
+    /// Of what the shard executed in the block before, if it made a chunk for that as well.
+    #[serde(default)]
+    pub outcome_root: &'a str,
     /// Of an earlier block where the shard made no chunk for this one.
     pub height_included: u64,
 }
 
 #[derive(Deserialize)]
 pub(super) struct WireShard<'a> {
+    #[serde(default)]
+    pub shard_id: u64,
     #[serde(borrow, default)]
     pub chunk: Option<WireChunk<'a>>,
     #[serde(borrow, default)]
@@ -52,6 +62,61 @@ pub(super) struct WireShard<'a> {
 pub(super) struct WireChunk<'a> {
     #[serde(borrow)]
     pub header: WireChunkHeader<'a>,
+    #[serde(borrow, default)]
+    pub transactions: Vec<&'a RawValue>,
+}
+
+/// What became of a transaction: mostly a receipt, which is executed on its own.
+#[derive(Deserialize)]
+pub(super) struct WireTransaction<'a> {
+    #[serde(borrow)]
+    pub outcome: WireProven<'a>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct WireProven<'a> {
+    #[serde(borrow)]
+    pub execution_outcome: WireOutcomeWithProof<'a>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct WireOutcomeWithProof<'a> {
+    pub id: &'a str,
+    #[serde(borrow)]
+    pub outcome: WireOutcomeProven<'a>,
+    /// From the outcome up to the root of its shard.
+    #[serde(borrow)]
+    pub proof: Vec<WireStep<'a>>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct WireStep<'a> {
+    pub hash: &'a str,
+    /// On which side `hash` stands.
+    pub direction: &'a str,
+}
+
+/// All of an outcome that its hash is about.
+#[derive(Deserialize)]
+pub(super) struct WireOutcomeProven<'a> {
+    #[serde(borrow)]
+    pub receipt_ids: Vec<&'a str>,
+    pub gas_burnt: u64,
+    pub tokens_burnt: &'a str,
+    pub executor_id: &'a str,
+    #[serde(borrow)]
+    pub logs: Vec<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub status: WireStatus<'a>,
+}
+
+#[derive(Deserialize)]
+pub(super) enum WireStatus<'a> {
+    Unknown,
+    Failure(IgnoredAny),
+    /// In base64.
+    SuccessValue(Cow<'a, str>),
+    SuccessReceiptId(&'a str),
 }
 
 /// A receipt that was executed in the block, and what came of it.

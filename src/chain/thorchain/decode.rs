@@ -77,6 +77,18 @@ fn hash(text: &str) -> Option<String> {
     is_hash.then(|| text.to_ascii_uppercase())
 }
 
+/// Whether a block did anything by itself. THORChain's pays rewards in its end, whatever else happens.
+pub(super) fn has_own_events(results: &WireResults<'_>) -> bool {
+    own_events(results).next().is_some()
+}
+
+/// In the order of execution, which is also the order in which newer versions list them together.
+fn own_events<'a>(results: &WireResults<'a>) -> impl Iterator<Item = &'a RawValue> {
+    let lists =
+        [&results.begin_block_events, &results.end_block_events, &results.finalize_block_events];
+    lists.into_iter().flatten().flatten().copied()
+}
+
 /// Everything that moved: what transactions did, then what the block did. The error says how the results contradict
 /// the block.
 pub(super) fn transfers(body: &Body, results: &WireResults<'_>) -> Result<Vec<Transfer>, String> {
@@ -103,10 +115,7 @@ pub(super) fn transfers(body: &Body, results: &WireResults<'_>) -> Result<Vec<Tr
         }
         add(&mut transfers, block_hash, tx_hash, tx_hash, &events);
     }
-    // In the order of execution, which is also the order in which newer versions list them together.
-    let lists =
-        [&results.begin_block_events, &results.end_block_events, &results.finalize_block_events];
-    let of_block: Vec<&RawValue> = lists.into_iter().flatten().flatten().copied().collect();
+    let of_block: Vec<&RawValue> = own_events(results).collect();
     // No transaction moved it, so the block stands in for one.
     add(&mut transfers, block_hash, &body.header.height.to_string(), block_hash, &of_block);
     Ok(transfers)

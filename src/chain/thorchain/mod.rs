@@ -6,7 +6,9 @@
 //! transaction. A committed block is final.
 //!
 //! No header commits to events. What can be held against a node is: the transactions are those of the header's
-//! `data_hash`, each has exactly one result, and a transaction that was executed left some event.
+//! `data_hash`, each has exactly one result, a transaction that was executed left some event, and so did the block by
+//! itself, since every one pays rewards; one that did not counts once the node's newest block shows such events. A node
+//! that leaves out single events is believed: where that matters, give the network witnesses.
 //!
 //! Where the shapes come from: the CometBFT documentation and recorded replies of other Cosmos chains (see `decode`);
 //! no THORChain node has been seen live.

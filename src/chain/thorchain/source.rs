@@ -99,6 +99,20 @@ impl ThorchainSource {
 }
 
 impl ThorchainSource {
+    /// Whether the node shows what blocks do by themselves in its newest one, if that is above `height`; `None` if there
+    /// is none, or no results of it yet.
+    async fn shows_own_events_above(&self, height: u64) -> Result<Option<bool>, ChainError> {
+        let read = |result: &_| {
+            let results: WireResults = self.http.read(BLOCK_RESULTS, result)?;
+            let newest: u64 = results
+                .height
+                .parse()
+                .map_err(|_| self.http.malformed(BLOCK_RESULTS, "field height"))?;
+            Ok((newest > height).then(|| decode::has_own_events(&results)))
+        };
+        Ok(self.ask(BLOCK_RESULTS, None, read).await?.flatten())
+    }
+
     /// `None` where the node puts no questions through to its application.
     async fn balance(
         &self,
@@ -178,11 +192,24 @@ impl ChainSource for ThorchainSource {
                 let reason = format!("asked for the results of block {height}, got those of {got}");
                 return Err(self.http.inconsistent(reason));
             }
-            decode::transfers(&body, &results)
-                .map_err(|reason| self.http.inconsistent(format!("block {height}: {reason}")))
+            let transfers = decode::transfers(&body, &results)
+                .map_err(|reason| self.http.inconsistent(format!("block {height}: {reason}")))?;
+            Ok((transfers, decode::has_own_events(&results)))
         };
-        let transfers = self.ask(BLOCK_RESULTS, Some(height), read).await?;
-        Ok(transfers.map(|transfers| Block { header: body.header, transfers }))
+        let told = self.ask(BLOCK_RESULTS, Some(height), read).await?;
+        let Some((transfers, has_own_events)) = told else { return Ok(None) };
+        // A node that has lost such events, or keeps them back, lacks them in every block.
+        if !has_own_events {
+            match self.shows_own_events_above(height).await? {
+                None => return Ok(None),
+                Some(true) => {}
+                Some(false) => {
+                    let reason = format!("block {height} and the newest did nothing by themselves");
+                    return Err(self.http.inconsistent(reason));
+                }
+            }
+        }
+        Ok(Some(Block { header: body.header, transfers }))
     }
 
     /// Always empty: a block comes every 6 seconds and is final, so waiting transactions would be seen for a moment.

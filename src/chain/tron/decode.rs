@@ -5,9 +5,12 @@ use std::collections::{HashMap, HashSet};
 use chrono::DateTime;
 use serde_json::value::RawValue;
 
-use super::wire::{WireBlock, WireInfo, WireInternal, WireLog, WireTransaction, WireTransfer};
+use super::wire::{
+    WireBlock, WireCall, WireContract, WireInfo, WireInternal, WireLog, WireTransaction,
+    WireTransfer,
+};
 use crate::{
-    asset::{Network, address},
+    asset::{Catalogue, Network, address},
     chain::{
         BlockRef, Transfer, TransferAmount, TransferAsset, amount::moves, entries::Place,
         evm::quantity,
@@ -18,6 +21,9 @@ use crate::{
 const NETWORK: Network = Network::Tron;
 /// keccak256("Transfer(address,address,uint256)"), as on Ethereum.
 const TRANSFER_TOPIC: &str = "ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
+/// A call of `transfer(address,uint256)` begins with this, and two words follow.
+const TRANSFER_CALL: &str = "a9059cbb";
+const TRANSFER_CALL_DIGITS: usize = TRANSFER_CALL.len() + 2 * 64;
 const SUCCESS: &str = "SUCCESS";
 /// `call`, `create` and `suicide` in hex. Others, such as delegated energy, name a receiver and a value and move none.
 const NOTES: [&str; 3] = ["63616c6c", "637265617465", "73756963696465"];
@@ -37,6 +43,8 @@ struct Transaction {
     succeeded: bool,
     /// The receiver of TRX and how much, if it is a plain transfer.
     payment: Option<(String, TransferAmount)>,
+    /// Whether it asks a token that is sold to transfer.
+    asks_token: bool,
 }
 
 impl Body {
@@ -97,6 +105,7 @@ fn contract_address(hex: &str) -> Option<String> {
 fn transaction(raw: &RawValue) -> Result<Transaction, String> {
     let wire: WireTransaction = serde_json::from_str(raw.get()).map_err(|e| e.to_string())?;
     let mut payment = None;
+    let asks_token = wire.raw_data.contract.iter().any(asks_token);
     for contract in &wire.raw_data.contract {
         if contract.kind == "TransferContract" {
             let value = contract.parameter.value.get();
@@ -110,7 +119,19 @@ fn transaction(raw: &RawValue) -> Result<Transaction, String> {
         // Anything but a plain yes is a no.
         succeeded: wire.ret.first().and_then(|ret| ret.contract_ret) == Some(SUCCESS),
         payment: payment.filter(|(_, amount)| moves(amount)),
+        asks_token,
     })
+}
+
+fn asks_token(contract: &WireContract<'_>) -> bool {
+    if contract.kind != "TriggerSmartContract" {
+        return false;
+    }
+    let call: Result<WireCall, _> = serde_json::from_str(contract.parameter.value.get());
+    let Ok(WireCall { contract_address, data }) = call else { return false };
+    let is_transfer = data.len() == TRANSFER_CALL_DIGITS && data.starts_with(TRANSFER_CALL);
+    let token = || Catalogue::get().by_contract(NETWORK, &address(contract_address)?);
+    is_transfer && token().is_some()
 }
 
 fn trx(sun: i64) -> Option<TransferAmount> {
@@ -157,6 +178,10 @@ pub(super) fn transfers(body: &Body, infos: &[&RawValue]) -> Result<Vec<Transfer
         }
         match by_id.get(id) {
             Some(outcome) if transaction.succeeded && outcome.succeeded => {
+                // Whatever else they do, the tokens that are sold note each transfer.
+                if transaction.asks_token && outcome.logs.is_empty() {
+                    return Err(format!("the token that {id} moved has logged nothing"));
+                }
                 add(&mut transfers, transaction, outcome);
             }
             Some(_) => {}

@@ -7,8 +7,12 @@
 //! A node lists internal transactions only if it runs with `vm.saveInternalTx`. TRC-10 tokens are left out: the
 //! catalogue has none, and anyone can send them to everyone.
 //!
-//! What can be held against a node: a block's id begins with its height, and each transaction has exactly one outcome,
-//! of this block's height and time. Nothing in the interface commits to logs.
+//! What can be held against a node: a block's id begins with its height, a block whose header commits to transactions has
+//! some, and each has exactly one outcome, of this block's height and time. Nothing in the interface commits to logs, but
+//! one that asked a token of the catalogue to transfer, and succeeded, must have left some: a node that has lost its logs
+//! shows in the first such call, which most blocks have. The header's root over transactions is not recomputed: it is
+//! over bytes of which nodes show a part. A node that leaves out a transaction together with its outcome, or single logs,
+//! is believed: where that matters, give the network witnesses.
 //!
 //! Where the shapes come from: java-tron's documentation with its recorded replies of the Nile test network. No live
 //! node has been seen.

@@ -84,6 +84,13 @@ pub(super) struct WireTransfer<'a> {
     pub amount: i64,
 }
 
+#[derive(Deserialize)]
+pub(super) struct WireCall<'a> {
+    pub contract_address: &'a str,
+    #[serde(default)]
+    pub data: &'a str,
+}
+
 /// What came of one transaction.
 #[derive(Deserialize)]
 pub(super) struct WireInfo<'a> {

@@ -237,6 +237,27 @@ async fn answers_of_thorchain_that_do_not_fit_together_are_refused() {
 }
 
 #[tokio::test]
+async fn a_block_of_thorchain_that_does_nothing_by_itself_counts_once_a_newer_one_does() {
+    let (chain, height) = eventful::<Thorchain>().await;
+    chain.node.node().without_rewards = |_| true;
+    assert!(chain.source.block(height).await.unwrap().is_none(), "it is the newest");
+    chain.mine_now();
+    for lost in [height, height + 1] {
+        let block = chain.source.block(lost).await;
+        let is_missed = match &block {
+            Err(error) => matches!(error, ChainError::Inconsistent { .. }),
+            Ok(block) => lost > height && block.is_none(),
+        };
+        assert!(is_missed, "{lost}: {block:?}");
+    }
+    // One block in which it failed, as the real chain may have.
+    chain.node.node().without_rewards = |height| height == 3;
+    assert_eq!(height + 1, 4);
+    let block = chain.source.block(height).await.unwrap().unwrap();
+    assert_eq!(block.transfers.len(), 4 + fees::<Thorchain>());
+}
+
+#[tokio::test]
 async fn one_entry_of_thorchain_that_cannot_be_read_does_not_stop_its_block() {
     quarantines::<Thorchain>(&[
         ("a result", 5, |path, value| {
@@ -266,6 +287,21 @@ async fn answers_of_near_that_do_not_fit_together_are_refused() {
             value["shards"][0]["chunk"]["header"]["chunk_hash"] = other;
         }),
         ("a chunk is missing", |_, value| value["shards"][0]["chunk"] = Value::Null),
+        ("nothing is said of any chunk", |_, value| {
+            value["block"]["chunks"] = json!([]);
+            value["shards"] = json!([]);
+        }),
+        ("an outcome is dropped", |_, value| {
+            first(&mut value["shards"][0], "receipt_execution_outcomes");
+        }),
+        ("a log is emptied", |_, value| {
+            let entry = &mut value["shards"][0]["receipt_execution_outcomes"][0];
+            entry["execution_outcome"]["outcome"]["logs"] = json!([]);
+        }),
+        ("a success is told as a failure", |_, value| {
+            let entry = &mut value["shards"][0]["receipt_execution_outcomes"][0];
+            entry["execution_outcome"]["outcome"]["status"] = json!("Unknown");
+        }),
         ("another height is served", |_, value| value["block"]["header"]["height"] = json!(7)),
         ("the last block is not there", |_, value| *value = Value::Null),
     ])
@@ -280,7 +316,7 @@ async fn one_entry_of_near_that_cannot_be_read_does_not_stop_its_block() {
         }),
         ("an outcome beside another receipt", 3, |_, value| {
             let entry = &mut value["shards"][0]["receipt_execution_outcomes"][0];
-            entry["execution_outcome"]["id"] = json!("11111111111111111111111111111111");
+            entry["receipt"]["receipt_id"] = json!("11111111111111111111111111111111");
         }),
     ])
     .await;
@@ -296,6 +332,42 @@ async fn a_block_of_near_that_is_hidden_as_if_it_had_been_skipped_is_missed() {
     });
     let block = chain.source.block(height).await;
     assert!(matches!(block, Err(ChainError::Inconsistent { .. })), "{block:?}");
+}
+
+#[tokio::test]
+async fn a_block_of_near_in_which_nothing_happened_counts_once_the_next_one_says_so_too() {
+    let (chain, height) = eventful::<Near>().await;
+    let emptied = |answer: Answer| match answer {
+        Answer::Json(mut value) => {
+            let shards = value["shards"].as_array_mut();
+            for shard in shards.into_iter().flatten() {
+                shard["receipt_execution_outcomes"] = json!([]);
+            }
+            Answer::Json(value)
+        }
+        other @ (Answer::Status(..) | Answer::Text(..) | Answer::Moved(_) | Answer::Silence) => {
+            other
+        }
+    };
+    chain.node.lie(move |_, answer| emptied(answer));
+    assert!(chain.source.block(height).await.unwrap().is_none(), "nothing bears it out yet");
+    chain.mine_now();
+    chain.source.head().await.unwrap();
+    let block = chain.source.block(height).await;
+    assert!(matches!(block, Err(ChainError::Inconsistent { .. })), "{block:?}");
+    chain.node.tell_the_truth();
+    assert_eq!(chain.source.block(height).await.unwrap().unwrap().transfers.len(), 4);
+
+    chain.node.node().chain.skip = 1;
+    chain.node.node().idle_at = Some(height + 3);
+    chain.mine_now();
+    let idle = chain.source.head().await.unwrap();
+    assert_eq!(idle.height, height + 3);
+    assert!(chain.source.block(idle.height).await.unwrap().is_none());
+    chain.mine_now();
+    chain.source.head().await.unwrap();
+    let block = chain.source.block(idle.height).await.unwrap().unwrap();
+    assert_eq!((block.header, block.transfers.len()), (idle, 0));
 }
 
 const BLOCK: &str = "/walletsolidity/getblockbynum";
@@ -342,6 +414,11 @@ async fn answers_of_tron_that_do_not_fit_together_are_refused() {
         ("the outcomes are of another time", |path, value| {
             if path == INFOS {
                 value[2]["blockTimeStamp"] = json!(1);
+            }
+        }),
+        ("a token's log is emptied", |path, value| {
+            if path == INFOS {
+                value[1].as_object_mut().unwrap().remove("log");
             }
         }),
         ("the id is not of this height", |path, value| {

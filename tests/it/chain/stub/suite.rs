@@ -85,7 +85,7 @@ async fn trx_that_a_contract_sends_on_counts_in_all_its_ways() {
     let ways = ["call", "create", "suicide"];
     let internals =
         ways.iter().map(|note| internal(&to, &json!({ "callValue": 5 }), note)).collect();
-    chain.wait(vec![TronTx::call(super::tron::TOKEN, Vec::new(), internals)]);
+    chain.wait(vec![TronTx::call(super::tron::SOME_CONTRACT, Vec::new(), internals)]);
     chain.mine_now();
     let head = chain.source().head().await.unwrap();
     let transfers = chain.source.block(head.height).await.unwrap().unwrap().transfers;

@@ -19,7 +19,7 @@ use crate::chain::conformance::{Coin, Feature, Output};
 /// USDT, which is TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t.
 pub const TOKEN: &str = "a614f803b6fd780986a42c78ec9c7f77e6ded13c";
 const LOOK_ALIKE: &str = "a614f803b6fd780986a42c78ec9c7f77e6ded13d";
-const SOME_CONTRACT: &str = "9ff8fc48fb114ccd5bbdc24a86f0c73082f08825";
+pub const SOME_CONTRACT: &str = "9ff8fc48fb114ccd5bbdc24a86f0c73082f08825";
 
 #[derive(Default)]
 pub struct Tron;
