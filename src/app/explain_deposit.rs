@@ -33,10 +33,8 @@ pub enum ExplainError {
     NotAHash(Network),
     #[error("{0} is no address of any network of ours")]
     UnknownAddress(String),
-    #[error(
-        "the node of {0} does not look up transactions; name the block that holds it: --height N"
-    )]
-    CannotLocate(Network),
+    #[error("{}", name_the_block(*.network, .tx_hash))]
+    CannotLocate { network: Network, tx_hash: String },
     #[error("{network} has no block {height}")]
     NoBlock { network: Network, height: u64 },
     #[error(transparent)]
@@ -45,6 +43,23 @@ pub enum ExplainError {
     Chain(#[from] ChainError),
     #[error(transparent)]
     Storage(#[from] StorageError),
+}
+
+/// What to type where nodes cannot tell in which block a transaction stands. On NEAR that would take the name of its
+/// sender as well, and it would be the wrong block: a payment is executed in a later one.
+fn name_the_block(network: Network, tx_hash: &str) -> String {
+    let (why, which) = if network == Network::Near {
+        (
+            "its servers do not look up transactions".to_owned(),
+            "the block of the receipt that pays the address, one or more after the transaction's own",
+        )
+    } else {
+        (format!("the node of {network} did not find it"), "its block")
+    };
+    format!(
+        "{why}. An explorer of {network} that is asked for {tx_hash} shows {which}; add the number of that block to what \
+         you typed: --network {network} --height N"
+    )
 }
 
 /// A transaction as its network tells it.
@@ -162,7 +177,7 @@ impl Gateway {
                 (Place::Waiting, ours.collect())
             }
             Located::Unknown => (Place::Unknown, Vec::new()),
-            Located::CannotTell => return Err(ExplainError::CannotLocate(network)),
+            Located::CannotTell => return Err(ExplainError::CannotLocate { network, tx_hash }),
         };
         let transfers = self.judge(&settings, &tx_hash, place, &transfers).await?;
         Ok(TransactionStory { network, tx_hash, place, transfers })
@@ -406,6 +421,19 @@ fn spelt(network: Network, text: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn where_nodes_cannot_tell_a_block_the_error_says_where_to_find_it_and_what_to_type() {
+        let refusal = |network| {
+            let tx_hash = "9aHk".to_owned();
+            ExplainError::CannotLocate { network, tx_hash }.to_string()
+        };
+        expect_test::expect![[r#"
+            its servers do not look up transactions. An explorer of near that is asked for 9aHk shows the block of the receipt that pays the address, one or more after the transaction's own; add the number of that block to what you typed: --network near --height N
+            the node of bitcoin did not find it. An explorer of bitcoin that is asked for 9aHk shows its block; add the number of that block to what you typed: --network bitcoin --height N
+        "#]]
+        .assert_eq(&format!("{}\n{}\n", refusal(Network::Near), refusal(Network::Bitcoin)));
+    }
 
     #[test]
     fn a_transaction_s_id_is_spelt_as_its_nodes_take_it() {

@@ -43,7 +43,7 @@ pub struct Explain {
     /// Which network it is on
     #[arg(long, value_name = "NET", hide_possible_values = true, value_parser = network::parser())]
     network: Option<Network>,
-    /// The block that holds it, where nodes do not look up transactions
+    /// The block that holds it, as explorers show it: needed on near, or if a node cannot find it
     #[arg(long, value_name = "N", conflicts_with = "address")]
     height: Option<u64>,
     /// Instead of a transaction: an address that we gave to somebody
@@ -59,7 +59,7 @@ pub struct Import {
     /// Which network it is on
     #[arg(long, value_name = "NET", hide_possible_values = true, value_parser = network::parser())]
     network: Network,
-    /// The block that holds it, where nodes do not look up transactions
+    /// The block that holds it, as explorers show it: needed on near, or if a node cannot find it
     #[arg(long, value_name = "N")]
     height: Option<u64>,
     /// Write it; without, only say what would be written

@@ -257,8 +257,9 @@ pub const DEPOSIT_EXPLAIN: &str = concat!(
 Reads the transaction from the network's own node and puts each of its transfers beside our rows: whose
 address it pays, whether we know its token, whether it was counted, and if not, why. With --address, what
 ever arrived there, on every network. Nothing is changed. Nodes of bitcoin-like networks find a mined
-transaction while one of its outputs is unspent, or with an index; NEAR's look nothing up: there, say
---height.
+transaction while one of its outputs is unspent, or with an index. NEAR's look nothing up: there, ask an
+explorer for the transaction, take the block of the receipt that pays the address, which is one or more
+after the transaction's own, and say --height with its number.
 
 Examples:
   gatewayctl deposit explain 0x5f… --network polygon
@@ -272,7 +273,8 @@ pub const DEPOSIT_IMPORT: &str = concat!(
 What deposit explain calls missed is written exactly as the watcher would have: the same key, the same
 confirmations, the same booking. Twice does nothing. Without --yes it only says what it would do. Refused
 are transfers from before the address was given, blocks that the watcher has not read, and blocks that are
-not those which it has read. Who did it is kept.
+not those which it has read. Who did it is kept. On NEAR, --height is needed; deposit explain --help says
+where to find it.
 
 Examples:
   gatewayctl deposit import 0x5f… --network polygon
