@@ -1,4 +1,5 @@
-//! Does a network's node know the tokens that the catalogue sells, and what an address of ours holds?
+//! Do a network's nodes know the tokens that the catalogue sells, and what an address of ours holds? Each is asked: what one
+//! tells otherwise than the others stops its network as soon as it matters.
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 
@@ -11,63 +12,96 @@ use crate::{
         catalogue::{Catalogue, Currency},
     },
     chain::{ChainError, ChainSource, Held, Source, TokenFacts, TransferAsset, walks_for_balances},
+    money::BaseUnits,
     storage::pools,
 };
 
 /// Questions under way at once.
 const AT_ONCE: usize = 4;
 
+/// What one node answered, or why it did not.
+type Asked<T> = Result<T, String>;
+
 impl Gateway {
-    /// Asks the first node that is configured; nothing where there is none.
+    /// Asks every node that is configured; nothing where there is none.
     pub(super) async fn look_at_tokens(&self, network: Network) -> Vec<Finding> {
         let settings = self.config.chain(network);
-        let source = settings.rpc_url.as_ref().map(|url| node_of(&settings, url));
-        let Some(Ok(source)) = source else { return Vec::new() };
-        let (tokens, held) = tokio::join!(tokens(&source), self.known_address(&source));
+        let urls = settings.rpc_url.iter().chain(&settings.witnesses);
+        // An address that no node can be reached at is told where the nodes themselves are looked at.
+        let sources = urls.enumerate().map(|(place, url)| (place, node_of(&settings, url)));
+        let sources: Vec<_> =
+            sources.filter_map(|(place, source)| Some((place, source.ok()?))).collect();
+        let nodes = Nodes { network, sources };
+        if nodes.sources.is_empty() {
+            return Vec::new();
+        }
+        let (tokens, held) = tokio::join!(nodes.tokens(), self.known_address(&nodes));
         tokens.into_iter().chain(held).collect()
     }
 
     /// What the first address of ours holds, as balances are compared with the rows; and a clear word where they are not.
-    async fn known_address(&self, source: &Source) -> Option<Finding> {
-        let network = source.network();
+    async fn known_address(&self, nodes: &Nodes) -> Option<Finding> {
+        let network = nodes.network;
         let first = self.first_address(network.family()).await?;
-        let asked = async {
-            let head = source.head().await?;
-            // A walk would take minutes; asked about nobody, the node tells whether it can.
-            let walks = walks_for_balances(network);
-            let of = if walks { Vec::new() } else { vec![match_key(network.family(), &first)] };
-            let held = source.holdings(&head, &of, &[TransferAsset::Native]).await?;
-            Ok::<_, ChainError>(held)
+        // A walk would take minutes; asked about nobody, the node tells whether it can.
+        let walks = walks_for_balances(network);
+        let of = if walks { Vec::new() } else { vec![match_key(network.family(), &first)] };
+        let asked = nodes
+            .ask(async |source| {
+                let head = source.head().await?;
+                source.holdings(&head, &of, &[TransferAsset::Native]).await
+            })
+            .await;
+        let (health, detail) = self.told(nodes, &first, &asked);
+        let finding = Finding::new(format!("address on {network}"), health, detail);
+        let advice = if health == Health::Doubtful && asked.iter().all(|(_, told)| is_told(told)) {
+            "a payment may have come in between: look again in a moment"
+        } else {
+            how_to_tell(network)
         };
-        let name = format!("address on {network}");
-        let finding = match tokio::time::timeout(LOOK_LIMIT, asked).await {
-            Ok(Ok(Some(held))) => self.told(network, name, &first, &held),
-            Ok(Ok(None)) => {
-                let detail = "its node does not tell what addresses hold: nothing is compared here";
-                Finding::new(name, Health::Doubtful, detail)
-            }
-            Ok(Err(error)) => Finding::new(name, Health::Broken, with_causes(&error)),
-            Err(_) => Finding::new(name, Health::Broken, "no answer in time"),
-        };
-        Some(finding.fact("address", first).advice(how_to_tell(network)))
+        Some(finding.fact("address", first).advice(advice))
     }
 
-    fn told(&self, network: Network, name: String, first: &str, held: &Held) -> Finding {
-        if walks_for_balances(network) {
+    fn told(
+        &self,
+        nodes: &Nodes,
+        first: &str,
+        asked: &[(usize, Asked<Option<Held>>)],
+    ) -> (Health, String) {
+        let failed = asked.iter().find_map(|(place, told)| Some((*place, told.as_ref().err()?)));
+        if let Some((place, error)) = failed {
+            return (Health::Broken, nodes.named(place, error));
+        }
+        if let Some((place, _)) = asked.iter().find(|(_, told)| !is_told(told)) {
+            let detail = "its node does not tell what addresses hold: nothing is compared here";
+            return (Health::Doubtful, nodes.named(*place, detail));
+        }
+        if walks_for_balances(nodes.network) {
             let detail = match self.config.reconciliation.scan_minutes {
                 0 => "balances are never compared: scan_minutes is 0".to_owned(),
                 minutes => format!("balances are told by a walk, every {minutes} minutes"),
             };
-            return Finding::new(name, Health::Ok, detail);
+            return (Health::Ok, detail);
         }
-        let Some(units) = held.by_address.first().and_then(|of| of.first().copied().flatten())
-        else {
-            return Finding::new(name, Health::Broken, "its balance is not told");
+        let coin = Catalogue::get().native(nodes.network);
+        let told = |(place, told): &(usize, Asked<Option<Held>>)| {
+            let held = told.as_ref().ok()?.as_ref()?;
+            let units = held.by_address.first()?.first().copied().flatten()?;
+            let coins = units.to_decimal(u32::from(coin.decimals));
+            Some((*place, units, format!("{coins} {} at block {}", coin.symbol, held.up_to)))
         };
-        let coin = Catalogue::get().native(network);
-        let coins = units.to_decimal(u32::from(coin.decimals));
-        let detail = format!("{first} holds {coins} {} at block {}", coin.symbol, held.up_to);
-        Finding::new(name, Health::Ok, detail)
+        let Some(told) = asked.iter().map(told).collect::<Option<Vec<_>>>() else {
+            return (Health::Broken, "its balance is not told".to_owned());
+        };
+        let alike = |units: &BaseUnits| told.iter().filter(|(_, other, _)| other == units).count();
+        // Of as many for one as for the other, the first is the measure.
+        let measure = told.iter().rev().max_by_key(|(_, units, _)| alike(units));
+        let Some((_, units, text)) = measure else { return (Health::Ok, String::new()) };
+        let others = told.iter().filter(|(_, other, _)| other != units);
+        let others: String =
+            others.map(|(place, _, text)| format!(", but by node {place} {text}")).collect();
+        let health = if others.is_empty() { Health::Ok } else { Health::Doubtful };
+        (health, format!("{first} holds {text}{others}"))
     }
 
     /// The address at index 0 of a key, or the lowest of a pool.
@@ -78,6 +112,10 @@ impl Gateway {
         let mut connection = self.db.connection().await.ok()?;
         pools::load(&mut connection, family).await.ok()?.first
     }
+}
+
+fn is_told(told: &Asked<Option<Held>>) -> bool {
+    matches!(told, Ok(Some(_)))
 }
 
 /// What lets a node tell balances.
@@ -91,44 +129,90 @@ const fn how_to_tell(network: Network) -> &'static str {
     }
 }
 
-async fn tokens(source: &Source) -> Option<Finding> {
-    let network = source.network();
-    let sold = Catalogue::get().all().iter().filter(|currency| currency.network == network);
-    let sold: Vec<_> = sold.filter_map(|currency| Some((currency, currency.contract?))).collect();
-    if sold.is_empty() {
-        return None;
+/// The nodes of one network, each with its place in the configuration: addresses carry access keys.
+struct Nodes {
+    network: Network,
+    sources: Vec<(usize, Source)>,
+}
+
+impl Nodes {
+    /// Asks all at once, each within the limit.
+    async fn ask<T>(
+        &self,
+        question: impl AsyncFn(&Source) -> Result<T, ChainError>,
+    ) -> Vec<(usize, Asked<T>)> {
+        let question = &question;
+        let asked = self.sources.iter().map(|(place, source)| async move {
+            let told = match tokio::time::timeout(LOOK_LIMIT, question(source)).await {
+                Ok(Ok(told)) => Ok(told),
+                Ok(Err(error)) => Err(with_causes(&error)),
+                Err(_) => Err("no answer in time".to_owned()),
+            };
+            (*place, told)
+        });
+        futures_util::future::join_all(asked).await
     }
-    let name = format!("tokens of {network}");
-    let count = sold.len();
+
+    /// What one of them told; the only one needs no name.
+    fn named(&self, place: usize, told: &str) -> String {
+        if self.sources.len() == 1 { told.to_owned() } else { format!("node {place}: {told}") }
+    }
+
+    async fn tokens(&self) -> Option<Finding> {
+        let network = self.network;
+        let all = Catalogue::get().all().iter().filter(|currency| currency.network == network);
+        let sold: Vec<_> =
+            all.filter_map(|currency| Some((currency, currency.contract?))).collect();
+        if sold.is_empty() {
+            return None;
+        }
+        let asked = self.ask(async |source| faults(source, &sold).await).await;
+        let (name, count) = (format!("tokens of {network}"), sold.len());
+        if asked.iter().all(|(_, told)| matches!(told, Ok(None))) {
+            let detail = format!("{count} are sold; this network's nodes tell nothing of them");
+            return Some(Finding::new(name, Health::Ok, detail));
+        }
+        let (mut found, mut silent) = (Vec::new(), Vec::new());
+        for (place, told) in asked {
+            match told {
+                Ok(faults) => {
+                    let faults = faults.unwrap_or_default();
+                    found.extend(faults.iter().map(|fault| self.named(place, fault)));
+                }
+                Err(error) => silent.push(self.named(place, &error)),
+            }
+        }
+        let all: Vec<_> = found.iter().chain(&silent).cloned().collect();
+        let finding = match (all.is_empty(), self.sources.len()) {
+            (false, _) => Finding::new(name, Health::Broken, all.join("; ")),
+            (true, nodes) => {
+                let by = if nodes == 1 { String::new() } else { format!(", by {nodes} nodes") };
+                let detail = format!("{count} are there, with the catalogue's decimals{by}");
+                Finding::new(name, Health::Ok, detail)
+            }
+        };
+        let is_odd = !found.is_empty();
+        let finding = finding.fact("tokens", count).fact("faults", found);
+        let advice = "switch them off until it is clear who is wrong: gatewayctl currency disable";
+        Some(if is_odd { finding.advice(advice) } else { finding })
+    }
+}
+
+/// What one node says against tokens that are sold; `None` where its network's nodes tell nothing of tokens.
+async fn faults(
+    source: &Source,
+    sold: &[(&'static Currency, &'static str)],
+) -> Result<Option<Vec<String>>, ChainError> {
+    let network = source.network();
     let questions = stream::iter(sold).map(|(currency, contract)| async move {
         let contract = match_key(network.family(), contract);
-        Ok::<_, ChainError>((currency, source.token(&contract).await?))
+        Ok::<_, ChainError>((*currency, source.token(&contract).await?))
     });
-    let asked = questions.buffered(AT_ONCE).try_collect::<Vec<_>>();
-    let told = match tokio::time::timeout(LOOK_LIMIT, asked).await {
-        Ok(Ok(told)) => told,
-        Ok(Err(error)) => return Some(Finding::new(name, Health::Broken, with_causes(&error))),
-        Err(_) => return Some(Finding::new(name, Health::Broken, "no answer in time")),
-    };
-    let Some(told) =
-        told.into_iter().map(|(c, facts)| Some((c, facts?))).collect::<Option<Vec<_>>>()
-    else {
-        let detail = format!("{count} are sold; this network's nodes tell nothing of them");
-        return Some(Finding::new(name, Health::Ok, detail));
-    };
-    let faults: Vec<_> =
-        told.iter().filter_map(|(currency, facts)| fault(currency, facts)).collect();
-    let finding = if faults.is_empty() {
-        Finding::new(name, Health::Ok, format!("{count} are there, with the catalogue's decimals"))
-    } else {
-        Finding::new(name, Health::Broken, faults.join("; "))
-    };
-    Some(
-        finding
-            .fact("tokens", count)
-            .fact("faults", faults)
-            .advice("switch them off until it is clear who is wrong: gatewayctl currency disable"),
-    )
+    let told = questions.buffered(AT_ONCE).try_collect::<Vec<_>>().await?;
+    let told = told.into_iter().map(|(currency, facts)| Some((currency, facts?)));
+    let told = told.collect::<Option<Vec<_>>>();
+    Ok(told
+        .map(|told| told.iter().filter_map(|(currency, facts)| fault(currency, facts)).collect()))
 }
 
 /// What speaks against selling a token.

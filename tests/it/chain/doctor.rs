@@ -1,6 +1,14 @@
-//! What the doctor says of the tokens that are sold on Solana and TRON, in the table that a person reads.
+//! What the doctor says of the tokens that are sold on Solana and TRON, in the table that a person reads; and of nodes that do
+//! not tell the same.
 
-use gateway::asset::{Catalogue, Currency, Network};
+use gateway::{
+    app::{
+        Gateway,
+        doctor::{Finding, Health},
+    },
+    asset::{Catalogue, Currency, Network},
+    config::Config,
+};
 use support::{
     ctl::{Ctl, Ran},
     database::TestDatabase,
@@ -8,7 +16,10 @@ use support::{
     solana::SolanaNode,
 };
 
-use super::stub::{driver::StubDriver, tron::Tron};
+use super::{
+    conformance::Coin,
+    stub::{driver::StubDriver, tron::Tron},
+};
 
 /// A doctor's visit to the node of one network.
 struct Visit {
@@ -100,4 +111,61 @@ async fn contracts_on_tron_are_there_with_their_decimals_or_told() {
         };
     })
     .await;
+}
+
+/// A gateway without servers of its own that knows two nodes of TRON.
+fn beside(first: &str, second: &str) -> Gateway {
+    let mut settings = Config::from_toml(&format!(
+        "database_url = \"postgres://nobody@127.0.0.1:1/none\"\namqp_url = \"amqp://nobody@127.0.0.1:1\"\n\
+         master_key = \"{}\"\n[chains.tron]\nsource = \"node\"\nrpc_url = {first:?}\nwitnesses = [{second:?}]\n",
+        "11".repeat(32)
+    ))
+    .unwrap();
+    settings.database_connections_max = 1;
+    Gateway::new(settings).unwrap()
+}
+
+async fn found(gateway: &Gateway, check: &str) -> Finding {
+    let findings = gateway.doctor(Some(Network::Tron)).await;
+    let finding = findings.into_iter().find(|finding| finding.check == check);
+    finding.unwrap_or_else(|| panic!("no {check}"))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_two_nodes_the_one_that_tells_otherwise_is_named() {
+    let (one, other) = (StubDriver::<Tron>::start().await, StubDriver::<Tron>::start().await);
+    let knows = |chain: &StubDriver<Tron>, token: &Currency, decimals| {
+        let contract = node_hex(token.contract.unwrap())[2..].to_owned();
+        chain.node.node().decimals.insert(contract, decimals);
+    };
+    let tokens = sold(Network::Tron);
+    for chain in [&one, &other] {
+        chain.mine_now();
+        tokens.iter().for_each(|token| knows(chain, token, token.decimals));
+    }
+    let gateway = beside(one.node.url(), other.node.url());
+    let (said, address) = ("tokens of tron", "address on tron");
+    let alike = found(&gateway, said).await;
+    let right = format!("{} are there, with the catalogue's decimals, by 2 nodes", tokens.len());
+    assert_eq!((alike.health, alike.detail), (Health::Ok, right));
+    let alike = found(&gateway, address).await;
+    let first = alike.facts["address"].as_str().unwrap().to_owned();
+    assert_eq!(alike.detail, format!("{first} holds 0 TRX at block 1"));
+
+    knows(&other, tokens[0], tokens[0].decimals + 2);
+    other.pay_now(Coin::Native, &first, 5_000_000);
+    let differs = found(&gateway, said).await;
+    let (id, decimals) = (tokens[0].token_id(), tokens[0].decimals);
+    let wrong = format!("node 1: {id} has {} decimals, not {decimals}", decimals + 2);
+    assert_eq!((differs.health, differs.detail), (Health::Broken, wrong));
+    let differs = found(&gateway, address).await;
+    let held = format!("{first} holds 0 TRX at block 1, but by node 1 5 TRX at block 2");
+    assert_eq!((differs.health, differs.detail), (Health::Doubtful, held));
+    assert!(differs.advice.unwrap().contains("look again"));
+
+    let gateway = beside(one.node.url(), "http://127.0.0.1:1");
+    let silent = found(&gateway, said).await;
+    assert_eq!(silent.health, Health::Broken);
+    assert!(silent.detail.starts_with("node 1: the node of tron did not answer"), "{silent:?}");
+    assert_eq!(silent.advice, None, "nothing speaks against the tokens");
 }
