@@ -168,9 +168,19 @@ impl Gateway {
                 (Health::Broken, detail)
             }
         };
+        let not_asked = self.not_asked();
+        let detail = match not_asked.as_slice() {
+            [] => detail,
+            networks => format!("{detail}; not asked for: {}", with_reasons(networks)),
+        };
+        let not_asked: Map<_, _> = not_asked
+            .iter()
+            .map(|(network, why)| (network.name().to_owned(), json!(why)))
+            .collect();
         Ok(Finding::new("balances", health, detail)
             .fact("surplus", surplus)
             .fact("deficit", deficit)
+            .fact("not_asked", not_asked)
             .advice("look: gatewayctl balances list"))
     }
 
@@ -318,6 +328,12 @@ async fn raised(connection: &mut PgConnection) -> Result<Finding, StorageError> 
         })
         .collect();
     Ok(Finding::new("alerts", health, detail).fact("count", count).fact("latest", latest))
+}
+
+/// Networks, each with a word about it.
+pub fn with_reasons(networks: &[(Network, &str)]) -> String {
+    let one = |(network, why): &(Network, &str)| format!("{network} ({why})");
+    networks.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
 fn with_causes(error: &dyn std::error::Error) -> String {

@@ -76,6 +76,33 @@ impl Gateway {
         Some(Duration::from_secs(60 * u64::from(minutes)))
     }
 
+    /// The networks that are followed and whose balances nobody is asked for, and why.
+    pub fn not_asked(&self) -> Vec<(Network, &'static str)> {
+        let reason = |network| Some((network, self.why_not_asked(network)?));
+        Network::ALL.into_iter().filter_map(reason).collect()
+    }
+
+    fn why_not_asked(&self, network: Network) -> Option<&'static str> {
+        let (settings, chain) = (&self.config.reconciliation, self.config.chain(network));
+        match (chain.source, network) {
+            (ChainSourceKind::Off, _) => None,
+            _ if settings.addresses_per_minute == 0 => {
+                Some("reconciliation.addresses_per_minute is 0")
+            }
+            (ChainSourceKind::Simulated, _) => None,
+            (ChainSourceKind::Node, Network::Dogecoin) => {
+                Some("Dogecoin Core has no scantxoutset; compare with a wallet of your own")
+            }
+            (ChainSourceKind::Node, Network::Near) if chain.state_url.is_none() => {
+                Some("chains.near.state_url names no node")
+            }
+            (ChainSourceKind::Node, _) => self
+                .minutes_between(network)
+                .is_none()
+                .then_some("reconciliation.scan_minutes is 0"),
+        }
+    }
+
     fn minutes_between(&self, network: Network) -> Option<u32> {
         let settings = &self.config.reconciliation;
         let source = self.config.chain(network).source;

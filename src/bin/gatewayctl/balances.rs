@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 use gateway::{
-    app::{Gateway, reconcile::Compared},
+    app::{Gateway, doctor::with_reasons, reconcile::Compared},
     asset::{Network, catalogue::Catalogue},
     invoice::payment::iso_8601,
     money::BaseUnits,
@@ -65,7 +65,9 @@ impl Balances {
         match self {
             Self::List(List { network }) => {
                 let found = gateway.balance_differences(network, LISTED_MAX).await?;
-                Ok(listed(&found))
+                let mut not_asked = gateway.not_asked();
+                not_asked.retain(|(other, _)| network.is_none_or(|network| network == *other));
+                Ok(listed(&found, &not_asked))
             }
             Self::Check(Place { network, address }) => {
                 let compared = gateway.check_balance(network, &address).await?;
@@ -138,7 +140,7 @@ fn advice(one: &Difference) -> String {
     }
 }
 
-fn listed(found: &[Difference]) -> Answer {
+fn listed(found: &[Difference], not_asked: &[(Network, &str)]) -> Answer {
     let json: Value = found
         .iter()
         .map(|one| {
@@ -157,8 +159,13 @@ fn listed(found: &[Difference]) -> Answer {
             })
         })
         .collect();
+    let not_asked = match not_asked {
+        [] => String::new(),
+        networks => format!("\nNot asked for balances: {}", with_reasons(networks)),
+    };
     if found.is_empty() {
-        return Answer::new(json, "Every address that was compared holds what our rows say.");
+        let text = "Every address that was compared holds what our rows say.";
+        return Answer::new(json, format!("{text}{not_asked}"));
     }
     let rows: Vec<_> = found
         .iter()
@@ -180,5 +187,5 @@ fn listed(found: &[Difference]) -> Answer {
     for one in found {
         text = format!("{text}\n{}: {}", one.address, advice(one));
     }
-    Answer::new(json, text)
+    Answer::new(json, format!("{text}{not_asked}"))
 }

@@ -297,7 +297,8 @@ Examples:
 pub const BALANCES_LIST: &str = concat!(
     "\
 Found by the sweeper at two heights, and not explained by anybody. A surplus is a payment that was not
-seen; a deficit, coins that somebody with the wallet's keys has moved.
+seen; a deficit, coins that somebody with the wallet's keys has moved. Networks whose nodes are not asked
+for balances are named below: dogecoin's cannot tell, NEAR's need chains.near.state_url.
 
 Examples:
   gatewayctl balances list

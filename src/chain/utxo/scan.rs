@@ -1,7 +1,8 @@
 //! What addresses hold, found by a walk through all unspent outputs (`scantxoutset`).
 //!
 //! It takes the node's disk some minutes on the large chains, for one address as for a thousand, and nothing else waits for
-//! it. A node does one at a time. Dogecoin's nodes have no such method.
+//! it. A node does one at a time. Dogecoin's nodes have no such method, and `gettxout` does not stand in for it: it tells
+//! of outputs that we know, and what balances are compared for is the payment that nobody has seen.
 
 use std::{collections::HashMap, time::Duration};
 

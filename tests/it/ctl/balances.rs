@@ -7,6 +7,8 @@ use support::{
     shop::{Shop, with_configured_shop, with_shop},
 };
 
+use super::with_database;
+
 async fn reconcile(shop: &Shop) -> Reconciled {
     shop.stack.gateway.reconcile(Network::Polygon).await.unwrap().unwrap()
 }
@@ -225,6 +227,42 @@ async fn a_difference_is_told_once_it_outlives_all_that_may_have_been_on_its_way
             assert_eq!(counted(&shop).await != (0, 0), *is_told, "{name}");
             shop.run("delete from balance_difference").await;
         }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn networks_whose_nodes_are_not_asked_are_named() {
+    with_database(|ctl, _| async move {
+        let on_a_node = |ctl: Ctl, network: &str| {
+            let section = format!("GATEWAY_CHAINS__{network}");
+            ctl.with(&format!("{section}__SOURCE"), "node")
+                .with(&format!("{section}__RPC_URL"), "http://127.0.0.1:1")
+        };
+        let ctl = on_a_node(ctl, "DOGECOIN");
+        let why = "Dogecoin Core has no scantxoutset; compare with a wallet of your own";
+        let all = format!("\nNot asked for balances: dogecoin ({why})\n");
+        let listed = ctl.run(&["balances", "list"]).await.expect_ok();
+        assert!(listed.stdout.ends_with(&all), "{}", listed.stdout);
+        assert_eq!(ctl.json(&["balances", "list"]).await, json!([]));
+        let one = ctl.run(&["balances", "list", "--network", "bitcoin"]).await.expect_ok();
+        assert!(!one.stdout.contains("Not asked"), "{}", one.stdout);
+
+        let ctl = on_a_node(on_a_node(ctl, "NEAR"), "LITECOIN")
+            .with("GATEWAY_RECONCILIATION__SCAN_MINUTES", "0")
+            .with("AMQP_URL", "amqp://a:b@127.0.0.1:1/c")
+            .with("GATEWAY_BROKER__MANAGEMENT_URL", "http://a:b@127.0.0.1:1");
+        let report = ctl.run(&["--json", "doctor"]).await.json();
+        let checks = report["checks"].as_array().unwrap();
+        let balances = checks.iter().find(|found| found["check"] == "balances").unwrap();
+        let not_asked = json!({
+            "dogecoin": why,
+            "litecoin": "reconciliation.scan_minutes is 0",
+            "near": "chains.near.state_url names no node",
+        });
+        assert_eq!(balances["not_asked"], not_asked, "{balances}");
+        let detail = balances["detail"].as_str().unwrap();
+        assert!(detail.contains("; not asked for: litecoin (reconciliation"), "{balances}");
     })
     .await;
 }
