@@ -37,10 +37,10 @@ use crate::payout::killed::{MOMENTS, seed};
 /// Three batches.
 const RECIPIENTS: u32 = 450;
 const KILLS: usize = 4;
-const AMOUNT: u128 = 10_000;
-const CONFIRMATIONS: u64 = 2;
+pub const AMOUNT: u128 = 10_000;
+pub const CONFIRMATIONS: u64 = 2;
 
-fn order(network: Network) -> NewOrder {
+fn order(network: Network, recipients: u32, refund: Option<&str>) -> NewOrder {
     let row = |number| Row {
         number,
         address: address(network, &script(network, number)),
@@ -54,9 +54,9 @@ fn order(network: Network) -> NewOrder {
         family: PayoutFamily::Utxo,
         network: network.name().into(),
         currency: Catalogue::get().native(network).code.into(),
-        rows: (1..=RECIPIENTS).map(row).collect(),
+        rows: (1..=recipients).map(row).collect(),
         fee_mode: FeeMode::Sender,
-        refund_address: None,
+        refund_address: refund.map(str::to_owned),
         label: None,
         metadata: None,
         callback_url: None,
@@ -65,7 +65,7 @@ fn order(network: Network) -> NewOrder {
 }
 
 /// The test's own hand, which knows the chain as the processes do.
-fn in_process(
+pub fn in_process(
     database: &TestDatabase,
     broker: &TestBroker,
     (network, node, genesis): (Network, &Regtest, &str),
@@ -82,7 +82,7 @@ fn in_process(
 }
 
 /// How the processes know the same chain.
-fn environment(network: Network, node: &Regtest, genesis: &str) -> Vec<(String, String)> {
+pub fn environment(network: Network, node: &Regtest, genesis: &str) -> Vec<(String, String)> {
     let settings = [
         ("SOURCE", "node"),
         ("RPC_URL", node.url()),
@@ -98,21 +98,22 @@ fn environment(network: Network, node: &Regtest, genesis: &str) -> Vec<(String, 
 }
 
 /// Where payers die, and what the chain must say meanwhile.
-struct Place<'a> {
-    installation: Installation,
-    database: &'a TestDatabase,
-    node: &'a Regtest,
-    network: Network,
+pub struct Place<'a> {
+    pub installation: Installation,
+    pub database: &'a TestDatabase,
+    pub node: &'a Regtest,
+    pub network: Network,
+    pub recipients: u32,
     /// The chain's height before anything was paid.
-    began_at: u64,
+    pub began_at: u64,
 }
 
 impl Place<'_> {
     /// How many were paid, and that nobody was paid twice.
-    async fn paid_once(&self) -> usize {
+    pub async fn paid_once(&self) -> usize {
         let chain = paid_since(self.node.url(), self.began_at).await;
         let mut recipients = 0;
-        for number in 1..=RECIPIENTS {
+        for number in 1..=self.recipients {
             if let Some(found) = chain.get(&script(self.network, number)) {
                 assert_eq!(*found, (1, AMOUNT), "recipient {number}");
                 recipients += 1;
@@ -122,7 +123,7 @@ impl Place<'_> {
     }
 
     /// The lease of a dead worker is not waited for in the test, and bytes go out again at once.
-    async fn forget_lease(&self) {
+    pub async fn forget_lease(&self) {
         let mut connection = self.database.connect().await;
         for statement in [
             "update payout_order set leased_until = null",
@@ -133,16 +134,20 @@ impl Place<'_> {
         connection.close().await.unwrap();
     }
 
-    /// A payer dies at each named moment.
+    /// A payer dies at the named moment.
+    pub async fn kill_at(&self, moment: &str) {
+        self.forget_lease().await;
+        let fail_point = [("FAIL_POINT", moment)];
+        let victim = self.installation.launch("gateway-worker", &["payout-batch"], &fail_point);
+        victim.process.ended(Duration::from_secs(60)).await;
+        let said = victim.process.said();
+        assert!(said.contains(&format!("dies at {moment}")), "{moment}: {said}");
+        self.paid_once().await;
+    }
+
     async fn kill_at_every_moment(&self) {
         for moment in MOMENTS {
-            self.forget_lease().await;
-            let fail_point = [("FAIL_POINT", moment)];
-            let victim = self.installation.launch("gateway-worker", &["payout-batch"], &fail_point);
-            victim.process.ended(Duration::from_secs(60)).await;
-            let said = victim.process.said();
-            assert!(said.contains(&format!("dies at {moment}")), "{moment}: {said}");
-            self.paid_once().await;
+            self.kill_at(moment).await;
         }
     }
 
@@ -154,7 +159,7 @@ impl Place<'_> {
         for _ in 0..KILLS {
             tokio::time::sleep(Duration::from_millis(random.random_range(20..600))).await;
             signer.process.signal(Signal::Kill);
-            interrupted += usize::from(self.paid_once().await < RECIPIENTS as usize);
+            interrupted += usize::from(self.paid_once().await < self.recipients as usize);
             self.forget_lease().await;
             signer = self.installation.start_workers(&["payout-batch"]).await;
         }
@@ -162,13 +167,19 @@ impl Place<'_> {
     }
 }
 
-/// A confirmed order of [`RECIPIENTS`]: its id, its address, and what it asks for.
-async fn confirmed_order(gateway: &Gateway, network: Network) -> (String, String, u64) {
+/// A confirmed order of so many recipients: its id, its address, and what it asks for.
+pub async fn confirmed_order(
+    gateway: &Gateway,
+    network: Network,
+    recipients: u32,
+    refund: Option<&str>,
+) -> (String, String, u64) {
     let merchant = gateway.create_merchant("Killed", Settings::default()).await.unwrap();
     let caller = gateway.admit_merchant(&merchant.api_key).await.unwrap();
     gateway.note_network_fee(network).await.unwrap();
+    let wanted = order(network, recipients, refund);
     let (created, _) = within(Duration::from_secs(30), "rates are there", async || {
-        gateway.create_payout(&caller, &order(network)).await.map_err(|error| error.to_string())
+        gateway.create_payout(&caller, &wanted).await.map_err(|error| error.to_string())
     })
     .await;
     let object: serde_json::Value = serde_json::from_str(&created.body).unwrap();
@@ -193,7 +204,7 @@ async fn pays_everybody_once(network: Network) {
         let others = ["deposit-matching", "expiry-timer", "chain-watcher", "rate-refresher"];
         let _others = installation.start_workers(&others).await;
         let gateway = &in_process(&database, &broker, (network, &node, &genesis));
-        let (id, to, due) = confirmed_order(gateway, network).await;
+        let (id, to, due) = confirmed_order(gateway, network, RECIPIENTS, None).await;
         let began_at = node.height().await.unwrap();
         node.pay(&[(to, due)]).await.unwrap();
         node.mine(CONFIRMATIONS).await.unwrap();
@@ -204,7 +215,8 @@ async fn pays_everybody_once(network: Network) {
                 miner.mine(1).await.unwrap();
             }
         });
-        let place = Place { installation, database: &database, node: &node, network, began_at };
+        let (database, node, recipients) = (&database, &*node, RECIPIENTS);
+        let place = Place { installation, database, node, network, recipients, began_at };
         place.kill_at_every_moment().await;
         let (_signer, interrupted) = place.kill_anywhere(&mut random).await;
         within(Duration::from_secs(180), "everybody is paid", async || {

@@ -4,6 +4,7 @@
 pub mod chain;
 mod conformance;
 mod killed;
+mod killed_child;
 mod order;
 pub mod scene;
 mod seeds;
