@@ -118,7 +118,7 @@ pub fn plan(coins: &[Coin], outputs: &[Pay], terms: &Terms) -> Result<Spend, Spe
     let mut sorted = coins.to_vec();
     sorted.sort_by(|a, b| b.amount.cmp(&a.amount).then_with(|| a.outpoint.cmp(&b.outpoint)));
     let (mut chosen, mut held) = (Vec::new(), 0_u64);
-    let mut last = SpendError::TooLittle;
+    let (mut last, mut burning) = (SpendError::TooLittle, None);
     for coin in sorted {
         held = add(held, coin.amount)?;
         chosen.push(coin);
@@ -126,14 +126,22 @@ pub fn plan(coins: &[Coin], outputs: &[Pay], terms: &Terms) -> Result<Spend, Spe
             continue;
         }
         if chosen.len() > COINS_MAX {
-            return Err(SpendError::TooManyCoins);
+            last = SpendError::TooManyCoins;
+            break;
         }
         match priced(&chosen, held.checked_sub(paid), outputs, terms) {
-            Ok((fee, change)) => return Ok(Spend { coins: chosen, fee, change }),
+            Ok((fee, change)) => {
+                let spend = Spend { coins: chosen.clone(), fee, change };
+                if fee <= terms.fee_max {
+                    return Ok(spend);
+                }
+                // Dust on top of all that may be taken is somebody's money: with one more coin it may return.
+                burning.get_or_insert(spend);
+            }
             Err(error) => last = error,
         }
     }
-    Err(last)
+    burning.ok_or(last)
 }
 
 /// The fee and the change of a transaction with `left` above what it pays.
@@ -294,6 +302,17 @@ mod tests {
         assert_eq!(plan(&more, &outputs, &terms), Err(SpendError::FeeTooHigh));
         let less = [coin(0, 30_000_000 + fee / 2)];
         assert_eq!(plan(&less, &outputs, &terms), Err(SpendError::TooLittle));
+    }
+
+    #[test]
+    fn dust_is_burnt_beyond_the_quote_only_where_no_coin_is_left() {
+        let terms = Terms { fee_max: 1_500, ..TERMS };
+        let one = [coin(0, 41_900)];
+        let spend = plan(&one, &[pay(40_000)], &terms).unwrap();
+        assert_eq!((spend.fee, spend.change), (1_900, None));
+        let two = [coin(0, 41_900), coin(1, 5_000)];
+        let spend = plan(&two, &[pay(40_000)], &terms).unwrap();
+        assert_eq!((spend.fee, spend.change), (1_500, Some(5_400)));
     }
 
     #[test]

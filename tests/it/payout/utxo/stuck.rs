@@ -139,14 +139,14 @@ async fn is_looked_at(scene: &Scene) {
     }
 }
 
-/// To spend thirty deposits takes all that was quoted, so nothing is left for a child.
+/// To spend a deposit for every recipient takes all that was quoted, so nothing is left for a child.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_child_that_cannot_be_paid_for_does_not_hold_its_order() {
-    const DEPOSITS: u64 = 30;
+    const DEPOSITS: u64 = 40;
     with_node(Network::Litecoin, &[], |scene| async move {
         let refund = scene.recipient(70_000);
-        let (id, address, due) = scene.order(scene.rows(1..=5), Some(&refund)).await;
-        let each = (due + 5_000).div_ceil(DEPOSITS);
+        let (id, address, due) = scene.order(scene.rows(1..=40), Some(&refund)).await;
+        let each = (due + 10_000).div_ceil(DEPOSITS);
         let came = each * DEPOSITS;
         let outputs: Vec<_> = (0..DEPOSITS).map(|_| (address.clone(), each)).collect();
         let (txid, _) = scene.node.pay(&outputs).await.unwrap();
@@ -161,7 +161,7 @@ async fn a_child_that_cannot_be_paid_for_does_not_hold_its_order() {
         assert_eq!((story.order.held, story.payments.len()), (None, 1));
         let story = scene.mine_until_settled(&id).await;
         assert_eq!(story.order.state.as_str(), "completed");
-        scene.adds_up(&story, came, 1..=5, Some(&refund)).await;
+        scene.adds_up(&story, came, 1..=40, Some(&refund)).await;
     })
     .await;
 }
