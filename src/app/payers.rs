@@ -5,7 +5,7 @@
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, PoisonError},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use secrecy::SecretString;
@@ -23,6 +23,8 @@ use crate::{
 
 /// A merchant waits while his payout is built, which asks twice, and a request lasts at most 12 seconds.
 const ANSWER_WITHIN: Duration = Duration::from_secs(4);
+/// A node that fails after so long is not asked about the next payment: who holds the order's lease must not wait for each.
+const SILENCE_MAX: Duration = Duration::from_secs(2);
 
 /// Whose payments they make.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -48,6 +50,33 @@ impl Payers {
         required: u64,
     ) -> Result<Vec<Standing>, ChainError> {
         self.witnesses.standings(&self.payer, payments, required).await
+    }
+
+    /// The same of each payment for which it can be told, and why it cannot of the others. Where blocks are read for every
+    /// payment anew, what keeps one from being found hides no other.
+    pub async fn standings_told(
+        &self,
+        payments: &[Wanted],
+        required: u64,
+    ) -> (Vec<Option<Standing>>, Option<ChainError>) {
+        let together = if self.payer.spends_coins() { 1 } else { payments.len().max(1) };
+        let (mut told, mut failure) = (Vec::with_capacity(payments.len()), None);
+        let began = Instant::now();
+        for some in payments.chunks(together) {
+            let is_silent = failure.is_some() && began.elapsed() > SILENCE_MAX;
+            if is_silent {
+                told.extend(some.iter().map(|_| None));
+                continue;
+            }
+            match self.standings(some, required).await {
+                Ok(standings) => told.extend(standings.into_iter().map(Some)),
+                Err(error) => {
+                    told.extend(some.iter().map(|_| None));
+                    failure = Some(error);
+                }
+            }
+        }
+        (told, failure)
     }
 }
 

@@ -15,7 +15,7 @@ use super::{
 use crate::{
     app::{Gateway, payers::Payers},
     asset::{Family, catalogue::Catalogue},
-    chain::pay::{Mined, Output, Payer, SignError, Wanted, Work},
+    chain::pay::{Mined, Output, Payer, SignError, Standing, Wanted, Work},
     fail_point::fail_point,
     ledger::{Account, Entry, EntryKind},
     money::BaseUnits,
@@ -61,43 +61,71 @@ impl Gateway {
             .filter(|payment| may_be_final(payment, head, required))
             .collect();
         let wanted: Vec<_> = looked_for.iter().map(wanted).collect();
-        let standings = payers.standings(&wanted, required).await?;
+        let (standings, mut failure) = payers.standings_told(&wanted, required).await;
         let helped = self.can_be_helped(&order, payer, &looked_for).await?;
         let patience = patience(order.currency.family());
         let (mut changed, mut ended) = (false, Vec::new());
         for (payment, standing) in looked_for.iter().zip(&standings) {
+            let Some(standing) = standing else { continue };
             let payment_now = signed(payment, helped.contains(&payment.id), patience);
             let next = batch::next_move(payment_now, standing.seen, required);
-            match (next, &standing.mined) {
-                (Move::Succeeded | Move::Failed, Some(mined)) => {
-                    let end = Ended {
-                        succeeded: next == Move::Succeeded,
-                        tx_hash: mined.hash.clone(),
-                        fee: mined.fee,
-                        height: mined.height,
-                    };
-                    ended.push((payment, end));
+            if let (Move::Succeeded | Move::Failed, Some(mined)) = (next, &standing.mined) {
+                let end = Ended {
+                    succeeded: next == Move::Succeeded,
+                    tx_hash: mined.hash.clone(),
+                    fee: mined.fee,
+                    height: mined.height,
+                };
+                ended.push((payment, end));
+                continue;
+            }
+            match self.act(&order, payment, (next, standing), payer, wallet).await {
+                Ok(done) => changed |= done,
+                // What has ended is booked all the same.
+                Err(AdvanceError::Chain(error)) => {
+                    failure = Some(error);
+                    break;
                 }
-                // A node that tells the end without the block tells nothing.
-                (Move::Succeeded | Move::Failed, None) => {}
-                (Move::Wait, mined) => self.note_height(payment, mined.as_ref()).await?,
-                (Move::Send, _) => {
-                    changed |= !self.send(&order, &[payment], payer).await?.is_empty()
-                }
-                (Move::Replace, _) => {
-                    let replaced = self.replace(&order, payment, payer, wallet).await?;
-                    // There may be no gas for a higher fee, or nothing may be signed. What a node has lost goes out all the
-                    // same: nothing else would ever come of it.
-                    let is_lost = !replaced && standing.seen == Seen::Nowhere;
-                    changed |= replaced
-                        || is_lost && !self.send(&order, &[payment], payer).await?.is_empty();
-                }
-                (Move::Alarm, _) => self.alarm(&order, payment, standing.seen).await?,
+                Err(error) => return Err(error),
             }
         }
         changed |= !ended.is_empty();
         self.end_payments(order_id, &ended).await?;
-        Ok(changed)
+        match failure {
+            Some(error) if !changed => Err(error.into()),
+            Some(_) | None => Ok(changed),
+        }
+    }
+
+    /// Does what is due for a payment that has not ended. `true` if anything changed.
+    async fn act(
+        &self,
+        order: &PayoutOrder,
+        payment: &OpenPayment,
+        (next, standing): (Move, &Standing),
+        payer: &Payer,
+        wallet: &Wallet,
+    ) -> Result<bool, AdvanceError> {
+        match next {
+            // A node that tells the end without the block tells nothing.
+            Move::Succeeded | Move::Failed => Ok(false),
+            Move::Wait => {
+                self.note_height(payment, standing.mined.as_ref()).await?;
+                Ok(false)
+            }
+            Move::Send => Ok(!self.send(order, &[payment], payer).await?.is_empty()),
+            Move::Replace => {
+                let replaced = self.replace(order, payment, payer, wallet).await?;
+                // There may be no gas for a higher fee, or nothing may be signed. What a node has lost goes out all the
+                // same: nothing else would ever come of it.
+                let is_lost = !replaced && standing.seen == Seen::Nowhere;
+                Ok(replaced || is_lost && !self.send(order, &[payment], payer).await?.is_empty())
+            }
+            Move::Alarm => {
+                self.alarm(order, payment, standing.seen).await?;
+                Ok(false)
+            }
+        }
     }
 
     /// Payments for which more may still be offered: within the quote, and where only a child can do that, with something
