@@ -1,4 +1,7 @@
-//! What payments depend on in a node, asked of bitcoind and of the fake node alike: the fake passes what the real one does.
+//! What payments depend on in a node, asked of bitcoind, litecoind and the fake nodes alike: a fake passes what the real one
+//! does. Dogecoin's node is to be had nowhere, so litecoin's stands in: asked to pay at dogecoin's prices from keys by their
+//! hash, it does what the fake one does. What sets them apart beyond that (limits of dust, no test before a signature) is
+//! asked of nobody real.
 
 use gateway::{
     asset::{Network, Realm, address},
@@ -6,6 +9,7 @@ use gateway::{
         spend::{Coin, Lock, Pay, Terms, plan},
         transaction::{Replaceable, sign, unsigned},
     },
+    money::BaseUnits,
 };
 use serde_json::{Value, json};
 use support::{
@@ -14,13 +18,49 @@ use support::{
     regtest::{Kind, Regtest},
 };
 
-/// What pays the private key 1.
-const OWN: &str = "0014751e76e8199196d454941c45d1b3a323f1433bd6";
-const UNITS: u64 = 100_000;
+const LOW: u64 = 5;
+const HIGH: u64 = 20;
+const CONFIRMED: u64 = 100_000;
+const PAID: u64 = 20_000;
+
+/// How coins are locked, and what a unit of this test is worth.
+#[derive(Clone, Copy)]
+struct Ways {
+    network: Network,
+    lock: Lock,
+    /// What pays the private key 1.
+    own: &'static str,
+    units: u64,
+    rate: u64,
+}
+
+const BITCOIN: Ways = Ways {
+    network: Network::Bitcoin,
+    lock: Lock::Witness,
+    own: "0014751e76e8199196d454941c45d1b3a323f1433bd6",
+    units: 1,
+    rate: 1,
+};
+const LITECOIN: Ways = Ways { network: Network::Litecoin, ..BITCOIN };
+const DOGECOIN: Ways = Ways {
+    network: Network::Dogecoin,
+    lock: Lock::Legacy,
+    own: "76a914751e76e8199196d454941c45d1b3a323f1433bd688ac",
+    units: 100,
+    rate: 200,
+};
 
 enum Node {
     Real(Regtest),
     Fake(FakeUtxo),
+}
+
+/// A signed payment, or one that nobody has signed.
+struct Payment {
+    bare: String,
+    signed: String,
+    id: String,
+    change: Coin,
 }
 
 impl Node {
@@ -39,119 +79,231 @@ impl Node {
     }
 
     /// A confirmed output of the key.
-    async fn coin(&self) -> Coin {
+    async fn coin(&self, ways: Ways) -> Coin {
+        let units = CONFIRMED * ways.units;
         match self {
             Self::Real(node) => {
-                let script = hex::decode(OWN).unwrap();
-                let to = address::of_script(Network::Bitcoin, Realm::Regtest, &script).unwrap();
-                node.pay(&[(to, UNITS)]).await.unwrap();
-                node.mine(1).await.unwrap();
+                let script = hex::decode(ways.own).unwrap();
+                let network = match ways.network {
+                    Network::Bitcoin => Network::Bitcoin,
+                    _ => Network::Litecoin,
+                };
+                let to = address::of_script(network, Realm::Regtest, &script).unwrap();
+                let (txid, _) = node.pay(&[(to, units)]).await.unwrap();
+                node.mine_exactly(&[txid]).await.unwrap();
             }
-            Self::Fake(node) => node.fund(OWN, UNITS),
+            Self::Fake(node) => node.fund(ways.own, units),
         }
         let tip = self.ask("getblockcount", json!([])).await.unwrap();
         let hash = self.ask("getblockhash", json!([tip])).await.unwrap();
         let block = self.ask("getblock", json!([hash, 2])).await.unwrap();
         let funding = &block["tx"][1];
         let outputs = funding["vout"].as_array().unwrap();
+        let has = |value: &Value| BaseUnits::parse(&value.to_string(), 8).unwrap().get();
         let is_ours = |o: &&Value| {
-            o["scriptPubKey"]["hex"] == OWN
-                && o["value"].to_string().trim_end_matches('0') == "0.001"
+            o["scriptPubKey"]["hex"] == ways.own && has(&o["value"]) == u128::from(units)
         };
         let ours = outputs.iter().find(is_ours).unwrap();
         let outpoint = format!("{}:{}", funding["txid"].as_str().unwrap(), ours["n"]);
-        Coin { outpoint, amount: UNITS }
+        Coin { outpoint, amount: units }
     }
 
     async fn ask(&self, method: &str, params: Value) -> Result<Value, String> {
         json_rpc::call(self.url(), method, params).await.map_err(|error| error.to_string())
     }
 
+    async fn send(&self, raw: &str) -> Result<Value, String> {
+        self.ask("sendrawtransaction", json!([raw])).await
+    }
+
+    async fn takes(&self, payment: &Payment) {
+        assert_eq!(self.send(&payment.signed).await.unwrap(), json!(payment.id));
+    }
+
+    async fn waits(&self, payment: &Payment) -> bool {
+        self.ask("getmempoolentry", json!([payment.id])).await.is_ok()
+    }
+
+    async fn refuses(&self, payment: &Payment, code: i64) {
+        Self::has_code(&self.send(&payment.signed).await, &[code]);
+    }
+
+    async fn newest_block(&self) -> Vec<Value> {
+        let tip = self.ask("getblockcount", json!([])).await.unwrap();
+        let hash = self.ask("getblockhash", json!([tip])).await.unwrap();
+        let block = self.ask("getblock", json!([hash, 1])).await.unwrap();
+        block["tx"].as_array().unwrap().clone()
+    }
+
+    async fn verdict(&self, raw: &str) -> String {
+        let told = self.ask("testmempoolaccept", json!([[raw]])).await.unwrap();
+        assert_eq!(told[0]["allowed"], false);
+        told[0]["reject-reason"].as_str().unwrap().to_owned()
+    }
+
     #[track_caller]
-    fn has_code(answer: &Result<Value, String>, code: i64) {
+    fn has_code(answer: &Result<Value, String>, codes: &[i64]) {
         let text = answer.as_ref().expect_err("it is refused");
-        assert!(text.contains(&format!("\"code\":{code}")), "{text}");
+        let has = |code: &i64| text.contains(&format!("\"code\":{code}"));
+        assert!(codes.iter().any(has), "{text}");
     }
 }
 
-/// A payment of one coin at a rate: its bytes before and after the signature, and its id.
-fn payment(coin: &Coin, amount: u64, fee_rate: u64) -> (String, String, String) {
-    let own = hex::decode(OWN).unwrap();
-    let outputs = [Pay { script: [&[0x00, 0x14][..], &[9; 20]].concat(), amount }];
-    let terms = Terms {
-        lock: Lock::Witness,
-        fee_rate,
-        fee_extra: 0,
-        fee_max: u64::MAX,
-        fee_rate_floor: 1,
-        dust: 546,
-        every_coin: true,
-        change_script_bytes: own.len(),
-    };
-    let spend = plan(std::slice::from_ref(coin), &outputs, &terms).unwrap();
-    let bare = unsigned(&spend, &outputs, &own, Replaceable::Yes).unwrap();
-    let mut one = [0; 32];
-    one[31] = 1;
-    let key = k256::ecdsa::SigningKey::from_slice(&one).unwrap();
-    let signed = sign(bare.clone(), &spend, Lock::Witness, &own, &key).unwrap();
-    let text = |tx| hex::encode(bitcoin::consensus::encode::serialize(tx));
-    (text(&bare), text(&signed), signed.compute_txid().to_string())
+impl Ways {
+    /// Of one coin at a rate: to somebody, or to nobody but the coin's owner.
+    fn payment(self, coin: &Coin, amount: Option<u64>, rate: u64) -> Payment {
+        let own = hex::decode(self.own).unwrap();
+        let somebody = match self.lock {
+            Lock::Witness => [&[0x00, 0x14][..], &[9; 20]].concat(),
+            Lock::Legacy => [&[0x76, 0xa9, 0x14][..], &[9; 20], &[0x88, 0xac]].concat(),
+        };
+        let pay = |amount| Pay { script: somebody.clone(), amount: amount * self.units };
+        let outputs: Vec<_> = amount.map(pay).into_iter().collect();
+        let terms = Terms {
+            lock: self.lock,
+            fee_rate: rate * self.rate,
+            fee_extra: 0,
+            fee_max: u64::MAX,
+            fee_rate_floor: 1,
+            dust: 546,
+            every_coin: true,
+            change_script_bytes: own.len(),
+        };
+        let spend = plan(std::slice::from_ref(coin), &outputs, &terms).unwrap();
+        let yields = self.network == Network::Bitcoin;
+        let yields = if yields { Replaceable::Yes } else { Replaceable::No };
+        let bare = unsigned(&spend, &outputs, &own, yields).unwrap();
+        let mut one = [0; 32];
+        one[31] = 1;
+        let key = k256::ecdsa::SigningKey::from_slice(&one).unwrap();
+        let signed = sign(bare.clone(), &spend, self.lock, &own, &key).unwrap();
+        let text = |tx| hex::encode(bitcoin::consensus::encode::serialize(tx));
+        let id = signed.compute_txid().to_string();
+        let outpoint = format!("{id}:{}", outputs.len());
+        let change = Coin { outpoint, amount: spend.change.unwrap() };
+        Payment { bare: text(&bare), signed: text(&signed), id, change }
+    }
 }
 
-async fn verdict(node: &Node, raw: &str) -> String {
-    let told = node.ask("testmempoolaccept", json!([[raw]])).await.unwrap();
-    assert_eq!(told[0]["allowed"], false);
-    told[0]["reject-reason"].as_str().unwrap().to_owned()
-}
-
-async fn behaves(node: &Node) {
-    let coin = node.coin().await;
+fn place(coin: &Coin) -> Value {
     let (hash, n) = coin.outpoint.split_once(':').unwrap();
-    let spent = json!([hash, n.parse::<u32>().unwrap(), false]);
-    let (bare, first, first_id) = payment(&coin, 20_000, 5);
-    let (dust, _, _) = payment(&coin, 200, 5);
-    let (_, second, second_id) = payment(&coin, 20_000, 20);
+    json!([hash, n.parse::<u32>().unwrap(), false])
+}
 
-    assert_ne!(verdict(node, &bare).await, verdict(node, &dust).await, "dust shows unsigned");
-    let again = verdict(node, &payment(&coin, 30_000, 5).0).await;
-    assert_eq!(verdict(node, &bare).await, again, "what is no dust does not");
-    assert!(node.ask("sendrawtransaction", json!([bare])).await.is_err());
+/// What a node says to outputs before anybody has signed.
+async fn tests_outputs(node: &Node, ways: Ways, coin: &Coin) {
+    let paid = ways.payment(coin, Some(PAID), LOW);
+    let dust = ways.payment(coin, Some(200), LOW);
+    let said = node.verdict(&paid.bare).await;
+    assert_ne!(said, node.verdict(&dust.bare).await, "dust shows unsigned");
+    let again = ways.payment(coin, Some(PAID + 10_000), LOW);
+    assert_eq!(said, node.verdict(&again.bare).await, "what is no dust does not");
+}
 
-    Node::has_code(&node.ask("getmempoolentry", json!([first_id])).await, -5);
-    for _ in 0..2 {
-        let told = node.ask("sendrawtransaction", json!([first])).await.unwrap();
-        assert_eq!(told, json!(first_id), "handed in twice, it is the same");
+/// A payment is taken, a second one of the same coin only where a higher fee wins, and one of them is mined.
+async fn behaves(node: &Node, ways: Ways) {
+    let coin = node.coin(ways).await;
+    if ways.network != Network::Dogecoin {
+        tests_outputs(node, ways, &coin).await;
     }
-    assert!(node.ask("getmempoolentry", json!([first_id])).await.is_ok());
-    assert!(!node.ask("gettxout", spent.clone()).await.unwrap().is_null(), "not in a block yet");
+    let first = ways.payment(&coin, Some(PAID), LOW);
+    let second = ways.payment(&coin, Some(PAID), HIGH);
+    assert!(node.send(&first.bare).await.is_err());
+    Node::has_code(&node.ask("getmempoolentry", json!([first.id])).await, &[-5]);
+    for _ in 0..2 {
+        // Handed in twice, it is the same.
+        node.takes(&first).await;
+    }
+    assert!(node.waits(&first).await);
+    let spent = node.ask("gettxout", place(&coin)).await.unwrap();
+    assert!(!spent.is_null(), "not in a block yet");
 
-    assert_eq!(node.ask("sendrawtransaction", json!([second])).await.unwrap(), json!(second_id));
-    Node::has_code(&node.ask("getmempoolentry", json!([first_id])).await, -5);
-    Node::has_code(&node.ask("sendrawtransaction", json!([first])).await, -26);
-    let stranger = Coin { outpoint: format!("{}:0", "ab".repeat(32)), amount: UNITS };
-    let (_, orphan, _) = payment(&stranger, 20_000, 5);
-    Node::has_code(&node.ask("sendrawtransaction", json!([orphan])).await, -25);
+    let replaces = ways.network == Network::Bitcoin;
+    let (winner, loser) = if replaces {
+        node.takes(&second).await;
+        Node::has_code(&node.ask("getmempoolentry", json!([first.id])).await, &[-5]);
+        (second, first)
+    } else {
+        (first, second)
+    };
+    node.refuses(&loser, -26).await;
+    assert!(node.waits(&winner).await);
+    let stranger = Coin { outpoint: format!("{}:0", "ab".repeat(32)), amount: coin.amount };
+    node.refuses(&ways.payment(&stranger, Some(PAID), LOW), -25).await;
 
     node.mine().await;
-    Node::has_code(&node.ask("getmempoolentry", json!([second_id])).await, -5);
-    Node::has_code(&node.ask("sendrawtransaction", json!([second])).await, -27);
-    Node::has_code(&node.ask("sendrawtransaction", json!([first])).await, -25);
-    assert!(node.ask("gettxout", spent).await.unwrap().is_null());
-    let paid = node.ask("gettxout", json!([second_id, 0, false])).await.unwrap();
+    Node::has_code(&node.ask("getmempoolentry", json!([winner.id])).await, &[-5]);
+    node.refuses(&winner, -27).await;
+    Node::has_code(&node.send(&loser.signed).await, &[-25, -26]);
+    assert!(node.ask("gettxout", place(&coin)).await.unwrap().is_null());
+    let paid = node.ask("gettxout", json!([winner.id, 0, false])).await.unwrap();
     assert_eq!(paid["confirmations"], 1);
-    let tip = node.ask("getblockcount", json!([])).await.unwrap();
-    let hash = node.ask("getblockhash", json!([tip])).await.unwrap();
-    let block = node.ask("getblock", json!([hash, 1])).await.unwrap();
-    assert!(block["tx"].as_array().unwrap().contains(&json!(second_id)));
-    let above = json!([tip.as_u64().unwrap() + 1]);
-    Node::has_code(&node.ask("getblockhash", above).await, -8);
-    assert!(node.ask("estimatesmartfee", json!([6])).await.unwrap()["feerate"].is_null());
+    assert!(node.newest_block().await.contains(&json!(winner.id)));
+}
+
+/// Miners ask for more than a payment offers: it waits until its child, of which there can be one, pays for both.
+async fn lets_children_pay(node: &Node, ways: Ways) {
+    let coin = node.coin(ways).await;
+    let parent = ways.payment(&coin, Some(PAID), LOW);
+    let child = ways.payment(&parent.change, None, HIGH);
+    let other = ways.payment(&parent.change, None, HIGH + 1);
+    node.refuses(&child, -25).await;
+    node.takes(&parent).await;
+    node.mine().await;
+    assert!(node.waits(&parent).await, "nobody mines it");
+    node.takes(&child).await;
+    if ways.network != Network::Bitcoin {
+        node.refuses(&other, -26).await;
+    }
+    assert!(node.ask("gettxout", place(&parent.change)).await.unwrap().is_null());
+    node.mine().await;
+    let mined = node.newest_block().await;
+    let at = |payment: &Payment| mined.iter().position(|id| *id == json!(payment.id));
+    assert!(at(&parent).is_some() && at(&parent) < at(&child), "{mined:?}");
+    node.refuses(&child, -27).await;
+    assert!(node.ask("gettxout", place(&parent.change)).await.unwrap().is_null());
+    Node::has_code(&node.send(&other.signed).await, &[-25, -26]);
+}
+
+/// What is asked of a node without a payment.
+async fn tells_of_itself(node: &Node) {
+    let tip = node.ask("getblockcount", json!([])).await.unwrap().as_u64().unwrap();
+    Node::has_code(&node.ask("getblockhash", json!([tip + 1])).await, &[-8]);
+    let estimate = node.ask("estimatesmartfee", json!([6])).await.unwrap();
+    assert!(estimate["feerate"].is_null() || estimate["feerate"] == -1);
     assert!(node.ask("getmempoolinfo", json!([])).await.unwrap()["mempoolminfee"].is_number());
+}
+
+/// Two real nodes: one with its own limit of dust, and one that mines nothing below twice the lower price.
+async fn conforms(ways: Ways, kind: Kind, [dust, dear]: [&'static [&'static str]; 2]) {
+    let real = Node::Real(Regtest::start_with(kind, dust).await.unwrap());
+    behaves(&real, ways).await;
+    tells_of_itself(&real).await;
+    let real = Node::Real(Regtest::start_with(kind, dear).await.unwrap());
+    lets_children_pay(&real, ways).await;
+
+    let fake = Node::Fake(FakeUtxo::start(ways.network, 1).await);
+    behaves(&fake, ways).await;
+    tells_of_itself(&fake).await;
+    let dear = FakeUtxo::start(ways.network, 2).await;
+    dear.set_price(2 * LOW * ways.rate);
+    lets_children_pay(&Node::Fake(dear), ways).await;
 }
 
 #[tokio::test]
 async fn the_fake_node_behaves_as_bitcoind_does() {
-    let real = Regtest::start_with(Kind::Bitcoin, &["-dustrelayfee=0.00003"]).await.unwrap();
-    behaves(&Node::Real(real)).await;
-    behaves(&Node::Fake(FakeUtxo::start(1).await)).await;
+    let arguments: [&[_]; 2] = [&["-dustrelayfee=0.00003"], &["-blockmintxfee=0.0001"]];
+    conforms(BITCOIN, Kind::Bitcoin, arguments).await;
+}
+
+#[tokio::test]
+async fn the_fake_node_behaves_as_litecoind_does() {
+    let arguments: [&[_]; 2] = [&["-dustrelayfee=0.0003"], &["-blockmintxfee=0.0001"]];
+    conforms(LITECOIN, Kind::Litecoin, arguments).await;
+}
+
+#[tokio::test]
+async fn the_fake_node_of_dogecoin_behaves_as_litecoind_does_in_its_place() {
+    let arguments: [&[_]; 2] = [&["-dustrelayfee=0.0003"], &["-blockmintxfee=0.02"]];
+    conforms(DOGECOIN, Kind::Litecoin, arguments).await;
 }
