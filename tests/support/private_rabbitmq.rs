@@ -37,16 +37,6 @@ pub struct PrivateRabbitmq {
     _janitor: Janitor,
 }
 
-/// A mounted disk, which lasts as long as its broker.
-struct Disk(PathBuf);
-
-impl Drop for Disk {
-    fn drop(&mut self) {
-        // Lazily: nobody waits for a broker that is slow to die.
-        let _ = std::process::Command::new("umount").arg("-l").arg(&self.0).status();
-    }
-}
-
 #[derive(Debug, Clone, Copy)]
 struct Ports {
     amqp: u16,

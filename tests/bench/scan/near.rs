@@ -1,9 +1,8 @@
 //! One call: the block with all shards, their transactions, what came of each receipt, and what it changed.
 
-use base64::{Engine as _, prelude::BASE64_STANDARD};
 use serde_json::{Value, json};
 use support::{
-    near_data::{NearData, NearReceipt, ft_transfer, transfer},
+    near_data::{NearData, NearReceipt, prove, transfer},
     stub_chain::StubChain,
 };
 
@@ -12,14 +11,13 @@ use super::{
     answers::{Answers, digest, digits, told},
 };
 
-const TOKEN: &str = "usdt.tether-token.near";
-const UNITS: &str = "25000000";
+const UNITS: &str = "2470000000000000000000";
 
-/// Token payments, and to each payer the gas that was left.
+/// Coin payments: of the cheapest kind there is, for the gas of a block ends before ten thousand calls of a token.
 pub fn full() -> Answers {
     let chain = StubChain::new(HEIGHT - 1, digest("block", 1));
-    let mut node = NearData { chain, archive_below: None };
-    node.chain.waiting = (0..TRANSACTIONS).flat_map(receipts).collect();
+    let mut node = NearData { chain, ..NearData::default() };
+    node.chain.waiting = (0..TRANSACTIONS).map(receipt).collect();
     node.chain.mine();
     let path = "/v0/block/10000000";
     let mut block = told(&node, path);
@@ -30,34 +28,36 @@ pub fn full() -> Answers {
         let numbers = place * per_shard..(place + 1) * per_shard;
         shard["chunk"]["transactions"] = numbers.clone().map(transaction).collect();
         shard["state_changes"] = numbers.flat_map(changes).collect();
+        prove_all(shard);
     }
     Answers::new([(path, block.to_string()), ("/v0/last_block/final", last.to_string())])
+}
+
+/// What became of transactions stands in the tree of their shard, before what became of receipts.
+fn prove_all(shard: &mut Value) {
+    let take = |value: &mut Value| value.as_array_mut().map(std::mem::take).unwrap_or_default();
+    let mut transactions = take(&mut shard["chunk"]["transactions"]);
+    let mut outcomes: Vec<_> = transactions.iter_mut().map(|one| one["outcome"].take()).collect();
+    outcomes.append(&mut take(&mut shard["receipt_execution_outcomes"]));
+    prove(&mut outcomes);
+    let of_receipts = outcomes.split_off(transactions.len());
+    for (transaction, outcome) in transactions.iter_mut().zip(outcomes) {
+        transaction["outcome"] = outcome;
+    }
+    shard["chunk"]["transactions"] = transactions.into();
+    shard["receipt_execution_outcomes"] = of_receipts.into();
 }
 
 fn hash(kind: &str, number: usize) -> String {
     bs58::encode(digest(kind, number)).into_string()
 }
 
-fn call(number: usize) -> Value {
-    let args = json!({ "receiver_id": digits("to", number), "amount": UNITS }).to_string();
-    json!({ "FunctionCall": {
-        "method_name": "ft_transfer", "args": BASE64_STANDARD.encode(args),
-        "gas": 30_000_000_000_000_u64, "deposit": "1",
-    }})
-}
-
-fn receipts(number: usize) -> [NearReceipt; 2] {
-    let (tx, from) = (hash("tx", number), digits("from", number));
-    let paid = NearReceipt {
+fn receipt(number: usize) -> NearReceipt {
+    NearReceipt {
         id: hash("receipt", number),
-        predecessor: from.clone(),
-        logs: vec![ft_transfer(&digits("to", number), UNITS)],
-        ..NearReceipt::new(&tx, TOKEN, vec![call(number)])
-    };
-    let refund = vec![transfer("2470000000000000000000")];
-    let refund =
-        NearReceipt { predecessor: "system".to_owned(), ..NearReceipt::new(&tx, &from, refund) };
-    [paid, refund]
+        predecessor: digits("from", number),
+        ..NearReceipt::new(&hash("tx", number), &digits("to", number), vec![transfer(UNITS)])
+    }
 }
 
 /// With what became of it: a receipt.
@@ -66,7 +66,7 @@ fn transaction(number: usize) -> Value {
     json!({
         "transaction": {
             "signer_id": digits("from", number), "public_key": format!("ed25519:{}", hash("key", number)),
-            "nonce": number, "receiver_id": TOKEN, "actions": [call(number)], "priority_fee": 0,
+            "nonce": number, "receiver_id": digits("to", number), "actions": [transfer(UNITS)], "priority_fee": 0,
             "signature": format!("ed25519:{}", signature.into_string()), "hash": hash("tx", number),
         },
         "outcome": {
@@ -84,15 +84,15 @@ fn transaction(number: usize) -> Value {
     })
 }
 
-/// Two balances of the token.
+/// Two accounts.
 fn changes(number: usize) -> [Value; 2] {
     ["from", "to"].map(|side| {
         json!({
             "cause": { "type": "receipt_processing", "receipt_hash": hash("receipt", number) },
-            "type": "data_update",
+            "type": "account_update",
             "change": {
-                "account_id": TOKEN, "key_base64": BASE64_STANDARD.encode(digits(side, number)),
-                "value_base64": BASE64_STANDARD.encode(25_000_000_u128.to_le_bytes()),
+                "account_id": digits(side, number), "amount": UNITS, "locked": "0",
+                "code_hash": "11111111111111111111111111111111", "storage_usage": 182, "storage_paid_at": 0,
             },
         })
     })
