@@ -412,16 +412,16 @@ fn root(outcomes: &[Value]) -> String {
 fn leaf(outcome: &Value) -> Vec<u8> {
     let told = &outcome["execution_outcome"];
     let of = &told["outcome"];
-    let status = match &of["status"] {
-        Value::String(_) => vec![0],
-        status if !status["Failure"].is_null() => vec![1],
-        status => match status["SuccessReceiptId"].as_str() {
-            Some(id) => [vec![3], unbase58(id)].concat(),
-            None => {
-                let value = status["SuccessValue"].as_str().unwrap();
-                [vec![2], with_length(&BASE64_STANDARD.decode(value).unwrap())].concat()
-            }
-        },
+    let status = &of["status"];
+    let status = if status.is_string() {
+        vec![0]
+    } else if !status["Failure"].is_null() {
+        vec![1]
+    } else if let Some(id) = status["SuccessReceiptId"].as_str() {
+        [vec![3], unbase58(id)].concat()
+    } else {
+        let value = BASE64_STANDARD.decode(status["SuccessValue"].as_str().unwrap()).unwrap();
+        [vec![2], with_length(&value)].concat()
     };
     let receipts = of["receipt_ids"].as_array().unwrap();
     let encoded = [

@@ -31,10 +31,8 @@ impl Node for Answers {
 pub fn told(node: &impl Node, path: &'static str) -> Value {
     let uri = path.parse().unwrap();
     let ask = Ask { path: path.to_owned(), query: HashMap::new(), uri, body: Value::Null };
-    match node.answer(&ask) {
-        Answer::Json(value) => value,
-        other => panic!("{path}: {other:?}"),
-    }
+    let Answer::Json(value) = node.answer(&ask) else { panic!("{path} is answered otherwise") };
+    value
 }
 
 pub fn reply(result: &Value) -> String {

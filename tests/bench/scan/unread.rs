@@ -39,11 +39,12 @@ impl Unread {
     pub async fn fetch(&self) {
         for (uri, body) in &self.asked {
             let url = format!("{}{uri}", self.url);
-            let request = match body {
-                Value::Null => Request::get(url).body(Full::default()),
-                body => Request::post(url)
+            let request = if body.is_null() {
+                Request::get(url).body(Full::default())
+            } else {
+                Request::post(url)
                     .header(header::CONTENT_TYPE, "application/json")
-                    .body(body.to_string().into()),
+                    .body(body.to_string().into())
             };
             let answer = self.client.request(request.unwrap()).await.unwrap();
             assert!(answer.status().is_success(), "{uri}: {}", answer.status());

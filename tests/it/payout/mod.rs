@@ -13,6 +13,7 @@ mod limits;
 mod many;
 mod node;
 mod on_a_node;
+mod poison;
 mod races;
 mod tokens;
 pub mod utxo;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-fn outcome(id: &str, receipt: &str, proof: Value) -> Value {
+fn outcome(id: &str, receipt: &str, proof: &Value) -> Value {
     json!({ "execution_outcome": {
         "block_hash": "DEK7XjDsduvDwVidshcJWGBGby7XLXozPagCgQDKmeae",
         "id": id,
@@ -36,12 +36,12 @@ fn recorded() -> Value {
         outcome(
             "2z25CLgereaBad7WpJTjeHQvwjyvEUwoZxjtScWq57QM",
             "HYeX2craLtitRbrPyJRZk4uWR7D8BruUPkVUf6ufNbRL",
-            first
+            &first
         ),
         outcome(
             "7eoqwRDXrzQVfH5Yr2HX6zZ1SLtZgDx3B8xJ926pCi3J",
             "2HQ4wrVKJeA7dRwbnAwTc5U5ZpdSqkxj4VD7LxSTdwT8",
-            second
+            &second
         )
     ]})
 }

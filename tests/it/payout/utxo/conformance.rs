@@ -84,10 +84,9 @@ impl Node {
         match self {
             Self::Real(node) => {
                 let script = hex::decode(ways.own).unwrap();
-                let network = match ways.network {
-                    Network::Bitcoin => Network::Bitcoin,
-                    _ => Network::Litecoin,
-                };
+                // Litecoind stands in for dogecoin.
+                let is_bitcoin = ways.network == Network::Bitcoin;
+                let network = if is_bitcoin { Network::Bitcoin } else { Network::Litecoin };
                 let to = address::of_script(network, Realm::Regtest, &script).unwrap();
                 let (txid, _) = node.pay(&[(to, units)]).await.unwrap();
                 node.mine_exactly(&[txid]).await.unwrap();
