@@ -38,6 +38,9 @@ const MAIN_GENESIS: &str = "5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d";
 /// What nodes say of a slot that they cannot give a block of: not there yet, skipped, skipped or long forgotten, its
 /// status still unknown. Which of these it is, later blocks tell.
 const NO_BLOCK: [i64; 4] = [-32004, -32007, -32009, -32014];
+/// Versions differ in what is signed, and show the same balances. Asked for less, a node refuses a whole block for one
+/// transaction of a newer kind.
+const ANY_VERSION: u8 = u8::MAX;
 /// A slot takes 0.4 s and a block is megabytes, so one at a time could not keep up with the chain over a long line.
 const READ_AHEAD: u64 = 4;
 /// How far below the newest finalized slot its block may be, on a node that is still writing it down.
@@ -115,7 +118,7 @@ impl SolanaSource {
         };
         let options = json!({
             "commitment": FINALIZED, "encoding": "json", "transactionDetails": details, "rewards": false,
-            "maxSupportedTransactionVersion": 0,
+            "maxSupportedTransactionVersion": ANY_VERSION,
         });
         let result = match self.rpc.call(GET_BLOCK, json!([slot, options])).await {
             Err(ChainError::Refused { code, .. }) if NO_BLOCK.contains(&code) => return Ok(None),

@@ -80,7 +80,8 @@ export class Chain {
         })),
         signatures: [signature],
       },
-      version: 0,
+      // Of the newest kind there is. Its accounts and balances are told as ever.
+      version: 1,
     });
     return { signature, failed: err !== null };
   }
@@ -246,8 +247,9 @@ export class Chain {
     if (!found) {
       return { error: { code: -32007, message: `Slot ${slot} was skipped, or missing due to ledger jump to recent snapshot` } };
     }
-    if (maxSupportedTransactionVersion === undefined && found.transactions.length > 0) {
-      return { error: { code: -32015, message: "Transaction version (0) is not supported by the requesting client" } };
+    const newest = Math.max(-1, ...found.transactions.map((transaction) => transaction.version));
+    if (newest > (maxSupportedTransactionVersion ?? -1)) {
+      return { error: { code: -32015, message: `Transaction version (${newest}) is not supported by the requesting client` } };
     }
     const { slot: _, transactions, ...shown } = found;
     if (transactionDetails === "none") return { result: shown };

@@ -7,7 +7,7 @@ const require = createRequire(`${folder}/`);
 const { Connection } = require("@solana/web3.js");
 
 const connection = new Connection(endpoint, "finalized");
-const options = { transactionDetails: "accounts", rewards: false, maxSupportedTransactionVersion: 0 };
+const options = { transactionDetails: "accounts", rewards: false, maxSupportedTransactionVersion: 255 };
 const block = await connection.getBlock(Number(slot), options);
 const read = block.transactions.map(({ meta, transaction }) => ({
   signature: transaction.signatures[0],
