@@ -149,8 +149,8 @@ pub const fn walks_for_balances(network: Network) -> bool {
 }
 
 /// By how much a coin's balance may differ from what blocks show to have arrived. TON charges for the room that an account
-/// takes, some 0.0003 a year for one without code, and a message too small to pay its own way back stays without being a
-/// payment: both together do not reach 0.01 in a lifetime.
+/// takes, some 0.0003 a year for one without code, and what carries the word of tokens, or is too small to pay its own way
+/// back, stays without being a payment: together they do not reach 0.01 in a lifetime of payments by custom.
 pub const fn coin_slack(network: Network) -> BaseUnits {
     if matches!(network, Network::Ton) { BaseUnits::new(10_000_000) } else { BaseUnits::ZERO }
 }

@@ -2,6 +2,8 @@
 
 /// `internal_transfer` of TEP-74: from a token's master or another holder's contract to a holder's contract.
 const INTERNAL_TRANSFER: [u8; 4] = [0x17, 0x8d, 0x45, 0x19];
+/// `transfer_notification` of TEP-74: a holder's contract tells its owner of tokens, with a little coin for the postage.
+const TRANSFER_NOTIFICATION: [u8; 4] = [0x73, 0x62, 0xd0, 0x9c];
 const MAGIC: [u8; 4] = [0xb5, 0xee, 0x9c, 0x72];
 const HAS_INDEX: u8 = 0x80;
 const SIZE_BITS: u8 = 0x07;
@@ -20,6 +22,11 @@ pub(super) fn internal_transfer(bag: &[u8]) -> Option<u128> {
     }
     let pairs = rest.windows(2).take(length);
     Some(pairs.fold(0, |amount, pair| (amount << 8) | u128::from((pair[0] << 4) | (pair[1] >> 4))))
+}
+
+/// Whether a message only tells its receiver of tokens that came.
+pub(super) fn is_transfer_notification(bag: &[u8]) -> bool {
+    first_cell(bag).is_some_and(|(data, _)| data.starts_with(&TRANSFER_NOTIFICATION))
 }
 
 /// The data of the first cell of a bag, and how many of its bits count. Every writer puts the root first.

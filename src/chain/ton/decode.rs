@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     asset::{Network, address::ton::TonAddress},
-    chain::{BlockRef, Transfer, TransferAmount, TransferAsset},
+    chain::{BlockRef, Transfer, TransferAmount, TransferAsset, coin_slack},
     money::BaseUnits,
 };
 
@@ -95,7 +95,10 @@ fn transaction(height: u64, raw: &RawValue) -> Result<Transaction, String> {
         Some(message) if is_kept(&wire, message)? => Some(message),
         _ => None,
     };
-    let value = kept.map(value).transpose()?.flatten();
+    let value = match kept {
+        Some(message) => value(message)?.filter(|value| !is_postage(message, value)),
+        None => None,
+    };
     // A holder's contract that refused what it was told has failed, and then nothing was added.
     let was_done = wire.description.aborted == Some(false);
     Ok(Transaction {
@@ -117,6 +120,13 @@ fn is_kept(tx: &WireTransaction, message: &WireMessage) -> Result<bool, &'static
     Ok(!has_come_back && !goes_back && tx.description.bounce.is_none())
 }
 
+/// The coin that carries the word of tokens that came: wallets send a billionth by custom, and nobody pays with it. Told as a
+/// payment it would be one in the wrong currency.
+fn is_postage(message: &WireMessage, value: &TransferAmount) -> bool {
+    matches!(value, TransferAmount::Units(units) if *units <= coin_slack(Network::Ton))
+        && body(message).is_some_and(|body| cell::is_transfer_notification(&body))
+}
+
 fn value(message: &WireMessage) -> Result<Option<TransferAmount>, &'static str> {
     let Some(digits) = message.value.as_deref() else { return Ok(None) };
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -131,8 +141,11 @@ fn value(message: &WireMessage) -> Result<Option<TransferAmount>, &'static str> 
 }
 
 fn tokens(message: &WireMessage) -> Option<u128> {
-    let body = message.message_content.as_ref()?.body.as_deref()?;
-    cell::internal_transfer(&BASE64_STANDARD.decode(body).ok()?).filter(|units| *units > 0)
+    cell::internal_transfer(&body(message)?).filter(|units| *units > 0)
+}
+
+fn body(message: &WireMessage) -> Option<Vec<u8>> {
+    BASE64_STANDARD.decode(message.message_content.as_ref()?.body.as_deref()?).ok()
 }
 
 /// The holders that the node confirms, by their address.

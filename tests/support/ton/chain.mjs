@@ -140,9 +140,9 @@ export class Chain {
     // A payment that its receiver sends back.
     const mode = SendMode.PAY_GAS_SEPARATELY;
     this.ran(await this.stranger.send({ to: owner, value: COIN, bounce: true, sendMode: mode }), owner);
-    // A message without value that calls itself a holder's notice.
+    // What calls itself a holder's notice, with a billionth of a coin, as wallets send it.
     const notice = this.body(OP.notification, 7_000_000n).storeAddress(this.stranger.address).storeBit(0).endCell();
-    this.ran(await this.stranger.send({ to: owner, value: 0n, bounce: false, body: notice, sendMode: mode }), owner);
+    this.ran(await this.stranger.send({ to: owner, value: 1n, bounce: false, body: notice, sendMode: mode }), owner);
     // A contract that says it holds the owner's tokens, and takes more of them from whoever it calls the master. Its
     // address is not the one that the real master gives the owner.
     const impostor = new this.core.Address(0, createHash("sha256").update(to).digest());
