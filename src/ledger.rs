@@ -48,6 +48,8 @@ pub enum EntryKind {
     LateDeposit,
     ForeignDeposit,
     Excess,
+    /// What had gone to the treasury comes back, as far as the deposit that brought it vanished.
+    ExcessReversal,
     /// A deposit that vanished after it was credited: the chain reorganised deeper than its confirmations.
     Reversal,
     /// A merchant funded a payout order.
@@ -73,6 +75,7 @@ impl EntryKind {
             Self::LateDeposit => "late_deposit",
             Self::ForeignDeposit => "foreign_deposit",
             Self::Excess => "excess",
+            Self::ExcessReversal => "excess_reversal",
             Self::Reversal => "reversal",
             Self::PayoutDeposit => "payout_deposit",
             Self::PayoutSent => "payout_sent",
@@ -123,6 +126,7 @@ mod tests {
             (EntryKind::LateDeposit, "late_deposit"),
             (EntryKind::ForeignDeposit, "foreign_deposit"),
             (EntryKind::Excess, "excess"),
+            (EntryKind::ExcessReversal, "excess_reversal"),
             (EntryKind::Reversal, "reversal"),
             (EntryKind::PayoutDeposit, "payout_deposit"),
             (EntryKind::PayoutSent, "payout_sent"),

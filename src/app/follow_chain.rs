@@ -191,7 +191,7 @@ impl<S: ChainSource> Follower<S> {
                     // The node knows less than we do: another node, or one that is catching up.
                     return Ok(false);
                 }
-                if !self.rewind(gateway, cursor).await? {
+                if !self.rewind(gateway, cursor, head).await? {
                     // The head is older than what the node tells now. The next look asks for another.
                     return Ok(false);
                 }
@@ -202,7 +202,7 @@ impl<S: ChainSource> Follower<S> {
                 return Ok(false);
             };
             if block.header.parent_hash != cursor.hash {
-                if !self.rewind(gateway, cursor).await? {
+                if !self.rewind(gateway, cursor, head).await? {
                     let (network, height) = (self.settings.network, block.header.height);
                     let reason = format!("block {height} does not follow the block before it");
                     return Err(ChainError::Inconsistent { network, reason }.into());

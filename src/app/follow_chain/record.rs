@@ -237,6 +237,7 @@ async fn reverse(
         }
         if lost.booked_as.as_deref() == Some("credit") {
             take_back(tx, &invoice, amount).await?;
+            return_excess(tx, &invoice, lost.id, asset, amount).await?;
         }
     }
     reverse_payout(tx, network, lost).await?;
@@ -259,6 +260,36 @@ async fn take_back(
         let received = invoice.view.actually_paid.remaining_after(*amount);
         invoices::update_standing(tx, invoice.id, step.status, credited, received).await?;
     }
+    Ok(())
+}
+
+/// Of what the treasury got for an overpaid invoice, as much as came with the deposit that is gone was never there.
+async fn return_excess(
+    tx: &mut PgConnection,
+    invoice: &Invoice,
+    deposit_id: Uuid,
+    asset: &str,
+    amount: BaseUnits,
+) -> Result<(), StorageError> {
+    let entries = ledger::of_invoice(tx, invoice.id).await?;
+    let sum = |kind: EntryKind| {
+        let of_kind = entries.iter().filter(|entry| entry.kind == kind.as_str());
+        of_kind.fold(0_u128, |sum, entry| sum.saturating_add(entry.amount.get()))
+    };
+    let routed = sum(EntryKind::Excess).saturating_sub(sum(EntryKind::ExcessReversal));
+    let amount = amount.min(BaseUnits::new(routed));
+    if amount.is_zero() {
+        return Ok(());
+    }
+    let entry = Entry {
+        kind: EntryKind::ExcessReversal,
+        source: deposit_id,
+        asset: asset.to_owned(),
+        debit: Account::Treasury,
+        credit: Account::Merchant(invoice.merchant_id),
+        amount,
+    };
+    ledger::book(tx, &entry).await?;
     Ok(())
 }
 

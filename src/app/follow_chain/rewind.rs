@@ -21,14 +21,15 @@ impl<S: ChainSource> Follower<S> {
     }
 
     /// Moves the cursor to the common ancestor and takes the deposits of orphaned blocks out of them. `false` if there is
-    /// nothing to go back from: the node's chain holds the block that we stand on.
+    /// nothing to go back from: the node's chain holds the block that we stand on, or its head lies below all that we remember.
     pub(super) async fn rewind(
         &mut self,
         gateway: &Gateway,
         cursor: &mut Cursor,
+        head: &BlockRef,
     ) -> Result<bool, FollowError> {
         let network = self.settings.network;
-        let Some(ancestor) = self.common_ancestor(gateway, cursor).await? else {
+        let Some(ancestor) = self.common_ancestor(gateway, cursor, head).await? else {
             return Ok(false);
         };
         let depth = cursor.height - ancestor.height;
@@ -50,28 +51,36 @@ impl<S: ChainSource> Follower<S> {
         Ok(true)
     }
 
-    /// The last block that we and the node's chain share, if it is not the one that we stand on.
+    /// The last block that we and the node's chain share, if it is not the one that we stand on, and if the node's chain
+    /// reaches up to any that we remember.
     async fn common_ancestor(
         &self,
         gateway: &Gateway,
         cursor: &Cursor,
+        head: &BlockRef,
     ) -> Result<Option<BlockRef>, FollowError> {
         let network = self.settings.network;
         let here = self.source.header(cursor.height).await?;
         if here.is_some_and(|here| here.hash == cursor.hash) {
             return Ok(None);
         }
-        let mut height = cursor.height;
+        // Above its head a node has no blocks to compare.
+        let top = cursor.height.min(head.height.saturating_add(1));
+        let (mut height, mut compared) = (top, false);
         loop {
             let mut connection = gateway.db.connection().await?;
             let below = cursors::remembered_below(&mut connection, network, height).await?;
             drop(connection);
             let Some((below, seen)) = below else { break };
-            height = below;
+            (height, compared) = (below, true);
             let header = self.source.header(height).await?;
             if let Some(header) = header.filter(|header| header.hash == seen) {
                 return Ok(Some(header));
             }
+        }
+        if top < cursor.height && !compared {
+            // A node that catches up from far below says nothing against what we have.
+            return Ok(None);
         }
         let depth = cursor.height - height;
         let mut connection = gateway.db.connection().await?;

@@ -166,6 +166,28 @@ async fn a_deposit_orphaned_after_its_credit_is_reversed_and_a_person_told_once(
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_the_treasury_got_of_a_reversed_deposit_comes_back() {
+    with_shop(|shop| async move {
+        let id = shop.invoice().await;
+        shop.send(&Deposit { txid: Some("0xbad".to_owned()), ..deposit(&id, "150") }).await;
+        shop.look(NETWORK).await;
+        match_first(&shop, &id).await;
+        assert_eq!(shop.status(&id).await, Status::Overpaid);
+        shop.stack.gateway.simulate_orphan("0xbad").await.unwrap();
+        shop.look(NETWORK).await;
+        let books = shop.books(&id).await;
+        let kinds: Vec<_> = books.iter().map(|entry| entry.kind.as_str()).collect();
+        assert_eq!(kinds, ["deposit", "excess", "reversal", "excess_reversal"]);
+        for (booked, undone) in [(0, 2), (1, 3)] {
+            let (booked, undone) = (&books[booked], &books[undone]);
+            assert_eq!((&booked.debit, &booked.credit), (&undone.credit, &undone.debit));
+            assert_eq!(booked.amount, undone.amount);
+        }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_reorg_that_includes_the_transaction_elsewhere_credits_it_once() {
     with_shop(|shop| async move {
         let (before, after) = (shop.invoice().await, shop.invoice().await);
@@ -363,6 +385,28 @@ async fn a_head_that_is_older_than_what_the_node_tells_next_takes_nothing_back()
         assert_eq!((look.complete, look.rewound), (false, 0), "{look:?}");
         let look = follower.look(gateway).await.unwrap();
         assert_eq!((look.complete, look.rewound), (true, 0), "{look:?}");
+    })
+    .await;
+}
+
+/// More blocks than are remembered: nothing of what it tells can be compared.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_far_behind_is_no_reorganisation() {
+    with_shop(|shop| async move {
+        let gateway = &shop.stack.gateway;
+        let chain = ScriptedChain::new(NETWORK, 1_000);
+        let mut follower = over(gateway, &chain);
+        follower.look(gateway).await.unwrap();
+        chain.script().mine(0, Vec::new());
+        let behind = chain.script().canonical.clone();
+        (0..1_100).for_each(|_| chain.script().mine(0, Vec::new()));
+        while !follower.look(gateway).await.unwrap().complete {}
+        chain.script().shown = Some(behind);
+        let look = follower.look(gateway).await.unwrap();
+        assert_eq!((look.complete, look.blocks, look.rewound), (false, 0, 0));
+        assert_eq!(alerts(&shop).await, 0);
+        chain.script().shown = None;
+        assert!(follower.look(gateway).await.unwrap().complete);
     })
     .await;
 }

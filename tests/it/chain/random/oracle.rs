@@ -19,7 +19,7 @@ struct Row {
 const ROWS: &str = "
     select d.deposit_key, d.state, d.booked_as,
            coalesce((select sum(case e.kind when 'reversal' then -e.amount else e.amount end)
-                     from ledger_entry e where e.source = d.id), 0)::text as booked,
+                     from ledger_entry e where e.source = d.id and e.kind <> 'excess_reversal'), 0)::text as booked,
            exists (select from operator_alert a
                    where a.kind in ('reversed_deposit_returned', 'deposit_changed') and a.subject = d.id::text) as was_asked
     from deposit d";
