@@ -61,17 +61,18 @@ impl Payers {
     ) -> (Vec<Option<Standing>>, Option<ChainError>) {
         let together = if self.payer.spends_coins() { 1 } else { payments.len().max(1) };
         let (mut told, mut failure) = (Vec::with_capacity(payments.len()), None);
-        let began = Instant::now();
+        let mut is_silent = false;
         for some in payments.chunks(together) {
-            let is_silent = failure.is_some() && began.elapsed() > SILENCE_MAX;
             if is_silent {
                 told.extend(some.iter().map(|_| None));
                 continue;
             }
+            let asked = Instant::now();
             match self.standings(some, required).await {
                 Ok(standings) => told.extend(standings.into_iter().map(Some)),
                 Err(error) => {
                     told.extend(some.iter().map(|_| None));
+                    is_silent = asked.elapsed() > SILENCE_MAX;
                     failure = Some(error);
                 }
             }

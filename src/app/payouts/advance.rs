@@ -177,7 +177,7 @@ impl Gateway {
                 continue;
             }
             batches::set_state(&mut tx, open.id, after).await?;
-            for event in events_between(open.state, after) {
+            for event in events_between(open.state, after, open.rows.confirmed > 0) {
                 self.emit_payout(&mut tx, &order, *event, open.id).await?;
             }
         }
@@ -235,8 +235,12 @@ impl Gateway {
     }
 }
 
-/// A batch that passes through several states at once is told of each that has an event.
-const fn events_between(before: BatchState, after: BatchState) -> &'static [EventType] {
+/// A batch that passes through several states at once is told of each that has an event. Whatever paid somebody was sent.
+const fn events_between(
+    before: BatchState,
+    after: BatchState,
+    has_paid: bool,
+) -> &'static [EventType] {
     use EventType::{BatchBroadcasted, BatchConfirmed, BatchFailed};
     let was_sent = matches!(before, BatchState::Broadcasted);
     match after {
@@ -244,6 +248,7 @@ const fn events_between(before: BatchState, after: BatchState) -> &'static [Even
         BatchState::Broadcasted => &[BatchBroadcasted],
         BatchState::Confirmed if was_sent => &[BatchConfirmed],
         BatchState::Confirmed => &[BatchBroadcasted, BatchConfirmed],
+        BatchState::Failed if has_paid && !was_sent => &[BatchBroadcasted, BatchFailed],
         BatchState::Failed => &[BatchFailed],
     }
 }

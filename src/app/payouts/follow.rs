@@ -61,7 +61,8 @@ impl Gateway {
             .filter(|payment| may_be_final(payment, head, required))
             .collect();
         let wanted: Vec<_> = looked_for.iter().map(wanted).collect();
-        let (standings, mut failure) = payers.standings_told(&wanted, required).await;
+        let (standings, failure) = payers.standings_told(&wanted, required).await;
+        let mut failure: Option<AdvanceError> = failure.map(Into::into);
         let helped = self.can_be_helped(&order, payer, &looked_for).await?;
         let patience = patience(order.currency.family());
         let (mut changed, mut ended) = (false, Vec::new());
@@ -82,17 +83,16 @@ impl Gateway {
             match self.act(&order, payment, (next, standing), payer, wallet).await {
                 Ok(done) => changed |= done,
                 // What has ended is booked all the same.
-                Err(AdvanceError::Chain(error)) => {
+                Err(error) => {
                     failure = Some(error);
                     break;
                 }
-                Err(error) => return Err(error),
             }
         }
         changed |= !ended.is_empty();
         self.end_payments(order_id, &ended).await?;
         match failure {
-            Some(error) if !changed => Err(error.into()),
+            Some(error) if !changed => Err(error),
             Some(_) | None => Ok(changed),
         }
     }
@@ -296,6 +296,10 @@ impl Gateway {
             let (family, place) = (order.currency.family(), order.deposit.as_ref());
             (unsigned, place.and_then(|place| wallet.key(family, place.derivation_index)))
         };
+        // Another sender's nonce would be a second transaction beside the first: the gas wallet is another one now.
+        if unsigned.sender != payment.sender {
+            return Ok(false);
+        }
         if payer.spends_coins() {
             let mut connection = self.db.connection().await?;
             let purse = purse::of_version(&mut connection, order, payment).await?;

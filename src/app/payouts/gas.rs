@@ -34,13 +34,11 @@ use crate::{
             gas::{self, OrderGas, Promised},
             items,
             payments::{self, Ended, NewPayment, OpenPayment, Purpose},
-            safety,
+            safety::{self, WAITS_FOR_GAS},
         },
     },
 };
 
-/// How a hold begins that ends by itself, once the gas wallet can pay again.
-const WAITS: &str = "waits for gas: ";
 /// Nodes keep only so many payments of one account.
 const ON_THE_WAY_MAX: u32 = 16;
 
@@ -50,7 +48,7 @@ pub(super) fn is_gas(purpose: &str) -> bool {
 }
 
 pub(super) fn waits_for_gas(hold_reason: &str) -> bool {
-    hold_reason.starts_with(WAITS)
+    hold_reason.starts_with(WAITS_FOR_GAS)
 }
 
 fn needs_gas(order: &PayoutOrder, payer: &Payer) -> bool {
@@ -193,7 +191,7 @@ impl Gateway {
         let value = coins_usd(&order, amount);
         if day + value > Decimal::from(self.config.payouts.gas_day_usd_max) {
             drop(tx);
-            let reason = format!("{WAITS}{value} USD more are above the limit of a day");
+            let reason = format!("{WAITS_FOR_GAS}{value} USD more are above the limit of a day");
             return self.hold_for_gas(&order, "payout_gas_limit", &reason).await;
         }
         // A balance that does not cover what is on its way may only be older than it: the next look knows more.
@@ -422,7 +420,7 @@ fn lacks(
     let coin = Catalogue::get().native(order.currency.network);
     let coins = |units| BaseUnits::new(units).to_decimal(u32::from(coin.decimals));
     Some(format!(
-        "{WAITS}the gas wallet {} on {} holds {} {} and needs {}; it goes on by itself once coins are there",
+        "{WAITS_FOR_GAS}the gas wallet {} on {} holds {} {} and needs {}; it goes on by itself once coins are there",
         payment.sender,
         order.currency.network,
         coins(balance.get()),

@@ -129,7 +129,8 @@ impl Gateway {
         let needed = if limit > 0 { PEOPLE_NEEDED } else { 1 };
         if released >= needed {
             safety::end_hold(&mut tx, order.id).await?;
-            look_at(&mut tx, order.id).await?;
+            // An ended order has no timer while it is held, and a message may get lost.
+            refund_soon(&mut tx, order.id).await?;
         }
         tx.commit().await.map_err(StorageError::from)?;
         self.relay_wake.notify_one();

@@ -62,6 +62,13 @@ pub(super) async fn of_child(
     Ok(Some(Purse { coins: vec![change], every_coin: true, fee_extra, fee_max }))
 }
 
+/// Whether it began to pay, and took the fees that it had quoted. One that never began has kept only what its own refunds
+/// took, and crumbs.
+pub(super) fn has_kept_its_fees(order: &PayoutOrder) -> bool {
+    let fees = order.quote.network_fee.checked_add(order.quote.service_fee);
+    !order.books.kept.is_zero() && fees.is_some_and(|fees| order.books.kept >= fees)
+}
+
 /// What is left of the order's fees, less what the rows that are not signed yet and the refund will take.
 async fn fee_max(
     tx: &mut PgConnection,
@@ -70,12 +77,7 @@ async fn fee_max(
     rows: usize,
     kept: BaseUnits,
 ) -> Result<BaseUnits, StorageError> {
-    let fees = order.quote.network_fee.checked_add(order.quote.service_fee);
-    // An order that never began has kept only what its own refunds take.
-    let for_us = match fees {
-        Some(fees) if order.books.kept >= fees => order.quote.service_fee,
-        _ => BaseUnits::ZERO,
-    };
+    let for_us = if has_kept_its_fees(order) { order.quote.service_fee } else { BaseUnits::ZERO };
     let unsigned = items::tally(tx, order.id).await?.pending;
     let unsigned = usize::try_from(unsigned).unwrap_or(usize::MAX).saturating_sub(rows);
     let signed = coins::fees_signed(tx, order.id, but).await?;

@@ -5,6 +5,7 @@ use uuid::Uuid;
 use super::{
     advance::AdvanceError,
     gas::is_gas,
+    purse::has_kept_its_fees,
     sign::{Intent, keep, unsigned},
     view::{locked, may_owe_refund},
     wallet::Wallet,
@@ -54,7 +55,7 @@ impl Gateway {
             return Ok(false);
         }
         // The quote of an order that was paid out covers one refund; any other pays for itself.
-        let covered = !order.books.kept.is_zero() && earlier.is_empty();
+        let covered = has_kept_its_fees(&order) && earlier.is_empty();
         let fee = if covered {
             BaseUnits::ZERO
         } else {

@@ -6,7 +6,10 @@ use uuid::Uuid;
 
 use crate::storage::{PgConnection, StorageError, numeric};
 
-/// Holds an order: nothing more is signed for it. The first reason stays.
+/// How a hold begins that ends by itself, once the gas wallet can pay again.
+pub const WAITS_FOR_GAS: &str = "waits for gas: ";
+
+/// Holds an order: nothing more is signed for it. The first reason stays, unless it would end by itself.
 pub async fn hold(
     connection: &mut PgConnection,
     id: Uuid,
@@ -16,10 +19,11 @@ pub async fn hold(
         r#"
         update payout_order
         set held_at = clock_timestamp(), hold_reason = $2, updated_at = clock_timestamp()
-        where id = $1 and held_at is null
+        where id = $1 and (held_at is null or starts_with(hold_reason, $3) and not starts_with($2, $3))
         "#,
         id,
-        reason
+        reason,
+        WAITS_FOR_GAS
     )
     .execute(connection)
     .await?;

@@ -96,6 +96,28 @@ async fn everybody_is_paid_once_and_those_who_refuse_fail_alone() {
     .await;
 }
 
+/// What an order keeps because it is worth less than sending it pays for no refund.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_late_deposit_goes_back_and_pays_its_own_way_although_crumbs_were_kept() {
+    with_node("", |scene| async move {
+        let order = scene.order("pol", &items(1, 2)).await;
+        let id = order["id"].as_str().unwrap().to_owned();
+        scene.stack.gateway.cancel_any_payout(&id).await.unwrap();
+        scene.fund(&order, 1).await;
+        let is_kept = |story: &Story| story.order.books.kept.get() == 1;
+        scene.mine_until(&id, is_kept, async |_, _| ()).await;
+        let late = due(&order);
+        scene.fund(&order, late).await;
+        let is_back = |story: &Story| !story.order.books.returned.is_zero() && is_settled(story);
+        let story = scene.mine_until(&id, is_back, async |_, _| ()).await;
+        let books = story.order.books;
+        assert_eq!(books.returned.get() + books.kept.get(), late + 1);
+        assert_eq!(scene.anvil.coins(&evm_address(900)).await.unwrap(), books.returned.get());
+        assert!(books.returned.get() > late / 2, "{books:?}");
+    })
+    .await;
+}
+
 /// His account refuses coins in the very block, and takes them again later.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refund_that_failed_in_its_block_is_made_anew_once_it_is_released() {
