@@ -206,9 +206,34 @@ pub fn needs(coins: usize, outputs: &[Pay], terms: &Terms) -> Result<u64, SpendE
     outputs.iter().try_fold(fee, add)
 }
 
-/// What a transaction that sends all of `coins` to one script costs.
-pub fn sweep_fee(lock: Lock, coins: usize, script: usize, fee_rate: u64) -> Option<u64> {
-    virtual_bytes(lock, coins.min(COINS_MAX), [script].into_iter()).checked_mul(fee_rate)
+/// A transaction that sends all it can to one script.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Sweep {
+    /// What its coins come to.
+    pub held: u64,
+    /// What it costs at the rate that was asked for.
+    pub fee: u64,
+    /// What it costs at the rate below which nodes pass nothing on.
+    pub fee_least: u64,
+}
+
+/// Sweeps the largest of `amounts`: as many as fit into one transaction, and none that costs more than it brings. `None` if
+/// there is none.
+pub fn sweep(lock: Lock, amounts: &[u64], script: usize, rates: (u64, u64)) -> Option<Sweep> {
+    let (fee_rate, floor) = rates;
+    let cost = |coins: usize, rate: u64| {
+        virtual_bytes(lock, coins, [script].into_iter()).checked_mul(rate)
+    };
+    let one = cost(2, fee_rate)?.checked_sub(cost(1, fee_rate)?)?;
+    let mut worth: Vec<u64> = amounts.iter().copied().filter(|amount| *amount > one).collect();
+    worth.sort_unstable_by(|a, b| b.cmp(a));
+    worth.truncate(COINS_MAX);
+    if worth.is_empty() {
+        return None;
+    }
+    let held = worth.iter().try_fold(0_u64, |sum, amount| sum.checked_add(*amount))?;
+    let (fee, fee_least) = (cost(worth.len(), fee_rate)?, cost(worth.len(), floor)?);
+    Some(Sweep { held, fee, fee_least })
 }
 
 /// Whether a node that refuses a transaction does so for one of its outputs, whatever it spends and offers. All else, such as
@@ -284,7 +309,7 @@ mod tests {
     #[test]
     fn a_fee_that_pays_for_no_change_pays_for_sending_all() {
         let floor = fee_rate_floor(Family::Dogecoin);
-        let fee = sweep_fee(Lock::Legacy, 1, 34, floor).unwrap();
+        let fee = sweep(Lock::Legacy, &[u64::MAX], 34, (floor, floor)).unwrap().fee;
         let terms = Terms {
             lock: Lock::Legacy,
             fee_rate: floor,

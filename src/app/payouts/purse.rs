@@ -5,7 +5,7 @@ use uuid::Uuid;
 use crate::{
     chain::pay::{Purse, utxo::transaction::virtual_size},
     money::BaseUnits,
-    payout::quote,
+    payout::{State, quote},
     storage::{
         PgConnection, StorageError,
         payouts::{
@@ -25,6 +25,14 @@ pub(super) async fn of_order(
     let coins = coins::spendable(tx, order.id).await?;
     let fee_max = fee_max(tx, order, None, rows, kept).await?;
     Ok(Purse { coins, every_coin: false, fee_extra: BaseUnits::ZERO, fee_max })
+}
+
+/// What the order has kept for the network and not spent.
+pub(super) async fn unspent(
+    tx: &mut PgConnection,
+    order: &PayoutOrder,
+) -> Result<BaseUnits, StorageError> {
+    fee_max(tx, order, None, 0, BaseUnits::ZERO).await
 }
 
 /// For another version of a payment: the same coins, all of them.
@@ -65,8 +73,16 @@ pub(super) async fn of_child(
 /// Whether it began to pay, and took the fees that it had quoted. One that never began has kept only what its own refunds
 /// took, and crumbs.
 pub(super) fn has_kept_its_fees(order: &PayoutOrder) -> bool {
+    let has_begun = match order.state {
+        State::Processing | State::Completed | State::PartialFailed => true,
+        State::Draft
+        | State::PendingDeposit
+        | State::Funded
+        | State::Expired
+        | State::Cancelled => false,
+    };
     let fees = order.quote.network_fee.checked_add(order.quote.service_fee);
-    !order.books.kept.is_zero() && fees.is_some_and(|fees| order.books.kept >= fees)
+    has_begun && !order.books.kept.is_zero() && fees.is_some_and(|fees| order.books.kept >= fees)
 }
 
 /// What is left of the order's fees, less what the rows that are not signed yet and the refund will take.

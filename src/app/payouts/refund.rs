@@ -5,7 +5,7 @@ use uuid::Uuid;
 use super::{
     advance::AdvanceError,
     gas::is_gas,
-    purse::has_kept_its_fees,
+    purse::{self, has_kept_its_fees},
     sign::{Intent, keep, unsigned},
     view::{locked, may_owe_refund},
     wallet::Wallet,
@@ -18,6 +18,7 @@ use crate::{
     payout::{
         quote::{self, Prices},
         recipients::least_amount,
+        spend::Sweep,
     },
     storage::{
         StorageError, alerts,
@@ -27,6 +28,35 @@ use crate::{
         },
     },
 };
+
+/// What of the rest goes back, and what of it the order keeps for the network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Share {
+    amount: BaseUnits,
+    fee: BaseUnits,
+}
+
+impl Share {
+    /// Of what outputs hold that are worth sending: strangers' dust stays behind, and more than fit go back next time.
+    /// `budget` is what was kept for it already, if it was quoted; then the rate gives way to that, down to what nodes take.
+    fn of_coins(left: BaseUnits, sweep: Sweep, budget: Option<BaseUnits>) -> Self {
+        let [held, fee, least] =
+            [sweep.held, sweep.fee, sweep.fee_least].map(u128::from).map(BaseUnits::new);
+        let cost = budget.map_or(fee, |budget| fee.min(budget)).max(least);
+        let fee = cost.remaining_after(budget.unwrap_or(BaseUnits::ZERO));
+        let amount = left.remaining_after(fee).min(held.remaining_after(cost));
+        Self { amount, fee }
+    }
+}
+
+/// What a refund that nothing was quoted for takes out of what it sends, where that does not depend on outputs.
+fn refund_fee(order: &PayoutOrder, rate: u128) -> Result<BaseUnits, StorageError> {
+    let prices =
+        Prices { native_usd: order.quote.native_price_usd, asset_usd: order.quote.asset_price_usd };
+    let decimals = Catalogue::get().native(order.currency.network).decimals;
+    let fee = quote::refund_fee(order.currency, decimals, rate, prices);
+    fee.map_err(|fault| StorageError::damaged("payout_order", fault))
+}
 
 impl Gateway {
     /// Signs the refund that is due, if one is. `true` if it was signed.
@@ -56,16 +86,12 @@ impl Gateway {
         }
         // The quote of an order that was paid out covers one refund; any other pays for itself.
         let covered = has_kept_its_fees(&order) && earlier.is_empty();
-        let fee = if covered {
-            BaseUnits::ZERO
-        } else {
-            let rate = offer.all_in(quote::gas_per_transfer(order.currency));
-            self.refund_fee(&order, payer, rate).await?
+        let rate = offer.all_in(quote::gas_per_transfer(order.currency));
+        let Some(Share { amount, fee }) = self.share(&order, payer, rate, covered).await? else {
+            return Ok(false);
         };
-        let left = order.books.left();
-        let amount = left.remaining_after(fee);
         if amount < least_amount(order.currency) {
-            self.keep_crumbs(order_id, left).await?;
+            self.keep_crumbs(order_id, order.books.left()).await?;
             return Ok(false);
         }
         let outputs = vec![Output { address, amount }];
@@ -79,27 +105,33 @@ impl Gateway {
         self.sign_and_store(order_id, vec![(intent, payment)], payer, wallet).await
     }
 
-    /// What a refund that nothing was quoted for takes out of what it sends.
-    async fn refund_fee(
+    /// `None` while outputs that hold most of it stand in no block.
+    async fn share(
         &self,
         order: &PayoutOrder,
         payer: &Payer,
         rate: u128,
-    ) -> Result<BaseUnits, AdvanceError> {
+        covered: bool,
+    ) -> Result<Option<Share>, AdvanceError> {
+        let left = order.books.left();
         if payer.spends_coins() {
             let mut connection = self.db.connection().await?;
-            let coins = coins::spendable(&mut connection, order.id).await?.len();
-            if let Some(fee) = payer.sweep_fee(coins, rate) {
-                return Ok(fee);
+            let coins = coins::spendable(&mut connection, order.id).await?;
+            if let Some(sweep) = payer.sweep(&coins, rate) {
+                let there =
+                    coins.iter().fold(0_u128, |sum, coin| sum.saturating_add(coin.amount.get()));
+                if there < left.get() / 2 {
+                    return Ok(None);
+                }
+                let budget = match covered {
+                    true => Some(purse::unspent(&mut connection, order).await?),
+                    false => None,
+                };
+                return Ok(Some(Share::of_coins(left, sweep, budget)));
             }
         }
-        let prices = Prices {
-            native_usd: order.quote.native_price_usd,
-            asset_usd: order.quote.asset_price_usd,
-        };
-        let decimals = Catalogue::get().native(order.currency.network).decimals;
-        let fee = quote::refund_fee(order.currency, decimals, rate, prices);
-        Ok(fee.map_err(|fault| StorageError::damaged("payout_order", fault))?)
+        let fee = if covered { BaseUnits::ZERO } else { refund_fee(order, rate)? };
+        Ok(Some(Share { amount: left.remaining_after(fee), fee }))
     }
 
     async fn hold_refund(&self, order: &PayoutOrder, why: &str) -> Result<bool, AdvanceError> {
@@ -123,5 +155,31 @@ impl Gateway {
         payouts::update_standing(&mut tx, &order).await?;
         tx.commit().await?;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn share(left: u128, sweep: (u64, u64, u64), budget: Option<u128>) -> (u128, u128) {
+        let (held, fee, fee_least) = sweep;
+        let sweep = Sweep { held, fee, fee_least };
+        let share = Share::of_coins(BaseUnits::new(left), sweep, budget.map(BaseUnits::new));
+        (share.amount.get(), share.fee.get())
+    }
+
+    #[test]
+    fn what_goes_back_is_all_that_is_left_less_what_nobody_kept_for_it() {
+        // Quoted: out of what was kept. Not quoted: out of itself.
+        assert_eq!(share(10_000, (11_500, 1_000, 100), Some(1_500)), (10_000, 0));
+        assert_eq!(share(10_000, (10_000, 1_000, 100), None), (9_000, 1_000));
+        // The rate gives way to what was kept, but not below what nodes take.
+        assert_eq!(share(10_000, (10_500, 1_000, 100), Some(500)), (10_000, 0));
+        assert_eq!(share(10_000, (10_050, 1_000, 100), Some(50)), (9_950, 50));
+        // Dust that is not worth its fee stays.
+        assert_eq!(share(10_000, (9_000, 1_000, 100), None), (8_000, 1_000));
+        assert_eq!(share(10_000, (9_000, 1_000, 100), Some(1_500)), (8_000, 0));
+        assert_eq!(share(600, (0, 0, 0), None), (0, 0));
     }
 }

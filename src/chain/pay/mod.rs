@@ -24,7 +24,7 @@ use k256::ecdsa::SigningKey;
 use super::ChainError;
 use crate::{
     money::BaseUnits,
-    payout::{batch::Seen, fee::Fee},
+    payout::{batch::Seen, fee::Fee, spend::Sweep},
     storage::payouts::coins::{CoinRow, Spent},
 };
 
@@ -162,11 +162,11 @@ impl Payer {
         }
     }
 
-    /// What sending back all of `coins` outputs takes; `None` where that does not depend on them.
-    pub fn sweep_fee(&self, coins: usize, fee_rate: u128) -> Option<BaseUnits> {
+    /// What can be sent back of `coins` at once; `None` where there are none.
+    pub fn sweep(&self, coins: &[CoinRow], fee_rate: u128) -> Option<Sweep> {
         match self {
             Self::Simulated(_) | Self::Evm(_) => None,
-            Self::Utxo(payer) => payer.sweep_fee(coins, fee_rate),
+            Self::Utxo(payer) => Some(payer.sweep(coins, fee_rate)),
         }
     }
 

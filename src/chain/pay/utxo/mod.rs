@@ -25,7 +25,7 @@ pub use crate::payout::spend;
 
 use self::{
     fees::Fees,
-    spend::{Coin, Lock, Pay, Terms},
+    spend::{Coin, Lock, Pay, Sweep, Terms},
     transaction::Replaceable,
 };
 use super::{Mined, Output, Purse, Sent, SignError, SignedTx, Standing, Unsigned, Wanted};
@@ -131,12 +131,13 @@ impl UtxoPayer {
         self.rpc.inconsistent("has no accounts")
     }
 
-    /// What sending all of `coins` to one address takes.
-    pub(super) fn sweep_fee(&self, coins: usize, fee_rate: u128) -> Option<BaseUnits> {
+    /// What one transaction to one address can send of `coins`; nothing if none is worth it.
+    pub(super) fn sweep(&self, coins: &[CoinRow], fee_rate: u128) -> Sweep {
         const LARGEST_SCRIPT: usize = 34;
-        let rate = u64::try_from(fee_rate).ok()?;
-        let fee = spend::sweep_fee(self.lock, coins, LARGEST_SCRIPT, rate)?;
-        Some(BaseUnits::new(fee.into()))
+        let amounts: Vec<_> = coins.iter().filter_map(|coin| narrow(coin.amount)).collect();
+        let rate = u64::try_from(fee_rate).unwrap_or(u64::MAX);
+        let rates = (rate, spend::fee_rate_floor(self.network.family()));
+        spend::sweep(self.lock, &amounts, LARGEST_SCRIPT, rates).unwrap_or_default()
     }
 
     fn script(&self, text: &str) -> Result<Vec<u8>, SignError> {

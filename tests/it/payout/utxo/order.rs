@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use gateway::asset::{Catalogue, Network};
 use serde_json::json;
+use support::broker::eventually;
 
 use super::{chain::paid_since, scene::with_node};
 use crate::payout::UTXO;
@@ -74,6 +75,35 @@ async fn of_a_thousand_recipients_on_litecoin_one_fails_alone_and_all_others_are
 #[tokio::test(flavor = "multi_thread")]
 async fn recipients_on_dogecoin_are_paid_once_each() {
     pays_everybody_once(Network::Dogecoin, 210, 5_000_000).await;
+}
+
+/// Anybody can pay any address: outputs that cost more than they bring, and more of them than one transaction can spend.
+#[tokio::test(flavor = "multi_thread")]
+async fn dust_of_strangers_keeps_no_refund_back() {
+    const DUST: u64 = 600;
+    const OUTPUTS: usize = 510;
+    with_node(Network::Bitcoin, &[], |scene| async move {
+        let refund = scene.node.fresh_address().await.unwrap();
+        let (id, address, due) = scene.order(scene.rows(1..=3), Some(&refund)).await;
+        scene.stack.gateway.cancel_any_payout(&id).await.unwrap();
+        let (txid, _) = scene.node.pay(&vec![(address.clone(), DUST); OUTPUTS]).await.unwrap();
+        scene.node.mine_exactly(&[txid]).await.unwrap();
+        scene.fund(&address, due).await;
+        let came = due + DUST * OUTPUTS as u64;
+        let is_back = async || {
+            scene.node.mine(1).await.unwrap();
+            let books = scene.payer.story(&id).await.order.books;
+            let all = books.credited.get() + books.late.get() == u128::from(came);
+            (all && books.left().is_zero() && books.reserved.is_zero()).then_some(books)
+        };
+        let books = eventually("all that is worth sending went back", is_back).await;
+        assert_eq!(books.returned.get() + books.kept.get(), u128::from(came));
+        assert!(books.returned.get() > u128::from(due * 9 / 10), "{books:?}");
+        let chain = paid_since(scene.node.url(), scene.began_at).await;
+        let script = super::chain::script_of(scene.network, &refund);
+        assert_eq!(chain[&script].1, books.returned.get());
+    })
+    .await;
 }
 
 /// Rows that can never be paid are told at once, each by its row; nothing is created.
@@ -151,7 +181,7 @@ async fn goes_back_without_change(network: Network) {
             scene.payer.merchant.client.post(&format!("{UTXO}/{id}/cancel"), &json!({})).await;
         assert_eq!(cancelled.status, 200, "{}", cancelled.body);
         scene.fund(&address, came).await;
-        support::broker::eventually("the deposit is booked", async || {
+        eventually("the deposit is booked", async || {
             (scene.payer.story(&id).await.order.books.late.get() == u128::from(came)).then_some(())
         })
         .await;
