@@ -50,7 +50,6 @@ fn a_payment_is_what_its_account_kept() {
         b1b1:native pays 0:e1e1 20000000 native
         b2b2:native pays 0:e2e2 20000000 native
         b4b4:native pays 0:e1e1 20000000 native
-        b5b5:native pays 0:d1d1 1 native
         b1b1:jetton pays 0:d1d1 25000000 0:e9e9
         unreadable 3
     "#]],
@@ -70,7 +69,6 @@ fn a_contract_that_no_master_knows_holds_no_tokens() {
         b1b1:native pays 0:e1e1 20000000 native
         b2b2:native pays 0:e2e2 20000000 native
         b4b4:native pays 0:e1e1 20000000 native
-        b5b5:native pays 0:d1d1 1 native
         unreadable 3
     "#]],
     );
