@@ -17,6 +17,9 @@ use gateway::{
 };
 use tokio::net::TcpListener;
 
+/// Connections to the database and the broker, listeners, and clients of the checkout and the metrics.
+const OTHER_FILES: u64 = 512;
+
 /// Serves the merchant API and the checkout.
 ///
 /// Configured by the environment: DATABASE_URL, AMQP_URL, GATEWAY_MASTER_KEY, GATEWAY_BASE_URL,
@@ -35,6 +38,7 @@ async fn main() -> anyhow::Result<()> {
     let stop = serve::stop_on_signal();
     let readiness = Readiness::default();
     let config = &gateway.config;
+    serve::allow_open_files(config.api.connections_max as u64 + OTHER_FILES);
     let limits = Limits {
         connections_max: config.api.connections_max,
         header_timeout: Duration::from_secs(config.api.header_timeout_seconds),

@@ -118,7 +118,8 @@ impl Gateway {
         Ok(Self {
             db,
             topology: Topology::new(&config.broker.prefix, config.broker.timing())?,
-            egress: Egress::new(Policy::Public(with_own_doors_shut(&config))),
+            egress: Egress::new(Policy::Public(with_own_doors_shut(&config)))
+                .with_room_for(2 * usize::from(config.worker.deliveries_in_flight.get())),
             master_key: config.master_key()?,
             account_keys: account_keys(&config)?,
             market: market::MarketCache::default(),

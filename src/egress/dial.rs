@@ -29,8 +29,8 @@ use super::{error::EgressError, guard::Policy};
 /// Lookups under way at once. Each holds a thread until the system's resolver gives up, even after we did.
 const LOOKUPS_MAX: usize = 64;
 const LOOKUP_MAX: Duration = Duration::from_secs(5);
-/// Connections open at once, idle ones included, well under the usual 1,024 files of a process.
-const CONNECTIONS_MAX: usize = 700;
+/// Connections open at once, idle ones included, unless the client is given more room.
+pub(super) const CONNECTIONS_MAX: usize = 700;
 /// Addresses of one name that are tried, and the time each gets, so that one dead address does not use up the call.
 const ADDRESSES_TRIED_MAX: usize = 4;
 const ADDRESS_MAX: Duration = Duration::from_secs(3);
@@ -87,8 +87,13 @@ pub(super) struct Dialler {
 }
 
 impl Dialler {
-    pub(super) fn new(policy: Arc<Policy>, resolver: Arc<dyn Resolve>) -> Self {
-        Self { policy, resolver, places: Arc::new(Semaphore::new(CONNECTIONS_MAX)) }
+    /// Each connection takes one of `places`.
+    pub(super) const fn new(
+        policy: Arc<Policy>,
+        resolver: Arc<dyn Resolve>,
+        places: Arc<Semaphore>,
+    ) -> Self {
+        Self { policy, resolver, places }
     }
 
     async fn dial(self, target: Uri) -> Result<Dialled, EgressError> {

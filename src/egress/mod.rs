@@ -23,11 +23,14 @@ use hyper_util::{
     client::legacy::Client,
     rt::{TokioExecutor, TokioTimer},
 };
-use tokio::time::{Instant, timeout_at};
+use tokio::{
+    sync::Semaphore,
+    time::{Instant, timeout_at},
+};
 use url::Url;
 
 use self::{
-    dial::{Bounded, Dialler, Peer},
+    dial::{Bounded, CONNECTIONS_MAX, Dialler, Peer},
     guard::to_uri,
 };
 pub use self::{
@@ -104,6 +107,7 @@ type Http = Client<Bounded<HttpsConnector<Dialler>>, Full<Bytes>>;
 #[derive(Clone)]
 pub struct Egress {
     policy: Arc<Policy>,
+    places: Arc<Semaphore>,
     pooled: Http,
     /// Shares everything with `pooled` except its idle connections: a second try must not meet another stale one.
     fresh: Http,
@@ -121,13 +125,13 @@ impl Egress {
 
     fn build(policy: Policy, resolver: Arc<dyn Resolve>, tls: rustls::ClientConfig) -> Self {
         let idle = if policy == Policy::Operator { IDLE_OPERATOR } else { IDLE_PUBLIC };
-        let policy = Arc::new(policy);
+        let (policy, places) = (Arc::new(policy), Arc::new(Semaphore::new(CONNECTIONS_MAX)));
         let connector = Bounded(
             HttpsConnectorBuilder::new()
                 .with_tls_config(tls)
                 .https_or_http()
                 .enable_http1()
-                .wrap_connector(Dialler::new(policy.clone(), resolver)),
+                .wrap_connector(Dialler::new(policy.clone(), resolver, places.clone())),
         );
         let client = |idle_per_host_max| {
             Client::builder(TokioExecutor::new())
@@ -139,7 +143,13 @@ impl Egress {
                 .http1_max_headers(HEAD_LINES_MAX)
                 .build(connector.clone())
         };
-        Self { policy, pooled: client(IDLE_PER_HOST_MAX), fresh: client(0) }
+        Self { policy, places, pooled: client(IDLE_PER_HOST_MAX), fresh: client(0) }
+    }
+
+    /// For callers that have `calls` more under way: what waits for a place uses up its own deadline.
+    pub fn with_room_for(self, calls: usize) -> Self {
+        self.places.add_permits(calls);
+        self
     }
 
     pub fn policy(&self) -> &Policy {

@@ -6,6 +6,7 @@
 //! axum's own `serve` sets no header timeout, so a few thousand silent sockets would hold a process for ever.
 
 pub mod admin;
+mod files;
 mod patience;
 pub mod relay;
 pub mod traces;
@@ -27,6 +28,8 @@ use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
 use patience::Patience;
+
+pub use files::allow_open_files;
 
 /// How long a stop waits for requests that are being answered.
 const DRAIN: Duration = Duration::from_secs(15);

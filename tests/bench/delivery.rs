@@ -4,15 +4,14 @@ use std::{sync::Arc, time::Duration};
 
 use chrono::DateTime;
 use gateway::{
-    app::manage_merchant::NewMerchant,
-    broker::{
-        envelope::{DeliveryRef, Turn, encode},
-        route::Route,
-    },
+    broker::route::Route,
     storage::{deliveries, deliveries::AttemptRecord, deliveries::NewDelivery},
     webhook::retry::{DeliveryState, Progress},
 };
-use support::processes::Signal;
+use support::{
+    announced::{any_invoice, new_delivery},
+    processes::Signal,
+};
 use tokio::sync::Mutex;
 use uuid::Uuid;
 
@@ -24,8 +23,9 @@ use crate::{
 
 pub const BACKLOG: usize = 4_000;
 pub const MERCHANTS: usize = 80;
-/// What one worker has under way at a time.
+/// What one worker has under way at a time, and the bare loop beside it.
 const IN_FLIGHT: usize = 200;
+const IN_FLIGHT_SETTING: (&str, &str) = ("GATEWAY_WORKER__DELIVERIES_IN_FLIGHT", "200");
 const LIMIT: Duration = Duration::from_secs(120);
 const RATE: &str = "deliver: IPNs per second, a backlog";
 const INSERTS: &str = "deliver: IPNs per second, against bare inserts";
@@ -45,7 +45,7 @@ pub async fn run(report: &mut Report) {
 async fn rate(report: &mut Report) {
     let (mut posts, mut inserts) = (Rounds::default(), Rounds::default());
     let count = report.rounds;
-    with_world(&[], |world| async move {
+    with_world(&[IN_FLIGHT_SETTING], |world| async move {
         for round in 0..=count {
             let ours = drain(&world, 1, Duration::ZERO, BACKLOG).await;
             let post_and_commit = post_and_commit(&world).await;
@@ -67,7 +67,7 @@ async fn rate(report: &mut Report) {
 async fn scale(report: &mut Report) {
     let mut rounds = Rounds::default();
     let count = report.rounds;
-    with_world(&[], |world| async move {
+    with_world(&[IN_FLIGHT_SETTING], |world| async move {
         for _ in 0..count {
             let two = drain(&world, 2, PAUSE, BACKLOG / 2).await;
             let one = drain(&world, 1, PAUSE, BACKLOG / 2).await;
@@ -76,27 +76,6 @@ async fn scale(report: &mut Report) {
         report.ratio(SCALE, "/s", "one process, receiver bound", Goal::AtLeast(1.8), rounds);
     })
     .await;
-}
-
-/// Deliveries to `url`, one third of a kilobyte each, like those of a paid invoice.
-pub fn new_delivery(merchant: &NewMerchant, invoice_id: Uuid, url: &str) -> NewDelivery {
-    let id = Uuid::now_v7();
-    let payload = format!(
-        r#"{{"actually_paid":20,"invoice_type":"payment","order_id":"order-1","pay_address":"0x9858effd232b4033e47d90003d41ec34ecaeda94","pay_amount":20,"pay_currency":"usdtmatic","payment_id":"{id}","payment_status":"finished","price_amount":20,"price_currency":"usd"}}"#
-    );
-    let event_id = format!("evt_{}", id.simple());
-    let message = DeliveryRef::new(id, &event_id, Turn { cycle: 1, attempt: 1 });
-    NewDelivery {
-        id,
-        event_id,
-        kind: "finished",
-        merchant_id: merchant.id,
-        invoice_id,
-        subject: id,
-        url: url.to_owned(),
-        payload,
-        message: encode(&message),
-    }
 }
 
 /// Writes the row and no message, for loops that do without a broker.
@@ -117,23 +96,6 @@ pub async fn insert_silently(connection: &mut sqlx::PgConnection, new: &NewDeliv
     .execute(connection)
     .await
     .unwrap();
-}
-
-/// An invoice for deliveries to refer to.
-pub async fn any_invoice(world: &World, merchant: &NewMerchant) -> Uuid {
-    let id = Uuid::now_v7();
-    sqlx::query(
-        "insert into invoice (id, payment_id, merchant_id, status, price_amount, price_currency, pricing_mode,
-             overpay_bps, payment_window_seconds, window_seconds, deadline_at)
-         values ($1, $2, $3, 'draft', 20, 'usd', 'fiat', 500, 1800, 3600, now() + interval '1 day')",
-    )
-    .bind(id)
-    .bind(gateway::invoice::PaymentId::generate().to_string())
-    .bind(merchant.id)
-    .execute(&mut world.connect().await)
-    .await
-    .unwrap();
-    id
 }
 
 /// Lets `processes` workers send `backlog` deliveries that wait in the queue; returns deliveries per second.
@@ -162,14 +124,15 @@ async fn drain(world: &Arc<World>, processes: usize, pause: Duration, backlog: u
 pub async fn fill(world: &Arc<World>, endpoint: &Endpoint, backlog: usize, merchants: usize) {
     let relay = world.relay();
     let merchants = world.merchants(merchants).await;
+    let mut connection = world.connect().await;
     let mut invoices = Vec::new();
     for merchant in &merchants {
-        invoices.push(any_invoice(world, merchant).await);
+        invoices.push(any_invoice(&mut connection, merchant.id).await);
     }
     let mut tx = world.gateway.db.begin().await.unwrap();
     for number in 0..backlog {
         let at = number % merchants.len();
-        let new = new_delivery(&merchants[at], invoices[at], &endpoint.url(at));
+        let new = new_delivery(merchants[at].id, invoices[at], &endpoint.url(at));
         let route = Route::Ipn.as_str();
         assert_eq!(deliveries::announce(&mut tx, &[new], route).await.unwrap(), 1);
     }
@@ -183,11 +146,11 @@ pub async fn fill(world: &Arc<World>, endpoint: &Endpoint, backlog: usize, merch
 async fn post_and_commit(world: &Arc<World>) -> f64 {
     let endpoint = Endpoint::answering_after(Duration::ZERO).await;
     let merchant = world.merchants(1).await.remove(0);
-    let invoice = any_invoice(world, &merchant).await;
+    let invoice = any_invoice(&mut world.connect().await, merchant.id).await;
     let mut tx = world.gateway.db.begin().await.unwrap();
     let mut rows = Vec::new();
     for _ in 0..BACKLOG {
-        let new = new_delivery(&merchant, invoice, &endpoint.url(0));
+        let new = new_delivery(merchant.id, invoice, &endpoint.url(0));
         insert_silently(&mut tx, &new).await;
         rows.push(new);
     }

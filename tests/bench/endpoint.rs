@@ -16,7 +16,8 @@ const ADDRESSES: usize = 100;
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
 
 /// Answers 200 to every POST after `pause`, and notes when each whole request had arrived. It has several addresses:
-/// merchants do not share theirs.
+/// merchants do not share theirs, nor the host, of which the gateway
+/// lets only so many attempts reach one.
 #[derive(Clone)]
 pub struct Endpoint {
     addresses: Arc<[SocketAddr]>,
@@ -27,8 +28,8 @@ pub struct Endpoint {
 impl Endpoint {
     pub async fn answering_after(pause: Duration) -> Self {
         let mut listeners = Vec::new();
-        for _ in 0..ADDRESSES {
-            listeners.push(TcpListener::bind("127.0.0.1:0").await.unwrap());
+        for number in 1..=ADDRESSES {
+            listeners.push(TcpListener::bind(format!("127.0.1.{number}:0")).await.unwrap());
         }
         let endpoint = Self {
             addresses: listeners.iter().map(|listener| listener.local_addr().unwrap()).collect(),

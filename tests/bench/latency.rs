@@ -15,11 +15,15 @@ use gateway::{
     storage::{deliveries, outbox},
 };
 use sqlx::Connection;
-use support::{payable::Payable, processes::Signal};
+use support::{
+    announced::{any_invoice, new_delivery},
+    payable::Payable,
+    processes::Signal,
+};
 use uuid::Uuid;
 
 use crate::{
-    delivery::{any_invoice, insert_silently, new_delivery},
+    delivery::insert_silently,
     endpoint::{Caller, Endpoint, post},
     report::{Goal, Report, Rounds, percentile},
     world::{World, with_world},
@@ -134,7 +138,7 @@ impl Merchants {
     async fn open(world: &World, count: usize) -> Self {
         let mut merchants = Vec::new();
         for merchant in world.merchants(count).await {
-            let invoice = any_invoice(world, &merchant).await;
+            let invoice = any_invoice(&mut world.connect().await, merchant.id).await;
             merchants.push((merchant, invoice));
         }
         Self(merchants)
@@ -149,7 +153,7 @@ impl Merchants {
             let at = number % self.0.len();
             let (merchant, invoice) = &self.0[at];
             let url = url(at);
-            let new = new_delivery(merchant, *invoice, &url);
+            let new = new_delivery(merchant.id, *invoice, &url);
             let mut tx = world.gateway.db.begin().await.unwrap();
             let new = [new];
             deliveries::announce(&mut tx, &new, Route::Ipn.as_str()).await.unwrap();
@@ -183,7 +187,7 @@ async fn straight(world: &Arc<World>, merchants: &Merchants) -> Vec<f64> {
     for number in 0..EVENTS {
         pace.tick().await;
         let (merchant, invoice) = &merchants.0[number % merchants.0.len()];
-        let new = new_delivery(merchant, *invoice, &endpoint.url(0));
+        let new = new_delivery(merchant.id, *invoice, &endpoint.url(0));
         let mut connection = world.gateway.db.connection().await.unwrap();
         insert_silently(&mut connection, &new).await;
         committed.insert(new.event_id.clone(), Instant::now());

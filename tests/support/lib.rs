@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "only tests use it, and a test that cannot go on panics")]
 
+pub mod announced;
 pub mod anvil;
 pub mod balancer;
 pub mod broker;

@@ -18,6 +18,9 @@ use gateway::{
 use gateway_workers::{Agent, Role};
 use tokio::{net::TcpListener, task::JoinSet};
 
+/// Connections to the database, the broker, chain nodes and slow endpoints, and listeners.
+const OTHER_FILES: u64 = 512;
+
 /// Runs the gateway's workers.
 ///
 /// Every role may run in any number of copies, in one process or many.
@@ -50,6 +53,8 @@ async fn main() -> anyhow::Result<()> {
     telemetry::init_logs();
     telemetry::metrics();
     let gateway = Arc::new(Gateway::start(Config::load()?).await?);
+    let in_flight = u64::from(gateway.config.worker.deliveries_in_flight.get());
+    serve::allow_open_files(2 * in_flight + OTHER_FILES);
     let stop = serve::stop_on_signal();
     let readiness = Readiness::default();
     let address = gateway.config.worker.metrics_listen;

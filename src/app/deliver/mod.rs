@@ -8,7 +8,11 @@ mod lane;
 mod payout;
 mod record;
 
-use std::{collections::HashSet, sync::Arc, time::Duration};
+use std::{
+    collections::HashSet,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use uuid::Uuid;
 
@@ -156,13 +160,14 @@ impl Gateway {
             return Ok(stale(channel));
         }
         let misplaced = lane == Lane::Fast && due.merchant_is_slow;
-        if misplaced || !slot.share(due.merchant_id, lane.in_flight_max()) {
-            metrics::counter!(channel.names.moves).increment(1);
-            self.move_on(&due, turn, lane.overflow(channel)).await?;
-            return Ok(Handled::Moved);
+        if misplaced || !slot.share(due.merchant_id, lane, Instant::now()) {
+            return Ok(self.move_on(channel, &due, turn, lane).await?);
         }
         let call = (channel.call)(self, &due)?;
-        let started = std::time::Instant::now();
+        if !slot.reach(call.url.host_str().unwrap_or_default(), lane).await {
+            return Ok(self.move_on(channel, &due, turn, lane).await?);
+        }
+        let started = Instant::now();
         fail_point("ipn.sending");
         let answer = self.send_traced(channel, call, &due, turn).await;
         fail_point("ipn.answered");
@@ -204,17 +209,21 @@ impl Gateway {
         }
     }
 
+    /// Sends the message on to where `lane` puts what it has no place for.
     async fn move_on(
         &self,
+        channel: &Channel,
         due: &DueDelivery,
         turn: Turn,
-        route: Route,
-    ) -> Result<(), StorageError> {
+        lane: Lane,
+    ) -> Result<Handled, StorageError> {
+        metrics::counter!(channel.names.moves).increment(1);
+        let route = lane.overflow(channel);
         let body = envelope::encode(&DeliveryRef::new(due.id, &due.event_id, turn));
         let mut connection = self.db.connection().await?;
         deliveries::send_on(&mut connection, due.id, route.as_str(), &body).await?;
         self.relay_wake.notify_one();
-        Ok(())
+        Ok(Handled::Moved)
     }
 
     async fn note(

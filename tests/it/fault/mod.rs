@@ -15,6 +15,7 @@ mod dropped_begin;
 mod frozen_backend;
 mod full_disk;
 mod grown_tables;
+mod hanging_receivers;
 mod killed_migration;
 mod killed_worker;
 mod lost_commits;

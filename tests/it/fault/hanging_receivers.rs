@@ -1,0 +1,108 @@
+//! A thousand merchants whose receivers hang, beside some whose receivers answer (F40).
+
+use std::time::Duration;
+
+use gateway::{broker::route::Route, serve::allow_open_files, storage::deliveries};
+use gateway_workers::Role;
+use support::{
+    announced::{any_invoice, new_delivery},
+    broker::eventually,
+    fired::fired,
+    hostile::{Act, Hostile},
+    stack::{Stack, with_stack},
+};
+use uuid::Uuid;
+
+const HANGING: usize = 1_000;
+const HEALTHY: usize = 10;
+const HEALTHY_EVENTS: usize = 400;
+const EVERY: Duration = Duration::from_millis(25);
+/// An attempt at a hanging receiver lasts for ten seconds, and whoever waited for its slot would wait as long. On a quiet
+/// machine this is some milliseconds.
+const P99_MAX: Duration = Duration::from_secs(5);
+/// A socket at each end of a hanging attempt, and what else the test has open.
+const FILES: u64 = 4_096;
+
+struct Merchant {
+    id: Uuid,
+    invoice: Uuid,
+    url: String,
+}
+
+/// Merchants whose receivers have a host each, all at the same port.
+async fn merchants(stack: &Stack, receiver: &Hostile, net: u8, count: usize) -> Vec<Merchant> {
+    let mut connection = stack.database.connect().await;
+    let mut merchants = Vec::with_capacity(count);
+    for number in 0..count {
+        let id = stack.merchant().await.new.id;
+        let invoice = any_invoice(&mut connection, id).await;
+        let host = format!("127.{net}.{}.{}", number / 250, number % 250 + 1);
+        let url = format!("http://{host}:{}/ipn", receiver.address.port());
+        merchants.push(Merchant { id, invoice, url });
+    }
+    merchants
+}
+
+/// Commits one event for each.
+async fn announce(stack: &Stack, merchants: &[Merchant]) {
+    let new = |one: &Merchant| new_delivery(one.id, one.invoice, &one.url);
+    let new: Vec<_> = merchants.iter().map(new).collect();
+    let mut tx = stack.gateway.db.begin().await.unwrap();
+    deliveries::announce(&mut tx, &new, Route::Ipn.as_str()).await.unwrap();
+    tx.commit().await.unwrap();
+    stack.gateway.relay_wake.notify_one();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_thousand_receivers_that_hang_keep_nobody_else_waiting() {
+    with_stack(|stack| async move {
+        allow_open_files(FILES);
+        let hanging = Hostile::everywhere(Act::SayAndHang(Vec::new())).await;
+        let healthy = Hostile::everywhere(Act::answer("200 OK", "")).await;
+        let bad = merchants(&stack, &hanging, 2, HANGING).await;
+        let good = merchants(&stack, &healthy, 3, HEALTHY).await;
+        stack.start(&[Role::IpnDelivery]);
+        announce(&stack, &bad).await;
+        for number in 0..HEALTHY_EVENTS {
+            if number == HEALTHY_EVENTS / 2 {
+                // Those that hang by now are known to.
+                announce(&stack, &bad).await;
+            }
+            announce(&stack, &good[number % HEALTHY..=number % HEALTHY]).await;
+            tokio::time::sleep(EVERY).await;
+        }
+        eventually("everything healthy is delivered", async || {
+            (healthy.request_count() == HEALTHY_EVENTS && delivered(&stack).await == HEALTHY_EVENTS)
+                .then_some(())
+        })
+        .await;
+        let hung = hanging.request_count();
+        assert!(hung >= HANGING, "{hung} hung");
+        fired(hung);
+        let (p50, p99) = waited(&stack).await;
+        println!(
+            "{hung} attempts hung; healthy ones arrived after {p50} ms, 99 of 100 after {p99} ms"
+        );
+        assert!(p99 <= P99_MAX.as_secs_f64() * 1000.0, "p99 {p99} ms");
+    })
+    .await;
+}
+
+async fn delivered(stack: &Stack) -> usize {
+    let query = "select count(*) from delivery where state = 'delivered'";
+    let mut connection = stack.database.connect().await;
+    let count: i64 = sqlx::query_scalar(query).fetch_one(&mut connection).await.unwrap();
+    usize::try_from(count).unwrap()
+}
+
+/// Milliseconds from the commit of an event to its answer: the median and the 99th percentile of what was delivered.
+async fn waited(stack: &Stack) -> (f64, f64) {
+    let query = "
+        with took as (
+            select extract(epoch from a.started_at - d.created_at)::float8 * 1000 + a.duration_ms as ms
+            from delivery d join delivery_attempt a on a.delivery_id = d.id
+            where d.state = 'delivered')
+        select percentile_cont(0.5) within group (order by ms), percentile_cont(0.99) within group (order by ms) from took";
+    let mut connection = stack.database.connect().await;
+    sqlx::query_as(query).fetch_one(&mut connection).await.unwrap()
+}
