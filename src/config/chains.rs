@@ -96,24 +96,22 @@ const fn practice(network: Network) -> (u64, u64, i64) {
 
 /// Where reversing a chain is a matter of money, what it takes to wait until that costs more than a large deposit brings:
 /// six blocks on bitcoin by custom, and two epochs on Ethereum, after which its blocks are final. Blocks of a rollup are one
-/// sequencer's word until the first layer's are final that carry them, which takes up to half an hour. All other networks are
-/// as final as they get with the confirmations above.
+/// sequencer's word until the first layer's are final that carry them, which takes up to half an hour. The last
+/// five are as final as they get with the confirmations above.
 const fn large_practice(network: Network) -> u64 {
     match network {
         Network::Bitcoin => 6,
         Network::Litecoin => 12,
         Network::Dogecoin => 60,
         Network::Ethereum => 65,
+        // Final after a few blocks while votes come in. In case they do not: what exchanges wait for, and on BSC two rounds
+        // of its 21 validators.
+        Network::Polygon => 128,
+        Network::Bsc => 42,
+        Network::Avalanche => 12,
         Network::Arbitrum => 7_200,
         Network::Optimism | Network::Base => 900,
-        Network::Polygon
-        | Network::Bsc
-        | Network::Avalanche
-        | Network::Tron
-        | Network::Solana
-        | Network::Near
-        | Network::Ton
-        | Network::Thorchain => 1,
+        Network::Tron | Network::Solana | Network::Near | Network::Ton | Network::Thorchain => 1,
     }
 }
 
