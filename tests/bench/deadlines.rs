@@ -15,13 +15,13 @@ const LIMIT: Duration = Duration::from_secs(300);
 const DRAINED: &str = "deadlines: 100,000 due in one second, per second";
 const LATENESS: &str = "deadlines: p99 lateness in calm";
 
-/// Drafts, which no chain must be looked at for, due `$2` seconds from now and then `$3` milliseconds apart.
+/// Drafts, which no chain must be looked at for and of whose end their merchant is told, due `$2` seconds from now and then `$3` milliseconds apart.
 const INVOICES: &str = "
     with made as (
         insert into invoice (id, payment_id, merchant_id, status, price_amount, price_currency, pricing_mode,
-            overpay_bps, payment_window_seconds, window_seconds, deadline_at)
+            overpay_bps, payment_window_seconds, window_seconds, ipn_callback_url, deadline_at)
         select gen_random_uuid(), 'pzi_' || lpad(n::text, 26, '0'), $1, 'draft', 20, 'usd', 'fiat', 500, 1800, 3600,
-               now() + $3 * interval '1 second' + n * $4 * interval '1 millisecond'
+               'http://127.0.0.1:9/ipn', now() + $3 * interval '1 second' + n * $4 * interval '1 millisecond'
         from generate_series(1, $2) as n
         returning id, deadline_at
     )
@@ -38,7 +38,7 @@ pub async fn run(report: &mut Report) {
 
 async fn storm(report: &mut Report) {
     let mut rounds = Rounds::default();
-    for _ in 0..report.rounds.min(3) {
+    for _ in 0..report.rounds {
         let rounds = &mut rounds;
         with_world(&[], |world| async move {
             insert(&world, i32::try_from(STORM).unwrap(), 0, 0).await;
@@ -57,13 +57,15 @@ async fn storm(report: &mut Report) {
             let started = Instant::now();
             world.until(open, 0, LIMIT).await;
             rounds.add(STORM as f64 / started.elapsed().as_secs_f64(), bare);
+            // Each with its event.
+            world.until("select count(*) from delivery", STORM, LIMIT).await;
             worker.process.signal(Signal::Terminate);
             worker.process.ended(LIMIT).await;
         })
         .await;
     }
     let limit = Some(
-        "one transaction after another that locks, updates and deletes its timer, 20 at a time",
+        "one transaction after another that locks, updates, deletes its timer and writes its event, 20 at a time",
     );
     report.value(DRAINED, "/s", limit, Goal::AtLeast(3_000.0), rounds);
 }
@@ -98,11 +100,19 @@ async fn insert(world: &World, count: i32, first_in: i32, apart: i32) {
     query.execute(&mut world.connect().await).await.unwrap();
 }
 
-/// The least that deciding a deadline costs: the row lock, the new status, the timer's end, one commit each.
+/// The least that deciding a deadline costs: the row lock, the new status, the timer's end, the event and its message, one
+/// commit each.
 async fn bare_updates(world: &World) -> f64 {
     const SAMPLE: usize = 4_000;
     world
-        .run("create table bare_invoice as select id, status from invoice limit 4000; create table bare_timer as select id from bare_invoice; create index on bare_invoice (id); create index on bare_timer (id)")
+        .run(
+            "create table bare_invoice as select id, status from invoice limit 4000;
+              create table bare_timer as select id from bare_invoice;
+              create table bare_event (id uuid primary key, payload text);
+              create table bare_message (id uuid primary key, body text);
+              create index on bare_invoice (id);
+              create index on bare_timer (id)",
+        )
         .await;
     let query = "select id from bare_invoice";
     let ids: Vec<uuid::Uuid> =
@@ -116,6 +126,8 @@ async fn bare_updates(world: &World) -> f64 {
                 "select status from bare_invoice where id = $1 for update",
                 "update bare_invoice set status = 'expired' where id = $1",
                 "delete from bare_timer where id = $1",
+                "insert into bare_event values ($1, repeat('x', 300))",
+                "insert into bare_message values ($1, repeat('x', 100))",
             ] {
                 sqlx::query(statement).bind(id).execute(&mut *tx).await.unwrap();
             }

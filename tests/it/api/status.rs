@@ -38,3 +38,32 @@ async fn a_lost_database_is_an_internal_error_that_tells_nothing() {
     })
     .await;
 }
+
+/// The database refuses in each of the ways in which it tells about itself: an error of its own words, a constraint, a lock
+/// that is not given, a table that is not there.
+#[tokio::test(flavor = "multi_thread")]
+async fn whatever_the_database_says_no_client_reads_it() {
+    with_stack(|stack| async move {
+        let merchant = stack.merchant().await.client;
+        let draft = order(&json!({}));
+        for fault in [
+            "create function refuse() returns trigger language plpgsql as
+                 $$ begin raise exception 'INSIDE select from /var/lib' using detail = 'INSIDE'; end $$;
+             create trigger inside before insert on invoice for each row execute function refuse()",
+            "drop trigger inside on invoice;
+             alter table invoice add constraint inside check (price_amount is null) not valid",
+            "alter table invoice drop constraint inside; alter table invoice rename column order_id to inside",
+            "alter table invoice rename to inside",
+        ] {
+            stack.sql(fault).await;
+            let answer = merchant.post("/v1/payment", &draft).await;
+            answer.expect_error(500, "INTERNAL_ERROR");
+            assert_eq!(answer.json()["message"], "something failed on our side; retry later");
+            let told = format!("{:?} {}", answer.headers, answer.body).to_lowercase();
+            for word in ["inside", "select", "invoice", "relation", "constraint", "/var", "panicked"] {
+                assert!(!told.contains(word), "{word}: {told}");
+            }
+        }
+    })
+    .await;
+}
