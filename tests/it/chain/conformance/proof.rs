@@ -12,6 +12,8 @@ use super::{
     driver::{Act, ChainUnderTest, Coin, Feature, Output},
 };
 
+/// Blocks between a payment and the first question about its block.
+const BLOCKS_LATER: u64 = 3;
 /// More than any adapter asks for in one call.
 const ADDRESSES: usize = 1_201;
 
@@ -122,6 +124,27 @@ pub async fn token<C: ChainUnderTest>(chain: &mut C) -> Outcome {
     need!(chain, Feature::Tokens);
     let to = chain.fresh_address().await;
     pays(chain, &[(Coin::Token, vec![Output::new(&to, 25_000_000)])]).await;
+    Outcome::Proven
+}
+
+/// Nobody asks about the block of the payment before others have come. Then it is read as a follower reads it who starts
+/// below it, and told as it was paid.
+pub async fn older<C: ChainUnderTest>(chain: &mut C) -> Outcome {
+    let to = chain.fresh_address().await;
+    let before = head(chain).await;
+    let tx_hash = chain.send(&Act::Pay(Coin::Native, vec![Output::new(&to, 4_242)])).await;
+    for _ in 0..=BLOCKS_LATER {
+        chain.mine().await;
+    }
+    let newest = newest(chain).await.header;
+    let mut found = Vec::new();
+    for height in before.height + 1..=newest.height {
+        let block = block(chain, height).await;
+        let own = block.transfers.iter().filter(|transfer| transfer.to == to);
+        found.extend(own.map(|own| (own.tx_hash.clone(), own.asset.clone(), own.amount.clone())));
+    }
+    let units = TransferAmount::Units(BaseUnits::new(4_242));
+    assert_eq!(found, [(tx_hash, chain.asset(Coin::Native), units)], "{}", chain.name());
     Outcome::Proven
 }
 
