@@ -67,6 +67,19 @@ impl Anvil {
         Ok(hash.as_str().context("transaction hash")?.to_owned())
     }
 
+    /// Broadcasts a transaction with the sender and the nonce of a waiting one and twice its price, so that it takes its
+    /// place. Returns its hash.
+    pub async fn replace(&self, tx_hash: &str, call: &Call<'_>) -> Result<String> {
+        let waiting = self.rpc("eth_getTransactionByHash", json!([tx_hash])).await?;
+        let price = read_word(&waiting["gasPrice"])? * 2;
+        let transaction = json!({
+            "from": waiting["from"], "nonce": waiting["nonce"], "gasPrice": format!("{price:#x}"),
+            "to": call.to, "value": call.value, "data": call.data, "gas": GAS,
+        });
+        let hash = self.rpc("eth_sendTransaction", json!([transaction])).await?;
+        Ok(hash.as_str().context("transaction hash")?.to_owned())
+    }
+
     /// An account with coins, another one each time: transactions of different accounts may change their order.
     /// Never the deployer, whose transactions would get in between.
     pub fn next_account(&mut self) -> String {

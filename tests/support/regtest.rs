@@ -26,7 +26,8 @@ const KEY: &str = "cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87JcbXMTcA";
 /// What pays that key.
 const KEY_SCRIPT: &str = "0014751e76e8199196d454941c45d1b3a323f1433bd6";
 const COINBASE_MATURITY: u64 = 100;
-const FEE: u64 = 20_000;
+/// What a payment offers for its place in a block.
+pub const FEE: u64 = 20_000;
 /// What each prepared coin is worth.
 const COIN: u64 = 10_000_000;
 const COINS: usize = 400;

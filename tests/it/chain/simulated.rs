@@ -1,13 +1,13 @@
 //! The sandbox's simulated chain passes the suite of the real ones.
 
-use std::time::Duration;
+use std::{collections::HashMap, time::Duration};
 
 use gateway::{
     asset::Network,
     chain::{TransferAmount, TransferAsset, simulated::SimulatedSource},
     storage::{
         Db,
-        simulation::{self, SimTransfer},
+        simulation::{self, SimTransfer, Spend},
     },
 };
 use support::database::TestDatabase;
@@ -23,11 +23,14 @@ const LOOK_ALIKE: &str = "0x000000000000000000000000000000000000bad1";
 struct SimulatedChain {
     db: Db,
     source: SimulatedSource,
+    /// Who sent a replacement, by its hash. What replaces nothing has a sender of its own, called as it is.
+    senders: HashMap<String, String>,
 }
 
 impl SimulatedChain {
     fn over(db: Db) -> Self {
-        Self { source: SimulatedSource::new(NETWORK, db.clone()), db }
+        let source = SimulatedSource::new(NETWORK, db.clone());
+        Self { source, db, senders: HashMap::new() }
     }
 
     async fn pay(&self, coin: Coin, outputs: &[Output]) -> String {
@@ -84,6 +87,7 @@ impl ChainUnderTest for SimulatedChain {
             | Feature::LargestAmount(_)
             | Feature::ZeroAmount(_)
             | Feature::Mempool
+            | Feature::Replacement
             | Feature::Reorganisations => None,
         }
     }
@@ -110,6 +114,20 @@ impl ChainUnderTest for SimulatedChain {
             Act::Fail(_) => panic!("{:?}", self.lacks(Feature::Failures)),
             Act::PayHidden(_) => panic!("{:?}", self.lacks(Feature::HiddenNative)),
         }
+    }
+
+    async fn replace(&mut self, tx_hash: &str, output: &Output) -> String {
+        let sender = self.senders.remove(tx_hash).unwrap_or_else(|| tx_hash.to_owned());
+        let txid = self.pay(Coin::Native, std::slice::from_ref(output)).await;
+        let mut tx = self.db.begin().await.unwrap();
+        simulation::lock_chain(&mut tx, NETWORK).await.unwrap();
+        for spends in [tx_hash, &txid] {
+            let spend = simulation::spend(&mut tx, NETWORK, &sender, 0, spends).await.unwrap();
+            assert_ne!(spend, Spend::TooLow);
+        }
+        tx.commit().await.unwrap();
+        self.senders.insert(txid.clone(), sender);
+        txid
     }
 
     async fn make_noise(&mut self, _address: &str) {

@@ -43,6 +43,12 @@ pub trait ChainUnderTest {
     /// Broadcasts one transaction, which waits for [`mine`](Self::mine). Returns its id as `tx_hash` spells it.
     async fn send(&mut self, act: &Act) -> String;
 
+    /// Broadcasts a native payment that takes the place of the waiting one called `tx_hash`, as its sender does who offers
+    /// more for it; with [`Feature::Replacement`]. Returns its id.
+    async fn replace(&mut self, tx_hash: &str, output: &Output) -> String {
+        panic!("{:?}: {tx_hash} stays before {output:?}", self.lacks(Feature::Replacement));
+    }
+
     /// Broadcasts everything this chain knows that looks like a payment to `address` and is none.
     async fn make_noise(&mut self, address: &str);
 
@@ -105,6 +111,8 @@ pub enum Feature {
     /// Native value that shows in balances only; then the source answers `native_balances`.
     HiddenNative,
     Mempool,
+    /// Waiting transactions that give way to others with a higher fee.
+    Replacement,
     /// Blocks that are replaced by others. Missing where every block that a source shows is final.
     Reorganisations,
     /// A node that is asked over HTTP.

@@ -9,6 +9,7 @@ mod holdings;
 mod line;
 mod proof;
 mod reorg;
+mod replacement;
 
 use std::fmt::Write as _;
 
@@ -50,6 +51,7 @@ pub async fn prove<C: ChainUnderTest>(chain: &mut C) -> Report {
         ("balances belong to the block asked for", proof::dated_balances(chain).await),
         ("what addresses hold is what they were paid", holdings::sums(chain).await),
         ("waiting transactions are seen before they are mined", proof::mempool(chain).await),
+        ("a replaced payment gives way to the one that is mined", replacement::by_fee(chain).await),
         ("a payment that comes back at its place", reorg::connect(chain, Connect::Same).await),
         ("a payment that comes back elsewhere", reorg::connect(chain, Connect::Moved).await),
         ("a payment that never comes back", reorg::connect(chain, Connect::Gone).await),

@@ -159,6 +159,7 @@ impl ChainUnderTest for AnvilChain {
             | Feature::Failures
             | Feature::Noise
             | Feature::HiddenNative
+            | Feature::Replacement
             | Feature::Reorganisations
             | Feature::Line => None,
         }
@@ -212,6 +213,15 @@ impl ChainUnderTest for AnvilChain {
                 self.broadcast(&from, &native(&forwarder, amount, data), true).await
             }
         }
+    }
+
+    async fn replace(&mut self, tx_hash: &str, output: &Output) -> String {
+        let data = "0x".to_owned();
+        let call = Call { to: Some(&output.to), value: hex_value(&output.amount), data };
+        let hash = self.anvil.replace(tx_hash, &call).await.expect(DOES_IT);
+        self.waiting.retain(|(waiting, _)| waiting != tx_hash);
+        self.waiting.push((hash.clone(), true));
+        hash
     }
 
     async fn make_noise(&mut self, address: &str) {

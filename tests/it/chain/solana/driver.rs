@@ -81,6 +81,9 @@ impl ChainUnderTest for SolanaChain {
             }
             Feature::Beyond128Bits(_) | Feature::LargestAmount(_) => Some("an amount has 64 bits"),
             Feature::HiddenNative => Some("its blocks show every balance that changes"),
+            Feature::Replacement => {
+                Some("nothing waits long enough to be replaced, and a fee replaces nothing")
+            }
             Feature::Mempool => Some("its transactions do not wait in public"),
             Feature::Reorganisations => Some("it is read when its blocks are final"),
             Feature::Tokens

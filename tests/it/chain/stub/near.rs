@@ -62,6 +62,9 @@ impl Flavour for Near {
     fn lacks(feature: Feature) -> Option<&'static str> {
         match feature {
             Feature::HiddenNative => Some("its blocks show everything"),
+            Feature::Replacement => {
+                Some("its nodes know no higher fee: the first with a nonce is executed")
+            }
             Feature::Mempool => Some("what waits is final a moment later"),
             Feature::Beyond128Bits(Coin::Native) => Some("its native amounts have 128 bits"),
             Feature::Tokens

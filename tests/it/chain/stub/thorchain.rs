@@ -58,6 +58,9 @@ impl Flavour for Thorchain {
     fn lacks(feature: Feature) -> Option<&'static str> {
         match feature {
             Feature::HiddenNative => Some("its blocks show everything"),
+            Feature::Replacement => {
+                Some("its nodes refuse a second transaction of a sequence number at any fee")
+            }
             Feature::Mempool => Some("what waits is final a moment later"),
             Feature::Tokens
             | Feature::ManyNativeOutputs

@@ -73,6 +73,9 @@ impl Flavour for Tron {
     fn lacks(feature: Feature) -> Option<&'static str> {
         match feature {
             Feature::HiddenNative => Some("its blocks show everything"),
+            Feature::Replacement => {
+                Some("its transactions have no number, so a second one pays once more")
+            }
             Feature::Mempool => Some("what waits is a minute away from the blocks that are read"),
             Feature::Beyond128Bits(Coin::Native) | Feature::LargestAmount(Coin::Native) => {
                 Some("its native amounts have 63 bits")

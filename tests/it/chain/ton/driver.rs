@@ -90,6 +90,9 @@ impl ChainUnderTest for TonChain {
                 Some("an amount has 120 bits at most")
             }
             Feature::HiddenNative => Some("its blocks show every message"),
+            Feature::Replacement => {
+                Some("a wallet takes the first message of a number, whatever others offer")
+            }
             Feature::Mempool => Some("not read: the next block is seconds away"),
             Feature::Reorganisations => Some("its masterchain blocks are final"),
             Feature::Tokens

@@ -8,10 +8,12 @@ use gateway::{
     chain::{TransferAmount, TransferAsset, utxo::UtxoSource},
 };
 use secrecy::SecretString;
-use support::regtest::{Coin, Kind, Regtest};
+use support::regtest::{Coin, FEE, Kind, Regtest};
 
 use crate::chain::conformance::{Act, ChainUnderTest, Coin as Paid, Connect, Feature, Output};
 
+/// What a replacement offers above all that was offered before: enough for every node.
+const FEE_STEP: u64 = 2 * FEE;
 const DOES_IT: &str = "the node does what the test says";
 
 /// A node and the source that reads it.
@@ -23,6 +25,8 @@ pub struct RegtestChain {
     name: String,
     /// The coin that each payment spends, to spend it again on another branch.
     coins: HashMap<String, Coin>,
+    /// The highest fee that was offered yet.
+    fee: u64,
 }
 
 /// Reads a node that serves a test chain of `network`.
@@ -53,13 +57,17 @@ pub fn satoshis(amount: &TransferAmount) -> u64 {
 
 impl RegtestChain {
     pub async fn start(network: Network) -> Result<Self> {
-        let kind = if network == Network::Bitcoin { Kind::Bitcoin } else { Kind::Litecoin };
+        // Litecoin's nodes replace nothing unless they are told to, and what others do reaches the blocks all the same.
+        let (kind, arguments): (_, &[_]) = match network {
+            Network::Bitcoin => (Kind::Bitcoin, &[]),
+            _ => (Kind::Litecoin, &["-mempoolreplacement=1"]),
+        };
         let stands_in = if network == Network::Dogecoin { " (litecoind)" } else { "" };
         let name = format!("{network}{stands_in}");
-        let node = Regtest::start(kind).await?;
+        let node = Regtest::start_with(kind, arguments).await?;
         let genesis = node.genesis().await?;
         let source = source(network, node.url(), &genesis);
-        Ok(Self { node, source, network, genesis, name, coins: HashMap::new() })
+        Ok(Self { node, source, network, genesis, name, coins: HashMap::new(), fee: FEE })
     }
 
     async fn pay(&mut self, outputs: &[Output]) -> String {
@@ -109,6 +117,7 @@ impl ChainUnderTest for RegtestChain {
             | Feature::ZeroAmount(Paid::Native)
             | Feature::Noise
             | Feature::Mempool
+            | Feature::Replacement
             | Feature::Reorganisations
             | Feature::Line => None,
         }
@@ -127,6 +136,15 @@ impl ChainUnderTest for RegtestChain {
             panic!("{act:?} is nothing that this chain does");
         };
         self.pay(outputs).await
+    }
+
+    async fn replace(&mut self, tx_hash: &str, output: &Output) -> String {
+        self.fee += FEE_STEP;
+        let coin = self.coins[tx_hash].clone();
+        let outputs = [(output.to.clone(), satoshis(&output.amount))];
+        let txid = self.node.spend(&coin, &outputs, self.fee).await.expect(DOES_IT);
+        self.coins.insert(txid.clone(), coin);
+        txid
     }
 
     /// The very bytes that lie behind the address, in scripts that pay no address or another one.

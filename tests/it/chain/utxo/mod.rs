@@ -3,5 +3,4 @@
 pub(super) mod driver;
 mod extension_block;
 mod refusal;
-mod replacement;
 mod suite;
