@@ -191,7 +191,7 @@ async fn the_simulated_chain_passes_the_suite() {
     let report = prove(&mut SimulatedChain::over(db.clone())).await;
     println!("{}", table(std::slice::from_ref(&report)));
     let proven = report.outcomes.iter().filter(|(_, outcome)| *outcome == Outcome::Proven);
-    assert_eq!(proven.count(), report.outcomes.len() - 9);
+    assert_eq!(proven.count(), report.outcomes.len() - 10);
     db.close().await;
     database.remove().await;
 }

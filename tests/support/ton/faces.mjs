@@ -48,6 +48,21 @@ const transaction = (seqno) => (tx) => ({
   out_msgs: tx.outMessages.values().map(message),
 });
 
+const ELECTOR = `-1:${"3".repeat(64)}`;
+
+const tick = (seqno) => ({ hash, now }) => ({
+  account: ELECTOR, hash, lt: text(seqno), now, mc_block_seqno: seqno,
+  block_ref: { workchain: -1, shard: "8000000000000000", seqno },
+  description: { type: "tick_tock", is_tock: false, aborted: false },
+  in_msg: null, out_msgs: [],
+});
+
+/** All under one masterchain block. */
+function transactions(chain, block) {
+  const { seqno } = block;
+  return [...block.transactions.map(transaction(seqno)), ...chain.ticks(seqno).map(tick(seqno))];
+}
+
 /** API v3 by path; `null` where there is no such thing. */
 export async function v3(chain, path, query) {
   const at = (name) => Number(query.get(name) ?? 0);
@@ -61,7 +76,7 @@ export async function v3(chain, path, query) {
     case "masterchainBlockShards":
       return block ? { blocks: page(chain.wireBlocks(block)) } : null;
     case "transactionsByMasterchainBlock":
-      return { transactions: page(block?.transactions ?? []).map(transaction(block?.seqno)), address_book: {} };
+      return { transactions: page(block ? transactions(chain, block) : []), address_book: {} };
     case "transactions": {
       const spelt = (hash) => [hash.toString("base64"), hash.toString("base64url"), hash.toString("hex")];
       const found = chain.blocks.flatMap((mined, seqno) =>

@@ -1,4 +1,4 @@
-//! The proofs about nodes that refuse, break off, fall silent, lag or go back.
+//! The proofs about nodes that refuse, break off, fall silent or go back.
 
 use std::time::{Duration, Instant};
 

@@ -6,6 +6,7 @@
 
 mod driver;
 mod holdings;
+mod lag;
 mod line;
 mod proof;
 mod reorg;
@@ -61,6 +62,7 @@ pub async fn prove<C: ChainUnderTest>(chain: &mut C) -> Report {
         ("a part of an answer is no answer", line::truncation(chain).await),
         ("a silent node is given up", line::silence(chain).await),
         ("a node that goes back shows what it still has", line::going_back(chain).await),
+        ("a node that lags shows no block in part", lag::behind(chain).await),
     ];
     Report { chain: chain.name(), outcomes }
 }

@@ -1,0 +1,86 @@
+//! The line to two nodes behind one address, of which one lags.
+//!
+//! As long as nobody lags it remembers what the node answers. Then the node loses its newest blocks, and so becomes the one
+//! that lags; what is remembered are the answers of the one that does not.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, Mutex},
+};
+
+use anyhow::Result;
+use axum::{
+    Router,
+    extract::State,
+    response::{IntoResponse, Response},
+};
+use http::StatusCode;
+use url::Url;
+
+use crate::line::{Answer, Node, Question};
+
+#[derive(Default)]
+struct Nodes {
+    /// What the node that is ahead answers.
+    ahead: BTreeMap<String, Answer>,
+    /// What reaches the one that lags; `None` while they are one.
+    behind: Option<BTreeSet<String>>,
+}
+
+struct Shared {
+    node: Node,
+    nodes: Mutex<Nodes>,
+}
+
+/// Ends with the test's runtime.
+pub struct LaggingLine {
+    url: Url,
+    shared: Arc<Shared>,
+}
+
+impl LaggingLine {
+    /// A line to the node at `url`, whose name and password go along.
+    pub async fn to(url: &str) -> Result<Self> {
+        let shared = Arc::new(Shared { node: Node::at(url)?, nodes: Mutex::default() });
+        let router = Router::new().fallback(carry).with_state(shared.clone());
+        let url = shared.node.served_by(router).await?;
+        Ok(Self { url, shared })
+    }
+
+    pub fn url(&self) -> &str {
+        self.url.as_str()
+    }
+
+    /// All that was asked while nobody lagged.
+    pub fn questions(&self) -> BTreeSet<String> {
+        self.shared.nodes.lock().unwrap().ahead.keys().cloned().collect()
+    }
+
+    /// From now on these questions reach the node that lags, as does whatever the other was never asked.
+    pub fn lag(&self, questions: BTreeSet<String>) {
+        self.shared.nodes.lock().unwrap().behind = Some(questions);
+    }
+}
+
+async fn carry(State(shared): State<Arc<Shared>>, question: Question) -> Response {
+    let text = question.text();
+    if let Some(answer) = remembered(&shared, &text) {
+        return answer.whole();
+    }
+    match shared.node.ask(question).await {
+        Ok(answer) => {
+            let mut nodes = shared.nodes.lock().unwrap();
+            if nodes.behind.is_none() {
+                nodes.ahead.insert(text, answer.clone());
+            }
+            answer.whole()
+        }
+        Err(error) => (StatusCode::BAD_GATEWAY, error.to_string()).into_response(),
+    }
+}
+
+fn remembered(shared: &Shared, text: &str) -> Option<Answer> {
+    let nodes = shared.nodes.lock().unwrap();
+    let behind = nodes.behind.as_ref()?;
+    if behind.contains(text) { None } else { nodes.ahead.get(text).cloned() }
+}
