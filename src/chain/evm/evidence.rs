@@ -10,7 +10,7 @@ use std::collections::HashSet;
 use sha3::{Digest, Keccak256};
 
 use super::decode::{Body, Outcomes, Receipt, Transaction};
-use crate::asset::Network;
+use crate::{asset::Network, chain::BlockRef};
 
 const BLOOM_BYTES: usize = 256;
 const BLOOM_BIT_MASK: u16 = 2047;
@@ -128,11 +128,25 @@ fn pairing(network: Network, body: &Body, outcomes: &Outcomes) -> Result<(), Str
     if let Some(tx) = lost.filter(|_| outcomes.unreadable == 0) {
         return Err(format!("transaction {} has no receipt", tx.hash));
     }
-    let stray = received.difference(&listed).next();
-    match stray.filter(|_| body.unreadable == 0 && !is_polygon) {
+    let state_sync = is_polygon.then(|| state_sync_hash(&body.header));
+    let mut strays = received.difference(&listed);
+    let stray = strays.find(|tx_hash| Some(**tx_hash) != state_sync.as_deref());
+    match stray.filter(|_| body.unreadable == 0) {
         Some(tx_hash) => Err(format!("there is a receipt of {tx_hash}, which is not in the block")),
         None => Ok(()),
     }
+}
+
+/// By what name nodes of Polygon list the state sync of a block that does not list it: bor makes it from the block's own
+/// (`GetDerivedBorTxHash`).
+fn state_sync_hash(header: &BlockRef) -> String {
+    let block_hash = hex::decode(header.hash.trim_start_matches("0x")).unwrap_or_default();
+    let hash = Keccak256::new()
+        .chain_update("matic-bor-receipt-")
+        .chain_update(header.height.to_be_bytes())
+        .chain_update(block_hash)
+        .finalize();
+    format!("0x{}", hex::encode(hash))
 }
 
 /// A dropped log leaves a gap in the numbering of its block. Some nodes number within the transaction instead.

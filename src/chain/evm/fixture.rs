@@ -112,6 +112,33 @@ fn a_dropped_state_sync_costs_its_own_logs_only_but_a_dropped_payment_refuses_th
     );
 }
 
+/// The name of the state sync was made apart from the adapter, of the recording's block.
+#[test]
+fn only_a_state_sync_may_have_a_receipt_and_no_place_in_its_block() {
+    const STATE_SYNC: &str = "0x6d43cffdca69772ebcf19f5fb9505c2e4e3463a5f25a1263c27baccfb2443bbf";
+    let unlisted = |tx_hash: &str| {
+        let mut recording: serde_json::Value = serde_json::from_str(POLYGON).unwrap();
+        recording["block"]["transactions"].as_array_mut().unwrap().remove(1);
+        recording["receipts"][1]["transactionHash"] = tx_hash.into();
+        recording.to_string()
+    };
+    check(
+        Network::Polygon,
+        &unlisted(STATE_SYNC),
+        &expect![[r#"
+            0x7171:log:0 pays 0xa1a1 25000000 0xc213
+            0x6d43:log:0 pays 0xa2a2 7000000 0xc213
+        "#]],
+    );
+    check(
+        Network::Polygon,
+        &unlisted(&format!("0x{}", "72".repeat(32))),
+        &expect![[r#"
+            refused: there is a receipt of 0x7272727272727272727272727272727272727272727272727272727272727272, which is not in the block
+        "#]],
+    );
+}
+
 #[test]
 fn logs_of_a_failed_transaction_pay_nothing() {
     let mut recording: serde_json::Value = serde_json::from_str(POLYGON).unwrap();
