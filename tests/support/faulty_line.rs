@@ -11,9 +11,13 @@ use axum::{
 };
 use futures_util::stream;
 use http::{StatusCode, header};
+use serde_json::Value;
 use url::Url;
 
 use crate::line::{Answer, Node, Question};
+
+/// Changes one answer. Gets what was asked, a method of JSON-RPC or a path, and what the node says to it.
+pub type Edit = fn(&str, &mut Value);
 
 /// What becomes of every answer.
 #[derive(Debug, Clone, Copy)]
@@ -25,6 +29,8 @@ pub enum Fault {
     /// The first so many thousandths come, then the connection ends.
     Cut(usize),
     Silence,
+    /// It is whole, and says something else.
+    Tells(Edit),
 }
 
 struct Shared {
@@ -62,10 +68,14 @@ async fn carry(State(shared): State<Arc<Shared>>, question: Question) -> Respons
     match fault {
         Some(Fault::Says(status, text)) => return (status, text).into_response(),
         Some(Fault::Silence) => std::future::pending().await,
-        Some(Fault::Part(_) | Fault::Cut(_)) | None => {}
+        Some(Fault::Part(_) | Fault::Cut(_) | Fault::Tells(_)) | None => {}
     }
+    let (path, asked) = (question.path().to_owned(), question.body.clone());
     match shared.node.ask(question).await {
-        Ok(answer) => spoilt(fault, answer),
+        Ok(answer) => match fault {
+            Some(Fault::Tells(edit)) => edited(edit, &path, &asked, answer).whole(),
+            fault => spoilt(fault, answer),
+        },
         Err(error) => (StatusCode::BAD_GATEWAY, error.to_string()).into_response(),
     }
 }
@@ -84,7 +94,31 @@ fn spoilt(fault: Option<Fault>, answer: Answer) -> Response {
             let head = answer.head().header(header::CONTENT_LENGTH, body.len());
             head.body(Body::from_stream(pieces))
         }
-        Some(Fault::Says(..) | Fault::Silence) | None => return answer.whole(),
+        Some(Fault::Says(..) | Fault::Silence | Fault::Tells(_)) | None => return answer.whole(),
     };
     spoilt.unwrap()
+}
+
+/// What is no JSON, a redirection for example, stays as it is.
+fn edited(edit: Edit, path: &str, asked: &[u8], mut answer: Answer) -> Answer {
+    let Ok(mut body) = serde_json::from_slice::<Value>(&answer.body) else { return answer };
+    match serde_json::from_slice(asked) {
+        Ok(Value::Array(asked)) => {
+            for (asked, reply) in asked.iter().zip(body.as_array_mut().into_iter().flatten()) {
+                edit_reply(edit, path, asked, reply);
+            }
+        }
+        Ok(asked) => edit_reply(edit, path, &asked, &mut body),
+        Err(_) => edit(path, &mut body),
+    }
+    answer.body = body.to_string().into();
+    answer
+}
+
+/// A refusal stays one.
+fn edit_reply(edit: Edit, path: &str, asked: &Value, reply: &mut Value) {
+    match asked["method"].as_str() {
+        Some(method) => reply.get_mut("result").into_iter().for_each(|result| edit(method, result)),
+        None => edit(path, reply),
+    }
 }

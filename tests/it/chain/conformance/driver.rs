@@ -6,6 +6,7 @@ use gateway::{
     chain::{ChainSource, TransferAmount, TransferAsset},
     money::BaseUnits,
 };
+use support::faulty_line::Edit;
 
 /// A chain that can be told what happens on it, and the source that must report it.
 ///
@@ -47,6 +48,11 @@ pub trait ChainUnderTest {
     /// more for it; with [`Feature::Replacement`]. Returns its id.
     async fn replace(&mut self, tx_hash: &str, output: &Output) -> String {
         panic!("{:?}: {tx_hash} stays before {output:?}", self.lacks(Feature::Replacement));
+    }
+
+    /// Ways in which a node answers and leaves `what` out of it, each with a name; with [`Feature::Evidence`].
+    fn left_out(&self, what: LeftOut) -> &'static [(&'static str, Edit)] {
+        panic!("{:?}", self.lacks(Feature::Evidence(what)));
     }
 
     /// Broadcasts everything this chain knows that looks like a payment to `address` and is none.
@@ -117,6 +123,19 @@ pub enum Feature {
     Reorganisations,
     /// A node that is asked over HTTP.
     Line,
+    /// Something in a node's answers that shows what was left out of them.
+    Evidence(LeftOut),
+}
+
+/// What of a block a node leaves out of its answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LeftOut {
+    /// Every payment.
+    All,
+    /// One transaction of several, or all that came of it.
+    Transaction,
+    /// One movement of a transaction that makes several.
+    Movement,
 }
 
 /// What happens to the transactions of replaced blocks.

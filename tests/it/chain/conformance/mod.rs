@@ -5,6 +5,7 @@
 //! proofs and returns one column of the table that [`table`] prints.
 
 mod driver;
+mod evidence;
 mod holdings;
 mod lag;
 mod line;
@@ -14,7 +15,7 @@ mod replacement;
 
 use std::fmt::Write as _;
 
-pub use driver::{Act, ChainUnderTest, Coin, Connect, Feature, Output};
+pub use driver::{Act, ChainUnderTest, Coin, Connect, Feature, LeftOut, Output};
 
 /// What became of one sentence on one chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,6 +63,15 @@ pub async fn prove<C: ChainUnderTest>(chain: &mut C) -> Report {
         ("a part of an answer is no answer", line::truncation(chain).await),
         ("a silent node is given up", line::silence(chain).await),
         ("a node that goes back shows what it still has", line::going_back(chain).await),
+        ("a block emptied of its payments is refused", evidence::of(chain, LeftOut::All).await),
+        (
+            "a block without one transaction is refused",
+            evidence::of(chain, LeftOut::Transaction).await,
+        ),
+        (
+            "a transaction without one movement is refused",
+            evidence::of(chain, LeftOut::Movement).await,
+        ),
         ("a node that lags shows no block in part", lag::behind(chain).await),
     ];
     Report { chain: chain.name(), outcomes }

@@ -11,12 +11,7 @@ use super::stage::{
 use crate::chain::conformance::{ChainUnderTest, Connect};
 
 /// What a node with `eth_getBlockReceipts` may get wrong.
-const LIES: [(&str, Lie); 15] = [
-    ("no logs at all", |method, result| {
-        if method == RECEIPTS {
-            (0..4).for_each(|position| logs_of(result, position).clear());
-        }
-    }),
+const LIES: [(&str, Lie); 11] = [
     ("the first log of a transaction is dropped", |method, result| {
         if method == RECEIPTS {
             logs_of(result, 1).remove(0);
@@ -45,19 +40,9 @@ const LIES: [(&str, Lie); 15] = [
             logs_of(result, 3).push(log);
         }
     }),
-    ("there are no receipts", |method, result| {
-        if method == RECEIPTS {
-            *result = json!([]);
-        }
-    }),
     ("the receipts are unknown", |method, result| {
         if method == RECEIPTS {
             *result = Value::Null;
-        }
-    }),
-    ("a receipt is dropped", |method, result| {
-        if method == RECEIPTS {
-            list(result).remove(3);
         }
     }),
     ("a receipt is doubled", |method, result| {
@@ -73,12 +58,7 @@ const LIES: [(&str, Lie); 15] = [
             }
         }
     }),
-    ("the block is served empty", |method, result| {
-        if method == BODY {
-            result["transactions"] = json!([]);
-        }
-    }),
-    ("a transaction is dropped", |method, result| {
+    ("a payment is dropped", |method, result| {
         if method == BODY {
             list(&mut result["transactions"]).remove(0);
         }
@@ -97,12 +77,7 @@ const LIES: [(&str, Lie); 15] = [
 ];
 
 /// What a node without it may get wrong.
-const OLD_LIES: [(&str, Lie); 6] = [
-    ("no logs at all", |method, result| {
-        if method == LOGS {
-            *result = json!([]);
-        }
-    }),
+const OLD_LIES: [(&str, Lie); 5] = [
     ("the first log is dropped", |method, result| {
         if method == LOGS {
             list(result).remove(0);

@@ -9,9 +9,13 @@ use gateway::{
     money::BaseUnits,
 };
 use secrecy::SecretString;
-use support::anvil::{Anvil, Call, address_word, call_data, word};
+use support::{
+    anvil::{Anvil, Call, address_word, call_data, word},
+    faulty_line::Edit,
+};
 
-use crate::chain::conformance::{Act, ChainUnderTest, Coin, Connect, Feature, Output};
+use super::left_out;
+use crate::chain::conformance::{Act, ChainUnderTest, Coin, Connect, Feature, LeftOut, Output};
 
 const DOES_IT: &str = "anvil does what the test says";
 
@@ -161,7 +165,8 @@ impl ChainUnderTest for AnvilChain {
             | Feature::HiddenNative
             | Feature::Replacement
             | Feature::Reorganisations
-            | Feature::Line => None,
+            | Feature::Line
+            | Feature::Evidence(_) => None,
         }
     }
 
@@ -222,6 +227,10 @@ impl ChainUnderTest for AnvilChain {
         self.waiting.retain(|(waiting, _)| waiting != tx_hash);
         self.waiting.push((hash.clone(), true));
         hash
+    }
+
+    fn left_out(&self, what: LeftOut) -> &'static [(&'static str, Edit)] {
+        left_out::of(what)
     }
 
     async fn make_noise(&mut self, address: &str) {

@@ -3,6 +3,7 @@
 mod contradiction;
 pub(super) mod driver;
 mod hostile;
+mod left_out;
 mod refusal;
 mod stage;
 mod suite;

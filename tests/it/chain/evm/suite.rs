@@ -45,7 +45,7 @@ async fn every_evm_network_passes_the_suite() {
     println!("{}", table(&reports));
     assert_eq!(reports.len(), 8);
     let proven = reports[0].outcomes.iter().filter(|(_, outcome)| *outcome == Outcome::Proven);
-    assert_eq!(proven.count(), 27);
+    assert_eq!(proven.count(), 30);
     for report in &reports {
         assert_eq!(report.outcomes, reports[0].outcomes, "{} differs", report.chain);
     }

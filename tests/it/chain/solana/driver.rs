@@ -8,9 +8,10 @@ use gateway::{
     chain::{TransferAmount, TransferAsset, solana::SolanaSource},
 };
 use secrecy::SecretString;
-use support::solana::SolanaNode;
+use serde_json::json;
+use support::{faulty_line::Edit, solana::SolanaNode};
 
-use crate::chain::conformance::{Act, ChainUnderTest, Coin, Connect, Feature, Output};
+use crate::chain::conformance::{Act, ChainUnderTest, Coin, Connect, Feature, LeftOut, Output};
 
 const DOES_IT: &str = "the node does what the test says";
 
@@ -84,13 +85,17 @@ impl ChainUnderTest for SolanaChain {
             Feature::Replacement => {
                 Some("nothing waits long enough to be replaced, and a fee replaces nothing")
             }
+            Feature::Evidence(LeftOut::Transaction | LeftOut::Movement) => {
+                Some("its nodes tell no root over what is in a block")
+            }
             Feature::Mempool => Some("its transactions do not wait in public"),
             Feature::Reorganisations => Some("it is read when its blocks are final"),
             Feature::Tokens
             | Feature::ZeroAmount(_)
             | Feature::Failures
             | Feature::Noise
-            | Feature::Line => None,
+            | Feature::Line
+            | Feature::Evidence(LeftOut::All) => None,
         }
     }
 
@@ -113,6 +118,15 @@ impl ChainUnderTest for SolanaChain {
             Act::PayHidden(_) => panic!("{:?}", self.lacks(Feature::HiddenNative)),
         };
         signature.expect(DOES_IT)
+    }
+
+    /// Blocks without transactions do not happen for long: only a node that has lost all of them is noticed.
+    fn left_out(&self, _what: LeftOut) -> &'static [(&'static str, Edit)] {
+        &[("the transactions of all blocks", |_, result| {
+            if let Some(transactions) = result.get_mut("transactions") {
+                *transactions = json!([]);
+            }
+        })]
     }
 
     async fn make_noise(&mut self, address: &str) {

@@ -5,11 +5,13 @@ use std::time::Duration;
 use gateway::chain::{ChainSource, TransferAmount, TransferAsset};
 use secrecy::SecretString;
 use support::{
+    faulty_line::Edit,
     stub_chain::StubChain,
     stub_node::{Node, StubNode},
 };
 
-use crate::chain::conformance::{Act, ChainUnderTest, Coin, Connect, Feature, Output};
+use super::left_out::Ways;
+use crate::chain::conformance::{Act, ChainUnderTest, Coin, Connect, Feature, LeftOut, Output};
 
 /// What the sources wait for an answer by themselves.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -33,6 +35,7 @@ pub trait Flavour: Default {
     /// The same for one that fails and would have paid some address.
     fn fail(&self, coin: Coin) -> (Vec<Self::Tx>, String);
     fn noise(&self, address: &str) -> Vec<Self::Tx>;
+    fn left_out(what: LeftOut) -> Ways;
 }
 
 pub struct StubDriver<F: Flavour> {
@@ -116,6 +119,10 @@ impl<F: Flavour> ChainUnderTest for StubDriver<F> {
         };
         self.wait(transactions);
         id
+    }
+
+    fn left_out(&self, what: LeftOut) -> &'static [(&'static str, Edit)] {
+        F::left_out(what)
     }
 
     async fn make_noise(&mut self, address: &str) {

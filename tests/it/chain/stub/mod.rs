@@ -3,6 +3,7 @@
 mod clients;
 pub mod driver;
 mod hostile;
+mod left_out;
 pub mod near;
 mod suite;
 pub mod thorchain;

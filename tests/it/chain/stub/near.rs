@@ -10,8 +10,11 @@ use support::{
     stub_chain::StubChain,
 };
 
-use super::driver::{Flavour, digits};
-use crate::chain::conformance::{Coin, Feature, Output};
+use super::{
+    driver::{Flavour, digits},
+    left_out::{self, Ways},
+};
+use crate::chain::conformance::{Coin, Feature, LeftOut, Output};
 
 const TOKEN: &str = "usdt.tether-token.near";
 const LOOK_ALIKE: &str = "usdt.tether-token.evil.near";
@@ -76,7 +79,8 @@ impl Flavour for Near {
             | Feature::Failures
             | Feature::Noise
             | Feature::Reorganisations
-            | Feature::Line => None,
+            | Feature::Line
+            | Feature::Evidence(_) => None,
         }
     }
 
@@ -135,5 +139,9 @@ impl Flavour for Near {
         ]));
         receipts.extend(NearReceipt::token_and_back(TOKEN, address, "5"));
         receipts
+    }
+
+    fn left_out(what: LeftOut) -> Ways {
+        left_out::of_near(what)
     }
 }

@@ -19,10 +19,11 @@ async fn proven<F: Flavour>() -> Report {
 async fn thorchain_near_and_tron_pass_the_suite() {
     let reports = [proven::<Thorchain>().await, proven::<Near>().await, proven::<Tron>().await];
     println!("{}", table(&reports));
-    for report in &reports {
+    // No hidden value, no dated balances, no mempool and nothing replaced in it; and where nothing commits to what a
+    // transaction did, nobody notices a part that is missing.
+    for (report, lacking) in reports.iter().zip([5, 4, 5]) {
         let proven = report.outcomes.iter().filter(|(_, outcome)| *outcome == Outcome::Proven);
-        // No hidden value, no dated balances, no mempool and nothing replaced in it.
-        assert_eq!(proven.count(), report.outcomes.len() - 4, "{}", report.chain);
+        assert_eq!(proven.count(), report.outcomes.len() - lacking, "{}", report.chain);
     }
 }
 

@@ -16,8 +16,11 @@ use support::{
     thornode::{ThorTx, Thornode, event, transfer},
 };
 
-use super::driver::{Flavour, digits};
-use crate::chain::conformance::{Coin, Feature, Output};
+use super::{
+    driver::{Flavour, digits},
+    left_out::{self, Ways},
+};
+use crate::chain::conformance::{Coin, Feature, LeftOut, Output};
 
 #[derive(Default)]
 pub struct Thorchain;
@@ -57,6 +60,9 @@ impl Flavour for Thorchain {
 
     fn lacks(feature: Feature) -> Option<&'static str> {
         match feature {
+            Feature::Evidence(LeftOut::Movement) => {
+                Some("no header commits to the events of a transaction")
+            }
             Feature::HiddenNative => Some("its blocks show everything"),
             Feature::Replacement => {
                 Some("its nodes refuse a second transaction of a sequence number at any fee")
@@ -71,7 +77,8 @@ impl Flavour for Thorchain {
             | Feature::Failures
             | Feature::Noise
             | Feature::Reorganisations
-            | Feature::Line => None,
+            | Feature::Line
+            | Feature::Evidence(LeftOut::All | LeftOut::Transaction) => None,
         }
     }
 
@@ -113,5 +120,9 @@ impl Flavour for Thorchain {
             json!("transfer"),
         ]);
         vec![tx]
+    }
+
+    fn left_out(what: LeftOut) -> Ways {
+        left_out::of_thorchain(what)
     }
 }

@@ -13,8 +13,11 @@ use support::{
     stub_chain::StubChain,
 };
 
-use super::driver::{Flavour, digits};
-use crate::chain::conformance::{Coin, Feature, Output};
+use super::{
+    driver::{Flavour, digits},
+    left_out::{self, Ways},
+};
+use crate::chain::conformance::{Coin, Feature, LeftOut, Output};
 
 /// USDT, which is TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t.
 pub const TOKEN: &str = "a614f803b6fd780986a42c78ec9c7f77e6ded13c";
@@ -72,6 +75,9 @@ impl Flavour for Tron {
 
     fn lacks(feature: Feature) -> Option<&'static str> {
         match feature {
+            Feature::Evidence(LeftOut::Movement) => {
+                Some("no header commits to the logs of a transaction")
+            }
             Feature::HiddenNative => Some("its blocks show everything"),
             Feature::Replacement => {
                 Some("its transactions have no number, so a second one pays once more")
@@ -90,7 +96,8 @@ impl Flavour for Tron {
             | Feature::Failures
             | Feature::Noise
             | Feature::Reorganisations
-            | Feature::Line => None,
+            | Feature::Line
+            | Feature::Evidence(LeftOut::All | LeftOut::Transaction) => None,
         }
     }
 
@@ -157,5 +164,9 @@ impl Flavour for Tron {
             TronTx::transfer(address, 5).failing("OUT_OF_ENERGY"),
             TronTx::call(SOME_CONTRACT, vec![log()], vec![paid_inside]).failing("REVERT"),
         ]
+    }
+
+    fn left_out(what: LeftOut) -> Ways {
+        left_out::of_tron(what)
     }
 }

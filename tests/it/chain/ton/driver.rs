@@ -9,9 +9,10 @@ use gateway::{
     chain::{TransferAmount, TransferAsset, ton::TonSource},
 };
 use secrecy::SecretString;
-use support::ton::TonNode;
+use support::{faulty_line::Edit, ton::TonNode};
 
-use crate::chain::conformance::{Act, ChainUnderTest, Coin, Connect, Feature, Output};
+use super::left_out;
+use crate::chain::conformance::{Act, ChainUnderTest, Coin, Connect, Feature, LeftOut, Output};
 
 const DOES_IT: &str = "the node does what the test says";
 
@@ -83,7 +84,9 @@ impl ChainUnderTest for TonChain {
 
     fn lacks(&self, feature: Feature) -> Option<&'static str> {
         match feature {
-            Feature::ManyNativeOutputs | Feature::ManyTokenOutputs => {
+            Feature::ManyNativeOutputs
+            | Feature::ManyTokenOutputs
+            | Feature::Evidence(LeftOut::Movement) => {
                 Some("a transaction is one account's and takes in one message")
             }
             Feature::Beyond128Bits(_) | Feature::LargestAmount(_) => {
@@ -99,7 +102,8 @@ impl ChainUnderTest for TonChain {
             | Feature::ZeroAmount(_)
             | Feature::Failures
             | Feature::Noise
-            | Feature::Line => None,
+            | Feature::Line
+            | Feature::Evidence(LeftOut::All | LeftOut::Transaction) => None,
         }
     }
 
@@ -134,6 +138,10 @@ impl ChainUnderTest for TonChain {
             Act::Fail(coin) => self.node.forge_token(self.master(*coin)).await.expect(DOES_IT),
             Act::PayHidden(_) => panic!("{:?}", self.lacks(Feature::HiddenNative)),
         }
+    }
+
+    fn left_out(&self, what: LeftOut) -> &'static [(&'static str, Edit)] {
+        left_out::of(what)
     }
 
     async fn make_noise(&mut self, address: &str) {

@@ -2,5 +2,6 @@
 
 pub(super) mod driver;
 mod hostile;
+mod left_out;
 mod paid;
 mod suite;

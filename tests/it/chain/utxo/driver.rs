@@ -8,9 +8,15 @@ use gateway::{
     chain::{TransferAmount, TransferAsset, utxo::UtxoSource},
 };
 use secrecy::SecretString;
-use support::regtest::{Coin, FEE, Kind, Regtest};
+use support::{
+    faulty_line::Edit,
+    regtest::{Coin, FEE, Kind, Regtest},
+};
 
-use crate::chain::conformance::{Act, ChainUnderTest, Coin as Paid, Connect, Feature, Output};
+use super::left_out;
+use crate::chain::conformance::{
+    Act, ChainUnderTest, Coin as Paid, Connect, Feature, LeftOut, Output,
+};
 
 /// What a replacement offers above all that was offered before: enough for every node.
 const FEE_STEP: u64 = 2 * FEE;
@@ -112,6 +118,9 @@ impl ChainUnderTest for RegtestChain {
             }
             Feature::ZeroAmount(Paid::Token | Paid::LookAlike) => Some("the chain has no tokens"),
             Feature::Failures => Some("a transaction that fails is in no block"),
+            Feature::Evidence(LeftOut::Movement) => {
+                Some("the root is over ids, and what is told of a transaction is not hashed again")
+            }
             Feature::HiddenNative => Some("outputs show in their blocks"),
             Feature::ManyNativeOutputs
             | Feature::ZeroAmount(Paid::Native)
@@ -119,7 +128,8 @@ impl ChainUnderTest for RegtestChain {
             | Feature::Mempool
             | Feature::Replacement
             | Feature::Reorganisations
-            | Feature::Line => None,
+            | Feature::Line
+            | Feature::Evidence(LeftOut::All | LeftOut::Transaction) => None,
         }
     }
 
@@ -145,6 +155,10 @@ impl ChainUnderTest for RegtestChain {
         let txid = self.node.spend(&coin, &outputs, self.fee).await.expect(DOES_IT);
         self.coins.insert(txid.clone(), coin);
         txid
+    }
+
+    fn left_out(&self, what: LeftOut) -> &'static [(&'static str, Edit)] {
+        left_out::of(what)
     }
 
     /// The very bytes that lie behind the address, in scripts that pay no address or another one.

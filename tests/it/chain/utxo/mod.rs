@@ -2,5 +2,6 @@
 
 pub(super) mod driver;
 mod extension_block;
+mod left_out;
 mod refusal;
 mod suite;

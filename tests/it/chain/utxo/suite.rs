@@ -15,7 +15,7 @@ async fn every_bitcoin_like_network_passes_the_suite() {
     .await;
     println!("{}", table(&reports));
     let proven = reports[0].outcomes.iter().filter(|(_, outcome)| *outcome == Outcome::Proven);
-    assert_eq!(proven.count(), 22);
+    assert_eq!(proven.count(), 24);
     for report in &reports {
         assert_eq!(report.outcomes, reports[0].outcomes, "{} differs", report.chain);
     }
