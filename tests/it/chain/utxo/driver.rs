@@ -64,10 +64,9 @@ pub fn satoshis(amount: &TransferAmount) -> u64 {
 impl RegtestChain {
     pub async fn start(network: Network) -> Result<Self> {
         // Litecoin's nodes replace nothing unless they are told to, and what others do reaches the blocks all the same.
-        let (kind, arguments): (_, &[_]) = match network {
-            Network::Bitcoin => (Kind::Bitcoin, &[]),
-            _ => (Kind::Litecoin, &["-mempoolreplacement=1"]),
-        };
+        let is_bitcoin = network == Network::Bitcoin;
+        let kind = if is_bitcoin { Kind::Bitcoin } else { Kind::Litecoin };
+        let arguments: &[_] = if is_bitcoin { &[] } else { &["-mempoolreplacement=1"] };
         let stands_in = if network == Network::Dogecoin { " (litecoind)" } else { "" };
         let name = format!("{network}{stands_in}");
         let node = Regtest::start_with(kind, arguments).await?;
