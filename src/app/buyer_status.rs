@@ -161,8 +161,10 @@ impl Gateway {
         let own = |deposit: &&DepositRow| {
             deposit.token_id == invoice.token_id && deposit.network == asset.network.name()
         };
-        let own: Vec<_> =
-            known.iter().filter(own).filter(|deposit| deposit.state != "withdrawn").collect();
+        let counts = |deposit: &&DepositRow| {
+            deposit.state != "withdrawn" && !known.iter().any(|d| d.replaces == Some(deposit.id))
+        };
+        let own: Vec<_> = known.iter().filter(own).filter(counts).collect();
         let under_way = own.iter().filter(|d| matches!(d.state.as_str(), "seen" | "final"));
         let unconfirmed =
             under_way.filter_map(|deposit| deposit.amount).fold(BaseUnits::ZERO, |sum, amount| {

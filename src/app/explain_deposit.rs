@@ -88,6 +88,8 @@ pub enum Verdict {
     NotRead { cursor: Option<u64> },
     /// It arrived unseen by blocks, and was counted by the address's balance under this key.
     ByBalance { key: String },
+    /// It was taken out of the books after a reorganisation, and is there: as it was, or as something else.
+    Returned,
     /// It has a row.
     Recorded(Standing),
     /// It should have a row, and has none.
@@ -130,6 +132,8 @@ pub struct Told {
     pub verdict: Verdict,
     /// By whom it was imported, if it was.
     pub imported_by: Option<String>,
+    /// By whom it was accepted when it had come back, if it was.
+    pub accepted_by: Option<String>,
 }
 
 #[derive(Debug, Clone)]
@@ -244,6 +248,12 @@ impl Gateway {
         for transfer in transfers {
             let owner = owners.get(&transfer.to).cloned();
             let verdict = match (rows.remove(&transfer.key), &owner) {
+                (Some(row), Some(owner))
+                    if row.state == "reversed"
+                        && is_back(network, (place, cursor), transfer, owner) =>
+                {
+                    Verdict::Returned
+                }
                 (Some(row), _) => {
                     Verdict::Recorded(standing(&mut connection, settings, &row).await?)
                 }
@@ -267,6 +277,7 @@ impl Gateway {
                 amount_text: row.amount_text,
                 verdict,
                 imported_by: None,
+                accepted_by: None,
             });
         }
         Ok(told)
@@ -318,6 +329,19 @@ fn is_before(
     }
 }
 
+/// Whether the watcher has read a block that pays our address with what is counted no more.
+fn is_back(
+    network: Network,
+    (place, cursor): (Place, Option<u64>),
+    transfer: &Transfer,
+    owner: &KnownAddress,
+) -> bool {
+    let Place::Mined { height, mined_at, .. } = place else { return false };
+    transfer.amount != TransferAmount::Units(BaseUnits::ZERO)
+        && cursor.is_some_and(|cursor| height <= cursor)
+        && !is_before(network, (height, mined_at), owner)
+}
+
 async fn of_transfer(
     connection: &mut PgConnection,
     network: Network,
@@ -338,6 +362,7 @@ async fn of_transfer(
     };
     let key = subject(network, &transfer.key);
     let imported_by = audit::first_to(connection, IMPORTED, &key).await?;
+    let accepted_by = audit::first_to(connection, ACCEPTED, &key).await?;
     Ok(Told {
         key: transfer.key.clone(),
         to: transfer.to.clone(),
@@ -347,11 +372,14 @@ async fn of_transfer(
         amount_text,
         verdict,
         imported_by,
+        accepted_by,
     })
 }
 
 /// What an import of a deposit is recorded as, and by what.
 pub(super) const IMPORTED: (&str, &str) = ("deposit", "import");
+/// The same of what had come back.
+pub(super) const ACCEPTED: (&str, &str) = ("deposit", "accept");
 
 pub(super) fn subject(network: Network, key: &str) -> String {
     format!("{network} {key}")

@@ -3,6 +3,7 @@
 //! Every write compares and sets the cursor, so two followers of one network cannot credit twice: the slower one's
 //! transaction is rolled back whole. A node that lags, lies or rewinds moves nothing.
 
+pub mod accept;
 mod balances;
 mod begin;
 pub mod import;

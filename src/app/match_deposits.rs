@@ -13,8 +13,11 @@ use crate::{
     ledger::{Account, Entry, EntryKind},
     money::BaseUnits,
     storage::{
-        self, PgConnection, StorageError, deposits, deposits::DepositRow, invoices,
-        invoices::Invoice, ledger, timers,
+        self, PgConnection, StorageError, deposits,
+        deposits::{DepositRow, returned},
+        invoices,
+        invoices::Invoice,
+        ledger, timers,
     },
 };
 
@@ -90,8 +93,11 @@ impl Gateway {
         invoice: &mut Invoice,
         deposit: &DepositRow,
     ) -> Result<(), StorageError> {
-        let now = storage::now(tx).await?;
         let (event, own) = event_of(invoice, deposit);
+        if own && restore(tx, invoice, deposit).await? {
+            return Ok(());
+        }
+        let now = storage::now(tx).await?;
         let step = lifecycle::step(&invoice.for_lifecycle(), event, now);
         let mut booked_as =
             if own { "nothing" } else { book_foreign(tx, invoice, deposit).await? };
@@ -112,7 +118,9 @@ impl Gateway {
                     invoice.view.actually_paid =
                         saturating_sum(invoice.view.actually_paid, *amount);
                 }
-                Effect::RouteExcess(excess) => route_excess(tx, invoice, *excess).await?,
+                Effect::RouteExcess(excess) => {
+                    route_excess(tx, invoice, invoice.id, *excess).await?;
+                }
                 Effect::SendIpn(_) | Effect::SendNotice(_) | Effect::TakeBack(_) => {}
             }
         }
@@ -158,6 +166,32 @@ fn event_of(invoice: &Invoice, deposit: &DepositRow) -> (Event, bool) {
         }
         _ => (Event::ForeignDeposit(Foreign::SuspiciousToken), false),
     }
+}
+
+/// What its invoice has counted all the while, though it was away, only goes back into the books, and so does the excess that
+/// it had brought. Nobody was told that it left, so nobody is told that it is back.
+async fn restore(
+    tx: &mut PgConnection,
+    invoice: &Invoice,
+    deposit: &DepositRow,
+) -> Result<bool, StorageError> {
+    let (Some(replaced), Some(amount)) = (deposit.replaces, deposit.amount) else {
+        return Ok(false);
+    };
+    let (booked_as, kind, account) = match returned::counted_before(tx, deposit.id)
+        .await?
+        .as_deref()
+    {
+        Some("credit") => ("credit", EntryKind::Deposit, Account::Merchant(invoice.merchant_id)),
+        Some("late") => ("late", EntryKind::LateDeposit, Account::Late(invoice.merchant_id)),
+        _ => return Ok(false),
+    };
+    book(tx, invoice, deposit, kind, account, amount).await?;
+    if let Some(excess) = ledger::amount(tx, EntryKind::ExcessReversal, replaced).await? {
+        route_excess(tx, invoice, deposit.id, excess).await?;
+    }
+    deposits::settle(tx, deposit.id, booked_as).await?;
+    Ok(true)
 }
 
 fn saturating_sum(total: BaseUnits, amount: BaseUnits) -> BaseUnits {
@@ -206,11 +240,12 @@ async fn book_foreign(
 async fn route_excess(
     tx: &mut PgConnection,
     invoice: &Invoice,
+    source: Uuid,
     excess: BaseUnits,
 ) -> Result<(), StorageError> {
     let entry = Entry {
         kind: EntryKind::Excess,
-        source: invoice.id,
+        source,
         asset: invoice.token_id.clone().unwrap_or_default(),
         debit: Account::Merchant(invoice.merchant_id),
         credit: Account::Treasury,

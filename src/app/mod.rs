@@ -4,6 +4,7 @@
 //! An app function reads rows, asks the pure rules, and writes the outcome with its ledger entries and its outbox rows
 //! in one commit. The API, the workers, the command line and the tests call the same functions.
 
+pub mod accept_deposit;
 pub mod accepted_currencies;
 pub mod admit;
 pub mod apply_topology;

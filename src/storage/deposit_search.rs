@@ -90,8 +90,8 @@ macro_rules! found_deposits {
     };
 }
 
-/// Deposits of a transaction: by its hash, or by keys that its transfers have. Index: `deposit_by_transaction`,
-/// `deposit_unique`.
+/// Deposits of a transaction: by its hash, or by keys that its transfers have; without those whose place another took.
+/// Index: `deposit_by_transaction`, `deposit_unique`, `deposit_replaced_once`.
 pub async fn of_transaction(
     connection: &mut PgConnection,
     network: Network,
@@ -99,7 +99,9 @@ pub async fn of_transaction(
     keys: &[String],
 ) -> Result<Vec<FoundDeposit>, StorageError> {
     let rows = found_deposits!(
-        "where d.network = $1 and (d.tx_hash = $2 or d.deposit_key = any ($3)) order by d.deposit_key limit 1000",
+        "where d.network = $1 and (d.tx_hash = $2 or d.deposit_key = any ($3))
+           and not exists (select from deposit next where next.replaces = d.id)
+         order by d.deposit_key limit 1000",
         network.name(),
         tx_hash,
         keys

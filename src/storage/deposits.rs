@@ -1,5 +1,7 @@
 //! Deposits: value that reached one of our addresses, from first sight to its booking.
 
+pub mod returned;
+
 use std::collections::HashSet;
 
 use chrono::{DateTime, Utc};
@@ -48,6 +50,8 @@ pub struct DepositRow {
     pub settled_at: Option<DateTime<Utc>>,
     pub state: String,
     pub booked_as: Option<String>,
+    /// The reversed deposit whose place it took, because a person accepted what came back.
+    pub replaces: Option<Uuid>,
 }
 
 /// A deposit that is new, came back, or stands in another block than before.
@@ -258,7 +262,7 @@ pub async fn lost_for_good(
         RawDeposit,
         r#"
         select id, network, deposit_key, tx_hash, invoice_id, token_id, contract, amount, amount_text, height, mined_at,
-               first_seen_at, min_confirmations, settled_at, state, booked_as
+               first_seen_at, min_confirmations, settled_at, state, booked_as, replaces
         from deposit
         where network = $1 and orphaned_height <= $2 and state = 'settled'
         order by id
@@ -273,10 +277,18 @@ pub async fn lost_for_good(
     rows.into_iter().map(TryInto::try_into).collect()
 }
 
-pub async fn mark_reversed(connection: &mut PgConnection, id: Uuid) -> Result<(), StorageError> {
+/// `still_counted`: its owner's sums hold it all the same, because they were decided before it was gone.
+pub async fn mark_reversed(
+    connection: &mut PgConnection,
+    id: Uuid,
+    still_counted: bool,
+) -> Result<(), StorageError> {
     sqlx::query!(
-        "update deposit set state = 'reversed', orphaned_height = null, updated_at = clock_timestamp() where id = $1",
-        id
+        "update deposit
+         set state = 'reversed', orphaned_height = null, still_counted = $2, updated_at = clock_timestamp()
+         where id = $1",
+        id,
+        still_counted
     )
     .execute(connection)
     .await?;
@@ -313,7 +325,7 @@ pub async fn of_payout(
         RawDeposit,
         r#"
         select id, network, deposit_key, tx_hash, invoice_id, token_id, contract, amount, amount_text, height, mined_at,
-               first_seen_at, min_confirmations, settled_at, state, booked_as
+               first_seen_at, min_confirmations, settled_at, state, booked_as, replaces
         from deposit
         where payout_order_id = $1
         order by first_seen_at, id
@@ -338,7 +350,7 @@ pub async fn of_invoice(
         RawDeposit,
         r#"
         select id, network, deposit_key, tx_hash, invoice_id, token_id, contract, amount, amount_text, height, mined_at,
-               first_seen_at, min_confirmations, settled_at, state, booked_as
+               first_seen_at, min_confirmations, settled_at, state, booked_as, replaces
         from deposit
         where invoice_id = $1
         order by first_seen_at, id
@@ -381,7 +393,7 @@ pub async fn lock_unsettled(
         RawDeposit,
         r#"
         select id, network, deposit_key, tx_hash, invoice_id, token_id, contract, amount, amount_text, height, mined_at,
-               first_seen_at, min_confirmations, settled_at, state, booked_as
+               first_seen_at, min_confirmations, settled_at, state, booked_as, replaces
         from deposit
         where invoice_id = $1 and state = 'final'
         order by first_seen_at, id
@@ -472,6 +484,7 @@ struct RawDeposit {
     settled_at: Option<DateTime<Utc>>,
     state: String,
     booked_as: Option<String>,
+    replaces: Option<Uuid>,
 }
 
 impl TryFrom<RawDeposit> for DepositRow {
@@ -496,6 +509,7 @@ impl TryFrom<RawDeposit> for DepositRow {
             settled_at: raw.settled_at,
             state: raw.state,
             booked_as: raw.booked_as,
+            replaces: raw.replaces,
         })
     }
 }

@@ -3,7 +3,10 @@
 use uuid::Uuid;
 
 use super::{PgConnection, StorageError, numeric};
-use crate::{ledger::Entry, money::BaseUnits};
+use crate::{
+    ledger::{Entry, EntryKind},
+    money::BaseUnits,
+};
 
 /// Books an entry. `false` if this source was booked under this kind before: then nothing happens.
 pub async fn book(connection: &mut PgConnection, entry: &Entry) -> Result<bool, StorageError> {
@@ -23,6 +26,22 @@ pub async fn book(connection: &mut PgConnection, entry: &Entry) -> Result<bool, 
     .execute(connection)
     .await?;
     Ok(done.rows_affected() == 1)
+}
+
+/// What was booked of this kind for a source, if anything was. Index: `ledger_entry_unique`.
+pub async fn amount(
+    connection: &mut PgConnection,
+    kind: EntryKind,
+    source: Uuid,
+) -> Result<Option<BaseUnits>, StorageError> {
+    let amount = sqlx::query_scalar!(
+        "select amount from ledger_entry where kind = $1 and source = $2",
+        kind.as_str(),
+        source
+    )
+    .fetch_optional(connection)
+    .await?;
+    amount.map(|amount| numeric::to_units("ledger_entry", &amount)).transpose()
 }
 
 /// An entry as the command line explains it.

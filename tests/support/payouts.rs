@@ -60,6 +60,15 @@ impl Payer {
 
     /// Sends `units` base units of the order's asset to its address, confirmed at once.
     pub async fn fund(&self, order: &Value, units: u128) -> Simulated {
+        self.fund_as(order, units, None).await
+    }
+
+    /// The same in a transaction of this id.
+    pub async fn fund_in(&self, order: &Value, units: u128, txid: &str) -> Simulated {
+        self.fund_as(order, units, Some(txid.to_owned())).await
+    }
+
+    async fn fund_as(&self, order: &Value, units: u128, txid: Option<String>) -> Simulated {
         let decimals = u32::try_from(order["decimals"].as_u64().unwrap()).unwrap();
         let network: Network = order["network"].as_str().unwrap().parse().unwrap();
         let address = order["depositAddress"].as_str().unwrap().to_owned();
@@ -68,7 +77,7 @@ impl Payer {
             payee: Payee::Address { network, address },
             paid_in: PaidIn { currency: Some(currency), contract: None },
             amount: gateway::money::BaseUnits::new(units).to_decimal(decimals),
-            txid: None,
+            txid,
             unconfirmed: false,
         };
         self.stack.gateway.simulate_deposit(&deposit).await.unwrap()

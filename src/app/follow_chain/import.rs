@@ -6,8 +6,8 @@ use crate::{
         Gateway,
         explain_deposit::{IMPORTED, subject},
     },
-    chain::{ChainSource, Transfer, TransferAsset},
-    storage::{PgConnection, StorageError, audit, cursors, deposit_search},
+    chain::{Block, ChainSource, Transfer, TransferAsset},
+    storage::{PgConnection, StorageError, Tx, audit, cursors, cursors::Cursor, deposit_search},
 };
 
 #[derive(Debug, thiserror::Error)]
@@ -40,6 +40,34 @@ impl<S: ChainSource> Follower<S> {
         wanted: &[String],
         by: &str,
     ) -> Result<u32, ImportError> {
+        let (mut tx, cursor, block) = self.hold_block(gateway, height).await?;
+        let mut transfers = Vec::new();
+        for transfer in block.transfers.into_iter().filter(|t| wanted.contains(&t.key)) {
+            if !self.is_counted_by_balance(&mut tx, &transfer, height).await? {
+                transfers.push(transfer);
+            }
+        }
+        let recorded = self.record_transfers(&mut tx, &transfers, Some(&block.header)).await?;
+        if recorded == 0 {
+            return Ok(0);
+        }
+        self.finalize(&mut tx, cursor.height).await?;
+        for transfer in &transfers {
+            let detail = format!("block {height}, transaction {}", transfer.tx_hash);
+            let subject = subject(self.settings.network, &transfer.key);
+            audit::note(&mut tx, IMPORTED, &subject, by, &detail).await?;
+        }
+        tx.commit().await.map_err(StorageError::from)?;
+        gateway.relay_wake.notify_one();
+        Ok(recorded)
+    }
+
+    /// The block at `height`, which the node tells as the watcher has read it, in a transaction that holds the cursor's row.
+    pub(super) async fn hold_block(
+        &mut self,
+        gateway: &Gateway,
+        height: u64,
+    ) -> Result<(Tx, Cursor, Block), ImportError> {
         let network = self.settings.network;
         let block = self.source.block(height).await.map_err(FollowError::from)?;
         let block = block.filter(|block| block.header.height == height);
@@ -63,24 +91,7 @@ impl<S: ChainSource> Follower<S> {
             return Err(ImportError::OtherBlock { height });
         }
         self.watch.refresh(&mut tx).await?;
-        let mut transfers = Vec::new();
-        for transfer in block.transfers.into_iter().filter(|t| wanted.contains(&t.key)) {
-            if !self.is_counted_by_balance(&mut tx, &transfer, height).await? {
-                transfers.push(transfer);
-            }
-        }
-        let recorded = self.record_transfers(&mut tx, &transfers, Some(&block.header)).await?;
-        if recorded == 0 {
-            return Ok(0);
-        }
-        self.finalize(&mut tx, cursor.height).await?;
-        for transfer in &transfers {
-            let detail = format!("block {height}, transaction {}", transfer.tx_hash);
-            audit::note(&mut tx, IMPORTED, &subject(network, &transfer.key), by, &detail).await?;
-        }
-        tx.commit().await.map_err(StorageError::from)?;
-        gateway.relay_wake.notify_one();
-        Ok(recorded)
+        Ok((tx, cursor, block))
     }
 
     /// Whether the watcher has counted a coin that it did not see in a block by what the address held.

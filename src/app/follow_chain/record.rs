@@ -140,7 +140,7 @@ impl<S: ChainSource> Follower<S> {
                 outbox::insert(tx, Route::Deposit.as_str(), &body).await?;
             }
             if deposit.was_reversed {
-                // Booking it twice is ruled out for ever, so a person decides what it is worth now.
+                // Its row is never booked again; a person may accept it as a deposit of its own.
                 let (kind, detail) = ("reversed_deposit_returned", &sighting.tx_hash);
                 alerts::raise(tx, kind, &deposit.id.to_string(), detail).await?;
             }
@@ -207,11 +207,11 @@ async fn reverse(
     network: Network,
     lost: &DepositRow,
 ) -> Result<(), StorageError> {
-    deposits::mark_reversed(tx, lost.id).await?;
     // Gas of our own was never credited to anybody.
     if lost.booked_as.as_deref() == Some("gas") {
-        return Ok(());
+        return deposits::mark_reversed(tx, lost.id, false).await;
     }
+    let mut still_counted = matches!(lost.booked_as.as_deref(), Some("credit" | "late"));
     let invoice = match lost.invoice_id {
         Some(id) => invoices::lock(tx, id).await?,
         None => None,
@@ -236,31 +236,33 @@ async fn reverse(
             ledger::book(tx, &entry).await?;
         }
         if lost.booked_as.as_deref() == Some("credit") {
-            take_back(tx, &invoice, amount).await?;
+            still_counted = !take_back(tx, &invoice, amount).await?;
             return_excess(tx, &invoice, lost.id, asset, amount).await?;
         }
     }
     reverse_payout(tx, network, lost).await?;
+    deposits::mark_reversed(tx, lost.id, still_counted).await?;
     let detail = format!("{} of {:?} on {network} left the chain", lost.tx_hash, lost.token_id);
     tracing::error!(deposit.id = %lost.id, %network, "a credited deposit left the chain");
     alerts::raise(tx, "deposit_reversed", &lost.id.to_string(), &detail).await?;
     Ok(())
 }
 
-/// While an invoice is open, what it has received is what decides it.
+/// While an invoice is open, what it has received is what decides it. `false` once it has ended: its sums stay.
 async fn take_back(
     tx: &mut PgConnection,
     invoice: &Invoice,
     amount: BaseUnits,
-) -> Result<(), StorageError> {
+) -> Result<bool, StorageError> {
     let now = storage::now(tx).await?;
     let step = lifecycle::step(&invoice.for_lifecycle(), Event::CreditReversed { amount }, now);
     if let [Effect::TakeBack(amount)] = step.effects.as_slice() {
         let credited = invoice.credited.remaining_after(*amount);
         let received = invoice.view.actually_paid.remaining_after(*amount);
         invoices::update_standing(tx, invoice.id, step.status, credited, received).await?;
+        return Ok(true);
     }
-    Ok(())
+    Ok(false)
 }
 
 /// Of what the treasury got for an overpaid invoice, as much as came with the deposit that is gone was never there.

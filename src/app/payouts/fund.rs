@@ -15,7 +15,7 @@ use crate::{
     },
     storage::{
         self, PgConnection, StorageError, alerts, cursors,
-        deposits::{self, DepositRow},
+        deposits::{self, DepositRow, returned},
         ledger,
         payouts::{PayoutOrder, gas},
         timers,
@@ -81,6 +81,23 @@ impl Gateway {
             }
             return book_foreign(tx, order, deposit).await;
         };
+        let entry = Entry {
+            kind: EntryKind::PayoutDeposit,
+            source: deposit.id,
+            asset: order.currency.token_id(),
+            debit: Account::Custody(order.currency.network),
+            credit: Account::Payout(order.id),
+            amount,
+        };
+        if !ledger::book(tx, &entry).await? {
+            return Err(StorageError::damaged("ledger_entry", "this source was booked before"));
+        }
+        // It came back: the order has counted it all the while, only the books have not.
+        if deposit.replaces.is_some()
+            && let Some(booked_as) = returned::counted_before(tx, deposit.id).await?
+        {
+            return deposits::settle(tx, deposit.id, &booked_as).await;
+        }
         let now = storage::now(tx).await?;
         let on_time = is_on_time(order.expires_at, deposit.first_seen_at, deposit.mined_at);
         let event = Event::DepositConfirmed { amount, on_time };
@@ -98,17 +115,6 @@ impl Gateway {
                 }
                 Effect::Emit(_) | Effect::OpenFunding | Effect::Requote | Effect::Refund => {}
             }
-        }
-        let entry = Entry {
-            kind: EntryKind::PayoutDeposit,
-            source: deposit.id,
-            asset: order.currency.token_id(),
-            debit: Account::Custody(order.currency.network),
-            credit: Account::Payout(order.id),
-            amount,
-        };
-        if !ledger::book(tx, &entry).await? {
-            return Err(StorageError::damaged("ledger_entry", "this source was booked before"));
         }
         deposits::settle(tx, deposit.id, booked_as).await?;
         self.apply_decision(tx, order, &step, deposit.id).await?;

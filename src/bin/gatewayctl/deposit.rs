@@ -14,6 +14,7 @@ use gateway::{
 use serde_json::{Value, json};
 
 use crate::{
+    failure::wrong_usage,
     network,
     operator::Operator,
     render::{self, Answer, Cell, Tone},
@@ -30,6 +31,9 @@ pub enum Command {
     /// Write a deposit that the watcher missed
     #[command(after_help = words::DEPOSIT_IMPORT)]
     Import(Import),
+    /// Credit a deposit that came back, or changed, after a reorganisation had taken it out of the books
+    #[command(after_help = words::DEPOSIT_ACCEPT)]
+    Accept(Accept),
     /// List deposits by what they were booked as
     #[command(after_help = words::DEPOSIT_LIST)]
     List(List),
@@ -70,6 +74,27 @@ pub struct Import {
 }
 
 #[derive(Args)]
+pub struct Accept {
+    /// The transaction's id
+    #[arg(value_name = "TXID")]
+    txid: String,
+    /// Which network it is on
+    #[arg(long, value_name = "NET", hide_possible_values = true, value_parser = network::parser())]
+    network: Network,
+    /// The block that holds it, as explorers show it: needed on near, or if a node cannot find it
+    #[arg(long, value_name = "N")]
+    height: Option<u64>,
+    /// Why it is to count; needed with --yes
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+    /// Credit it; without, only say what would be credited
+    #[arg(long)]
+    yes: bool,
+    #[command(flatten)]
+    by: Operator,
+}
+
+#[derive(Args)]
 pub struct List {
     /// What they were booked as
     #[arg(long, value_name = "WHAT", value_enum, default_value = "foreign")]
@@ -103,6 +128,7 @@ impl Command {
         match self {
             Self::Explain(explain) => explain.run(gateway).await,
             Self::Import(import) => import.run(gateway).await,
+            Self::Accept(accept) => accept.run(gateway).await,
             Self::List(list) => {
                 let booked = list.booked.as_str();
                 let found = gateway.booked_deposits(booked, list.network, LISTED_MAX).await?;
@@ -161,6 +187,36 @@ impl Import {
     }
 }
 
+impl Accept {
+    async fn run(self, gateway: &Gateway) -> anyhow::Result<Answer> {
+        let reason = self.reason.as_deref().map(str::trim).filter(|reason| !reason.is_empty());
+        let sure = match (self.yes, reason) {
+            (true, Some(reason)) => Some((self.by.name()?, reason)),
+            (true, None) => return Err(wrong_usage("say why it is to count: --reason TEXT")),
+            (false, _) => None,
+        };
+        let named = sure.as_ref().map(|(by, reason)| (by.as_str(), *reason));
+        let found = gateway.accept_deposit(self.network, &self.txid, self.height, named).await?;
+        let mut json = story_json(&found.story);
+        json["returned"] = found.returned.clone().into();
+        json["accepted"] = found.accepted.into();
+        let text = format!("{}\n{}", place_text(&found.story), transfers_text(&found.story));
+        let end = match (found.returned.len(), found.accepted) {
+            (0, _) => {
+                "Nothing of it had been taken out of the books; nothing was changed.".to_owned()
+            }
+            (returned, 0) if sure.is_none() => {
+                format!(
+                    "{returned} would be credited; nothing was. Do it with --yes --reason TEXT."
+                )
+            }
+            (_, 0) => "Somebody else accepted it meanwhile; nothing was changed.".to_owned(),
+            (_, accepted) => format!("{accepted} accepted; they are booked within seconds."),
+        };
+        Ok(Answer::new(json, format!("{text}\n{end}")))
+    }
+}
+
 fn place_text(story: &TransactionStory) -> String {
     let (network, hash) = (story.network, &story.tx_hash);
     match story.place {
@@ -196,10 +252,12 @@ fn told_line(story: &TransactionStory, told: &Told) -> Vec<Cell> {
         (None, None) => Cell::quiet("-"),
     };
     let (text, tone) = verdict(story, told);
-    let text = match &told.imported_by {
-        Some(name) => format!("{text}; imported by {name}"),
-        None => text,
+    let by = |what: &str, name: &Option<String>| {
+        name.as_ref().map_or_else(String::new, |name| format!("; {what} by {name}"))
     };
+    let (imported, accepted) =
+        (by("imported", &told.imported_by), by("accepted", &told.accepted_by));
+    let text = format!("{text}{imported}{accepted}");
     vec![
         amount(told).into(),
         currency,
@@ -245,6 +303,13 @@ fn verdict(story: &TransactionStory, told: &Told) -> (String, Tone) {
         Verdict::Missed => (
             format!(
                 "MISSED: gatewayctl deposit import {} --network {}",
+                story.tx_hash, story.network
+            ),
+            Tone::Bad,
+        ),
+        Verdict::Returned => (
+            format!(
+                "no: taken out of the books, and THERE AGAIN: gatewayctl deposit accept {} --network {}",
                 story.tx_hash, story.network
             ),
             Tone::Bad,
@@ -309,6 +374,7 @@ fn told_json(story: &TransactionStory, told: &Told) -> Value {
         Verdict::NotRead { cursor } => json!({ "state": "not_read", "cursor": cursor }),
         Verdict::ByBalance { key } => json!({ "state": "by_balance", "by": key }),
         Verdict::Missed => json!({ "state": "missed" }),
+        Verdict::Returned => json!({ "state": "reversed", "returned": true }),
         Verdict::Recorded(standing) => standing_json(standing),
     };
     json["deposit_key"] = told.key.clone().into();
@@ -321,6 +387,7 @@ fn told_json(story: &TransactionStory, told: &Told) -> Value {
     json["payout_order_id"] = owner.and_then(|owner| owner.payout_order_id.clone()).into();
     json["given_for"] = owner.map(|owner| owner.network.clone()).into();
     json["imported_by"] = told.imported_by.clone().into();
+    json["accepted_by"] = told.accepted_by.clone().into();
     json["why"] = verdict(story, told).0.into();
     json
 }

@@ -80,7 +80,7 @@ enum Command {
     /// Look at invoices, explain them, cancel them
     #[command(subcommand)]
     Invoice(invoice::Command),
-    /// Say why a payment was counted or not, and import one that was missed
+    /// Say why a payment was counted or not, import one that was missed, accept one that came back
     #[command(subcommand)]
     Deposit(deposit::Command),
     /// Compare what addresses hold on chain with what our rows say

@@ -282,6 +282,22 @@ Examples:
     database!()
 );
 
+pub const DEPOSIT_ACCEPT: &str = concat!(
+    "\
+A deposit that a reorganisation took away after it was booked is taken out of the books for good, and a
+person is told (deposit_reversed). If its transaction is mined again (reversed_deposit_returned), or does
+something else than before (deposit_changed), it counts only once somebody accepts it here. What its
+invoice or order still counts goes back into the books alone, silently; all else is credited like any
+deposit: by its amount, in time if it was first seen or mined in time, with its webhooks. The node must
+show it in the very block that the watcher has read, with all its confirmations, or nothing is changed.
+Twice does nothing. Who did it and why is kept. Without --yes it only says what it would do.
+
+Examples:
+  gatewayctl deposit accept 0x5f… --network polygon
+  gatewayctl deposit accept 0x5f… --network polygon --yes --reason 'mined again, ticket 7' --by ada",
+    database!()
+);
+
 pub const DEPOSIT_LIST: &str = concat!(
     "\
 The newest first. `foreign` are payments in another currency or on another network than their invoice

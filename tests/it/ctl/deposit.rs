@@ -1,4 +1,4 @@
-//! `gatewayctl deposit`: why a payment was counted or not, and importing one that was missed.
+//! `gatewayctl deposit`: why a payment was counted or not, importing one that was missed, accepting one that came back.
 
 use gateway::{
     app::simulate::{Deposit, PaidIn, Payee},
@@ -27,6 +27,49 @@ async fn one(ctl: &Ctl, txid: &str) -> Value {
 async fn import(ctl: &Ctl, txid: &str) -> Value {
     let arguments = ["deposit", "import", txid, "--network", "polygon", "--yes", "--by", "ada"];
     ctl.json(&arguments).await
+}
+
+const ACCEPT: [&str; 10] = [
+    "deposit",
+    "accept",
+    "0xbad",
+    "--network",
+    "polygon",
+    "--yes",
+    "--by",
+    "ada",
+    "--reason",
+    "mined again",
+];
+
+/// A confirmed payment in the transaction that these tests take back.
+async fn bad(shop: &Shop, id: &str, amount: &str) {
+    shop.send(&Deposit { txid: Some("0xbad".to_owned()), ..deposit(id, amount) }).await;
+    shop.look(Network::Polygon).await;
+}
+
+/// A chain on which it never was.
+async fn without_it(shop: &Shop) {
+    shop.stack.gateway.simulate_orphan("0xbad").await.unwrap();
+    shop.stack.gateway.simulate_mine(Network::Polygon, 20).await.unwrap();
+    shop.look(Network::Polygon).await;
+}
+
+async fn settle(shop: &Shop, id: &str) {
+    shop.stack.gateway.match_deposits(shop.deposit_of(id).await).await.unwrap();
+}
+
+async fn kinds(shop: &Shop, id: &str) -> Vec<String> {
+    shop.books(id).await.into_iter().map(|entry| entry.kind).collect()
+}
+
+/// What an account holds by the books.
+async fn held(shop: &Shop, id: &str, account: &str) -> i128 {
+    let signed = |amount: u128| i128::try_from(amount).unwrap();
+    let books = shop.books(id).await;
+    let came = books.iter().filter(|entry| entry.credit == account).map(|e| signed(e.amount));
+    let went = books.iter().filter(|entry| entry.debit == account).map(|e| -signed(e.amount));
+    came.chain(went).sum()
 }
 
 fn paid_to(network: Network, address: &str, amount: &str) -> Deposit {
@@ -271,6 +314,133 @@ async fn an_invoice_s_story_names_the_network_that_was_paid_on_by_mistake() {
         assert_eq!(all[0]["deposits"][0]["booked_as"], "foreign", "{all}");
         let elsewhere = ctl.json(&["deposit", "list", "--network", "polygon"]).await;
         assert_eq!(elsewhere, json!([]));
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deposit_that_came_back_after_its_reversal_is_accepted_into_the_books_once() {
+    with_shop(|shop| async move {
+        let ctl = Ctl::of(&shop.stack);
+        shop.look(Network::Polygon).await;
+        let id = shop.invoice().await;
+        bad(&shop, &id, "150").await;
+        settle(&shop, &id).await;
+        let merchant = shop.account("merchant");
+        assert_eq!(held(&shop, &id, &merchant).await, 100_000_000);
+        for times in 1..=2 {
+            without_it(&shop).await;
+            assert_eq!(
+                (held(&shop, &id, &merchant).await, held(&shop, &id, "treasury").await),
+                (0, 0)
+            );
+            let gone = one(&ctl, "0xbad").await;
+            assert_eq!((&gone["state"], &gone["returned"]), (&json!("reversed"), &Value::Null));
+            assert_eq!(ctl.json(&ACCEPT).await["accepted"], 0);
+
+            bad(&shop, &id, "150").await;
+            let back = one(&ctl, "0xbad").await;
+            assert_eq!((&back["state"], &back["returned"]), (&json!("reversed"), &json!(true)));
+            let advice = "gatewayctl deposit accept 0xbad --network polygon";
+            assert!(back["why"].as_str().unwrap().contains(advice), "{back}");
+            let asked = ctl.json(&ACCEPT[..5]).await;
+            assert_eq!(
+                (asked["returned"].as_array().unwrap().len(), &asked["accepted"]),
+                (1, &json!(0))
+            );
+            ctl.run(&ACCEPT[..8]).await.expect_wrong_usage("--reason");
+            // Two people at once: one of them.
+            let both = tokio::join!(ctl.json(&ACCEPT), ctl.json(&ACCEPT));
+            let accepted =
+                both.0["accepted"].as_i64().unwrap() + both.1["accepted"].as_i64().unwrap();
+            assert_eq!(accepted, 1, "{both:?}");
+            assert_eq!(ctl.json(&ACCEPT).await["accepted"], 0);
+            settle(&shop, &id).await;
+            settle(&shop, &id).await;
+
+            assert_eq!(held(&shop, &id, &merchant).await, 100_000_000, "{times}");
+            assert_eq!(held(&shop, &id, "treasury").await, 50_000_000, "{times}");
+            let custody = held(&shop, &id, "custody:polygon").await;
+            assert_eq!(custody, -150_000_000, "{:?}", shop.books(&id).await);
+            // Its invoice has counted it all the while, and its merchant was told long ago.
+            assert_eq!(shop.payment(&id).await["actually_paid"].to_string(), "150");
+            assert_eq!(shop.status(&id).await, Status::Overpaid);
+            assert_eq!(shop.events(&id).await, ["finished"]);
+            let told = one(&ctl, "0xbad").await;
+            assert_eq!(
+                (&told["booked_as"], &told["accepted_by"]),
+                (&json!("credit"), &json!("ada"))
+            );
+        }
+        let noted = "select count(*) from audit_entry where act = 'accept' and operator = 'ada'
+                     and change->>'detail' like '%: mined again'";
+        assert_eq!(shop.number(noted).await, 2);
+        assert_eq!(shop.number("select count(*) from deposit where replaces is not null").await, 2);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_an_open_invoice_had_lost_and_gets_back_was_in_time_if_it_was_seen_in_time() {
+    with_shop(|shop| async move {
+        let ctl = Ctl::of(&shop.stack);
+        shop.look(Network::Polygon).await;
+        let id = shop.invoice().await;
+        bad(&shop, &id, "60").await;
+        settle(&shop, &id).await;
+        without_it(&shop).await;
+        assert_eq!(shop.payment(&id).await["actually_paid"].to_string(), "0");
+        // Its window ends before the transaction is mined again, and nobody has decided that yet.
+        shop.end_window(&id, 0).await;
+        bad(&shop, &id, "60").await;
+        assert_eq!(ctl.json(&ACCEPT).await["accepted"], 1);
+        settle(&shop, &id).await;
+        assert_eq!(shop.payment(&id).await["actually_paid"].to_string(), "60");
+        assert_eq!(kinds(&shop, &id).await, ["deposit", "reversal", "deposit"]);
+        let gone = one(&ctl, "0xbad").await;
+        assert_eq!(gone["booked_as"], "credit");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_does_something_else_after_its_reversal_is_accepted_as_what_it_does() {
+    with_shop(|shop| async move {
+        let ctl = Ctl::of(&shop.stack);
+        shop.look(Network::Polygon).await;
+        let id = shop.invoice().await;
+        bad(&shop, &id, "100").await;
+        settle(&shop, &id).await;
+        without_it(&shop).await;
+        bad(&shop, &id, "30").await;
+        assert_eq!(ctl.json(&ACCEPT).await["accepted"], 1);
+        settle(&shop, &id).await;
+        assert_eq!(kinds(&shop, &id).await, ["deposit", "reversal", "late_deposit"]);
+        assert_eq!(shop.books(&id).await[2].amount, 30_000_000);
+        assert_eq!(shop.events(&id).await, ["finished", "late_deposit_received"]);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_accepted_that_is_not_final_at_the_place_where_the_watcher_has_read_it() {
+    with_shop(|shop| async move {
+        let ctl = Ctl::of(&shop.stack);
+        shop.look(Network::Polygon).await;
+        let id = shop.invoice().await;
+        bad(&shop, &id, "100").await;
+        settle(&shop, &id).await;
+        without_it(&shop).await;
+        bad(&shop, &id, "100").await;
+        let patient = ctl.clone().with("GATEWAY_CHAINS__POLYGON__CONFIRMATIONS", "30");
+        patient.run(&ACCEPT).await.expect_failure("has 16 confirmations of 30");
+        shop.run("update chain_cursor set hash = 'x' || hash where network = 'polygon'").await;
+        ctl.run(&ACCEPT).await.expect_failure("the node tells another block");
+        shop.run("update chain_cursor set hash = substr(hash, 2) where network = 'polygon'").await;
+        shop.run("update chain_block set hash = 'x' || hash where network = 'polygon'").await;
+        ctl.run(&ACCEPT).await.expect_failure("the node tells another block");
+        assert_eq!(shop.number("select count(*) from deposit").await, 1);
+        assert_eq!(kinds(&shop, &id).await, ["deposit", "reversal"]);
     })
     .await;
 }

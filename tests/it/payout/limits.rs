@@ -147,6 +147,59 @@ async fn an_order_whose_deposit_left_the_chain_is_held_and_no_other_one() {
     .await;
 }
 
+/// What an account holds by the books.
+async fn in_books(stack: &support::stack::Stack, account: &str) -> String {
+    let query =
+        "select sum(case when credit = $1 then amount else -amount end)::text from ledger_entry
+                 where $1 in (debit, credit)";
+    let mut connection = stack.database.connect().await;
+    sqlx::query_scalar(query).bind(account).fetch_one(&mut connection).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deposit_of_an_order_that_came_back_is_accepted_and_pays_its_rows() {
+    with_configured_stack(&only(Network::Polygon), |stack| async move {
+        let gateway = &stack.gateway;
+        stack.start_all();
+        let payer = Payer::open(&stack).await;
+        gateway.stop_payouts("*", "it is to be booked and not yet signed").await.unwrap();
+        let id = payer.draft(EVM, two_rows()).await["id"].as_str().unwrap().to_owned();
+        let order = payer.confirm(EVM, &id).await;
+        let due: u128 = order["totalToSendRaw"].as_str().unwrap().parse().unwrap();
+        let txid = payer.fund(&order, due).await.txid;
+        let funded = eventually("it is funded", async || {
+            Some(payer.story(&id).await).filter(|story| !story.order.books.kept.is_zero())
+        })
+        .await;
+        let account = format!("payout:{}", funded.order.id);
+        let before = in_books(&stack, &account).await;
+        gateway.simulate_orphan(&txid).await.unwrap();
+        gateway.simulate_mine(Network::Polygon, 20).await.unwrap();
+        held(&payer, &id).await;
+        assert_ne!(in_books(&stack, &account).await, before);
+        payer.fund_in(&order, due, &txid).await;
+        let sure = Some(("ada", "mined again"));
+        eventually("it is there again, final and accepted", async || {
+            let accepted = gateway.accept_deposit(Network::Polygon, &txid, None, sure).await;
+            accepted.ok().filter(|accepted| accepted.accepted == 1)
+        })
+        .await;
+        eventually("the books have it again", async || {
+            (in_books(&stack, &account).await == before).then_some(())
+        })
+        .await;
+        let books = payer.story(&id).await.order.books;
+        assert_eq!(
+            (books.credited, books.late),
+            (funded.order.books.credited, funded.order.books.late)
+        );
+        assert!(gateway.resume_payouts("*").await.unwrap());
+        gateway.release_order(&id, "ada").await.unwrap();
+        payer.becomes(&id, "completed").await;
+    })
+    .await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_limit_of_a_day_counts_what_was_signed_in_it_and_no_longer() {
     let toml = only(Network::Polygon) + "payouts.day_usd_max = 11\n";

@@ -1,0 +1,124 @@
+//! Deposits that were taken out of the books and came back: others take their places.
+
+use uuid::Uuid;
+
+use crate::{
+    asset::Network,
+    storage::{PgConnection, StorageError},
+};
+
+/// A deposit that was taken out of the books, and whose it is.
+#[derive(Debug, Clone, Copy)]
+pub struct Reversed {
+    pub id: Uuid,
+    pub invoice_id: Option<Uuid>,
+    pub payout_order_id: Option<Uuid>,
+}
+
+/// The reversed deposit under a key, if the key is such a one's. Index: `deposit_unique`.
+pub async fn reversed(
+    connection: &mut PgConnection,
+    network: Network,
+    deposit_key: &str,
+) -> Result<Option<Reversed>, StorageError> {
+    let row = sqlx::query_as!(
+        Reversed,
+        r#"
+        select id, invoice_id, payout_order_id
+        from deposit
+        where network = $1 and deposit_key = $2 and state = 'reversed'
+        "#,
+        network.name(),
+        deposit_key
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(row)
+}
+
+/// Takes the key from a reversed deposit, and the block that it had come back in: both are its successor's. `false` if it
+/// is not reversed any more.
+///
+/// The key is told apart by the row's own id, so no two meet, however often a movement comes back.
+pub async fn give_up_key(connection: &mut PgConnection, id: Uuid) -> Result<bool, StorageError> {
+    let done = sqlx::query!(
+        r#"
+        update deposit
+        set deposit_key = deposit_key || '~' || id, height = null, block_hash = null, updated_at = clock_timestamp()
+        where id = $1 and state = 'reversed'
+        "#,
+        id
+    )
+    .execute(connection)
+    .await?;
+    Ok(done.rows_affected() == 1)
+}
+
+/// Notes that the deposit under `deposit_key` takes the place of `reversed`. It counts as seen when that was seen first: who
+/// paid in time is not late because his payment was away. `None` if there is no such deposit that is still to be booked.
+pub async fn succeed(
+    connection: &mut PgConnection,
+    network: Network,
+    deposit_key: &str,
+    reversed: Uuid,
+) -> Result<Option<Uuid>, StorageError> {
+    let id = sqlx::query_scalar!(
+        r#"
+        update deposit d
+        set replaces = $3, first_seen_at = least(d.first_seen_at, old.first_seen_at), updated_at = clock_timestamp()
+        from deposit old
+        where d.network = $1 and d.deposit_key = $2 and d.state = 'seen' and old.id = $3
+        returning d.id
+        "#,
+        network.name(),
+        deposit_key,
+        reversed
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(id)
+}
+
+/// How deep a deposit that stands in a block must be, and whether it is.
+#[derive(Debug, Clone, Copy)]
+pub struct Depth {
+    pub height: i64,
+    pub min_confirmations: i64,
+    pub is_final: bool,
+}
+
+pub async fn depth(connection: &mut PgConnection, id: Uuid) -> Result<Option<Depth>, StorageError> {
+    let row = sqlx::query_as!(
+        Depth,
+        r#"
+        select height as "height!", min_confirmations, state = 'final' as "is_final!"
+        from deposit
+        where id = $1 and height is not null
+        "#,
+        id
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(row)
+}
+
+/// What the reversed deposit was booked as whose place `id` takes, if it was this very movement and its owner's sums still
+/// hold it: then the books alone lack it.
+pub async fn counted_before(
+    connection: &mut PgConnection,
+    id: Uuid,
+) -> Result<Option<String>, StorageError> {
+    let booked_as = sqlx::query_scalar!(
+        r#"
+        select old.booked_as
+        from deposit d
+        join deposit old on old.id = d.replaces
+        where d.id = $1 and old.still_counted
+          and (old.address_id, old.contract, old.amount_text) is not distinct from (d.address_id, d.contract, d.amount_text)
+        "#,
+        id
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(booked_as.flatten())
+}
