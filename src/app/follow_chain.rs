@@ -9,6 +9,7 @@ mod begin;
 pub mod import;
 mod large_amount;
 mod record;
+pub mod restart;
 mod rewind;
 mod waiting;
 mod watch_set;
@@ -106,6 +107,8 @@ pub struct Follower<S> {
     balances_read_at: Option<String>,
     /// Whether deposits may be waiting for a block, so that an empty mempool must withdraw them.
     may_have_waiting: bool,
+    /// The block that the last look left the cursor on.
+    left_on: Option<String>,
     noted: Option<Instant>,
     blocks_read: u64,
 }
@@ -119,6 +122,7 @@ impl<S: ChainSource> Follower<S> {
             watch,
             balances_read_at: None,
             may_have_waiting: true,
+            left_on: None,
             noted: None,
             blocks_read: 0,
         }
@@ -153,8 +157,14 @@ impl<S: ChainSource> Follower<S> {
             Some(cursor) => cursor,
             None => self.begin(gateway, &head).await?,
         };
+        if self.left_on.as_ref() != Some(&cursor.hash) {
+            // Somebody else moved it, and may have taken deposits out of their blocks.
+            (self.balances_read_at, self.may_have_waiting) = (None, true);
+        }
         let mut look = Look::default();
-        if !self.catch_up(gateway, &mut cursor, &head, &mut look).await? {
+        let caught_up = self.catch_up(gateway, &mut cursor, &head, &mut look).await;
+        self.left_on = Some(cursor.hash.clone());
+        if !caught_up? {
             return Ok(look);
         }
         look.sightings += self.read_balances(gateway, &cursor, &head).await?;

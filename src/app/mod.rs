@@ -40,6 +40,7 @@ pub mod reconcile;
 pub mod refresh_rates;
 pub mod relay_outbox;
 pub mod requeue_dead_letters;
+pub mod restart_chain;
 pub mod select_currency;
 pub mod set_currency;
 pub mod simulate;

@@ -28,6 +28,18 @@ pub async fn raise(
     Ok(done.rows_affected() == 1)
 }
 
+/// Takes back what a person has dealt with, so that the same is told again if it happens again.
+pub async fn withdraw(
+    connection: &mut PgConnection,
+    kind: &str,
+    subject: &str,
+) -> Result<(), StorageError> {
+    sqlx::query!("delete from operator_alert where kind = $1 and subject = $2", kind, subject)
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
 pub async fn count(connection: &mut PgConnection) -> Result<i64, StorageError> {
     let row = sqlx::query!(r#"select count(*) as "count!" from operator_alert"#)
         .fetch_one(connection)

@@ -199,6 +199,20 @@ pub async fn remembered_below(
     row.map(|row| Ok((from_column(row.height)?, row.hash))).transpose()
 }
 
+/// The lowest block that we remember.
+pub async fn lowest_remembered(
+    connection: &mut PgConnection,
+    network: Network,
+) -> Result<Option<u64>, StorageError> {
+    let height = sqlx::query_scalar!(
+        "select height from chain_block where network = $1 order by height limit 1",
+        network.name()
+    )
+    .fetch_optional(connection)
+    .await?;
+    height.map(from_column).transpose()
+}
+
 /// Forgets the blocks above `height`: they were orphaned.
 pub async fn forget_above(
     connection: &mut PgConnection,

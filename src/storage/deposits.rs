@@ -208,6 +208,28 @@ pub async fn orphan_above(
     Ok(done.rows_affected())
 }
 
+/// Height and hash of the highest block up to `height` that a deposit stands in. Index: `deposit_by_height`.
+pub async fn newest_block(
+    connection: &mut PgConnection,
+    network: Network,
+    height: u64,
+) -> Result<Option<(u64, String)>, StorageError> {
+    let row = sqlx::query!(
+        r#"
+        select height as "height!", block_hash as "hash!"
+        from deposit
+        where network = $1 and height <= $2 and block_hash is not null
+        order by height desc, id desc
+        limit 1
+        "#,
+        network.name(),
+        cursors::to_column(height)?
+    )
+    .fetch_optional(connection)
+    .await?;
+    row.map(|row| Ok((cursors::from_column(row.height)?, row.hash))).transpose()
+}
+
 /// A deposit that stands in no block.
 #[derive(Debug, Clone)]
 pub struct Unmined {

@@ -53,7 +53,7 @@ impl<S: ChainSource> Follower<S> {
 
     /// The last block that we and the node's chain share, if it is not the one that we stand on, and if the node's chain
     /// reaches up to any that we remember.
-    async fn common_ancestor(
+    pub(super) async fn common_ancestor(
         &self,
         gateway: &Gateway,
         cursor: &Cursor,

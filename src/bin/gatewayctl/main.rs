@@ -6,6 +6,7 @@
 mod addresses;
 mod audit;
 mod balances;
+mod chain;
 mod currency;
 mod dead_letters;
 mod delivery;
@@ -86,6 +87,9 @@ enum Command {
     /// Compare what addresses hold on chain with what our rows say
     #[command(subcommand)]
     Balances(balances::Balances),
+    /// Get a network's watcher on again after a reorganisation deeper than it remembers
+    #[command(subcommand)]
+    Chain(chain::Chain),
     /// Look at webhooks and the attempts to deliver them
     #[command(subcommand)]
     Deliveries(delivery::Deliveries),
@@ -125,6 +129,7 @@ impl Command {
             | Self::Invoice(_)
             | Self::Deposit(_)
             | Self::Balances(_)
+            | Self::Chain(_)
             | Self::Deliveries(_)
             | Self::DeadLetters(_)
             | Self::Payouts(_)
@@ -144,6 +149,7 @@ impl Command {
             Self::Invoice(command) => command.run(&open().await?).await,
             Self::Deposit(command) => command.run(&open().await?).await,
             Self::Balances(command) => command.run(&open().await?).await,
+            Self::Chain(command) => command.run(&open().await?).await,
             Self::Deliveries(command) => command.run(&open().await?).await,
             Self::DeadLetters(command) => command.run(&open().await?).await,
             // Sealed where the seed is, which need not be where the database is.

@@ -343,6 +343,22 @@ Example:
     database!()
 );
 
+pub const CHAIN_RESTART: &str = concat!(
+    "\
+A watcher remembers the last 1,000 blocks. If the node has none of them, it stops and tells a person
+(reorg_too_deep): either the node serves another chain, or the network really went back that far. Find out
+which before anything else, with a second node or an explorer. If it is the network, name a block below the
+fork. It must lie below all blocks that are remembered, the node must have it, and the newest deposit up to
+it must stand on the node's chain. What was read above it is looked for again as after any reorganisation:
+what comes back stays booked, what does not is reversed once the new chain is as high as the old one was.
+Who did it and why is kept. Without --yes it only says what it would do.
+
+Examples:
+  gatewayctl chain restart --network polygon --height 70000000
+  gatewayctl chain restart --network polygon --height 70000000 --yes --reason 'fork at 70000412' --by ada",
+    database!()
+);
+
 pub const CURRENCY_LIST: &str =
     concat!("Example:\n  gatewayctl currency list --network polygon", database!());
 

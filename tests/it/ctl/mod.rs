@@ -5,6 +5,7 @@
 mod addresses;
 mod audit;
 mod balances;
+mod chain;
 mod dead_letters;
 mod deposit;
 mod doctor;

@@ -1,0 +1,112 @@
+//! Going on after a reorganisation deeper than what is remembered, from a block that a person names.
+
+use super::{FollowError, Follower};
+use crate::{
+    app::Gateway,
+    chain::{BlockRef, ChainSource},
+    storage::{StorageError, alerts, audit, cursors, cursors::Cursor, deposits},
+};
+
+/// What a person's going back is recorded as.
+const RESTARTED: (&str, &str) = ("chain", "restart");
+
+#[derive(Debug, thiserror::Error)]
+pub enum RestartError {
+    #[error("nobody has followed this network yet")]
+    NeverFollowed,
+    #[error(
+        "no reorganisation is deeper than the watcher remembers; it goes on by itself once its node answers"
+    )]
+    NotNeeded,
+    #[error(
+        "the watcher remembers blocks from {lowest} on, and the node has none of them; name a lower one"
+    )]
+    TooHigh { lowest: u64 },
+    #[error("the node has no block {height}")]
+    NoBlock { height: u64 },
+    #[error("a deposit was read in a block {height} that the node does not have; name a lower one")]
+    BeforeTheFork { height: u64 },
+    #[error(transparent)]
+    Follow(#[from] FollowError),
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+}
+
+/// What it comes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Restarted {
+    /// The block that the watcher stood on.
+    pub from: u64,
+    /// Deposits of blocks above the named one: they are looked for again.
+    pub deposits: u64,
+}
+
+impl<S: ChainSource> Follower<S> {
+    /// Sets the cursor back to the block at `height` and takes what was read above it out of its blocks, as any reorganisation
+    /// does. Without `sure`, who wants it and why, it only says what that would come to.
+    ///
+    /// Refused unless nothing that is remembered stands on the node's chain, and unless the block is below the fork as far as
+    /// rows can tell: below all that is remembered, with the newest deposit up to it on the node's chain.
+    pub async fn restart(
+        &mut self,
+        gateway: &Gateway,
+        height: u64,
+        sure: Option<(&str, &str)>,
+    ) -> Result<Restarted, RestartError> {
+        let network = self.settings.network;
+        let mut connection = gateway.db.connection().await?;
+        let cursor = cursors::load(&mut connection, network).await?;
+        drop(connection);
+        let cursor = cursor.ok_or(RestartError::NeverFollowed)?;
+        let block = self.block_to_restart_from(gateway, &cursor, height).await?;
+        let mut tx = gateway.db.begin().await?;
+        let (from, to) = ((cursor.height, cursor.hash.as_str()), (height, block.hash.as_str()));
+        if !cursors::advance(&mut tx, network, from, to).await? {
+            return Err(FollowError::CursorMoved.into());
+        }
+        let deposits = deposits::orphan_above(&mut tx, network, height, cursor.height).await?;
+        cursors::forget_above(&mut tx, network, height).await?;
+        cursors::remember(&mut tx, network, to).await?;
+        // Told anew if it happens again.
+        alerts::withdraw(&mut tx, "reorg_too_deep", network.name()).await?;
+        if let Some((by, reason)) = sure {
+            let detail = format!("from block {} back to {height}: {reason}", cursor.height);
+            audit::note(&mut tx, RESTARTED, network.name(), by, &detail).await?;
+            tx.commit().await.map_err(StorageError::from)?;
+        }
+        Ok(Restarted { from: cursor.height, deposits })
+    }
+
+    async fn block_to_restart_from(
+        &self,
+        gateway: &Gateway,
+        cursor: &Cursor,
+        height: u64,
+    ) -> Result<BlockRef, RestartError> {
+        let network = self.settings.network;
+        let head = self.source.head().await.map_err(FollowError::from)?;
+        match self.common_ancestor(gateway, cursor, &head).await {
+            Err(FollowError::ReorgTooDeep { .. }) => {}
+            Err(error) => return Err(error.into()),
+            Ok(_) => return Err(RestartError::NotNeeded),
+        }
+        let mut connection = gateway.db.connection().await?;
+        let lowest = cursors::lowest_remembered(&mut connection, network).await?;
+        let newest = deposits::newest_block(&mut connection, network, height).await?;
+        drop(connection);
+        let lowest = lowest.unwrap_or(cursor.height);
+        if height >= lowest {
+            return Err(RestartError::TooHigh { lowest });
+        }
+        let block = self.source.header(height).await.map_err(FollowError::from)?;
+        let block = block.filter(|block| block.height == height);
+        let block = block.ok_or(RestartError::NoBlock { height })?;
+        if let Some((height, hash)) = newest {
+            let there = self.source.header(height).await.map_err(FollowError::from)?;
+            if there.is_none_or(|there| there.hash != hash) {
+                return Err(RestartError::BeforeTheFork { height });
+            }
+        }
+        Ok(block)
+    }
+}
