@@ -1,11 +1,11 @@
 //! Deposit addresses: which index comes next, which addresses are watched.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
-use super::{PgConnection, StorageError, numeric};
+use super::{PgConnection, StorageError, cursors::to_column, numeric};
 use crate::{asset::Family, money::BaseUnits};
 
 /// An address ready to be given to one owner.
@@ -217,15 +217,18 @@ pub struct BalanceTarget {
     pub issued_height: Option<u64>,
     /// What the address held then; `None` until it was read.
     pub start: Option<BaseUnits>,
+    /// What arrives later is late.
+    pub deadline: DateTime<Utc>,
     /// The sum of native deposits known at this address on this network. One that was reversed and came back is among them:
     /// a person decides what it is worth, and the balance must not.
     pub known: BaseUnits,
 }
 
-/// Addresses of open invoices on `network`, with the native amount already known to have arrived there.
+/// Addresses of open invoices on `network`, with the native amount already known to have arrived there; before them those of
+/// any invoice where value was found by balance and lost its block, since no block will show that it is there again.
 ///
-/// Closed invoices are left out: value can reach them unseen only by an internal transfer, which their last look before
-/// the end and the operator's reconciliation cover.
+/// Other closed invoices are left out: value can reach them unseen only by an internal transfer, which their last look
+/// before the end and the operator's reconciliation cover. Index: `deposit_gone_by_balance`.
 pub async fn balance_targets(
     connection: &mut PgConnection,
     network: &str,
@@ -234,7 +237,7 @@ pub async fn balance_targets(
 ) -> Result<Vec<BalanceTarget>, StorageError> {
     let rows = sqlx::query!(
         r#"
-        select a.id as "id!", a.match_key as "match_key!", a.issued_height, a.starting_balance,
+        select a.id as "id!", a.match_key as "match_key!", a.issued_height, a.starting_balance, a.deadline_at as "deadline!",
                coalesce((
                    select sum(d.amount)
                    from deposit d
@@ -242,18 +245,25 @@ pub async fn balance_targets(
                      and d.state in ('seen', 'final', 'settled', 'reversed') and d.height is not null
                ), 0) as "known!"
         from (
-            select a.id, a.match_key, a.issued_height, a.starting_balance, i.deadline_at
+            select distinct a.id, a.match_key, a.issued_height, a.starting_balance, i.deadline_at, 0 as turn
+            from deposit d
+            join deposit_address a on a.id = d.address_id
+            join invoice i on i.id = a.invoice_id
+            where d.network = $1 and d.height is null and d.deposit_key like '%@%' and d.deposit_key not like '%~%'
+              and d.state in ('settled', 'reversed')
+            union all
+            select a.id, a.match_key, a.issued_height, a.starting_balance, i.deadline_at, 1
             from invoice i
             join deposit_address a on a.invoice_id = i.id
             where i.network = $1 and i.contract is null and i.status in ('pending', 'partial')
             union all
             -- Only before anything is sent from it: afterwards a balance tells nothing of what arrived.
-            select a.id, a.match_key, a.issued_height, a.starting_balance, o.expires_at
+            select a.id, a.match_key, a.issued_height, a.starting_balance, o.expires_at, 1
             from payout_order o
             join deposit_address a on a.payout_order_id = o.id
             where o.network = $1 and o.token_id = $3 and o.state = 'pending_deposit'
         ) a
-        order by a.deadline_at, a.id
+        order by a.turn, a.deadline_at, a.id
         limit $2
         "#,
         network,
@@ -262,7 +272,9 @@ pub async fn balance_targets(
     )
     .fetch_all(connection)
     .await?;
+    let mut seen = HashSet::new();
     rows.into_iter()
+        .filter(|row| seen.insert(row.id))
         .map(|row| {
             let table = "deposit_address";
             let start = row.starting_balance.map(|start| numeric::to_units(table, &start));
@@ -273,17 +285,20 @@ pub async fn balance_targets(
                 issued_height: height
                     .map_err(|_| StorageError::damaged(table, "a height is negative"))?,
                 start: start.transpose()?,
+                deadline: row.deadline,
                 known: numeric::to_units("deposit", &row.known)?,
             })
         })
         .collect()
 }
 
-/// The native amounts known to have arrived at addresses on `network`; those where nothing did are left out.
+/// The native amounts known to have arrived at addresses on `network`, in blocks up to `height` if one is named; those
+/// where nothing did are left out.
 pub async fn known_native(
     connection: &mut PgConnection,
     network: &str,
     ids: &[Uuid],
+    height: Option<u64>,
 ) -> Result<HashMap<Uuid, BaseUnits>, StorageError> {
     let rows = sqlx::query!(
         r#"
@@ -291,10 +306,12 @@ pub async fn known_native(
         from deposit
         where address_id = any ($2) and network = $1 and contract is null
           and state in ('seen', 'final', 'settled', 'reversed') and height is not null and amount is not null
+          and ($3::bigint is null or height <= $3)
         group by address_id
         "#,
         network,
-        ids
+        ids,
+        height.map(to_column).transpose()?
     )
     .fetch_all(connection)
     .await?;

@@ -259,7 +259,7 @@ pub async fn lags(connection: &mut PgConnection) -> Result<Vec<Lag>, StorageErro
         .collect())
 }
 
-pub(super) fn to_column(height: u64) -> Result<i64, StorageError> {
+pub(in crate::storage) fn to_column(height: u64) -> Result<i64, StorageError> {
     i64::try_from(height)
         .map_err(|_| StorageError::damaged("chain_cursor", "a height exceeds 63 bits"))
 }

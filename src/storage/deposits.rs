@@ -1,5 +1,6 @@
 //! Deposits: value that reached one of our addresses, from first sight to its booking.
 
+pub mod by_balance;
 pub mod returned;
 
 use std::collections::HashSet;
@@ -274,11 +275,13 @@ pub async fn withdraw(
     Ok(usize::try_from(done.rows_affected()).unwrap_or(usize::MAX))
 }
 
-/// Settled deposits that were lost and that the new chain did not bring back, which is up to `head` as high as the old one.
+/// Settled deposits that were lost and that the new chain did not bring back, which is up to `head` as high as the old one:
+/// those that blocks show, or those that were found by balance.
 pub async fn lost_for_good(
     connection: &mut PgConnection,
     network: Network,
     head: u64,
+    by_balance: bool,
 ) -> Result<Vec<DepositRow>, StorageError> {
     let rows = sqlx::query_as!(
         RawDeposit,
@@ -286,13 +289,14 @@ pub async fn lost_for_good(
         select id, network, deposit_key, tx_hash, invoice_id, token_id, contract, amount, amount_text, height, mined_at,
                first_seen_at, min_confirmations, settled_at, state, booked_as, replaces
         from deposit
-        where network = $1 and orphaned_height <= $2 and state = 'settled'
+        where network = $1 and orphaned_height <= $2 and state = 'settled' and (deposit_key like '%@%') = $3
         order by id
         limit 100
         for update
         "#,
         network.name(),
-        cursors::to_column(head)?
+        cursors::to_column(head)?,
+        by_balance
     )
     .fetch_all(connection)
     .await?;

@@ -9,7 +9,9 @@ use std::{
 use chrono::{DateTime, TimeDelta, Utc};
 use gateway::{
     asset::Network,
-    chain::{Block, BlockRef, ChainError, ChainSource, Transfer, TransferAmount, Waiting},
+    chain::{
+        Block, BlockRef, ChainError, ChainSource, Transfer, TransferAmount, TransferAsset, Waiting,
+    },
     money::BaseUnits,
 };
 
@@ -64,6 +66,12 @@ pub struct Script {
     pub unread: Vec<String>,
     /// What addresses hold, if the node tells it at all: the same at every block.
     pub coins: Option<HashMap<String, BaseUnits>>,
+    /// Whether the node tells instead what they held at each block: what it paid them, and what it did not show.
+    pub tells_balances: bool,
+    /// The node refuses to tell what was held below this height.
+    pub state_from: u64,
+    /// What arrives in a block without showing there, by the block's hash.
+    hidden: HashMap<String, Vec<(String, BaseUnits)>>,
     /// How many of the next calls fail.
     pub failing: u32,
     /// What happens once so many calls more were made.
@@ -89,6 +97,9 @@ impl Script {
             waiting: Vec::new(),
             unread: Vec::new(),
             coins: None,
+            tells_balances: false,
+            state_from: 0,
+            hidden: HashMap::new(),
             failing: 0,
             turn: None,
             is_silent: false,
@@ -121,6 +132,40 @@ impl Script {
     /// Puts `transfers` into a new block after `skipped` heights without one.
     pub fn mine(&mut self, skipped: u64, transfers: Vec<Transfer>) {
         self.append(self.tip().header.height + 1 + skipped, transfers);
+    }
+
+    /// Lets value arrive in the newest block that no block shows.
+    pub fn hide(&mut self, to: &str, units: BaseUnits) {
+        let hash = self.tip().header.hash.clone();
+        self.hidden.entry(hash).or_default().push((to.to_owned(), units));
+    }
+
+    /// What arrived unseen in the newest `depth` blocks.
+    pub fn hidden_in(&self, depth: usize) -> Vec<(String, BaseUnits)> {
+        let newest = self.canonical.iter().rev().take(depth);
+        newest.filter_map(|block| self.hidden.get(&block.header.hash)).flatten().cloned().collect()
+    }
+
+    /// What `address` holds at the block `hash`.
+    fn held_at(&self, hash: &str, address: &str) -> BaseUnits {
+        let mut sum = 0;
+        let mut next = self.by_hash.get(hash);
+        while let Some(block) = next {
+            let mut seen = HashSet::new();
+            for transfer in block.transfers.iter().filter(|transfer| transfer.to == address) {
+                if let (TransferAsset::Native, TransferAmount::Units(units)) =
+                    (&transfer.asset, &transfer.amount)
+                    && seen.insert(&transfer.key)
+                {
+                    sum += units.get();
+                }
+            }
+            let hidden = self.hidden.get(&block.header.hash).into_iter().flatten();
+            sum +=
+                hidden.filter(|(to, _)| to == address).map(|(_, units)| units.get()).sum::<u128>();
+            next = self.by_hash.get(&block.header.parent_hash);
+        }
+        BaseUnits::new(sum)
     }
 
     /// Takes the newest `depth` blocks off; returns what was in each, the oldest first.
@@ -262,10 +307,18 @@ impl ChainSource for ScriptedChain {
 
     async fn native_balances(
         &self,
-        _at: &BlockRef,
+        at: &BlockRef,
         addresses: &[String],
     ) -> Result<Option<Vec<BaseUnits>>, ChainError> {
         let script = self.call().await?;
+        if at.height < script.state_from {
+            let (network, reason) = (self.network, "missing trie node".to_owned());
+            return Err(ChainError::Refused { network, method: "balances", code: -32000, reason });
+        }
+        if script.tells_balances {
+            let held = addresses.iter().map(|address| script.held_at(&at.hash, address));
+            return Ok(Some(held.collect()));
+        }
         let held = |coins: &HashMap<String, BaseUnits>| {
             let of = |address| coins.get(address).copied().unwrap_or(BaseUnits::ZERO);
             addresses.iter().map(of).collect()

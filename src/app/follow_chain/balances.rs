@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use chrono::{DateTime, Utc};
+
 use super::{FollowError, Follower};
 use crate::{
     app::Gateway,
@@ -13,6 +15,7 @@ use crate::{
         addresses::{self, BalanceTarget},
         alerts, cursors,
         cursors::Cursor,
+        deposits::by_balance::{self, Gone},
     },
 };
 
@@ -42,18 +45,18 @@ impl<S: ChainSource> Follower<S> {
             if keys.is_empty() { None } else { self.source.native_balances(head, &keys).await? };
         let Some(balances) = balances else {
             // Nobody to compare, or a chain whose blocks show everything: not before the next head is there more.
+            self.record_residues(gateway, cursor, head, &[]).await?;
             self.balances_read_at = Some(head.hash.clone());
             return Ok(0);
         };
         self.read_starts(gateway, &mut targets, &balances).await?;
-        let residues: Vec<_> = targets
+        let mut residues: Vec<_> = targets
             .iter()
             .zip(balances)
-            .filter_map(|(target, balance)| {
-                Some((target.clone(), residue(network, target, balance, head)?))
-            })
+            .filter_map(|(target, balance)| Residue::of(network, target, balance, head))
             .collect();
-        let recorded = self.record_residues(gateway, cursor, &residues).await?;
+        self.date_residues(gateway, head, &mut residues).await?;
+        let recorded = self.record_residues(gateway, cursor, head, &residues).await?;
         self.balances_read_at = Some(head.hash.clone());
         Ok(recorded)
     }
@@ -93,52 +96,243 @@ impl<S: ChainSource> Follower<S> {
         Ok(())
     }
 
+    /// Says of what exceeds a deadline how much of it had arrived by then: what the address held at the last block that is
+    /// dated up to the deadline. Only where the head is dated later, as after a watcher was away: else all was in time.
+    ///
+    /// Where the node keeps that state no more, all counts as arrived at the head. Older state that it still has would be of
+    /// blocks after the deadline, so nothing that it could tell changes what is late.
+    async fn date_residues(
+        &self,
+        gateway: &Gateway,
+        head: &BlockRef,
+        residues: &mut [Residue],
+    ) -> Result<(), FollowError> {
+        let network = self.settings.network;
+        let mut headers = Headers::from([(head.height, head.clone())]);
+        let mut by_block: BTreeMap<u64, (BlockRef, Vec<&mut Residue>)> = BTreeMap::new();
+        for residue in residues.iter_mut().filter(|r| r.target.deadline < head.mined_at) {
+            let last = self.last_block_by(residue.target.deadline, &mut headers).await?;
+            if let Some(last) = last {
+                by_block.entry(last.height).or_insert_with(|| (last, Vec::new())).1.push(residue);
+            }
+        }
+        for (height, (block, mut group)) in by_block {
+            let keys: Vec<_> =
+                group.iter().map(|residue| residue.target.match_key.clone()).collect();
+            let held = match self.source.native_balances(&block, &keys).await {
+                Ok(held) => held.unwrap_or_default(),
+                Err(ChainError::Refused { reason, .. }) => {
+                    tracing::warn!(%network, height, "what arrived by then is told no more: {reason}");
+                    continue;
+                }
+                Err(error) => return Err(error.into()),
+            };
+            let ids: Vec<_> = group.iter().map(|residue| residue.target.id).collect();
+            let mut connection = gateway.db.connection().await?;
+            let known =
+                addresses::known_native(&mut connection, network.name(), &ids, Some(height))
+                    .await?;
+            drop(connection);
+            for (residue, held) in group.iter_mut().zip(held) {
+                let known = known.get(&residue.target.id).copied().unwrap_or(BaseUnits::ZERO);
+                let units = residue.target.unexplained(held, known).min(residue.units);
+                residue.in_time =
+                    Some((block.clone(), units)).filter(|(_, units)| !units.is_zero());
+            }
+        }
+        Ok(())
+    }
+
+    /// The newest block that is dated up to `deadline`, which is before the newest of `headers`; `None` where the node keeps
+    /// none as old. Steps double until one is old enough, then halve: twice the logarithm of the distance, in calls, of which
+    /// deadlines close to each other share most.
+    async fn last_block_by(
+        &self,
+        deadline: DateTime<Utc>,
+        headers: &mut Headers,
+    ) -> Result<Option<BlockRef>, FollowError> {
+        let is_old = |block: &&BlockRef| block.mined_at <= deadline;
+        let mut found = headers.values().rev().find(is_old).cloned();
+        let newer = headers.values().find(|block| block.mined_at > deadline);
+        let Some(mut above) = newer.map(|block| block.height) else { return Ok(None) };
+        let mut back = 1;
+        while found.is_none() {
+            let Some(older) = self.header_from(above.saturating_sub(back)).await? else {
+                return Ok(None);
+            };
+            headers.insert(older.height, older.clone());
+            if older.mined_at <= deadline {
+                found = Some(older);
+            } else if older.height == 0 {
+                return Ok(None);
+            } else {
+                (above, back) = (older.height, back.saturating_mul(2));
+            }
+        }
+        let Some(mut found) = found else { return Ok(None) };
+        // Heights up to this one are `found`'s, or have no block.
+        let mut below = found.height;
+        while above - below > 1 {
+            let middle = below + (above - below) / 2;
+            let Some(block) = self.header_from(middle).await? else { return Ok(None) };
+            headers.insert(block.height, block.clone());
+            if block.mined_at > deadline {
+                above = block.height;
+            } else {
+                (found, below) = (block, middle);
+            }
+        }
+        Ok(Some(found))
+    }
+
+    /// Records what is unexplained at the head that the cursor stands on; what was found by balance before and is in no
+    /// balance now is reversed.
     async fn record_residues(
         &self,
         gateway: &Gateway,
         cursor: &Cursor,
-        residues: &[(BalanceTarget, Transfer)],
+        head: &BlockRef,
+        residues: &[Residue],
     ) -> Result<u32, FollowError> {
+        let network = self.settings.network;
         if residues.is_empty() {
-            return Ok(0);
+            let mut connection = gateway.db.connection().await?;
+            if !by_balance::any_lost(&mut connection, network, cursor.height).await? {
+                return Ok(0);
+            }
         }
         let at = (cursor.height, cursor.hash.as_str());
-        let header = self.source.header(cursor.height).await?;
-        let header = header.filter(|header| header.hash == cursor.hash);
-        let Some(header) = header else { return Ok(0) };
+        // The node may have changed its mind while it told the balances.
+        let here = self.source.header(cursor.height).await?;
+        if head.hash != cursor.hash || here.is_none_or(|here| here.hash != cursor.hash) {
+            return Ok(0);
+        }
         let mut tx = gateway.db.begin().await?;
         // Sets the cursor to where it stands: only its holder may write.
-        if !cursors::advance(&mut tx, self.settings.network, at, at).await? {
+        if !cursors::advance(&mut tx, network, at, at).await? {
             return Err(FollowError::CursorMoved);
         }
-        let residues = self.still_unexplained(&mut tx, residues).await?;
-        let recorded = self.record_transfers(&mut tx, &residues, Some(&header)).await?;
+        let mut recorded = 0;
+        let ids: Vec<_> = residues.iter().map(|residue| residue.target.id).collect();
+        let known = addresses::known_native(&mut tx, network.name(), &ids, None).await?;
+        let gone = by_balance::gone(&mut tx, network, &ids).await?;
+        for residue in residues {
+            let id = &residue.target.id;
+            // More is known by now: a person may have imported a deposit since the balances were read. It is compared again at
+            // the next head. From here on nobody imports.
+            if known.get(id).copied().unwrap_or(BaseUnits::ZERO) != residue.target.known {
+                continue;
+            }
+            let gone = gone.get(id).map_or(&[][..], Vec::as_slice);
+            recorded += self.record_residue(&mut tx, residue, gone, head).await?;
+        }
         let finalized = self.finalize(&mut tx, cursor.height).await?;
+        self.reverse_lost(&mut tx, cursor.height, true).await?;
         tx.commit().await.map_err(StorageError::from)?;
         if finalized > 0 {
             gateway.relay_wake.notify_one();
         }
         Ok(recorded)
     }
-}
 
-impl<S: ChainSource> Follower<S> {
-    /// Without those of which more is known by now: a person may have imported a deposit since the balances were read.
-    /// They are compared again at the next head. The caller holds the cursor, so nobody imports from here on.
-    async fn still_unexplained(
+    /// First what was counted before and lost its block: the same value under its own key, so it is never credited twice. The
+    /// rest is new, and dated by the deadline where that divides it.
+    async fn record_residue(
         &self,
         tx: &mut PgConnection,
-        residues: &[(BalanceTarget, Transfer)],
-    ) -> Result<Vec<Transfer>, StorageError> {
-        let ids: Vec<_> = residues.iter().map(|(target, _)| target.id).collect();
-        let network = self.settings.network.name();
-        let known = addresses::known_native(tx, network, &ids).await?;
-        let same = |target: &BalanceTarget| {
-            known.get(&target.id).copied().unwrap_or(BaseUnits::ZERO) == target.known
-        };
-        let left = residues.iter().filter(|(target, _)| same(target));
-        Ok(left.map(|(_, transfer)| transfer.clone()).collect())
+        residue: &Residue,
+        gone: &[Gone],
+        head: &BlockRef,
+    ) -> Result<u32, FollowError> {
+        let network = self.settings.network;
+        let to = &residue.target.match_key;
+        let mut left = residue.units;
+        let mut returned = Vec::new();
+        for gone in gone {
+            // Whichever fits: coins have no names.
+            if let Some(rest) = left.checked_sub(gone.amount) {
+                left = rest;
+                let (key, hash) = (gone.deposit_key.clone(), gone.tx_hash.clone());
+                returned.push(native(key, hash, to, gone.amount));
+            }
+        }
+        let mut recorded = self.record_transfers(tx, &returned, Some(head)).await?;
+        let early = residue.in_time.as_ref().map(|(block, units)| (block, (*units).min(left)));
+        let late = left.remaining_after(early.map_or(BaseUnits::ZERO, |(_, units)| units));
+        for (block, units) in early.into_iter().chain([(head, late)]) {
+            if units.is_zero() {
+                continue;
+            }
+            let read = cursors::remembered_hash(tx, network, block.height).await?;
+            if read.is_some_and(|read| read != block.hash) {
+                // Told by another branch. It is compared again at the next head.
+                continue;
+            }
+            let key = free_key(tx, network, to, block.height).await?;
+            let transfer = native(key, block.hash.clone(), to, units);
+            recorded += self.record_transfers(tx, &[transfer], Some(block)).await?;
+        }
+        Ok(recorded)
     }
+}
+
+/// Headers that were read, by height.
+type Headers = BTreeMap<u64, BlockRef>;
+
+/// What an address holds that nothing explains.
+struct Residue {
+    target: BalanceTarget,
+    units: BaseUnits,
+    /// How much of it had arrived by the deadline, and the block that shows it; `None` where all of it counts as arrived at
+    /// the head. However many arrivals these were, a deadline makes no more than two of them.
+    in_time: Option<(BlockRef, BaseUnits)>,
+}
+
+impl Residue {
+    fn of(
+        network: Network,
+        target: &BalanceTarget,
+        balance: BaseUnits,
+        head: &BlockRef,
+    ) -> Option<Self> {
+        let units = target.unexplained(balance, target.known);
+        if units.is_zero() {
+            return None;
+        }
+        tracing::info!(%network, height = head.height, "value arrived by an internal transfer");
+        Some(Self { target: target.clone(), units, in_time: None })
+    }
+}
+
+impl BalanceTarget {
+    /// Zero while nobody knows what it held at first.
+    fn unexplained(&self, balance: BaseUnits, known: BaseUnits) -> BaseUnits {
+        let start = self.start.unwrap_or(balance);
+        balance.remaining_after(start).remaining_after(known)
+    }
+}
+
+/// Only the balance is known, so the block stands in for the transaction. Another value that was found at the same height, on
+/// a branch that is no more, may be booked under that name already.
+async fn free_key(
+    tx: &mut PgConnection,
+    network: Network,
+    address: &str,
+    height: u64,
+) -> Result<String, StorageError> {
+    let plain = format!("{address}@{height}");
+    let mut key = plain.clone();
+    let mut number = 1;
+    while by_balance::is_taken(tx, network, &key).await? {
+        number += 1;
+        key = format!("{plain}.{number}");
+    }
+    Ok(key)
+}
+
+fn native(key: String, tx_hash: String, to: &str, units: BaseUnits) -> Transfer {
+    let (asset, amount) = (TransferAsset::Native, TransferAmount::Units(units));
+    Transfer { key, tx_hash, to: to.to_owned(), asset, amount, maturity: 1 }
 }
 
 fn match_keys(targets: &[BalanceTarget]) -> Vec<String> {
@@ -174,26 +368,4 @@ async fn report_unknown(
         }
     }
     Ok(())
-}
-
-fn residue(
-    network: Network,
-    target: &BalanceTarget,
-    balance: BaseUnits,
-    head: &BlockRef,
-) -> Option<Transfer> {
-    let unexplained = balance.checked_sub(target.start?)?.checked_sub(target.known)?;
-    if unexplained.is_zero() {
-        return None;
-    }
-    tracing::info!(%network, height = head.height, "value arrived by an internal transfer");
-    Some(Transfer {
-        // Only the balance is known, so the block stands in for the transaction.
-        key: format!("{}@{}", target.match_key, head.height),
-        tx_hash: head.hash.clone(),
-        to: target.match_key.clone(),
-        asset: TransferAsset::Native,
-        amount: TransferAmount::Units(unexplained),
-        maturity: 1,
-    })
 }

@@ -65,7 +65,7 @@ impl<S: ChainSource> Follower<S> {
     }
 
     /// The newest block up to `height`; `None` where the node keeps none as old.
-    async fn header_from(&self, height: u64) -> Result<Option<BlockRef>, FollowError> {
+    pub(super) async fn header_from(&self, height: u64) -> Result<Option<BlockRef>, FollowError> {
         for height in (height.saturating_sub(SKIPPED_MAX)..=height).rev() {
             match self.source.header(height).await {
                 Ok(None) => {}

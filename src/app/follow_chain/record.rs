@@ -76,10 +76,23 @@ impl<S: ChainSource> Follower<S> {
         let finalized =
             deposits::finalize_up_to(tx, network, (confirmed, head), route, trace.as_deref())
                 .await?;
-        for lost in deposits::lost_for_good(tx, network, head).await? {
+        self.reverse_lost(tx, head, false).await?;
+        Ok(finalized)
+    }
+
+    /// Reverses what was lost with a branch that was not higher than `head`, and is not back. What was found by balance comes
+    /// back by balance alone, so that is asked for apart, once balances at `head` were compared.
+    pub(super) async fn reverse_lost(
+        &self,
+        tx: &mut PgConnection,
+        head: u64,
+        by_balance: bool,
+    ) -> Result<(), FollowError> {
+        let network = self.settings.network;
+        for lost in deposits::lost_for_good(tx, network, head, by_balance).await? {
             reverse(tx, network, &lost).await?;
         }
-        Ok(finalized)
+        Ok(())
     }
 
     /// Records those of `transfers` that concern us. In a block, or waiting if `block` is `None`.

@@ -1,0 +1,180 @@
+//! Value that no block shows: when it arrived, and what a reorganisation does to it.
+
+use chrono::TimeDelta;
+use gateway::{app::follow_chain::Follower, invoice::Status, money::BaseUnits};
+use serde_json::json;
+use support::{
+    scripted_chain::ScriptedChain,
+    shop::{Shop, with_shop},
+};
+
+use super::chain_watcher::{NETWORK, over};
+
+/// An invoice in the network's coin over five base units, and its address. What it held at first is known.
+async fn invoice(
+    shop: &Shop,
+    chain: &ScriptedChain,
+    follower: &mut Follower<ScriptedChain>,
+) -> (String, String) {
+    let gateway = &shop.stack.gateway;
+    chain.script().tells_balances = true;
+    follower.look(gateway).await.unwrap();
+    let id = shop.invoice_of(json!({ "pay_currency": "pol" })).await;
+    shop.sql("update invoice set pay_amount = 5 where id = $1", &id).await;
+    let to = shop.payment(&id).await["pay_address"].as_str().unwrap().to_ascii_lowercase();
+    chain.script().mine(0, Vec::new());
+    follower.look(gateway).await.unwrap();
+    (id, to)
+}
+
+async fn read(shop: &Shop, follower: &mut Follower<ScriptedChain>) {
+    while !follower.look(&shop.stack.gateway).await.unwrap().complete {}
+}
+
+async fn settle(shop: &Shop, id: &str) {
+    shop.stack.gateway.match_deposits(shop.deposit_of(id).await).await.unwrap();
+}
+
+async fn deposits(shop: &Shop) -> String {
+    let query = "select coalesce(string_agg(concat_ws(' ', substr(deposit_key, 43), amount_text, state), ', '
+                 order by height, deposit_key), '') from deposit";
+    let mut connection = shop.stack.database.connect().await;
+    let text = sqlx::query_scalar(query).fetch_one(&mut connection).await.unwrap();
+    sqlx::Connection::close(connection).await.unwrap();
+    text
+}
+
+fn units(units: u128) -> BaseUnits {
+    BaseUnits::new(units)
+}
+
+/// The watcher is away from block 101 to 260; the deadline lies between the blocks 200 and 201.
+async fn after_an_outage(state_from: u64) -> (String, String, Status) {
+    let (mut told, mut received, mut status) = (String::new(), String::new(), Status::Draft);
+    with_shop(|shop| {
+        let (told, received, status) = (&mut told, &mut received, &mut status);
+        async move {
+            let chain = ScriptedChain::new(NETWORK, 100);
+            let mut follower = over(&shop.stack.gateway, &chain);
+            let (id, to) = invoice(&shop, &chain, &mut follower).await;
+            shop.end_window(&id, 1_000).await;
+            let deadline = shop
+                .number("select floor(extract(epoch from deadline_at))::bigint from invoice")
+                .await;
+            {
+                let mut script = chain.script();
+                script.first_block_after = TimeDelta::seconds(deadline - 200);
+                script.state_from = state_from;
+                for height in 102..=260 {
+                    script.mine(0, Vec::new());
+                    match height {
+                        150 => script.hide(&to, units(1)),
+                        200 => script.hide(&to, units(2)),
+                        201 | 230 => script.hide(&to, units(2)),
+                        _ => {}
+                    }
+                }
+            }
+            read(&shop, &mut follower).await;
+            *told = deposits(&shop).await;
+            // Read again at later heads, nothing is new.
+            (0..20).for_each(|_| chain.script().mine(0, Vec::new()));
+            read(&shop, &mut follower).await;
+            settle(&shop, &id).await;
+            let credited = shop.number("select credited::bigint from invoice").await;
+            let all = shop.number("select received::bigint from invoice").await;
+            *received = format!("{credited} of {all}");
+            *status = shop.status(&id).await;
+        }
+    })
+    .await;
+    (told, received, status)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_arrived_unseen_before_the_deadline_is_in_time_however_late_it_is_found() {
+    let (told, received, status) = after_an_outage(0).await;
+    assert_eq!(told, "@200 3 final, @260 4 seen");
+    assert_eq!((received.as_str(), status), ("3 of 7", Status::Partial));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_node_has_forgotten_counts_as_arrived_when_it_is_found() {
+    let (told, received, status) = after_an_outage(201).await;
+    assert_eq!(told, "@260 7 seen");
+    assert_eq!((received.as_str(), status), ("0 of 7", Status::Pending));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn unseen_value_of_a_paid_invoice_that_a_deep_reorganisation_keeps_is_not_reversed() {
+    with_shop(|shop| async move {
+        let chain = ScriptedChain::new(NETWORK, 100);
+        let mut follower = over(&shop.stack.gateway, &chain);
+        let (id, to) = invoice(&shop, &chain, &mut follower).await;
+        let arrive = |depth: usize| {
+            let mut script = chain.script();
+            script.roll_back(depth);
+            script.mine(0, Vec::new());
+            script.hide(&to, units(5));
+            (0..20 + depth).for_each(|_| script.mine(0, Vec::new()));
+        };
+        arrive(0);
+        read(&shop, &mut follower).await;
+        chain.script().mine(15, Vec::new());
+        read(&shop, &mut follower).await;
+        settle(&shop, &id).await;
+        assert_eq!((shop.status(&id).await, deposits(&shop).await), (Status::Paid, "@122 5 settled".into()));
+        for depth in [22, 43] {
+            arrive(depth);
+            read(&shop, &mut follower).await;
+            assert_eq!(shop.number("select count(*) from deposit where state = 'settled' and height > 122").await, 1);
+            assert_eq!((shop.books(&id).await.len(), deposits(&shop).await), (1, "@122 5 settled".into()));
+        }
+        assert_eq!(shop.number("select count(*) from operator_alert").await, 0);
+
+        // Gone, it is reversed; back again, a person is told, and nothing is credited.
+        chain.script().roll_back(64);
+        (0..90).for_each(|_| chain.script().mine(0, Vec::new()));
+        read(&shop, &mut follower).await;
+        assert_eq!((shop.books(&id).await.len(), deposits(&shop).await), (2, "@122 5 reversed".into()));
+        arrive(0);
+        read(&shop, &mut follower).await;
+        settle(&shop, &id).await;
+        assert_eq!((shop.books(&id).await.len(), deposits(&shop).await), (2, "@122 5 reversed".into()));
+        let kinds = "select count(*) from operator_alert where kind in ('deposit_reversed', 'reversed_deposit_returned')";
+        assert_eq!((shop.number(kinds).await, shop.number("select count(*) from operator_alert").await), (2, 2));
+    })
+    .await;
+}
+
+/// What is found first on another branch may have arrived at a height whose name is booked already.
+#[tokio::test(flavor = "multi_thread")]
+async fn unseen_value_of_another_amount_at_the_same_height_is_another_deposit() {
+    with_shop(|shop| async move {
+        let chain = ScriptedChain::new(NETWORK, 100);
+        let mut follower = over(&shop.stack.gateway, &chain);
+        let (id, to) = invoice(&shop, &chain, &mut follower).await;
+        let arrive = |depth: usize, coins: u128, length: usize| {
+            let mut script = chain.script();
+            script.roll_back(depth);
+            script.mine(0, Vec::new());
+            script.hide(&to, units(coins));
+            (1..length).for_each(|_| script.mine(0, Vec::new()));
+        };
+        arrive(0, 4, 1);
+        read(&shop, &mut follower).await;
+        (0..20).for_each(|_| chain.script().mine(0, Vec::new()));
+        read(&shop, &mut follower).await;
+        settle(&shop, &id).await;
+        assert_eq!(deposits(&shop).await, "@102 4 settled");
+        // The node shows no more than the same height of the other branch at first.
+        arrive(21, 3, 1);
+        read(&shop, &mut follower).await;
+        (0..40).for_each(|_| chain.script().mine(0, Vec::new()));
+        read(&shop, &mut follower).await;
+        assert_eq!(deposits(&shop).await, "@102.2 3 final, @102 4 reversed");
+        settle(&shop, &id).await;
+        assert_eq!(shop.number("select received::bigint from invoice").await, 3);
+    })
+    .await;
+}
