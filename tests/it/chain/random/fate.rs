@@ -70,6 +70,7 @@ pub fn reorganise(script: &mut Script, random: &mut StdRng, rules: Rules) -> For
         return Fork::default();
     }
     let depth = random.random_range(1..=deepest);
+    let hidden = script.hidden_in(depth);
     let mut blocks = script.roll_back(depth);
     let changed = act_otherwise(&mut blocks, random);
     match random.random_range(0..4) {
@@ -95,6 +96,12 @@ pub fn reorganise(script: &mut Script, random: &mut StdRng, rules: Rules) -> For
     }
     while script.tip().header.height <= tip || random.random_ratio(1, 3) {
         script.mine(rules.gap(random), Vec::new());
+    }
+    // Some of what no block showed arrives again, above all that anybody has read.
+    for (to, units) in hidden {
+        if random.random_ratio(2, 3) {
+            script.hide(&to, units);
+        }
     }
     let new = script.canonical.len();
     script.shown = match random.random_range(0..6) {

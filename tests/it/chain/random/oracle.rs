@@ -13,20 +13,21 @@ struct Row {
     state: String,
     booked_as: Option<String>,
     booked: String,
-    was_asked: bool,
 }
 
 const ROWS: &str = "
     select d.deposit_key, d.state, d.booked_as,
            coalesce((select sum(case e.kind when 'reversal' then -e.amount else e.amount end)
-                     from ledger_entry e where e.source = d.id and e.kind <> 'excess_reversal'), 0)::text as booked,
-           exists (select from operator_alert a
-                   where a.kind in ('reversed_deposit_returned', 'deposit_changed') and a.subject = d.id::text) as was_asked
-    from deposit d";
+                     from ledger_entry e where e.source = d.id and e.kind not in ('excess', 'excess_reversal')), 0)::text
+               as booked
+    from deposit d
+    where d.deposit_key not like '%@%' and not exists (select from deposit next where next.replaces = d.id)";
 
-/// The books equal the canonical chain. Where even what was final had been taken back, a person may have been asked instead.
+/// The books equal the canonical chain, once a person has accepted what was reversed and came back.
 pub async fn judge(story: &mut Story<'_>) {
+    let accepted = story.accept().await;
     let canonical = story.canonical();
+    judge_unseen(story).await;
     let rows: Vec<Row> = sqlx::query_as(ROWS).fetch_all(&mut story.connection).await.unwrap();
     let is_deep = story.rules.is_deep;
     for row in &rows {
@@ -48,8 +49,8 @@ pub async fn judge(story: &mut Story<'_>) {
             "reversed" => {
                 assert!(is_deep, "nothing final was taken back: {row:?}");
                 assert_eq!(row.booked, "0", "{row:?}");
-                let is_back = canonical.contains_key(&row.deposit_key);
-                assert!(!is_back || row.was_asked, "it came back unnoticed: {row:?}");
+                let back = canonical.get(&row.deposit_key).filter(|transfer| moved(transfer));
+                assert!(back.is_none(), "it came back and was not accepted: {row:?}");
                 story.tally.reversed += 1;
             }
             _ => panic!("not done: {row:?}"),
@@ -60,8 +61,30 @@ pub async fn judge(story: &mut Story<'_>) {
     let missing: Vec<_> = paid.filter(|(key, _)| !found.contains(key)).collect();
     assert!(missing.is_empty(), "never found: {missing:?}");
     judge_alerts(story).await;
-    if story.tally.reversed == 0 {
+    story.tally.accepted += u64::from(accepted);
+    if story.tally.reversed == 0 && accepted == 0 {
         judge_invoices(story, &canonical).await;
+    }
+}
+
+/// What arrived unseen is counted once, at whatever height. What was reversed and is there again waits for a person.
+async fn judge_unseen(story: &mut Story<'_>) {
+    for place in 0..story.unseen.len() {
+        let (address, address_id) =
+            (story.unseen[place].address.clone(), story.unseen[place].address_id);
+        let query = "select coalesce(sum(amount) filter (where state = 'settled' or state = 'reversed' and height is not null), 0)::text,
+                    count(*) filter (where state in ('seen', 'final')),
+                    coalesce(sum(amount) filter (where state = 'settled'), 0)
+                      = (select coalesce(sum(case e.kind when 'reversal' then -e.amount else e.amount end), 0)
+                         from ledger_entry e join deposit s on s.id = e.source where s.address_id = $1),
+                    count(*) filter (where state = 'reversed')
+             from deposit where address_id = $1";
+        let query = sqlx::query_as(query).bind(address_id);
+        let (counted, undone, is_booked, reversed): (String, i64, bool, i64) =
+            query.fetch_one(&mut story.connection).await.unwrap();
+        let arrived = story.hidden_at(&address).to_string();
+        assert_eq!((counted, undone, is_booked), (arrived, 0, true), "{address}");
+        assert!(story.rules.is_deep || reversed == 0, "{address}: nothing final was taken back");
     }
 }
 

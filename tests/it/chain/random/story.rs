@@ -28,6 +28,7 @@ const NETWORK: Network = Network::Polygon;
 const FIRST_HEIGHT: u64 = 5_000;
 const BLOCKS: u64 = 200;
 const PAYEES_MAX: usize = 5;
+const UNSEEN: usize = 2;
 /// What a deposit must be worth to need more confirmations, in base units of the token.
 const LARGE: u128 = 5_000_000_000;
 const LARGE_NEEDS_MORE: u64 = 3;
@@ -41,8 +42,11 @@ const STEPS_SHOWN: usize = 40;
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Tally {
     pub payments: u64,
+    /// Payments that no block shows.
+    pub hidden: u64,
     pub credited: u64,
     pub reversed: u64,
+    pub accepted: u64,
     pub reorganisations: u64,
     /// Movements that did something else on another branch.
     pub changed: u64,
@@ -54,8 +58,10 @@ pub struct Tally {
 impl Tally {
     pub fn add(&mut self, other: Self) {
         self.payments += other.payments;
+        self.hidden += other.hidden;
         self.credited += other.credited;
         self.reversed += other.reversed;
+        self.accepted += other.accepted;
         self.reorganisations += other.reorganisations;
         self.changed += other.changed;
         self.rewinds += other.rewinds;
@@ -75,6 +81,8 @@ pub struct Story<'a> {
     settings: ChainSettings,
     follower: Follower<ScriptedChain>,
     pub payees: Vec<Payable>,
+    /// Those who are paid in the coin, in ways that no block shows; what they are owed is never reached.
+    pub unseen: Vec<Payable>,
     /// Final deposits somebody was told of and did not settle yet.
     told: Vec<Uuid>,
     /// The newest entry of the books that was checked.
@@ -102,6 +110,7 @@ impl<'a> Story<'a> {
             ..gateway.config.chain(NETWORK)
         };
         let chain = ScriptedChain::new(NETWORK, FIRST_HEIGHT);
+        chain.script().tells_balances = true;
         let confirmations = rules.confirmations;
         chain.script().needed = Some(Box::new(move |transfer| {
             let large = is_known(&transfer.asset) && is_large(transfer);
@@ -120,6 +129,7 @@ impl<'a> Story<'a> {
             settings,
             follower,
             payees: Vec::new(),
+            unseen: Vec::new(),
             told: Vec::new(),
             checked: 0,
             tally: Tally::default(),
@@ -128,6 +138,9 @@ impl<'a> Story<'a> {
         story.invite().await;
         // The first look begins at the head.
         story.follower.look(gateway).await.unwrap();
+        for _ in 0..UNSEEN {
+            story.invite_unseen().await;
+        }
         story
     }
 
@@ -144,7 +157,22 @@ impl<'a> Story<'a> {
     }
 
     async fn invite(&mut self) {
-        self.payees.push(Payable::insert(&mut self.connection, self.merchant, None).await);
+        let payee = Payable::insert(&mut self.connection, self.merchant, None).await;
+        // What its address holds of the coin is nobody's business.
+        let query = "update invoice set contract = 'a token' where id = $1";
+        sqlx::query(query).bind(payee.invoice).execute(&mut self.connection).await.unwrap();
+        self.payees.push(payee);
+    }
+
+    async fn invite_unseen(&mut self) {
+        let payee = Payable::insert(&mut self.connection, self.merchant, None).await;
+        let query = "with owed as (update invoice set token_id = $2, decimals = 18, pay_amount = 1e30::numeric where id = $1)
+             update deposit_address set issued_height = (select height from chain_cursor where network = 'polygon')
+             where invoice_id = $1";
+        let coin = Catalogue::get().native(NETWORK).token_id();
+        let query = sqlx::query(query).bind(payee.invoice).bind(coin);
+        query.execute(&mut self.connection).await.unwrap();
+        self.unseen.push(payee);
     }
 
     /// Some of what chains, buyers and nodes do.
@@ -167,6 +195,11 @@ impl<'a> Story<'a> {
         }
         for _ in 0..random.random_range(0..4) {
             fate::mine(&mut script, random, rules);
+            if random.random_ratio(1, 12) {
+                let to = &self.unseen[random.random_range(0..self.unseen.len())].address;
+                script.hide(to, BaseUnits::new(random.random_range(1..1_000)));
+                self.tally.hidden += 1;
+            }
         }
         if random.random_ratio(1, 5) {
             script.shown = None;
@@ -288,7 +321,8 @@ impl<'a> Story<'a> {
     async fn check(&mut self, is_whole: bool) {
         let query = "select e.id, d.deposit_key, d.amount_text, c.hash from ledger_entry e
              join deposit d on d.id = e.source join chain_cursor c on c.network = d.network
-             where e.id > $1 and e.kind not in ('reversal', 'excess_reversal') order by e.id";
+             where e.id > $1 and e.kind not in ('reversal', 'excess_reversal') and d.deposit_key not like '%@%'
+             order by e.id";
         let query = sqlx::query_as(query).bind(self.checked);
         let booked: Vec<(i64, String, String, String)> =
             query.fetch_all(&mut self.connection).await.unwrap();
@@ -318,6 +352,22 @@ impl<'a> Story<'a> {
         }
         // A watcher that starts judges all that waits, whoever of those before it saw that wait.
         self.follower = Follower::new(self.chain.clone(), self.settings.clone());
+        self.reach_head().await;
+        // What no block shows stands where it was found.
+        for _ in 0..self.rules.confirmations {
+            self.chain.script().mine(0, Vec::new());
+        }
+        self.reach_head().await;
+        // Messages that got lost are found again, in rows.
+        let query = sqlx::query_scalar("select id from deposit where state = 'final'");
+        let unsettled: Vec<Uuid> = query.fetch_all(&mut self.connection).await.unwrap();
+        for deposit in unsettled.into_iter().chain(std::mem::take(&mut self.told)) {
+            self.gateway.match_deposits(deposit).await.unwrap();
+        }
+        self.check(true).await;
+    }
+
+    async fn reach_head(&mut self) {
         let mut looks = 0;
         loop {
             let look = self.follower.look(self.gateway).await;
@@ -330,13 +380,43 @@ impl<'a> Story<'a> {
             looks += 1;
             assert!(looks < LOOKS_MAX, "the head is not reached");
         }
-        // Messages that got lost are found again, in rows.
-        let query = sqlx::query_scalar("select id from deposit where state = 'final'");
-        let unsettled: Vec<Uuid> = query.fetch_all(&mut self.connection).await.unwrap();
-        for deposit in unsettled.into_iter().chain(std::mem::take(&mut self.told)) {
+    }
+
+    /// Accepts what had been reversed and is there again, as a person would. Returns how many.
+    pub async fn accept(&mut self) -> u32 {
+        let query = "select deposit_key from deposit where state = 'reversed'";
+        let keys: Vec<String> =
+            sqlx::query_scalar(query).fetch_all(&mut self.connection).await.unwrap();
+        let places: Vec<(u64, String)> = {
+            let script = self.chain.script();
+            let blocks = script.canonical.iter().flat_map(|block| {
+                block.transfers.iter().map(|transfer| (block.header.height, transfer))
+            });
+            let ours =
+                blocks.filter(|(_, transfer)| self.payees.iter().any(|p| p.address == transfer.to));
+            let back =
+                ours.filter(|(_, transfer)| keys.contains(&transfer.key) && is_something(transfer));
+            back.map(|(height, transfer)| (height, transfer.key.clone())).collect()
+        };
+        let mut accepted = 0;
+        for (height, key) in places {
+            let why = ("ada", "it is there");
+            accepted += self.follower.accept(self.gateway, height, &[key], why).await.unwrap();
+        }
+        let query = "select id from deposit where state = 'final'";
+        let unsettled: Vec<Uuid> =
+            sqlx::query_scalar(query).fetch_all(&mut self.connection).await.unwrap();
+        for deposit in unsettled {
             self.gateway.match_deposits(deposit).await.unwrap();
         }
-        self.check(true).await;
+        accepted
+    }
+
+    /// What arrived unseen at `address` on the canonical chain.
+    pub fn hidden_at(&self, address: &str) -> u128 {
+        let script = self.chain.script();
+        let hidden = script.hidden_in(script.canonical.len());
+        hidden.iter().filter(|(to, _)| to == address).map(|(_, units)| units.get()).sum()
     }
 
     /// The canonical chain's transfers to our addresses, by key.
@@ -389,6 +469,10 @@ async fn unless_killed<F: Future>(
         if is_over { Poll::Ready(None) } else { Poll::Pending }
     })
     .await
+}
+
+fn is_something(transfer: &Transfer) -> bool {
+    !matches!(&transfer.amount, TransferAmount::Units(units) if units.is_zero())
 }
 
 fn is_known(asset: &TransferAsset) -> bool {
