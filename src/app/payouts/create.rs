@@ -148,6 +148,7 @@ impl Gateway {
             abandoned_at: now + ABANDONED_AFTER,
             cancelled_by: None,
             held: None,
+            waits_for: None,
             gas_open: false,
             created_at: now,
             confirmed_at: None,

@@ -116,8 +116,9 @@ impl Gateway {
         };
         let all_in = asked.all_in(quote::gas_per_transfer(order.currency));
         if all_in > cap {
-            let (id, asked) = (&order.order_id, all_in);
-            tracing::warn!(order.id = id, asked, cap, "the network asks more than was quoted");
+            let why = format!("the network asks {all_in} for a unit of work, and {cap} was quoted");
+            let mut connection = self.db.connection().await?;
+            waits(&mut connection, order, &why).await?;
             return Ok(None);
         }
         Ok(Some(asked))
@@ -212,15 +213,28 @@ impl Gateway {
         }
         let mut tx = self.db.begin().await?;
         let mut order = locked(&mut tx, order_id).await?;
-        let mut room = self.room(&mut tx, &order).await?;
+        let mut room = match self.room(&mut tx, &order).await? {
+            Allowed::Now(room) => room,
+            Allowed::Later(why) => {
+                waits(&mut tx, &order, &why).await?;
+                tx.commit().await.map_err(StorageError::from)?;
+                return Ok(false);
+            }
+            Allowed::No => return Ok(false),
+        };
         let family = order.currency.family();
         let place = order.deposit.as_ref();
         let key = place.and_then(|place| wallet.key(family, place.derivation_index));
-        let mut signed = 0_u32;
+        let (mut signed, mut later) = (0_u32, None);
         for (intent, payment) in ready {
             let value = value_usd(&order, total(&payment)?);
-            if !self.may_sign(&mut tx, &order, &intent, value, &mut room).await? {
-                break;
+            match self.may_sign(&mut tx, &order, &intent, value, &mut room).await? {
+                Allowed::Now(()) => {}
+                Allowed::Later(why) => {
+                    later = Some(why);
+                    break;
+                }
+                Allowed::No => break,
             }
             match self.sign_one(&mut tx, &mut order, &intent, payment, payer, key.as_ref()).await {
                 Ok(()) => signed += 1,
@@ -244,6 +258,10 @@ impl Gateway {
         }
         if signed > 0 {
             payouts::update_standing(&mut tx, &order).await?;
+        }
+        match later {
+            Some(why) => waits(&mut tx, &order, &why).await?,
+            None => safety::note_wait(&mut tx, order.id, None).await?,
         }
         fail_point("payout.signing");
         tx.commit().await.map_err(StorageError::from)?;
@@ -311,24 +329,29 @@ impl Gateway {
         Ok(())
     }
 
-    /// What may still be signed in this hour and this day, in USD. Nothing while payouts are stopped or the order is held.
-    async fn room(&self, tx: &mut PgConnection, order: &PayoutOrder) -> Result<Room, StorageError> {
-        if let Some(reason) = safety::stopped(tx, order.currency.network.name()).await? {
-            tracing::warn!(order.id = order.order_id, reason, "payouts are stopped");
-            return Ok(Room::default());
-        }
+    /// What may still be signed in this hour and this day. Nothing while payouts are stopped or the order is held.
+    async fn room(
+        &self,
+        tx: &mut PgConnection,
+        order: &PayoutOrder,
+    ) -> Result<Allowed<Room>, StorageError> {
         if order.held.is_some() {
-            return Ok(Room::default());
+            return Ok(Allowed::No);
+        }
+        let network = order.currency.network.name();
+        if let Some(reason) = safety::stopped(tx, network).await? {
+            return Ok(Allowed::Later(format!("payouts are stopped on {network}: {reason}")));
         }
         let (hour, day) = safety::signed_lately(tx).await?;
         let limits = &self.config.payouts;
-        Ok(Room {
+        Ok(Allowed::Now(Room {
             hour: Decimal::from(limits.hour_usd_max) - hour,
             day: Decimal::from(limits.day_usd_max) - day,
-        })
+        }))
     }
 
-    /// The limits, and whether the order is in a state for this.
+    /// The limits, and whether the order is in a state for this. What no hour and no day has room for would wait for ever, so
+    /// it holds the order; what only this one has no room for is signed later.
     async fn may_sign(
         &self,
         tx: &mut PgConnection,
@@ -336,7 +359,7 @@ impl Gateway {
         intent: &Intent,
         value: Decimal,
         room: &mut Room,
-    ) -> Result<bool, StorageError> {
+    ) -> Result<Allowed<()>, StorageError> {
         let wanted = match intent.purpose {
             Purpose::Pay => order.state == State::Processing,
             Purpose::Refund => order.state.is_terminal(),
@@ -345,26 +368,53 @@ impl Gateway {
             Purpose::Bump => order.held.is_none(),
         };
         if !wanted {
-            return Ok(false);
+            return Ok(Allowed::No);
         }
-        if value > Decimal::from(self.config.payouts.transaction_usd_max) {
-            let reason = format!("a payment of {value} USD is above the limit of one transaction");
-            self.hold_payout(tx, order, "payout_limit", &reason).await?;
-            return Ok(false);
+        let limits = &self.config.payouts;
+        let windows =
+            [("an hour", limits.hour_usd_max, room.hour), ("a day", limits.day_usd_max, room.day)];
+        let whole = windows.map(|(what, most, _)| (what, most));
+        let limits = [("one transaction", limits.transaction_usd_max)].into_iter().chain(whole);
+        for (what, most) in limits {
+            if value > Decimal::from(most) {
+                let reason =
+                    format!("a payment of {value:.2} USD is above the limit of {what}, {most} USD");
+                self.hold_payout(tx, order, "payout_limit", &reason).await?;
+                return Ok(Allowed::No);
+            }
         }
-        let within = value <= room.hour && value <= room.day;
-        if within {
-            room.hour -= value;
-            room.day -= value;
-        } else {
-            tracing::warn!(order.id = order.order_id, "nothing more may be signed for now");
+        if let Some((what, most, left)) = windows.into_iter().find(|(.., left)| value > *left) {
+            let left = left.max(Decimal::ZERO);
+            return Ok(Allowed::Later(format!(
+                "a payment of {value:.2} USD, and of the limit of {what}, {most} USD, {left:.2} are left"
+            )));
         }
-        Ok(within)
+        room.hour -= value;
+        room.day -= value;
+        Ok(Allowed::Now(()))
     }
 }
 
+/// Notes why nothing is signed for an order that nobody holds.
+async fn waits(
+    connection: &mut PgConnection,
+    order: &PayoutOrder,
+    why: &str,
+) -> Result<(), StorageError> {
+    tracing::warn!(order.id = order.order_id, why, "a payout order waits");
+    safety::note_wait(connection, order.id, Some(why)).await
+}
+
+/// Whether something may be signed.
+enum Allowed<T> {
+    Now(T),
+    /// By itself, once this has passed.
+    Later(String),
+    /// It is held, or has gone on meanwhile.
+    No,
+}
+
 /// USD that may still be signed.
-#[derive(Default)]
 struct Room {
     hour: Decimal,
     day: Decimal,

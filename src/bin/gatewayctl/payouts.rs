@@ -318,6 +318,11 @@ fn listed(order: &PayoutOrder) -> Value {
     })
 }
 
+/// Why nothing was signed when it was last tried. What is held waits for people alone.
+fn waits_for(order: &PayoutOrder) -> Option<&String> {
+    order.waits_for.as_ref().filter(|_| order.held.is_none())
+}
+
 fn summary(story: &Story) -> String {
     let order = &story.order;
     let decimals = u32::from(order.currency.decimals);
@@ -329,6 +334,7 @@ fn summary(story: &Story) -> String {
         ("order", Cell::from(&order.order_id)),
         ("state", state_cell(order)),
         ("held", render::or_dash(order.held.as_ref())),
+        ("waits for", render::or_dash(waits_for(order))),
         ("merchant", order.merchant_id.to_string().into()),
         ("rows", format!("{} in {} batches", order.item_count, order.batch_count).into()),
         ("to send", coins(order.total_to_send)),
@@ -423,6 +429,7 @@ pub fn to_json(story: &Story) -> serde_json::Result<Value> {
     let mut json: Value = serde_json::from_str(&story.object)?;
     json["merchantId"] = story.order.merchant_id.to_string().into();
     json["holdReason"] = story.order.held.clone().into();
+    json["waitsFor"] = waits_for(&story.order).cloned().into();
     json["releases"] = story.releases.into();
     Ok(json)
 }

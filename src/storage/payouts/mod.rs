@@ -50,6 +50,8 @@ pub struct PayoutOrder {
     pub abandoned_at: DateTime<Utc>,
     pub cancelled_by: Option<String>,
     pub held: Option<String>,
+    /// Why nothing was signed when it was last tried; passes by itself.
+    pub waits_for: Option<String>,
     /// Gas that was fronted may lie at its address.
     pub gas_open: bool,
     pub created_at: DateTime<Utc>,

@@ -63,6 +63,7 @@ pub(super) struct RawOrder {
     #[expect(dead_code, reason = "only statements compare it")]
     pub(super) leased_until: Option<DateTime<Utc>>,
     pub(super) gas_open: bool,
+    pub(super) waits_for: Option<String>,
     pub(super) created_at: DateTime<Utc>,
     pub(super) confirmed_at: Option<DateTime<Utc>>,
     pub(super) funded_at: Option<DateTime<Utc>>,
@@ -137,6 +138,7 @@ impl TryFrom<RawOrder> for PayoutOrder {
             abandoned_at: raw.abandoned_at,
             cancelled_by: raw.cancelled_by,
             held: raw.hold_reason,
+            waits_for: raw.waits_for,
             gas_open: raw.gas_open,
             created_at: raw.created_at,
             confirmed_at: raw.confirmed_at,

@@ -91,6 +91,22 @@ pub async fn end_hold(connection: &mut PgConnection, id: Uuid) -> Result<(), Sto
     Ok(())
 }
 
+/// Notes what an order waits for, or that it waits no more.
+pub async fn note_wait(
+    connection: &mut PgConnection,
+    id: Uuid,
+    waits_for: Option<&str>,
+) -> Result<(), StorageError> {
+    sqlx::query!(
+        "update payout_order set waits_for = $2 where id = $1 and waits_for is distinct from $2",
+        id,
+        waits_for
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
 /// Why nothing may be signed on `network` now, if the switch is thrown.
 pub async fn stopped(
     connection: &mut PgConnection,

@@ -117,6 +117,31 @@ async fn what_is_held_waits_until_it_is_released() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_waits_for_a_limit_says_so_and_is_not_held() {
+    let toml = only(Network::Polygon) + "payouts.hour_usd_max = 11\n";
+    with_configured_stack(&toml, |stack| async move {
+        stack.start_all();
+        let (ctl, payer) = (Ctl::of(&stack), Payer::open(&stack).await);
+        let id = confirmed(&payer).await;
+        ctl.run(&["simulate", "deposit", "--payout", &id]).await.expect_ok();
+        let story = eventually("the second row waits", async || {
+            let story = ctl.json(&["payouts", "explain", &id]).await;
+            story["waitsFor"].is_string().then_some(story)
+        })
+        .await;
+        let why = "a payment of 2.50 USD, and of the limit of an hour, 11 USD, 1.00 are left";
+        assert_eq!((&story["waitsFor"], &story["holdReason"]), (&json!(why), &Value::Null));
+        let text = ctl.run(&["payouts", "explain", &id]).await.expect_ok().stdout;
+        assert!(text.contains("waits for") && text.contains(why), "{text}");
+        // Who holds it says something else, and only that counts then.
+        ctl.run(&["payouts", "hold", &id, "--reason", "drill"]).await.expect_ok();
+        let held = ctl.json(&["payouts", "explain", &id]).await;
+        assert_eq!((&held["waitsFor"], &held["holdReason"]), (&Value::Null, &json!("drill")));
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_surplus_without_an_address_goes_back_once_an_operator_names_one() {
     with_configured_stack(&only(Network::Polygon), |stack| async move {
         stack.start_all();

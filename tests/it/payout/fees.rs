@@ -131,7 +131,10 @@ async fn an_order_waits_while_the_network_asks_more_than_was_quoted() {
         let wallet = gateway::app::payouts::Wallet::open(&scene.stack.gateway).unwrap();
         let row = scene.payer.story(&id).await.order.id;
         scene.stack.gateway.advance_payout(row, &wallet).await.unwrap();
-        assert!(scene.payer.story(&id).await.payments.is_empty());
+        let story = scene.payer.story(&id).await;
+        assert!(story.payments.is_empty());
+        let why = story.order.waits_for.unwrap();
+        assert!(why.contains(&format!("and {quoted} was quoted")), "{why}");
         // Every empty block is an eighth cheaper.
         let story = scene.mine_until(&id, is_settled, async |_, _| ()).await;
         assert_eq!(story.order.state.as_str(), "completed");

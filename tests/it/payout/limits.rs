@@ -86,6 +86,34 @@ async fn a_payment_above_the_limit_of_one_transaction_is_never_signed() {
     .await;
 }
 
+/// No hour and no day will ever have room for it, so waiting would be for ever.
+async fn holds_what_no_window_has_room_for(setting: &str, words: &str) {
+    let toml = only(Network::Polygon) + &format!("payouts.{setting} = 5\n");
+    with_configured_stack(&toml, |stack| async move {
+        stack.start_all();
+        let payer = Payer::open(&stack).await;
+        let id = funded(&payer).await;
+        let reason = held(&payer, &id).await;
+        assert!(reason.contains(words), "{reason}");
+        assert!(payer.story(&id).await.payments.is_empty());
+        assert_eq!(stack.gateway.release_order(&id, "ada").await.unwrap(), 0);
+        // It is compared again, and no release stands above a limit.
+        assert_eq!(held(&payer, &id).await, reason);
+        assert!(payer.story(&id).await.payments.is_empty());
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_payment_above_the_limit_of_an_hour_holds_its_order() {
+    holds_what_no_window_has_room_for("hour_usd_max", "limit of an hour, 5 USD").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_payment_above_the_limit_of_a_day_holds_its_order() {
+    holds_what_no_window_has_room_for("day_usd_max", "limit of a day, 5 USD").await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_limit_of_an_hour_and_the_stop_switch_let_nothing_pass() {
     let toml = only(Network::Polygon) + "payouts.hour_usd_max = 11\n";
@@ -104,7 +132,10 @@ async fn the_limit_of_an_hour_and_the_stop_switch_let_nothing_pass() {
             .advance_payout(payer.story(&id).await.order.id, &wallet(&stack))
             .await
             .unwrap();
-        assert_eq!(payer.story(&id).await.payments.len(), 1);
+        let story = payer.story(&id).await;
+        assert_eq!((story.payments.len(), story.order.held), (1, None));
+        let why = story.order.waits_for.unwrap();
+        assert!(why.contains("limit of an hour, 11 USD, 1.00 are left"), "{why}");
 
         stack.gateway.stop_payouts("*", "drill").await.unwrap();
         let other = funded(&payer).await;
@@ -117,7 +148,9 @@ async fn the_limit_of_an_hour_and_the_stop_switch_let_nothing_pass() {
             .advance_payout(payer.story(&other).await.order.id, &wallet(&stack))
             .await
             .unwrap();
-        assert!(payer.story(&other).await.payments.is_empty());
+        let story = payer.story(&other).await;
+        assert!(story.payments.is_empty());
+        assert_eq!(story.order.waits_for.unwrap(), "payouts are stopped on polygon: drill");
     })
     .await;
 }
@@ -214,10 +247,12 @@ async fn the_limit_of_a_day_counts_what_was_signed_in_it_and_no_longer() {
         .await;
         let row = payer.story(&id).await.order.id;
         stack.gateway.advance_payout(row, &wallet(&stack)).await.unwrap();
-        assert_eq!(payer.story(&id).await.payments.len(), 1);
+        let story = payer.story(&id).await;
+        assert_eq!(story.payments.len(), 1);
+        assert!(story.order.waits_for.unwrap().contains("limit of a day, 11 USD"));
         // The same by the clock of the next day.
         stack.sql("update payout_payment set created_at = created_at - interval '25 hours'").await;
-        payer.becomes(&id, "completed").await;
+        assert_eq!(payer.becomes(&id, "completed").await.order.waits_for, None);
     })
     .await;
 }
