@@ -1,9 +1,10 @@
 //! Requests and refusals (spec, "Other surfaces" 2).
 
-use gateway::asset::Network;
+use gateway::{asset::Network, payout::Funding};
 use http::Method;
 use serde_json::{Value, json};
 use support::{
+    broker::eventually,
     client::Answer,
     payouts::{Payer, evm_address},
     stack::{only, with_configured_stack},
@@ -17,6 +18,12 @@ fn refused(answer: &Answer, status: u16, kind: &str) -> Value {
     assert_eq!(json["error"]["kind"], kind, "{}", answer.body);
     assert!(json["error"]["message"].as_str().is_some_and(|text| !text.is_empty()));
     json["error"]["details"].clone()
+}
+
+fn says(answer: &Answer, words: &str) {
+    let json = answer.json();
+    let message = json["error"]["message"].as_str().unwrap();
+    assert!(message.contains(words), "{message}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -126,6 +133,110 @@ async fn every_refusal_has_its_kind() {
         let own = payer.confirm(EVM, &id).await["depositAddress"].as_str().unwrap().to_owned();
         let details = refused(&post(item(&own, "1")).await, 400, "invalid_address");
         assert!(details[0]["reason"].as_str().unwrap().contains("gateway"), "{details}");
+    })
+    .await;
+}
+
+/// What a merchant does wrong with an order that exists, or cannot do any more.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_order_that_is_past_it_refuses_by_kind() {
+    with_configured_stack(&only(Network::Polygon), |stack| async move {
+        use gateway_workers::Role;
+        stack.start(&[Role::ChainWatcher, Role::DepositMatching]);
+        let payer = Payer::open(&stack).await;
+        let client = &payer.merchant.client;
+        let ask = async |id: &str, what: &str| {
+            client.post(&format!("{EVM}/{id}/{what}"), &json!({})).await
+        };
+        let draft = async || payer.draft(EVM, two_rows()).await["id"].as_str().unwrap().to_owned();
+
+        let id = draft().await;
+        stack.sql("update payout_order set expires_at = now() - interval '1 second'").await;
+        let late = ask(&id, "confirm").await;
+        refused(&late, 409, "quote_expired");
+        says(&late, "refresh it");
+        assert_eq!(ask(&id, "refresh-quote").await.status, 200);
+        let order = payer.confirm(EVM, &id).await;
+
+        payer.fund(&order, 1_000_000).await;
+        eventually("it is seen", async || {
+            (payer.story(&id).await.order.funding != Funding::None).then_some(())
+        })
+        .await;
+        let seen = ask(&id, "refresh-quote").await;
+        refused(&seen, 409, "deposit_already_detected");
+        says(&seen, "a deposit was detected already");
+
+        let id = draft().await;
+        assert_eq!(ask(&id, "cancel").await.status, 200);
+        for what in ["confirm", "refresh-quote"] {
+            let ended = ask(&id, what).await;
+            assert_eq!(refused(&ended, 409, "invalid_state"), json!({ "state": "cancelled" }));
+            says(&ended, "the order is cancelled");
+        }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_address_of_another_network_is_told_from_a_wrong_one() {
+    with_configured_stack(&only(Network::Bitcoin), |stack| async move {
+        let payer = Payer::open(&stack).await;
+        let testnet = "tb1qw508d6qejxtdg4y5r3zarvary0c5xw7kxpjzsx";
+        let body = json!({
+            "network": "bitcoin", "currency": "btc", "items": [{ "address": testnet, "amount": "1" }],
+        });
+        let answer = payer.merchant.client.post(UTXO, &body).await;
+        let details = refused(&answer, 400, "wrong_network_address");
+        assert_eq!((&details[0]["row"], &details[0]["column"]), (&json!(1), &json!("address")));
+        says(&answer, "row 1: address");
+        let mut refund = body.clone();
+        refund["items"][0]["address"] = json!("bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4");
+        refund["refundAddress"] = json!(testnet);
+        let answer = payer.merchant.client.post(UTXO, &refund).await;
+        refused(&answer, 400, "wrong_network_address");
+        says(&answer, "refundAddress");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_that_is_none_creates_nothing() {
+    with_configured_stack(&only(Network::Polygon), |stack| async move {
+        let payer = Payer::open(&stack).await;
+        let client = &payer.merchant.client;
+        let long = "k".repeat(256);
+        for keys in [&[""][..], &[&long], &["k-1", "k-2"]] {
+            let with = |client: support::client::Client, key: &&str| {
+                client.with_header("idempotency-key", key)
+            };
+            let answer = keys.iter().fold(client.clone(), with).post(EVM, &two_rows()).await;
+            refused(&answer, 400, "invalid_idempotency_key");
+            says(&answer, "sent once, with 1 to 255 characters");
+        }
+        assert_eq!(client.get(EVM).await.json()["total"], 0);
+    })
+    .await;
+}
+
+/// The watcher of a real network says what payments cost there; until it has, nobody knows what to quote.
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_word_of_its_node_nothing_is_quoted() {
+    let node =
+        "chains.polygon.source = \"node\"\nchains.polygon.rpc_url = \"http://127.0.0.1:9\"\n";
+    with_configured_stack(&(only(Network::Polygon) + node), |stack| async move {
+        let payer = Payer::open(&stack).await;
+        let answer = payer.merchant.client.post(EVM, &two_rows()).await;
+        refused(&answer, 503, "node_unavailable");
+        says(&answer, "fees are not known at the moment");
+        stack
+            .sql("insert into network_fee (network, fee_rate) values ('polygon', 6000000000)")
+            .await;
+        payer.draft(EVM, two_rows()).await;
+        stack.sql("update network_fee set observed_at = now() - interval '11 minutes'").await;
+        let answer = payer.merchant.client.post(EVM, &two_rows()).await;
+        refused(&answer, 503, "node_unavailable");
+        assert_eq!(payer.merchant.client.get(EVM).await.json()["total"], 1);
     })
     .await;
 }
