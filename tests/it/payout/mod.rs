@@ -2,6 +2,7 @@
 
 mod ambiguous;
 mod api;
+mod balance;
 mod data_fee;
 mod doubt;
 mod fees;
