@@ -3,7 +3,13 @@
 //! What dies in them is our own work, dropped where it stands, and never a server: no broker is there, and no commit need
 //! reach a disk.
 
-use std::{pin::pin, task::Poll, thread};
+use std::{
+    collections::BTreeMap,
+    pin::pin,
+    task::Poll,
+    thread,
+    time::{Duration, Instant},
+};
 
 use gateway::{app::Gateway, config::Config, egress};
 use rand::{RngExt, rngs::StdRng};
@@ -47,6 +53,41 @@ impl Seeds {
         let lanes: Vec<_> =
             (0..LANES.min(count)).map(|at| thread::spawn(move || lane(at))).collect();
         lanes.into_iter().map(|lane| lane.join().unwrap()).collect()
+    }
+}
+
+/// What stories were made of.
+#[derive(Debug, Default, Clone)]
+pub struct Tally {
+    counts: BTreeMap<&'static str, u64>,
+    slowest: Duration,
+}
+
+impl Tally {
+    pub fn note(&mut self, what: &'static str, count: u64) {
+        *self.counts.entry(what).or_default() += count;
+    }
+
+    pub fn of(&self, what: &str) -> u64 {
+        self.counts.get(what).copied().unwrap_or(0)
+    }
+
+    /// One more story has ended.
+    pub fn told_since(&mut self, began: Instant) {
+        self.slowest = self.slowest.max(began.elapsed());
+    }
+
+    pub fn add(&mut self, other: &Self) {
+        for (what, count) in &other.counts {
+            self.note(what, *count);
+        }
+        self.slowest = self.slowest.max(other.slowest);
+    }
+
+    pub fn sum(of: &[Self]) -> Self {
+        let mut total = Self::default();
+        of.iter().for_each(|one| total.add(one));
+        total
     }
 }
 

@@ -31,6 +31,7 @@ pub mod namespace;
 pub mod near_data;
 pub mod payable;
 pub mod paying;
+pub mod payout_events;
 pub mod payouts;
 pub mod private_postgres;
 pub mod private_rabbitmq;

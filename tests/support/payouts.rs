@@ -169,9 +169,7 @@ pub struct Orders {
 
 impl Orders {
     pub async fn open(gateway: &Gateway) -> Self {
-        let payout_webhook_url = Some("https://shop.example/payouts".to_owned());
-        let settings = Settings { payout_webhook_url, ..Settings::default() };
-        let merchant = gateway.create_merchant("Orders", settings).await.unwrap();
+        let merchant = gateway.create_merchant("Orders", told()).await.unwrap();
         Self { caller: gateway.admit_merchant(&merchant.api_key).await.unwrap() }
     }
 
@@ -183,6 +181,12 @@ impl Orders {
         let confirmed = gateway.confirm_payout(self.caller.merchant_id, id, &said).await.unwrap();
         serde_json::from_str(&confirmed).unwrap()
     }
+}
+
+/// Of a merchant whose events are written: they have nowhere to go as long as nobody delivers them.
+pub fn told() -> Settings {
+    let payout_webhook_url = Some("https://shop.example/payouts".to_owned());
+    Settings { payout_webhook_url, ..Settings::default() }
 }
 
 /// An order whose sender pays the fees, and which asks for nothing else.

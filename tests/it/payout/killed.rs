@@ -10,7 +10,6 @@ use gateway::{
     },
     asset::Network,
     config::Config,
-    merchant::settings::Settings,
     money::BaseUnits,
     payout::{
         FeeMode, PayoutFamily,
@@ -25,7 +24,8 @@ use support::{
     broker::{TestBroker, eventually, with_broker},
     database::TestDatabase,
     installation::{Installation, MASTER_KEY},
-    payouts::{Orders, evm_address, new_order, row},
+    payout_events,
+    payouts::{Orders, evm_address, new_order, row, told},
     processes::{Signal, within},
 };
 
@@ -92,6 +92,13 @@ async fn paid_once(database: &TestDatabase) -> i64 {
     recipients
 }
 
+/// Its merchant was told of it as if nobody had died.
+async fn is_told(database: &TestDatabase, id: &str) {
+    let mut connection = database.connect().await;
+    payout_events::are_legal(&mut connection, id, "killed").await;
+    connection.close().await.unwrap();
+}
+
 /// The lease of a dead worker is not waited for in the test.
 async fn forget_lease(database: &TestDatabase) {
     let mut connection = database.connect().await;
@@ -111,7 +118,7 @@ async fn whoever_is_killed_pays_everybody_once() {
         let others = ["deposit-matching", "expiry-timer", "chain-watcher", "rate-refresher"];
         let _others = installation.start_workers(&others).await;
         let gateway = &installation.gateway;
-        let merchant = gateway.create_merchant("Killed", Settings::default()).await.unwrap();
+        let merchant = gateway.create_merchant("Killed", told()).await.unwrap();
         let caller = gateway.admit_merchant(&merchant.api_key).await.unwrap();
         let (created, _) = within(Duration::from_secs(30), "rates are there", async || {
             gateway.create_payout(&caller, &order()).await.map_err(|error| error.to_string())
@@ -166,6 +173,7 @@ async fn whoever_is_killed_pays_everybody_once() {
         let books = gateway.explain_payout(id).await.unwrap().order.books;
         assert_eq!(books.paid.get(), u128::from(RECIPIENTS) * 1_000_000);
         assert_eq!(books.paid.get() + books.kept.get(), due);
+        is_told(&database, id).await;
         println!("{KILLS} kills, {interrupted} of them in the middle of the payments");
         database.remove().await;
     })
@@ -267,6 +275,7 @@ async fn whoever_is_killed_between_storing_and_sending_a_higher_fee_pays_everybo
         let story = gateway.explain_payout(&id).await.unwrap();
         let place = story.order.deposit.unwrap();
         assert_eq!(node.nonce(&place.address).await.unwrap(), u64::from(REPLACED));
+        is_told(&database, &id).await;
         database.remove().await;
     })
     .await;

@@ -17,6 +17,7 @@ mod on_a_node;
 mod poison;
 mod races;
 mod tokens;
+mod told;
 pub mod utxo;
 mod webhook;
 mod witness;

@@ -6,6 +6,7 @@ use gateway::asset::Network;
 use rand::{RngExt, rngs::StdRng};
 use support::{
     fake_evm::{Cast, State},
+    payout_events,
     payouts::{evm_address, fund_from_nowhere, new_order, row},
 };
 use uuid::Uuid;
@@ -130,6 +131,8 @@ impl Act {
         let refund = paid.get(&evm_address(REFUND)).map_or(0, |(_, sum)| *sum);
         assert_eq!(refund, books.returned.get(), "seed {seed}");
         self.coins_add_up(scene, given).await;
+        let whose = format!("seed {seed}");
+        payout_events::are_legal(&mut scene.lane.connection, &self.id, &whose).await;
     }
 
     /// What recipients got is `given`; what the network took and what gas went to and fro, the rows say.

@@ -4,14 +4,14 @@
 
 mod act;
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use gateway::{app::payouts::Wallet, asset::Network};
 use rand::{SeedableRng, rngs::StdRng};
 use support::{
     fake_evm::{FakeEvm, State},
     fired::fired,
-    lanes::{Lane, Seeds, killed_after, moment},
+    lanes::{Lane, Seeds, Tally, killed_after, moment},
     payouts::Orders,
     stack::only,
 };
@@ -28,24 +28,6 @@ const ROUNDS: u32 = 400;
 const LYING_ROUNDS: u32 = 60;
 /// Prices get old.
 const SEEDS_PER_PRICE: usize = 20;
-
-/// What a story was made of.
-#[derive(Debug, Default, Clone, Copy)]
-struct Tally {
-    looks: u64,
-    kills: u64,
-    lies: u64,
-    slowest: Duration,
-}
-
-impl Tally {
-    fn add(&mut self, other: Self) {
-        self.looks += other.looks;
-        self.kills += other.kills;
-        self.lies += other.lies;
-        self.slowest = self.slowest.max(other.slowest);
-    }
-}
 
 /// A gateway that pays on its own fake node.
 struct Scene {
@@ -116,8 +98,8 @@ async fn play(seed: u64, scene: &mut Scene) -> Tally {
         }
         let polls = if round < LYING_ROUNDS { moment(&mut random) } else { u32::MAX };
         let work = scene.lane.gateway.advance_payout(act.row, &scene.wallet);
-        tally.kills += u64::from(killed_after(polls, work).await.is_none());
-        tally.looks += 1;
+        tally.note("kills", u64::from(killed_after(polls, work).await.is_none()));
+        tally.note("looks", 1);
         scene.fake.with(|chain| {
             chain.pass();
             act.nobody_is_paid_twice(chain);
@@ -127,8 +109,8 @@ async fn play(seed: u64, scene: &mut Scene) -> Tally {
         assert_eq!(held, None, "seed {seed}");
         if settled {
             act.adds_up(scene).await;
-            tally.lies = scene.fake.with(|chain| chain.lies);
-            tally.slowest = started.elapsed();
+            tally.note("lies", scene.fake.with(|chain| chain.lies));
+            tally.told_since(started);
             return tally;
         }
     }
@@ -143,7 +125,7 @@ async fn tell(seeds: Vec<u64>) -> Tally {
         if turn % SEEDS_PER_PRICE == 0 {
             scene.lane.refresh_rates().await;
         }
-        total.add(play(seed, &mut scene).await);
+        total.add(&play(seed, &mut scene).await);
         if turn % 50 == 49 {
             println!("{} orders in this lane: {total:?}", turn + 1);
         }
@@ -155,12 +137,10 @@ async fn tell(seeds: Vec<u64>) -> Tally {
 #[test]
 fn whatever_a_node_says_and_whenever_we_die_everybody_is_paid_once() {
     let (seeds, started) = (Seeds::given("GATEWAY_TEST_SEEDS", SEEDS), Instant::now());
-    let mut total = Tally::default();
-    for tally in seeds.in_lanes(tell) {
-        total.add(tally);
-    }
+    let total = Tally::sum(&seeds.in_lanes(tell));
     let count = seeds.count;
     println!("{count} orders in {:?}: {total:?}", started.elapsed());
-    fired(total.kills + total.lies);
-    assert!(total.kills > count && total.lies > count * 10, "hardly anything went wrong");
+    let (kills, lies) = (total.of("kills"), total.of("lies"));
+    fired(kills + lies);
+    assert!(kills > count && lies > count * 10, "hardly anything went wrong");
 }

@@ -10,7 +10,6 @@ use gateway::{
     },
     asset::{Catalogue, Network, Realm, address},
     config::Config,
-    merchant::settings::Settings,
     payout::{
         FeeMode, PayoutFamily,
         recipients::{Amount, Row},
@@ -24,6 +23,8 @@ use support::{
     database::TestDatabase,
     fired::fired,
     installation::{Installation, MASTER_KEY, Program},
+    payout_events,
+    payouts::told,
     processes::{Signal, within},
     regtest::Regtest,
 };
@@ -122,6 +123,13 @@ impl Place<'_> {
         recipients
     }
 
+    /// Its merchant was told of an order as if nobody had died.
+    pub async fn is_told(&self, id: &str) {
+        let mut connection = self.database.connect().await;
+        payout_events::are_legal(&mut connection, id, "killed").await;
+        connection.close().await.unwrap();
+    }
+
     /// The lease of a dead worker is not waited for in the test, and bytes go out again at once.
     pub async fn forget_lease(&self) {
         let mut connection = self.database.connect().await;
@@ -174,7 +182,7 @@ pub async fn confirmed_order(
     recipients: u32,
     refund: Option<&str>,
 ) -> (String, String, u64) {
-    let merchant = gateway.create_merchant("Killed", Settings::default()).await.unwrap();
+    let merchant = gateway.create_merchant("Killed", told()).await.unwrap();
     let caller = gateway.admit_merchant(&merchant.api_key).await.unwrap();
     gateway.note_network_fee(network).await.unwrap();
     let wanted = order(network, recipients, refund);
@@ -234,6 +242,7 @@ async fn pays_everybody_once(network: Network) {
         let books = gateway.explain_payout(&id).await.unwrap().order.books;
         assert_eq!(books.paid.get(), u128::from(RECIPIENTS) * AMOUNT);
         assert_eq!(books.paid.get() + books.kept.get(), u128::from(due));
+        place.is_told(&id).await;
         println!("{KILLS} kills, {interrupted} of them in the middle of the payments");
         fired(MOMENTS.len() + interrupted);
         database.remove().await;

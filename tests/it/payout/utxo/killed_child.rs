@@ -168,6 +168,7 @@ impl Stuck<'_> {
         let left = unspent(self.place.node.url(), &to).await;
         let fees: u128 = fees.parse().unwrap();
         assert_eq!(paid + books.returned.get() + fees + left, u128::from(received));
+        self.place.is_told(&self.id).await;
     }
 }
 

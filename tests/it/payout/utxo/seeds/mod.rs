@@ -6,7 +6,7 @@
 
 mod plan;
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use gateway::{
     app::{
@@ -21,7 +21,8 @@ use rand::{RngExt, SeedableRng, rngs::StdRng};
 use support::{
     fake_utxo::FakeUtxo,
     fired::fired,
-    lanes::{Lane, Seeds, killed_after, moment},
+    lanes::{Lane, Seeds, Tally, killed_after, moment},
+    payout_events,
     payouts::{Orders, new_order, row},
 };
 use uuid::Uuid;
@@ -29,7 +30,7 @@ use uuid::Uuid;
 use self::plan::{NETWORKS, Plan};
 use super::chain::{script, script_of};
 
-const CONFIRMATIONS: u64 = 3;
+pub const CONFIRMATIONS: u64 = 3;
 const STEPS_MAX: usize = 600;
 /// Whose change would be dust after a child has none, and waits until less is asked.
 const DEAR_STEPS_MAX: usize = 120;
@@ -38,31 +39,6 @@ const BLOCKS_BEFORE: u64 = 130;
 /// Prices get old.
 const SEEDS_PER_PRICE: usize = 20;
 const SEEDS: u64 = 8;
-
-/// What orders were made of.
-#[derive(Debug, Default, Clone, Copy)]
-struct Tally {
-    looks: u64,
-    kills: u64,
-    failures: u64,
-    reorganisations: u64,
-    /// Versions beyond the first one.
-    replacements: u64,
-    children: u64,
-    slowest: Duration,
-}
-
-impl Tally {
-    fn add(&mut self, other: Self) {
-        self.looks += other.looks;
-        self.kills += other.kills;
-        self.failures += other.failures;
-        self.reorganisations += other.reorganisations;
-        self.replacements += other.replacements;
-        self.children += other.children;
-        self.slowest = self.slowest.max(other.slowest);
-    }
-}
 
 /// One network's fake node, and who watches it.
 struct Chain {
@@ -97,7 +73,7 @@ struct Scene {
     last: String,
 }
 
-fn settings(network: Network, node: &FakeUtxo) -> String {
+pub fn settings(network: Network, node: &FakeUtxo) -> String {
     let chain = format!("chains.{network}");
     format!(
         "{chain}.source = \"node\"\n{chain}.rpc_url = {:?}\n{chain}.genesis = {:?}\n\
@@ -176,11 +152,11 @@ impl Scene {
         let work = self.lane.gateway.advance_payout(order, &self.wallet);
         // It may say that the node failed it, which is the point; the next look goes on.
         let outcome = killed_after(polls, work).await;
-        self.tally.looks += 1;
+        self.tally.note("looks", 1);
         match outcome {
             Some(outcome) => self.last = format!("{outcome:?}"),
             None => {
-                self.tally.kills += 1;
+                self.tally.note("kills", 1);
                 self.run("update payout_order set leased_until = null where id = $1", order).await;
             }
         }
@@ -195,7 +171,7 @@ impl Scene {
             58..68 => {
                 let depth = random.random_range(1..CONFIRMATIONS);
                 self.node().reorganise(usize::try_from(depth).unwrap(), random.random_bool(0.4));
-                self.tally.reorganisations += 1;
+                self.tally.note("reorganisations", 1);
             }
             68..84 => {
                 let waited = "update payout_payment set sent_at = now() - interval '1 minute' \
@@ -274,7 +250,7 @@ impl Scene {
                 self.chain().set_dear(false);
                 let story = self.lane.gateway.explain_payout(&id).await.unwrap();
                 self.adds_up(&plan, &story, received).await;
-                self.tally.slowest = self.tally.slowest.max(started.elapsed());
+                self.tally.told_since(started);
                 return;
             }
         }
@@ -306,9 +282,11 @@ impl Scene {
         let left = self.node().unspent(&script_of(network, &place.address));
         assert_eq!(paid + refunded + left + fees.unsigned_abs(), received, "seed {seed}");
         for payment in &story.payments {
-            self.tally.children += u64::from(payment.purpose == "bump");
-            self.tally.replacements += payment.versions.unsigned_abs() - 1;
+            self.tally.note("children", u64::from(payment.purpose == "bump"));
+            self.tally.note("replacements", payment.versions.unsigned_abs() - 1);
         }
+        let (whose, id) = (format!("seed {seed}"), &story.order.order_id);
+        payout_events::are_legal(&mut self.lane.connection, id, &whose).await;
     }
 }
 
@@ -327,24 +305,21 @@ async fn tell(seeds: Vec<u64>) -> Tally {
         }
     }
     let failures = scene.chains.iter().map(|chain| chain.node.failures()).sum();
-    let tally = Tally { failures, ..scene.tally };
+    scene.tally.note("failures", failures);
     scene.lane.close().await;
-    tally
+    scene.tally
 }
 
 #[test]
 fn whatever_a_node_does_everybody_is_paid_once() {
     let (seeds, started) = (Seeds::given("GATEWAY_TEST_SEEDS", SEEDS), Instant::now());
-    let mut total = Tally::default();
-    for tally in seeds.in_lanes(tell) {
-        total.add(tally);
-    }
+    let total = Tally::sum(&seeds.in_lanes(tell));
     let count = seeds.count;
     println!("{count} orders in {:?}: {total:?}", started.elapsed());
-    let (kills, failures) = (total.kills, total.failures);
+    let (kills, failures) = (total.of("kills"), total.of("failures"));
     fired(kills + failures);
     assert!(kills > count && failures > count, "hardly anything went wrong");
     // Fewer seeds may miss a network.
-    let helped = total.children > 0 && total.replacements > 0;
+    let helped = total.of("children") > 0 && total.of("replacements") > 0;
     assert!(helped || count < SEEDS, "nobody had to be helped");
 }
