@@ -121,6 +121,13 @@ pub fn utxo_reserve(rows: usize, fee_rate: u128) -> BaseUnits {
     BaseUnits::new(bytes.saturating_mul(fee_rate))
 }
 
+/// What nodes ask at least for paying so many rows later, out of the change of what is paid before.
+pub fn utxo_rows(rows: usize, fee_rate: u128) -> BaseUnits {
+    let wide = |n: usize| u128::try_from(n).unwrap_or(u128::MAX);
+    let bytes = later_bytes(wide(rows), wide(batches(PayoutFamily::Utxo, rows)));
+    BaseUnits::new(bytes.saturating_mul(fee_rate))
+}
+
 /// What the network may take for sending back what an order did not need, in the order's own asset.
 pub fn refund_fee(
     currency: &Currency,

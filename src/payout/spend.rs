@@ -82,6 +82,8 @@ pub struct Terms {
     pub fee_max: u64,
     /// The rate below which nodes pass nothing on.
     pub fee_rate_floor: u64,
+    /// The most that the fee may be at that rate, where `fee_max` does not buy even that.
+    pub fee_limit: u64,
     /// What is less is no output.
     pub dust: u64,
     /// Whether every coin is spent, needed or not.
@@ -111,8 +113,19 @@ pub enum SpendError {
     Nothing,
 }
 
-/// Chooses coins, the largest first, and what they cost.
+/// Chooses coins, the largest first, and what they cost. What came in so many pieces that `fee_max` does not pay for them
+/// offers no more than nodes insist on.
 pub fn plan(coins: &[Coin], outputs: &[Pay], terms: &Terms) -> Result<Spend, SpendError> {
+    match within(coins, outputs, terms) {
+        Err(SpendError::FeeTooHigh) if terms.fee_limit > terms.fee_max => {
+            let (fee_rate, fee_max) = (terms.fee_rate_floor, terms.fee_limit);
+            within(coins, outputs, &Terms { fee_rate, fee_max, ..*terms })
+        }
+        planned => planned,
+    }
+}
+
+fn within(coins: &[Coin], outputs: &[Pay], terms: &Terms) -> Result<Spend, SpendError> {
     let add = |sum: u64, amount: u64| sum.checked_add(amount).ok_or(SpendError::TooLittle);
     let paid = outputs.iter().try_fold(0, |sum, output| add(sum, output.amount))?;
     let mut sorted = coins.to_vec();
@@ -198,6 +211,29 @@ pub fn virtual_bytes(lock: Lock, coins: usize, scripts: impl Iterator<Item = usi
     }
 }
 
+/// What one more coin must hold at least, so that `outputs` can be paid with it and something returns; `None` if no single
+/// one helps.
+pub fn one_more(coins: &[Coin], outputs: &[Pay], terms: &Terms) -> Option<u64> {
+    let paid = outputs.iter().try_fold(0_u64, |sum, output| sum.checked_add(output.amount))?;
+    let scripts = outputs.iter().map(|output| output.script.len());
+    let scripts = scripts.chain([terms.change_script_bytes]);
+    let mut held: Vec<_> = coins.iter().map(|coin| coin.amount).collect();
+    held.sort_unstable_by(|a, b| b.cmp(a));
+    let (mut beside, mut least) = (0_u64, None);
+    // It takes the place of all but the largest: of so many as can be paid for.
+    for count in 1..=(held.len() + 1).min(COINS_MAX) {
+        let bytes = virtual_bytes(terms.lock, count, scripts.clone());
+        let fee = bytes.checked_mul(terms.fee_rate_floor)?.checked_add(terms.fee_extra)?;
+        if fee > terms.fee_max.max(terms.fee_limit) {
+            break;
+        }
+        let needs = paid.checked_add(fee)?.checked_add(terms.dust)?.saturating_sub(beside);
+        least = Some(least.map_or(needs, |least: u64| least.min(needs)));
+        beside = beside.checked_add(held.get(count - 1).copied().unwrap_or(0))?;
+    }
+    least.map(|least| least.max(terms.dust))
+}
+
 /// The least that the coins of a transaction must come to: what it pays, and its fee if nothing returns.
 pub fn needs(coins: usize, outputs: &[Pay], terms: &Terms) -> Result<u64, SpendError> {
     let scripts = outputs.iter().map(|output| output.script.len());
@@ -269,6 +305,7 @@ mod tests {
         fee_extra: 0,
         fee_max: u64::MAX,
         fee_rate_floor: 1,
+        fee_limit: 0,
         dust: 546,
         every_coin: false,
         change_script_bytes: 22,
@@ -304,6 +341,47 @@ mod tests {
         assert_eq!(plan(&coins, &[pay(40_000)], &too_tight), Err(SpendError::FeeTooHigh));
         let with_parent = Terms { fee_extra: 2_000, ..TERMS };
         assert_eq!(plan(&coins, &[], &with_parent).unwrap().fee, 1_100 + 2_000);
+    }
+
+    /// Dogecoin asks at least as much as it is quoted at in calm, so the quote has room for few pieces.
+    #[test]
+    fn what_came_in_pieces_is_paid_for_at_the_floor_and_beyond_the_limit_says_what_is_missing() {
+        let outputs = [Pay { script: vec![0; 25], amount: 30_000_000 }];
+        let (fee_max, fee_limit) = (1_036_500, 1_557_000);
+        let terms = Terms {
+            lock: Lock::Legacy,
+            fee_rate: 1_000,
+            fee_max,
+            fee_limit,
+            fee_rate_floor: 1_000,
+            dust: 1_000_000,
+            change_script_bytes: 25,
+            ..TERMS
+        };
+        let due = 30_000_000 + fee_limit;
+        let pieces = |count: usize| -> Vec<_> {
+            let each = due / u64::try_from(count).unwrap();
+            let first = due - each * u64::try_from(count - 1).unwrap();
+            (0..count).map(|n| coin(n, if n == 0 { first } else { each })).collect()
+        };
+        for count in 1..=10 {
+            let spend = plan(&pieces(count), &outputs, &terms).unwrap();
+            assert!(spend.fee <= fee_limit, "{count}: {spend:?}");
+            let strict = plan(&pieces(count), &outputs, &Terms { fee_limit: fee_max, ..terms });
+            assert_eq!(strict.is_ok(), count <= 6, "{count}: {strict:?}");
+            // What the quote pays for is paid for as ever.
+            if let Ok(strict) = strict {
+                assert_eq!(spend, strict, "{count}");
+            }
+        }
+        let many = pieces(11);
+        assert_eq!(plan(&many, &outputs, &terms), Err(SpendError::FeeTooHigh));
+        let missing = one_more(&many, &outputs, &terms).unwrap();
+        let with = |units| [many.clone(), vec![coin(99, units)]].concat();
+        assert!(plan(&with(missing), &outputs, &terms).unwrap().change.unwrap() >= terms.dust);
+        assert!(plan(&with(u64::from(u32::MAX)), &outputs, &terms).is_ok());
+        let broke = Terms { fee_max: 0, fee_limit: 100_000, ..terms };
+        assert_eq!(one_more(&many, &outputs, &broke), None);
     }
 
     #[test]
@@ -401,6 +479,39 @@ mod tests {
     }
 
     proptest! {
+        /// The limit only adds: what is planned without it stays, what is planned by it costs the floor, and a deposit of what
+        /// is said to be missing, or of more, always helps.
+        #[test]
+        fn the_limit_pays_for_pieces_and_for_nothing_else(
+            amounts in proptest::collection::vec(1_000_u64..200_000, 1..60),
+            paid in proptest::collection::vec(10_000_u64..900_000, 1..5),
+            fee_max in 0_u64..30_000, more in 0_u64..30_000, surplus in 0_u64..500_000,
+        ) {
+            let coins: Vec<_> = amounts.iter().enumerate().map(|(n, a)| coin(n, *a)).collect();
+            let outputs: Vec<_> = paid.iter().map(|amount| pay(*amount)).collect();
+            let fee_limit = fee_max + more;
+            let terms = Terms {
+                lock: Lock::Legacy, fee_rate: 60, fee_rate_floor: 20, fee_max, fee_limit, ..TERMS
+            };
+            let strict = plan(&coins, &outputs, &Terms { fee_limit: fee_max, ..terms });
+            let planned = plan(&coins, &outputs, &terms);
+            if strict.is_ok() {
+                prop_assert_eq!(&planned, &strict);
+            } else if let Ok(spend) = &planned {
+                let inside: u64 = spend.coins.iter().map(|coin| coin.amount).sum();
+                let outside: u64 = paid.iter().sum::<u64>() + spend.change.unwrap_or(0);
+                prop_assert_eq!(inside, outside + spend.fee);
+                let dust = if spend.change.is_none() { TERMS.dust } else { 0 };
+                prop_assert!(spend.fee <= fee_limit + dust);
+            }
+            if planned == Err(SpendError::FeeTooHigh) {
+                if let Some(missing) = one_more(&coins, &outputs, &terms) {
+                    let coins = [coins, vec![coin(999, missing + surplus)]].concat();
+                    prop_assert!(plan(&coins, &outputs, &terms).is_ok());
+                }
+            }
+        }
+
         #[test]
         fn what_goes_in_comes_out_to_the_unit(
             amounts in proptest::collection::vec(1_u64..1_000_000, 1..40),

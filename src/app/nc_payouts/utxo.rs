@@ -69,7 +69,9 @@ fn told(error: DraftError, plan: &Plan<'_>) -> NcPayoutError {
         }
         DraftError::Build(Unbuildable::TooLarge) => NcPayoutError::InputsTooLarge,
         DraftError::Sign(SignError::Unsupported) => NcPayoutError::TooLarge,
-        error @ (DraftError::Sign(SignError::WrongKey | SignError::Spend(_))
+        error @ (DraftError::Sign(
+            SignError::WrongKey | SignError::Spend(_) | SignError::Scattered { .. },
+        )
         | DraftError::Build(
             Unbuildable::OtherSpent
             | Unbuildable::OtherLock

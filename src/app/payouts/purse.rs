@@ -23,8 +23,8 @@ pub(super) async fn of_order(
     kept: BaseUnits,
 ) -> Result<Purse, StorageError> {
     let coins = coins::spendable(tx, order.id).await?;
-    let fee_max = fee_max(tx, order, None, rows, kept).await?;
-    Ok(Purse { coins, every_coin: false, fee_extra: BaseUnits::ZERO, fee_max })
+    let Budget { most: fee_max, limit: fee_limit } = budget(tx, order, None, rows, kept).await?;
+    Ok(Purse { coins, every_coin: false, fee_extra: BaseUnits::ZERO, fee_max, fee_limit })
 }
 
 /// What the order has kept for the network and not spent.
@@ -32,18 +32,19 @@ pub(super) async fn unspent(
     tx: &mut PgConnection,
     order: &PayoutOrder,
 ) -> Result<BaseUnits, StorageError> {
-    fee_max(tx, order, None, 0, BaseUnits::ZERO).await
+    Ok(budget(tx, order, None, 0, BaseUnits::ZERO).await?.most)
 }
 
-/// For another version of a payment: the same coins, all of them.
+/// For another version of a payment: the same coins, all of them. Whoever is helped along is helped within the quote alone.
 pub(super) async fn of_version(
     tx: &mut PgConnection,
     order: &PayoutOrder,
     payment: &OpenPayment,
 ) -> Result<Purse, StorageError> {
     let coins = coins::inputs_of(tx, payment.id).await?;
-    let fee_max = fee_max(tx, order, Some(payment.id), 0, BaseUnits::ZERO).await?;
-    Ok(Purse { coins, every_coin: true, fee_extra: BaseUnits::ZERO, fee_max })
+    let fee_max = budget(tx, order, Some(payment.id), 0, BaseUnits::ZERO).await?.most;
+    let (fee_extra, fee_limit) = (BaseUnits::ZERO, fee_max);
+    Ok(Purse { coins, every_coin: true, fee_extra, fee_max, fee_limit })
 }
 
 /// For a child that pulls along all that waits, out of the change of `parent`; `None` if nothing is left of that.
@@ -66,8 +67,9 @@ pub(super) async fn of_child(
         paid = paid.saturating_add(version.taken.unwrap_or_default().get());
     }
     let fee_extra = BaseUnits::new(wanted.saturating_sub(paid));
-    let fee_max = fee_max(tx, order, None, 0, BaseUnits::ZERO).await?;
-    Ok(Some(Purse { coins: vec![change], every_coin: true, fee_extra, fee_max }))
+    let fee_max = budget(tx, order, None, 0, BaseUnits::ZERO).await?.most;
+    let (coins, fee_limit) = (vec![change], fee_max);
+    Ok(Some(Purse { coins, every_coin: true, fee_extra, fee_max, fee_limit }))
 }
 
 /// Whether it began to pay, and took the fees that it had quoted. One that never began has kept only what its own refunds
@@ -85,23 +87,35 @@ pub(super) fn has_kept_its_fees(order: &PayoutOrder) -> bool {
     has_begun && !order.books.kept.is_zero() && fees.is_some_and(|fees| order.books.kept >= fees)
 }
 
-/// What is left of the order's fees, less what the rows that are not signed yet and the refund will take.
-async fn fee_max(
+/// What a payment may take for the network.
+struct Budget {
+    /// What is left of the order's fees, less what the rows that are not signed yet and the refund will take, as quoted.
+    most: BaseUnits,
+    /// The same where that does not buy the rate below which nodes pass nothing on: our own fee gives way, the other rows are
+    /// reckoned at that rate, and a refund pays for itself.
+    limit: BaseUnits,
+}
+
+async fn budget(
     tx: &mut PgConnection,
     order: &PayoutOrder,
     but: Option<Uuid>,
     rows: usize,
     kept: BaseUnits,
-) -> Result<BaseUnits, StorageError> {
+) -> Result<Budget, StorageError> {
     let for_us = if has_kept_its_fees(order) { order.quote.service_fee } else { BaseUnits::ZERO };
     let unsigned = items::tally(tx, order.id).await?.pending;
     let unsigned = usize::try_from(unsigned).unwrap_or(usize::MAX).saturating_sub(rows);
     let signed = coins::fees_signed(tx, order.id, but).await?;
-    let reserve = if order.state.is_terminal() {
-        BaseUnits::ZERO
+    let (reserve, least) = if order.state.is_terminal() {
+        (BaseUnits::ZERO, BaseUnits::ZERO)
     } else {
-        quote::utxo_reserve(unsigned, order.quote.fee_rate)
+        let floor = quote::fee_rate_floor(order.currency.family());
+        let rate = order.quote.fee_rate;
+        (quote::utxo_reserve(unsigned, rate), quote::utxo_rows(unsigned, floor))
     };
-    let budget = order.books.kept.checked_add(kept).unwrap_or(order.books.kept);
-    Ok([for_us, signed, reserve].into_iter().fold(budget, BaseUnits::remaining_after))
+    let kept = order.books.kept.checked_add(kept).unwrap_or(order.books.kept);
+    let less = |taken: &[BaseUnits]| taken.iter().copied().fold(kept, BaseUnits::remaining_after);
+    let most = less(&[for_us, signed, reserve]);
+    Ok(Budget { most, limit: less(&[signed, least]).max(most) })
 }

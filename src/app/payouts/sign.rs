@@ -253,6 +253,10 @@ impl Gateway {
                     let reason = format!("it cannot be paid out of what came in: {error}");
                     return self.hold_unpayable(order_id, &reason).await;
                 }
+                Err(AdvanceError::Sign(SignError::Scattered { error, deposit })) => {
+                    tx.rollback().await.map_err(StorageError::from)?;
+                    return self.hold_unpayable(order_id, &scattered(&order, error, deposit)).await;
+                }
                 Err(error) => return Err(error),
             }
         }
@@ -403,6 +407,17 @@ async fn waits(
 ) -> Result<(), StorageError> {
     tracing::warn!(order.id = order.order_id, why, "a payout order waits");
     safety::note_wait(connection, order.id, Some(why)).await
+}
+
+/// What a person does about an order whose money came in too many pieces.
+fn scattered(order: &PayoutOrder, error: SpendError, deposit: u64) -> String {
+    let amount = BaseUnits::new(deposit.into()).to_decimal(u32::from(order.currency.decimals));
+    let (symbol, place) = (order.currency.symbol, order.deposit.as_ref());
+    let address = place.map_or("its address", |place| place.address.as_str());
+    format!(
+        "it cannot be paid out of what came in: {error}. One more deposit of {amount} {symbol} or more to {address}, and then \
+         a release, pays it; what that leaves goes back"
+    )
 }
 
 /// Whether something may be signed.

@@ -54,6 +54,8 @@ pub struct Purse {
     /// Paid on top, for a parent that this payment pulls along.
     pub fee_extra: BaseUnits,
     pub fee_max: BaseUnits,
+    /// The most at the rate below which nodes pass nothing on, where `fee_max` does not buy even that.
+    pub fee_limit: BaseUnits,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,6 +81,9 @@ pub enum SignError {
     Unsupported,
     #[error(transparent)]
     Spend(#[from] utxo::spend::SpendError),
+    /// What it could spend came in too many pieces. One more of `deposit` base units would do.
+    #[error("{error}; one more deposit of {deposit} base units would do")]
+    Scattered { error: utxo::spend::SpendError, deposit: u64 },
 }
 
 /// How much work a payment is.

@@ -264,6 +264,7 @@ impl UtxoPayer {
             every_coin: true,
             fee_extra: BaseUnits::ZERO,
             fee_max: BaseUnits::new(u64::MAX.into()),
+            fee_limit: BaseUnits::new(u64::MAX.into()),
         };
         Ok(Unsigned {
             sender: wish.sender.to_owned(),

@@ -25,7 +25,7 @@ pub use crate::payout::spend;
 
 use self::{
     fees::Fees,
-    spend::{Coin, Lock, Pay, Sweep, Terms},
+    spend::{Coin, Lock, Pay, SpendError, Sweep, Terms},
     transaction::Replaceable,
 };
 use super::{Mined, Output, Purse, Sent, SignError, SignedTx, Standing, Unsigned, Wanted};
@@ -161,6 +161,7 @@ impl UtxoPayer {
             fee_extra: narrow(purse.fee_extra)?,
             fee_max: narrow(purse.fee_max)?,
             fee_rate_floor: spend::fee_rate_floor(self.network.family()),
+            fee_limit: narrow(purse.fee_limit)?,
             dust: narrow(recipients::least_output(self.network.family()))?,
             every_coin: purse.every_coin,
             change_script_bytes: own.len(),
@@ -177,7 +178,9 @@ impl UtxoPayer {
         let own = self.script(&payment.sender)?;
         let terms = self.terms(payment, purse, &own).ok_or(SignError::Unsupported)?;
         let coins: Option<Vec<_>> = purse.coins.iter().map(coin).collect();
-        let plan = spend::plan(&coins.ok_or(SignError::Unsupported)?, outputs, &terms)?;
+        let coins = coins.ok_or(SignError::Unsupported)?;
+        let plan = spend::plan(&coins, outputs, &terms);
+        let plan = plan.map_err(|error| unplanned(error, &coins, outputs, &terms))?;
         let replaceable = if self.replaces() { Replaceable::Yes } else { Replaceable::No };
         let bare = transaction::unsigned(&plan, outputs, &own, replaceable)?;
         Ok((bare, plan, own))
@@ -295,6 +298,20 @@ impl UtxoPayer {
     pub(super) async fn holds(&self, mined: &Mined, required: u64) -> Result<bool, ChainError> {
         search::holds(self, mined, required).await
     }
+}
+
+/// Whoever may choose what is spent is told what would help.
+fn unplanned(error: SpendError, coins: &[Coin], outputs: &[Pay], terms: &Terms) -> SignError {
+    let deposit = match error {
+        SpendError::FeeTooHigh | SpendError::TooManyCoins if !terms.every_coin => {
+            spend::one_more(coins, outputs, terms)
+        }
+        SpendError::FeeTooHigh
+        | SpendError::TooManyCoins
+        | SpendError::TooLittle
+        | SpendError::Nothing => None,
+    };
+    deposit.map_or(SignError::Spend(error), |deposit| SignError::Scattered { error, deposit })
 }
 
 fn coin(row: &CoinRow) -> Option<Coin> {

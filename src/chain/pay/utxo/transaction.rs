@@ -139,6 +139,7 @@ mod tests {
             fee_extra: 0,
             fee_max: u64::MAX,
             fee_rate_floor: 1,
+            fee_limit: u64::MAX,
             dust: 546,
             every_coin: true,
             change_script_bytes: script.len(),

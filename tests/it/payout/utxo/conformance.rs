@@ -164,6 +164,7 @@ impl Ways {
             fee_extra: 0,
             fee_max: u64::MAX,
             fee_rate_floor: 1,
+            fee_limit: u64::MAX,
             dust: 546,
             every_coin: true,
             change_script_bytes: own.len(),

@@ -6,6 +6,7 @@ mod conformance;
 mod killed;
 mod killed_child;
 mod order;
+mod pieces;
 pub mod scene;
 mod seeds;
 mod stuck;

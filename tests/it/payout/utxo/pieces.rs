@@ -1,0 +1,182 @@
+//! Orders whose money comes in many small pieces. On dogecoin, where a quote has little room above what nodes insist on, the
+//! gateway's own fee pays for them as far as it goes; what costs more is held, and says what would help.
+
+use gateway::{
+    app::{
+        follow_chain::{Follower, follower_of},
+        payouts::{Story, Wallet},
+    },
+    asset::{Catalogue, Network},
+    chain::{Agreement, Source},
+    money::BaseUnits,
+};
+use sqlx::Row;
+use support::{
+    fake_utxo::FakeUtxo,
+    lanes::Lane,
+    payouts::{Orders, new_order, row},
+    stack::only,
+};
+use uuid::Uuid;
+
+use super::{
+    chain::{address, script, script_of},
+    seeds::{CONFIRMATIONS, settings},
+};
+
+const NETWORK: Network = Network::Dogecoin;
+const REFUND: u32 = 900;
+/// More than a search for a payment ever goes back.
+const BLOCKS_BEFORE: u64 = 130;
+
+struct Scene {
+    lane: Lane,
+    node: FakeUtxo,
+    follower: Follower<Agreement<Source>>,
+    wallet: Wallet,
+    orders: Orders,
+}
+
+impl Scene {
+    async fn open() -> Self {
+        let node = FakeUtxo::start(NETWORK, 1).await;
+        node.mine(BLOCKS_BEFORE);
+        let lane = Lane::open(&(only(NETWORK) + &settings(NETWORK, &node))).await;
+        let follower = follower_of(&lane.gateway, lane.gateway.config.chain(NETWORK)).unwrap();
+        let wallet = Wallet::open(&lane.gateway).unwrap();
+        let orders = Orders::open(&lane.gateway).await;
+        lane.gateway.note_network_fee(NETWORK).await.unwrap();
+        let mut scene = Self { lane, node, follower: follower.unwrap(), wallet, orders };
+        scene.watch().await;
+        scene
+    }
+
+    async fn watch(&mut self) {
+        while !self.follower.look(&self.lane.gateway).await.unwrap().complete {}
+    }
+
+    /// Pays an order's address in so many pieces, the last of them the largest.
+    async fn fund(&mut self, to: &str, units: u64, pieces: u64) {
+        let each = units / pieces;
+        for piece in 1..=pieces {
+            let amount = if piece == pieces { units - each * (pieces - 1) } else { each };
+            self.node.fund(&script_of(NETWORK, to), amount);
+        }
+        self.node.mine(CONFIRMATIONS - 1);
+        self.watch().await;
+    }
+
+    /// A confirmed order over so many rows of `units`, funded to the unit in so many pieces: its id, address and total.
+    async fn order(&mut self, rows: u32, units: u64, pieces: u64) -> (String, String, u64) {
+        let recipient = |n| row(n, address(NETWORK, &script(NETWORK, n)), units.into());
+        let currency = Catalogue::get().native(NETWORK).code;
+        let mut wanted = new_order(NETWORK, currency, (1..=rows).map(recipient).collect());
+        wanted.refund_address = Some(address(NETWORK, &script(NETWORK, REFUND)));
+        let object = self.orders.confirmed(&self.lane.gateway, &wanted).await;
+        let due = object["totalToSendRaw"].as_str().unwrap().parse().unwrap();
+        let to = object["depositAddress"].as_str().unwrap().to_owned();
+        self.fund(&to, due, pieces).await;
+        (object["id"].as_str().unwrap().to_owned(), to, due)
+    }
+
+    async fn story(&self, id: &str) -> Story {
+        self.lane.gateway.explain_payout(id).await.unwrap()
+    }
+
+    /// Looks at an order until it owes nothing, or is held.
+    async fn work(&mut self, id: &str) -> Story {
+        let row: Uuid = self.story(id).await.order.id;
+        for _ in 0..60 {
+            self.lane.gateway.advance_payout(row, &self.wallet).await.unwrap();
+            let story = self.story(id).await;
+            let (order, books) = (&story.order, story.order.books);
+            let is_settled =
+                order.state.is_terminal() && books.left().is_zero() && books.reserved.is_zero();
+            if order.held.is_some() || is_settled {
+                return story;
+            }
+            self.node.mine(1);
+            self.watch().await;
+        }
+        panic!("it is not settled: {}", self.story(id).await.object);
+    }
+
+    /// To the unit: in the books, and on the chain. Returns what the network took.
+    async fn adds_up(&mut self, story: &Story, received: u64, rows: u32, units: u64) -> u64 {
+        let books = story.order.books;
+        assert_eq!(story.order.state.as_str(), "completed");
+        let total = books.paid.get() + books.returned.get() + books.kept.get();
+        assert_eq!(total, u128::from(received), "{books:?}");
+        let mut paid = 0;
+        for n in 1..=rows {
+            assert_eq!(self.node.paid(&script(NETWORK, n)).1, units, "recipient {n}");
+            paid += units;
+        }
+        assert_eq!(books.paid.get(), u128::from(paid));
+        let refunded = self.node.paid(&script(NETWORK, REFUND)).1;
+        assert_eq!(books.returned.get(), u128::from(refunded));
+        let query = "select coalesce(sum(fee), 0)::bigint from payout_payment where order_id = $1";
+        let query = sqlx::query(query).bind(story.order.id);
+        let fees: i64 = query.fetch_one(&mut self.lane.connection).await.unwrap().get(0);
+        let fees = fees.unsigned_abs();
+        assert!(u128::from(fees) <= books.kept.get(), "{fees} of {books:?}");
+        let place = story.order.deposit.as_ref().unwrap();
+        let left = self.node.unspent(&script_of(NETWORK, &place.address));
+        assert_eq!(paid + refunded + left + fees, received);
+        fees
+    }
+}
+
+/// An order of one row that came in `pieces`, which its fees pay for.
+async fn is_paid(units: u64, pieces: u64) {
+    let mut scene = Scene::open().await;
+    let (id, _, due) = scene.order(1, units, pieces).await;
+    let story = scene.work(&id).await;
+    assert_eq!(story.order.held, None);
+    let fees = scene.adds_up(&story, due, 1, units).await;
+    let spent: i64 = sqlx::query_scalar("select count(*) from payout_input")
+        .fetch_one(&mut scene.lane.connection)
+        .await
+        .unwrap();
+    assert_eq!(spent.unsigned_abs(), pieces);
+    assert!(fees >= 148 * 1_000 * pieces, "{fees}");
+    scene.lane.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_small_order_in_seven_pieces_is_paid() {
+    is_paid(30_000_000, 7).await;
+}
+
+/// Three times the deposits that a quote expects, and then some.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_small_order_in_as_many_pieces_as_all_its_fees_pay_for_is_paid() {
+    is_paid(30_000_000, 10).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_fee_of_a_larger_order_pays_for_more_pieces_and_what_is_left_of_it_returns() {
+    is_paid(1_000_000_000, 30).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_order_in_too_many_pieces_is_held_and_the_deposit_that_it_names_lets_it_be_paid() {
+    const UNITS: u64 = 15_000_000;
+    let mut scene = Scene::open().await;
+    let (id, to, due) = scene.order(2, UNITS, 25).await;
+    let story = scene.work(&id).await;
+    let reason = story.order.held.unwrap();
+    assert!(reason.contains(&to) && reason.contains("above what was quoted"), "{reason}");
+    assert!(story.payments.is_empty());
+    let (_, rest) = reason.split_once("One more deposit of ").unwrap();
+    let (amount, _) = rest.split_once(" DOGE or more").unwrap();
+    let amount = BaseUnits::parse(amount, 8).unwrap();
+    let more = u64::try_from(amount.get()).unwrap();
+    scene.fund(&to, more, 1).await;
+    assert_eq!(scene.lane.gateway.release_order(&id, "ada").await.unwrap(), 0);
+    let story = scene.work(&id).await;
+    assert_eq!(story.order.held, None);
+    assert!(story.order.books.returned.get() > 0);
+    scene.adds_up(&story, due + more, 2, UNITS).await;
+    scene.lane.close().await;
+}
