@@ -15,7 +15,9 @@ use crate::{
     asset::Network,
     chain::{
         ChainError, UnusableSource,
-        pay::{EvmPayer, Payer, SimulatedPayer, Standing, UtxoPayer, Wanted, Witnesses},
+        pay::{
+            EvmPayer, Named, Payer, SimulatedPayer, Standing, Usurper, UtxoPayer, Wanted, Witnesses,
+        },
     },
     config::{ChainSettings, ChainSourceKind},
     payout::PayoutFamily,
@@ -50,6 +52,16 @@ impl Payers {
         required: u64,
     ) -> Result<Vec<Standing>, ChainError> {
         self.witnesses.standings(&self.payer, payments, required).await
+    }
+
+    /// What took the place of one of `payments` for good, as a witness tells it too.
+    pub async fn usurper(
+        &self,
+        payments: &[Wanted],
+        named: &Named,
+        required: u64,
+    ) -> Result<Option<Usurper>, ChainError> {
+        self.witnesses.usurper(&self.payer, payments, named, required).await
     }
 
     /// The same of each payment for which it can be told, and why it cannot of the others. Where blocks are read for every

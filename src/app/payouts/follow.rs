@@ -76,6 +76,7 @@ impl Gateway {
                     tx_hash: mined.hash.clone(),
                     fee: mined.fee,
                     height: mined.height,
+                    why: "the network took the transaction and it did nothing",
                 };
                 ended.push((payment, end));
                 continue;
@@ -206,7 +207,7 @@ impl Gateway {
         Ok(())
     }
 
-    async fn end_payment(
+    pub(super) async fn end_payment(
         &self,
         tx: &mut PgConnection,
         order: &mut PayoutOrder,
@@ -239,8 +240,8 @@ impl Gateway {
             }
             (_, false) => {
                 order.books.failed = sum(order.books.failed);
-                let why = Some("the network took the transaction and it did nothing");
-                items::follow_payments(tx, &[payment.id], ItemState::Failed, why).await?;
+                let (failed, why) = (ItemState::Failed, Some(ended.why));
+                items::follow_payments(tx, &[payment.id], failed, why).await?;
                 None
             }
         };

@@ -14,6 +14,7 @@ mod purse;
 mod read;
 mod refund;
 mod send;
+mod settle;
 mod sign;
 mod view;
 mod wallet;
@@ -23,6 +24,7 @@ pub use create::NewOrder;
 pub use decide::Confirmation;
 pub use operate::{OperateError, Story};
 pub use read::Report;
+pub use settle::{Outcome, Settled, Settling};
 pub use wallet::{NoWallet, Wallet};
 
 use super::{give_address::NoAddress, market::NoFreshRate};

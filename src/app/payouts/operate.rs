@@ -3,7 +3,7 @@
 use uuid::Uuid;
 
 use super::{
-    PayoutError,
+    AdvanceError, PayoutError,
     decide::{look_at, refund_soon},
     view::locked,
 };
@@ -41,6 +41,17 @@ pub enum OperateError {
     NothingToBump,
     #[error("the order is {}; only what is not yet being paid out can be cancelled", .0.as_str())]
     TooLateToCancel(State),
+    #[error(
+        "no final transaction {hash} took the place of an open payment of the order: it must be at least {required} blocks \
+         deep, and have used the nonce or all outputs of one"
+    )]
+    TookNoPlace { hash: String, required: u64 },
+    #[error("it cannot be settled like that: {0}")]
+    SettledOtherwise(String),
+    #[error("the payment has ended meanwhile")]
+    EndedMeanwhile,
+    #[error(transparent)]
+    Node(#[from] AdvanceError),
     #[error(transparent)]
     Payout(#[from] PayoutError),
     #[error(transparent)]
@@ -96,7 +107,7 @@ impl Gateway {
         Ok((order, rows))
     }
 
-    async fn known_payout(&self, order_id: &str) -> Result<PayoutOrder, OperateError> {
+    pub(super) async fn known_payout(&self, order_id: &str) -> Result<PayoutOrder, OperateError> {
         let mut connection = self.db.connection().await?;
         let order = payouts::by_order_id(&mut connection, order_id).await?;
         order.ok_or_else(|| OperateError::UnknownOrder(order_id.to_owned()))

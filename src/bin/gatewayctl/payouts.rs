@@ -1,9 +1,13 @@
 //! `gatewayctl payouts …`
 
-use clap::{Args, Subcommand};
+use clap::{ArgGroup, Args, Subcommand};
 use gateway::{
-    app::{Gateway, payouts::Story},
+    app::{
+        Gateway,
+        payouts::{Outcome, Settling, Story},
+    },
     asset::Network,
+    chain::pay::Named,
     config::{Config, Part},
     invoice::payment::iso_8601,
     merchant::secret::SEED_BYTES,
@@ -53,6 +57,9 @@ pub enum Payouts {
     /// Cancel an order for which nothing was signed; what came in goes back
     #[command(after_help = words::PAYOUTS_CANCEL)]
     Cancel(Id),
+    /// Record how a payment ended whose place another transaction took
+    #[command(after_help = words::PAYOUTS_SETTLE)]
+    Settle(Settle),
     /// Stop all signing, on one network or everywhere
     #[command(after_help = words::PAYOUTS_STOP)]
     Stop(Stop),
@@ -137,6 +144,32 @@ pub struct RefundTo {
 }
 
 #[derive(Args)]
+#[command(group(ArgGroup::new("outcome").required(true).args(["paid", "nobody_paid"])))]
+pub struct Settle {
+    /// The order's id, mpo_… or empo_…
+    #[arg(value_name = "ORDER_ID")]
+    order_id: String,
+    /// The transaction that used the payment's nonce, or all outputs that it spends
+    #[arg(value_name = "TXID")]
+    txid: String,
+    /// It paid what the payment was to pay
+    #[arg(long)]
+    paid: bool,
+    /// It paid none of the payment's recipients: their rows fail, and their money goes back
+    #[arg(long)]
+    nobody_paid: bool,
+    /// The block that holds it, on bitcoin, litecoin and dogecoin
+    #[arg(long, value_name = "NUMBER")]
+    height: Option<u64>,
+    /// Who you are, for the audit
+    #[arg(long, value_name = "NAME")]
+    by: String,
+    /// What you found out, for the audit
+    #[arg(long, value_name = "TEXT")]
+    reason: String,
+}
+
+#[derive(Args)]
 pub struct Stop {
     /// Only on this network
     #[arg(long, value_name = "NETWORK")]
@@ -198,6 +231,7 @@ impl Payouts {
                 let json = json!({ "order_id": order_id, "state": State::Cancelled.as_str() });
                 Ok(Answer::new(json, format!("{order_id} is cancelled; its merchant is told.")))
             }
+            Self::Settle(settle) => settle.run(gateway).await,
             Self::Stop(stop) => {
                 gateway.stop_payouts(place(stop.network), &stop.reason).await?;
                 let json = json!({ "network": place(stop.network), "stopped": stop.reason });
@@ -290,6 +324,32 @@ impl RefundTo {
         let address = gateway.refund_order_to(&self.order_id, &self.address, &self.by).await?;
         let json = json!({ "order_id": self.order_id, "refund_address": address });
         let text = format!("What is left of {} goes to {address}.", self.order_id);
+        Ok(Answer::new(json, text))
+    }
+}
+
+impl Settle {
+    async fn run(self, gateway: &Gateway) -> anyhow::Result<Answer> {
+        let outcome = if self.paid { Outcome::Paid } else { Outcome::NobodyPaid };
+        let named = Named { hash: self.txid, height: self.height };
+        let settling = Settling { named, outcome, by: self.by, reason: self.reason };
+        let settled = gateway.settle_payment(&self.order_id, &settling).await?;
+        let (order_id, hash) = (&self.order_id, &settling.named.hash);
+        let json = json!({
+            "order_id": order_id, "tx_hash": hash, "height": settled.height, "purpose": settled.purpose,
+            "nonce": settled.nonce, "rows": settled.rows, "outcome": outcome.as_str(), "held": settled.held,
+        });
+        let rows =
+            if settled.rows == 1 { "1 row".to_owned() } else { format!("{} rows", settled.rows) };
+        let what = match outcome {
+            Outcome::Paid => format!("{rows} paid by {hash}"),
+            Outcome::NobodyPaid => format!("{rows} failed, for {hash} paid nobody"),
+        };
+        let mut text = format!("{order_id}: payment {} is settled, {what}.", settled.nonce);
+        if let Some(held) = settled.held {
+            let release = format!("gatewayctl payouts release {order_id} --by NAME");
+            text.push_str(&format!("\nThe order is still held ({held}). Let it go: {release}"));
+        }
         Ok(Answer::new(json, text))
     }
 }

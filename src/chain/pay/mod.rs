@@ -10,12 +10,14 @@ mod evm;
 mod fees;
 mod receipts;
 mod simulated;
+mod usurper;
 pub mod utxo;
 mod witness;
 
 pub use account::{Account, Call};
 pub use evm::EvmPayer;
 pub use simulated::SimulatedPayer;
+pub use usurper::{Did, Named, Returned, Usurper};
 pub use utxo::UtxoPayer;
 pub use witness::Witnesses;
 

@@ -57,7 +57,10 @@ impl EvmPayer {
     }
 
     /// Those that the chain holds, by any of their versions.
-    async fn mined(&self, payments: &[&Wanted]) -> Result<Vec<Option<Standing>>, ChainError> {
+    pub(super) async fn mined(
+        &self,
+        payments: &[&Wanted],
+    ) -> Result<Vec<Option<Standing>>, ChainError> {
         let hashes: Vec<_> = payments.iter().flat_map(|one| &one.hashes).map(|h| [h]).collect();
         let results = self.rpc.batch(RECEIPT, &hashes).await?;
         let mut receipts = Vec::with_capacity(results.len());

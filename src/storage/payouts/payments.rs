@@ -304,6 +304,8 @@ pub struct Ended {
     pub tx_hash: String,
     pub fee: BaseUnits,
     pub height: u64,
+    /// What its rows say if it did not succeed.
+    pub why: &'static str,
 }
 
 /// Ends a payment. `false` if it had ended before.

@@ -246,6 +246,7 @@ async fn an_unknown_order_is_a_clear_failure_of_every_command() {
             &["hold", UNKNOWN, "--reason", "x"],
             &["release", UNKNOWN, "--by", "ada"],
             &["refund-to", UNKNOWN, UNKNOWN, "--by", "ada"],
+            &["settle", UNKNOWN, "0x5c", "--paid", "--by", "ada", "--reason", "x"],
             &["bump", UNKNOWN],
             &["cancel", UNKNOWN],
         ] {

@@ -18,7 +18,7 @@ impl Scene {
         self.anvil.rpc("anvil_setNextBlockBaseFeePerGas", params).await.unwrap();
     }
 
-    async fn sent(&self, id: &str, purpose: &str, count: usize) -> Vec<PaymentRow> {
+    pub async fn sent(&self, id: &str, purpose: &str, count: usize) -> Vec<PaymentRow> {
         eventually(&format!("{count} payments of {purpose} are sent"), async || {
             let payments = self.payer.story(id).await.payments;
             let sent: Vec<_> = payments

@@ -16,6 +16,7 @@ mod node;
 mod on_a_node;
 mod poison;
 mod races;
+mod settle;
 mod tokens;
 mod told;
 pub mod utxo;

@@ -7,7 +7,7 @@ use axum::{
     extract::State,
     response::{IntoResponse, Response},
 };
-use bitcoin::{OutPoint, Transaction, TxOut, Txid, consensus::encode};
+use bitcoin::{OutPoint, Transaction, TxIn, TxOut, Txid, consensus::encode};
 use http::StatusCode;
 use rand::RngExt;
 use serde_json::{Value, json};
@@ -177,10 +177,24 @@ fn coins(output: &TxOut) -> Value {
     amount(output.value.to_sat())
 }
 
+fn input(input: &TxIn) -> Value {
+    let (script, from) = (hex::encode(input.script_sig.as_bytes()), input.previous_output);
+    if from.is_null() {
+        return json!({ "coinbase": script, "sequence": input.sequence.0 });
+    }
+    let (txid, script) = (from.txid.to_string(), json!({ "hex": script }));
+    json!({ "txid": txid, "vout": from.vout, "scriptSig": script, "sequence": input.sequence.0 })
+}
+
 fn shown(named: &Named) -> Value {
     let output = |(n, o): (usize, &TxOut)| json!({ "n": n, "value": coins(o), "scriptPubKey": { "hex": hex::encode(o.script_pubkey.as_bytes()) } });
     let outputs: Vec<_> = named.transaction.output.iter().enumerate().map(output).collect();
-    json!({ "txid": named.id.to_string(), "vin": [], "vout": outputs })
+    let inputs: Vec<_> = named.transaction.input.iter().map(input).collect();
+    let (version, locktime) = (named.transaction.version.0, named.transaction.lock_time);
+    json!({
+        "txid": named.id.to_string(), "version": version, "locktime": locktime.to_consensus_u32(),
+        "vin": inputs, "vout": outputs,
+    })
 }
 
 pub async fn answer(State(world): State<Arc<Mutex<World>>>, body: Bytes) -> Response {

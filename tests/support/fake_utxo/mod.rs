@@ -90,6 +90,37 @@ impl FakeUtxo {
         world.connect(vec![Named::new(world::transaction(input, output))]);
     }
 
+    /// Mines what came last of all that waits under another hash: a miner may write signatures of the legacy kind another
+    /// way. The hash, and the block's height.
+    pub fn mine_rewritten(&self) -> (String, u64) {
+        let mut world = lock(&self.world);
+        let mut transaction = world.mempool.pop().unwrap().transaction;
+        for input in &mut transaction.input {
+            let script = [&[0x00], input.script_sig.as_bytes()].concat();
+            input.script_sig = ScriptBuf::from_bytes(script);
+        }
+        world.put_in_block(transaction)
+    }
+
+    /// Whoever has the key of `script` takes all that lies there. The hash, and the block's height.
+    pub fn take_all(&self, script: &str) -> (String, u64) {
+        let mut world = lock(&self.world);
+        let script = ScriptBuf::from_hex(script).unwrap();
+        let own = world.coins.iter().filter(|(_, output)| output.script_pubkey == script);
+        let own: Vec<_> = own.map(|(coin, output)| (*coin, output.value)).collect();
+        let value = own.iter().map(|(_, value)| *value).sum();
+        let output = TxOut { value, script_pubkey: ScriptBuf::from_bytes(vec![0x51]) };
+        let mut transaction = world::transaction(TxIn::default(), output);
+        let input = |(coin, _): &(OutPoint, Amount)| TxIn {
+            previous_output: *coin,
+            script_sig: ScriptBuf::from_bytes(vec![0x51]),
+            ..TxIn::default()
+        };
+        transaction.input = own.iter().map(input).collect();
+        world.mempool.clear();
+        world.put_in_block(transaction)
+    }
+
     /// Forgets all that waits for a block.
     pub fn forget(&self) {
         lock(&self.world).mempool.clear();

@@ -126,6 +126,14 @@ impl World {
         self.blocks.push(Block { hash, time, transactions: all, spent });
     }
 
+    /// Puts one transaction into a block, whatever it is. Its hash, and the block's height.
+    pub fn put_in_block(&mut self, transaction: Transaction) -> (String, u64) {
+        let named = Named::new(transaction);
+        let hash = named.id.to_string();
+        self.connect(vec![named]);
+        (hash, u64::try_from(self.tip()).unwrap())
+    }
+
     /// Takes the newest block off and returns what stood in it.
     pub fn disconnect(&mut self) -> Vec<Named> {
         let block = self.blocks.pop().unwrap();

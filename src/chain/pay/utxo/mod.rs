@@ -10,7 +10,7 @@ mod history;
 mod merchants;
 mod search;
 
-use bitcoin::{Transaction, consensus::encode};
+use bitcoin::{Transaction, Txid, consensus::encode};
 use k256::ecdsa::SigningKey;
 use secrecy::SecretString;
 use serde::de::IgnoredAny;
@@ -292,6 +292,20 @@ impl UtxoPayer {
         required: u64,
     ) -> Result<Standing, ChainError> {
         search::standing(self, payment, required).await
+    }
+
+    /// The transaction `id`, which the block at `height` holds.
+    pub(super) async fn transaction(
+        &self,
+        id: Txid,
+        height: u64,
+    ) -> Result<Transaction, ChainError> {
+        history::transaction(self, id, height).await
+    }
+
+    /// The script under which a sender's outputs lie.
+    pub(super) fn own_script(&self, sender: &str) -> Option<Vec<u8>> {
+        self.script(sender).ok()
     }
 
     /// Whether this node has a transaction in the block that another named, `required` deep.

@@ -9,5 +9,6 @@ mod order;
 mod pieces;
 pub mod scene;
 mod seeds;
+mod settle;
 mod stuck;
 mod witness;

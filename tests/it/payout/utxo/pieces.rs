@@ -29,16 +29,16 @@ const REFUND: u32 = 900;
 /// More than a search for a payment ever goes back.
 const BLOCKS_BEFORE: u64 = 130;
 
-struct Scene {
-    lane: Lane,
-    node: FakeUtxo,
+pub struct Scene {
+    pub lane: Lane,
+    pub node: FakeUtxo,
     follower: Follower<Agreement<Source>>,
-    wallet: Wallet,
+    pub wallet: Wallet,
     orders: Orders,
 }
 
 impl Scene {
-    async fn open() -> Self {
+    pub async fn open() -> Self {
         let node = FakeUtxo::start(NETWORK, 1).await;
         node.mine(BLOCKS_BEFORE);
         let lane = Lane::open(&(only(NETWORK) + &settings(NETWORK, &node))).await;
@@ -51,12 +51,12 @@ impl Scene {
         scene
     }
 
-    async fn watch(&mut self) {
+    pub async fn watch(&mut self) {
         while !self.follower.look(&self.lane.gateway).await.unwrap().complete {}
     }
 
     /// Pays an order's address in so many pieces, the last of them the largest.
-    async fn fund(&mut self, to: &str, units: u64, pieces: u64) {
+    pub async fn fund(&mut self, to: &str, units: u64, pieces: u64) {
         let each = units / pieces;
         for piece in 1..=pieces {
             let amount = if piece == pieces { units - each * (pieces - 1) } else { each };
@@ -67,7 +67,7 @@ impl Scene {
     }
 
     /// A confirmed order over so many rows of `units`, funded to the unit in so many pieces: its id, address and total.
-    async fn order(&mut self, rows: u32, units: u64, pieces: u64) -> (String, String, u64) {
+    pub async fn order(&mut self, rows: u32, units: u64, pieces: u64) -> (String, String, u64) {
         let recipient = |n| row(n, address(NETWORK, &script(NETWORK, n)), units.into());
         let currency = Catalogue::get().native(NETWORK).code;
         let mut wanted = new_order(NETWORK, currency, (1..=rows).map(recipient).collect());
@@ -79,12 +79,12 @@ impl Scene {
         (object["id"].as_str().unwrap().to_owned(), to, due)
     }
 
-    async fn story(&self, id: &str) -> Story {
+    pub async fn story(&self, id: &str) -> Story {
         self.lane.gateway.explain_payout(id).await.unwrap()
     }
 
     /// Looks at an order until it owes nothing, or is held.
-    async fn work(&mut self, id: &str) -> Story {
+    pub async fn work(&mut self, id: &str) -> Story {
         let row: Uuid = self.story(id).await.order.id;
         for _ in 0..60 {
             self.lane.gateway.advance_payout(row, &self.wallet).await.unwrap();
@@ -102,7 +102,7 @@ impl Scene {
     }
 
     /// To the unit: in the books, and on the chain. Returns what the network took.
-    async fn adds_up(&mut self, story: &Story, received: u64, rows: u32, units: u64) -> u64 {
+    pub async fn adds_up(&mut self, story: &Story, received: u64, rows: u32, units: u64) -> u64 {
         let books = story.order.books;
         assert_eq!(story.order.state.as_str(), "completed");
         let total = books.paid.get() + books.returned.get() + books.kept.get();

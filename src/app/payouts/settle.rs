@@ -1,0 +1,222 @@
+//! What a person settles: a payment whose place another transaction took, or that moved something else than was signed for.
+//!
+//! Nobody's word ends a payment. The transaction that is named must be final and must have used the payment's nonce, or all
+//! outputs that it spends: then our bytes can never be mined. Whom it paid is read from it, and must be what the person says.
+
+use uuid::Uuid;
+
+use super::{decide::refund_soon, follow::wanted, operate::OperateError, sign::keep, view::locked};
+use crate::{
+    app::Gateway,
+    chain::pay::{Did, Named, Usurper},
+    money::BaseUnits,
+    storage::{
+        PgConnection, StorageError, audit, deposits,
+        payouts::{
+            self, PayoutOrder, coins, items,
+            payments::{self, Ended, OpenPayment, Version},
+        },
+    },
+};
+
+const TOOK_ITS_PLACE: &str = "another transaction took its place and paid nobody";
+
+/// How a payment ended, as a person says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    Paid,
+    NobodyPaid,
+}
+
+impl Outcome {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Paid => "paid",
+            Self::NobodyPaid => "nobody_paid",
+        }
+    }
+}
+
+/// Who settles what, and why.
+#[derive(Debug, Clone)]
+pub struct Settling {
+    /// The transaction that took the payment's place.
+    pub named: Named,
+    pub outcome: Outcome,
+    pub by: String,
+    pub reason: String,
+}
+
+/// A payment that is settled.
+#[derive(Debug, Clone)]
+pub struct Settled {
+    pub purpose: String,
+    pub nonce: i64,
+    pub rows: usize,
+    pub height: u64,
+    /// Why the order is still held, if it is.
+    pub held: Option<String>,
+}
+
+impl Gateway {
+    /// Ends a payment of an order by the transaction that took its place. A hold stays until people release it.
+    pub async fn settle_payment(
+        &self,
+        order_id: &str,
+        settling: &Settling,
+    ) -> Result<Settled, OperateError> {
+        let order = self.known_payout(order_id).await?;
+        let network = order.currency.network;
+        let required = self.config.chain(network).confirmations;
+        let payers = self.payers_of(network)?;
+        let mut connection = self.db.connection().await?;
+        let open = payments::open(&mut connection, order.id).await?;
+        drop(connection);
+        let asked: Vec<_> = open.iter().map(wanted).collect();
+        let told = payers.usurper(&asked, &settling.named, required).await;
+        let hash = settling.named.hash.clone();
+        let told = told.map_err(super::AdvanceError::from)?;
+        let usurper = told.ok_or(OperateError::TookNoPlace { hash, required })?;
+        let payment = &open[usurper.at];
+        agreed(payment, &usurper, settling.outcome)?;
+        let mut tx = self.db.begin().await?;
+        let mut order = locked(&mut tx, order.id).await?;
+        // It may have ended since it was read.
+        let still = payments::open(&mut tx, order.id).await?;
+        let payment = still.into_iter().find(|one| one.id == payment.id);
+        let payment = payment.ok_or(OperateError::EndedMeanwhile)?;
+        let ended = ended(&mut tx, &mut order, &payment, &usurper, settling.outcome).await?;
+        let rows = items::of_payment(&mut tx, payment.id).await?.len();
+        self.end_payment(&mut tx, &mut order, &payment, &ended).await?;
+        self.end_children(&mut tx, &mut order, &payment, &ended).await?;
+        payouts::update_standing(&mut tx, &order).await?;
+        self.note_settled(&mut tx, &order, &payment, settling).await?;
+        refund_soon(&mut tx, order.id).await?;
+        let held = self.held_now(&mut tx, order.id).await?;
+        tx.commit().await.map_err(StorageError::from)?;
+        self.relay_wake.notify_one();
+        let (purpose, nonce, height) = (payment.purpose, payment.nonce, ended.height);
+        Ok(Settled { purpose, nonce, rows, height, held })
+    }
+
+    /// What spends the change of bytes that can never be mined can never be mined either. Nobody was to be paid by it.
+    async fn end_children(
+        &self,
+        tx: &mut PgConnection,
+        order: &mut PayoutOrder,
+        parent: &OpenPayment,
+        ended: &Ended,
+    ) -> Result<(), StorageError> {
+        let mut gone: Vec<_> = parent.versions.iter().map(|one| one.tx_hash.clone()).collect();
+        for child in payments::open(tx, order.id).await? {
+            let inputs = coins::inputs_of(tx, child.id).await?;
+            let is_gone = |outpoint: &str| gone.iter().any(|hash| outpoint.starts_with(hash));
+            if inputs.iter().any(|coin| is_gone(&coin.outpoint)) {
+                gone.extend(child.versions.iter().map(|one| one.tx_hash.clone()));
+                let ended = Ended { succeeded: false, fee: BaseUnits::ZERO, ..ended.clone() };
+                self.end_payment(tx, order, &child, &ended).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn held_now(
+        &self,
+        tx: &mut PgConnection,
+        id: Uuid,
+    ) -> Result<Option<String>, StorageError> {
+        Ok(locked(tx, id).await?.held)
+    }
+
+    async fn note_settled(
+        &self,
+        tx: &mut PgConnection,
+        order: &PayoutOrder,
+        payment: &OpenPayment,
+        settling: &Settling,
+    ) -> Result<(), StorageError> {
+        let (by, hash, outcome) = (&settling.by, &settling.named.hash, settling.outcome.as_str());
+        let detail = format!("nonce {}: {outcome} by {hash}: {}", payment.nonce, settling.reason);
+        tracing::warn!(order.id = order.order_id, by, detail, "a payment is settled by hand");
+        audit::note(tx, ("payout_order", "settle"), &order.order_id, by, &detail).await
+    }
+}
+
+/// Whether what a person says is what the chain says.
+fn agreed(payment: &OpenPayment, usurper: &Usurper, outcome: Outcome) -> Result<(), OperateError> {
+    let hash = &usurper.mined.hash;
+    let is_own = payment.versions.iter().any(|one| one.tx_hash.eq_ignore_ascii_case(hash));
+    let refused = |why: &str| Err(OperateError::SettledOtherwise(why.to_owned()));
+    match (usurper.did, outcome) {
+        (Did::PaidAll, Outcome::Paid) if !is_own => Ok(()),
+        (Did::PaidNobody, Outcome::NobodyPaid) if !is_own => Ok(()),
+        (Did::PaidAll | Did::PaidNobody, _) if is_own => {
+            refused("it is the payment itself, and ends by the next look")
+        }
+        (Did::PaidAll, _) => refused("it paid what the payment was to pay: say --paid"),
+        (Did::PaidNobody, _) => refused("it paid none of the recipients: say --nobody-paid"),
+        (Did::MovedOther, Outcome::Paid) if is_own => Ok(()),
+        (Did::MovedOther, _) => refused(
+            "it moved the token, and not as was signed for: nothing of that is left to send back",
+        ),
+        (Did::Else(why), _) => refused(why),
+    }
+}
+
+/// What the payment came to. The same payment under another hash becomes a version, so that what it returned is known.
+async fn ended(
+    tx: &mut PgConnection,
+    order: &mut PayoutOrder,
+    payment: &OpenPayment,
+    usurper: &Usurper,
+    outcome: Outcome,
+) -> Result<Ended, OperateError> {
+    let mut ended = Ended {
+        succeeded: outcome == Outcome::Paid,
+        tx_hash: usurper.mined.hash.clone(),
+        fee: usurper.mined.fee,
+        height: usurper.mined.height,
+        why: TOOK_ITS_PLACE,
+    };
+    let (Some(returned), Some(last)) = (&usurper.returned, payment.versions.last()) else {
+        return Ok(ended);
+    };
+    let change = change_now(tx, order, &ended.tx_hash, returned.change).await?;
+    let inputs = coins::inputs_of(tx, payment.id).await?;
+    let sum = |total: BaseUnits, amount| total.checked_add(amount).unwrap_or(total);
+    let spent = inputs.iter().map(|coin| coin.amount).fold(BaseUnits::ZERO, sum);
+    let back = change.map_or(BaseUnits::ZERO, |(_, amount)| amount);
+    ended.fee = spent.remaining_after(payment.amount).remaining_after(back);
+    let version = Version {
+        version: last.version + 1,
+        raw: returned.raw.clone(),
+        tx_hash: ended.tx_hash.clone(),
+        fee: last.fee,
+        taken: Some(ended.fee),
+        change,
+    };
+    payments::add_version(tx, payment.id, &version).await?;
+    Ok(ended)
+}
+
+/// What of the change is still to be known as such. Under a hash that is none of ours the watcher takes it for a deposit: then
+/// it is one, and what it brought is a fee again, so that the order has neither more nor less than before.
+async fn change_now(
+    tx: &mut PgConnection,
+    order: &mut PayoutOrder,
+    hash: &str,
+    change: Option<(u32, BaseUnits)>,
+) -> Result<Option<(u32, BaseUnits)>, OperateError> {
+    let Some((n, amount)) = change else { return Ok(None) };
+    let key = format!("{hash}:{n}");
+    let deposits = deposits::of_payout(tx, order.id).await?;
+    let Some(deposit) = deposits.iter().find(|deposit| deposit.deposit_key == key) else {
+        return Ok(change);
+    };
+    if deposit.state != "settled" {
+        let why = "what it returned is not booked as a deposit yet: ask again in some blocks";
+        return Err(OperateError::SettledOtherwise(why.to_owned()));
+    }
+    keep(tx, order, Uuid::now_v7(), amount).await?;
+    Ok(None)
+}

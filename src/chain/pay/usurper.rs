@@ -1,0 +1,323 @@
+//! A transaction that took a payment's place: the proof that our bytes can never be mined, and what was paid instead.
+//!
+//! A nonce and an output are used once. So a transaction that is final and used those of a payment, and is none of its
+//! versions, ends the payment for good, whoever made it.
+
+use std::collections::HashSet;
+
+use bitcoin::{OutPoint, Transaction, TxOut, Txid, consensus::encode};
+use serde::Deserialize;
+use serde_json::json;
+
+use super::{EvmPayer, Mined, Payer, UtxoPayer, Wanted, Witnesses};
+use crate::{
+    chain::{ChainError, evm::quantity},
+    money::BaseUnits,
+    payout::{
+        batch::Seen,
+        eip1559,
+        transfer::{self, Asset, address_bytes},
+    },
+};
+
+const TRANSACTION: &str = "eth_getTransactionByHash";
+
+/// A transaction as a person names it. Nodes of bitcoin's kind find one by its block alone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Named {
+    pub hash: String,
+    pub height: Option<u64>,
+}
+
+/// What took the place of one of several payments, final in the chain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Usurper {
+    /// Of the payment, among those that were asked about.
+    pub at: usize,
+    pub mined: Mined,
+    pub did: Did,
+    pub returned: Option<Returned>,
+}
+
+/// The same payment under another hash, where what it returns can be spent: its bytes, and which output that is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Returned {
+    pub raw: Vec<u8>,
+    pub change: Option<(u32, BaseUnits)>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Did {
+    /// All that the payment was to do, to the unit.
+    PaidAll,
+    /// None of the payment's recipients got anything by it.
+    PaidNobody,
+    /// Something of the token moved, and not what was signed for.
+    MovedOther,
+    /// What cannot be settled by rule.
+    Else(&'static str),
+}
+
+impl Witnesses {
+    /// What took the place of one of `payments`, as a witness tells it too where there is one; `None` if nothing did, or not
+    /// for good yet.
+    pub async fn usurper(
+        &self,
+        payer: &Payer,
+        payments: &[Wanted],
+        named: &Named,
+        required: u64,
+    ) -> Result<Option<Usurper>, ChainError> {
+        let Some(told) = payer.usurper(payments, named, required).await? else { return Ok(None) };
+        for node in &self.nodes {
+            if node.usurper(payments, named, required).await?.as_ref() == Some(&told) {
+                return Ok(Some(told));
+            }
+        }
+        Ok(self.nodes.is_empty().then_some(told))
+    }
+}
+
+impl Payer {
+    async fn usurper(
+        &self,
+        payments: &[Wanted],
+        named: &Named,
+        required: u64,
+    ) -> Result<Option<Usurper>, ChainError> {
+        match self {
+            // A simulated nonce is used by its own payment alone.
+            Self::Simulated(_) => Ok(None),
+            Self::Evm(payer) => payer.usurper(payments, &named.hash, required).await,
+            Self::Utxo(payer) => payer.usurper(payments, named, required).await,
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Wire<'a> {
+    hash: &'a str,
+    from: &'a str,
+    nonce: &'a str,
+    to: Option<&'a str>,
+    value: &'a str,
+    input: &'a str,
+}
+
+impl EvmPayer {
+    async fn usurper(
+        &self,
+        payments: &[Wanted],
+        hash: &str,
+        required: u64,
+    ) -> Result<Option<Usurper>, ChainError> {
+        let result = self.rpc.call(TRANSACTION, json!([hash])).await?;
+        let wire: Option<Wire> = self.rpc.read(TRANSACTION, &result)?;
+        let Some(wire) = wire.filter(|wire| wire.hash.eq_ignore_ascii_case(hash)) else {
+            return Ok(None);
+        };
+        let nonce = quantity::number(wire.nonce).ok_or_else(|| self.malformed(TRANSACTION))?;
+        let is_its = |payment: &Wanted| {
+            payment.sender.eq_ignore_ascii_case(wire.from) && payment.nonce == nonce
+        };
+        let Some(at) = payments.iter().position(is_its) else { return Ok(None) };
+        let as_version = Wanted { hashes: vec![hash.to_ascii_lowercase()], ..payments[at].clone() };
+        let standing = self.mined(&[&as_version]).await?.pop().flatten();
+        let Some(standing) = standing.filter(|standing| standing.seen.is_final(required)) else {
+            return Ok(None);
+        };
+        let did = did(&payments[at].raw, &wire, standing.seen);
+        Ok(standing.mined.map(|mined| Usurper { at, mined, did, returned: None }))
+    }
+}
+
+/// What a transaction did of what `raw` was to do. The logs of a token were compared already: `seen` tells of them.
+fn did(raw: &[u8], wire: &Wire<'_>, seen: Seen) -> Did {
+    let promised = eip1559::read_own(raw).ok();
+    let Some((asset, output)) = promised.as_ref().and_then(transfer::paid) else {
+        return Did::Else("what the payment was to do cannot be read");
+    };
+    match (seen, asset) {
+        (Seen::Unexplained { .. }, _) => Did::MovedOther,
+        (Seen::Mined { succeeded: false, .. }, _) => Did::PaidNobody,
+        (Seen::Mined { succeeded: true, .. }, Asset::Token(_)) => Did::PaidAll,
+        (Seen::Mined { succeeded: true, .. }, Asset::Coin) => {
+            let value = wire.value.strip_prefix("0x").unwrap_or_default();
+            let value = u128::from_str_radix(value, 16).ok();
+            let to = wire.to.and_then(|to| address_bytes(&to.to_ascii_lowercase()));
+            if wire.input != "0x" || to.is_none() {
+                Did::Else("it runs a contract, and whom that paid is told nowhere")
+            } else if value == Some(0) || to != Some(output.to) {
+                Did::PaidNobody
+            } else if value == Some(output.amount.get()) {
+                Did::PaidAll
+            } else {
+                Did::Else("it paid the recipient another amount")
+            }
+        }
+        (Seen::Nowhere | Seen::Waiting | Seen::Displaced, _) => Did::Else("it is in no block"),
+    }
+}
+
+impl UtxoPayer {
+    async fn usurper(
+        &self,
+        payments: &[Wanted],
+        named: &Named,
+        required: u64,
+    ) -> Result<Option<Usurper>, ChainError> {
+        let (Ok(id), Some(height)) = (named.hash.parse::<Txid>(), named.height) else {
+            return Ok(None);
+        };
+        let mined = Mined { hash: id.to_string(), height, fee: BaseUnits::ZERO };
+        if !self.holds(&mined, required).await? {
+            return Ok(None);
+        }
+        let found = self.transaction(id, height).await?;
+        let spent: HashSet<_> = found.input.iter().map(|input| input.previous_output).collect();
+        for (at, payment) in payments.iter().enumerate() {
+            let ours = encode::deserialize::<Transaction>(&payment.raw).ok();
+            let Some((ours, own)) = ours.zip(self.own_script(&payment.sender)) else { continue };
+            if let Some(did) = took(&ours, &found, &spent, &own) {
+                let returned = (did == Did::PaidAll).then(|| Returned {
+                    raw: encode::serialize(&found),
+                    change: change(&found, &own),
+                });
+                return Ok(Some(Usurper { at, mined, did, returned }));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// What `found` did of what `ours` was to do; `None` if it spends nothing that ours spends.
+fn took(
+    ours: &Transaction,
+    found: &Transaction,
+    spent: &HashSet<OutPoint>,
+    own: &[u8],
+) -> Option<Did> {
+    let taken = ours.input.iter().filter(|input| spent.contains(&input.previous_output)).count();
+    if taken == 0 {
+        return None;
+    }
+    let pays = |of: &Transaction| -> Vec<TxOut> {
+        of.output.iter().filter(|out| out.script_pubkey.as_bytes() != own).cloned().collect()
+    };
+    let (promised, paid) = (pays(ours), pays(found));
+    let is_all = taken == ours.input.len();
+    let meets = |out: &TxOut| promised.iter().any(|due| due.script_pubkey == out.script_pubkey);
+    Some(if is_all && found.input.len() == taken && paid == promised {
+        Did::PaidAll
+    } else if paid.iter().any(meets) {
+        Did::Else("it pays some of the recipients")
+    } else if !is_all {
+        Did::Else(
+            "it spends a part of what the payment spends, and the rest could not be sent back",
+        )
+    } else {
+        Did::PaidNobody
+    })
+}
+
+fn change(found: &Transaction, own: &[u8]) -> Option<(u32, BaseUnits)> {
+    let at = found.output.iter().position(|out| out.script_pubkey.as_bytes() == own)?;
+    let amount = BaseUnits::new(found.output[at].value.to_sat().into());
+    Some((u32::try_from(at).ok()?, amount))
+}
+
+#[cfg(test)]
+mod tests {
+    use bitcoin::{
+        Amount, ScriptBuf, TxIn, absolute::LockTime, hashes::Hash, transaction::Version,
+    };
+
+    use super::*;
+
+    const OWN: u8 = 1;
+
+    /// Spends outputs by number, and pays scripts by number.
+    fn transaction(spends: &[u8], pays: &[(u8, u64)]) -> Transaction {
+        let input = |n: &u8| TxIn {
+            previous_output: OutPoint { txid: Txid::from_byte_array([*n; 32]), vout: 0 },
+            ..TxIn::default()
+        };
+        let output = |(script, amount): &(u8, u64)| TxOut {
+            script_pubkey: ScriptBuf::from_bytes(vec![*script]),
+            value: Amount::from_sat(*amount),
+        };
+        Transaction {
+            version: Version::TWO,
+            lock_time: LockTime::ZERO,
+            input: spends.iter().map(input).collect(),
+            output: pays.iter().map(output).collect(),
+        }
+    }
+
+    #[test]
+    fn what_took_the_outputs_of_a_payment_paid_all_nobody_or_is_for_people() {
+        let ours = transaction(&[10, 11], &[(2, 50), (3, 60), (OWN, 5)]);
+        let verdict = |spends: &[u8], pays: &[(u8, u64)]| {
+            let found = transaction(spends, pays);
+            let spent = found.input.iter().map(|input| input.previous_output).collect();
+            took(&ours, &found, &spent, &[OWN])
+        };
+        let all: &[(u8, u64)] = &[(2, 50), (3, 60), (OWN, 4)];
+        assert_eq!(
+            verdict(&[11, 10], all),
+            Some(Did::PaidAll),
+            "another fee, or another signature"
+        );
+        assert_eq!(verdict(&[12], all), None, "it took nothing of ours");
+        for other in [
+            verdict(&[10, 11, 12], all),
+            verdict(&[10], all),
+            verdict(&[10, 11], &[(2, 50)]),
+            verdict(&[10, 11], &[(2, 50), (3, 61)]),
+            verdict(&[10, 11], &[(3, 60), (2, 50)]),
+            verdict(&[10], &[(9, 50)]),
+        ] {
+            assert!(matches!(other, Some(Did::Else(_))), "{other:?}");
+        }
+        assert_eq!(verdict(&[10, 11], &[(9, 110)]), Some(Did::PaidNobody));
+        assert_eq!(verdict(&[10, 11, 12], &[(OWN, 110)]), Some(Did::PaidNobody));
+    }
+
+    #[test]
+    fn what_took_a_nonce_is_judged_by_whom_it_paid_how_much() {
+        let key = k256::ecdsa::SigningKey::from_slice(&[7; 32]).unwrap();
+        let to = [0xaa; 20];
+        let (to, value, data) =
+            transfer::call(Asset::Coin, transfer::Output { to, amount: BaseUnits::new(500) });
+        let (chain_id, nonce, gas_limit) = (1, 3, 21_000);
+        let (priority_fee, max_fee) = (1, 1);
+        let signed = eip1559::Transaction {
+            chain_id,
+            nonce,
+            priority_fee,
+            max_fee,
+            gas_limit,
+            to,
+            value,
+            data,
+        }
+        .sign(&key);
+        let good = format!("0x{}", "AA".repeat(20));
+        let other = format!("0x{}", "bb".repeat(20));
+        let verdict = |to: Option<&str>, value: &str, input: &str, succeeded| {
+            let wire = Wire { hash: "", from: "", nonce: "", to, value, input };
+            did(&signed.raw, &wire, Seen::Mined { depth: 9, succeeded })
+        };
+        assert_eq!(verdict(Some(&good), "0x1f4", "0x", true), Did::PaidAll);
+        assert_eq!(verdict(Some(&good), "0x1f4", "0x", false), Did::PaidNobody);
+        assert_eq!(verdict(Some(&good), "0x0", "0x", true), Did::PaidNobody);
+        assert_eq!(verdict(Some(&other), "0x1f4", "0x", true), Did::PaidNobody);
+        for unclear in [
+            verdict(Some(&good), "0x1f3", "0x", true),
+            verdict(Some(&other), "0x1f4", "0x00", true),
+            verdict(None, "0x1f4", "0x", true),
+        ] {
+            assert!(matches!(unclear, Did::Else(_)), "{unclear:?}");
+        }
+    }
+}

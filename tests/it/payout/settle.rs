@@ -1,0 +1,219 @@
+//! Payments whose nonce or outputs somebody else used: what a person may record of them, and what he may not.
+
+use gateway::app::payouts::Story;
+use serde_json::{Value, json};
+use support::{
+    broker::eventually,
+    ctl::{Ctl, Ran},
+    payout_events,
+    payouts::evm_address,
+};
+
+use super::node::{CHAIN_ID, COIN, CONFIRMATIONS, Scene, due, is_settled, items, with_node};
+
+const STRANGER: u32 = 700;
+/// 0.01 of a coin: what the one row of each order gets.
+const AMOUNT: u128 = COIN / 100;
+
+/// An order whose only payment was signed and sent, and then lost by every node.
+struct Lost<'a> {
+    scene: &'a Scene,
+    ctl: Ctl,
+    id: String,
+    address: String,
+    due: u128,
+}
+
+impl<'a> Lost<'a> {
+    async fn of(scene: &'a Scene, currency: &str) -> Self {
+        let order = scene.order(currency, &items(1, 1)).await;
+        let id = order["id"].as_str().unwrap().to_owned();
+        scene.fund(&order, due(&order)).await;
+        if currency != "pol" {
+            // Its gas comes first.
+            scene.sent(&id, "gas", 1).await;
+            scene.mine(CONFIRMATIONS).await;
+        }
+        scene.sent(&id, "pay", 1).await;
+        let ctl = Ctl::of(&scene.stack)
+            .with("GATEWAY_CHAINS__POLYGON__SOURCE", "node")
+            .with("GATEWAY_CHAINS__POLYGON__RPC_URL", scene.anvil.url())
+            .with("GATEWAY_CHAINS__POLYGON__CHAIN_ID", &CHAIN_ID.to_string())
+            .with("GATEWAY_CHAINS__POLYGON__CONFIRMATIONS", &CONFIRMATIONS.to_string());
+        let address = order["depositAddress"].as_str().unwrap().to_owned();
+        Self { scene, ctl, id, address, due: due(&order) }
+    }
+
+    /// Somebody else has the key of the order's address, and is first with its nonce. The transaction's hash.
+    async fn usurped(&self, to: &str, value: u128) -> String {
+        let rpc = async |method: &str, params| self.scene.anvil.rpc(method, params).await.unwrap();
+        rpc("anvil_dropAllTransactions", json!([])).await;
+        rpc("anvil_impersonateAccount", json!([self.address])).await;
+        let call = json!([{
+            "from": self.address, "to": to, "value": format!("{value:#x}"), "gas": "0x5208",
+            "maxFeePerGas": "0x77359400", "maxPriorityFeePerGas": "0x1",
+        }]);
+        let hash = rpc("eth_sendTransaction", call).await;
+        self.scene.mine(1).await;
+        hash.as_str().unwrap().to_owned()
+    }
+
+    async fn is_held_as_displaced(&self) {
+        self.scene
+            .run("update payout_payment set sent_at = now() - interval '11 minutes' where state = 'sent'")
+            .await;
+        let held = eventually("it is held", async || self.story().await.order.held).await;
+        assert!(held.contains("was used by a transaction that is not ours"), "{held}");
+    }
+
+    async fn story(&self) -> Story {
+        self.scene.payer.story(&self.id).await
+    }
+
+    async fn settle(&self, hash: &str, outcome: &str) -> Ran {
+        let reason = ["--by", "ada", "--reason", "a drill"];
+        let what = ["--json", "payouts", "settle", &self.id, hash, outcome];
+        self.ctl.run(&[&what[..], &reason].concat()).await
+    }
+
+    /// Nothing of it was settled so far.
+    async fn is_open(&self) {
+        let payments = self.story().await.payments;
+        assert!(payments.iter().any(|one| one.purpose == "pay" && one.state == "sent"));
+        let audited = self.ctl.json(&["audit", &self.id]).await;
+        assert!(audited.as_array().unwrap().iter().all(|entry| entry["act"] != "settle"));
+    }
+
+    async fn is_settled_as(&self, settled: Ran, outcome: &str) -> Value {
+        let settled = settled.expect_ok().json();
+        assert_eq!((&settled["outcome"], &settled["rows"]), (&json!(outcome), &json!(1)));
+        assert!(settled["held"].is_string(), "people let it go: {settled}");
+        let audited = self.ctl.json(&["audit", &self.id]).await;
+        let noted = audited.as_array().unwrap().iter().find(|entry| entry["act"] == "settle");
+        let noted = noted.unwrap();
+        assert_eq!(noted["operator"], "ada");
+        assert!(noted.to_string().contains("a drill"), "{noted}");
+        settled
+    }
+
+    /// Released, and to its end. What came in is what went out and what is left, in the books and on the chain.
+    async fn ends(&self) -> Story {
+        self.scene.stack.gateway.release_order(&self.id, "ada").await.unwrap();
+        let story = self.scene.mine_until(&self.id, is_settled, async |_, _| ()).await;
+        let books = story.order.books;
+        assert_eq!(books.paid.get() + books.returned.get() + books.kept.get(), self.due);
+        let mut connection = self.scene.stack.database.connect().await;
+        payout_events::are_legal(&mut connection, &self.id, "settled").await;
+        story
+    }
+
+    /// Of the network's own coin: what its payments took is all that is missing of what it kept.
+    async fn coins_add_up(&self, story: &Story) {
+        let fees = self.scene.number("select sum(fee) from payout_payment").await;
+        let left = self.scene.anvil.coins(&self.address).await.unwrap();
+        assert_eq!(left, story.order.books.kept.get() - fees);
+    }
+
+    async fn row(&self) -> Value {
+        let path = format!("{}/{}/items", super::EVM, self.id);
+        self.scene.payer.merchant.client.get(&path).await.json()["data"][0].clone()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_payment_whose_nonce_paid_nobody_fails_and_its_money_goes_back() {
+    with_node("", |scene| async move {
+        let lost = Lost::of(&scene, "pol").await;
+        let ours = lost.story().await.payments[0].tx_hash.clone();
+        let took_no_place = "took the place of an open payment";
+        // Nothing has happened to it: its bytes may be mined at any moment.
+        for hash in [&ours, &format!("0x{}", "ab".repeat(32))] {
+            for outcome in ["--nobody-paid", "--paid"] {
+                lost.settle(hash, outcome).await.expect_failure(took_no_place);
+            }
+        }
+        let hash = lost.usurped(&evm_address(STRANGER), 0).await;
+        // In a block that may still go.
+        lost.settle(&hash, "--nobody-paid").await.expect_failure(took_no_place);
+        lost.is_open().await;
+        scene.mine(CONFIRMATIONS).await;
+        lost.is_held_as_displaced().await;
+        // A final transaction of somebody's, which has nothing to do with it.
+        let other = &lost.story().await.deposits[0].tx_hash;
+        lost.settle(other, "--nobody-paid").await.expect_failure(took_no_place);
+        lost.settle(&hash, "--paid").await.expect_failure("it paid none of the recipients");
+        lost.is_open().await;
+
+        lost.is_settled_as(lost.settle(&hash, "--nobody-paid").await, "nobody_paid").await;
+        // Once.
+        lost.settle(&hash, "--nobody-paid").await.expect_failure(took_no_place);
+        let story = lost.ends().await;
+        assert_eq!(story.order.state.as_str(), "partial_failed");
+        let books = story.order.books;
+        assert_eq!((books.failed.get(), books.returned.get()), (AMOUNT, AMOUNT));
+        let row = lost.row().await;
+        assert_eq!((&row["state"], &row["txHash"]), (&json!("failed"), &json!(hash)));
+        assert_eq!(row["error"], "another transaction took its place and paid nobody");
+        assert_eq!(scene.anvil.coins(&evm_address(900)).await.unwrap(), AMOUNT);
+        assert_eq!(scene.anvil.coins(&evm_address(1)).await.unwrap(), 0);
+        lost.coins_add_up(&story).await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_payment_that_another_transaction_made_is_paid_and_not_made_again() {
+    with_node("", |scene| async move {
+        let lost = Lost::of(&scene, "pol").await;
+        let hash = lost.usurped(&evm_address(1), AMOUNT).await;
+        scene.mine(CONFIRMATIONS).await;
+        lost.is_held_as_displaced().await;
+        lost.settle(&hash, "--nobody-paid").await.expect_failure("say --paid");
+        lost.is_open().await;
+        lost.is_settled_as(lost.settle(&hash, "--paid").await, "paid").await;
+        let story = lost.ends().await;
+        assert_eq!(story.order.state.as_str(), "completed");
+        assert_eq!(story.order.books.paid.get(), AMOUNT);
+        let row = lost.row().await;
+        assert_eq!((&row["state"], &row["txHash"]), (&json!("confirmed"), &json!(hash)));
+        assert_eq!(scene.anvil.coins(&evm_address(1)).await.unwrap(), AMOUNT);
+        lost.coins_add_up(&story).await;
+    })
+    .await;
+}
+
+/// Neither what was signed for nor nothing: no rule says how that ends.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_payment_whose_nonce_paid_its_recipient_something_else_cannot_be_settled() {
+    with_node("", |scene| async move {
+        let lost = Lost::of(&scene, "pol").await;
+        let hash = lost.usurped(&evm_address(1), AMOUNT - 1).await;
+        scene.mine(CONFIRMATIONS).await;
+        lost.is_held_as_displaced().await;
+        for outcome in ["--paid", "--nobody-paid"] {
+            lost.settle(&hash, outcome)
+                .await
+                .expect_failure("it paid the recipient another amount");
+        }
+        lost.is_open().await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_payment_whose_nonce_moved_none_of_the_token_goes_back_as_well() {
+    with_node("", |scene| async move {
+        scene.anvil.set_coins(&scene.gas, COIN).await.unwrap();
+        let lost = Lost::of(&scene, "usdtmatic").await;
+        let hash = lost.usurped(&evm_address(STRANGER), 0).await;
+        scene.mine(CONFIRMATIONS).await;
+        lost.is_held_as_displaced().await;
+        lost.settle(&hash, "--paid").await.expect_failure("it paid none of the recipients");
+        lost.is_settled_as(lost.settle(&hash, "--nobody-paid").await, "nobody_paid").await;
+        let story = lost.ends().await;
+        assert_eq!(story.order.state.as_str(), "partial_failed");
+        let back = scene.anvil.tokens(super::node::USDT, &evm_address(900)).await.unwrap();
+        assert_eq!((back, story.order.books.returned.get()), (10_000, 10_000));
+    })
+    .await;
+}
