@@ -220,3 +220,64 @@ async fn change_now(
     keep(tx, order, Uuid::now_v7(), amount).await?;
     Ok(None)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{chain::pay::Mined, payout::fee::Fee};
+
+    const OWN: &str = "0xAA";
+
+    fn payment() -> OpenPayment {
+        let version = Version {
+            version: 1,
+            raw: vec![],
+            tx_hash: OWN.to_lowercase(),
+            fee: Fee::of(1),
+            taken: None,
+            change: None,
+        };
+        OpenPayment {
+            id: Uuid::nil(),
+            purpose: "pay".into(),
+            nonce: 0,
+            sender: "0x1".into(),
+            amount: BaseUnits::ZERO,
+            state: "sent".into(),
+            tx_hash: OWN.to_lowercase(),
+            height: None,
+            sent_for_seconds: None,
+            versions: vec![version],
+        }
+    }
+
+    #[test]
+    fn what_a_person_says_must_be_what_the_chain_says() {
+        let is_agreed = |hash: &str, did, outcome| {
+            let mined = Mined { hash: hash.to_owned(), height: 7, fee: BaseUnits::ZERO };
+            let usurper = Usurper { at: 0, mined, did, returned: None };
+            agreed(&payment(), &usurper, outcome).is_ok()
+        };
+        let unclear = Did::Else("it runs a contract");
+        let all = [Did::PaidAll, Did::PaidNobody, Did::MovedOther, unclear];
+        for (hash, good) in [
+            (
+                "0xbb",
+                [(Did::PaidAll, Outcome::Paid), (Did::PaidNobody, Outcome::NobodyPaid)].as_slice(),
+            ),
+            // Of its own versions people settle what no rule can end, and only as what it is: sent.
+            (OWN, &[(Did::MovedOther, Outcome::Paid)]),
+        ] {
+            for did in all {
+                for outcome in [Outcome::Paid, Outcome::NobodyPaid] {
+                    let expected = good.contains(&(did, outcome));
+                    assert_eq!(
+                        is_agreed(hash, did, outcome),
+                        expected,
+                        "{hash} {did:?} {outcome:?}"
+                    );
+                }
+            }
+        }
+    }
+}

@@ -345,11 +345,14 @@ impl Settle {
             Outcome::Paid => format!("{rows} paid by {hash}"),
             Outcome::NobodyPaid => format!("{rows} failed, for {hash} paid nobody"),
         };
-        let mut text = format!("{order_id}: payment {} is settled, {what}.", settled.nonce);
-        if let Some(held) = settled.held {
-            let release = format!("gatewayctl payouts release {order_id} --by NAME");
-            text.push_str(&format!("\nThe order is still held ({held}). Let it go: {release}"));
-        }
+        let text = format!("{order_id}: payment {} is settled, {what}.", settled.nonce);
+        let text = settled.held.map_or_else(
+            || text.clone(),
+            |held| {
+                let release = format!("gatewayctl payouts release {order_id} --by NAME");
+                format!("{text}\nThe order is still held ({held}). Let it go: {release}")
+            },
+        );
         Ok(Answer::new(json, text))
     }
 }
