@@ -113,6 +113,8 @@ pub struct NearData {
     pub archive_below: Option<u64>,
     /// The height of a block in which nothing happens unless somebody pays.
     pub idle_at: Option<u64>,
+    /// The height of a block in whose second shard nothing happens unless somebody pays there.
+    pub quiet_at: Option<u64>,
 }
 
 impl Default for NearData {
@@ -121,7 +123,7 @@ impl Default for NearData {
         let length = bs58::decode(GENESIS_HASH).onto(&mut first);
         assert_eq!(length, Ok(32));
         let chain = StubChain::new(GENESIS_HEIGHT, first);
-        Self { chain, archive_below: None, idle_at: None }
+        Self { chain, archive_below: None, idle_at: None, quiet_at: None }
     }
 }
 
@@ -137,6 +139,10 @@ impl NearData {
         }
         if self.idle_at != Some(block.height) {
             first.push(outcome(&hash, &NearReceipt::heartbeat(&hash)));
+            if has_second && self.quiet_at != Some(block.height) {
+                let other = NearReceipt::heartbeat(&format!("{hash} of the second"));
+                second.push(outcome(&hash, &other));
+            }
         }
         prove(&mut first);
         prove(&mut second);

@@ -72,21 +72,21 @@ fn included<'d, 'a>(
     document.block.chunks.iter().filter(move |chunk| chunk.height_included == height)
 }
 
-/// Nothing was executed in any of its shards, as it is told. There are such blocks, and few.
-pub(super) fn is_silent(document: &WireDocument<'_>) -> bool {
-    let does_nothing = |shard: &WireShard<'_>| {
+/// The shards that made a chunk for the block and executed nothing in it, as it is told.
+pub(super) fn quiet_shards(document: &WireDocument<'_>) -> HashSet<u64> {
+    let does_nothing = |shard: &&WireShard<'_>| {
         shard.receipt_execution_outcomes.is_empty()
-            && shard.chunk.as_ref().is_none_or(|chunk| chunk.transactions.is_empty())
+            && shard.chunk.as_ref().is_some_and(|chunk| chunk.transactions.is_empty())
     };
-    included(document).next().is_some() && document.shards.iter().all(does_nothing)
+    let quiet = document.shards.iter().filter(does_nothing);
+    quiet.filter_map(|shard| Some(shard.chunk.as_ref()?.header.shard_id)).collect()
 }
 
-/// A shard that executed something in `silent`, as the chunk of the block after it says.
-pub(super) fn denying(next: &WireDocument<'_>, silent: &WireDocument<'_>) -> Option<u64> {
-    if next.block.header.prev_hash != silent.block.header.hash {
+/// One of the `quiet` shards of the block before that executed something in it, as its chunk in `next` says.
+pub(super) fn denying(next: &WireDocument<'_>, before: &str, quiet: &HashSet<u64>) -> Option<u64> {
+    if next.block.header.prev_hash != before {
         return None;
     }
-    let quiet: HashSet<u64> = included(silent).map(|chunk| chunk.shard_id).collect();
     let mut chunks = included(next).filter(|chunk| quiet.contains(&chunk.shard_id));
     let denial = chunks.find(|chunk| !matches!(chunk.outcome_root, "" | NO_ROOT))?;
     Some(denial.shard_id)

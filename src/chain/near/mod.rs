@@ -10,9 +10,10 @@
 //! there is, whose own `prev_height` must show that nothing stood between.
 //!
 //! What can be held against a server: every chunk that the block includes must be there, and the outcomes of each shard
-//! must agree in one Merkle root, to which none may be missing. A block without any outcome counts once the next one's
-//! chunks say so too. Nothing within a block shows that one shard's outcomes are missing altogether, or what a receipt
-//! pays: where that matters, give the network witnesses.
+//! must agree in one Merkle root, to which none may be missing. A block with a shard that has no outcome at all counts once the
+//! next block's chunk of that shard says so too, by the root that it commits to; until then the block before is the head. A
+//! shard that makes no chunk for the next block says nothing. Nothing shows what a receipt pays, and a server that makes up
+//! a tree of its own is believed: where that matters, give the network witnesses.
 //!
 //! Where the shapes come from: the server's documentation and source, the streamer messages of NEAR's own indexer
 //! framework, which the format repeats. No live server has been seen.

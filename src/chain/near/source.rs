@@ -1,6 +1,7 @@
 //! The calls to one server.
 
 use std::{
+    collections::HashSet,
     sync::atomic::{AtomicU64, Ordering},
     time::Duration,
 };
@@ -21,6 +22,8 @@ use crate::{
 
 const BLOCK: &str = "block";
 const LAST_BLOCK: &str = "last_block/final";
+/// More heights than chains skip in a row.
+const SKIPPED_MAX: u64 = 100;
 /// The first block of the main network.
 const GENESIS_HEIGHT: u64 = 9_820_210;
 const GENESIS_HASH: &str = "EPnLgE7iEq9s7yTkos96M3cWymH5avBAPm3qx3NXqR8H";
@@ -103,6 +106,11 @@ impl NearSource {
     }
 
     async fn newest(&self) -> Result<BlockRef, ChainError> {
+        Ok(self.newest_told().await?.0)
+    }
+
+    /// The newest block, and whether one of its shards is told to have executed nothing.
+    async fn newest_told(&self) -> Result<(BlockRef, bool), ChainError> {
         // Answered by a redirect to the block itself.
         let document = self.http.get(LAST_BLOCK, "v0/last_block/final", &[]).await?;
         let document = self.read(&document)?;
@@ -110,7 +118,24 @@ impl NearSource {
             document.ok_or_else(|| self.http.malformed(LAST_BLOCK, "there is no last block"))?;
         let header = self.read_header(&document)?;
         self.head.store(header.height, Ordering::Relaxed);
-        Ok(header)
+        Ok((header, !decode::quiet_shards(&document).is_empty()))
+    }
+
+    /// The block that `block` follows, if it can be told.
+    async fn before(&self, block: &BlockRef) -> Result<Option<BlockRef>, ChainError> {
+        let lowest = block.height.saturating_sub(SKIPPED_MAX).max(GENESIS_HEIGHT);
+        for height in (lowest..block.height).rev() {
+            let document = self.document(height).await?;
+            let Some(document) = self.read(&document)? else { continue };
+            let header = self.read_header(&document)?;
+            self.check_height(height, &header)?;
+            if header.hash == block.parent_hash {
+                return Ok(Some(header));
+            }
+            let reason = format!("block {height} is not the one that {} follows", block.height);
+            return Err(self.http.inconsistent(reason));
+        }
+        Ok(None)
     }
 
     fn read_block(&self, document: &WireDocument<'_>) -> Result<Block, ChainError> {
@@ -121,16 +146,21 @@ impl NearSource {
         Ok(Block { header, transfers: decode::transfers(document) })
     }
 
-    /// Whether the block after one in which nothing happened bears that out; `false` while there is none. A server that
-    /// has lost the content of its blocks, or keeps it back, still tells their headers.
-    async fn is_borne_out(&self, silent: &WireDocument<'_>) -> Result<bool, ChainError> {
-        let height = silent.block.header.height;
-        for at in height + 1..=self.head.load(Ordering::Relaxed) {
+    /// Whether the block after one with quiet shards bears them out; `false` while there is none. A server that has lost what
+    /// a shard did, or keeps it back, still tells its headers.
+    async fn is_borne_out(
+        &self,
+        block: &WireDocument<'_>,
+        quiet: &HashSet<u64>,
+    ) -> Result<bool, ChainError> {
+        let header = &block.block.header;
+        for at in header.height + 1..=self.head.load(Ordering::Relaxed) {
             let document = self.document(at).await?;
             let Some(next) = self.read(&document)? else { continue };
-            return match decode::denying(&next, silent) {
+            return match decode::denying(&next, header.hash, quiet) {
                 None => Ok(true),
                 Some(shard) => {
+                    let height = header.height;
                     let reason = format!("block {height}: outcomes of shard {shard} are missing");
                     Err(self.http.inconsistent(reason))
                 }
@@ -147,7 +177,10 @@ impl ChainSource for NearSource {
 
     async fn head(&self) -> Result<BlockRef, ChainError> {
         self.pinned.check(|| self.check_chain()).await?;
-        self.newest().await
+        let (newest, is_quiet) = self.newest_told().await?;
+        // A block with a quiet shard counts once the next one bears it out. As the head it would never have been read.
+        let before = if is_quiet { self.before(&newest).await? } else { None };
+        Ok(before.unwrap_or(newest))
     }
 
     async fn header(&self, height: u64) -> Result<Option<BlockRef>, ChainError> {
@@ -176,7 +209,8 @@ impl ChainSource for NearSource {
                 let reason = format!("block {height} is said to be skipped, but {at} follows it");
                 return Err(self.http.inconsistent(reason));
             }
-            let counts = !decode::is_silent(&document) || self.is_borne_out(&document).await?;
+            let quiet = decode::quiet_shards(&document);
+            let counts = quiet.is_empty() || self.is_borne_out(&document, &quiet).await?;
             return Ok(counts.then_some(block));
         }
         Err(self.http.inconsistent(format!("there is no block from {height} to the last, {head}")))
