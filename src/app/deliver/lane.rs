@@ -15,9 +15,9 @@ use uuid::Uuid;
 use super::{Channel, SLOW_ANSWER};
 use crate::broker::{envelope::Turn, route::Route};
 
-/// How long an attempt waits for others to the same host. They may belong to many merchants of one platform, whose host
-/// answers at once; if it does not, this keeps a place that everybody else needs.
-const HOST_WAIT: Duration = Duration::from_secs(1);
+/// How long an attempt waits for others of its merchant, or to the same host, while those answer. Beyond that it keeps a place
+/// that everybody else needs.
+const PLACE_WAIT: Duration = Duration::from_secs(1);
 
 /// The queue a message came from. Merchants whose endpoints are slow have one of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,20 +43,12 @@ impl Lane {
         }
     }
 
-    /// Whether a merchant of whom an attempt has been under way for `age` may begin another one here. An endpoint that
-    /// hangs is slow before it has let its first attempt run out of time.
-    fn admits_beside(self, age: Duration) -> bool {
+    /// Where a message goes that has no place here, and for how long it is on its way. From the slow lane it comes back after
+    /// a pause.
+    pub(super) const fn overflow(self, channel: &Channel) -> (Route, Duration) {
         match self {
-            Self::Fast => age < SLOW_ANSWER,
-            Self::Slow => true,
-        }
-    }
-
-    /// Where a message goes that has no place here. From the slow lane it comes back after a pause.
-    pub(super) const fn overflow(self, channel: &Channel) -> Route {
-        match self {
-            Self::Fast => channel.slow,
-            Self::Slow => channel.wait,
+            Self::Fast => (channel.slow, Duration::ZERO),
+            Self::Slow => (channel.wait, channel.policy.delay),
         }
     }
 }
@@ -70,19 +62,28 @@ pub struct InFlight(Arc<Mutex<UnderWay>>);
 
 #[derive(Default)]
 struct UnderWay {
-    /// Since when, for each attempt of a merchant; the oldest first.
-    per_merchant: HashMap<Uuid, Vec<Instant>>,
-    per_host: HashMap<Box<str>, Arc<Semaphore>>,
-    attempts: HashSet<(Uuid, Turn)>,
+    attempts: HashSet<Attempt>,
+    merchants: HashMap<Uuid, Share>,
+    hosts: HashMap<Box<str>, Arc<Semaphore>>,
 }
 
-/// One attempt of which no other copy is worked on, and its shares of the lane once it has them.
+/// What a merchant has under way.
+struct Share {
+    places: Arc<Semaphore>,
+    /// Which attempts, and since when; the oldest first.
+    begun: Vec<(Attempt, Instant)>,
+}
+
+/// One turn of one delivery.
+type Attempt = (Uuid, Turn);
+
+/// One attempt of which no other copy is worked on, and its places in the lane once it has them.
 pub(super) struct Slot {
     in_flight: InFlight,
-    attempt: (Uuid, Turn),
-    merchant: Option<(Uuid, Instant)>,
+    attempt: Attempt,
+    merchant: Option<Uuid>,
     host: Option<Box<str>>,
-    permit: Option<OwnedSemaphorePermit>,
+    permits: Vec<OwnedSemaphorePermit>,
 }
 
 impl InFlight {
@@ -95,7 +96,7 @@ impl InFlight {
             attempt,
             merchant: None,
             host: None,
-            permit: None,
+            permits: Vec::new(),
         })
     }
 
@@ -105,40 +106,60 @@ impl InFlight {
 }
 
 impl Slot {
-    /// `false` if the merchant has as many attempts under way in `lane` as it may have.
-    pub(super) fn share(&mut self, merchant_id: Uuid, lane: Lane, now: Instant) -> bool {
-        let mut under_way = self.in_flight.locked();
-        let begun = under_way.per_merchant.entry(merchant_id).or_default();
-        let answers = begun.first().is_none_or(|oldest| lane.admits_beside(now - *oldest));
-        if begun.len() >= lane.per_merchant_max() || !answers {
-            return false;
+    /// Takes one of the merchant's places in `lane`, once there is one. `false` if that takes too long, and at once if an
+    /// attempt of the merchant hangs and the place is wanted in the fast lane, or is not free: such an endpoint is slow before
+    /// it has let its first attempt run out of time.
+    pub(super) async fn share(&mut self, merchant_id: Uuid, lane: Lane) -> bool {
+        let (places, hangs) = {
+            let mut under_way = self.in_flight.locked();
+            let share = under_way.merchants.entry(merchant_id).or_insert_with(|| Share {
+                places: Arc::new(Semaphore::new(lane.per_merchant_max())),
+                begun: Vec::new(),
+            });
+            let hangs =
+                share.begun.first().is_some_and(|(_, oldest)| oldest.elapsed() >= SLOW_ANSWER);
+            (share.places.clone(), hangs)
+        };
+        self.merchant = Some(merchant_id);
+        let permit = match (hangs, lane) {
+            (true, Lane::Fast) => None,
+            (true, Lane::Slow) => places.try_acquire_owned().ok(),
+            (false, _) => place(places).await,
+        };
+        let Some(permit) = permit else { return false };
+        self.permits.push(permit);
+        if let Some(share) = self.in_flight.locked().merchants.get_mut(&merchant_id) {
+            share.begun.push((self.attempt, Instant::now()));
         }
-        begun.push(now);
-        self.merchant = Some((merchant_id, now));
         true
     }
 
-    /// Waits until `host` has room for one more. `false` if that took too long.
+    /// Takes one of the places that `lane` has for `host`, whoever names it. `false` if that takes too long.
     pub(super) async fn reach(&mut self, host: &str, lane: Lane) -> bool {
-        let room = {
+        let places = {
             let mut under_way = self.in_flight.locked();
-            let room = under_way.per_host.entry(host.into());
-            room.or_insert_with(|| Arc::new(Semaphore::new(lane.per_host_max()))).clone()
+            let places = under_way.hosts.entry(host.into());
+            places.or_insert_with(|| Arc::new(Semaphore::new(lane.per_host_max()))).clone()
         };
         self.host = Some(host.into());
-        let permit = timeout(HOST_WAIT, room.acquire_owned()).await;
-        self.permit = permit.ok().and_then(Result::ok);
-        self.permit.is_some()
+        let permit = place(places).await;
+        let reached = permit.is_some();
+        self.permits.extend(permit);
+        reached
     }
+}
+
+async fn place(places: Arc<Semaphore>) -> Option<OwnedSemaphorePermit> {
+    timeout(PLACE_WAIT, places.acquire_owned()).await.ok()?.ok()
 }
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        self.permit = None;
+        self.permits.clear();
         let mut under_way = self.in_flight.locked();
         under_way.attempts.remove(&self.attempt);
-        if let Some((id, begun)) = self.merchant {
-            under_way.leave_merchant(id, begun);
+        if let Some(merchant_id) = self.merchant {
+            under_way.leave_merchant(merchant_id, self.attempt);
         }
         if let Some(host) = &self.host {
             under_way.leave_host(host);
@@ -147,20 +168,19 @@ impl Drop for Slot {
 }
 
 impl UnderWay {
-    fn leave_merchant(&mut self, id: Uuid, begun: Instant) {
-        let Some(all) = self.per_merchant.get_mut(&id) else { return };
-        if let Some(at) = all.iter().position(|one| *one == begun) {
-            all.remove(at);
-        }
-        if all.is_empty() {
-            self.per_merchant.remove(&id);
+    /// Forgets a merchant of whom nothing is under way and nothing waits.
+    fn leave_merchant(&mut self, id: Uuid, attempt: Attempt) {
+        let Some(share) = self.merchants.get_mut(&id) else { return };
+        share.begun.retain(|(one, _)| *one != attempt);
+        if Arc::strong_count(&share.places) == 1 {
+            self.merchants.remove(&id);
         }
     }
 
     /// Forgets a host that nobody is at and nobody waits for.
     fn leave_host(&mut self, host: &str) {
-        if self.per_host.get(host).is_some_and(|room| Arc::strong_count(room) == 1) {
-            self.per_host.remove(host);
+        if self.hosts.get(host).is_some_and(|places| Arc::strong_count(places) == 1) {
+            self.hosts.remove(host);
         }
     }
 }
@@ -174,21 +194,55 @@ mod tests {
         in_flight.begin(Uuid::now_v7(), turn).expect("no other copy")
     }
 
-    #[test]
-    fn a_merchant_whose_attempt_hangs_begins_no_other_in_the_fast_lane() {
-        let (in_flight, merchant) = (InFlight::default(), Uuid::now_v7());
-        let (first, almost) = (Instant::now(), SLOW_ANSWER - Duration::from_millis(1));
-        let mut hanging = begin(&in_flight);
-        assert!(hanging.share(merchant, Lane::Fast, first));
-        let mut beside = begin(&in_flight);
-        assert!(beside.share(merchant, Lane::Fast, first + almost));
-        let late = first + SLOW_ANSWER;
-        assert!(!begin(&in_flight).share(merchant, Lane::Fast, late));
-        assert!(begin(&in_flight).share(merchant, Lane::Slow, late));
-        assert!(begin(&in_flight).share(Uuid::now_v7(), Lane::Fast, late));
-        // The younger one counts on its own.
+    /// As if everything under way had begun so long ago.
+    fn grow_older(in_flight: &InFlight, age: Duration) {
+        for share in in_flight.locked().merchants.values_mut() {
+            share.begun.iter_mut().for_each(|(_, begun)| *begun -= age);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_merchant_whose_attempt_hangs_begins_no_other_in_the_fast_lane() {
+        let (fast, slow, merchant) = (InFlight::default(), InFlight::default(), Uuid::now_v7());
+        let (mut hanging, mut beside) = (begin(&fast), begin(&fast));
+        assert!(hanging.share(merchant, Lane::Fast).await);
+        grow_older(&fast, SLOW_ANSWER - Duration::from_secs(1));
+        assert!(beside.share(merchant, Lane::Fast).await);
+        grow_older(&fast, Duration::from_secs(1));
+        let asked = Instant::now();
+        assert!(!begin(&fast).share(merchant, Lane::Fast).await);
+        assert!(begin(&fast).share(Uuid::now_v7(), Lane::Fast).await);
         drop(hanging);
-        assert!(begin(&in_flight).share(merchant, Lane::Fast, late));
+        // The younger one counts on its own.
+        let mut again = begin(&fast);
+        assert!(again.share(merchant, Lane::Fast).await);
+
+        let mut hanging = Vec::new();
+        for _ in 0..Lane::Slow.per_merchant_max() {
+            let mut slot = begin(&slow);
+            assert!(slot.share(merchant, Lane::Slow).await);
+            hanging.push(slot);
+            grow_older(&slow, SLOW_ANSWER);
+        }
+        assert!(!begin(&slow).share(merchant, Lane::Slow).await);
+        assert!(asked.elapsed() < PLACE_WAIT, "nobody waits for what hangs");
+    }
+
+    #[tokio::test]
+    async fn a_burst_to_an_endpoint_that_answers_waits_for_its_turn() {
+        let (in_flight, merchant) = (InFlight::default(), Uuid::now_v7());
+        let mut burst = Vec::new();
+        for _ in 0..5 * Lane::Fast.per_merchant_max() {
+            let mut slot = begin(&in_flight);
+            burst.push(tokio::spawn(async move {
+                let has_place = slot.share(merchant, Lane::Fast).await;
+                tokio::time::sleep(Duration::from_millis(10)).await;
+                has_place
+            }));
+        }
+        for one in burst {
+            assert!(one.await.unwrap());
+        }
     }
 
     #[tokio::test]
@@ -204,7 +258,7 @@ mod tests {
         let mut next = begin(&in_flight);
         let asked = Instant::now();
         assert!(!next.reach("shop.example", Lane::Slow).await);
-        assert!(asked.elapsed() >= HOST_WAIT);
+        assert!(asked.elapsed() >= PLACE_WAIT);
         let leaving = there.pop();
         let (reached, ()) = tokio::join!(next.reach("shop.example", Lane::Slow), async {
             tokio::task::yield_now().await;
@@ -215,18 +269,17 @@ mod tests {
 
     #[tokio::test]
     async fn nothing_is_remembered_of_what_has_ended() {
-        let in_flight = InFlight::default();
+        let (in_flight, merchant) = (InFlight::default(), Uuid::now_v7());
         let mut slots = Vec::new();
-        for _ in 0..=Lane::Slow.per_host_max() {
+        for number in 0..=Lane::Slow.per_merchant_max() {
             let mut slot = begin(&in_flight);
-            assert!(slot.share(Uuid::now_v7(), Lane::Slow, Instant::now()));
-            let reached = slot.reach("shop.example", Lane::Slow).await;
-            assert_eq!(reached, slots.len() < Lane::Slow.per_host_max());
+            let shared = slot.share(merchant, Lane::Slow).await;
+            assert_eq!(shared, number < Lane::Slow.per_merchant_max());
+            assert!(slot.reach("shop.example", Lane::Slow).await);
             slots.push(slot);
         }
         drop(slots);
         let left = in_flight.locked();
-        assert!(left.attempts.is_empty() && left.per_merchant.is_empty());
-        assert!(left.per_host.is_empty());
+        assert!(left.attempts.is_empty() && left.merchants.is_empty() && left.hosts.is_empty());
     }
 }

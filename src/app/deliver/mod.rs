@@ -160,7 +160,7 @@ impl Gateway {
             return Ok(stale(channel));
         }
         let misplaced = lane == Lane::Fast && due.merchant_is_slow;
-        if misplaced || !slot.share(due.merchant_id, lane, Instant::now()) {
+        if misplaced || !slot.share(due.merchant_id, lane).await {
             return Ok(self.move_on(channel, &due, turn, lane).await?);
         }
         let call = (channel.call)(self, &due)?;
@@ -218,10 +218,11 @@ impl Gateway {
         lane: Lane,
     ) -> Result<Handled, StorageError> {
         metrics::counter!(channel.names.moves).increment(1);
-        let route = lane.overflow(channel);
+        let (route, after) = lane.overflow(channel);
         let body = envelope::encode(&DeliveryRef::new(due.id, &due.event_id, turn));
         let mut connection = self.db.connection().await?;
-        deliveries::send_on(&mut connection, due.id, route.as_str(), &body).await?;
+        let seconds = i32::try_from(after.as_secs()).unwrap_or(i32::MAX);
+        deliveries::send_on(&mut connection, due.id, (route.as_str(), seconds), &body).await?;
         self.relay_wake.notify_one();
         Ok(Handled::Moved)
     }
@@ -283,7 +284,7 @@ fn stale(channel: &Channel) -> Handled {
     Handled::Stale
 }
 
-pub(super) const OUTCOMES: [&str; 3] = ["delivered", "retry_later", "dead"];
+pub(super) const OUTCOMES: [&str; 4] = ["delivered", "retry_later", "dropped", "dead"];
 
 const fn outcome_name(outcome: Outcome) -> &'static str {
     match outcome {

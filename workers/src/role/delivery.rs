@@ -27,7 +27,8 @@ use crate::{
     consume::{Answer, Handler, Work, consume},
 };
 
-const PREFETCH_SLOW: u16 = 50;
+/// Endpoints that hang share these, so that they are worked off all the same.
+const PREFETCH_SLOW: u16 = 250;
 const BATCH_MAX: usize = 200;
 
 /// The rows of attempts under way in this process, read and written together.
