@@ -24,10 +24,8 @@ use tokio::{
 };
 use tower::Service;
 
-use super::{error::EgressError, guard::Policy};
+use super::{error::EgressError, guard::Policy, resolve::Resolve};
 
-/// Lookups under way at once. Each holds a thread until the system's resolver gives up, even after we did.
-const LOOKUPS_MAX: usize = 64;
 const LOOKUP_MAX: Duration = Duration::from_secs(5);
 /// Connections open at once, idle ones included, unless the client is given more room.
 pub(super) const CONNECTIONS_MAX: usize = 700;
@@ -37,46 +35,6 @@ const ADDRESS_MAX: Duration = Duration::from_secs(3);
 /// Lookup, connection and handshake together. The pool may finish connecting after its call has ended, so the call's
 /// own deadline does not bound this.
 const CONNECT_MAX: Duration = Duration::from_secs(10);
-
-pub type Resolving = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>>;
-
-/// Turns a host name into addresses. Its answers are not trusted.
-pub trait Resolve: Send + Sync + 'static {
-    fn resolve(&self, host: &str) -> Resolving;
-}
-
-/// The resolver of the operating system, with a bound on lookups under way.
-pub struct SystemResolver {
-    places: Arc<Semaphore>,
-}
-
-impl SystemResolver {
-    pub fn new() -> Self {
-        Self { places: Arc::new(Semaphore::new(LOOKUPS_MAX)) }
-    }
-}
-
-impl Default for SystemResolver {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl Resolve for SystemResolver {
-    fn resolve(&self, host: &str) -> Resolving {
-        let (places, host) = (self.places.clone(), host.to_owned());
-        Box::pin(async move {
-            let place = places.acquire_owned().await.map_err(io::Error::other)?;
-            // A task of its own keeps the place for as long as the thread is really busy.
-            let lookup = tokio::spawn(async move {
-                let found = tokio::net::lookup_host((host, 0)).await;
-                drop(place);
-                found.map(|addresses| addresses.map(|a| a.ip()).collect())
-            });
-            lookup.await.map_err(io::Error::other)?
-        })
-    }
-}
 
 /// Connects to what the policy lets through.
 #[derive(Clone)]

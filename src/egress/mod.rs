@@ -11,6 +11,7 @@
 mod dial;
 mod error;
 pub mod guard;
+mod resolve;
 mod tls;
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
@@ -34,9 +35,9 @@ use self::{
     guard::to_uri,
 };
 pub use self::{
-    dial::{Resolve, Resolving, SystemResolver},
     error::EgressError,
     guard::{Policy, PublicPolicy, Refusal, UrlRefused},
+    resolve::{Resolve, Resolving, SystemResolver},
 };
 
 /// Enough of an answer to see what a receiver complained about.

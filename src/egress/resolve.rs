@@ -1,0 +1,121 @@
+//! Names of hosts, turned into addresses by the operating system and remembered for a moment.
+
+use std::{
+    collections::HashMap,
+    io,
+    net::IpAddr,
+    pin::Pin,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use tokio::sync::Semaphore;
+
+/// Lookups under way at once. Each holds a thread until the system's resolver gives up, even after we did.
+const LOOKUPS_MAX: usize = 256;
+/// Names whose servers hang take up places for many seconds; whoever was found a moment ago needs none. Short enough for a
+/// host that moves.
+const KNOWN_FOR: Duration = Duration::from_secs(30);
+const KNOWN_MAX: usize = 10_000;
+
+pub type Resolving = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>>;
+
+/// Turns a host name into addresses. Its answers are not trusted.
+pub trait Resolve: Send + Sync + 'static {
+    fn resolve(&self, host: &str) -> Resolving;
+}
+
+/// The resolver of the operating system, with a bound on lookups under way.
+pub struct SystemResolver {
+    places: Arc<Semaphore>,
+    known: Arc<Mutex<Known>>,
+}
+
+impl SystemResolver {
+    pub fn new() -> Self {
+        Self { places: Arc::new(Semaphore::new(LOOKUPS_MAX)), known: Arc::default() }
+    }
+}
+
+impl Default for SystemResolver {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Resolve for SystemResolver {
+    fn resolve(&self, host: &str) -> Resolving {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(addresses) = known.at(host, Instant::now()) {
+            return Box::pin(async move { Ok(addresses) });
+        }
+        drop(known);
+        let (places, known, host) = (self.places.clone(), self.known.clone(), host.to_owned());
+        Box::pin(async move {
+            let place = places.acquire_owned().await.map_err(io::Error::other)?;
+            // A task of its own keeps the place for as long as the thread is really busy.
+            let lookup = tokio::spawn(async move {
+                let found = tokio::net::lookup_host((host.as_str(), 0)).await;
+                drop(place);
+                let found: Vec<_> = found?.map(|address| address.ip()).collect();
+                let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+                known.learn(host, found.clone(), Instant::now());
+                Ok(found)
+            });
+            lookup.await.map_err(io::Error::other)?
+        })
+    }
+}
+
+/// What was found lately. Failures are not remembered.
+#[derive(Default)]
+struct Known(HashMap<String, (Instant, Vec<IpAddr>)>);
+
+impl Known {
+    fn at(&self, host: &str, now: Instant) -> Option<Vec<IpAddr>> {
+        let (found_at, addresses) = self.0.get(host)?;
+        (now - *found_at < KNOWN_FOR).then(|| addresses.clone())
+    }
+
+    fn learn(&mut self, host: String, addresses: Vec<IpAddr>, now: Instant) {
+        if self.0.len() >= KNOWN_MAX {
+            self.0.retain(|_, (found_at, _)| now - *found_at < KNOWN_FOR);
+        }
+        if self.0.len() < KNOWN_MAX {
+            self.0.insert(host, (now, addresses));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HERE: [IpAddr; 1] = [IpAddr::V4(std::net::Ipv4Addr::LOCALHOST)];
+
+    #[test]
+    fn a_name_is_known_for_a_moment_and_there_is_an_end_to_names() {
+        let (mut known, start) = (Known::default(), Instant::now());
+        known.learn("shop.example".into(), HERE.into(), start);
+        let almost = start + KNOWN_FOR - Duration::from_millis(1);
+        assert_eq!(known.at("shop.example", almost).as_deref(), Some(&HERE[..]));
+        assert_eq!(known.at("other.example", start), None);
+        assert_eq!(known.at("shop.example", start + KNOWN_FOR), None);
+        for number in 0..2 * KNOWN_MAX {
+            known.learn(format!("{number}.example"), HERE.into(), start);
+        }
+        assert_eq!(known.0.len(), KNOWN_MAX);
+        known.learn("late.example".into(), HERE.into(), start + KNOWN_FOR);
+        assert_eq!(known.0.len(), 1);
+    }
+
+    #[tokio::test]
+    async fn the_system_s_own_name_is_found_twice() {
+        let resolver = SystemResolver::new();
+        for _ in 0..2 {
+            assert!(resolver.resolve("localhost").await.unwrap().iter().all(IpAddr::is_loopback));
+        }
+        assert_eq!(resolver.known.lock().unwrap().0.len(), 1);
+        assert_eq!(resolver.places.available_permits(), LOOKUPS_MAX);
+    }
+}
