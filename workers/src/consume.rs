@@ -82,12 +82,32 @@ async fn consume_until_error<H: Handler>(
     let mut consumer = Consumer::open(url, &work.queue, work.prefetch).await?;
     agent.readiness.set(&work.queue, true);
     let mut tasks: JoinSet<Result<(), BrokerError>> = JoinSet::new();
+    let read = read(agent, work, handler, &mut consumer, &mut tasks, delay).await;
+    if read.is_ok() {
+        consumer.cancel().await?;
+    }
+    // Also when the broker is lost: what is under way records its outcome, so that its copy finds it done.
+    let finished = finish(agent, tasks).await;
+    read?;
+    finished?;
+    consumer.close().await
+}
+
+/// Reads until the stop or an error.
+async fn read<H: Handler>(
+    agent: &Agent,
+    work: &Work,
+    handler: &Arc<H>,
+    consumer: &mut Consumer,
+    tasks: &mut JoinSet<Result<(), BrokerError>>,
+    delay: &mut ReconnectDelay,
+) -> Result<(), BrokerError> {
     let mut watch = tokio::time::interval(WATCH_EVERY);
     let mut heard = Instant::now();
     loop {
         tokio::select! {
             message = consumer.next() => {
-                let Some(message) = message? else { break };
+                let Some(message) = message? else { return Ok(()) };
                 heard = Instant::now();
                 delay.reset();
                 tasks.spawn(traced(work.queue.clone(), handler.clone(), message));
@@ -98,32 +118,30 @@ async fn consume_until_error<H: Handler>(
                     return Err(BrokerError::ConsumerEnded { queue: work.queue.clone() });
                 }
             }
-            () = agent.stop.cancelled() => break,
+            () = agent.stop.cancelled() => return Ok(()),
         }
     }
-    drain(agent, consumer, tasks).await
 }
 
-/// Finishes what runs, within limits; everything else goes back to the queue.
-async fn drain(
+/// Lets everything that runs come to its end, within limits; what does not goes back to the queue.
+async fn finish(
     agent: &Agent,
-    mut consumer: Consumer,
     mut tasks: JoinSet<Result<(), BrokerError>>,
 ) -> Result<(), BrokerError> {
-    consumer.cancel().await?;
     let limit = Duration::from_secs(agent.gateway.config.worker.drain_seconds);
     let finished = tokio::time::timeout(limit, async {
+        let mut outcome = Ok(());
         while let Some(done) = tasks.join_next().await {
-            answered(done)?;
+            outcome = outcome.and(answered(done));
         }
+        outcome
+    });
+    let outcome = finished.await.unwrap_or_else(|_| {
+        tracing::warn!(left = tasks.len(), "some messages go back to their queue");
         Ok(())
     });
-    match finished.await {
-        Ok(outcome) => outcome?,
-        Err(_) => tracing::warn!(left = tasks.len(), "some messages go back to their queue"),
-    }
     tasks.abort_all();
-    consumer.close().await
+    outcome
 }
 
 fn answered(
