@@ -20,7 +20,7 @@ use crate::{
     },
     storage::{
         StorageError,
-        deliveries::{self, ChannelRoutes, DeadFilter},
+        deliveries::{self, ChannelRoutes, DeadFilter, LostAfter},
         deposits, retention,
     },
 };
@@ -36,8 +36,8 @@ const PARKED_MAX: i64 = 100_000;
 const LOST_AFTER_SECONDS: i32 = 45;
 /// Dead letters younger than this may still be on their way to their queue.
 const PARKED_AFTER_SECONDS: i32 = 60;
-/// With so many messages waiting nothing was lost; the workers are only behind.
-const BACKLOG_IS_ALIVE: u64 = 1;
+/// The same while messages of the channel are waiting in the broker: then its workers are only behind, or its endpoints hang.
+const LOST_BEHIND_OTHERS_SECONDS: i32 = 600;
 
 #[derive(Debug, thiserror::Error)]
 pub enum SweepError {
@@ -124,12 +124,10 @@ impl Gateway {
 
     async fn sweep_rows(&self, management: Option<&Management>) -> Result<Swept, StorageError> {
         let mut swept = Swept::default();
-        let backlogged = self.is_backlogged(management).await;
+        let lost_after = self.lost_after(management).await;
         let mut connection = self.db.connection().await?;
-        if !backlogged {
-            swept.deliveries_rearmed =
-                deliveries::rearm_overdue(&mut connection, WORK, LOST_AFTER_SECONDS, BITE).await?;
-        }
+        swept.deliveries_rearmed =
+            deliveries::rearm_overdue(&mut connection, WORK, lost_after, BITE).await?;
         let route = Route::Deposit.as_str();
         swept.deposits_reminded =
             deposits::remind_unsettled(&mut connection, route, LOST_AFTER_SECONDS, BITE).await?;
@@ -161,13 +159,25 @@ impl Gateway {
         Ok(forgotten)
     }
 
-    /// Whether IPN messages are waiting in the broker, so that overdue rows are only late.
-    async fn is_backlogged(&self, management: Option<&Management>) -> bool {
-        let Some(management) = management else { return false };
-        let queue = self.topology.work_queue(WorkQueue::Ipn);
-        match management.queue_counts(&self.topology).await {
-            Ok(counts) => counts.get(&queue).is_some_and(|counts| counts.ready >= BACKLOG_IS_ALIVE),
-            Err(_) => false,
+    /// How long a delivery of each channel may be overdue before its message counts as lost.
+    async fn lost_after(&self, management: Option<&Management>) -> LostAfter {
+        let counts = match management {
+            Some(management) => management.queue_counts(&self.topology).await.unwrap_or_default(),
+            None => BTreeMap::new(),
+        };
+        let waits = |queue| {
+            counts.get(&self.topology.work_queue(queue)).is_some_and(|counts| counts.ready > 0)
+        };
+        let after = |lanes: [WorkQueue; 2]| {
+            if lanes.into_iter().any(waits) {
+                LOST_BEHIND_OTHERS_SECONDS
+            } else {
+                LOST_AFTER_SECONDS
+            }
+        };
+        LostAfter {
+            ipn: after([WorkQueue::Ipn, WorkQueue::IpnSlow]),
+            payout: after([WorkQueue::PayoutWebhook, WorkQueue::PayoutWebhookSlow]),
         }
     }
 

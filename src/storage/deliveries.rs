@@ -254,29 +254,38 @@ pub struct ChannelRoutes<'a> {
     pub payout: &'a str,
 }
 
-/// Sends a delivery's message on by another route, without using an attempt.
+/// Sends a delivery's message on by another route, on which it is for `seconds`, without using an attempt.
 ///
 /// The row's due time moves along: while its message travels it is not lost, and a second one would travel beside it.
 pub async fn send_on(
     connection: &mut PgConnection,
     id: Uuid,
-    route: &str,
+    (route, seconds): (&str, i32),
     body: &str,
 ) -> Result<(), StorageError> {
     sqlx::query!(
         r#"
         with touched as (
-            update delivery set next_attempt_at = now() where id = $1 and state in ('pending', 'retry_wait')
+            update delivery set next_attempt_at = now() + $4::int * interval '1 second'
+            where id = $1 and state in ('pending', 'retry_wait')
         )
         insert into outbox (route, body) values ($2, $3)
         "#,
         id,
         route,
-        body
+        body,
+        seconds
     )
     .execute(connection)
     .await?;
     Ok(())
+}
+
+/// Seconds after which a due delivery counts as lost, by channel.
+#[derive(Debug, Clone, Copy)]
+pub struct LostAfter {
+    pub ipn: i32,
+    pub payout: i32,
 }
 
 /// Deliveries whose attempt is overdue: their message was lost. Each gets a new one with the same numbers.
@@ -285,7 +294,7 @@ pub async fn send_on(
 pub async fn rearm_overdue(
     connection: &mut PgConnection,
     routes: ChannelRoutes<'_>,
-    overdue_seconds: i32,
+    lost_after: LostAfter,
     limit: i64,
 ) -> Result<u64, StorageError> {
     let done = sqlx::query!(
@@ -294,8 +303,9 @@ pub async fn rearm_overdue(
             select id
             from delivery d
             where state in ('pending', 'retry_wait')
-              -- The pause between two attempts is part of the time, so each channel is late by its own measure.
-              and next_attempt_at < now() - $2::int * interval '1 second'
+              -- For the index.
+              and next_attempt_at < now() - least($2::int, $5::int) * interval '1 second'
+              and next_attempt_at < now() - case channel when 'payout' then $5::int else $2::int end * interval '1 second'
               and not exists (
                   select from delivery e
                   where e.payout_order_id = d.payout_order_id and (e.created_at, e.id) < (d.created_at, d.id)
@@ -319,9 +329,10 @@ pub async fn rearm_overdue(
         from touched
         "#,
         routes.ipn,
-        overdue_seconds,
+        lost_after.ipn,
         limit,
-        routes.payout
+        routes.payout,
+        lost_after.payout
     )
     .execute(connection)
     .await?;

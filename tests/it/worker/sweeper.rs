@@ -100,7 +100,7 @@ async fn messages_that_only_wait_are_not_doubled() {
     with_shop(|shop| async move {
         let (gateway, broker) = (&shop.stack.gateway, &shop.stack.broker);
         shop.expired(json!({})).await;
-        shop.run("update delivery set next_attempt_at = now() - interval '1 hour'").await;
+        shop.run("update delivery set next_attempt_at = now() - interval '9 minutes'").await;
         let work = broker.topology.work_queue(WorkQueue::Ipn);
         eventually("the broker has counted the message", async || {
             let counts = broker.management.queue_counts(&broker.topology).await.unwrap();
@@ -110,6 +110,10 @@ async fn messages_that_only_wait_are_not_doubled() {
         let mut memory = SweepMemory::default();
         let swept = gateway.sweep(Some(&broker.management), &mut memory).await.unwrap();
         assert_eq!(swept.deliveries_rearmed, 0);
+        // A queue that never empties may hide that this one was lost.
+        shop.run("update delivery set next_attempt_at = now() - interval '11 minutes'").await;
+        let swept = gateway.sweep(Some(&broker.management), &mut memory).await.unwrap();
+        assert_eq!(swept.deliveries_rearmed, 1);
     })
     .await;
 }
