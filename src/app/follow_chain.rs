@@ -16,6 +16,7 @@ mod watch_set;
 
 use std::time::{Duration, Instant};
 
+use chrono::{DateTime, Utc};
 use secrecy::SecretString;
 
 use super::Gateway;
@@ -52,7 +53,7 @@ pub struct Look {
     pub rewound: u32,
     pub sightings: u32,
     pub finalized: u64,
-    /// Whether the look reached the head, so that `watched_through` could move.
+    /// Whether the look reached a head that is fresh, so that `watched_through` could move.
     pub complete: bool,
 }
 
@@ -109,6 +110,8 @@ pub struct Follower<S> {
     may_have_waiting: bool,
     /// The block that the last look left the cursor on.
     left_on: Option<String>,
+    /// The head that was told to be too old.
+    told_old: Option<String>,
     noted: Option<Instant>,
     blocks_read: u64,
 }
@@ -123,6 +126,7 @@ impl<S: ChainSource> Follower<S> {
             balances_read_at: None,
             may_have_waiting: true,
             left_on: None,
+            told_old: None,
             noted: None,
             blocks_read: 0,
         }
@@ -173,6 +177,9 @@ impl<S: ChainSource> Follower<S> {
             return Ok(look);
         }
         look.sightings += self.record_mempool(gateway, &cursor, &waiting, looked_at).await?;
+        if !self.is_fresh(&head, looked_at) {
+            return Ok(look);
+        }
         if self.noted.is_none_or(|noted| noted.elapsed() >= NOTE_EVERY) {
             let at = (cursor.height, cursor.hash.as_str());
             let mut connection = gateway.db.connection().await?;
@@ -183,6 +190,27 @@ impl<S: ChainSource> Follower<S> {
         }
         look.complete = true;
         Ok(look)
+    }
+
+    /// Whether `head` can be the network's newest block. A node that lost its peers goes on telling the last block it got, and
+    /// whoever trusts it expires invoices that are paid. So nothing counts as seen then, and deadlines wait.
+    fn is_fresh(&mut self, head: &BlockRef, looked_at: DateTime<Utc>) -> bool {
+        if self.settings.is_fresh(head.mined_at, looked_at) {
+            self.told_old = None;
+            return true;
+        }
+        // Once per head; the lag that grows from now on has an alert.
+        if self.told_old.as_ref() != Some(&head.hash) {
+            let network = self.settings.network;
+            let (height, mined_at) = (head.height, head.mined_at);
+            let age = looked_at.signed_duration_since(mined_at).num_seconds();
+            tracing::warn!(
+                %network, height, %mined_at, age_seconds = age,
+                "the newest block of {network}, {height}, is {age} seconds old: its node is stuck, or the network is"
+            );
+            self.told_old = Some(head.hash.clone());
+        }
+        false
     }
 
     /// Follows blocks until the cursor stands on `head`. `false` if there is more to read, or the node lags.

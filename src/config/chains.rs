@@ -1,6 +1,6 @@
 //! What is known of each network: how it is read, when a deposit counts, how long a deadline waits for it.
 
-use chrono::TimeDelta;
+use chrono::{DateTime, TimeDelta, Utc};
 use secrecy::SecretString;
 use serde::Deserialize;
 
@@ -44,6 +44,9 @@ pub struct ChainSettings {
     pub poll: std::time::Duration,
     /// How long a deadline waits for a watcher that has not looked since.
     pub watch_grace: TimeDelta,
+    /// A head dated longer ago than this is a stuck node's word: to have reached it is not to have seen the whole network.
+    /// `None` where blocks come only when somebody asks for one.
+    pub head_age_max: Option<TimeDelta>,
     /// How long a deadline waits for payments that were in time and only need confirmations.
     pub confirm_hold: TimeDelta,
     /// What a payout offers for one unit of work where the node has no estimate: wei per gas, or the smallest coin per
@@ -67,6 +70,7 @@ pub(super) struct ChainOverride {
     pub large_confirmations: Option<u64>,
     pub poll_ms: Option<u64>,
     pub watch_grace_seconds: Option<i64>,
+    pub head_age_max_seconds: Option<i64>,
     pub confirm_hold_seconds: Option<i64>,
     pub fee_rate: Option<u64>,
     pub fee_rate_max: Option<u64>,
@@ -115,10 +119,41 @@ const fn large_practice(network: Network) -> u64 {
     }
 }
 
+/// How old a head may be, in minutes: as long as the network goes without a block once in many years, and no less than what
+/// clocks and a pause of its producers take. Blocks of bitcoin and its like come by chance, eighteen of bitcoin's in three
+/// hours, and may be dated an hour too early (after the median of the eleven before); dated in the future, by two hours at
+/// most, they make a stuck node pass for so much longer.
+const fn head_age_practice(network: Network) -> i64 {
+    match network {
+        Network::Bitcoin => 180,
+        Network::Litecoin | Network::Dogecoin => 60,
+        Network::Ethereum
+        | Network::Polygon
+        | Network::Bsc
+        | Network::Arbitrum
+        | Network::Optimism
+        | Network::Base
+        | Network::Avalanche
+        | Network::Tron
+        | Network::Solana
+        | Network::Near
+        | Network::Ton
+        | Network::Thorchain => 5,
+    }
+}
+
 const LARGE_AMOUNT_USD: u64 = 5_000;
 /// Longer than the outages of a watcher that operators are asked to tolerate.
 const WATCH_GRACE_MINUTES: i64 = 60;
 const SIMULATED_POLL_MS: u64 = 200;
+
+impl ChainSettings {
+    /// Whether a head that says it was mined then can be the network's newest block `now`, by the database's clock. Heads
+    /// dated in the future are: their miners' clocks may be ahead.
+    pub fn is_fresh(&self, mined_at: DateTime<Utc>, now: DateTime<Utc>) -> bool {
+        self.head_age_max.is_none_or(|max| now.signed_duration_since(mined_at) <= max)
+    }
+}
 
 impl Config {
     /// How `network` is followed: field practice, changed by section `chains.<network>`.
@@ -141,6 +176,14 @@ impl Config {
         });
         let (fee_rate, fee_rate_max) = quote::fee_rate_bounds(network.family());
         let grace = given.watch_grace_seconds.unwrap_or(WATCH_GRACE_MINUTES * 60);
+        let head_age_max = match source {
+            // Its blocks come when a payment does.
+            ChainSourceKind::Simulated => None,
+            ChainSourceKind::Node | ChainSourceKind::Off => {
+                let practice = head_age_practice(network) * 60;
+                Some(given.head_age_max_seconds.unwrap_or(practice)).filter(|seconds| *seconds > 0)
+            }
+        };
         let hold = given.confirm_hold_seconds.unwrap_or(hold_minutes * 60);
         ChainSettings {
             network,
@@ -155,6 +198,7 @@ impl Config {
             large_confirmations: large.max(confirmations),
             poll: std::time::Duration::from_millis(given.poll_ms.unwrap_or(poll_ms).max(10)),
             watch_grace: TimeDelta::seconds(grace.max(0)),
+            head_age_max: head_age_max.map(TimeDelta::seconds),
             confirm_hold: TimeDelta::seconds(hold.max(0)),
             fee_rate: given.fee_rate.map_or(fee_rate, u128::from),
             fee_rate_max: given.fee_rate_max.map_or(fee_rate_max, u128::from),
@@ -165,5 +209,44 @@ impl Config {
     pub(super) fn unknown_chains(&self) -> Vec<&str> {
         let known = |name: &&String| name.parse::<Network>().is_err();
         self.chains.keys().filter(known).map(String::as_str).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(network: Network, source: &str, more: &str) -> ChainSettings {
+        let toml = format!(
+            "database_url = \"postgres://user@localhost/db\"\namqp_url = \"amqp://localhost/vhost\"\n\
+             master_key = \"{}\"\n[chains.{network}]\nsource = {source:?}\n\
+             rpc_url = \"http://localhost\"\n{more}",
+            "00".repeat(32)
+        );
+        Config::from_toml(&toml).unwrap().chain(network)
+    }
+
+    #[test]
+    fn a_head_is_fresh_while_its_network_may_have_no_newer_one() {
+        let now = DateTime::from_timestamp(1_800_000_000, 0).unwrap();
+        for (network, source, more, age_minutes, is_fresh) in [
+            (Network::Bitcoin, "node", "", 180, true),
+            (Network::Bitcoin, "node", "", 181, false),
+            // Dated in the future, as the rules of bitcoin allow.
+            (Network::Bitcoin, "node", "", -120, true),
+            (Network::Litecoin, "node", "", 60, true),
+            (Network::Dogecoin, "node", "", 61, false),
+            (Network::Ethereum, "node", "", 5, true),
+            (Network::Ethereum, "node", "", 6, false),
+            (Network::Tron, "node", "head_age_max_seconds = 600", 10, true),
+            (Network::Tron, "node", "head_age_max_seconds = 600", 11, false),
+            // Test chains mine when they are told to.
+            (Network::Polygon, "node", "head_age_max_seconds = 0", 1_000_000, true),
+            (Network::Polygon, "simulated", "", 1_000_000, true),
+        ] {
+            let mined_at = now - TimeDelta::minutes(age_minutes);
+            let told = settings(network, source, more).is_fresh(mined_at, now);
+            assert_eq!(told, is_fresh, "{network} after {age_minutes} minutes, {more}");
+        }
     }
 }

@@ -121,7 +121,9 @@ impl Told {
     fn finding(&self, name: String, settings: &ChainSettings) -> Finding {
         let age = (Utc::now() - self.head.mined_at).num_seconds();
         let mut doubts = Vec::new();
-        if age > settings.confirm_hold.num_seconds() {
+        let hold = settings.confirm_hold;
+        let age_max = settings.head_age_max.map_or(hold, |max| max.min(hold));
+        if age > age_max.num_seconds() {
             doubts.push("its head is old");
         }
         if age < -AHEAD_MAX_S {

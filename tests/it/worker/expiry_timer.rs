@@ -2,12 +2,15 @@
 
 use std::collections::HashSet;
 
+use chrono::TimeDelta;
 use gateway::{
+    app::follow_chain::Follower,
     asset::Network,
     broker::{
         envelope::{InvoiceRef, decode},
         route::WorkQueue,
     },
+    config::{ChainSettings, ChainSourceKind},
     invoice::{
         Status,
         lifecycle::{Hold, Verdict},
@@ -16,7 +19,12 @@ use gateway::{
 };
 use gateway_workers::Role;
 use serde_json::json;
-use support::shop::{Shop, unconfirmed, with_configured_shop, with_shop};
+use support::{
+    scripted_chain::ScriptedChain,
+    shop::{Shop, unconfirmed, with_configured_shop, with_shop},
+};
+
+use super::chain_watcher::{NETWORK, payment};
 
 const BEHIND: Verdict = Verdict::Held(Hold::WatcherBehind);
 const CONFIRMING: Verdict = Verdict::Held(Hold::PaymentConfirming);
@@ -51,6 +59,62 @@ async fn a_watcher_stopped_for_ten_minutes_expires_nobody_who_paid_in_time() {
         assert_eq!(shop.status(&paid).await, Status::Paid);
         assert_eq!(shop.status(&unpaid).await, Status::Expired);
         assert_eq!(shop.events(&paid).await, ["finished"]);
+    })
+    .await;
+}
+
+async fn lag(shop: &Shop) -> i64 {
+    let mut connection = shop.stack.gateway.db.connection().await.unwrap();
+    let lags = shop.stack.gateway.lags(&mut connection).await.unwrap();
+    lags.iter().find(|lag| lag.network == NETWORK).unwrap().seconds
+}
+
+/// It has lost its peers and goes on telling the last block that it got.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_whose_head_is_old_expires_nobody_and_shows_as_lag() {
+    with_shop(|shop| async move {
+        let gateway = &shop.stack.gateway;
+        let chain = ScriptedChain::new(NETWORK, 100);
+        let settings = ChainSettings {
+            source: ChainSourceKind::Node,
+            head_age_max: Some(TimeDelta::minutes(5)),
+            ..gateway.config.chain(NETWORK)
+        };
+        let mut follower = Follower::new(chain.clone(), settings);
+        let now = shop.number("select extract(epoch from now())::bigint").await;
+        let mine = |age_seconds: i64, transfers| {
+            let mut script = chain.script();
+            let height = i64::try_from(script.tip().header.height).unwrap() + 1;
+            script.first_block_after = TimeDelta::seconds(now - age_seconds - height);
+            script.mine(0, transfers);
+        };
+        mine(0, Vec::new());
+        while !follower.look(gateway).await.unwrap().complete {}
+        assert!(lag(&shop).await < 60);
+
+        let (paid, unpaid) = (shop.invoice().await, shop.invoice().await);
+        shop.run("update chain_cursor set watched_through = now() - interval '11 minutes'").await;
+        mine(660, Vec::new());
+        for blocks in [1, 0] {
+            let look = follower.look(gateway).await.unwrap();
+            assert_eq!((look.blocks, look.complete), (blocks, false));
+        }
+        assert!(lag(&shop).await >= 660);
+        for id in [&paid, &unpaid] {
+            shop.end_window(id, 600).await;
+            assert_eq!(decide(&shop, id).await, BEHIND);
+            assert!(will_be_looked_at_again(&shop, id).await);
+        }
+
+        // It has found its peers again: somebody had paid.
+        mine(630, vec![payment(&shop, &paid, "0xa").await]);
+        (0..16).for_each(|_| mine(0, Vec::new()));
+        while !follower.look(gateway).await.unwrap().complete {}
+        assert!(lag(&shop).await < 60);
+        assert_eq!(decide(&shop, &unpaid).await, Verdict::Moved);
+        decide(&shop, &paid).await;
+        assert_eq!(shop.status(&paid).await, Status::Paid);
+        assert_eq!(shop.status(&unpaid).await, Status::Expired);
     })
     .await;
 }
