@@ -4,8 +4,9 @@
 //! nothing: head, headers, whole blocks and balances count once two nodes have told them alike. One node that is
 //! silent or wrong among three costs nothing; among two, the network waits, loudly.
 
-use std::time::Duration;
+use std::{collections::HashSet, time::Duration};
 
+use chrono::TimeDelta;
 use futures_util::{StreamExt, stream::FuturesUnordered};
 use tracing::warn;
 
@@ -18,6 +19,9 @@ use crate::{asset::Network, money::BaseUnits};
 const NEEDED: usize = 2;
 /// How long the heads of further nodes are waited for.
 const STRAGGLER_LIMIT: Duration = Duration::from_secs(1);
+/// A node is behind if its head is so much older than another's: more than nodes of one network ever are apart, except for
+/// the moment after a block that was long in coming.
+const BEHIND_AFTER: TimeDelta = TimeDelta::seconds(60);
 
 /// All nodes asked at once.
 macro_rules! ask {
@@ -63,9 +67,7 @@ impl<S: ChainSource> Agreement<S> {
                     told.push((node, answer));
                 }
                 Err(error) => {
-                    if self.needed > 1 {
-                        self.note(node, "failed", &error.to_string());
-                    }
+                    self.note_failed(node, &error);
                     failed.push(error);
                 }
             }
@@ -82,6 +84,7 @@ impl<S: ChainSource> Agreement<S> {
     async fn heads(&self) -> (Vec<(usize, BlockRef)>, Vec<ChainError>) {
         let mut answers: FuturesUnordered<_> = ask!(self, node => node.head().await);
         let (mut heads, mut failed) = (Vec::new(), Vec::new());
+        let mut unheard: HashSet<usize> = (0..self.nodes.len()).collect();
         loop {
             // Enough nodes have answered; one that hangs must not hold them up, one that is stuck must not speak for all.
             let next = if heads.len() < self.needed {
@@ -90,21 +93,33 @@ impl<S: ChainSource> Agreement<S> {
                 let more = tokio::time::timeout(STRAGGLER_LIMIT, answers.next()).await;
                 more.unwrap_or(None)
             };
-            match next {
-                Some((node, Ok(head))) => heads.push((node, head)),
-                Some((node, Err(error))) => {
-                    if self.needed > 1 {
-                        self.note(node, "failed", &error.to_string());
-                    }
+            let Some((node, answer)) = next else { break };
+            unheard.remove(&node);
+            match answer {
+                Ok(head) => heads.push((node, head)),
+                Err(error) => {
+                    self.note_failed(node, &error);
                     failed.push(error);
                 }
-                None => return (heads, failed),
             }
         }
+        unheard.iter().for_each(|node| self.note(*node, "silent", "its head was not told in time"));
+        for (node, head) in behind(&heads) {
+            let what = format!("it stands at block {} of {}", head.height, head.mined_at);
+            self.note(*node, "behind", &what);
+        }
+        (heads, failed)
     }
 
     fn inconsistent(&self, reason: String) -> ChainError {
         ChainError::Inconsistent { network: self.network(), reason }
+    }
+
+    /// One node alone has no witness to its faults, and no need for one.
+    fn note_failed(&self, node: usize, error: &ChainError) {
+        if self.needed > 1 {
+            self.note(node, "failed", &error.to_string());
+        }
     }
 
     /// Tells of a node by its place in the configuration; its address carries an access key.
@@ -131,6 +146,18 @@ impl<S: ChainSource> Agreement<S> {
         }
         self.nodes[node].header(height).await
     }
+}
+
+/// Those whose node goes on without getting the newest blocks. It may be right, and the highest head a lie.
+fn behind(heads: &[(usize, BlockRef)]) -> Vec<&(usize, BlockRef)> {
+    let Some((_, highest)) = heads.iter().max_by_key(|(_, head)| head.height) else {
+        return Vec::new();
+    };
+    let is_behind = |head: &BlockRef| {
+        let age = highest.mined_at.signed_duration_since(head.mined_at);
+        head.height < highest.height && age > BEHIND_AFTER
+    };
+    heads.iter().filter(|(_, head)| is_behind(head)).collect()
 }
 
 /// The order of transfers in an answer is the node's affair.

@@ -1,6 +1,7 @@
 use std::sync::Mutex;
 
 use chrono::DateTime;
+use metrics_exporter_prometheus::PrometheusBuilder;
 
 use super::*;
 use crate::chain::{Transfer, TransferAmount, TransferAsset};
@@ -11,6 +12,8 @@ struct Node {
     blocks: Vec<Block>,
     balances: Vec<u128>,
     silent: bool,
+    /// It is asked and never answers.
+    hangs: bool,
     asked: Mutex<usize>,
 }
 
@@ -68,6 +71,9 @@ impl ChainSource for Node {
     async fn head(&self) -> Result<BlockRef, ChainError> {
         if self.silent {
             return self.answer(()).map(|()| unreachable!());
+        }
+        if self.hangs {
+            std::future::pending::<()>().await;
         }
         self.answer(self.blocks.last().unwrap().header.clone())
     }
@@ -174,4 +180,51 @@ async fn waiting_payments_come_from_whoever_answers() {
     let nodes = of(vec![silent(), node(3, "a")]);
     assert_eq!(nodes.mempool().await.unwrap(), Waiting::default());
     assert_eq!(*nodes.nodes[0].asked.lock().unwrap(), 1);
+}
+
+/// What is counted of nodes' faults while `nodes` are asked for their head, as `node fault`.
+async fn faults(nodes: Vec<Node>) -> Vec<String> {
+    let recorder = PrometheusBuilder::new().build_recorder();
+    let handle = recorder.handle();
+    {
+        let _counting = metrics::set_default_local_recorder(&recorder);
+        let _ = of(nodes).head().await;
+    }
+    let label = |line: &str, name: &str| {
+        let (_, rest) = line.split_once(&format!("{name}=\"")).unwrap();
+        rest.split('"').next().unwrap().to_owned()
+    };
+    let page = handle.render();
+    let counted = page.lines().filter(|line| line.starts_with("chain_node_faults_total{"));
+    let mut faults: Vec<_> =
+        counted.map(|line| format!("{} {}", label(line, "node"), label(line, "fault"))).collect();
+    faults.sort();
+    faults
+}
+
+#[tokio::test]
+async fn a_node_that_is_stuck_or_unheard_is_told_of_though_the_others_go_on() {
+    // A block of each chain comes every 50 seconds.
+    let node = |blocks: u64| {
+        let mut node = node(blocks, "a");
+        for block in &mut node.blocks {
+            let seconds = 50 * i64::try_from(block.header.height).unwrap();
+            block.header.mined_at = DateTime::from_timestamp(seconds, 0).unwrap();
+        }
+        node
+    };
+    let hanging = || Node { hangs: true, ..node(9) };
+    for (nodes, expected) in [
+        (vec![node(9), node(9)], &[][..]),
+        // A block is on its way to it.
+        (vec![node(9), node(8)], &[]),
+        (vec![node(9), node(7)], &["1 behind"]),
+        (vec![node(2), node(9), node(9)], &["0 behind"]),
+        (vec![node(9), hanging(), node(9)], &["1 silent"]),
+        (vec![node(9), silent(), node(9)], &["1 failed"]),
+        // One alone has nobody to be compared with; its errors are those of the look.
+        (vec![silent()], &[]),
+    ] {
+        assert_eq!(faults(nodes).await, expected);
+    }
 }

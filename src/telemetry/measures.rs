@@ -56,7 +56,7 @@ pub const MEASURES: &[Measure] = &[
     (
         "chain_node_faults_total",
         Counter,
-        "answers of chain nodes that failed or differed, where several are configured",
+        "answers of chain nodes that failed, were late, behind or different, where several are configured",
     ),
     ("chain_lag_seconds", Gauge, "since the watcher last saw the whole of a network"),
     ("chain_height", Gauge, "the block up to which a network was read"),
