@@ -21,7 +21,7 @@ use secrecy::SecretString;
 
 use super::Gateway;
 use crate::{
-    chain::{Agreement, BlockRef, ChainError, ChainSource, Source, UnusableSource},
+    chain::{Agreement, BlockRef, ChainError, ChainSource, Source, UnusableSource, Waiting},
     config::{ChainSettings, ChainSourceKind},
     storage::{StorageError, cursors, cursors::Cursor},
 };
@@ -29,6 +29,8 @@ use watch_set::WatchSet;
 
 /// How often a complete look that found nothing is noted. Deadlines wait for the note.
 const NOTE_EVERY: Duration = Duration::from_millis(250);
+/// What reading the mempool may take of a look, most of which belongs to blocks.
+const MEMPOOL_LIMIT: Duration = Duration::from_secs(40);
 /// Blocks read in one look, so that a long catch-up still reports progress and notices a stop.
 const BLOCKS_PER_LOOK: u32 = 200;
 
@@ -154,8 +156,9 @@ impl<S: ChainSource> Follower<S> {
         drop(connection);
 
         // Before the head: what stops waiting after this moment stands in a block up to the head, or was dropped. Read
-        // afterwards, a payment mined in between would look as if it had vanished.
-        let waiting = self.source.mempool().await?;
+        // afterwards, a payment mined in between would look as if it had vanished. Blocks are read without it: nobody who paid
+        // waits for a node that keeps its mempool to itself, or has had enough of being asked for it.
+        let waiting = self.mempool().await;
         let head = self.source.head().await?;
         let mut cursor = match cursor {
             Some(cursor) => cursor,
@@ -176,7 +179,7 @@ impl<S: ChainSource> Follower<S> {
             // What stood in the orphaned blocks may have gone back to the mempool since it was read.
             return Ok(look);
         }
-        look.sightings += self.record_mempool(gateway, &cursor, &waiting, looked_at).await?;
+        look.sightings += self.record_mempool(gateway, &cursor, &waiting?, looked_at).await?;
         if !self.is_fresh(&head, looked_at) {
             return Ok(look);
         }
@@ -190,6 +193,14 @@ impl<S: ChainSource> Follower<S> {
         }
         look.complete = true;
         Ok(look)
+    }
+
+    async fn mempool(&self) -> Result<Waiting, ChainError> {
+        let reading = tokio::time::timeout(MEMPOOL_LIMIT, self.source.mempool());
+        reading.await.unwrap_or_else(|_| {
+            let (network, reason) = (self.settings.network, "its mempool took too long".to_owned());
+            Err(ChainError::Unreachable { network, reason })
+        })
     }
 
     /// Whether `head` can be the network's newest block. A node that lost its peers goes on telling the last block it got, and

@@ -14,7 +14,7 @@ use super::{ChainError, http::Endpoint};
 use crate::{asset::Network, egress::Answer};
 
 /// Hosted nodes refuse batches much above this.
-const BATCH_CALLS_MAX: usize = 100;
+pub(crate) const BATCH_CALLS_MAX: usize = 100;
 
 /// One node that speaks JSON-RPC 2.0.
 pub struct Rpc {

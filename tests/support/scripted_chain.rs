@@ -64,6 +64,8 @@ pub struct Script {
     pub waiting: Vec<Transfer>,
     /// The hashes of transactions that wait as well and that the node was not asked for.
     pub unread: Vec<String>,
+    /// The node does not tell what waits, for whatever reason.
+    pub hides_mempool: bool,
     /// What addresses hold, if the node tells it at all: the same at every block.
     pub coins: Option<HashMap<String, BaseUnits>>,
     /// Whether the node tells instead what they held at each block: what it paid them, and what it did not show.
@@ -96,6 +98,7 @@ impl Script {
             former: Vec::new(),
             waiting: Vec::new(),
             unread: Vec::new(),
+            hides_mempool: false,
             coins: None,
             tells_balances: false,
             state_from: 0,
@@ -298,6 +301,9 @@ impl ChainSource for ScriptedChain {
 
     async fn mempool(&self) -> Result<Waiting, ChainError> {
         let script = self.call().await?;
+        if script.hides_mempool {
+            return Err(ChainError::RateLimited { network: self.network });
+        }
         let mut waiting = Waiting::from(script.waiting.clone());
         waiting.listed.extend(script.unread.iter().cloned());
         let tip = script.shown().last().map(|block| &block.header);

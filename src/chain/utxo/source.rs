@@ -19,7 +19,7 @@ use crate::{
     asset::{Network, Realm},
     chain::{
         Block, BlockRef, ChainError, ChainSource, Held, Located, TransferAsset, Waiting,
-        rpc::{EndpointError, Rpc},
+        rpc::{BATCH_CALLS_MAX, EndpointError, Rpc},
     },
     money::BaseUnits,
 };
@@ -138,7 +138,8 @@ impl UtxoSource {
         Ok(header)
     }
 
-    /// Reads waiting transactions and remembers them.
+    /// Reads waiting transactions and remembers them as they come, so that a node which has had enough in the middle is asked
+    /// for less the next time.
     async fn read_waiting(
         &self,
         mempool: &mut Mempool,
@@ -146,16 +147,22 @@ impl UtxoSource {
     ) -> Result<(), ChainError> {
         // A number instead of a yes: old nodes know only that, new ones take it too.
         let params: Vec<_> = wanted.iter().map(|txid| (txid.as_str(), 1)).collect();
-        let answers = self.rpc.batch_each(GET_WAITING, &params).await?;
-        for (txid, answer) in wanted.iter().zip(answers) {
-            match answer {
-                Ok(raw) => self.remember(mempool, txid, &raw),
-                // Mined or replaced meanwhile. If it is neither, the next look asks again.
-                Err(ChainError::Refused { code: NOT_FOUND, .. }) => {}
-                Err(error) => return Err(error),
+        let mut failed = Ok(());
+        for (chunk, params) in wanted.chunks(BATCH_CALLS_MAX).zip(params.chunks(BATCH_CALLS_MAX)) {
+            let answers = self.rpc.batch_each(GET_WAITING, params).await?;
+            for (txid, answer) in chunk.iter().zip(answers) {
+                match answer {
+                    Ok(raw) => self.remember(mempool, txid, &raw),
+                    // Mined or replaced meanwhile. If it is neither, the next look asks again.
+                    Err(ChainError::Refused { code: NOT_FOUND, .. }) => {}
+                    Err(error) => failed = Err(error),
+                }
+            }
+            if failed.is_err() {
+                break;
             }
         }
-        Ok(())
+        failed
     }
 
     fn remember(&self, mempool: &mut Mempool, txid: &str, raw: &RawValue) {

@@ -5,12 +5,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use gateway::{
     app::{
         Gateway,
-        follow_chain::{Follower, follower_of},
+        follow_chain::{FollowError, Follower, follower_of},
         simulate::Deposit,
     },
     asset::Network,
     chain::{Agreement, Block, BlockRef, ChainError, ChainSource, Source, Waiting},
     config::{ChainSettings, ChainSourceKind},
+    invoice::Status,
     money::BaseUnits,
 };
 use support::{
@@ -174,6 +175,44 @@ async fn a_payment_in_a_block_that_only_one_node_has_does_not_vanish() {
         witness.script().mine(0, vec![paid]);
         follower.look(gateway).await.unwrap();
         assert_eq!(under_way(&shop, &id).await, (100_000_000, Some(1)));
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_refuses_its_mempool_has_its_blocks_credited_and_its_deadlines_kept() {
+    with_shop(|shop| async move {
+        let gateway = &shop.stack.gateway;
+        let watched =
+            "select (extract(epoch from watched_through) * 1000000)::bigint from chain_cursor";
+        let chain = ScriptedChain::new(NETWORK, 100);
+        let mut follower = over(gateway, &chain);
+        while !follower.look(gateway).await.unwrap().complete {}
+        let before = shop.number(watched).await;
+        let (id, waits) = (shop.invoice().await, shop.invoice().await);
+        chain.script().waiting = vec![payment(&shop, &waits, "0xb").await];
+        // A fresh follower notes its first complete look at once.
+        let mut follower = over(gateway, &chain);
+        follower.look(gateway).await.unwrap();
+        let after = shop.number(watched).await;
+        assert!(before < after);
+
+        chain.script().hides_mempool = true;
+        chain.script().mine(0, vec![payment(&shop, &id, "0xa").await]);
+        (0..15).for_each(|_| chain.script().mine(0, Vec::new()));
+        let mut follower = over(gateway, &chain);
+        for _ in 0..2 {
+            let refused = follower.look(gateway).await.unwrap_err();
+            assert!(matches!(refused, FollowError::Chain(ChainError::RateLimited { .. })));
+        }
+        gateway.match_deposits(shop.deposit_of(&id).await).await.unwrap();
+        assert_eq!(shop.status(&id).await, Status::Paid);
+        // What is not told has not vanished, and nothing counts as seen whole.
+        assert_eq!(under_way(&shop, &waits).await, (100_000_000, Some(0)));
+        assert_eq!(shop.number(watched).await, after);
+        chain.script().hides_mempool = false;
+        assert!(follower.look(gateway).await.unwrap().complete);
+        assert!(after < shop.number(watched).await);
     })
     .await;
 }

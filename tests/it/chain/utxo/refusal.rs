@@ -7,7 +7,10 @@ use gateway::{
     chain::{ChainError, ChainSource, TransferAsset, utxo::UtxoSource},
 };
 use serde_json::{Value, json};
-use support::json_rpc::{Answer, Proxy};
+use support::{
+    hostile::{Act, Hostile},
+    json_rpc::{Answer, Proxy},
+};
 
 use super::driver::{RegtestChain, random_address, source};
 
@@ -137,4 +140,43 @@ async fn a_node_without_a_walk_through_its_outputs_tells_no_balances() {
         assert_eq!(source.holdings(&at, addresses, &[TransferAsset::Native]).await.unwrap(), None);
     }
     assert!(chain.source.holdings(&at, &[], &[]).await.unwrap().is_some(), "this node has it");
+}
+
+/// A provider's limit, met in the middle of a long list.
+#[tokio::test]
+async fn what_was_read_of_a_mempool_before_a_refusal_is_not_asked_for_again() {
+    let tip = json!({ "blocks": 7, "headers": 7, "bestblockhash": "ab".repeat(32) });
+    let node = Hostile::reading(move |_, request| {
+        let asked: Value = serde_json::from_str(request.split("\r\n\r\n").nth(1).unwrap()).unwrap();
+        let reply =
+            |id: &Value, result: Value| json!({ "jsonrpc": "2.0", "id": id, "result": result });
+        let names: Vec<String> = (0..250).map(|n| format!("{n:064x}")).collect();
+        let text = match (asked["method"].as_str(), asked.as_array()) {
+            (Some("getrawmempool"), _) => reply(&asked["id"], json!(names)),
+            (Some(_), _) => reply(&asked["id"], tip.clone()),
+            // Two hundred are told, then it has had enough.
+            (None, Some(calls)) if calls.len() == 50 => {
+                return Act::answer("429 Too Many Requests", "");
+            }
+            (None, calls) => {
+                let odd = json!({ "odd": true });
+                calls.unwrap().iter().map(|call| reply(&call["id"], odd.clone())).collect()
+            }
+        };
+        Act::answer("200 OK", &text.to_string())
+    })
+    .await;
+    let url = format!("http://{}", node.address);
+    let source = source(Network::Bitcoin, &url, &"00".repeat(32));
+    let asked = || -> Vec<usize> {
+        let count = |request: Vec<u8>| {
+            String::from_utf8_lossy(&request).matches("getrawtransaction").count()
+        };
+        node.requests().into_iter().map(count).filter(|count| *count > 0).collect()
+    };
+    for expected in [vec![100, 100, 50], vec![100, 100, 50, 50]] {
+        let refused = source.mempool().await.unwrap_err();
+        assert!(matches!(refused, ChainError::RateLimited { .. }), "{refused:?}");
+        assert_eq!(asked(), expected);
+    }
 }
