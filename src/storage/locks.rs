@@ -10,6 +10,15 @@ use sqlx::{ConnectOptions, Connection};
 use super::{Db, PgConnection, StorageError};
 
 const LOCK_CALL_TIMEOUT: Duration = Duration::from_secs(5);
+/// How the server notices that a holder's machine is gone, whose kernel closes nothing any more: within twenty seconds, where
+/// the kernel's own way takes more than two hours. The last is for what the server has sent already, in milliseconds. Over a
+/// unix socket there is no other machine, and they are ignored.
+const KEEPALIVE: [(&str, &str); 4] = [
+    ("tcp_keepalives_idle", "5"),
+    ("tcp_keepalives_interval", "5"),
+    ("tcp_keepalives_count", "3"),
+    ("tcp_user_timeout", "20000"),
+];
 
 /// A held lock. Dropping it closes the session, which frees the lock.
 pub struct SessionLock {
@@ -19,8 +28,8 @@ pub struct SessionLock {
 impl SessionLock {
     /// Takes the lock named `name`, or returns `None` if another process holds it.
     pub async fn try_take(db: &Db, name: &str) -> Result<Option<Self>, StorageError> {
-        let connecting = db.direct_options().connect();
-        let mut session = within(connecting).await?;
+        let options = db.direct_options().clone().options(KEEPALIVE);
+        let mut session = within(options.connect()).await?;
         let query = sqlx::query!(
             r#"select pg_try_advisory_lock(hashtextextended($1, 0)) as "taken!""#,
             name

@@ -33,3 +33,4 @@ mod stopped_api;
 mod table;
 mod two_stacks;
 mod two_versions;
+mod vanished_holder;
