@@ -2,18 +2,26 @@
 //!
 //! A node can lag, forget, rewind or be somebody else's. What one node alone tells then moves no cursor and credits
 //! nothing: head, headers, whole blocks and balances count once two nodes have told them alike. One node that is
-//! silent or wrong among three costs nothing; among two, the network waits, loudly.
+//! silent or wrong among three costs nothing; among two, the network waits, loudly. Of tokens that nobody sells, what
+//! one node alone tells is left out instead.
 
-use std::{collections::HashSet, time::Duration};
+use std::{
+    collections::{HashMap, HashSet},
+    time::Duration,
+};
 
 use chrono::TimeDelta;
 use futures_util::{StreamExt, stream::FuturesUnordered};
 use tracing::warn;
 
 use super::{
-    Block, BlockRef, ChainError, ChainSource, Held, Located, TokenFacts, TransferAsset, Waiting,
+    Block, BlockRef, ChainError, ChainSource, Held, Located, TokenFacts, Transfer, TransferAsset,
+    Waiting,
 };
-use crate::{asset::Network, money::BaseUnits};
+use crate::{
+    asset::{Network, catalogue::Catalogue},
+    money::BaseUnits,
+};
 
 /// How many nodes must tell the same, where there are several.
 const NEEDED: usize = 2;
@@ -47,9 +55,23 @@ impl<S: ChainSource> Agreement<S> {
     async fn settle<T, F>(
         &self,
         what: &str,
-        mut answers: FuturesUnordered<F>,
+        answers: FuturesUnordered<F>,
         alike: fn(&T, &T) -> bool,
     ) -> Result<T, ChainError>
+    where
+        T: Send + Sync,
+        F: Future<Output = (usize, Result<T, ChainError>)> + Send,
+    {
+        self.settle_all(what, answers, alike).await.map(|((_, answer), _)| answer)
+    }
+
+    /// The same, with the other answers that are like it, and whose each is.
+    async fn settle_all<T, F>(
+        &self,
+        what: &str,
+        mut answers: FuturesUnordered<F>,
+        alike: impl Fn(&T, &T) -> bool + Send,
+    ) -> Result<((usize, T), Vec<(usize, T)>), ChainError>
     where
         T: Send + Sync,
         F: Future<Output = (usize, Result<T, ChainError>)> + Send,
@@ -60,9 +82,10 @@ impl<S: ChainSource> Agreement<S> {
                 Ok(answer) => {
                     let votes = told.iter().filter(|(_, other)| alike(other, &answer)).count() + 1;
                     if votes >= self.needed {
-                        let differ = told.iter().filter(|(_, other)| !alike(other, &answer));
-                        differ.for_each(|(other, _)| self.note(*other, "differs", what));
-                        return Ok(answer);
+                        let (same, differ): (Vec<_>, Vec<_>) =
+                            told.into_iter().partition(|(_, other)| alike(other, &answer));
+                        differ.iter().for_each(|(other, _)| self.note(*other, "differs", what));
+                        return Ok(((node, answer), same));
                     }
                     told.push((node, answer));
                 }
@@ -134,6 +157,23 @@ impl<S: ChainSource> Agreement<S> {
         warn!(%network, node, fault, "node {node} of {network}: {fault}: {what}");
     }
 
+    /// Leaves out of `block`, as `node` told it, what the nodes that agree on all else do not tell alike.
+    fn keep_common(&self, node: usize, block: &mut Block, others: &[(usize, Option<Block>)]) {
+        let network = self.network();
+        for (other, told) in others {
+            let Some(told) = told else { continue };
+            let (ours, theirs) = (alone(network, block, told), alone(network, told, block));
+            for (node, alone) in [(node, &ours), (*other, &theirs)] {
+                if !alone.is_empty() {
+                    let (count, height) = (alone.len(), block.header.height);
+                    let what = format!("{count} transfers of unknown tokens in block {height}");
+                    self.note(node, "alone", &what);
+                }
+            }
+            block.transfers.retain(|transfer| !ours.contains(&transfer.key));
+        }
+    }
+
     /// The header at `height` as a node tells it, whose own head is `head`.
     async fn header_of(
         &self,
@@ -160,17 +200,41 @@ fn behind(heads: &[(usize, BlockRef)]) -> Vec<&(usize, BlockRef)> {
     heads.iter().filter(|(_, head)| is_behind(head)).collect()
 }
 
-/// The order of transfers in an answer is the node's affair.
-fn same_block(one: &Option<Block>, other: &Option<Block>) -> bool {
+/// Whether anything may be credited for it: anybody can make a contract that each node reads in its own way, and must not
+/// stop a network by it.
+fn is_known(network: Network, transfer: &Transfer) -> bool {
+    match &transfer.asset {
+        TransferAsset::Native => true,
+        TransferAsset::Contract(contract) => {
+            Catalogue::get().by_contract(network, contract).is_some()
+        }
+    }
+}
+
+/// Whether two answers tell the same header and the same of all that may be credited. The order of transfers is the node's
+/// affair.
+fn same_block(network: Network, one: &Option<Block>, other: &Option<Block>) -> bool {
     let (Some(one), Some(other)) = (one, other) else { return one.is_none() && other.is_none() };
     let sorted = |block: &Block| {
-        let mut transfers: Vec<_> = block.transfers.clone();
+        let known = block.transfers.iter().filter(|transfer| is_known(network, transfer));
+        let mut transfers: Vec<Transfer> = known.cloned().collect();
         transfers.sort_by(|a, b| a.key.cmp(&b.key));
         transfers
     };
-    one.header == other.header
-        && one.transfers.len() == other.transfers.len()
-        && (one.transfers == other.transfers || sorted(one) == sorted(other))
+    one.header == other.header && (one.transfers == other.transfers || sorted(one) == sorted(other))
+}
+
+/// The keys of those transfers of unknown tokens in `one` that `other` does not tell alike.
+fn alone(network: Network, one: &Block, other: &Block) -> HashSet<String> {
+    if one.transfers == other.transfers {
+        return HashSet::new();
+    }
+    let theirs: HashMap<&str, &Transfer> =
+        other.transfers.iter().map(|transfer| (transfer.key.as_str(), transfer)).collect();
+    let is_alone = |transfer: &&Transfer| {
+        !is_known(network, transfer) && theirs.get(transfer.key.as_str()) != Some(transfer)
+    };
+    one.transfers.iter().filter(is_alone).map(|transfer| transfer.key.clone()).collect()
 }
 
 /// Nodes may stand at different blocks and hold the same; each answer is bounded by its own.
@@ -208,8 +272,14 @@ impl<S: ChainSource> ChainSource for Agreement<S> {
     }
 
     async fn block(&self, height: u64) -> Result<Option<Block>, ChainError> {
+        let network = self.network();
         let answers = ask!(self, node => node.block(height).await);
-        self.settle(&format!("the content of block {height}"), answers, same_block).await
+        let what = format!("the content of block {height}");
+        let alike = |one: &Option<Block>, other: &Option<Block>| same_block(network, one, other);
+        let ((node, block), same) = self.settle_all(&what, answers, alike).await?;
+        let Some(mut block) = block else { return Ok(None) };
+        self.keep_common(node, &mut block, &same);
+        Ok(Some(block))
     }
 
     /// What one node sees waiting: it credits nothing, and no two nodes see the same. Its tip may be above our head.

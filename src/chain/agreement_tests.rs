@@ -228,3 +228,40 @@ async fn a_node_that_is_stuck_or_unheard_is_told_of_though_the_others_go_on() {
         assert_eq!(faults(nodes).await, expected);
     }
 }
+
+/// Of `contract`, at a key that names the amount.
+fn token(contract: &str, units: u128) -> Transfer {
+    let asset = TransferAsset::Contract(contract.to_owned());
+    Transfer {
+        key: format!("{contract}:{units}"),
+        asset,
+        ..block(2, "a", &[units]).transfers.remove(0)
+    }
+}
+
+#[tokio::test]
+async fn a_token_that_nobody_sells_stops_no_network_however_its_nodes_read_it() {
+    const SOLD: &str = "0xc2132d05d31c914a87c6611c10748aeb04b58e8f";
+    const STRANGE: &str = "0x00000000000000000000000000000000000000aa";
+    let node = |more: &[Transfer]| {
+        let mut node = node(3, "a");
+        node.blocks[2].transfers.extend_from_slice(more);
+        node
+    };
+    // A buyer's payment in it counts as what it is while both tell it.
+    let (both, one, other) = (token(STRANGE, 1), token(STRANGE, 2), token(STRANGE, 3));
+    let nodes = [node(&[both.clone(), one.clone()]), node(&[other, both.clone()])];
+    let told = of(nodes.into()).block(2).await.unwrap().unwrap();
+    assert_eq!(told.transfers[1..], [both]);
+    // The same movement, of which they tell different amounts.
+    let more = Transfer { amount: TransferAmount::Units(BaseUnits::new(9)), ..one.clone() };
+    let told = of(vec![node(&[one]), node(&[more])]).block(2).await.unwrap().unwrap();
+    assert_eq!(told.transfers.len(), 1);
+    // Of a token that is sold, two must tell the same.
+    let paid = token(SOLD, 5);
+    assert!(is_known(NETWORK, &paid), "the catalogue has lost {SOLD}");
+    let refused = of(vec![node(std::slice::from_ref(&paid)), node(&[])]).block(2).await;
+    assert!(refused.unwrap_err().to_string().contains("different things of the content"));
+    let told = of(vec![node(std::slice::from_ref(&paid)), node(&[]), node(&[paid])]).block(2).await;
+    assert_eq!(told.unwrap().unwrap().transfers.len(), 2);
+}
