@@ -185,6 +185,9 @@ fn counted(settings: &ChainSettings) -> String {
     }
     if settings.witnesses.is_empty() {
         text.push_str("; no second node is asked, so what this one tells is believed");
+        if settings.network == Network::Avalanche {
+            text.push_str(", logs that it leaves out too, for headers here do not show them");
+        }
     }
     text
 }

@@ -39,6 +39,8 @@ fn check(network: Network, recording: &str, expected: &Expect) {
 const OPTIMISM: &str = include_str!("fixture/optimism.json");
 const ARBITRUM: &str = include_str!("fixture/arbitrum.json");
 const POLYGON: &str = include_str!("fixture/polygon.json");
+const AVALANCHE: &str = include_str!("fixture/avalanche.json");
+const AVALANCHE_EMPTY: &str = include_str!("fixture/avalanche-empty.json");
 
 #[test]
 fn deposits_of_an_op_chain_pay_like_other_transactions_unless_they_failed() {
@@ -151,5 +153,74 @@ fn logs_of_a_failed_transaction_pay_nothing() {
                 0x7272:log:0 pays 0xa2a2 7000000 0xc213
             "#]],
         );
+    }
+}
+
+#[test]
+fn a_block_of_avalanche_is_read_whatever_blocks_its_header_settles() {
+    check(
+        Network::Avalanche,
+        AVALANCHE,
+        &expect![[r#"
+            0xa4a4:native pays 0xa2a2 10000000000000000 native
+            0xa3a3:log:0 pays 0xa1a1 25000000 0x9702
+        "#]],
+    );
+    check(Network::Avalanche, AVALANCHE_EMPTY, &expect![""]);
+    let mut settles_nothing: serde_json::Value = serde_json::from_str(AVALANCHE).unwrap();
+    settles_nothing["block"]["logsBloom"] = format!("0x{}", "00".repeat(256)).into();
+    let settles_nothing = settles_nothing.to_string();
+    assert_eq!(read(Network::Avalanche, &settles_nothing), read(Network::Avalanche, AVALANCHE));
+}
+
+#[test]
+fn a_block_of_avalanche_still_refuses_a_lost_receipt_and_a_gap_in_its_logs() {
+    let changed = |change: fn(&mut serde_json::Value)| {
+        let mut recording: serde_json::Value = serde_json::from_str(AVALANCHE).unwrap();
+        change(&mut recording["receipts"]);
+        recording.to_string()
+    };
+    check(
+        Network::Avalanche,
+        &changed(|receipts| drop(receipts.as_array_mut().unwrap().remove(0))),
+        &expect![[r#"
+            refused: transaction 0xa3a3a3a3a3a3a3a3a3a3a3a3a3a3a3a3a3a3a3a3a3a3a3a3a3a3a3a3a3a3a3a3 has no receipt
+        "#]],
+    );
+    check(
+        Network::Avalanche,
+        &changed(|receipts| receipts[0]["logs"][0]["logIndex"] = "0x1".into()),
+        &expect![[r#"
+            refused: the logs of 0xa3a3a3a3a3a3a3a3a3a3a3a3a3a3a3a3a3a3a3a3a3a3a3a3a3a3a3a3a3a3a3a3 are not numbered in a row
+        "#]],
+    );
+}
+
+#[test]
+fn before_helicon_avalanche_s_header_commits_to_its_own_logs() {
+    let mined_at = |recording: &str, timestamp: &str| {
+        let mut recording: serde_json::Value = serde_json::from_str(recording).unwrap();
+        recording["block"]["timestamp"] = timestamp.into();
+        recording.to_string()
+    };
+    // One second before, and the second itself.
+    let (before, since) = ("0x6ab297ef", "0x6ab297f0");
+    check(
+        Network::Avalanche,
+        &mined_at(AVALANCHE, before),
+        &expect![[r#"
+            refused: there are logs that the header does not commit to
+        "#]],
+    );
+    check(
+        Network::Avalanche,
+        &mined_at(AVALANCHE_EMPTY, before),
+        &expect![[r#"
+            refused: the header commits to logs that were not served
+        "#]],
+    );
+    for recording in [AVALANCHE, AVALANCHE_EMPTY] {
+        let read_since = read(Network::Avalanche, &mined_at(recording, since));
+        assert_eq!(read_since, read(Network::Avalanche, recording));
     }
 }

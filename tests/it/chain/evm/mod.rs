@@ -5,6 +5,7 @@ pub(super) mod driver;
 mod hostile;
 mod left_out;
 mod refusal;
+mod settled;
 mod stage;
 mod suite;
 mod volume;

@@ -11,6 +11,10 @@ use support::json_rpc::{Answer, Proxy};
 use super::driver::{AnvilChain, source};
 use crate::chain::conformance::{Outcome, Report, prove, table};
 
+/// What headers that filter other blocks' logs cannot show.
+const NOT_ON_AVALANCHE: [&str; 2] =
+    ["a block emptied of its payments is refused", "a transaction without one movement is refused"];
+
 async fn chain(network: Network) -> AnvilChain {
     AnvilChain::start(network).await.expect("anvil starts")
 }
@@ -47,7 +51,12 @@ async fn every_evm_network_passes_the_suite() {
     let proven = reports[0].outcomes.iter().filter(|(_, outcome)| *outcome == Outcome::Proven);
     assert_eq!(proven.count(), 30);
     for report in &reports {
-        assert_eq!(report.outcomes, reports[0].outcomes, "{} differs", report.chain);
+        let both = report.outcomes.iter().zip(&reports[0].outcomes);
+        let differ: Vec<_> =
+            both.filter(|(one, other)| one != other).map(|(one, _)| one.0).collect();
+        let expected: &[&str] =
+            if report.chain == Network::Avalanche.name() { &NOT_ON_AVALANCHE } else { &[] };
+        assert_eq!(differ, expected, "{} differs", report.chain);
     }
 }
 
