@@ -4,6 +4,7 @@
 //! transaction is rolled back whole. A node that lags, lies or rewinds moves nothing.
 
 pub mod accept;
+mod ahead;
 mod balances;
 mod begin;
 pub mod import;
@@ -21,10 +22,13 @@ use secrecy::SecretString;
 
 use super::Gateway;
 use crate::{
-    chain::{Agreement, BlockRef, ChainError, ChainSource, Source, UnusableSource, Waiting},
+    chain::{
+        Agreement, Block, BlockRef, ChainError, ChainSource, Source, UnusableSource, Waiting,
+    },
     config::{ChainSettings, ChainSourceKind},
     storage::{StorageError, cursors, cursors::Cursor},
 };
+use ahead::{Pace, RunEnd};
 use watch_set::WatchSet;
 
 /// How often a complete look that found nothing is noted. Deadlines wait for the note.
@@ -106,6 +110,7 @@ pub struct Follower<S> {
     source: S,
     settings: ChainSettings,
     watch: WatchSet,
+    pace: Pace,
     /// The head at which balances were compared last.
     balances_read_at: Option<String>,
     /// Whether deposits may be waiting for a block, so that an empty mempool must withdraw them.
@@ -121,10 +126,12 @@ pub struct Follower<S> {
 impl<S: ChainSource> Follower<S> {
     pub fn new(source: S, settings: ChainSettings) -> Self {
         let watch = WatchSet::new(settings.network.address_families());
+        let pace = Pace::up_to(source.blocks_at_once());
         Self {
             source,
             settings,
             watch,
+            pace,
             balances_read_at: None,
             may_have_waiting: true,
             left_on: None,
@@ -150,6 +157,12 @@ impl<S: ChainSource> Follower<S> {
 
     /// Reads what is new on the chain.
     pub async fn look(&mut self, gateway: &Gateway) -> Result<Look, FollowError> {
+        let looked = self.look_once(gateway).await;
+        self.pace.learn(&looked);
+        looked
+    }
+
+    async fn look_once(&mut self, gateway: &Gateway) -> Result<Look, FollowError> {
         let network = self.settings.network;
         let mut connection = gateway.db.connection().await?;
         let (cursor, looked_at) = cursors::load_with_time(&mut connection, network).await?;
@@ -232,6 +245,7 @@ impl<S: ChainSource> Follower<S> {
         head: &BlockRef,
         look: &mut Look,
     ) -> Result<bool, FollowError> {
+        self.pace.set_out(cursor.height, head);
         while cursor.hash != head.hash {
             if look.blocks + look.rewound >= BLOCKS_PER_LOOK {
                 return Ok(false);
@@ -248,9 +262,36 @@ impl<S: ChainSource> Follower<S> {
                 look.rewound += 1;
                 continue;
             }
-            let Some(block) = self.source.block(cursor.height + 1).await? else {
-                return Ok(false);
-            };
+            let most = BLOCKS_PER_LOOK - look.blocks - look.rewound;
+            let run = self.read_run(cursor.height, head, most).await;
+            if !self.record_run(gateway, cursor, head, &run.blocks, look).await? {
+                // What was read above belongs to the branch that was left.
+                continue;
+            }
+            match run.end {
+                RunEnd::Whole => {}
+                RunEnd::Missing => return Ok(false),
+                RunEnd::Failed(error) => return Err(error.into()),
+            }
+        }
+        Ok(true)
+    }
+
+    /// Records blocks one after another, each only upon its parent. `false` if the chain turned out to have another branch,
+    /// and the cursor went back.
+    async fn record_run(
+        &mut self,
+        gateway: &Gateway,
+        cursor: &mut Cursor,
+        head: &BlockRef,
+        blocks: &[Block],
+        look: &mut Look,
+    ) -> Result<bool, FollowError> {
+        for (place, block) in blocks.iter().enumerate() {
+            if place > 0 && block.header.hash == cursor.hash {
+                // The block after a gap is the answer for each height of the gap.
+                continue;
+            }
             if block.header.parent_hash != cursor.hash {
                 if !self.rewind(gateway, cursor, head).await? {
                     let (network, height) = (self.settings.network, block.header.height);
@@ -258,9 +299,9 @@ impl<S: ChainSource> Follower<S> {
                     return Err(ChainError::Inconsistent { network, reason }.into());
                 }
                 look.rewound += 1;
-                continue;
+                return Ok(false);
             }
-            let (sightings, finalized) = self.record_block(gateway, cursor, &block).await?;
+            let (sightings, finalized) = self.record_block(gateway, cursor, block).await?;
             look.blocks += 1;
             self.blocks_read += 1;
             look.sightings += sightings;

@@ -248,6 +248,10 @@ impl<S: ChainSource> ChainSource for Agreement<S> {
         self.nodes[0].network()
     }
 
+    fn blocks_at_once(&self) -> u32 {
+        self.nodes.iter().map(ChainSource::blocks_at_once).min().unwrap_or(1)
+    }
+
     /// The highest block that enough nodes have reached and tell alike.
     async fn head(&self) -> Result<BlockRef, ChainError> {
         let (mut heads, failed) = self.heads().await;

@@ -191,9 +191,19 @@ impl ChainError {
     }
 }
 
+/// So many blocks are asked for at once by who is far behind: as many as make the fastest network's blocks quicker to read
+/// than to make, over a line of 200 ms.
+const BLOCKS_AT_ONCE: u32 = 8;
+
 /// One node, or one source that behaves like one.
 pub trait ChainSource: Send + Sync {
     fn network(&self) -> Network;
+
+    /// How many blocks may be asked for at once by who is far behind. One where that wins nothing: blocks are minutes apart,
+    /// or the source reads ahead by itself.
+    fn blocks_at_once(&self) -> u32 {
+        BLOCKS_AT_ONCE
+    }
 
     /// The highest block of the canonical chain. Also the place where a source checks that it still serves the
     /// chain it was configured for.

@@ -113,6 +113,10 @@ impl ChainSource for SimulatedSource {
         self.network
     }
 
+    fn blocks_at_once(&self) -> u32 {
+        1
+    }
+
     async fn head(&self) -> Result<BlockRef, ChainError> {
         let read = async {
             let mut connection = self.db.connection().await?;

@@ -120,6 +120,10 @@ impl ChainSource for Source {
         on_each!(self, source => source.network())
     }
 
+    fn blocks_at_once(&self) -> u32 {
+        on_each!(self, source => source.blocks_at_once())
+    }
+
     async fn head(&self) -> Result<BlockRef, ChainError> {
         on_each!(self, source => source.head().await)
     }

@@ -1,6 +1,9 @@
 //! The line to a node: carries HTTP as it is, or spoils every answer in one way.
 
-use std::sync::{Arc, Mutex};
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use anyhow::Result;
 use axum::{
@@ -29,6 +32,8 @@ pub enum Fault {
     /// The first so many thousandths come, then the connection ends.
     Cut(usize),
     Silence,
+    /// It is whole, and comes so much later.
+    Late(Duration),
     /// It is whole, and says something else.
     Tells(Edit),
 }
@@ -68,6 +73,7 @@ async fn carry(State(shared): State<Arc<Shared>>, question: Question) -> Respons
     match fault {
         Some(Fault::Says(status, text)) => return (status, text).into_response(),
         Some(Fault::Silence) => std::future::pending().await,
+        Some(Fault::Late(by)) => tokio::time::sleep(by).await,
         Some(Fault::Part(_) | Fault::Cut(_) | Fault::Tells(_)) | None => {}
     }
     let (path, asked) = (question.path().to_owned(), question.body.clone());
@@ -94,7 +100,9 @@ fn spoilt(fault: Option<Fault>, answer: Answer) -> Response {
             let head = answer.head().header(header::CONTENT_LENGTH, body.len());
             head.body(Body::from_stream(pieces))
         }
-        Some(Fault::Says(..) | Fault::Silence | Fault::Tells(_)) | None => return answer.whole(),
+        Some(Fault::Says(..) | Fault::Silence | Fault::Late(_) | Fault::Tells(_)) | None => {
+            return answer.whole();
+        }
     };
     spoilt.unwrap()
 }

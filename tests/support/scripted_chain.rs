@@ -80,6 +80,9 @@ pub struct Script {
     pub turn: Option<(u32, Turn)>,
     /// A call waits for an answer that never comes.
     pub is_silent: bool,
+    /// Blocks that are being asked for, and the most that ever were at one time.
+    asked_for: u32,
+    pub most_asked_for: u32,
     /// Confirmations after which a transfer is final, for tests that ask what was; finding out costs more than a block.
     pub needed: Option<Needed>,
     /// All that the node ever showed with the confirmations it needs.
@@ -106,6 +109,8 @@ impl Script {
             failing: 0,
             turn: None,
             is_silent: false,
+            asked_for: 0,
+            most_asked_for: 0,
             needed: None,
             final_somewhere: HashSet::new(),
         };
@@ -266,6 +271,25 @@ impl ScriptedChain {
     }
 }
 
+/// A block that is being asked for, until it is told or nobody waits any more.
+struct AskedFor<'a>(&'a ScriptedChain);
+
+impl<'a> AskedFor<'a> {
+    fn of(chain: &'a ScriptedChain) -> Self {
+        let mut script = chain.script();
+        script.asked_for += 1;
+        script.most_asked_for = script.most_asked_for.max(script.asked_for);
+        drop(script);
+        Self(chain)
+    }
+}
+
+impl Drop for AskedFor<'_> {
+    fn drop(&mut self) {
+        self.0.script().asked_for -= 1;
+    }
+}
+
 fn failure(network: Network, number: u32) -> ChainError {
     match number % 3 {
         0 => ChainError::RateLimited { network },
@@ -292,6 +316,7 @@ impl ChainSource for ScriptedChain {
     }
 
     async fn block(&self, height: u64) -> Result<Option<Block>, ChainError> {
+        let _asked_for = AskedFor::of(self);
         let mut script = self.call().await?;
         let Some(block) = script.at(height).cloned() else { return Ok(None) };
         let now_final = script.final_up_to(&block.header.hash);

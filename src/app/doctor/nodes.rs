@@ -18,8 +18,11 @@ use crate::{
 
 /// A head dated later than this has a wrong clock, or we have.
 const AHEAD_MAX_S: i64 = 120;
-/// A block must be read faster than blocks come; no chain here takes less than this for a hundred of them.
-const SLOW_BLOCK: Duration = Duration::from_secs(5);
+/// A block may take as long to read as so many take to be made, for that many are read at once on a long way. Both who read
+/// ahead there and Solana's source read no fewer.
+const BLOCKS_AT_ONCE: u32 = 4;
+/// What no block takes a good node, however seldom blocks are made.
+const SLOW_BLOCK_MS: u64 = 5_000;
 /// An address that always exists, on chains where balances are asked for.
 const PROBE: &str = "0x0000000000000000000000000000000000000001";
 
@@ -129,9 +132,12 @@ impl Told {
         if age < -AHEAD_MAX_S {
             doubts.push("its head is dated in the future");
         }
-        if self.block_took > SLOW_BLOCK {
-            doubts.push("it is slow");
-        }
+        let took = self.block_took;
+        let slow = is_slow(settings.network, took).then(|| {
+            let (took, every) = (took.as_millis(), block_every_ms(settings.network));
+            format!("slow: {took} ms a block, the network makes one every {every} ms")
+        });
+        doubts.extend(slow.as_deref());
         let mut detail = format!(
             "serves the right chain; block {} is {} old and was read in {} ms with {} transfers; {} payments wait",
             self.head.height,
@@ -176,6 +182,30 @@ impl Told {
     }
 }
 
+/// How often `network` makes a block, in practice.
+const fn block_every_ms(network: Network) -> u64 {
+    match network {
+        Network::Bitcoin => 600_000,
+        Network::Litecoin => 150_000,
+        Network::Dogecoin => 60_000,
+        Network::Ethereum => 12_000,
+        Network::Thorchain => 6_000,
+        Network::Tron => 3_000,
+        Network::Polygon | Network::Optimism | Network::Base => 2_000,
+        Network::Avalanche => 1_000,
+        Network::Near => 600,
+        Network::Bsc => 450,
+        Network::Solana | Network::Ton => 400,
+        Network::Arbitrum => 250,
+    }
+}
+
+/// Whether a watcher could fall behind for good if every block took so long.
+fn is_slow(network: Network, block_took: Duration) -> bool {
+    let made = Duration::from_millis(block_every_ms(network)) * BLOCKS_AT_ONCE;
+    block_took > made.min(Duration::from_millis(SLOW_BLOCK_MS))
+}
+
 /// When a deposit counts, as it is configured.
 fn counted(settings: &ChainSettings) -> String {
     let (usual, large) = (settings.confirmations, settings.large_confirmations);
@@ -201,7 +231,26 @@ fn span(seconds: i64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::span;
+    use super::{Duration, Network, is_slow, span};
+
+    #[test]
+    fn a_node_is_slow_by_how_often_its_network_makes_blocks() {
+        for (network, took_ms, slow) in [
+            (Network::Arbitrum, 1_000, false),
+            (Network::Arbitrum, 1_001, true),
+            (Network::Ton, 1_500, false),
+            (Network::Ton, 1_700, true),
+            (Network::Ethereum, 5_000, false),
+            (Network::Ethereum, 5_001, true),
+            (Network::Bitcoin, 5_001, true),
+        ] {
+            assert_eq!(
+                is_slow(network, Duration::from_millis(took_ms)),
+                slow,
+                "{network} {took_ms}"
+            );
+        }
+    }
 
     #[test]
     fn an_age_is_told_as_a_person_would() {

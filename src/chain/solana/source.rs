@@ -205,6 +205,10 @@ impl ChainSource for SolanaSource {
         self.rpc.network()
     }
 
+    fn blocks_at_once(&self) -> u32 {
+        1
+    }
+
     async fn head(&self) -> Result<BlockRef, ChainError> {
         let slot = async {
             let result = self.rpc.call(GET_SLOT, json!([{ "commitment": FINALIZED }])).await?;

@@ -186,6 +186,10 @@ impl ChainSource for UtxoSource {
         self.chain.network
     }
 
+    fn blocks_at_once(&self) -> u32 {
+        1
+    }
+
     async fn head(&self) -> Result<BlockRef, ChainError> {
         let ((), (height, hash)) = try_join!(self.check_chain(), self.tip())?;
         self.header_of(height, &hash).await

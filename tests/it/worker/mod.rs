@@ -10,6 +10,7 @@ mod lanes;
 mod large_deposits;
 mod mempool;
 mod rate_refresher;
+mod read_ahead;
 mod relay;
 mod requeue;
 mod sweeper;
