@@ -80,7 +80,9 @@ impl Gateway {
 /// Gives each counter with labels its zeros, so that its first event shows as a rise.
 pub fn begin_counting() {
     for network in Network::ALL {
-        metrics::counter!("chain_reorgs_total", "network" => network.name()).increment(0);
+        for name in ["chain_reorgs_total", "chain_unreadable_total"] {
+            metrics::counter!(name, "network" => network.name()).increment(0);
+        }
     }
     for (from, to) in TRANSITIONS {
         transitions(from, to).increment(0);

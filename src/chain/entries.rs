@@ -1,6 +1,7 @@
 //! Entries of a node's lists, read one by one.
 //!
-//! One odd transaction must neither stall its block nor take its neighbours along; it is put aside with a warning.
+//! One odd transaction must neither stall its block nor take its neighbours along; it is put aside with a warning that
+//! says where it stands, and counted: it may be a payment, and its block is never read again.
 
 use serde_json::value::RawValue;
 use tracing::warn;
@@ -10,9 +11,15 @@ use crate::asset::Network;
 /// Where entries stand, for the warning about one that cannot be read.
 pub(super) struct Place<'a> {
     pub network: Network,
+    pub height: u64,
     pub block_hash: &'a str,
     /// What an entry is: `transaction`, `receipt`, …
     pub kind: &'static str,
+}
+
+/// Something in a block cannot be read and is left out of it. What only waits for a block is not counted: it is read again.
+pub(super) fn count_unreadable(network: Network) {
+    metrics::counter!("chain_unreadable_total", "network" => network.name()).increment(1);
 }
 
 impl Place<'_> {
@@ -28,16 +35,37 @@ impl Place<'_> {
 
     /// One entry, or `None` and a warning that names its position.
     pub fn one<T>(&self, position: usize, read: impl FnOnce() -> Result<T, String>) -> Option<T> {
-        let Self { network, block_hash, kind } = self;
+        let Self { network, height, block_hash, kind } = self;
         match read() {
             Ok(value) => Some(value),
             Err(reason) => {
+                count_unreadable(*network);
                 warn!(
-                    %network, block.hash = block_hash, position, reason,
-                    "{kind} {position} of block {block_hash} of {network} cannot be read and is left out: {reason}"
+                    %network, height, block.hash = block_hash, position, reason,
+                    "{kind} {position} of block {height} of {network} ({block_hash}) cannot be read and is left out: {reason}"
                 );
                 None
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use metrics_exporter_prometheus::PrometheusBuilder;
+
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_read_is_left_out_alone_and_counted() {
+        let recorder = PrometheusBuilder::new().build_recorder();
+        let place = Place { network: Network::Ton, height: 7, block_hash: "ab", kind: "number" };
+        let raw: Vec<&RawValue> =
+            ["1", "\"x\"", "3"].iter().map(|text| serde_json::from_str(text).unwrap()).collect();
+        let read = |raw: &RawValue| raw.get().parse::<u8>().map_err(|error| error.to_string());
+        let entries = metrics::with_local_recorder(&recorder, || place.each(&raw, read));
+        assert_eq!(entries, [Some(1), None, Some(3)]);
+        let page = recorder.handle().render();
+        assert!(page.contains("chain_unreadable_total{network=\"ton\"} 1"), "{page}");
     }
 }

@@ -14,7 +14,10 @@ use super::{
 };
 use crate::{
     asset::Network,
-    chain::{BlockRef, Transfer, TransferAmount, TransferAsset, entries::Place},
+    chain::{
+        BlockRef, Transfer, TransferAmount, TransferAsset,
+        entries::{Place, count_unreadable},
+    },
 };
 
 /// keccak256("Transfer(address,address,uint256)"); ERC-20 and ERC-721 share it.
@@ -89,7 +92,7 @@ pub(super) fn body(network: Network, block: &WireBlock<'_>) -> Result<Body, &'st
     let header = header(block)?;
     let bloom = Bloom::parse(block.logs_bloom).ok_or("logsBloom")?;
     let raw = &block.transactions;
-    let (transactions, unreadable) = each(network, &header.hash, "transaction", raw, transaction);
+    let (transactions, unreadable) = each(network, &header, "transaction", raw, transaction);
     if is_hopeless(transactions.len(), unreadable) {
         return Err("transactions");
     }
@@ -98,9 +101,9 @@ pub(super) fn body(network: Network, block: &WireBlock<'_>) -> Result<Body, &'st
 }
 
 /// The receipts in `raw`; `None` if the node seems to speak of something else.
-pub(super) fn outcomes(network: Network, block_hash: &str, raw: &[&RawValue]) -> Option<Outcomes> {
-    let read = |raw: &RawValue| receipt(network, raw);
-    let (receipts, unreadable) = each(network, block_hash, "receipt", raw, read);
+pub(super) fn outcomes(network: Network, at: &BlockRef, raw: &[&RawValue]) -> Option<Outcomes> {
+    let read = |raw: &RawValue| receipt(network, at, raw);
+    let (receipts, unreadable) = each(network, at, "receipt", raw, read);
     (!is_hopeless(receipts.len(), unreadable)).then_some(Outcomes { receipts, unreadable })
 }
 
@@ -119,12 +122,12 @@ impl Outcomes {
 /// Reads entries one by one; what cannot be read is named in the log by its place in the block.
 fn each<T>(
     network: Network,
-    block_hash: &str,
+    at: &BlockRef,
     kind: &'static str,
     raw: &[&RawValue],
     read: impl Fn(&RawValue) -> Result<T, String>,
 ) -> (Vec<T>, usize) {
-    let place = Place { network, block_hash, kind };
+    let place = Place { network, height: at.height, block_hash: &at.hash, kind };
     let readable: Vec<T> = place.each(raw, read).into_iter().flatten().collect();
     let unreadable = raw.len() - readable.len();
     (readable, unreadable)
@@ -146,23 +149,28 @@ fn transaction(raw: &RawValue) -> Result<Transaction, String> {
     })
 }
 
-fn receipt(network: Network, raw: &RawValue) -> Result<Receipt, String> {
+fn receipt(network: Network, at: &BlockRef, raw: &RawValue) -> Result<Receipt, String> {
     let wire: WireReceipt = serde_json::from_str(raw.get()).map_err(|e| e.to_string())?;
     let tx_hash = quantity::hash(wire.transaction_hash).ok_or("transactionHash")?;
     Ok(Receipt {
         block_hash: quantity::hash(wire.block_hash).ok_or("blockHash")?,
         // Anything but a plain yes is a no.
         succeeded: wire.status.and_then(quantity::number) == Some(1),
-        logs: wire.logs.into_iter().map(|raw| log(network, &tx_hash, raw)).collect(),
+        logs: wire.logs.into_iter().map(|raw| log(network, at, &tx_hash, raw)).collect(),
         tx_hash,
     })
 }
 
 /// One log, or `None` and a warning if it cannot be read.
-pub(super) fn log(network: Network, tx_hash: &str, raw: &RawValue) -> Option<Log> {
+pub(super) fn log(network: Network, at: &BlockRef, tx_hash: &str, raw: &RawValue) -> Option<Log> {
     let log = readable_log(raw);
     if log.is_none() {
-        warn!(%network, tx.hash = tx_hash, "a log of {tx_hash} on {network} cannot be read and is left out");
+        count_unreadable(network);
+        let height = at.height;
+        warn!(
+            %network, height, tx.hash = tx_hash,
+            "a log of {tx_hash} in block {height} of {network} cannot be read and is left out"
+        );
     }
     log
 }

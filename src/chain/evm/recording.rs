@@ -21,7 +21,7 @@ pub fn read_recording(network: Network, text: &str) -> Result<Vec<Transfer>, Str
     let block: WireBlock<'_> =
         serde_json::from_str(recording.block.get()).map_err(|e| e.to_string())?;
     let body = decode::body(network, &block)?;
-    let outcomes = decode::outcomes(network, &body.header.hash, &recording.receipts)
+    let outcomes = decode::outcomes(network, &body.header, &recording.receipts)
         .ok_or("no receipt can be read")?;
     evidence::check(network, &body, &outcomes)?;
     Ok(decode::transfers(&body.transactions, &outcomes.receipts))

@@ -103,7 +103,7 @@ impl EvmSource {
 
     async fn outcomes(&self, body: &Body) -> Result<Outcomes, ChainError> {
         if !self.lacks_block_receipts.load(Ordering::Relaxed) {
-            match self.block_receipts(&body.header.hash).await {
+            match self.block_receipts(&body.header).await {
                 Err(refusal) if refusal.lacks_method() => {
                     let network = self.rpc.network();
                     info!(%network, "the node of {network} lacks {GET_BLOCK_RECEIPTS}: {refusal}");
@@ -116,11 +116,12 @@ impl EvmSource {
         self.add_logs(body, paid).await
     }
 
-    async fn block_receipts(&self, block_hash: &str) -> Result<Outcomes, ChainError> {
+    async fn block_receipts(&self, at: &BlockRef) -> Result<Outcomes, ChainError> {
+        let block_hash = at.hash.as_str();
         let result = self.rpc.call(GET_BLOCK_RECEIPTS, json!([block_hash])).await?;
         let raw: Option<Vec<&RawValue>> = self.rpc.read(GET_BLOCK_RECEIPTS, &result)?;
         let raw = raw.ok_or_else(|| self.vanished(block_hash))?;
-        decode::outcomes(self.rpc.network(), block_hash, &raw)
+        decode::outcomes(self.rpc.network(), at, &raw)
             .ok_or_else(|| self.rpc.malformed(GET_BLOCK_RECEIPTS, "no receipt can be read"))
     }
 
@@ -134,7 +135,7 @@ impl EvmSource {
             return Err(self.vanished(block_hash));
         }
         let raw: Vec<&RawValue> = results.iter().map(AsRef::as_ref).collect();
-        let outcomes = decode::outcomes(self.rpc.network(), block_hash, &raw)
+        let outcomes = decode::outcomes(self.rpc.network(), &body.header, &raw)
             .ok_or_else(|| self.rpc.malformed(GET_RECEIPT, "no receipt can be read"))?;
         if outcomes.receipts.iter().any(|receipt| receipt.block_hash != block_hash) {
             return Err(self.vanished(block_hash));
@@ -176,7 +177,7 @@ impl EvmSource {
             }
             let tx_hash = quantity::hash(place.transaction_hash)
                 .ok_or_else(|| self.rpc.malformed(GET_LOGS, "field transactionHash"))?;
-            let log = decode::log(network, &tx_hash, raw);
+            let log = decode::log(network, &body.header, &tx_hash, raw);
             let place = *places.entry(tx_hash.clone()).or_insert_with(|| {
                 outcomes.receipts.push(empty(&tx_hash, true));
                 outcomes.receipts.len() - 1

@@ -94,7 +94,9 @@ pub(super) fn denying(next: &WireDocument<'_>, before: &str, quiet: &HashSet<u64
 
 /// Everything that moved, in the order of the shards.
 pub(super) fn transfers(document: &WireDocument<'_>) -> Vec<Transfer> {
-    let place = Place { network: NETWORK, block_hash: document.block.header.hash, kind: "outcome" };
+    let header = &document.block.header;
+    let (height, block_hash) = (header.height, header.hash);
+    let place = Place { network: NETWORK, height, block_hash, kind: "outcome" };
     let shards = document.shards.iter();
     shards
         .flat_map(|shard| place.each(&shard.receipt_execution_outcomes, execution))

@@ -11,7 +11,7 @@ use tracing::warn;
 use super::wire::{WireBlock, WireMeta, WireTokenBalance, WireTransaction};
 use crate::{
     asset::Network,
-    chain::{BlockRef, Transfer, TransferAmount, TransferAsset},
+    chain::{BlockRef, Transfer, TransferAmount, TransferAsset, entries::count_unreadable},
     money::BaseUnits,
 };
 
@@ -82,6 +82,7 @@ pub(super) fn transfers(slot: u64, raw: &[&RawValue]) -> Option<Vec<Transfer>> {
             Err(reason) => {
                 unreadable += 1;
                 let network = Network::Solana;
+                count_unreadable(network);
                 warn!(
                     %network, slot, position, reason,
                     "transaction {position} of slot {slot} of {network} cannot be read and is left out: {reason}"

@@ -99,8 +99,9 @@ pub(super) fn transfers(body: &Body, results: &WireResults<'_>) -> Result<Vec<Tr
         return Err(format!("{txs} transactions have {outcomes} results"));
     }
     let block_hash = body.header.hash.as_str();
+    let height = body.header.height;
     let mut transfers = Vec::new();
-    let results_place = Place { network: NETWORK, block_hash, kind: "result" };
+    let results_place = Place { network: NETWORK, height, block_hash, kind: "result" };
     for (position, (raw, tx_hash)) in outcomes.iter().zip(&body.tx_hashes).enumerate() {
         let read = || serde_json::from_str::<WireTxResult>(raw.get()).map_err(|e| e.to_string());
         let Some(outcome) = results_place.one(position, read) else { continue };
@@ -113,11 +114,11 @@ pub(super) fn transfers(body: &Body, results: &WireResults<'_>) -> Result<Vec<Tr
         if events.is_empty() && gas_used != "0" {
             return Err(format!("transaction {tx_hash} succeeded without any event"));
         }
-        add(&mut transfers, block_hash, tx_hash, tx_hash, &events);
+        add(&mut transfers, &body.header, tx_hash, tx_hash, &events);
     }
     let of_block: Vec<&RawValue> = own_events(results).collect();
     // No transaction moved it, so the block stands in for one.
-    add(&mut transfers, block_hash, &body.header.height.to_string(), block_hash, &of_block);
+    add(&mut transfers, &body.header, &height.to_string(), block_hash, &of_block);
     Ok(transfers)
 }
 
@@ -125,12 +126,13 @@ pub(super) fn transfers(body: &Body, results: &WireResults<'_>) -> Result<Vec<Tr
 /// denomination.
 fn add(
     transfers: &mut Vec<Transfer>,
-    block_hash: &str,
+    at: &BlockRef,
     owner: &str,
     tx_hash: &str,
     events: &[&RawValue],
 ) {
-    let place = Place { network: NETWORK, block_hash, kind: "event" };
+    let (height, block_hash) = (at.height, at.hash.as_str());
+    let place = Place { network: NETWORK, height, block_hash, kind: "event" };
     for (position, raw) in events.iter().enumerate() {
         let movements = place.one(position, || movements(raw)).unwrap_or_default();
         transfers.extend(movements.into_iter().map(|movement| {

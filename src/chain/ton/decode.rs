@@ -15,7 +15,9 @@ use super::{
 };
 use crate::{
     asset::{Network, address::ton::TonAddress},
-    chain::{BlockRef, Transfer, TransferAmount, TransferAsset, coin_slack},
+    chain::{
+        BlockRef, Transfer, TransferAmount, TransferAsset, coin_slack, entries::count_unreadable,
+    },
     money::BaseUnits,
 };
 
@@ -70,14 +72,15 @@ pub(super) fn hash(text: &str) -> Option<String> {
 /// Those of `raw` that can be read, and how many cannot.
 pub(super) fn transactions(height: u64, raw: &[&RawValue]) -> (Vec<Transaction>, usize) {
     let mut readable = Vec::with_capacity(raw.len());
-    for entry in raw {
+    for (position, entry) in raw.iter().enumerate() {
         match transaction(height, entry) {
             Ok(transaction) => readable.push(transaction),
             Err(reason) => {
                 let network = Network::Ton;
+                count_unreadable(network);
                 warn!(
-                    %network, height, reason,
-                    "a transaction of block {height} of {network} cannot be read and is left out: {reason}"
+                    %network, height, position, reason,
+                    "transaction {position} of a page of block {height} of {network} cannot be read and is left out: {reason}"
                 );
             }
         }

@@ -71,7 +71,12 @@ pub(super) fn header(wire: &WireBlock<'_>) -> Result<BlockRef, &'static str> {
 
 pub(super) fn body(wire: &WireBlock<'_>) -> Result<Body, &'static str> {
     let header = header(wire)?;
-    let place = Place { network: NETWORK, block_hash: &header.hash, kind: "transaction" };
+    let place = Place {
+        network: NETWORK,
+        height: header.height,
+        block_hash: &header.hash,
+        kind: "transaction",
+    };
     let transactions = place.each(&wire.transactions, transaction);
     // One odd transaction is the chain's, all of them is a node that we do not understand at all.
     if transactions.len() > 1 && transactions.iter().all(Option::is_none) {
@@ -84,6 +89,11 @@ pub(super) fn body(wire: &WireBlock<'_>) -> Result<Body, &'static str> {
         header,
         transactions,
     })
+}
+
+fn place<'a>(body: &'a Body, kind: &'static str) -> Place<'a> {
+    let BlockRef { height, hash, .. } = &body.header;
+    Place { network: NETWORK, height: *height, block_hash: hash, kind }
 }
 
 fn hash(text: &str) -> Option<String> {
@@ -159,7 +169,7 @@ pub(super) fn transfers(body: &Body, infos: &[&RawValue]) -> Result<Vec<Transfer
         let (txs, infos) = (body.transactions.len(), infos.len());
         return Err(format!("{txs} transactions have {infos} outcomes"));
     }
-    let place = Place { network: NETWORK, block_hash: &body.header.hash, kind: "outcome" };
+    let place = place(body, "outcome");
     let outcomes = place.each(infos, |raw| outcome(body, raw));
     let has_unreadable = outcomes.iter().any(Option::is_none);
     let mut by_id = HashMap::with_capacity(outcomes.len());
@@ -227,10 +237,8 @@ fn outcome(body: &Body, raw: &RawValue) -> Result<Result<Outcome, String>, Strin
         return Ok(Err(format!("the outcome of {id} is of block {}", wire.block_number)));
     }
     let has_succeeded = |result: Option<&str>| result.is_none_or(|result| result == SUCCESS);
-    let place = Place { network: NETWORK, block_hash: &body.header.hash, kind: "log" };
-    let logs = place.each(&wire.log, log).into_iter().map(Option::flatten).collect();
-    let place = Place { kind: "internal transaction", ..place };
-    let internals = place.each(&wire.internal_transactions, internal);
+    let logs = place(body, "log").each(&wire.log, log).into_iter().map(Option::flatten).collect();
+    let internals = place(body, "internal transaction").each(&wire.internal_transactions, internal);
     Ok(Ok(Outcome {
         id,
         succeeded: has_succeeded(wire.result) && has_succeeded(wire.receipt.result),

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     asset::address,
-    chain::{BlockRef, Transfer, TransferAmount, TransferAsset},
+    chain::{BlockRef, Transfer, TransferAmount, TransferAsset, entries::count_unreadable},
     money::BaseUnits,
 };
 
@@ -59,13 +59,14 @@ pub(super) fn transfers(chain: &Chain, block: &WireBlock<'_>) -> Result<Vec<Tran
     let mut txids = Vec::with_capacity(block.transactions.len());
     let mut transfers = Vec::new();
     for (position, raw) in block.transactions.iter().enumerate() {
-        let transaction = match transaction(chain, raw) {
+        let transaction = match transaction(chain, Some(block.height), raw) {
             Ok(transaction) => transaction,
             Err(reason) => {
-                let (network, hash) = (chain.network, block.hash);
+                let (network, height, hash) = (chain.network, block.height, block.hash);
+                count_unreadable(network);
                 warn!(
-                    %network, block.hash = hash, position, reason,
-                    "transaction {position} of block {hash} of {network} cannot be read and is left out: {reason}"
+                    %network, height, block.hash = hash, position, reason,
+                    "transaction {position} of block {height} of {network} ({hash}) cannot be read and is left out: {reason}"
                 );
                 // Its id alone is still worth something: the others can be proven to be complete.
                 txids.push(txid_of(raw));
@@ -108,8 +109,12 @@ impl Output {
     }
 }
 
-/// Reads one transaction of a block or of the mempool.
-pub(super) fn transaction(chain: &Chain, raw: &RawValue) -> Result<Transaction, String> {
+/// Reads one transaction of the block at `height`, or of the mempool.
+pub(super) fn transaction(
+    chain: &Chain,
+    height: Option<u64>,
+    raw: &RawValue,
+) -> Result<Transaction, String> {
     let wire: WireTransaction = serde_json::from_str(raw.get()).map_err(|e| e.to_string())?;
     let txid = hash(wire.txid).ok_or("txid")?;
     let mut outputs = Vec::with_capacity(wire.outputs.len());
@@ -121,9 +126,16 @@ pub(super) fn transaction(chain: &Chain, raw: &RawValue) -> Result<Transaction, 
             Ok(Read::Nothing) => {}
             Err(field) => {
                 let network = chain.network;
+                let place = height.map_or_else(
+                    || "the mempool".to_owned(),
+                    |height| {
+                        count_unreadable(network);
+                        format!("block {height}")
+                    },
+                );
                 warn!(
-                    %network, tx.hash = txid, position,
-                    "output {position} of {txid} on {network} cannot be read and is left out: {field}"
+                    %network, height, tx.hash = txid, position,
+                    "output {position} of {txid} in {place} of {network} cannot be read and is left out: {field}"
                 );
             }
         }

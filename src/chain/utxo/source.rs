@@ -166,7 +166,7 @@ impl UtxoSource {
     }
 
     fn remember(&self, mempool: &mut Mempool, txid: &str, raw: &RawValue) {
-        match decode::transaction(&self.chain, raw) {
+        match decode::transaction(&self.chain, None, raw) {
             Ok(transaction) if transaction.txid == *txid => mempool.insert(transaction),
             unreadable => {
                 let network = self.chain.network;
