@@ -1,6 +1,7 @@
 //! Deposits: value that reached one of our addresses, from first sight to its booking.
 
 pub mod by_balance;
+pub mod of_order;
 pub mod returned;
 
 use std::collections::HashSet;
@@ -340,9 +341,9 @@ pub async fn owner_of(
     Ok(row)
 }
 
-/// Every deposit of a payout order in the order in which it counts. Index: `deposit_by_payout`.
+/// The first deposits of a payout order, for people. Index: `deposit_by_payout`.
 ///
-/// Call it under the order's row lock; they are locked too, so that a reorganisation finds them booked or not booked.
+/// Nothing is decided by them, for strangers' dust may come before what counts; [`of_order`] is for that.
 pub async fn of_payout(
     connection: &mut PgConnection,
     payout_order_id: Uuid,
@@ -356,7 +357,6 @@ pub async fn of_payout(
         where payout_order_id = $1
         order by first_seen_at, id
         limit 1000
-        for update
         "#,
         payout_order_id
     )

@@ -10,12 +10,12 @@ use crate::{
     ledger::{Account, Entry, EntryKind},
     money::BaseUnits,
     payout::{
-        State,
+        EventType, State,
         lifecycle::{self, Effect, Event, Verdict},
     },
     storage::{
         self, PgConnection, StorageError, alerts, cursors,
-        deposits::{self, DepositRow, returned},
+        deposits::{self, DepositRow, of_order, returned},
         ledger,
         payouts::{PayoutOrder, gas},
         timers,
@@ -25,31 +25,38 @@ use crate::{
 /// A held deadline is looked at again after half the time it has been held, within these bounds.
 const LOOK_AGAIN_MIN: TimeDelta = TimeDelta::milliseconds(250);
 const LOOK_AGAIN_MAX: TimeDelta = TimeDelta::seconds(30);
+/// Deposits of an order that are read at once, and booked in one transaction.
+const DEPOSITS_MAX: i64 = 100;
 
 impl Gateway {
     /// Tells of new deposits and books final ones. Amounts are summed from rows, never from messages.
+    ///
+    /// One look takes a bite of them, and asks for another look while there may be more: an address is open to everybody.
     pub(in crate::app) async fn fund_payout(
         &self,
         tx: &mut PgConnection,
         order_id: Uuid,
     ) -> Result<usize, StorageError> {
         let mut order = locked(tx, order_id).await?;
-        let deposits = deposits::of_payout(tx, order_id).await?;
-        let mut settled = 0;
+        if order.state == State::PendingDeposit {
+            let (own, kind) = (order.currency, EventType::DepositDetected.as_str());
+            for deposit in of_order::untold(tx, order_id, own, kind, DEPOSITS_MAX).await? {
+                self.tell_seen(tx, &mut order, &deposit).await?;
+            }
+        }
+        let deposits = of_order::lock_final(tx, order_id, DEPOSITS_MAX).await?;
         for deposit in &deposits {
             let own = is_own(&order, deposit);
-            if own && matches!(deposit.state.as_str(), "seen" | "final") {
+            if own {
                 self.tell_seen(tx, &mut order, deposit).await?;
             }
-            if deposit.state == "final" {
-                self.settle_for_payout(tx, &mut order, deposit, own).await?;
-                settled += 1;
-            }
+            self.settle_for_payout(tx, &mut order, deposit, own).await?;
         }
-        if settled > 0 && order.state != State::PendingDeposit {
+        let is_full = i64::try_from(deposits.len()).is_ok_and(|count| count >= DEPOSITS_MAX);
+        if is_full || !deposits.is_empty() && order.state != State::PendingDeposit {
             look_at(tx, order_id).await?;
         }
-        Ok(settled)
+        Ok(deposits.len())
     }
 
     /// Repeating it is harmless: an event of one deposit is written once.
@@ -159,17 +166,27 @@ impl Gateway {
         let watched_through =
             cursors::load(tx, network).await?.and_then(|cursor| cursor.watched_through);
         let sight = Sight::of(deadline, now, watched_through, chain.watch_grace);
-        let under_way = deposits::of_payout(tx, order.id).await?;
-        let in_sight = under_way
-            .iter()
-            .filter(|deposit| matches!(deposit.state.as_str(), "seen" | "final"))
-            .filter(|deposit| is_own(order, deposit))
-            .filter(|deposit| is_on_time(deadline, deposit.first_seen_at, deposit.mined_at))
-            .filter_map(|deposit| deposit.amount)
-            .fold(order.books.credited, sum);
+        let in_sight = in_sight(tx, order).await?;
         let may_hold = now - deadline < chain.confirm_hold;
         Ok(Event::DeadlinePassed { sight, in_sight, may_hold })
     }
+}
+
+/// What will have arrived in time if all that is on its way confirms, as far as it takes to reach what is due.
+async fn in_sight(tx: &mut PgConnection, order: &PayoutOrder) -> Result<BaseUnits, StorageError> {
+    let (mut total, mut after) = (order.books.credited, None);
+    while total < order.total_to_send {
+        let bite =
+            of_order::on_their_way(tx, order.id, order.currency, after, DEPOSITS_MAX).await?;
+        let Some(last) = bite.last() else { break };
+        after = Some((last.first_seen_at, last.id));
+        total = bite
+            .iter()
+            .filter(|one| is_on_time(order.expires_at, one.first_seen_at, one.mined_at))
+            .filter_map(|deposit| deposit.amount)
+            .fold(total, sum);
+    }
+    Ok(total)
 }
 
 /// Whether a deposit is of the order's asset on the order's network.

@@ -5,6 +5,7 @@ mod api;
 mod balance;
 mod data_fee;
 mod doubt;
+mod dust;
 mod fees;
 mod funding;
 mod held;
