@@ -212,6 +212,10 @@ fn see(order: &Order) -> Step {
 fn credit(order: &Order, amount: BaseUnits, on_time: bool) -> Step {
     match order.state {
         State::PendingDeposit if on_time => fund(order, amount),
+        // Of what funded it something left the chain, and it is there again or made up for.
+        State::Funded | State::Processing if on_time && !exceeds(order, amount) => {
+            kept(order, vec![Effect::Credit(amount)])
+        }
         State::Funded | State::Processing if on_time => {
             let effects = match order.funding {
                 Funding::Overfunded => vec![Effect::Credit(amount)],
@@ -230,6 +234,11 @@ fn credit(order: &Order, amount: BaseUnits, on_time: bool) -> Step {
         // A draft has no address, so nothing can reach it.
         State::Draft => kept(order, vec![]),
     }
+}
+
+/// Whether the order has received more than it asked for once `amount` is added.
+fn exceeds(order: &Order, amount: BaseUnits) -> bool {
+    order.credited.checked_add(amount).is_none_or(|total| total > order.due)
 }
 
 fn fund(order: &Order, amount: BaseUnits) -> Step {

@@ -21,7 +21,7 @@ use crate::{
     storage::{
         self, PgConnection, StorageError, alerts, cursors,
         cursors::Cursor,
-        deposits::{self, DepositRow, Sighting},
+        deposits::{self, DepositRow, Sighting, returned},
         invoices,
         invoices::Invoice,
         ledger, outbox, payouts,
@@ -253,8 +253,14 @@ async fn reverse(
             return_excess(tx, &invoice, lost.id, asset, amount).await?;
         }
     }
-    reverse_payout(tx, network, lost).await?;
+    let counted = reverse_payout(tx, network, lost).await?;
+    if let Some(counted) = counted {
+        still_counted = !counted.is_zero();
+    }
     deposits::mark_reversed(tx, lost.id, still_counted).await?;
+    if let Some(counted) = counted.filter(|counted| !counted.is_zero()) {
+        returned::note_counted(tx, lost.id, counted).await?;
+    }
     let detail = format!("{} of {:?} on {network} left the chain", lost.tx_hash, lost.token_id);
     tracing::error!(deposit.id = %lost.id, %network, "a credited deposit left the chain");
     alerts::raise(tx, "deposit_reversed", &lost.id.to_string(), &detail).await?;
@@ -308,26 +314,33 @@ async fn return_excess(
     Ok(())
 }
 
-/// A payout order whose funding is gone signs nothing more until a person has looked.
+/// A payout order whose funding is gone signs nothing more until a person has looked. How much of it the order still counts
+/// because that is given away, or signed for, already; `None` if it was never the order's.
 async fn reverse_payout(
     tx: &mut PgConnection,
     network: Network,
     lost: &DepositRow,
-) -> Result<(), StorageError> {
+) -> Result<Option<BaseUnits>, StorageError> {
     let owner = deposits::owner_of(tx, lost.id).await?;
-    let Some(order_id) = owner.and_then(|owner| owner.payout_order_id) else { return Ok(()) };
+    let Some(order_id) = owner.and_then(|owner| owner.payout_order_id) else { return Ok(None) };
     payouts::safety::hold(tx, order_id, "a deposit that funded it left the chain").await?;
-    let booked = matches!(lost.booked_as.as_deref(), Some("credit" | "late"));
-    if let (true, Some(amount), Some(asset)) = (booked, lost.amount, &lost.token_id) {
-        let entry = Entry {
-            kind: EntryKind::Reversal,
-            source: lost.id,
-            asset: asset.clone(),
-            debit: Account::Payout(order_id),
-            credit: Account::Custody(network),
-            amount,
-        };
-        ledger::book(tx, &entry).await?;
-    }
-    Ok(())
+    let was_late = match lost.booked_as.as_deref() {
+        Some("credit") => false,
+        Some("late") => true,
+        Some(_) | None => return Ok(None),
+    };
+    let (Some(amount), Some(asset)) = (lost.amount, &lost.token_id) else { return Ok(None) };
+    let entry = Entry {
+        kind: EntryKind::Reversal,
+        source: lost.id,
+        asset: asset.clone(),
+        debit: Account::Payout(order_id),
+        credit: Account::Custody(network),
+        amount,
+    };
+    ledger::book(tx, &entry).await?;
+    let Some(mut order) = payouts::lock(tx, order_id).await? else { return Ok(None) };
+    let counted = order.books.take_back(amount, was_late);
+    payouts::update_standing(tx, &order).await?;
+    Ok(Some(counted))
 }

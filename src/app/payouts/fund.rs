@@ -99,15 +99,18 @@ impl Gateway {
         if !ledger::book(tx, &entry).await? {
             return Err(StorageError::damaged("ledger_entry", "this source was booked before"));
         }
-        // It came back: the order has counted it all the while, only the books have not.
-        if deposit.replaces.is_some()
-            && let Some(booked_as) = returned::counted_before(tx, deposit.id).await?
-        {
+        // It came back: what of it the order has counted all the while only lacked in the books.
+        let counted = match deposit.replaces {
+            Some(_) => returned::counted_of_order(tx, deposit.id).await?,
+            None => None,
+        };
+        let missing = counted.as_ref().map_or(amount, |(units, _)| amount.remaining_after(*units));
+        if let Some((_, booked_as)) = counted.filter(|_| missing.is_zero()) {
             return deposits::settle(tx, deposit.id, &booked_as).await;
         }
         let now = storage::now(tx).await?;
         let on_time = is_on_time(order.expires_at, deposit.first_seen_at, deposit.mined_at);
-        let event = Event::DepositConfirmed { amount, on_time };
+        let event = Event::DepositConfirmed { amount: missing, on_time };
         let step = lifecycle::step(&order.for_lifecycle(), event, now);
         let mut booked_as = "nothing";
         for effect in &step.effects {

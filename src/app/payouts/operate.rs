@@ -10,6 +10,7 @@ use super::{
 use crate::{
     app::Gateway,
     asset::address,
+    money::BaseUnits,
     payout::{State, batch::Tally, lifecycle::CancelledBy, order::BatchView},
     storage::{
         StorageError, audit,
@@ -35,6 +36,11 @@ pub enum OperateError {
     Held(String),
     #[error("refunds of the order go to {0} already")]
     RefundsGoTo(String),
+    #[error(
+        "{missing} base units of what funded the order have left the chain: accept what came back (gatewayctl deposit accept), \
+         or send as much to its address"
+    )]
+    FundsGone { missing: u128 },
     #[error("the order has ended")]
     Ended,
     #[error("no payment of the order waits for a block")]
@@ -136,6 +142,10 @@ impl Gateway {
         if order.held.is_none() {
             return Err(OperateError::NotHeld);
         }
+        let missing = missing(&order);
+        if !missing.is_zero() {
+            return Err(OperateError::FundsGone { missing: missing.get() });
+        }
         let released = safety::release(&mut tx, order.id, by).await?;
         let needed = if limit > 0 { PEOPLE_NEEDED } else { 1 };
         if released >= needed {
@@ -213,5 +223,22 @@ impl Gateway {
     pub async fn payouts_stopped(&self, network: &str) -> Result<Option<String>, StorageError> {
         let mut connection = self.db.connection().await?;
         safety::stopped(&mut connection, network).await
+    }
+}
+
+/// What an order lacks of what it is still to pay: it had all of it once, or it would not be paid out.
+fn missing(order: &PayoutOrder) -> BaseUnits {
+    match order.state {
+        State::Funded | State::Processing => {
+            let books = &order.books;
+            let due = order.total_to_send.remaining_after(books.failed);
+            [books.credited, books.late].into_iter().fold(due, BaseUnits::remaining_after)
+        }
+        State::Draft
+        | State::PendingDeposit
+        | State::Completed
+        | State::PartialFailed
+        | State::Expired
+        | State::Cancelled => BaseUnits::ZERO,
     }
 }

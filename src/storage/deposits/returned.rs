@@ -4,7 +4,8 @@ use uuid::Uuid;
 
 use crate::{
     asset::Network,
-    storage::{PgConnection, StorageError},
+    money::BaseUnits,
+    storage::{PgConnection, StorageError, numeric},
 };
 
 /// A deposit that was taken out of the books, and whose it is.
@@ -121,4 +122,41 @@ pub async fn counted_before(
     .fetch_optional(connection)
     .await?;
     Ok(booked_as.flatten())
+}
+
+/// How much of the reversed deposit whose place `id` takes its payout order still counts, and what that was booked as; `None` if
+/// nothing, or if it was another movement.
+pub async fn counted_of_order(
+    connection: &mut PgConnection,
+    id: Uuid,
+) -> Result<Option<(BaseUnits, String)>, StorageError> {
+    let row = sqlx::query!(
+        r#"
+        select coalesce(old.counted_units, d.amount) as "units!", old.booked_as as "booked_as!"
+        from deposit d
+        join deposit old on old.id = d.replaces
+        where d.id = $1 and old.still_counted and d.amount is not null
+          and (old.address_id, old.contract, old.amount_text) is not distinct from (d.address_id, d.contract, d.amount_text)
+        "#,
+        id
+    )
+    .fetch_optional(connection)
+    .await?;
+    row.map(|row| Ok((numeric::to_units("deposit", &row.units)?, row.booked_as))).transpose()
+}
+
+/// Notes how much of a reversed deposit its payout order still counts.
+pub async fn note_counted(
+    connection: &mut PgConnection,
+    id: Uuid,
+    units: BaseUnits,
+) -> Result<(), StorageError> {
+    sqlx::query!(
+        "update deposit set counted_units = $2 where id = $1 and state = 'reversed'",
+        id,
+        numeric::from_units(units)
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
 }

@@ -93,6 +93,25 @@ impl Books {
         let received = self.credited.checked_add(self.late).unwrap_or(self.credited);
         spent.into_iter().fold(received, BaseUnits::remaining_after)
     }
+
+    /// What was received and is gone again, as far as it was not given away: no order may have given more than it received.
+    /// Returns how much of it stays counted.
+    #[must_use]
+    pub fn take_back(&mut self, amount: BaseUnits, was_late: bool) -> BaseUnits {
+        let mut missing = amount.min(self.left());
+        let counted = amount.remaining_after(missing);
+        let (first, second) = if was_late {
+            (&mut self.late, &mut self.credited)
+        } else {
+            (&mut self.credited, &mut self.late)
+        };
+        for sum in [first, second] {
+            let before = *sum;
+            *sum = before.remaining_after(missing);
+            missing = missing.remaining_after(before);
+        }
+        counted
+    }
 }
 
 /// The order's own address and the index of its key.

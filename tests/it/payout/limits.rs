@@ -210,6 +210,14 @@ async fn a_deposit_of_an_order_that_came_back_is_accepted_and_pays_its_rows() {
         gateway.simulate_mine(Network::Polygon, 20).await.unwrap();
         held(&payer, &id).await;
         assert_ne!(in_books(&stack, &account).await, before);
+        // Its fees were taken of what is gone, so that much stays counted; nobody can let it pay with what is not there.
+        let books = eventually("it is taken back", async || {
+            Some(payer.story(&id).await.order.books).filter(|books| books.left().is_zero())
+        })
+        .await;
+        assert_eq!((books.credited, books.late.get()), (funded.order.books.kept, 0));
+        let refused = gateway.release_order(&id, "ada").await.unwrap_err();
+        assert!(refused.to_string().contains("deposit accept"), "{refused}");
         payer.fund_in(&order, due, &txid).await;
         let sure = Some(("ada", "mined again"));
         eventually("it is there again, final and accepted", async || {
@@ -229,6 +237,56 @@ async fn a_deposit_of_an_order_that_came_back_is_accepted_and_pays_its_rows() {
         assert!(gateway.resume_payouts("*").await.unwrap());
         gateway.release_order(&id, "ada").await.unwrap();
         payer.becomes(&id, "completed").await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_order_that_lost_a_part_of_its_money_gives_back_the_rest_once_it_is_cancelled() {
+    with_configured_stack(&only(Network::Polygon), |stack| async move {
+        let gateway = &stack.gateway;
+        stack.start_all();
+        let payer = Payer::open(&stack).await;
+        let id = payer.draft(EVM, two_rows()).await["id"].as_str().unwrap().to_owned();
+        let order = payer.confirm(EVM, &id).await;
+        gateway.hold_order(&id, "it is to be booked and not yet begun").await.unwrap();
+        let due: u128 = order["totalToSendRaw"].as_str().unwrap().parse().unwrap();
+        let part = due / 10 * 6;
+        payer.fund(&order, part).await;
+        let lost = payer.fund(&order, due - part).await.txid;
+        payer.becomes(&id, "funded").await;
+        gateway.simulate_orphan(&lost).await.unwrap();
+        gateway.simulate_mine(Network::Polygon, 20).await.unwrap();
+        eventually("it is taken back", async || {
+            let books = payer.story(&id).await.order.books;
+            (books.credited.get() == part).then_some(())
+        })
+        .await;
+        let row = payer.story(&id).await.order.id;
+        assert_eq!(in_books(&stack, &format!("payout:{row}")).await, part.to_string());
+        let refused = gateway.release_order(&id, "ada").await.unwrap_err();
+        assert!(refused.to_string().contains(&(due - part).to_string()), "{refused}");
+        gateway.cancel_any_payout(&id).await.unwrap();
+        assert_eq!(gateway.release_order(&id, "ada").await.unwrap(), 0);
+        let books = payer.settles(&id).await.order.books;
+        assert_eq!(books.returned.get() + books.kept.get(), part);
+        let chain = payer.received_on_chain("polygon").await;
+        let back = chain[&support::payouts::evm_address(900)].clone();
+        assert_eq!(back, (1, books.returned.get().to_string()));
+        // What had left comes back after all, and follows the rest.
+        payer.fund_in(&order, due - part, &lost).await;
+        let sure = Some(("ada", "mined again"));
+        eventually("it is there again, final and accepted", async || {
+            let accepted = gateway.accept_deposit(Network::Polygon, &lost, None, sure).await;
+            accepted.ok().filter(|accepted| accepted.accepted == 1)
+        })
+        .await;
+        eventually("all of it went back", async || {
+            let books = payer.story(&id).await.order.books;
+            let all = books.returned.get() + books.kept.get();
+            (all == due && books.returned.get() > part).then_some(())
+        })
+        .await;
     })
     .await;
 }
