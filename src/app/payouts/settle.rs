@@ -11,7 +11,8 @@ use crate::{
     chain::pay::{Did, Named, Usurper},
     money::BaseUnits,
     storage::{
-        PgConnection, StorageError, audit, deposits,
+        PgConnection, StorageError, audit,
+        deposits::of_order,
         payouts::{
             self, PayoutOrder, coins, items,
             payments::{self, Ended, OpenPayment, Version},
@@ -163,7 +164,8 @@ fn agreed(payment: &OpenPayment, usurper: &Usurper, outcome: Outcome) -> Result<
     }
 }
 
-/// What the payment came to. The same payment under another hash becomes a version, so that what it returned is known.
+/// What the payment came to. What returned anything becomes a version of it, so that this is known: the same payment under
+/// another hash, and what paid nobody but the order itself.
 async fn ended(
     tx: &mut PgConnection,
     order: &mut PayoutOrder,
@@ -181,44 +183,68 @@ async fn ended(
     let (Some(returned), Some(last)) = (&usurper.returned, payment.versions.last()) else {
         return Ok(ended);
     };
-    let change = change_now(tx, order, &ended.tx_hash, returned.change).await?;
+    let back = back_now(tx, order, &ended.tx_hash, &returned.own).await?;
+    // It may have taken more of the order's coins than the payment: they are gone with it.
+    let mut taken = coins::spendable(tx, order.id).await?;
+    taken.retain(|coin| returned.spends.contains(&coin.outpoint));
+    coins::add_inputs(tx, payment.id, order.currency.network, &taken).await?;
     let inputs = coins::inputs_of(tx, payment.id).await?;
-    let sum = |total: BaseUnits, amount| total.checked_add(amount).unwrap_or(total);
     let spent = inputs.iter().map(|coin| coin.amount).fold(BaseUnits::ZERO, sum);
-    let back = change.map_or(BaseUnits::ZERO, |(_, amount)| amount);
-    ended.fee = spent.remaining_after(payment.amount).remaining_after(back);
+    let paid = if ended.succeeded { payment.amount } else { BaseUnits::ZERO };
+    let rest = spent.remaining_after(paid);
+    let change = back.change.map_or(BaseUnits::ZERO, |(_, amount)| amount);
+    // Under a hash that was none of ours the watcher took it for a deposit: then it is one, and what it brought is a fee again,
+    // so that the order has neither more nor less than before. What a stranger added is his.
+    keep(tx, order, Uuid::now_v7(), back.booked.min(rest)).await?;
+    ended.fee = rest.remaining_after(change);
     let version = Version {
         version: last.version + 1,
         raw: returned.raw.clone(),
         tx_hash: ended.tx_hash.clone(),
         fee: last.fee,
         taken: Some(ended.fee),
-        change,
+        change: back.change,
     };
     payments::add_version(tx, payment.id, &version).await?;
     Ok(ended)
 }
 
-/// What of the change is still to be known as such. Under a hash that is none of ours the watcher takes it for a deposit: then
-/// it is one, and what it brought is a fee again, so that the order has neither more nor less than before.
-async fn change_now(
-    tx: &mut PgConnection,
-    order: &mut PayoutOrder,
-    hash: &str,
+/// What of a transaction came back to the order's address.
+#[derive(Default)]
+struct Back {
+    /// Booked as deposits by now.
+    booked: BaseUnits,
+    /// What is still to be known as change: the output's number, and what it holds.
     change: Option<(u32, BaseUnits)>,
-) -> Result<Option<(u32, BaseUnits)>, OperateError> {
-    let Some((n, amount)) = change else { return Ok(None) };
-    let key = format!("{hash}:{n}");
-    let deposits = deposits::of_payout(tx, order.id).await?;
-    let Some(deposit) = deposits.iter().find(|deposit| deposit.deposit_key == key) else {
-        return Ok(change);
-    };
-    if deposit.state != "settled" {
-        let why = "what it returned is not booked as a deposit yet: ask again in some blocks";
-        return Err(OperateError::SettledOtherwise(why.to_owned()));
+}
+
+async fn back_now(
+    tx: &mut PgConnection,
+    order: &PayoutOrder,
+    hash: &str,
+    own: &[(u32, BaseUnits)],
+) -> Result<Back, OperateError> {
+    let mut back = Back::default();
+    for (n, amount) in own {
+        let (network, key) = (order.currency.network.name(), format!("{hash}:{n}"));
+        let deposit = of_order::lock_by_key(tx, order.id, network, &key).await?;
+        let is_booked = deposit.as_ref().map(|deposit| deposit.state == "settled");
+        match (is_booked, back.change) {
+            (Some(true), _) => back.booked = sum(back.booked, *amount),
+            // A version has one change; the watcher will book the others, and then it has none.
+            (None, None) => back.change = Some((*n, *amount)),
+            (Some(false), _) | (None, Some(_)) => {
+                let why =
+                    "what it returned is not booked as a deposit yet: ask again in some blocks";
+                return Err(OperateError::SettledOtherwise(why.to_owned()));
+            }
+        }
     }
-    keep(tx, order, Uuid::now_v7(), amount).await?;
-    Ok(None)
+    Ok(back)
+}
+
+fn sum(total: BaseUnits, amount: BaseUnits) -> BaseUnits {
+    total.checked_add(amount).unwrap_or(total)
 }
 
 #[cfg(test)]

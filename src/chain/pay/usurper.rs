@@ -39,11 +39,13 @@ pub struct Usurper {
     pub returned: Option<Returned>,
 }
 
-/// The same payment under another hash, where what it returns can be spent: its bytes, and which output that is.
+/// What came back by it, where that can be spent: its bytes, all that it spends (`txid:n`), and which of its outputs pay the
+/// payment's own address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Returned {
     pub raw: Vec<u8>,
-    pub change: Option<(u32, BaseUnits)>,
+    pub spends: Vec<String>,
+    pub own: Vec<(u32, BaseUnits)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -179,9 +181,16 @@ impl UtxoPayer {
             let ours = encode::deserialize::<Transaction>(&payment.raw).ok();
             let Some((ours, own)) = ours.zip(self.own_script(&payment.sender)) else { continue };
             if let Some(did) = took(&ours, &found, &spent, &own) {
-                let returned = (did == Did::PaidAll).then(|| Returned {
+                let own = own_outputs(&found, &own);
+                let is_known = match did {
+                    Did::PaidAll => true,
+                    Did::PaidNobody => !own.is_empty(),
+                    Did::MovedOther | Did::Else(_) => false,
+                };
+                let returned = is_known.then(|| Returned {
                     raw: encode::serialize(&found),
-                    change: change(&found, &own),
+                    spends: spent.iter().map(ToString::to_string).collect(),
+                    own,
                 });
                 return Ok(Some(Usurper { at, mined, did, returned }));
             }
@@ -220,10 +229,12 @@ fn took(
     })
 }
 
-fn change(found: &Transaction, own: &[u8]) -> Option<(u32, BaseUnits)> {
-    let at = found.output.iter().position(|out| out.script_pubkey.as_bytes() == own)?;
-    let amount = BaseUnits::new(found.output[at].value.to_sat().into());
-    Some((u32::try_from(at).ok()?, amount))
+fn own_outputs(found: &Transaction, own: &[u8]) -> Vec<(u32, BaseUnits)> {
+    let outputs = (0_u32..).zip(&found.output);
+    outputs
+        .filter(|(_, out)| out.script_pubkey.as_bytes() == own)
+        .map(|(n, out)| (n, BaseUnits::new(out.value.to_sat().into())))
+        .collect()
 }
 
 #[cfg(test)]

@@ -30,7 +30,8 @@ pub struct Spent {
     pub change: Option<(u32, BaseUnits)>,
 }
 
-/// What an order can spend: booked deposits that stand in the chain, and the change of payments that are final.
+/// What an order can spend: booked deposits that stand in the chain, and the change of payments that are final. What a
+/// payment returns whose place was taken is change too; without such a version a payment that failed returned nothing.
 pub async fn spendable(
     connection: &mut PgConnection,
     order_id: Uuid,
@@ -48,7 +49,7 @@ pub async fn spendable(
             select p.network, p.tx_hash || ':' || v.change_n, v.change_amount
             from payout_payment p
             join payout_version v on v.payment_id = p.id and v.tx_hash = p.tx_hash
-            where p.order_id = $1 and p.state = 'confirmed' and v.change_amount is not null
+            where p.order_id = $1 and p.state in ('confirmed', 'failed') and v.change_amount is not null
         ) c
         where not exists (select from payout_input i where i.network = c.network and i.outpoint = c.outpoint)
         order by c.amount desc, c.outpoint
@@ -73,6 +74,31 @@ pub async fn inputs_of(
     .fetch_all(connection)
     .await?;
     rows.into_iter().map(|row| coin(row.outpoint, &row.amount)).collect()
+}
+
+/// Notes what else was spent by what took a payment's place.
+pub async fn add_inputs(
+    connection: &mut PgConnection,
+    payment_id: Uuid,
+    network: Network,
+    coins: &[CoinRow],
+) -> Result<(), StorageError> {
+    let outpoints: Vec<_> = coins.iter().map(|coin| coin.outpoint.clone()).collect();
+    let amounts: Vec<_> = coins.iter().map(|coin| numeric::from_units(coin.amount)).collect();
+    sqlx::query!(
+        r#"
+        insert into payout_input (network, outpoint, payment_id, amount)
+        select $2, t.outpoint, $1, t.amount
+        from unnest($3::text[], $4::numeric[]) as t (outpoint, amount)
+        "#,
+        payment_id,
+        network.name(),
+        &outpoints,
+        &amounts
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
 }
 
 /// The change of payments of an order that wait for a block, as far as nothing spends it.

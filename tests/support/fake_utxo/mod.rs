@@ -104,12 +104,17 @@ impl FakeUtxo {
 
     /// Whoever has the key of `script` takes all that lies there. The hash, and the block's height.
     pub fn take_all(&self, script: &str) -> (String, u64) {
+        self.take_all_for(script, "51", 0)
+    }
+
+    /// The same for whoever has the key of `to`, who pays `fee` for it.
+    pub fn take_all_for(&self, script: &str, to: &str, fee: u64) -> (String, u64) {
         let mut world = lock(&self.world);
-        let script = ScriptBuf::from_hex(script).unwrap();
+        let [script, to] = [script, to].map(|hex| ScriptBuf::from_hex(hex).unwrap());
         let own = world.coins.iter().filter(|(_, output)| output.script_pubkey == script);
         let own: Vec<_> = own.map(|(coin, output)| (*coin, output.value)).collect();
-        let value = own.iter().map(|(_, value)| *value).sum();
-        let output = TxOut { value, script_pubkey: ScriptBuf::from_bytes(vec![0x51]) };
+        let value = own.iter().map(|(_, value)| *value).sum::<Amount>() - Amount::from_sat(fee);
+        let output = TxOut { value, script_pubkey: to };
         let mut transaction = world::transaction(TxIn::default(), output);
         let input = |(coin, _): &(OutPoint, Amount)| TxIn {
             previous_output: *coin,

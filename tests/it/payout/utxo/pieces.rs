@@ -25,7 +25,7 @@ use super::{
 };
 
 const NETWORK: Network = Network::Dogecoin;
-const REFUND: u32 = 900;
+pub const REFUND: u32 = 900;
 /// More than a search for a payment ever goes back.
 const BLOCKS_BEFORE: u64 = 130;
 

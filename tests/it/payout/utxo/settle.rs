@@ -7,7 +7,11 @@ use gateway::{
 };
 use uuid::Uuid;
 
-use super::{chain::script_of, pieces::Scene, seeds::CONFIRMATIONS};
+use super::{
+    chain::{script, script_of},
+    pieces::{REFUND, Scene},
+    seeds::CONFIRMATIONS,
+};
 
 const ROWS: u32 = 2;
 const UNITS: u64 = 300_000_000;
@@ -109,5 +113,33 @@ async fn a_payment_whose_outputs_were_taken_fails_and_its_order_stays_held() {
     assert_eq!(story.order.books.failed.get(), u128::from(u64::from(ROWS) * UNITS));
     let (held, payments) = (&story.order.held, &story.payments);
     assert!(held.is_some() && payments.iter().all(|one| one.state == "failed"), "{payments:?}");
+    sent.scene.lane.close().await;
+}
+
+/// Whoever has the key spends all of the order for the order itself: the rows fail, and what is there goes back, once.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_took_the_outputs_of_a_payment_and_paid_the_order_itself_counts_once() {
+    const FEE: u64 = 1_000_000;
+    let mut sent = sent().await;
+    let own = script_of(Network::Dogecoin, &sent.address);
+    let (hash, height) = sent.scene.node.take_all_for(&own, &own, FEE);
+    sent.is_held_as_displaced().await;
+    sent.settle((&hash, height), Outcome::NobodyPaid).await.unwrap();
+    assert_eq!(sent.scene.lane.gateway.release_order(&sent.id, "ada").await.unwrap(), 0);
+    let story = sent.scene.work(&sent.id).await;
+    assert_eq!((story.order.state.as_str(), story.order.held), ("partial_failed", None));
+    let books = story.order.books;
+    assert_eq!(books.failed.get(), u128::from(u64::from(ROWS) * UNITS));
+    assert_eq!(books.returned.get(), u128::from(u64::from(ROWS) * UNITS + SURPLUS));
+    let back = sent.scene.node.paid(&script(Network::Dogecoin, REFUND)).1;
+    assert_eq!(books.returned.get(), u128::from(back));
+    // What came in is what went back, what the network took, and what is left there; by the books too, where it is twice.
+    let left = sent.scene.node.unspent(&own);
+    let fees = "select fee::bigint from payout_payment where purpose = 'refund'";
+    let fees: i64 =
+        sqlx::query_scalar(fees).fetch_one(&mut sent.scene.lane.connection).await.unwrap();
+    assert_eq!(back + left + fees.unsigned_abs() + FEE, sent.received);
+    let kept = books.kept.get() - u128::from(sent.received - FEE);
+    assert_eq!(books.returned.get() + kept, u128::from(sent.received));
     sent.scene.lane.close().await;
 }
