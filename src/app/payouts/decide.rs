@@ -18,9 +18,10 @@ use crate::{
     payout::{
         EventType, PayoutFamily, State,
         lifecycle::{self, CancelledBy, Effect, Event, Refusal, Step, Verdict},
+        recipients::least_amount,
     },
     storage::{
-        self, PgConnection, StorageError, addresses, outbox,
+        self, PgConnection, StorageError, addresses, alerts, outbox,
         payouts::{self, DepositPlace, PayoutOrder, items},
         timers,
     },
@@ -181,7 +182,10 @@ impl Gateway {
                     let subject = if once(*event) { Uuid::nil() } else { subject };
                     self.emit_payout(tx, order, *event, subject).await?;
                 }
-                Effect::Refund => refund_soon(tx, order.id).await?,
+                Effect::Refund => {
+                    refund_soon(tx, order.id).await?;
+                    tell_of_nowhere(tx, order).await?;
+                }
                 // Done by whoever asked for the step, before it is stored.
                 Effect::Credit(_) | Effect::BookLate(_) | Effect::OpenFunding | Effect::Requote => {
                 }
@@ -216,6 +220,22 @@ pub(super) async fn refund_soon(tx: &mut PgConnection, order_id: Uuid) -> Result
     let now = storage::now(tx).await?;
     timers::set(tx, timers::PAYOUT, order_id, now).await?;
     look_at(tx, order_id).await
+}
+
+/// What goes back and has nowhere to go waits for a person, who must know of it. What would not be sent anyway is not told.
+async fn tell_of_nowhere(tx: &mut PgConnection, order: &PayoutOrder) -> Result<(), StorageError> {
+    let left = order.books.left();
+    if order.refund_address.is_some() || left < least_amount(order.currency) {
+        return Ok(());
+    }
+    let detail = format!(
+        "{} {} stay with an order of merchant {} that names no refundAddress: ask him, then gatewayctl payouts refund-to",
+        left.to_decimal(u32::from(order.currency.decimals)),
+        order.currency.token_id(),
+        order.merchant_id
+    );
+    alerts::raise(tx, "payout_refund_no_address", &order.order_id, &detail).await?;
+    Ok(())
 }
 
 /// Asks the payout-batch role to look at an order now.

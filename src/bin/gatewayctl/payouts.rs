@@ -382,8 +382,18 @@ fn listed(order: &PayoutOrder) -> Value {
 }
 
 /// Why nothing was signed when it was last tried. What is held waits for people alone.
-fn waits_for(order: &PayoutOrder) -> Option<&String> {
-    order.waits_for.as_ref().filter(|_| order.held.is_none())
+fn waits_for(order: &PayoutOrder) -> Option<String> {
+    if order.held.is_some() {
+        return None;
+    }
+    let (is_left, place) = (!order.books.left().is_zero(), &order.refund_address);
+    if order.state.is_terminal() && is_left && place.is_none() {
+        let id = &order.order_id;
+        let words =
+            "its merchant named no refundAddress. Ask him, then: gatewayctl payouts refund-to";
+        return Some(format!("{words} {id} ADDRESS"));
+    }
+    order.waits_for.clone()
 }
 
 fn summary(story: &Story) -> String {
@@ -397,7 +407,7 @@ fn summary(story: &Story) -> String {
         ("order", Cell::from(&order.order_id)),
         ("state", state_cell(order)),
         ("held", render::or_dash(order.held.as_ref())),
-        ("waits for", render::or_dash(waits_for(order))),
+        ("waits for", render::or_dash(waits_for(order).as_ref())),
         ("merchant", order.merchant_id.to_string().into()),
         ("rows", format!("{} in {} batches", order.item_count, order.batch_count).into()),
         ("to send", coins(order.total_to_send)),
@@ -492,7 +502,7 @@ pub fn to_json(story: &Story) -> serde_json::Result<Value> {
     let mut json: Value = serde_json::from_str(&story.object)?;
     json["merchantId"] = story.order.merchant_id.to_string().into();
     json["holdReason"] = story.order.held.clone().into();
-    json["waitsFor"] = waits_for(&story.order).cloned().into();
+    json["waitsFor"] = waits_for(&story.order).into();
     json["releases"] = story.releases.into();
     Ok(json)
 }

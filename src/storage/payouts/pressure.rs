@@ -6,7 +6,8 @@ use crate::storage::{PgConnection, StorageError};
 pub struct Pressure {
     /// Orders for which nothing is signed until a person lets them go.
     pub held: i64,
-    /// Since the oldest order that is being paid out had its money; 0 without one.
+    /// Since the oldest order that is being paid out had its money, or since anything happened to the oldest ended one that has
+    /// something to send back, and where to, and is not held; 0 without one.
     pub oldest_seconds: i64,
     /// Signed payments that no block has taken for an hour.
     pub stuck: i64,
@@ -18,8 +19,14 @@ pub async fn pressure(connection: &mut PgConnection) -> Result<Pressure, Storage
     let row = sqlx::query!(
         r#"
         select (select count(*) from payout_order where held_at is not null) as "held!",
-               (select coalesce(extract(epoch from now() - min(funded_at))::bigint, 0)
-                from payout_order where state in ('funded', 'processing')) as "oldest_seconds!",
+               (select coalesce(extract(epoch from now() - min(since))::bigint, 0)
+                from (select min(funded_at) as since
+                      from payout_order where state in ('funded', 'processing')
+                      union all
+                      select min(updated_at)
+                      from payout_order
+                      where finished_at is not null and credited + late > kept + reserved + paid + returned
+                        and refund_address is not null and held_at is null) at_work) as "oldest_seconds!",
                (select count(*) from payout_payment
                 where state in ('signed', 'sent') and height is null and created_at < now() - interval '1 hour') as "stuck!",
                (select count(*) from payout_stop) as "stopped!"

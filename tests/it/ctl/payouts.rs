@@ -152,6 +152,13 @@ async fn a_surplus_without_an_address_goes_back_once_an_operator_names_one() {
         payer.fund(&order, due + 1_000_000).await;
         payer.becomes(&id, "completed").await;
         assert_eq!(payer.story(&id).await.order.books.left().get(), 1_000_000);
+        let mut connection = stack.database.connect().await;
+        let told = "select count(*) from operator_alert where kind = 'payout_refund_no_address' and subject = $1";
+        let told = sqlx::query_scalar::<_, i64>(told).bind(&id).fetch_one(&mut connection).await;
+        assert_eq!(told.unwrap(), 1);
+        let explained = ctl.json(&["payouts", "explain", &id]).await;
+        let waits_for = explained["waitsFor"].as_str().unwrap();
+        assert!(waits_for.contains(&format!("payouts refund-to {id}")), "{waits_for}");
         let refund_to = async |address: &str| {
             ctl.run(&["payouts", "refund-to", &id, address, "--by", "ada"]).await
         };
