@@ -127,10 +127,16 @@ impl Gateway {
         {
             return Ok(false);
         }
+        // A refund that nobody will send needs no gas, and one that pays for itself may offer more than was quoted.
+        let mut refund = None;
         let waiting = if order.state == State::Processing {
             count(items::tally(&mut connection, order_id).await?.pending)
         } else if order.state.is_terminal() && order.refund_address.is_some() {
-            usize::from(may_owe_refund(&order))
+            if may_owe_refund(&order) {
+                refund = self.refund_due(&order, payer).await?;
+            }
+            refund = refund.filter(|due| due.is_worth_sending(&order));
+            usize::from(refund.is_some())
         } else {
             return Ok(false);
         };
@@ -140,12 +146,16 @@ impl Gateway {
         if waiting == 0 && open.is_empty() {
             return Ok(false);
         }
-        let Some(fee) = self.affordable_fee(&order, payer).await? else { return Ok(false) };
+        let fee = match refund {
+            Some(due) => Some(due.offer),
+            None => self.affordable_fee(&order, payer).await?,
+        };
+        let Some(fee) = fee else { return Ok(false) };
         let each = fee.most(quote::gas_per_transfer(order.currency));
         let Some(amount) = gas_of(&order, rows, &open, fee).to_front(waiting, each) else {
             return Ok(false);
         };
-        if beyond_quote(&order, rows, amount)? {
+        if beyond_quote(&order, rows, amount, fee)? {
             let reason = "its gas would cost more than was quoted";
             return self.hold_for_gas(&order, "payout_gas_limit", reason).await;
         }
@@ -185,7 +195,7 @@ impl Gateway {
         let promised = gas::promised(&mut tx, network).await?;
         // Another worker has fronted meanwhile, or the wallet has enough under way.
         let amount = sum_of(&payment);
-        if promised.payments >= ON_THE_WAY_MAX || beyond_quote(&order, rows, amount)? {
+        if promised.payments >= ON_THE_WAY_MAX || beyond_quote(&order, rows, amount, payment.fee)? {
             return Ok(false);
         }
         let value = coins_usd(&order, amount);
@@ -391,14 +401,17 @@ fn sum_of(payment: &Unsigned) -> BaseUnits {
     payment.outputs.first().map_or(BaseUnits::ZERO, |output| output.amount)
 }
 
-/// Whether gas in all, with `amount` more, would exceed what the order's fees were quoted for.
+/// Whether gas in all, with `amount` more, would exceed what the order's fees were quoted for. Only a refund that pays for
+/// itself is ever offered a fee above the quote.
 fn beyond_quote(
     order: &PayoutOrder,
     rows: OrderGas,
     amount: BaseUnits,
+    fee: Fee,
 ) -> Result<bool, StorageError> {
     let payments = count(order.item_count.saturating_add(rows.refunds));
-    let quoted = quote::native_fee(order.currency, payments, order.quote.fee_rate)
+    let rate = fee.all_in(quote::gas_per_transfer(order.currency)).max(order.quote.fee_rate);
+    let quoted = quote::native_fee(order.currency, payments, rate)
         .map_err(|fault| StorageError::damaged("payout_order", fault))?;
     Ok(rows.fronted.checked_add(amount).is_none_or(|sum| sum > quoted))
 }

@@ -16,6 +16,7 @@ use crate::{
     chain::pay::{Output, Payer, Work},
     money::BaseUnits,
     payout::{
+        fee::Fee,
         quote::{self, Prices},
         recipients::least_amount,
         spend::Sweep,
@@ -25,6 +26,7 @@ use crate::{
         payouts::{
             self, PayoutOrder, coins,
             payments::{self, Purpose},
+            safety,
         },
     },
 };
@@ -46,6 +48,26 @@ impl Share {
         let fee = cost.remaining_after(budget.unwrap_or(BaseUnits::ZERO));
         let amount = left.remaining_after(fee).min(held.remaining_after(cost));
         Self { amount, fee }
+    }
+}
+
+/// A refund as it would be signed now.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Due {
+    pub(super) offer: Fee,
+    share: Share,
+    /// What would go back at the quoted rate, if the network asks more now.
+    as_quoted: Option<Share>,
+}
+
+impl Due {
+    pub(super) fn is_worth_sending(&self, order: &PayoutOrder) -> bool {
+        self.share.amount >= least_amount(order.currency)
+    }
+
+    /// Whether the network asks so much now that sending it is not worth it, as it was by the quote.
+    fn is_worth_waiting(&self, order: &PayoutOrder) -> bool {
+        self.as_quoted.is_some_and(|share| share.amount >= least_amount(order.currency))
     }
 }
 
@@ -74,24 +96,23 @@ impl Gateway {
             return Ok(false);
         }
         let open = payments::open(&mut connection, order_id).await?;
-        let earlier = payments::of_order(&mut connection, order_id, Some(Purpose::Refund)).await?;
         drop(connection);
         // A refund that failed is one that a block has ended, and it held the order: who released it since asks for another.
         if open.iter().any(|payment| !is_gas(&payment.purpose)) {
             return Ok(false);
         }
-        let Some(offer) = self.affordable_fee(&order, payer).await? else { return Ok(false) };
-        if self.payments_with_gas(&order, &open, payer, offer).await? == 0 {
+        let Some(due) = self.refund_due(&order, payer).await? else { return Ok(false) };
+        if !due.is_worth_sending(&order) {
+            if due.is_worth_waiting(&order) {
+                return self
+                    .waits_for_fees(&order, "it would cost nearly all that goes back")
+                    .await;
+            }
+            self.keep_crumbs(order_id, order.books.left()).await?;
             return Ok(false);
         }
-        // The quote of an order that was paid out covers one refund; any other pays for itself.
-        let covered = has_kept_its_fees(&order) && earlier.is_empty();
-        let rate = offer.all_in(quote::gas_per_transfer(order.currency));
-        let Some(Share { amount, fee }) = self.share(&order, payer, rate, covered).await? else {
-            return Ok(false);
-        };
-        if amount < least_amount(order.currency) {
-            self.keep_crumbs(order_id, order.books.left()).await?;
+        let Due { offer, share: Share { amount, fee }, .. } = due;
+        if self.payments_with_gas(&order, &open, payer, offer).await? == 0 {
             return Ok(false);
         }
         let outputs = vec![Output { address, amount }];
@@ -103,6 +124,60 @@ impl Gateway {
         }
         let intent = Intent { purpose: Purpose::Refund, items: vec![], kept: fee, pulls: None };
         self.sign_and_store(order_id, vec![(intent, payment)], payer, wallet).await
+    }
+
+    /// What would go back now; `None` while the network asks too much for it, or outputs that hold it stand in no block.
+    pub(super) async fn refund_due(
+        &self,
+        order: &PayoutOrder,
+        payer: &Payer,
+    ) -> Result<Option<Due>, AdvanceError> {
+        let mut connection = self.db.connection().await?;
+        let refund = Some(Purpose::Refund);
+        let earlier = payments::of_order(&mut connection, order.id, refund).await?;
+        drop(connection);
+        // The quote of an order that was paid out covers one refund; any other pays for itself.
+        let covered = has_kept_its_fees(order) && earlier.is_empty();
+        let Some(offer) = self.refund_offer(order, payer, covered).await? else { return Ok(None) };
+        let rate = offer.all_in(quote::gas_per_transfer(order.currency));
+        let Some(share) = self.share(order, payer, rate, covered).await? else { return Ok(None) };
+        let quoted = order.quote.fee_rate;
+        let as_quoted = match rate > quoted {
+            true => self.share(order, payer, quoted, covered).await?,
+            false => None,
+        };
+        Ok(Some(Due { offer, share, as_quoted }))
+    }
+
+    /// A quote that is long gone bounds nothing that is taken out of the refund itself: only what we ever offer does.
+    async fn refund_offer(
+        &self,
+        order: &PayoutOrder,
+        payer: &Payer,
+        covered: bool,
+    ) -> Result<Option<Fee>, AdvanceError> {
+        if covered {
+            return self.affordable_fee(order, payer).await;
+        }
+        let quoted = order.quote.fee_rate;
+        let Some(asked) = payer.fee().await? else { return Ok(Some(Fee::of(quoted))) };
+        let most = self.config.chain(order.currency.network).fee_rate_max.max(quoted);
+        let all_in = asked.all_in(quote::gas_per_transfer(order.currency));
+        if all_in > most {
+            let why = format!("a unit of work would cost {all_in}, above the bound of {most}");
+            self.waits_for_fees(order, &why).await?;
+            return Ok(None);
+        }
+        Ok(Some(asked))
+    }
+
+    /// Nothing was signed.
+    async fn waits_for_fees(&self, order: &PayoutOrder, why: &str) -> Result<bool, AdvanceError> {
+        let why = format!("its refund waits until the network asks for less: {why}");
+        tracing::warn!(order.id = order.order_id, why, "a refund waits");
+        let mut connection = self.db.connection().await?;
+        safety::note_wait(&mut connection, order.id, Some(&why)).await?;
+        Ok(false)
     }
 
     /// `None` while outputs that hold most of it stand in no block.

@@ -2,7 +2,7 @@
 
 use gateway::{app::payouts::Story, storage::payouts::payments::PaymentRow};
 use serde_json::{Value, json};
-use support::broker::eventually;
+use support::{broker::eventually, payouts::evm_address};
 
 use super::{
     EVM,
@@ -107,7 +107,7 @@ async fn stuck_gas_is_replaced_beyond_what_one_order_was_quoted() {
         assert!(scene.fee_rates(2).await.0 > quoted);
         let story = scene.mine_until(&id, is_settled, async |_, _| ()).await;
         assert_eq!(story.order.state.as_str(), "completed");
-        let paid = scene.anvil.tokens(USDT, &support::payouts::evm_address(3)).await.unwrap();
+        let paid = scene.anvil.tokens(USDT, &evm_address(3)).await.unwrap();
         assert_eq!(paid, 30_000);
         scene.gas_adds_up(&order, 10 * COIN).await;
     })
@@ -138,6 +138,28 @@ async fn an_order_waits_while_the_network_asks_more_than_was_quoted() {
         // Every empty block is an eighth cheaper.
         let story = scene.mine_until(&id, is_settled, async |_, _| ()).await;
         assert_eq!(story.order.state.as_str(), "completed");
+    })
+    .await;
+}
+
+/// What an order that was never paid out sends back pays for itself, whatever was quoted when fees were lower.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refund_that_pays_for_itself_goes_out_above_the_quote() {
+    with_node("", |scene| async move {
+        let order = scene.order("pol", &items(1, 2)).await;
+        let id = order["id"].as_str().unwrap().to_owned();
+        let quoted: u128 = order["quote"]["maxFeePerGasWei"].as_str().unwrap().parse().unwrap();
+        scene.stack.gateway.cancel_any_payout(&id).await.unwrap();
+        scene.send_deposit(&order, due(&order)).await;
+        scene.mine(1).await;
+        scene.set_base_fee(quoted * 4).await;
+        scene.mine(1).await;
+        scene.sent(&id, "refund", 1).await;
+        assert!(scene.fee_rates(1).await.0 > quoted);
+        let books = scene.mine_until(&id, is_settled, async |_, _| ()).await.order.books;
+        assert_eq!(books.returned.get() + books.kept.get(), due(&order));
+        let back = scene.anvil.coins(&evm_address(900)).await.unwrap();
+        assert_eq!(books.returned.get(), back);
     })
     .await;
 }

@@ -127,3 +127,19 @@ async fn a_token_that_refuses_its_sender_fails_nobody() {
     })
     .await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_gas_is_fronted_for_what_is_not_worth_sending_back() {
+    with_node("", |scene| async move {
+        scene.anvil.set_coins(&scene.gas, COIN).await.unwrap();
+        let order = scene.order("usdtmatic", &items(1, 2)).await;
+        let id = order["id"].as_str().unwrap().to_owned();
+        scene.stack.gateway.cancel_any_payout(&id).await.unwrap();
+        scene.fund(&order, 1).await;
+        let kept = "select count(*) from operator_alert where kind = 'payout_crumbs_kept'";
+        eventually("it is kept", async || scene.number(kept).await.checked_sub(1)).await;
+        let story = scene.mine_until(&id, is_settled, async |_, _| ()).await;
+        assert_eq!((story.order.books.kept.get(), story.payments.len()), (1, 0));
+    })
+    .await;
+}
