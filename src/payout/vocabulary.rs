@@ -126,6 +126,16 @@ impl Funding {
             Self::Overfunded => "overfunded",
         }
     }
+
+    /// Nothing counts that was only seen: it may have left the chain, or come without our having been told.
+    #[must_use]
+    pub const fn now_that(self, has_deposit: bool) -> Self {
+        match self {
+            Self::None | Self::Detected if has_deposit => Self::Detected,
+            Self::None | Self::Detected => Self::None,
+            Self::Underfunded | Self::Exact | Self::Overfunded => self,
+        }
+    }
 }
 
 /// Who bears the fees.

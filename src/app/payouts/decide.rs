@@ -21,7 +21,9 @@ use crate::{
         recipients::least_amount,
     },
     storage::{
-        self, PgConnection, StorageError, addresses, alerts, outbox,
+        self, PgConnection, StorageError, addresses, alerts,
+        deposits::of_order,
+        outbox,
         payouts::{self, DepositPlace, PayoutOrder, items},
         timers,
     },
@@ -96,6 +98,8 @@ impl Gateway {
         // A deposit that was seen but not told of yet counts too.
         self.fund_payout(&mut tx, id).await?;
         order = locked(&mut tx, order.id).await?;
+        let has_deposit = of_order::any(&mut tx, order.id, order.currency).await?;
+        order.funding = order.funding.now_that(has_deposit);
         let now = storage::now(&mut tx).await?;
         let step = lifecycle::step(&order.for_lifecycle(), Event::RefreshRequested, now);
         check(&order, &step)?;

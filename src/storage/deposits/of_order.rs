@@ -131,3 +131,27 @@ pub async fn lock_by_key(
     .await?;
     row.map(TryInto::try_into).transpose()
 }
+
+/// Whether there is a deposit of the order's own currency that is on its way or booked: one that was replaced, or left the
+/// chain, is none. Index: `deposit_by_payout`.
+pub async fn any(
+    connection: &mut PgConnection,
+    order_id: Uuid,
+    own: &Currency,
+) -> Result<bool, StorageError> {
+    let row = sqlx::query!(
+        r#"
+        select exists(
+            select from deposit
+            where payout_order_id = $1 and state in ('seen', 'final', 'settled')
+              and network = $2 and token_id = $3 and amount is not null
+        ) as "any!"
+        "#,
+        order_id,
+        own.network.name(),
+        own.token_id()
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(row.any)
+}

@@ -1,12 +1,16 @@
 //! Deposits of orders on a real EVM node: what vanishes pays nobody, and what a contract sends is found.
 
+use serde_json::json;
 use support::{
     anvil::{Call, address_word, call_data},
     broker::eventually,
     payouts::evm_address,
 };
 
-use super::node::{Scene, due, is_settled, items, with_node};
+use super::{
+    EVM,
+    node::{Scene, due, is_settled, items, with_node},
+};
 
 async fn funding(scene: &Scene, id: &str) -> &'static str {
     scene.payer.story(id).await.order.funding.as_str()
@@ -33,10 +37,18 @@ async fn a_deposit_that_vanishes_before_its_depth_pays_nobody() {
         for n in 1..=2 {
             assert_eq!(scene.anvil.coins(&evm_address(n)).await.unwrap(), 0);
         }
+        // Nothing is on its way any more, so nothing speaks against today's prices.
+        let path = format!("{EVM}/{id}/refresh-quote");
+        let refreshed = scene.payer.merchant.client.post(&path, &json!({})).await;
+        assert_eq!(refreshed.status, 200, "{}", refreshed.body);
+        assert_eq!(funding(&scene, &id).await, "none");
+        let order = refreshed.json()["data"].clone();
         scene.fund(&order, due(&order)).await;
         let story = scene.mine_until(&id, is_settled, async |_, _| ()).await;
         assert_eq!(story.order.state.as_str(), "completed");
         assert_eq!(story.order.books.credited.get(), due(&order));
+        let refused = scene.payer.merchant.client.post(&path, &json!({})).await;
+        assert_eq!(refused.status, 409, "{}", refused.body);
     })
     .await;
 }
