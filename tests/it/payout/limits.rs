@@ -236,7 +236,9 @@ async fn a_deposit_of_an_order_that_came_back_is_accepted_and_pays_its_rows() {
         );
         assert!(gateway.resume_payouts("*").await.unwrap());
         gateway.release_order(&id, "ada").await.unwrap();
-        payer.becomes(&id, "completed").await;
+        let story = payer.becomes(&id, "completed").await;
+        // What was made up for is no overpayment.
+        assert!(story.events.iter().all(|event| !event.kind.ends_with("overfunded")));
     })
     .await;
 }
