@@ -22,9 +22,7 @@ use secrecy::SecretString;
 
 use super::Gateway;
 use crate::{
-    chain::{
-        Agreement, Block, BlockRef, ChainError, ChainSource, Source, UnusableSource, Waiting,
-    },
+    chain::{Agreement, Block, BlockRef, ChainError, ChainSource, Source, UnusableSource, Waiting},
     config::{ChainSettings, ChainSourceKind},
     storage::{StorageError, cursors, cursors::Cursor},
 };

@@ -27,6 +27,8 @@ use crate::anvil::{address_word, word};
 const GWEI: u128 = 1_000_000_000;
 const COIN_GAS: u128 = 21_000;
 const TOKEN_GAS: u128 = 51_600;
+/// Of a transfer of coins while it is dear.
+const DEAR_GAS: u128 = 300_000;
 const TRANSFER_TOPIC: &str = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
 
 /// Who is who on the chain of one seed.
@@ -83,6 +85,20 @@ pub struct State {
     /// From now on every word is true.
     honest: bool,
     pub lies: u64,
+    dear: Option<Dear>,
+    /// Recipients whose transfers it cannot estimate, and says so.
+    pub unknown: HashSet<String>,
+    /// Whether what is handed in gets lost before it is heard.
+    pub loses_payments: bool,
+}
+
+/// How it says that every transfer of coins takes more gas than it may.
+#[derive(Clone, Copy, Debug)]
+pub enum Dear {
+    /// It keeps to the bound that it was given.
+    Refused,
+    /// It tells what it takes.
+    Told,
 }
 
 /// The node. Stops with its runtime.
@@ -128,6 +144,9 @@ impl FakeEvm {
 async fn answer(Shared(state): Shared<Arc<Mutex<State>>>, Json(request): Json<Value>) -> Response {
     let fate = state.lock().unwrap().fate();
     let gone = || (StatusCode::BAD_GATEWAY, "gone").into_response();
+    if request["method"] == "eth_sendRawTransaction" && state.lock().unwrap().loses_payments {
+        return gone();
+    }
     let once = |stale| state.lock().unwrap().reply(&request, stale);
     let reply = match fate {
         Fate::Unheard => return gone(),
@@ -165,6 +184,11 @@ impl State {
             honest: false,
             lies: 0,
         }
+    }
+
+    /// Makes transfers of coins dear, as a price of bytes that is part of their gas does; `None` ends it.
+    pub const fn set_dear(&mut self, dear: Option<Dear>) {
+        self.dear = dear;
     }
 
     pub fn be_honest(&mut self) {
@@ -404,6 +428,14 @@ impl State {
         let recipient = if is_token { format!("0x{}", &data[34..74]) } else { to };
         if self.cast.refusing.contains(&recipient) {
             return Err((3, "execution reverted"));
+        }
+        if self.unknown.contains(&recipient) {
+            return Err((-32000, "missing trie node"));
+        }
+        match self.dear.filter(|_| !is_token) {
+            Some(Dear::Refused) => return Err((-32000, "gas required exceeds allowance (40000)")),
+            Some(Dear::Told) => return Ok(json!(format!("{DEAR_GAS:#x}"))),
+            None => {}
         }
         Ok(json!(format!("{:#x}", if is_token { TOKEN_GAS } else { COIN_GAS })))
     }

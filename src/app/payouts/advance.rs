@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use super::{
     gas::waits_for_gas,
-    sign::keep,
+    sign::{keep, waits},
     view::{locked, may_owe_refund},
     wallet::Wallet,
 };
@@ -24,7 +24,10 @@ use crate::{
         payers::{Payers, Purpose},
     },
     asset::Network,
-    chain::{ChainError, UnusableSource, pay::SignError},
+    chain::{
+        ChainError, UnusableSource,
+        pay::{Payer, SignError},
+    },
     payout::{
         EventType, State,
         batch::{self, BatchState},
@@ -144,19 +147,47 @@ impl Gateway {
         let payer = &payers.payer;
         let started = Instant::now();
         loop {
-            let followed = self.follow_payments(order.id, &payers, wallet).await?;
-            let fronted = self.front_gas(order.id, payer, wallet).await?;
-            let signed = self.sign_next(order.id, payer, wallet).await?;
-            let sent = self.send_signed(order.id, payer).await?;
+            let moved = self.follow_and_sign(order, &payers, wallet).await;
+            // Whatever the node has against the next payment: what is stored goes out, and what has happened is told.
+            let sent = self.send_signed(order.id, payer).await;
             self.tell_batches(order.id).await?;
+            let (moved, sent) = (moved?, sent?);
             let refunded = self.refund(order.id, payer, wallet).await?;
             let returned = self.return_gas(order.id, payer, wallet).await?;
-            if !(followed || fronted || signed || sent || refunded || returned)
-                || started.elapsed() > WORK_MAX
-            {
+            if !(moved || sent || refunded || returned) || started.elapsed() > WORK_MAX {
                 return Ok(());
             }
         }
+    }
+
+    /// Looks for what was sent and signs what is next. What keeps that from being signed is noted with the order.
+    async fn follow_and_sign(
+        &self,
+        order: &PayoutOrder,
+        payers: &Payers,
+        wallet: &Wallet,
+    ) -> Result<bool, AdvanceError> {
+        let followed = self.follow_payments(order.id, payers, wallet).await?;
+        match self.front_and_sign(order.id, &payers.payer, wallet).await {
+            Ok(signed) => Ok(followed || signed),
+            Err(error) => {
+                if let AdvanceError::Chain(told) = &error {
+                    let mut connection = self.db.connection().await?;
+                    waits(&mut connection, order, &told.to_string()).await?;
+                }
+                Err(error)
+            }
+        }
+    }
+
+    async fn front_and_sign(
+        &self,
+        order_id: Uuid,
+        payer: &Payer,
+        wallet: &Wallet,
+    ) -> Result<bool, AdvanceError> {
+        let fronted = self.front_gas(order_id, payer, wallet).await?;
+        Ok(self.sign_next(order_id, payer, wallet).await? || fronted)
     }
 
     /// Whoever pays orders on a network, as it is configured.

@@ -69,6 +69,11 @@ impl Gateway {
         }
         let prepared =
             self.prepare_all(&order, &groups(order.family, &waiting), fee, payer).await?;
+        if prepared.ready.is_empty() && prepared.failure.is_none() {
+            // Nothing is left of what it may have waited for.
+            let mut connection = self.db.connection().await?;
+            safety::note_wait(&mut connection, order_id, None).await?;
+        }
         let signed = self.sign_and_store(order_id, prepared.ready, payer, wallet).await?;
         match prepared.failure {
             Some(error) if !(signed || prepared.any_failed) => Err(error.into()),
@@ -400,7 +405,7 @@ impl Gateway {
 }
 
 /// Notes why nothing is signed for an order that nobody holds.
-async fn waits(
+pub(super) async fn waits(
     connection: &mut PgConnection,
     order: &PayoutOrder,
     why: &str,

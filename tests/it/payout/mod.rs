@@ -6,6 +6,7 @@ mod balance;
 mod data_fee;
 mod doubt;
 mod dust;
+mod estimates;
 mod fees;
 mod funding;
 mod held;

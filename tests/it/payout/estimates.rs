@@ -1,0 +1,120 @@
+//! What a node says of the gas that payments take, when it is not the recipient's doing.
+
+use std::collections::HashMap;
+
+use gateway::{
+    app::payouts::{AdvanceError, Story, Wallet},
+    asset::Network,
+};
+use support::{
+    fake_evm::{Cast, FakeEvm, State},
+    lanes::Lane,
+    payouts::{Orders, evm_address, fund_from_nowhere, new_order, row},
+    stack::only,
+};
+
+use super::node::{COIN, due};
+
+const CHAIN_ID: u64 = 313_376;
+const CONFIRMATIONS: usize = 3;
+const ROWS: u32 = 3;
+const AMOUNT: u128 = COIN / 100;
+const ROUNDS: u32 = 60;
+
+/// A gateway that pays on a fake node which tells no lies.
+struct Scene {
+    lane: Lane,
+    fake: FakeEvm,
+    wallet: Wallet,
+    orders: Orders,
+}
+
+impl Scene {
+    async fn open() -> Self {
+        let (fake, chain) = (FakeEvm::start().await.unwrap(), "chains.polygon");
+        let toml = only(Network::Polygon)
+            + &format!(
+                "{chain}.source = \"node\"\n{chain}.rpc_url = {:?}\n{chain}.chain_id = {CHAIN_ID}\n\
+                 {chain}.confirmations = {CONFIRMATIONS}\n",
+                fake.url()
+            );
+        let lane = Lane::open(&toml).await;
+        let wallet = Wallet::open(&lane.gateway).unwrap();
+        let orders = Orders::open(&lane.gateway).await;
+        Self { lane, fake, wallet, orders }
+    }
+
+    /// A funded order over coins, on a chain of its own.
+    async fn order(&mut self) -> Story {
+        let fresh = "insert into network_fee (network, fee_rate) values ('polygon', 6000000000) \
+                     on conflict (network) do update set observed_at = now()";
+        sqlx::raw_sql(fresh).execute(&mut self.lane.connection).await.unwrap();
+        let rows = (1..=ROWS).map(|n| row(n, evm_address(n), AMOUNT)).collect();
+        let wanted = new_order(Network::Polygon, "pol", rows);
+        let order = self.orders.confirmed(&self.lane.gateway, &wanted).await;
+        let address = order["depositAddress"].as_str().unwrap().to_lowercase();
+        let cast = Cast {
+            chain_id: CHAIN_ID,
+            required: CONFIRMATIONS,
+            order: address.clone(),
+            ..Cast::default()
+        };
+        self.fake.begin(1, cast, HashMap::from([(address, due(&order))]));
+        self.fake.with(State::be_honest);
+        let id = order["id"].as_str().unwrap();
+        fund_from_nowhere(&mut self.lane.connection, id, None).await;
+        self.story(id).await
+    }
+
+    async fn story(&self, id: &str) -> Story {
+        self.lane.gateway.explain_payout(id).await.unwrap()
+    }
+
+    /// One look, and what the order is after it.
+    async fn look(&mut self, order: &Story) -> (Result<(), AdvanceError>, Story) {
+        let done = self.lane.gateway.advance_payout(order.order.id, &self.wallet).await;
+        self.fake.with(State::pass);
+        (done, self.story(&order.order.order_id).await)
+    }
+
+    /// Everybody is paid, and nobody twice.
+    async fn is_paid_once(&mut self, order: &Story) {
+        for _ in 0..ROUNDS {
+            let (done, story) = self.look(order).await;
+            done.unwrap();
+            if story.order.state.is_terminal() {
+                assert_eq!(story.order.state.as_str(), "completed");
+                assert_eq!(story.order.waits_for, None);
+                let paid = self.fake.with(|chain| chain.paid());
+                let each = (1..=ROWS).map(|n| (evm_address(n), (1, AMOUNT)));
+                assert_eq!(paid, each.collect());
+                return;
+            }
+        }
+        panic!("it is not paid: {}", self.story(&order.order.order_id).await.object);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_row_that_no_node_estimates_keeps_no_other_from_being_sent() {
+    let mut scene = Scene::open().await;
+    let order = scene.order().await;
+    scene.fake.with(|chain| {
+        chain.unknown.insert(evm_address(1));
+        chain.loses_payments = true;
+    });
+    let states = |story: &Story| {
+        story.payments.iter().map(|payment| payment.state.clone()).collect::<Vec<_>>()
+    };
+    let (_, story) = scene.look(&order).await;
+    assert_eq!(states(&story), ["signed", "signed"]);
+    scene.fake.with(|chain| chain.loses_payments = false);
+    let (done, story) = scene.look(&order).await;
+    assert!(done.is_err());
+    assert_eq!(states(&story), ["sent", "sent"]);
+    let waits_for = story.order.waits_for.unwrap_or_default();
+    assert!(waits_for.contains("missing trie node"), "{waits_for}");
+    scene.fake.with(|chain| chain.unknown.clear());
+    scene.is_paid_once(&order).await;
+    scene.lane.close().await;
+}
