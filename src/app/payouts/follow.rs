@@ -15,7 +15,10 @@ use super::{
 use crate::{
     app::{Gateway, payers::Payers},
     asset::{Family, catalogue::Catalogue},
-    chain::pay::{Mined, Output, Payer, SignError, Standing, Wanted, Work},
+    chain::{
+        ChainError,
+        pay::{Mined, Output, Payer, SignError, Standing, Wanted, Work},
+    },
     fail_point::fail_point,
     ledger::{Account, Entry, EntryKind},
     money::BaseUnits,
@@ -307,8 +310,15 @@ impl Gateway {
             unsigned.purse = Some(purse);
         }
         unsigned.nonce = u64::try_from(payment.nonce).unwrap_or(u64::MAX);
-        if let Work::Units(work) = payer.work(&unsigned).await? {
-            unsigned.work = work.min(unsigned.work);
+        match payer.work(&unsigned).await {
+            Ok(Work::Units(work)) => unsigned.work = work.min(unsigned.work),
+            Ok(Work::Refused(_)) => {}
+            // Nobody can be paid like that now. What was signed before stays, and goes out again if a node has lost it.
+            Err(ChainError::Refused { reason, .. }) => {
+                tracing::warn!(order.id = order.order_id, reason, "no higher fee is offered");
+                return Ok(false);
+            }
+            Err(error) => return Err(error.into()),
         }
         let signed = match payer.sign(key.as_ref(), &unsigned) {
             // Nothing is left for a higher fee.

@@ -34,6 +34,8 @@ const CHAIN_ID: &str = "eth_chainId";
 const CALL: &str = "eth_call";
 /// What a node says when a call reverts.
 const REVERTED: i64 = 3;
+/// The code that nodes give for all that has none of its own.
+const SERVER_ERROR: i64 = -32000;
 const TIP_DEFAULT: u128 = 1_000_000_000;
 /// Estimates are of the state of now.
 const GAS_MARGIN_PERCENT: u128 = 20;
@@ -133,8 +135,8 @@ impl EvmPayer {
         }
     }
 
-    /// Asks the node what transfers take, all in one request. A revert is the recipient's doing only if the sender could pay
-    /// anybody else. What a node has against one transfer is told for that one alone.
+    /// Asks the node what transfers take, all in one request. A revert, or more work than was quoted, is the recipient's doing
+    /// only if the sender could pay anybody else. What a node has against one transfer is told for that one alone.
     pub(super) async fn works(
         &self,
         payments: &[Unsigned],
@@ -145,10 +147,11 @@ impl EvmPayer {
         let mut works = Vec::with_capacity(payments.len());
         for (payment, answer) in payments.iter().zip(answers) {
             works.push(match self.gas_told(payment, answer) {
-                Ok(gas) => Ok(Work::Units(gas)),
+                Ok(gas) if gas <= payment.work => Ok(Work::Units(gas)),
+                Ok(gas) => self.if_others_are_paid(payment, Work::Units(gas)).await?,
                 Err(ChainError::Refused { code, reason, .. }) if is_revert(code, &reason) => {
-                    self.check_others_are_paid(payment).await?;
-                    Ok(Work::Refused(format!("the recipient refuses the transfer: {reason}")))
+                    let why = format!("the recipient refuses the transfer: {reason}");
+                    self.if_others_are_paid(payment, Work::Refused(why)).await?
                 }
                 Err(error) => Err(error),
             });
@@ -156,15 +159,29 @@ impl EvmPayer {
         Ok(works)
     }
 
-    /// A token that is paused, or that has not reached the sender yet, refuses what the sender sends to himself too: then
-    /// nobody's row fails.
-    async fn check_others_are_paid(&self, payment: &Unsigned) -> Result<(), ChainError> {
-        if payment.contract.is_none() {
-            return Ok(());
-        }
+    /// What was told of a transfer, unless the sender could not even pay himself: then nobody's row fails. So it is while a
+    /// token is paused or has not reached the sender yet, and for coins where the price of a transaction's bytes is part of
+    /// its gas (Arbitrum): while that is high, every transfer takes more than was quoted.
+    async fn if_others_are_paid(
+        &self,
+        payment: &Unsigned,
+        told: Work,
+    ) -> Result<Result<Work, ChainError>, ChainError> {
         let to_itself = Output { address: payment.sender.clone(), ..self.only(payment)?.clone() };
         let call = self.call_for(payment, &to_itself)?;
-        self.gas_told(payment, self.rpc.call(ESTIMATE, call).await).map(drop)
+        match self.gas_told(payment, self.rpc.call(ESTIMATE, call).await) {
+            Ok(gas) if gas <= payment.work => Ok(Ok(told)),
+            Ok(gas) => Ok(Err(self.too_dear(gas, payment.work))),
+            Err(error @ ChainError::Refused { .. }) => Ok(Err(error)),
+            // A node that does not answer is not asked about every other transfer too.
+            Err(error) => Err(error),
+        }
+    }
+
+    fn too_dear(&self, gas: u128, most: u128) -> ChainError {
+        let reason = format!("every payment takes {gas} gas now, and {most} were quoted for one");
+        let network = self.rpc.network();
+        ChainError::Refused { network, method: ESTIMATE, code: SERVER_ERROR, reason }
     }
 
     fn only<'a>(&self, payment: &'a Unsigned) -> Result<&'a Output, ChainError> {

@@ -7,7 +7,7 @@ use gateway::{
     asset::Network,
 };
 use support::{
-    fake_evm::{Cast, FakeEvm, State},
+    fake_evm::{Cast, Dear, FakeEvm, State},
     lanes::Lane,
     payouts::{Orders, evm_address, fund_from_nowhere, new_order, row},
     stack::only,
@@ -93,6 +93,28 @@ impl Scene {
         }
         panic!("it is not paid: {}", self.story(&order.order.order_id).await.object);
     }
+}
+
+/// On Arbitrum the price of a payment's bytes is part of its gas, so what others pay on Ethereum can make every transfer take
+/// more than was quoted.
+#[tokio::test(flavor = "multi_thread")]
+async fn while_every_transfer_is_dear_rows_wait_and_nobody_fails() {
+    let mut scene = Scene::open().await;
+    for (dear, word) in [(Dear::Refused, "exceeds allowance"), (Dear::Told, "were quoted for one")]
+    {
+        let order = scene.order().await;
+        scene.fake.with(|chain| chain.set_dear(Some(dear)));
+        for _ in 0..3 {
+            let (done, story) = scene.look(&order).await;
+            assert!(done.is_err() && story.payments.is_empty(), "{dear:?}");
+            assert!(story.order.books.failed.is_zero(), "{dear:?}: {}", story.object);
+            let waits_for = story.order.waits_for.unwrap_or_default();
+            assert!(waits_for.contains(word), "{dear:?}: {waits_for}");
+        }
+        scene.fake.with(|chain| chain.set_dear(None));
+        scene.is_paid_once(&order).await;
+    }
+    scene.lane.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
