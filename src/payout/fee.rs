@@ -10,6 +10,8 @@ pub struct Fee {
     /// What a rollup takes for a payment's bytes, which it writes to the chain below, in base units of its coin. No
     /// signature bounds it, so it can only be reserved.
     pub data: u128,
+    /// A lower rate is no use now: no node takes it, or no block soon. Zero where nothing is known of that.
+    pub rate_least: u128,
 }
 
 /// Nodes keep the old version unless both parts offer a tenth more; an eighth is what they raise a base fee by at most.
@@ -18,7 +20,7 @@ const RAISE: u128 = 8;
 impl Fee {
     /// Of a network whose fees have one part.
     pub const fn of(rate: u128) -> Self {
-        Self { rate, tip: 0, data: 0 }
+        Self { rate, tip: 0, data: 0, rate_least: 0 }
     }
 
     /// The most that a payment of so much work takes.
@@ -41,7 +43,7 @@ impl Fee {
         }
         let tip = if self.tip == 0 { asked.tip } else { more(self.tip)?.max(asked.tip) };
         let rate = rate.max(asked.rate).min(cap);
-        Some(Self { rate, tip: tip.min(rate), data: asked.data })
+        Some(Self { rate, tip: tip.min(rate), ..asked })
     }
 }
 
@@ -57,7 +59,7 @@ mod tests {
 
     #[test]
     fn what_is_taken_for_data_is_in_the_price() {
-        let fee = Fee { rate: 7, tip: 1, data: 100 };
+        let fee = Fee { tip: 1, data: 100, ..Fee::of(7) };
         assert_eq!((fee.most(40), fee.all_in(40)), (380, 10));
         assert!(fee.all_in(40) * 40 >= fee.most(40));
         assert_eq!((Fee::of(7).most(40), Fee::of(7).all_in(40)), (280, 7));
@@ -70,8 +72,8 @@ mod tests {
             rate in 1_u128..10_u128.pow(12), tip in 1_u128..10_u128.pow(12), asked in 0_u128..10_u128.pow(13),
             asked_tip in 0_u128..10_u128.pow(12), cap in 1_u128..10_u128.pow(13),
         ) {
-            let fee = Fee { rate, tip: tip.min(rate), data: 0 };
-            let asked = Fee { rate: asked, tip: asked_tip.min(asked), data: 5 };
+            let fee = Fee { tip: tip.min(rate), ..Fee::of(rate) };
+            let asked = Fee { tip: asked_tip.min(asked), data: 5, ..Fee::of(asked) };
             if let Some(raised) = fee.raised(asked, cap) {
                 prop_assert!(raised.rate <= cap && raised.tip <= raised.rate);
                 prop_assert!(raised.rate * 8 >= fee.rate * 9 && raised.tip * 8 >= fee.tip * 9);

@@ -52,7 +52,8 @@ async fn with_rates(
     change: &'static str,
     test: impl AsyncFnOnce(Paying),
 ) {
-    let settings = format!("source = \"node\"\npoll_ms = 50\n{settings}");
+    // Nodes of tests mine when they are told to, and some date their blocks as they like.
+    let settings = format!("source = \"node\"\npoll_ms = 50\nhead_age_max_seconds = 0\n{settings}");
     let of_network = settings.lines().map(|setting| format!("chains.{network}.{setting}\n"));
     let toml: String = std::iter::once(only(network)).chain(of_network).collect();
     with_configured_stack(&toml, |stack| async move {

@@ -5,7 +5,7 @@ use uuid::Uuid;
 use crate::{
     chain::pay::{Purse, utxo::transaction::virtual_size},
     money::BaseUnits,
-    payout::{State, quote},
+    payout::{State, fee::Fee, quote},
     storage::{
         PgConnection, StorageError,
         payouts::{
@@ -15,15 +15,16 @@ use crate::{
     },
 };
 
-/// For a new payment that pays `rows` of the order's rows; `kept` is taken for it beside what was taken before.
+/// For a new payment that pays `rows` of the order's rows and offers `fee`; `kept` is taken for it beside what was taken before.
 pub(super) async fn of_order(
     tx: &mut PgConnection,
     order: &PayoutOrder,
-    rows: usize,
-    kept: BaseUnits,
+    fee: Fee,
+    (rows, kept): (usize, BaseUnits),
 ) -> Result<Purse, StorageError> {
     let coins = coins::spendable(tx, order.id).await?;
-    let Budget { most: fee_max, limit: fee_limit } = budget(tx, order, None, rows, kept).await?;
+    let budget = budget(tx, order, None, fee.rate_least, (rows, kept)).await?;
+    let Budget { most: fee_max, limit: fee_limit } = budget;
     Ok(Purse { coins, every_coin: false, fee_extra: BaseUnits::ZERO, fee_max, fee_limit })
 }
 
@@ -32,7 +33,7 @@ pub(super) async fn unspent(
     tx: &mut PgConnection,
     order: &PayoutOrder,
 ) -> Result<BaseUnits, StorageError> {
-    Ok(budget(tx, order, None, 0, BaseUnits::ZERO).await?.most)
+    most(tx, order, None).await
 }
 
 /// For another version of a payment: the same coins, all of them. Whoever is helped along is helped within the quote alone.
@@ -42,7 +43,7 @@ pub(super) async fn of_version(
     payment: &OpenPayment,
 ) -> Result<Purse, StorageError> {
     let coins = coins::inputs_of(tx, payment.id).await?;
-    let fee_max = budget(tx, order, Some(payment.id), 0, BaseUnits::ZERO).await?.most;
+    let fee_max = most(tx, order, Some(payment.id)).await?;
     let (fee_extra, fee_limit) = (BaseUnits::ZERO, fee_max);
     Ok(Purse { coins, every_coin: true, fee_extra, fee_max, fee_limit })
 }
@@ -67,7 +68,7 @@ pub(super) async fn of_child(
         paid = paid.saturating_add(version.taken.unwrap_or_default().get());
     }
     let fee_extra = BaseUnits::new(wanted.saturating_sub(paid));
-    let fee_max = budget(tx, order, None, 0, BaseUnits::ZERO).await?.most;
+    let fee_max = most(tx, order, None).await?;
     let (coins, fee_limit) = (vec![change], fee_max);
     Ok(Some(Purse { coins, every_coin: true, fee_extra, fee_max, fee_limit }))
 }
@@ -91,17 +92,26 @@ pub(super) fn has_kept_its_fees(order: &PayoutOrder) -> bool {
 struct Budget {
     /// What is left of the order's fees, less what the rows that are not signed yet and the refund will take, as quoted.
     most: BaseUnits,
-    /// The same where that does not buy the rate below which nodes pass nothing on: our own fee gives way, the other rows are
-    /// reckoned at that rate, and a refund pays for itself.
+    /// The same where that does not buy the lowest rate that is of use: our own fee gives way, the other rows are reckoned at
+    /// that rate, and a refund pays for itself.
     limit: BaseUnits,
+}
+
+/// For what is signed already, whose rate gives way as far as the quote says.
+async fn most(
+    tx: &mut PgConnection,
+    order: &PayoutOrder,
+    but: Option<Uuid>,
+) -> Result<BaseUnits, StorageError> {
+    Ok(budget(tx, order, but, 0, (0, BaseUnits::ZERO)).await?.most)
 }
 
 async fn budget(
     tx: &mut PgConnection,
     order: &PayoutOrder,
     but: Option<Uuid>,
-    rows: usize,
-    kept: BaseUnits,
+    rate_least: u128,
+    (rows, kept): (usize, BaseUnits),
 ) -> Result<Budget, StorageError> {
     let for_us = if has_kept_its_fees(order) { order.quote.service_fee } else { BaseUnits::ZERO };
     let unsigned = items::tally(tx, order.id).await?.pending;
@@ -110,7 +120,7 @@ async fn budget(
     let (reserve, least) = if order.state.is_terminal() {
         (BaseUnits::ZERO, BaseUnits::ZERO)
     } else {
-        let floor = quote::fee_rate_floor(order.currency.family());
+        let floor = quote::fee_rate_floor(order.currency.family()).max(rate_least);
         let rate = order.quote.fee_rate;
         (quote::utxo_reserve(unsigned, rate), quote::utxo_rows(unsigned, floor))
     };

@@ -140,10 +140,12 @@ impl Gateway {
         let covered = has_kept_its_fees(order) && earlier.is_empty();
         let Some(offer) = self.refund_offer(order, payer, covered).await? else { return Ok(None) };
         let rate = offer.all_in(quote::gas_per_transfer(order.currency));
-        let Some(share) = self.share(order, payer, rate, covered).await? else { return Ok(None) };
+        let Some(share) = self.share(order, payer, (offer, rate), covered).await? else {
+            return Ok(None);
+        };
         let quoted = order.quote.fee_rate;
         let as_quoted = match rate > quoted {
-            true => self.share(order, payer, quoted, covered).await?,
+            true => self.share(order, payer, (Fee::of(quoted), quoted), covered).await?,
             false => None,
         };
         Ok(Some(Due { offer, share, as_quoted }))
@@ -185,14 +187,14 @@ impl Gateway {
         &self,
         order: &PayoutOrder,
         payer: &Payer,
-        rate: u128,
+        (offer, rate): (Fee, u128),
         covered: bool,
     ) -> Result<Option<Share>, AdvanceError> {
         let left = order.books.left();
         if payer.spends_coins() {
             let mut connection = self.db.connection().await?;
             let coins = coins::spendable(&mut connection, order.id).await?;
-            if let Some(sweep) = payer.sweep(&coins, rate) {
+            if let Some(sweep) = payer.sweep(&coins, offer) {
                 let there =
                     coins.iter().fold(0_u128, |sum, coin| sum.saturating_add(coin.amount.get()));
                 if there < left.get() / 2 {

@@ -172,7 +172,8 @@ impl Gateway {
             return Ok(false);
         }
         let mut connection = self.db.connection().await?;
-        let purse = purse::of_order(&mut connection, order, group.len(), BaseUnits::ZERO).await?;
+        let wanted = (group.len(), BaseUnits::ZERO);
+        let purse = purse::of_order(&mut connection, order, payment.fee, wanted).await?;
         drop(connection);
         payment.purse = Some(purse);
         let refused = payer.refused(payment).await?;
@@ -307,7 +308,10 @@ impl Gateway {
                 Some(parent) => purse::of_child(tx, order, parent, payment.fee.rate)
                     .await?
                     .ok_or(SignError::Spend(SpendError::TooLittle))?,
-                None => purse::of_order(tx, order, intent.items.len(), intent.kept).await?,
+                None => {
+                    let wanted = (intent.items.len(), intent.kept);
+                    purse::of_order(tx, order, payment.fee, wanted).await?
+                }
             });
         }
         let signed = payer.sign(key, &payment)?;

@@ -56,7 +56,7 @@ pub struct Purse {
     /// Paid on top, for a parent that this payment pulls along.
     pub fee_extra: BaseUnits,
     pub fee_max: BaseUnits,
-    /// The most at the rate below which nodes pass nothing on, where `fee_max` does not buy even that.
+    /// The most at the lowest rate that is of use, where `fee_max` does not buy even that.
     pub fee_limit: BaseUnits,
 }
 
@@ -170,10 +170,10 @@ impl Payer {
     }
 
     /// What can be sent back of `coins` at once; `None` where there are none.
-    pub fn sweep(&self, coins: &[CoinRow], fee_rate: u128) -> Option<Sweep> {
+    pub fn sweep(&self, coins: &[CoinRow], fee: Fee) -> Option<Sweep> {
         match self {
             Self::Simulated(_) | Self::Evm(_) => None,
-            Self::Utxo(payer) => Some(payer.sweep(coins, fee_rate)),
+            Self::Utxo(payer) => Some(payer.sweep(coins, fee)),
         }
     }
 
@@ -190,7 +190,7 @@ impl Payer {
         match self {
             Self::Simulated(_) => Ok(None),
             Self::Evm(payer) => payer.fee().await.map(Some),
-            Self::Utxo(payer) => payer.fee_rate().await.map(|rate| Some(Fee::of(rate))),
+            Self::Utxo(payer) => payer.fee().await.map(Some),
         }
     }
 

@@ -235,9 +235,8 @@ pub async fn open(
             raw: row.raw,
             tx_hash: row.version_hash,
             fee: Fee {
-                rate: numeric::to_units(TABLE, &row.fee_rate)?.get(),
                 tip: numeric::to_units(TABLE, &row.tip)?.get(),
-                data: 0,
+                ..Fee::of(numeric::to_units(TABLE, &row.fee_rate)?.get())
             },
             taken: row.version_fee.map(|fee| numeric::to_units(TABLE, &fee)).transpose()?,
             change: match (row.change_n, &row.change_amount) {

@@ -98,7 +98,7 @@ impl World {
             }
             "estimatesmartfee" => Ok(json!({ "errors": ["Insufficient data"], "blocks": 2 })),
             "getmempoolinfo" => {
-                let least = amount(self.rules.relay_rate() * 1_000);
+                let least = amount(self.rules.relay_rate().max(self.least) * 1_000);
                 Ok(json!({ "size": self.mempool.len(), "mempoolminfee": least }))
             }
             _ => Err(UNKNOWN_METHOD),

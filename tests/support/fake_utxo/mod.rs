@@ -62,6 +62,11 @@ impl FakeUtxo {
         lock(&self.world).price = rate;
     }
 
+    /// What the node says it takes at least per virtual byte from now on: its mempool is full of better.
+    pub fn set_least(&self, rate: u64) {
+        lock(&self.world).least = rate;
+    }
+
     /// How many calls were failed so far, in whatever way.
     pub fn failures(&self) -> u64 {
         lock(&self.world).failures

@@ -24,6 +24,8 @@ pub struct World {
     pub late: Vec<Value>,
     /// What miners ask for a virtual byte.
     pub price: u64,
+    /// What it takes at least per virtual byte, where that is more than its rules say.
+    pub least: u64,
     pub blocks: Vec<Block>,
     pub mempool: Vec<Named>,
     /// Outputs of the chain that no block spends.
@@ -82,6 +84,7 @@ impl World {
             failures: 0,
             late: vec![],
             price: 0,
+            least: 0,
             blocks: vec![],
             mempool: vec![],
             coins: HashMap::new(),

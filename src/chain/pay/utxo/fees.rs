@@ -7,7 +7,7 @@ use crate::{
     asset::Family,
     chain::{ChainError, rpc::Rpc},
     money::BaseUnits,
-    payout::quote,
+    payout::{fee::Fee, quote},
 };
 
 const ESTIMATE: &str = "estimatesmartfee";
@@ -55,17 +55,19 @@ impl Fees {
     }
 
     /// In the smallest coin per virtual byte, rounded up. It may be more than the most that is quoted: then nothing is sent.
-    pub async fn rate(&self, rpc: &Rpc) -> Result<u128, ChainError> {
+    pub async fn rate(&self, rpc: &Rpc) -> Result<Fee, ChainError> {
         self.rate_within(rpc, BLOCKS).await
     }
 
-    /// The same for a transaction that is to be mined within so many blocks.
-    pub async fn rate_within(&self, rpc: &Rpc, blocks: u32) -> Result<u128, ChainError> {
+    /// The same for a transaction that is to be mined within so many blocks. What offers less than half of it, or less than
+    /// the node lets in, would wait for a calm that nobody can promise, and keep its inputs.
+    pub async fn rate_within(&self, rpc: &Rpc, blocks: u32) -> Result<Fee, ChainError> {
         let asked = Self::estimate_within(rpc, blocks).await?.unwrap_or(self.fallback);
         let result = rpc.call(MEMPOOL, json!([])).await?;
         let mempool: Mempool = rpc.read(MEMPOOL, &result)?;
         let least = mempool.least.and_then(per_byte).unwrap_or(0);
-        Ok(asked.max(least).max(self.floor))
+        let rate = asked.max(least).max(self.floor);
+        Ok(Fee { rate_least: least.max(self.floor).max(rate.div_ceil(2)), ..Fee::of(rate) })
     }
 }
 

@@ -272,7 +272,7 @@ impl UtxoPayer {
             outputs: wish.outputs.to_vec(),
             contract: None,
             work: 0,
-            fee: Fee::of(asked.min(most)),
+            fee: Fee::of(asked.rate.min(most)),
             purse: Some(purse),
         })
     }

@@ -36,7 +36,7 @@ use crate::{
         rpc::{EndpointError, Rpc},
     },
     money::BaseUnits,
-    payout::recipients,
+    payout::{fee::Fee, recipients},
     storage::{
         Db,
         payouts::coins::{CoinRow, Spent},
@@ -111,14 +111,14 @@ impl UtxoPayer {
         matches!(self.network.family(), Family::Bitcoin)
     }
 
-    pub(super) async fn fee_rate(&self) -> Result<u128, ChainError> {
+    pub(super) async fn fee(&self) -> Result<Fee, ChainError> {
         self.fees.rate(&self.rpc).await
     }
 
     /// What its node can do for payouts.
     pub async fn abilities(&self) -> Result<Abilities, ChainError> {
         let estimates_fees = self.fees.estimate(&self.rpc).await?.is_some();
-        let fee_rate = self.fees.rate(&self.rpc).await?;
+        let fee_rate = self.fees.rate(&self.rpc).await?.rate;
         let tests_outputs = match self.rpc.call(TEST, json!([[]])).await {
             Err(ChainError::Refused { code, .. }) => code != METHOD_NOT_FOUND,
             result => result.map(|_| true)?,
@@ -132,11 +132,11 @@ impl UtxoPayer {
     }
 
     /// What one transaction to one address can send of `coins`; nothing if none is worth it.
-    pub(super) fn sweep(&self, coins: &[CoinRow], fee_rate: u128) -> Sweep {
+    pub(super) fn sweep(&self, coins: &[CoinRow], fee: Fee) -> Sweep {
         const LARGEST_SCRIPT: usize = 34;
         let amounts: Vec<_> = coins.iter().filter_map(|coin| narrow(coin.amount)).collect();
-        let rate = u64::try_from(fee_rate).unwrap_or(u64::MAX);
-        let rates = (rate, spend::fee_rate_floor(self.network.family()));
+        let rate = u64::try_from(fee.rate).unwrap_or(u64::MAX);
+        let rates = (rate, self.floor(fee));
         spend::sweep(self.lock, &amounts, LARGEST_SCRIPT, rates).unwrap_or_default()
     }
 
@@ -154,15 +154,25 @@ impl UtxoPayer {
         outputs.iter().map(pay).collect()
     }
 
+    /// The rate to which a new payment's may give way.
+    fn floor(&self, fee: Fee) -> u64 {
+        let least = u64::try_from(fee.rate_least).unwrap_or(u64::MAX);
+        least.max(spend::fee_rate_floor(self.network.family()))
+    }
+
     fn terms(&self, payment: &Unsigned, purse: &Purse, own: &[u8]) -> Option<Terms> {
+        let family = self.network.family();
+        // Whoever must spend every coin helps what is signed already, as far as it can.
+        let is_first = !purse.every_coin;
+        let floor = if is_first { self.floor(payment.fee) } else { spend::fee_rate_floor(family) };
         Some(Terms {
             lock: Lock::of_script(own)?,
             fee_rate: u64::try_from(payment.fee.rate).ok()?,
             fee_extra: narrow(purse.fee_extra)?,
             fee_max: narrow(purse.fee_max)?,
-            fee_rate_floor: spend::fee_rate_floor(self.network.family()),
+            fee_rate_floor: floor,
             fee_limit: narrow(purse.fee_limit)?,
-            dust: narrow(recipients::least_output(self.network.family()))?,
+            dust: narrow(recipients::least_output(family))?,
             every_coin: purse.every_coin,
             change_script_bytes: own.len(),
         })

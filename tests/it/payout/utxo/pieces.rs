@@ -7,7 +7,7 @@ use gateway::{
         payouts::{Story, Wallet},
     },
     asset::{Catalogue, Network},
-    chain::{Agreement, Source},
+    chain::{Agreement, Source, pay::utxo::transaction::virtual_size},
     money::BaseUnits,
 };
 use sqlx::Row;
@@ -24,12 +24,12 @@ use super::{
     seeds::{CONFIRMATIONS, settings},
 };
 
-const NETWORK: Network = Network::Dogecoin;
 pub const REFUND: u32 = 900;
 /// More than a search for a payment ever goes back.
 const BLOCKS_BEFORE: u64 = 130;
 
 pub struct Scene {
+    network: Network,
     pub lane: Lane,
     pub node: FakeUtxo,
     follower: Follower<Agreement<Source>>,
@@ -38,15 +38,20 @@ pub struct Scene {
 }
 
 impl Scene {
+    /// On dogecoin.
     pub async fn open() -> Self {
-        let node = FakeUtxo::start(NETWORK, 1).await;
+        Self::open_on(Network::Dogecoin).await
+    }
+
+    async fn open_on(network: Network) -> Self {
+        let node = FakeUtxo::start(network, 1).await;
         node.mine(BLOCKS_BEFORE);
-        let lane = Lane::open(&(only(NETWORK) + &settings(NETWORK, &node))).await;
-        let follower = follower_of(&lane.gateway, lane.gateway.config.chain(NETWORK)).unwrap();
+        let lane = Lane::open(&(only(network) + &settings(network, &node))).await;
+        let follower = follower_of(&lane.gateway, lane.gateway.config.chain(network)).unwrap();
         let wallet = Wallet::open(&lane.gateway).unwrap();
         let orders = Orders::open(&lane.gateway).await;
-        lane.gateway.note_network_fee(NETWORK).await.unwrap();
-        let mut scene = Self { lane, node, follower: follower.unwrap(), wallet, orders };
+        lane.gateway.note_network_fee(network).await.unwrap();
+        let mut scene = Self { network, lane, node, follower: follower.unwrap(), wallet, orders };
         scene.watch().await;
         scene
     }
@@ -60,7 +65,7 @@ impl Scene {
         let each = units / pieces;
         for piece in 1..=pieces {
             let amount = if piece == pieces { units - each * (pieces - 1) } else { each };
-            self.node.fund(&script_of(NETWORK, to), amount);
+            self.node.fund(&script_of(self.network, to), amount);
         }
         self.node.mine(CONFIRMATIONS - 1);
         self.watch().await;
@@ -68,10 +73,11 @@ impl Scene {
 
     /// A confirmed order over so many rows of `units`, funded to the unit in so many pieces: its id, address and total.
     pub async fn order(&mut self, rows: u32, units: u64, pieces: u64) -> (String, String, u64) {
-        let recipient = |n| row(n, address(NETWORK, &script(NETWORK, n)), units.into());
-        let currency = Catalogue::get().native(NETWORK).code;
-        let mut wanted = new_order(NETWORK, currency, (1..=rows).map(recipient).collect());
-        wanted.refund_address = Some(address(NETWORK, &script(NETWORK, REFUND)));
+        let network = self.network;
+        let recipient = |n| row(n, address(network, &script(network, n)), units.into());
+        let currency = Catalogue::get().native(network).code;
+        let mut wanted = new_order(network, currency, (1..=rows).map(recipient).collect());
+        wanted.refund_address = Some(address(network, &script(network, REFUND)));
         let object = self.orders.confirmed(&self.lane.gateway, &wanted).await;
         let due = object["totalToSendRaw"].as_str().unwrap().parse().unwrap();
         let to = object["depositAddress"].as_str().unwrap().to_owned();
@@ -109,11 +115,11 @@ impl Scene {
         assert_eq!(total, u128::from(received), "{books:?}");
         let mut paid = 0;
         for n in 1..=rows {
-            assert_eq!(self.node.paid(&script(NETWORK, n)).1, units, "recipient {n}");
+            assert_eq!(self.node.paid(&script(self.network, n)).1, units, "recipient {n}");
             paid += units;
         }
         assert_eq!(books.paid.get(), u128::from(paid));
-        let refunded = self.node.paid(&script(NETWORK, REFUND)).1;
+        let refunded = self.node.paid(&script(self.network, REFUND)).1;
         assert_eq!(books.returned.get(), u128::from(refunded));
         let query = "select coalesce(sum(fee), 0)::bigint from payout_payment where order_id = $1";
         let query = sqlx::query(query).bind(story.order.id);
@@ -121,7 +127,7 @@ impl Scene {
         let fees = fees.unsigned_abs();
         assert!(u128::from(fees) <= books.kept.get(), "{fees} of {books:?}");
         let place = story.order.deposit.as_ref().unwrap();
-        let left = self.node.unspent(&script_of(NETWORK, &place.address));
+        let left = self.node.unspent(&script_of(self.network, &place.address));
         assert_eq!(paid + refunded + left + fees, received);
         fees
     }
@@ -159,6 +165,13 @@ async fn the_fee_of_a_larger_order_pays_for_more_pieces_and_what_is_left_of_it_r
     is_paid(1_000_000_000, 30).await;
 }
 
+/// The deposit that would help, in base units.
+fn missing(reason: &str, symbol: &str) -> u64 {
+    let (_, rest) = reason.split_once("One more deposit of ").unwrap();
+    let (amount, _) = rest.split_once(&format!(" {symbol} or more")).unwrap();
+    u64::try_from(BaseUnits::parse(amount, 8).unwrap().get()).unwrap()
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_order_in_too_many_pieces_is_held_and_the_deposit_that_it_names_lets_it_be_paid() {
     const UNITS: u64 = 15_000_000;
@@ -168,15 +181,60 @@ async fn an_order_in_too_many_pieces_is_held_and_the_deposit_that_it_names_lets_
     let reason = story.order.held.unwrap();
     assert!(reason.contains(&to) && reason.contains("above what was quoted"), "{reason}");
     assert!(story.payments.is_empty());
-    let (_, rest) = reason.split_once("One more deposit of ").unwrap();
-    let (amount, _) = rest.split_once(" DOGE or more").unwrap();
-    let amount = BaseUnits::parse(amount, 8).unwrap();
-    let more = u64::try_from(amount.get()).unwrap();
+    let more = missing(&reason, "DOGE");
     scene.fund(&to, more, 1).await;
     assert_eq!(scene.lane.gateway.release_order(&id, "ada").await.unwrap(), 0);
     let story = scene.work(&id).await;
     assert_eq!(story.order.held, None);
     assert!(story.order.books.returned.get() > 0);
     scene.adds_up(&story, due + more, 2, UNITS).await;
+    scene.lane.close().await;
+}
+
+/// What is bound at a rate that no block takes is bound for long: nothing of it comes back, and there is nothing for a child.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_first_version_offers_less_than_half_of_what_the_network_asks() {
+    const UNITS: u64 = 200_000;
+    const PIECES: u64 = 45;
+    let mut scene = Scene::open_on(Network::Bitcoin).await;
+    let asked = scene.lane.gateway.config.chain(Network::Bitcoin).fee_rate;
+    let (id, to, due) = scene.order(1, UNITS, PIECES).await;
+    let story = scene.work(&id).await;
+    let reason = story.order.held.unwrap();
+    assert!(reason.contains(&to) && reason.contains("above what was quoted"), "{reason}");
+    assert!(story.payments.is_empty());
+    let more = missing(&reason, "BTC");
+    scene.fund(&to, more, 1).await;
+    assert_eq!(scene.lane.gateway.release_order(&id, "ada").await.unwrap(), 0);
+    let story = scene.work(&id).await;
+    assert_eq!(story.order.held, None);
+    scene.adds_up(&story, due + more, 1, UNITS).await;
+    let signed: Vec<(Vec<u8>, i64)> = sqlx::query_as("select raw, fee::bigint from payout_version")
+        .fetch_all(&mut scene.lane.connection)
+        .await
+        .unwrap();
+    for (raw, fee) in signed {
+        let bytes = u128::from(virtual_size(&raw).unwrap());
+        assert!(u128::from(fee.unsigned_abs()) * 2 >= bytes * asked, "{fee} for {bytes}");
+    }
+    scene.lane.close().await;
+}
+
+/// The node says what it takes; a rate below that is not even passed on.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_first_version_offers_less_than_the_node_lets_in() {
+    const UNITS: u64 = 200_000;
+    let mut scene = Scene::open_on(Network::Bitcoin).await;
+    let (id, _, due) = scene.order(1, UNITS, 25).await;
+    let quoted = scene.story(&id).await.order.quote.fee_rate;
+    scene.node.set_least(u64::try_from(quoted).unwrap());
+    let story = scene.work(&id).await;
+    assert!(story.order.held.unwrap().contains("above what was quoted"));
+    assert!(story.payments.is_empty());
+    scene.node.set_least(1);
+    assert_eq!(scene.lane.gateway.release_order(&id, "ada").await.unwrap(), 0);
+    let story = scene.work(&id).await;
+    assert_eq!(story.order.held, None);
+    scene.adds_up(&story, due, 1, UNITS).await;
     scene.lane.close().await;
 }

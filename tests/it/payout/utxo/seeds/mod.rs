@@ -77,7 +77,8 @@ pub fn settings(network: Network, node: &FakeUtxo) -> String {
     let chain = format!("chains.{network}");
     format!(
         "{chain}.source = \"node\"\n{chain}.rpc_url = {:?}\n{chain}.genesis = {:?}\n\
-         {chain}.confirmations = {CONFIRMATIONS}\n{chain}.large_confirmations = {CONFIRMATIONS}\n",
+         {chain}.confirmations = {CONFIRMATIONS}\n{chain}.large_confirmations = {CONFIRMATIONS}\n\
+         {chain}.head_age_max_seconds = 0\n",
         node.url(),
         node.genesis()
     )
