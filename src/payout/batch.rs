@@ -134,8 +134,18 @@ pub struct Signed {
     pub versions: u32,
     /// Whether a higher fee stays within what was quoted.
     pub can_pay_more: bool,
+    /// Whether the network asks more by now than its last version offers: then versions do not count, for each of them
+    /// reaches what is asked, or the quote.
+    pub outbid: bool,
     /// After so long without a block, a higher fee is tried.
     pub patience: Duration,
+}
+
+impl Signed {
+    /// Whether another version may be signed.
+    pub const fn may_be_raised(self) -> bool {
+        self.can_pay_more && (self.outbid || self.versions < VERSIONS_MAX)
+    }
 }
 
 /// What to do with a payment now.
@@ -157,7 +167,7 @@ pub enum Move {
 pub const RESEND_AFTER: Duration = Duration::from_secs(20);
 /// Two nodes behind one address, of which one lags, look for a while as if a stranger had used the nonce.
 pub const ALARM_AFTER: Duration = Duration::from_secs(600);
-/// Versions of one payment. Beyond them it only waits, and a person may help it.
+/// Versions of one payment that already offers what the network asks. Beyond them it only waits.
 pub const VERSIONS_MAX: u32 = 6;
 
 /// Decides from what the chain shows; `required` is the depth that counts as final.
@@ -174,7 +184,7 @@ pub fn next_move(payment: Signed, seen: Seen, required: u64) -> Move {
         (Seen::Nowhere | Seen::Waiting | Seen::Displaced, None) => Move::Send,
         (Seen::Nowhere | Seen::Waiting, Some(since)) => {
             let stuck = since >= payment.patience;
-            if stuck && payment.can_pay_more && payment.versions < VERSIONS_MAX {
+            if stuck && payment.may_be_raised() {
                 Move::Replace
             } else if seen == Seen::Nowhere && since >= RESEND_AFTER {
                 Move::Send
@@ -230,6 +240,7 @@ mod tests {
             sent_for,
             versions,
             can_pay_more,
+            outbid: false,
             patience: PATIENCE,
         };
         let mined = |depth, succeeded| Seen::Mined { depth, succeeded };
@@ -241,6 +252,8 @@ mod tests {
             ("sent 180 s ago", payment(seconds(180), 1, true)),
             ("no fee left", payment(seconds(180), 1, false)),
             ("sixth version", payment(seconds(180), 6, true)),
+            ("sixth, outbid", Signed { outbid: true, ..payment(seconds(180), 6, true) }),
+            ("outbid, no fee", Signed { outbid: true, ..payment(seconds(180), 6, false) }),
             ("sent 600 s ago", payment(seconds(600), 6, true)),
         ] {
             for (what, seen) in [
@@ -266,11 +279,12 @@ mod tests {
         /// final, and a payment that is in a block is never replaced.
         #[test]
         fn what_stands_in_a_block_is_neither_sent_again_nor_replaced(
-            sent in proptest::option::of(0_u64..100_000), versions in 1_u32..10, more: bool,
+            sent in proptest::option::of(0_u64..100_000), versions in 1_u32..10, more: bool, outbid: bool,
             depth in 1_u64..100, succeeded: bool, required in 1_u64..64,
         ) {
             let sent_for = sent.map(Duration::from_secs);
-            let payment = Signed { sent_for, versions, can_pay_more: more, patience: PATIENCE };
+            let payment =
+                Signed { sent_for, versions, can_pay_more: more, outbid, patience: PATIENCE };
             let next = next_move(payment, Seen::Mined { depth, succeeded }, required);
             prop_assert!(matches!(next, Move::Wait | Move::Succeeded | Move::Failed));
             prop_assert_eq!(next == Move::Wait, depth < required);

@@ -183,6 +183,16 @@ impl State {
             late: vec![],
             honest: false,
             lies: 0,
+            dear: None,
+            unknown: HashSet::new(),
+            loses_payments: false,
+        }
+    }
+
+    /// What the newest block asked for a unit of gas.
+    pub fn set_base(&mut self, wei: u128) {
+        if let Some(block) = self.chain.last_mut() {
+            block.base = wei;
         }
     }
 

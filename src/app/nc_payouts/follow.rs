@@ -123,7 +123,7 @@ async fn look(
         let sent_for = part.sent_for_seconds.map(seconds);
         // Only the merchant could sign a higher fee.
         let patience = Duration::MAX;
-        let signed = Signed { sent_for, versions: 1, can_pay_more: false, patience };
+        let signed = Signed { sent_for, versions: 1, can_pay_more: false, outbid: false, patience };
         match batch::next_move(signed, found.seen, required) {
             Move::Send => match hand_in(&payers.payer, part).await {
                 Ok(look) => looks.push(look),

@@ -66,13 +66,11 @@ impl Gateway {
         let wanted: Vec<_> = looked_for.iter().map(wanted).collect();
         let (standings, failure) = payers.standings_told(&wanted, required).await;
         let mut failure: Option<AdvanceError> = failure.map(Into::into);
-        let helped = self.can_be_helped(&order, payer, &looked_for).await?;
-        let patience = patience(order.currency.family());
+        let prospects = self.prospects(&order, payer, &looked_for).await?;
         let (mut changed, mut ended) = (false, Vec::new());
         for (payment, standing) in looked_for.iter().zip(&standings) {
             let Some(standing) = standing else { continue };
-            let payment_now = signed(payment, helped.contains(&payment.id), patience);
-            let next = batch::next_move(payment_now, standing.seen, required);
+            let next = batch::next_move(prospects.of(payment), standing.seen, required);
             if let (Move::Succeeded | Move::Failed, Some(mined)) = (next, &standing.mined) {
                 let end = Ended {
                     succeeded: next == Move::Succeeded,
@@ -130,6 +128,35 @@ impl Gateway {
                 Ok(false)
             }
         }
+    }
+
+    /// What may become of payments that wait. A node that does not say what it asks for now only keeps them as they are.
+    async fn prospects(
+        &self,
+        order: &PayoutOrder,
+        payer: &Payer,
+        open: &[OpenPayment],
+    ) -> Result<Prospects, StorageError> {
+        let are_many = open.iter().any(|payment| version_count(payment) >= batch::VERSIONS_MAX);
+        let asked = if are_many { payer.fee().await.unwrap_or_default() } else { None };
+        let patience = patience(order.currency.family());
+        Ok(Prospects { helped: self.can_be_helped(order, payer, open).await?, asked, patience })
+    }
+
+    /// For how many of the payments that wait for a block more can be offered now.
+    pub(super) async fn can_be_raised(&self, order: &PayoutOrder) -> Result<u64, AdvanceError> {
+        let payers = self.payers_of(order.currency.network)?;
+        let mut connection = self.db.connection().await?;
+        let mut waiting = payments::open(&mut connection, order.id).await?;
+        drop(connection);
+        waiting.retain(|payment| payment.state == "sent" && payment.height.is_none());
+        let prospects = self.prospects(order, &payers.payer, &waiting).await?;
+        let mut raised = 0;
+        for payment in &waiting {
+            let may_sign = !self.nothing_is_signed(order, payment).await?;
+            raised += u64::from(may_sign && prospects.of(payment).may_be_raised());
+        }
+        Ok(raised)
     }
 
     /// Payments for which more may still be offered: within the quote, and where only a child can do that, with something
@@ -406,14 +433,31 @@ pub(super) fn wanted(payment: &OpenPayment) -> Wanted {
     }
 }
 
-fn signed(payment: &OpenPayment, can_pay_more: bool, patience: Duration) -> Signed {
-    let seconds = |s| Duration::from_secs(u64::try_from(s).unwrap_or(0));
-    Signed {
-        sent_for: payment.sent_for_seconds.map(seconds),
-        versions: u32::try_from(payment.versions.len()).unwrap_or(u32::MAX),
-        can_pay_more,
-        patience,
+/// What may become of payments that wait for a block.
+struct Prospects {
+    /// Those for which the quote has more.
+    helped: Vec<Uuid>,
+    /// What the network asks now, where that matters.
+    asked: Option<Fee>,
+    patience: Duration,
+}
+
+impl Prospects {
+    fn of(&self, payment: &OpenPayment) -> Signed {
+        let seconds = |s| Duration::from_secs(u64::try_from(s).unwrap_or(0));
+        let offered = payment.versions.last().map_or(0, |version| version.fee.rate);
+        Signed {
+            sent_for: payment.sent_for_seconds.map(seconds),
+            versions: version_count(payment),
+            can_pay_more: self.helped.contains(&payment.id),
+            outbid: self.asked.is_some_and(|asked| asked.rate > offered),
+            patience: self.patience,
+        }
     }
+}
+
+fn version_count(payment: &OpenPayment) -> u32 {
+    u32::try_from(payment.versions.len()).unwrap_or(u32::MAX)
 }
 
 /// How long a payment may wait for a block before more is offered: some blocks of its network.

@@ -185,18 +185,19 @@ impl Gateway {
         Ok(address)
     }
 
-    /// Offers more for payments that wait: the same nonce, so only one version can confirm. Within the quote only.
+    /// Offers more for payments that wait: the same nonce, so only one version can confirm. Within the quote only. Returns for
+    /// how many: the others only go out again.
     pub async fn bump_order(&self, order_id: &str) -> Result<u64, OperateError> {
         let order = self.known_payout(order_id).await?;
         let mut tx = self.db.begin().await?;
-        let bumped = payments::age(&mut tx, order.id).await?;
-        if bumped == 0 {
+        if payments::age(&mut tx, order.id).await? == 0 {
             return Err(OperateError::NothingToBump);
         }
+        let raised = self.can_be_raised(&order).await?;
         look_at(&mut tx, order.id).await?;
         tx.commit().await.map_err(StorageError::from)?;
         self.relay_wake.notify_one();
-        Ok(bumped)
+        Ok(raised)
     }
 
     /// Cancels an order for which nothing was signed; what came in goes back.

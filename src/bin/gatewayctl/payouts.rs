@@ -222,8 +222,14 @@ impl Payouts {
                 let count = gateway.bump_order(&order_id).await?;
                 let json = json!({ "order_id": order_id, "payments": count });
                 let payments = if count == 1 { "1 payment" } else { &format!("{count} payments") };
-                let text =
-                    format!("{order_id} offers more for {payments}, as far as its quote allows.");
+                let text = if count == 0 {
+                    format!(
+                        "{order_id} has nothing more to offer: its payments offer what the network asks or what was quoted, or \
+                         nothing may be signed. They go out again as they are."
+                    )
+                } else {
+                    format!("{order_id} offers more for {payments}, as far as its quote allows.")
+                };
                 Ok(Answer::new(json, text))
             }
             Self::Cancel(Id { order_id }) => {

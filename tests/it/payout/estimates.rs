@@ -1,10 +1,11 @@
-//! What a node says of the gas that payments take, when it is not the recipient's doing.
+//! What a node says of the gas that payments take and of its price, when it is not the recipient's doing.
 
 use std::collections::HashMap;
 
 use gateway::{
     app::payouts::{AdvanceError, Story, Wallet},
     asset::Network,
+    payout::batch::VERSIONS_MAX,
 };
 use support::{
     fake_evm::{Cast, Dear, FakeEvm, State},
@@ -20,6 +21,7 @@ const CONFIRMATIONS: usize = 3;
 const ROWS: u32 = 3;
 const AMOUNT: u128 = COIN / 100;
 const ROUNDS: u32 = 60;
+const GWEI: u128 = 1_000_000_000;
 
 /// A gateway that pays on a fake node which tells no lies.
 struct Scene {
@@ -137,6 +139,35 @@ async fn a_row_that_no_node_estimates_keeps_no_other_from_being_sent() {
     let waits_for = story.order.waits_for.unwrap_or_default();
     assert!(waits_for.contains("missing trie node"), "{waits_for}");
     scene.fake.with(|chain| chain.unknown.clear());
+    scene.is_paid_once(&order).await;
+    scene.lane.close().await;
+}
+
+/// The sixth version is the last one only as long as it offers what is asked.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_outbid_after_its_sixth_version_is_raised_again_and_a_bump_tells_the_truth() {
+    let mut scene = Scene::open().await;
+    let order = scene.order().await;
+    let (row, id) = (order.order.id, order.order.order_id.clone());
+    let gateway = &scene.lane.gateway;
+    let versions = async || -> Vec<i64> {
+        let story = gateway.explain_payout(&id).await.unwrap();
+        story.payments.iter().map(|payment| payment.versions).collect()
+    };
+    gateway.advance_payout(row, &scene.wallet).await.unwrap();
+    for round in 1..VERSIONS_MAX {
+        assert_eq!(versions().await, [i64::from(round); 3]);
+        assert_eq!(gateway.bump_order(&id).await.unwrap(), 3, "{round}");
+        gateway.advance_payout(row, &scene.wallet).await.unwrap();
+    }
+    // They offer what is asked, and there are six of each.
+    assert_eq!(gateway.bump_order(&id).await.unwrap(), 0);
+    gateway.advance_payout(row, &scene.wallet).await.unwrap();
+    assert_eq!(versions().await, [i64::from(VERSIONS_MAX); 3]);
+    scene.fake.with(|chain| chain.set_base(3 * GWEI));
+    assert_eq!(gateway.bump_order(&id).await.unwrap(), 3);
+    gateway.advance_payout(row, &scene.wallet).await.unwrap();
+    assert_eq!(versions().await, [i64::from(VERSIONS_MAX) + 1; 3]);
     scene.is_paid_once(&order).await;
     scene.lane.close().await;
 }
