@@ -1,7 +1,8 @@
 //! The end of a payment, believed where two nodes tell it.
 //!
 //! What is sent again or offered more for is the same payment whatever a node says, so one node is enough for that. That a
-//! payment is final is told to merchants and booked, so it takes a second node where there is one, as deposits do.
+//! payment is final is told to merchants and booked, and that something else took its place fails it or holds its order, so
+//! either takes a second node where there is one, as deposits do.
 
 use tracing::warn;
 
@@ -15,7 +16,8 @@ pub struct Witnesses {
 }
 
 impl Witnesses {
-    /// As [`Payer::standings`]. What no witness calls final stays one block below that.
+    /// As [`Payer::standings`]. What no witness calls final stays one block below that, and what none calls displaced is
+    /// nowhere.
     pub async fn standings(
         &self,
         payer: &Payer,
@@ -27,9 +29,15 @@ impl Witnesses {
             return Ok(standings);
         }
         for (payment, standing) in payments.iter().zip(&mut standings) {
-            let is_final = standing.seen.is_final(required);
-            if is_final && !self.confirm(payment, standing, required).await {
-                standing.seen = standing.seen.not_yet_final(required);
+            let is_end = standing.seen.is_final(required) || standing.seen == Seen::Displaced;
+            if is_end && !self.confirm(payment, standing, required).await {
+                standing.seen = match standing.seen {
+                    Seen::Displaced => Seen::Nowhere,
+                    seen @ (Seen::Nowhere
+                    | Seen::Waiting
+                    | Seen::Mined { .. }
+                    | Seen::Unexplained { .. }) => seen.not_yet_final(required),
+                };
             }
         }
         Ok(standings)
@@ -69,7 +77,13 @@ impl Payer {
         told: &Standing,
         required: u64,
     ) -> Result<bool, ChainError> {
+        let is_displaced = told.seen == Seen::Displaced;
         match (self, &told.mined) {
+            (Self::Utxo(payer), None) if is_displaced => payer.misses_inputs(payment).await,
+            (Self::Simulated(_) | Self::Evm(_), None) if is_displaced => {
+                let seen = self.standings(std::slice::from_ref(payment), required).await?;
+                Ok(seen.iter().any(|seen| seen.seen == Seen::Displaced))
+            }
             (_, None) => Ok(false),
             // How far blocks were read is noted for the node that pays, so a witness reads the one block that was named.
             (Self::Utxo(payer), Some(mined)) => payer.holds(mined, required).await,

@@ -6,6 +6,7 @@ mod killed;
 mod refused;
 mod sandbox;
 mod utxo;
+mod witness;
 
 use std::{sync::Arc, time::Duration};
 
@@ -69,7 +70,17 @@ fn settings(url: &str) -> String {
 
 async fn with_node<F: Future<Output = ()>>(test: impl FnOnce(Scene) -> F) {
     let anvil = node().await;
-    with_configured_stack(&settings(anvil.url()), |stack| async move {
+    let toml = settings(anvil.url());
+    with_scene(anvil, &toml, test).await;
+}
+
+/// Runs `test` over that node, whoever tells of it.
+async fn with_scene<F: Future<Output = ()>>(
+    anvil: Arc<Anvil>,
+    toml: &str,
+    test: impl FnOnce(Scene) -> F,
+) {
+    with_configured_stack(toml, |stack| async move {
         stack.start(&[Role::ChainWatcher]);
         stack.lift_rate_limits().await;
         let merchant = stack.merchant().await;

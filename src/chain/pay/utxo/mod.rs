@@ -318,6 +318,11 @@ impl UtxoPayer {
         self.script(sender).ok()
     }
 
+    /// Whether this node's chain has spent what a payment spends, and holds nothing that the payment made.
+    pub(super) async fn misses_inputs(&self, payment: &Wanted) -> Result<bool, ChainError> {
+        search::misses_inputs(self, payment).await
+    }
+
     /// Whether this node has a transaction in the block that another named, `required` deep.
     pub(super) async fn holds(&self, mined: &Mined, required: u64) -> Result<bool, ChainError> {
         search::holds(self, mined, required).await

@@ -3,6 +3,7 @@
 //! A node without a transaction index tells of no mined transaction by its hash. So every block since the signature is
 //! read once, with nothing but the hashes in it, and how far that has come is kept in a row.
 
+use bitcoin::{Transaction, consensus::encode};
 use serde::Deserialize;
 use serde_json::{json, value::RawValue};
 
@@ -90,6 +91,39 @@ pub(super) async fn holds(
     Ok(block(payer, mined.height).await?.hashes.contains(&mined.hash))
 }
 
+/// Whether the chain has spent an output that a payment spends, and no output of the payment's is there: what spent it was
+/// something else.
+///
+/// How far blocks were read is noted for the node that pays, so a witness tells by its unspent outputs alone. A payment whose
+/// every output was spent again looks like none; but then the node that pays would have found it.
+pub(super) async fn misses_inputs(payer: &UtxoPayer, payment: &Wanted) -> Result<bool, ChainError> {
+    let Ok(ours) = encode::deserialize::<Transaction>(&payment.raw) else { return Ok(false) };
+    for hash in &payment.hashes {
+        for n in 0..ours.output.len() {
+            if is_unspent(payer, hash, n).await? {
+                return Ok(false);
+            }
+        }
+    }
+    for input in &ours.input {
+        let (hash, n) = (input.previous_output.txid.to_string(), input.previous_output.vout);
+        if !is_unspent(payer, &hash, n).await? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Whether an output lies in the chain and no block has spent it.
+async fn is_unspent(
+    payer: &UtxoPayer,
+    hash: &str,
+    n: impl serde::Serialize,
+) -> Result<bool, ChainError> {
+    let result = payer.rpc.call(UNSPENT, json!([hash, n, false])).await?;
+    Ok(payer.rpc.read::<Option<serde::de::IgnoredAny>>(UNSPENT, &result)?.is_some())
+}
+
 /// Reads the blocks up to `tip` that were not read yet, and stops at one that holds the payment.
 async fn look(
     payer: &UtxoPayer,
@@ -151,8 +185,7 @@ async fn displaced(
     for outpoint in &search.inputs {
         let Some((hash, n)) = outpoint.split_once(':') else { continue };
         let Ok(n) = n.parse::<u32>() else { continue };
-        let result = payer.rpc.call(UNSPENT, json!([hash, n, false])).await?;
-        missing |= payer.rpc.read::<Option<serde::de::IgnoredAny>>(UNSPENT, &result)?.is_none();
+        missing |= !is_unspent(payer, hash, n).await?;
     }
     let since = search.place.missing_since.filter(|_| missing);
     let since = since.or_else(|| missing.then_some(tip + 1));

@@ -1,0 +1,65 @@
+//! A node that says something else used a payout's nonces, beside one that does not.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, AtomicUsize, Ordering},
+};
+
+use serde_json::{Value, json};
+use support::{
+    broker::eventually,
+    json_rpc::{Answer, Proxy},
+};
+
+use super::{TENTH, node, recipients, settings, sign, with_scene};
+
+/// A look at a payout asks for the nonces once.
+const LIES: usize = 10;
+
+/// It knows none of our transactions, and all nonces are used.
+fn displaced(method: &str, mut reply: Value) -> Value {
+    match method {
+        "eth_getTransactionReceipt" | "eth_getTransactionByHash" => reply["result"] = Value::Null,
+        "eth_getTransactionCount" => reply["result"] = json!("0xffff"),
+        _ => {}
+    }
+    reply
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_payout_does_not_fail_on_the_word_of_one_of_two_nodes() {
+    let anvil = node().await;
+    let (lying, told) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+    let (is_lying, its_told) = (lying.clone(), told.clone());
+    let liar = Proxy::start(anvil.url(), move |method, reply| {
+        if !is_lying.load(Ordering::Relaxed) {
+            return Answer::Reply(reply);
+        }
+        let counts = method == "eth_getTransactionCount";
+        its_told.fetch_add(usize::from(counts), Ordering::Relaxed);
+        Answer::Reply(displaced(method, reply))
+    });
+    let liar = liar.await.unwrap();
+    let witness = format!("confirmations = 2\nwitnesses = [{:?}]\n", anvil.url());
+    let toml = settings(liar.url()).replacen("confirmations = 2\n", &witness, 1);
+    with_scene(anvil, &toml, |scene| async move {
+        let payout = scene.create(&scene.coins(&recipients(1..3))).await;
+        let signed = sign(&scene.anvil, &payout).await;
+        assert_eq!(scene.submit(&payout, &signed).await.status, 200);
+        lying.store(true, Ordering::Relaxed);
+        eventually("the lie was told again and again", async || {
+            // What was handed in long ago is believed to be displaced.
+            let age = "update nc_payout_transaction set sent_at = now() - interval '1 hour'";
+            scene.stack.sql(age).await;
+            (told.load(Ordering::Relaxed) >= LIES).then_some(())
+        })
+        .await;
+        assert_eq!(scene.read(&payout).await["state"], "submitted");
+        lying.store(false, Ordering::Relaxed);
+        scene.becomes(&payout, "completed").await;
+        for address in recipients(1..3) {
+            assert_eq!(scene.balance(&address).await, TENTH);
+        }
+    })
+    .await;
+}
