@@ -1,5 +1,6 @@
 //! Deposits: value that reached one of our addresses, from first sight to its booking.
 
+pub mod amounts;
 pub mod by_balance;
 pub mod of_order;
 pub mod returned;

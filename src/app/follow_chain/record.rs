@@ -103,18 +103,13 @@ impl<S: ChainSource> Follower<S> {
         block: Option<&BlockRef>,
     ) -> Result<u32, FollowError> {
         let network = self.settings.network;
-        let ours: Vec<_> = transfers
+        let sightings: Vec<_> = transfers
             .iter()
             .filter(|transfer| transfer.amount != TransferAmount::Units(BaseUnits::ZERO))
-            .filter_map(|transfer| Some((transfer, self.watch.find(&transfer.to)?)))
+            .filter_map(|transfer| {
+                Some(sighting(network, transfer, self.watch.find(&transfer.to)?, block))
+            })
             .collect();
-        let mut sightings = Vec::with_capacity(ours.len());
-        for (transfer, watched) in ours {
-            let mut sighting = sighting(network, transfer, watched, block);
-            let large = large_amount::confirmations(tx, &self.settings, &sighting).await?;
-            sighting.min_confirmations = sighting.min_confirmations.max(large);
-            sightings.push(sighting);
-        }
         self.record_sightings(tx, &sightings).await
     }
 
@@ -157,6 +152,9 @@ impl<S: ChainSource> Follower<S> {
                 let (kind, detail) = ("reversed_deposit_returned", &sighting.tx_hash);
                 alerts::raise(tx, kind, &deposit.id.to_string(), detail).await?;
             }
+        }
+        if recorded > 0 {
+            large_amount::require_confirmations(tx, &self.settings, (&invoices, &orders)).await?;
         }
         fail_point("watch.written");
         Ok(recorded)

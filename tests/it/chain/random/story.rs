@@ -164,9 +164,10 @@ impl<'a> Story<'a> {
         self.payees.push(payee);
     }
 
+    /// It asks for more than ever arrives, so it stays open, and for nothing large.
     async fn invite_unseen(&mut self) {
         let payee = Payable::insert(&mut self.connection, self.merchant, None).await;
-        let query = "with owed as (update invoice set token_id = $2, decimals = 18, pay_amount = 1e30::numeric where id = $1)
+        let query = "with owed as (update invoice set token_id = $2, decimals = 18, pay_amount = 1e18::numeric where id = $1)
              update deposit_address set issued_height = (select height from chain_cursor where network = 'polygon')
              where invoice_id = $1";
         let coin = Catalogue::get().native(NETWORK).token_id();

@@ -1,0 +1,79 @@
+//! How much an invoice or an order has at stake on its network.
+
+use uuid::Uuid;
+
+use crate::{
+    asset::Network,
+    money::BaseUnits,
+    storage::{PgConnection, StorageError, cursors::to_column, numeric},
+};
+
+/// What one owner has got in one asset, or asks for if that is more.
+#[derive(Debug, Clone)]
+pub struct Amount {
+    pub invoice_id: Option<Uuid>,
+    pub payout_order_id: Option<Uuid>,
+    /// It names the network too.
+    pub token_id: String,
+    pub units: BaseUnits,
+}
+
+/// The amounts of these invoices and orders in each asset that reached them on `network`. What vanished is left out, and a
+/// sum beyond 128 bits is cut to them. Indices: `deposit_by_invoice`, `deposit_by_payout`.
+pub async fn of_owners(
+    connection: &mut PgConnection,
+    network: Network,
+    (invoice_ids, payout_order_ids): (&[Uuid], &[Uuid]),
+) -> Result<Vec<Amount>, StorageError> {
+    let rows = sqlx::query!(
+        r#"
+        select d.invoice_id, d.payout_order_id, d.token_id as "token_id!",
+               least(greatest(sum(d.amount), max(i.pay_amount), max(o.total_to_send)),
+                     340282366920938463463374607431768211455) as "units!"
+        from deposit d
+        left join invoice i on i.id = d.invoice_id and i.token_id = d.token_id
+        left join payout_order o on o.id = d.payout_order_id and o.token_id = d.token_id
+        where (d.invoice_id = any ($1) or d.payout_order_id = any ($2)) and d.network = $3 and d.token_id is not null
+          and d.amount is not null and d.state in ('seen', 'final', 'settled')
+        group by d.invoice_id, d.payout_order_id, d.token_id
+        "#,
+        invoice_ids,
+        payout_order_ids,
+        network.name()
+    )
+    .fetch_all(connection)
+    .await?;
+    rows.into_iter()
+        .map(|row| {
+            Ok(Amount {
+                invoice_id: row.invoice_id,
+                payout_order_id: row.payout_order_id,
+                token_id: row.token_id,
+                units: numeric::to_units("deposit", &row.units)?,
+            })
+        })
+        .collect()
+}
+
+/// Asks at least so many `confirmations` of what `amount` is made of and is not final. When the rows were last seen stays as
+/// it is: nobody has seen them. Indices: `deposit_by_invoice`, `deposit_by_payout`.
+pub async fn require_confirmations(
+    connection: &mut PgConnection,
+    amount: &Amount,
+    confirmations: u64,
+) -> Result<(), StorageError> {
+    sqlx::query!(
+        r#"
+        update deposit
+        set min_confirmations = $4
+        where (invoice_id = $1 or payout_order_id = $2) and token_id = $3 and state = 'seen' and min_confirmations < $4
+        "#,
+        amount.invoice_id,
+        amount.payout_order_id,
+        amount.token_id,
+        to_column(confirmations)?
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
