@@ -31,6 +31,8 @@ pub enum ExplainError {
     Off(Network),
     #[error("that is no transaction's id on {0}")]
     NotAHash(Network),
+    #[error("nothing was found by balance on {network} as {key}")]
+    NotFoundByBalance { network: Network, key: String },
     #[error("{0} is no address of any network of ours")]
     UnknownAddress(String),
     #[error("{}", name_the_block(*.network, .tx_hash))]
@@ -153,7 +155,7 @@ pub struct AddressStory {
 
 impl Gateway {
     /// Reads a transaction from its network and says of each of its transfers what became of it. `height` names the
-    /// block where nodes cannot tell.
+    /// block where nodes cannot tell. What was found by balance has no transaction: its key stands for one.
     pub async fn explain_transaction(
         &self,
         network: Network,
@@ -162,6 +164,9 @@ impl Gateway {
     ) -> Result<TransactionStory, ExplainError> {
         let settings = self.config.chain(network);
         let source = source_of(self, &settings)?.ok_or(ExplainError::Off(network))?;
+        if let Some(key) = balance_key(network, tx_hash) {
+            return self.explain_found(&settings, &source, key).await;
+        }
         let tx_hash = spelt(network, tx_hash).ok_or(ExplainError::NotAHash(network))?;
         let located = match height {
             Some(height) => Located::Mined { height, failed: false },
@@ -185,6 +190,56 @@ impl Gateway {
         };
         let transfers = self.judge(&settings, &tx_hash, place, &transfers).await?;
         Ok(TransactionStory { network, tx_hash, place, transfers })
+    }
+
+    /// What was found by balance, as its row knows it. It is there again if the watcher has found it again, on a branch that
+    /// it still follows.
+    async fn explain_found(
+        &self,
+        settings: &ChainSettings,
+        source: &impl ChainSource,
+        key: String,
+    ) -> Result<TransactionStory, ExplainError> {
+        let network = settings.network;
+        let mut connection = self.db.connection().await?;
+        let keys = std::slice::from_ref(&key);
+        let rows = deposit_search::of_transaction(&mut connection, network, &key, keys).await?;
+        let Some(row) = rows.into_iter().next() else {
+            return Err(ExplainError::NotFoundByBalance { network, key });
+        };
+        drop(connection);
+        let place = match row.height.and_then(|height| u64::try_from(height).ok()) {
+            Some(height) => {
+                let header = source.header(height).await?;
+                let header = header.ok_or(ExplainError::NoBlock { network, height })?;
+                Place::Mined { height, mined_at: header.mined_at, failed: false }
+            }
+            None => Place::Unknown,
+        };
+        let mut connection = self.db.connection().await?;
+        let verdict = if row.state == "reversed" && row.height.is_some() {
+            Verdict::Returned
+        } else {
+            Verdict::Recorded(standing(&mut connection, settings, &row).await?)
+        };
+        let families = network.address_families();
+        let owner = [row.match_key.clone()];
+        let owners = deposit_search::known_addresses(&mut connection, families, &owner).await?;
+        let units = row
+            .amount_text
+            .parse::<u128>()
+            .map_err(|error| StorageError::damaged("deposit", error))?;
+        let transfer = Transfer {
+            key: row.deposit_key,
+            tx_hash: row.tx_hash,
+            to: row.match_key,
+            asset: TransferAsset::Native,
+            amount: TransferAmount::Units(BaseUnits::new(units)),
+            maturity: 1,
+        };
+        let owner = owners.into_iter().next();
+        let told = of_transfer(&mut connection, network, &transfer, owner, verdict).await?;
+        Ok(TransactionStory { network, tx_hash: key, place, transfers: vec![told] })
     }
 
     /// What ever arrived at an address, as our rows know it.
@@ -418,6 +473,13 @@ fn of_transaction(block: Block, tx_hash: &str) -> Vec<Transfer> {
 /// Hex has two spellings; base58 and base64 have one, and no two of them differ in case alone.
 fn same_hash(one: &str, other: &str) -> bool {
     one.eq_ignore_ascii_case(other)
+}
+
+/// A key of something found by balance, as our rows spell it: the address, and the height it was found at first.
+fn balance_key(network: Network, text: &str) -> Option<String> {
+    let (address, height) = text.trim().rsplit_once('@')?;
+    let key = format!("{}@{height}", address::match_key(network.family(), address));
+    height.starts_with(|c: char| c.is_ascii_digit()).then_some(key)
 }
 
 /// A transaction's id as its network's nodes take it.

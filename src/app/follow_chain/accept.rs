@@ -1,15 +1,21 @@
 //! A deposit that was taken out of the books and came back, credited again because a person says so.
 
-use super::{FollowError, Follower, import::ImportError};
+use super::{FollowError, Follower, balances::native, import::ImportError};
 use crate::{
     app::{
         Gateway,
         explain_deposit::{ACCEPTED, subject},
     },
-    chain::{ChainSource, Transfer},
+    asset::Network,
+    chain::{BlockRef, ChainSource, Transfer},
+    money::BaseUnits,
     storage::{
-        PgConnection, StorageError, audit, cursors,
-        deposits::returned::{self, Depth, Reversed},
+        PgConnection, StorageError, Tx, addresses, audit, cursors,
+        cursors::Cursor,
+        deposits::{
+            by_balance,
+            returned::{self, Depth, Reversed},
+        },
         invoices, payouts,
     },
 };
@@ -18,6 +24,17 @@ use crate::{
 pub enum AcceptError {
     #[error("block {height} has {have} confirmations of {need}; wait until it has them")]
     NotFinal { height: u64, have: u64, need: u64 },
+    #[error("nodes of {0} do not tell what its addresses hold")]
+    CannotTell(Network),
+    #[error("what {address} held at first is not known: gatewayctl balances start")]
+    NoStart { address: String },
+    #[error(
+        "{address} holds {} base units at block {height}, too few for {} that are known there and {} that it held at first",
+        .held.get(),
+        .known.get(),
+        .start.get()
+    )]
+    NotHeld { address: String, height: u64, held: BaseUnits, start: BaseUnits, known: BaseUnits },
     #[error(transparent)]
     Read(#[from] ImportError),
     #[error(transparent)]
@@ -26,9 +43,20 @@ pub enum AcceptError {
     Storage(#[from] StorageError),
 }
 
+/// What is to be accepted, in a transaction that holds the cursor's row.
+struct Back {
+    tx: Tx,
+    cursor: Cursor,
+    /// The block that it is in, or that it was found at.
+    block: BlockRef,
+    /// Each with the deposit whose place it takes.
+    transfers: Vec<Transfer>,
+    reversed: Vec<Reversed>,
+}
+
 impl<S: ChainSource> Follower<S> {
     /// Gives those transfers of the block at `height` whose keys are `wanted` a deposit of their own each, in place of the
-    /// reversed one that has the key. Returns how many.
+    /// reversed one that has the key. Returns how many. What no block shows is wanted alone, at the height it was found at.
     ///
     /// The reversed rows stay with all that was booked for them; the new ones are final and go the way of any other. Nothing
     /// is written if one of them is not final, or not ours any more. Who comes second finds nothing reversed under the key.
@@ -39,28 +67,21 @@ impl<S: ChainSource> Follower<S> {
         wanted: &[String],
         (by, reason): (&str, &str),
     ) -> Result<u32, AcceptError> {
-        self.check_cursor(gateway).await?;
-        let (mut tx, cursor, block) = self.hold_block(gateway, height).await?;
-        let mut transfers = Vec::new();
-        let mut returned = Vec::new();
-        for transfer in block.transfers.into_iter().filter(|t| wanted.contains(&t.key)) {
-            // A node may list one twice.
-            let is_new = transfers.iter().all(|known: &Transfer| known.key != transfer.key);
-            let network = self.settings.network;
-            let reversed = returned::reversed(&mut tx, network, &transfer.key).await?;
-            if let Some(reversed) = reversed.filter(|_| is_new) {
-                returned.push(reversed);
-                transfers.push(transfer);
-            }
-        }
-        if returned.is_empty() {
+        let network = self.settings.network;
+        let at = self.check_cursor(gateway).await?;
+        let back = match wanted {
+            [key] if by_balance::is_key(key) => self.held_again(gateway, &at, height, key).await?,
+            keys => Some(self.shown_again(gateway, height, keys).await?),
+        };
+        let Some(Back { mut tx, cursor, block, transfers, reversed }) =
+            back.filter(|back| !back.reversed.is_empty())
+        else {
             return Ok(0);
-        }
-        give_way(&mut tx, &returned).await?;
-        self.record_transfers(&mut tx, &transfers, Some(&block.header)).await?;
-        let mut accepted = Vec::with_capacity(returned.len());
-        for (transfer, reversed) in transfers.iter().zip(&returned) {
-            let network = self.settings.network;
+        };
+        give_way(&mut tx, &reversed).await?;
+        self.record_transfers(&mut tx, &transfers, Some(&block)).await?;
+        let mut accepted = Vec::with_capacity(reversed.len());
+        for (transfer, reversed) in transfers.iter().zip(&reversed) {
             let id = returned::succeed(&mut tx, network, &transfer.key, reversed.id).await?;
             let lost = || StorageError::damaged("deposit", "what came back is not recorded anew");
             accepted.push(id.ok_or_else(lost)?);
@@ -74,7 +95,7 @@ impl<S: ChainSource> Follower<S> {
         }
         for transfer in &transfers {
             let detail = format!("block {height}, transaction {}: {reason}", transfer.tx_hash);
-            let subject = subject(self.settings.network, &transfer.key);
+            let subject = subject(network, &transfer.key);
             audit::note(&mut tx, ACCEPTED, &subject, by, &detail).await?;
         }
         tx.commit().await.map_err(StorageError::from)?;
@@ -82,17 +103,81 @@ impl<S: ChainSource> Follower<S> {
         Ok(u32::try_from(accepted.len()).unwrap_or(u32::MAX))
     }
 
-    /// The node must be on the branch that the watcher has read: of blocks older than it remembers, nothing else tells.
-    async fn check_cursor(&self, gateway: &Gateway) -> Result<(), AcceptError> {
+    /// Those of `wanted` that the block at `height` shows.
+    async fn shown_again(
+        &mut self,
+        gateway: &Gateway,
+        height: u64,
+        wanted: &[String],
+    ) -> Result<Back, AcceptError> {
+        let (mut tx, cursor, block) = self.hold_block(gateway, height).await?;
+        let (mut transfers, mut reversed) = (Vec::new(), Vec::new());
+        for transfer in block.transfers.into_iter().filter(|t| wanted.contains(&t.key)) {
+            // A node may list one twice.
+            let is_new = transfers.iter().all(|known: &Transfer| known.key != transfer.key);
+            let network = self.settings.network;
+            let found = returned::reversed(&mut tx, network, &transfer.key).await?;
+            if let Some(found) = found.filter(|_| is_new) {
+                reversed.push(found);
+                transfers.push(transfer);
+            }
+        }
+        Ok(Back { tx, cursor, block: block.header, transfers, reversed })
+    }
+
+    /// What was found by balance at `height`, if its address still holds it at the block `at`, beside all else that is known
+    /// there. `None` if it is not out of the books any more.
+    ///
+    /// The node keeps the state of `at`, while that of `height` may be long gone; that the value was there is what the watcher
+    /// has read, on the branch that it still follows.
+    async fn held_again(
+        &mut self,
+        gateway: &Gateway,
+        at: &BlockRef,
+        height: u64,
+        key: &str,
+    ) -> Result<Option<Back>, AcceptError> {
+        let network = self.settings.network;
+        let mut connection = gateway.db.connection().await?;
+        let found = by_balance::returned(&mut connection, network, key).await?;
+        drop(connection);
+        let Some(found) = found else { return Ok(None) };
+        let address = found.match_key.clone();
+        let Some(start) = found.start else { return Err(AcceptError::NoStart { address }) };
+        let held = self.source.native_balances(at, std::slice::from_ref(&address)).await;
+        let held = held.map_err(FollowError::from)?.and_then(|held| held.first().copied());
+        let held = held.ok_or(AcceptError::CannotTell(network))?;
+        let (mut tx, cursor, block) = self.hold_block(gateway, height).await?;
+        let again = by_balance::returned(&mut tx, network, key).await?;
+        let Some(reversed) = returned::reversed(&mut tx, network, key).await? else {
+            return Ok(None);
+        };
+        if cursor.hash != at.hash || again.as_ref() != Some(&found) || found.height != height {
+            return Err(ImportError::from(FollowError::CursorMoved).into());
+        }
+        // It stands in a block, so it is among what is known.
+        let ids = [found.address_id];
+        let known = addresses::known_native(&mut tx, network.name(), &ids, None).await?;
+        let known = known.get(&found.address_id).copied().unwrap_or(BaseUnits::ZERO);
+        if start.checked_add(known).is_none_or(|needed| held < needed) {
+            let height = cursor.height;
+            return Err(AcceptError::NotHeld { address, height, held, start, known });
+        }
+        let transfer = native(key.to_owned(), found.tx_hash, &address, found.amount);
+        let (transfers, reversed) = (vec![transfer], vec![reversed]);
+        Ok(Some(Back { tx, cursor, block: block.header, transfers, reversed }))
+    }
+
+    /// The block that the cursor stands on. The node must be on the branch that the watcher has read: of blocks older than it
+    /// remembers, nothing else tells.
+    async fn check_cursor(&self, gateway: &Gateway) -> Result<BlockRef, AcceptError> {
         let mut connection = gateway.db.connection().await?;
         let cursor = cursors::load(&mut connection, self.settings.network).await?;
         drop(connection);
         let cursor = cursor.ok_or(ImportError::NeverFollowed)?;
         let header = self.source.header(cursor.height).await.map_err(FollowError::from)?;
-        match header.filter(|header| header.hash == cursor.hash) {
-            Some(_) => Ok(()),
-            None => Err(ImportError::OtherBlock { height: cursor.height }.into()),
-        }
+        let header = header.filter(|header| header.hash == cursor.hash);
+        Ok(header.ok_or(ImportError::OtherBlock { height: cursor.height })?)
     }
 
     fn not_final(&self, depth: &Depth, height: u64, head: u64) -> AcceptError {

@@ -330,7 +330,7 @@ async fn free_key(
     Ok(key)
 }
 
-fn native(key: String, tx_hash: String, to: &str, units: BaseUnits) -> Transfer {
+pub(super) fn native(key: String, tx_hash: String, to: &str, units: BaseUnits) -> Transfer {
     let (asset, amount) = (TransferAsset::Native, TransferAmount::Units(units));
     Transfer { key, tx_hash, to: to.to_owned(), asset, amount, maturity: 1 }
 }

@@ -21,7 +21,7 @@ use crate::{
     storage::{
         self, PgConnection, StorageError, alerts, cursors,
         cursors::Cursor,
-        deposits::{self, DepositRow, Sighting, returned},
+        deposits::{self, DepositRow, Sighting, by_balance, returned},
         invoices,
         invoices::Invoice,
         ledger, outbox, payouts,
@@ -149,7 +149,10 @@ impl<S: ChainSource> Follower<S> {
             }
             if deposit.was_reversed {
                 // Its row is never booked again; a person may accept it as a deposit of its own.
-                let (kind, detail) = ("reversed_deposit_returned", &sighting.tx_hash);
+                let (kind, hash, key) =
+                    ("reversed_deposit_returned", &sighting.tx_hash, &sighting.deposit_key);
+                // The hash of what no block shows is some block's; its key is what one can ask for.
+                let detail = if by_balance::is_key(key) { key } else { hash };
                 alerts::raise(tx, kind, &deposit.id.to_string(), detail).await?;
             }
         }

@@ -290,11 +290,14 @@ something else than before (deposit_changed), it counts only once somebody accep
 invoice or order still counts goes back into the books alone, silently; all else is credited like any
 deposit: by its amount, in time if it was first seen or mined in time, with its webhooks. The node must
 show it in the very block that the watcher has read, with all its confirmations, or nothing is changed.
-Twice does nothing. Who did it and why is kept. Without --yes it only says what it would do.
+What was found by an address's balance has no transaction: name it by its key, ADDRESS@HEIGHT; the address
+must hold it at the last block read. Twice does nothing. Who did it and why is kept. Without --yes it only
+says what it would do.
 
 Examples:
   gatewayctl deposit accept 0x5f… --network polygon
-  gatewayctl deposit accept 0x5f… --network polygon --yes --reason 'mined again, ticket 7' --by ada",
+  gatewayctl deposit accept 0x5f… --network polygon --yes --reason 'mined again, ticket 7' --by ada
+  gatewayctl deposit accept 0xf39f…@6151 --network polygon",
     database!()
 );
 

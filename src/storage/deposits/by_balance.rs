@@ -7,8 +7,17 @@ use uuid::Uuid;
 use crate::{
     asset::Network,
     money::BaseUnits,
-    storage::{PgConnection, StorageError, cursors::to_column, numeric},
+    storage::{
+        PgConnection, StorageError,
+        cursors::{from_column, to_column},
+        numeric,
+    },
 };
+
+/// Whether a key is such a one's. No hash has the sign.
+pub fn is_key(deposit_key: &str) -> bool {
+    deposit_key.contains('@')
+}
 
 /// One that lost its block.
 #[derive(Debug, Clone)]
@@ -44,6 +53,52 @@ pub async fn gone(
         gone.entry(row.address_id).or_default().push(Gone { deposit_key, tx_hash, amount });
     }
     Ok(gone)
+}
+
+/// One that was taken out of the books and found again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Returned {
+    pub address_id: Uuid,
+    pub match_key: String,
+    pub tx_hash: String,
+    pub amount: BaseUnits,
+    /// Where it was found.
+    pub height: u64,
+    /// What its address held at first; `None` until it was read.
+    pub start: Option<BaseUnits>,
+}
+
+/// The one under a key, if it is such a one. Index: `deposit_unique`.
+pub async fn returned(
+    connection: &mut PgConnection,
+    network: Network,
+    deposit_key: &str,
+) -> Result<Option<Returned>, StorageError> {
+    let row = sqlx::query!(
+        r#"
+        select d.address_id, a.match_key, d.tx_hash, d.amount as "amount!", d.height as "height!", a.starting_balance
+        from deposit d
+        join deposit_address a on a.id = d.address_id
+        where d.network = $1 and d.deposit_key = $2 and d.state = 'reversed' and d.height is not null
+          and d.contract is null and d.amount is not null
+        "#,
+        network.name(),
+        deposit_key
+    )
+    .fetch_optional(connection)
+    .await?;
+    row.map(|row| {
+        let start = row.starting_balance.as_ref();
+        Ok(Returned {
+            address_id: row.address_id,
+            match_key: row.match_key,
+            tx_hash: row.tx_hash,
+            amount: numeric::to_units("deposit", &row.amount)?,
+            height: from_column(row.height)?,
+            start: start.map(|start| numeric::to_units("deposit_address", start)).transpose()?,
+        })
+    })
+    .transpose()
 }
 
 /// Whether a key names something else than a deposit that is not counted and stands in no block. Index: `deposit_unique`.

@@ -444,3 +444,35 @@ async fn nothing_is_accepted_that_is_not_final_at_the_place_where_the_watcher_ha
     })
     .await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_found_by_balance_is_named_by_its_key() {
+    with_shop(|shop| async move {
+        let ctl = Ctl::of(&shop.stack);
+        shop.look(Network::Polygon).await;
+        let id = shop.invoice_of(json!({ "pay_currency": "pol" })).await;
+        bad(&shop, &id, "100").await;
+        settle(&shop, &id).await;
+        let key = format!("{}@7", shop.payment(&id).await["pay_address"].as_str().unwrap());
+        let row = "update deposit set deposit_key = (select match_key from deposit_address) || '@7'
+                   where invoice_id = $1";
+        shop.sql(row, &id).await;
+        assert_eq!(one(&ctl, &key).await["booked_as"], "credit");
+        // As when a reorganisation has taken it away, and it was found again.
+        shop.run("update deposit set state = 'reversed'").await;
+        let back = one(&ctl, &key).await;
+        let why = back["why"].as_str().unwrap();
+        assert!(why.contains(&format!("deposit accept {} --network", key.to_lowercase())), "{why}");
+        let mut accept = ACCEPT;
+        accept[2] = &key;
+        assert_eq!(ctl.json(&accept[..5]).await["returned"].as_array().unwrap().len(), 1);
+        ctl.run(&accept).await.expect_failure("held at first is not known");
+        shop.run("update deposit_address set starting_balance = 0").await;
+        ctl.run(&accept).await.expect_failure("do not tell what its addresses hold");
+        shop.run("update deposit set height = null").await;
+        assert_eq!(ctl.json(&accept).await["returned"], json!([]));
+        let other = ["deposit", "explain", "0xabc@7", "--network", "polygon"];
+        ctl.run(&other).await.expect_failure("nothing was found by balance on polygon as 0xabc@7");
+    })
+    .await;
+}

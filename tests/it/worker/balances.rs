@@ -1,5 +1,7 @@
 //! Value that no block shows: when it arrived, and what a reorganisation does to it.
 
+use std::collections::HashMap;
+
 use chrono::TimeDelta;
 use gateway::{app::follow_chain::Follower, invoice::Status, money::BaseUnits};
 use serde_json::json;
@@ -7,6 +9,7 @@ use support::{
     scripted_chain::ScriptedChain,
     shop::{Shop, with_shop},
 };
+use uuid::Uuid;
 
 use super::chain_watcher::{NETWORK, over};
 
@@ -177,4 +180,77 @@ async fn unseen_value_of_another_amount_at_the_same_height_is_another_deposit() 
         assert_eq!(shop.number("select received::bigint from invoice").await, 3);
     })
     .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn unseen_value_that_came_back_is_accepted_once_if_its_address_still_holds_it() {
+    with_shop(|shop| async move {
+        let gateway = &shop.stack.gateway;
+        let chain = ScriptedChain::new(NETWORK, 100);
+        let mut follower = over(gateway, &chain);
+        let (id, to) = invoice(&shop, &chain, &mut follower).await;
+        let arrive = || {
+            chain.script().mine(0, Vec::new());
+            chain.script().hide(&to, units(5));
+        };
+        let mine = |blocks: u32| (0..blocks).for_each(|_| chain.script().mine(0, Vec::new()));
+        arrive();
+        read(&shop, &mut follower).await;
+        mine(15);
+        read(&shop, &mut follower).await;
+        settle(&shop, &id).await;
+        assert_eq!(deposits(&shop).await, "@102 5 settled");
+        let key = [format!("{to}@102")];
+        let sure = ("ada", "its block is back");
+        assert_eq!(follower.accept(gateway, 102, &key, sure).await.unwrap(), 0);
+
+        chain.script().roll_back(16);
+        mine(20);
+        read(&shop, &mut follower).await;
+        assert_eq!(deposits(&shop).await, "@102 5 reversed");
+        assert_eq!(follower.accept(gateway, 102, &key, sure).await.unwrap(), 0, "it is gone");
+        arrive();
+        read(&shop, &mut follower).await;
+        let named = "select count(*) from operator_alert where kind = 'reversed_deposit_returned'
+                     and detail like '0x%@102'";
+        assert_eq!(shop.number(named).await, 1);
+        let found = shop.number("select height from deposit").await.try_into().unwrap();
+        let early = follower.accept(gateway, found, &key, sure).await.unwrap_err();
+        assert!(early.to_string().contains("has 1 confirmations of 16"), "{early}");
+        mine(15);
+        read(&shop, &mut follower).await;
+        {
+            let mut script = chain.script();
+            script.tells_balances = false;
+            script.coins = Some(HashMap::from([(to.clone(), units(4))]));
+        }
+        let less = follower.accept(gateway, found, &key, sure).await.unwrap_err();
+        assert!(less.to_string().contains("holds 4 base units"), "{less}");
+        chain.script().coins = None;
+        let dumb = follower.accept(gateway, found, &key, sure).await.unwrap_err();
+        assert!(dumb.to_string().contains("do not tell"), "{dumb}");
+        assert_eq!(deposits(&shop).await, "@102 5 reversed");
+
+        chain.script().tells_balances = true;
+        assert_eq!(follower.accept(gateway, found, &key, sure).await.unwrap(), 1);
+        assert_eq!(follower.accept(gateway, found, &key, sure).await.unwrap(), 0);
+        // The invoice is paid all the while; only the books lacked it.
+        let back = "select id from deposit where replaces is not null";
+        gateway.match_deposits(row(&shop, back).await).await.unwrap();
+        let kinds: Vec<_> = shop.books(&id).await.into_iter().map(|entry| entry.kind).collect();
+        assert_eq!(kinds, ["deposit", "reversal", "deposit"]);
+        mine(20);
+        read(&shop, &mut follower).await;
+        assert_eq!(shop.number("select count(*) from deposit").await, 2);
+        let noted = "select count(*) from audit_entry where act = 'accept' and operator = 'ada'";
+        assert_eq!(shop.number(noted).await, 1);
+    })
+    .await;
+}
+
+async fn row(shop: &Shop, query: &'static str) -> Uuid {
+    let mut connection = shop.stack.database.connect().await;
+    let id = sqlx::query_scalar(query).fetch_one(&mut connection).await.unwrap();
+    sqlx::Connection::close(connection).await.unwrap();
+    id
 }
