@@ -23,7 +23,7 @@ use crate::{
     config::ChainSourceKind,
     money::BaseUnits,
     storage::{
-        StorageError, audit,
+        StorageError, addresses, alerts, audit,
         balances::{self, Difference, DueAddress, Observed, Part},
         cursors,
     },
@@ -43,6 +43,8 @@ pub enum ReconcileError {
     OrdersApart { address: String },
     #[error("the payments from {0} are not final yet; try again in a moment")]
     Moving(String),
+    #[error("less is noted as what {0} held at first, and what was credited because of that stays")]
+    LessIsNoted(String),
     #[error("nothing differs at {0} that is not explained")]
     NothingDiffers(String),
     #[error(transparent)]
@@ -188,6 +190,34 @@ impl Gateway {
         }
         tx.commit().await.map_err(StorageError::from)?;
         Ok(explained.len())
+    }
+
+    /// A person says what an address held when it was given, where no node tells it any more. What it holds beyond that and
+    /// beyond what is known is found by the watcher at its next block, as at an open invoice's address.
+    pub async fn note_starting_balance(
+        &self,
+        network: Network,
+        text: &str,
+        units: BaseUnits,
+        (by, reason): (&str, &str),
+    ) -> Result<(), ReconcileError> {
+        let address = self.given_address(network, text).await?;
+        if address.network != network.name() {
+            let address = text.to_owned();
+            return Err(ReconcileError::UnknownAddress { network, address });
+        }
+        let mut tx = self.db.begin().await?;
+        if !addresses::lower_starting_balance(&mut tx, address.id, units).await? {
+            return Err(ReconcileError::LessIsNoted(text.to_owned()));
+        }
+        alerts::withdraw(&mut tx, addresses::START_UNKNOWN, &address.id.to_string()).await?;
+        let before = address.start.map_or_else(|| "nothing".to_owned(), |s| s.get().to_string());
+        let detail =
+            format!("{} base units at first, where {before} was noted: {reason}", units.get());
+        let subject = format!("{network} {text}");
+        audit::note(&mut tx, ("balance", "start"), &subject, by, &detail).await?;
+        tx.commit().await.map_err(StorageError::from)?;
+        Ok(())
     }
 
     pub async fn balance_differences(

@@ -8,6 +8,9 @@ use uuid::Uuid;
 use super::{PgConnection, StorageError, cursors::to_column, numeric};
 use crate::{asset::Family, money::BaseUnits};
 
+/// The alert of an address of which nobody can tell what it held at first. Its subject is the address's id.
+pub const START_UNKNOWN: &str = "starting_balance_unknown";
+
 /// An address ready to be given to one owner.
 #[derive(Debug, Clone)]
 pub struct NewAddress {
@@ -228,7 +231,8 @@ pub struct BalanceTarget {
 /// any invoice where value was found by balance and lost its block, since no block will show that it is there again.
 ///
 /// Other closed invoices are left out: value can reach them unseen only by an internal transfer, which their last look
-/// before the end and the operator's reconciliation cover. Index: `deposit_gone_by_balance`.
+/// before the end and the operator's reconciliation cover; except where a person has just said what an address held at first.
+/// Index: `deposit_gone_by_balance`, `deposit_address_compared`.
 pub async fn balance_targets(
     connection: &mut PgConnection,
     network: &str,
@@ -256,6 +260,11 @@ pub async fn balance_targets(
             from invoice i
             join deposit_address a on a.invoice_id = i.id
             where i.network = $1 and i.contract is null and i.status in ('pending', 'partial')
+            union all
+            select a.id, a.match_key, a.issued_height, a.starting_balance, i.deadline_at, 1
+            from deposit_address a
+            join invoice i on i.id = a.invoice_id
+            where a.network = $1 and a.compared_until > now() and i.network = $1 and i.contract is null
             union all
             -- Only before anything is sent from it: afterwards a balance tells nothing of what arrived.
             select a.id, a.match_key, a.issued_height, a.starting_balance, o.expires_at, 1
@@ -340,4 +349,25 @@ pub async fn set_starting_balances(
     .execute(connection)
     .await?;
     Ok(())
+}
+
+/// A person notes what an address held when it was given, and has it compared for a day more. `false` if less is noted already:
+/// what was credited because of that stays.
+pub async fn lower_starting_balance(
+    connection: &mut PgConnection,
+    id: Uuid,
+    units: BaseUnits,
+) -> Result<bool, StorageError> {
+    let done = sqlx::query!(
+        r#"
+        update deposit_address
+        set starting_balance = $2, compared_until = now() + interval '1 day'
+        where id = $1 and (starting_balance is null or starting_balance >= $2)
+        "#,
+        id,
+        numeric::from_units(units)
+    )
+    .execute(connection)
+    .await?;
+    Ok(done.rows_affected() == 1)
 }

@@ -49,7 +49,7 @@ impl<S: ChainSource> Follower<S> {
             self.balances_read_at = Some(head.hash.clone());
             return Ok(0);
         };
-        self.read_starts(gateway, &mut targets, &balances).await?;
+        self.read_starts(gateway, head, &mut targets, &balances).await?;
         let mut residues: Vec<_> = targets
             .iter()
             .zip(balances)
@@ -61,34 +61,44 @@ impl<S: ChainSource> Follower<S> {
         Ok(recorded)
     }
 
-    /// Reads what fresh addresses held when they were given. Where the node no longer keeps that state, a person is told
-    /// and nothing is credited by balance: guessing would pay invoices with coins that were there before.
+    /// Reads what fresh addresses held when they were given.
+    ///
+    /// Where all that one holds at `head` is known, it held nothing then, for nothing leaves an address that is compared: that
+    /// is nearly every one, and takes no older state. For the rest the node is asked; where it no longer keeps that state, what
+    /// nothing explains counts as there before, and a person is told, who may know better. Guessing otherwise would pay invoices
+    /// with coins of a re-used key. What arrives from then on is found.
     async fn read_starts(
         &self,
         gateway: &Gateway,
+        head: &BlockRef,
         targets: &mut [BalanceTarget],
         balances: &[BaseUnits],
     ) -> Result<(), FollowError> {
-        let mut by_height: BTreeMap<u64, Vec<&mut BalanceTarget>> = BTreeMap::new();
+        let mut by_height: BTreeMap<u64, Vec<Fresh<'_>>> = BTreeMap::new();
+        let mut explained = Vec::new();
         for (target, balance) in targets.iter_mut().zip(balances) {
-            match (target.start, target.issued_height) {
-                (Some(_), _) => {}
-                (None, Some(height)) => by_height.entry(height).or_default().push(target),
-                // Given before the network's first look: nothing earlier was read, so nothing earlier can be told apart.
-                (None, None) => {
-                    let start = balance.checked_sub(target.known).unwrap_or(BaseUnits::ZERO);
-                    store_starts(gateway, &mut [target], &[start]).await?;
-                }
+            if target.start.is_some() {
+                continue;
             }
+            // Given before the network's first look: nothing earlier was read, so nothing earlier can be told apart.
+            let height = target.issued_height.filter(|_| *balance != target.known);
+            let beyond = balance.remaining_after(target.known);
+            let group =
+                height.map_or(&mut explained, |height| by_height.entry(height).or_default());
+            group.push(Fresh { target, beyond });
         }
+        store_beyond(gateway, &mut explained).await?;
         for (height, mut group) in by_height {
             let Some(block) = self.source.header(height).await? else { continue };
-            let keys: Vec<_> = group.iter().map(|target| target.match_key.clone()).collect();
+            let keys: Vec<_> = group.iter().map(|fresh| fresh.target.match_key.clone()).collect();
             match self.source.native_balances(&block, &keys).await {
                 Ok(Some(starts)) => store_starts(gateway, &mut group, &starts).await?,
                 Ok(None) => {}
                 Err(ChainError::Refused { reason, .. }) => {
-                    report_unknown(gateway, &group, height, &reason).await?;
+                    let network = self.settings.network;
+                    report_unknown(gateway, (network, head.height), &group, height, &reason)
+                        .await?;
+                    store_beyond(gateway, &mut group).await?;
                 }
                 Err(error) => return Err(error.into()),
             }
@@ -279,6 +289,13 @@ impl<S: ChainSource> Follower<S> {
 /// Headers that were read, by height.
 type Headers = BTreeMap<u64, BlockRef>;
 
+/// An address of which nobody has noted yet what it held at first.
+struct Fresh<'a> {
+    target: &'a mut BalanceTarget,
+    /// What it holds now, beyond what is known to have arrived.
+    beyond: BaseUnits,
+}
+
 /// What an address holds that nothing explains.
 struct Residue {
     target: BalanceTarget,
@@ -341,30 +358,44 @@ fn match_keys(targets: &[BalanceTarget]) -> Vec<String> {
 
 async fn store_starts(
     gateway: &Gateway,
-    targets: &mut [&mut BalanceTarget],
+    group: &mut [Fresh<'_>],
     starts: &[BaseUnits],
 ) -> Result<(), FollowError> {
-    let ids: Vec<_> = targets.iter().map(|target| target.id).collect();
+    let ids: Vec<_> = group.iter().map(|fresh| fresh.target.id).collect();
     let mut connection = gateway.db.connection().await?;
     addresses::set_starting_balances(&mut connection, &ids, starts).await?;
-    for (target, start) in targets.iter_mut().zip(starts) {
-        target.start = Some(*start);
+    for (fresh, start) in group.iter_mut().zip(starts) {
+        fresh.target.start = Some(*start);
     }
     Ok(())
 }
 
+/// Notes as there before what nothing explains now.
+async fn store_beyond(gateway: &Gateway, group: &mut [Fresh<'_>]) -> Result<(), FollowError> {
+    if group.is_empty() {
+        return Ok(());
+    }
+    let starts: Vec<_> = group.iter().map(|fresh| fresh.beyond).collect();
+    store_starts(gateway, group, &starts).await
+}
+
 async fn report_unknown(
     gateway: &Gateway,
-    targets: &[&mut BalanceTarget],
+    (network, head): (Network, u64),
+    group: &[Fresh<'_>],
     height: u64,
     reason: &str,
 ) -> Result<(), FollowError> {
     let mut connection = gateway.db.connection().await?;
-    for target in targets {
-        let detail = format!("the node no longer tells balances at {height}: {reason}");
+    for Fresh { target, beyond } in group {
+        let (address, units) = (&target.match_key, beyond.get());
+        let detail = format!(
+            "{address} on {network} holds {units} base units at {head} that nothing explains, and the node no longer tells \
+             how many of them it held when it was given, at {height}: {reason}"
+        );
         let subject = target.id.to_string();
-        if alerts::raise(&mut connection, "starting_balance_unknown", &subject, &detail).await? {
-            tracing::error!(address = target.match_key, height, "a starting balance is unknown");
+        if alerts::raise(&mut connection, addresses::START_UNKNOWN, &subject, &detail).await? {
+            tracing::error!(address, height, "a starting balance is unknown");
         }
     }
     Ok(())

@@ -11,6 +11,7 @@ use gateway::{
 use serde_json::{Value, json};
 
 use crate::{
+    failure::wrong_usage,
     network,
     operator::Operator,
     render::{self, Answer, Cell, Tone},
@@ -30,6 +31,9 @@ pub enum Balances {
     /// Account for what differs at an address
     #[command(after_help = words::BALANCES_EXPLAIN)]
     Explain(Explain),
+    /// Say what an address held when it was given, where no node can tell
+    #[command(after_help = words::BALANCES_START)]
+    Start(Start),
 }
 
 #[derive(Args)]
@@ -60,6 +64,20 @@ pub struct Explain {
     by: Operator,
 }
 
+#[derive(Args)]
+pub struct Start {
+    #[command(flatten)]
+    place: Place,
+    /// How much of its network's coin it held, in whole coins
+    #[arg(long, value_name = "AMOUNT")]
+    held: String,
+    /// How you know
+    #[arg(long, value_name = "TEXT")]
+    reason: String,
+    #[command(flatten)]
+    by: Operator,
+}
+
 impl Balances {
     pub async fn run(self, gateway: &Gateway) -> anyhow::Result<Answer> {
         match self {
@@ -78,6 +96,7 @@ impl Balances {
                 let answer = Answer::new(json, text);
                 Ok(if differ { answer.bad() } else { answer })
             }
+            Self::Start(start) => start.run(gateway).await,
             Self::Explain(Explain { place: Place { network, address }, reason, by }) => {
                 let by = by.name()?;
                 let count = gateway.explain_balance(network, &address, (&by, &reason)).await?;
@@ -89,6 +108,23 @@ impl Balances {
                 ))
             }
         }
+    }
+}
+
+impl Start {
+    async fn run(self, gateway: &Gateway) -> anyhow::Result<Answer> {
+        let Self { place: Place { network, address }, held, reason, by } = self;
+        let coin = Catalogue::get().native(network);
+        let units = BaseUnits::parse(&held, u32::from(coin.decimals));
+        let units = units.map_err(|error| wrong_usage(format!("--held {held}: {error}")))?;
+        gateway.note_starting_balance(network, &address, units, (&by.name()?, &reason)).await?;
+        let held = coins(units, &coin.token_id());
+        let json = json!({ "network": network.name(), "address": address, "held": held });
+        let text = format!(
+            "{address} counts as having held {held} at first. What it holds beyond that and beyond its deposits is recorded \
+             at the watcher's next block."
+        );
+        Ok(Answer::new(json, text))
     }
 }
 

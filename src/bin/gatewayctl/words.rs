@@ -346,6 +346,19 @@ Example:
     database!()
 );
 
+pub const BALANCES_START: &str = concat!(
+    "\
+Value that blocks do not show, such as what a contract sends on, is found by what an address holds beyond
+what it held when it was given. Where the node no longer told that (starting_balance_unknown), all that
+nothing explained counts as there before and is in no book. Look the address up in an explorer: if less was
+there, or nothing, say so here, and the rest is recorded like any deposit at the watcher's next block, late
+if its invoice has ended. What is noted can only be lowered. Who said so and why is kept.
+
+Example:
+  gatewayctl balances start --network polygon --address 0xf39F… --held 0 --reason 'first used on Monday' --by ada",
+    database!()
+);
+
 pub const CHAIN_RESTART: &str = concat!(
     "\
 A watcher remembers the last 1,000 blocks. If the node has none of them, it stops and tells a person

@@ -6,6 +6,7 @@ use chrono::TimeDelta;
 use gateway::{app::follow_chain::Follower, invoice::Status, money::BaseUnits};
 use serde_json::json;
 use support::{
+    ctl::Ctl,
     scripted_chain::ScriptedChain,
     shop::{Shop, with_shop},
 };
@@ -180,6 +181,112 @@ async fn unseen_value_of_another_amount_at_the_same_height_is_another_deposit() 
         assert_eq!(shop.number("select received::bigint from invoice").await, 3);
     })
     .await;
+}
+
+/// An invoice in the network's coin that was made while the watcher was away, and its address.
+async fn made_meanwhile(shop: &Shop) -> (String, String) {
+    let id = shop.invoice_of(json!({ "pay_currency": "pol" })).await;
+    shop.sql("update invoice set pay_amount = 5 where id = $1", &id).await;
+    let to = shop.payment(&id).await["pay_address"].as_str().unwrap().to_ascii_lowercase();
+    (id, to)
+}
+
+async fn sorted(shop: &Shop) -> Vec<String> {
+    let mut deposits: Vec<_> = deposits(shop).await.split(", ").map(str::to_owned).collect();
+    deposits.sort_unstable();
+    deposits
+}
+
+const UNKNOWN: &str = "select count(*) from operator_alert where kind = 'starting_balance_unknown'";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_forgetful_node_cannot_date_waits_for_a_person_and_what_comes_later_is_found() {
+    with_shop(|shop| async move {
+        let ctl = Ctl::of(&shop.stack);
+        let chain = ScriptedChain::new(NETWORK, 100);
+        let mut follower = over(&shop.stack.gateway, &chain);
+        chain.script().tells_balances = true;
+        read(&shop, &mut follower).await;
+        let (empty, over_now, doubtful) =
+            (made_meanwhile(&shop).await, made_meanwhile(&shop).await, made_meanwhile(&shop).await);
+        {
+            let mut script = chain.script();
+            (101..=110).for_each(|_| script.mine(0, Vec::new()));
+            script.hide(&over_now.1, units(3));
+            script.hide(&doubtful.1, units(3));
+            (111..=300).for_each(|_| script.mine(0, Vec::new()));
+            script.state_from = 200;
+        }
+        read(&shop, &mut follower).await;
+        assert_eq!((deposits(&shop).await.as_str(), shop.number(UNKNOWN).await), ("", 2));
+
+        {
+            let mut script = chain.script();
+            script.mine(0, Vec::new());
+            script.hide(&empty.1, units(5));
+            script.hide(&doubtful.1, units(1));
+            (302..=320).for_each(|_| script.mine(0, Vec::new()));
+        }
+        read(&shop, &mut follower).await;
+        assert_eq!(sorted(&shop).await, ["@320 1 seen", "@320 5 seen"]);
+        assert_eq!(shop.number(UNKNOWN).await, 2);
+
+        // Nobody but a person knows that these had nothing at first. One of the invoices has ended by then.
+        shop.sql("update invoice set status = 'expired' where id = $1", &over_now.0).await;
+        for (_, address) in [&over_now, &doubtful] {
+            let say = async |held| {
+                let to = ["balances", "start", "--network", "polygon", "--address", address];
+                let how = ["--held", held, "--reason", "first used in 110", "--by", "ada"];
+                ctl.run(&[&to[..], &how[..]].concat()).await
+            };
+            say("0.000000000000000001").await.expect_ok();
+            say("0.000000000000000002").await.expect_failure("less is noted");
+            say("0").await.expect_ok();
+            say("a few").await.expect_wrong_usage("--held a few");
+        }
+        assert_eq!(shop.number(UNKNOWN).await, 0);
+        chain.script().mine(0, Vec::new());
+        read(&shop, &mut follower).await;
+        let all = ["@320 1 seen", "@320 5 seen", "@321 3 seen", "@321 3 seen"];
+        assert_eq!(sorted(&shop).await, all);
+        let noted =
+            "select count(*) from audit_entry where subject_kind = 'balance' and act = 'start'
+                     and operator = 'ada'";
+        assert_eq!(shop.number(noted).await, 4);
+        (0..20).for_each(|_| chain.script().mine(0, Vec::new()));
+        read(&shop, &mut follower).await;
+        settle(&shop, &over_now.0).await;
+        assert_eq!(shop.number("select count(*) from deposit where booked_as = 'late'").await, 1);
+    })
+    .await;
+}
+
+/// A key that was used before, as after a database was restored.
+#[tokio::test(flavor = "multi_thread")]
+async fn coins_that_were_there_before_an_invoice_pay_nothing_whatever_its_node_remembers() {
+    for state_from in [0, 120] {
+        with_shop(|shop| async move {
+            let chain = ScriptedChain::new(NETWORK, 100);
+            let mut follower = over(&shop.stack.gateway, &chain);
+            chain.script().tells_balances = true;
+            read(&shop, &mut follower).await;
+            let (_, to) = made_meanwhile(&shop).await;
+            {
+                let mut script = chain.script();
+                script.hide(&to, units(7));
+                (101..=150).for_each(|_| script.mine(0, Vec::new()));
+                script.state_from = state_from;
+            }
+            read(&shop, &mut follower).await;
+            let told = shop.number(UNKNOWN).await == 1;
+            assert_eq!((deposits(&shop).await.as_str(), told), ("", state_from > 0));
+            chain.script().mine(0, Vec::new());
+            chain.script().hide(&to, units(2));
+            read(&shop, &mut follower).await;
+            assert_eq!(deposits(&shop).await, "@151 2 seen");
+        })
+        .await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
