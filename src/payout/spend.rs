@@ -504,11 +504,11 @@ mod tests {
                 let dust = if spend.change.is_none() { TERMS.dust } else { 0 };
                 prop_assert!(spend.fee <= fee_limit + dust);
             }
-            if planned == Err(SpendError::FeeTooHigh) {
-                if let Some(missing) = one_more(&coins, &outputs, &terms) {
-                    let coins = [coins, vec![coin(999, missing + surplus)]].concat();
-                    prop_assert!(plan(&coins, &outputs, &terms).is_ok());
-                }
+            if planned == Err(SpendError::FeeTooHigh)
+                && let Some(missing) = one_more(&coins, &outputs, &terms)
+            {
+                let coins = [coins, vec![coin(999, missing + surplus)]].concat();
+                prop_assert!(plan(&coins, &outputs, &terms).is_ok());
             }
         }
 

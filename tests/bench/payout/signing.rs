@@ -98,6 +98,7 @@ fn inputs(key: &SigningKey) -> f64 {
         fee_extra: 0,
         fee_max: 1_000_000,
         fee_rate_floor: 1,
+        fee_limit: u64::MAX,
         dust: 546,
         every_coin: true,
         change_script_bytes: own.len(),
