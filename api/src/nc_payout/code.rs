@@ -21,6 +21,7 @@ pub enum Code {
     IdempotencyConflict,
     InvalidState,
     PayoutExpired,
+    NonceUsed,
     InputUnavailable,
     InsufficientFunds,
     InsufficientGas,
@@ -55,6 +56,7 @@ impl Code {
         Self::PayoutNotFound,
         Self::InvalidState,
         Self::PayoutExpired,
+        Self::NonceUsed,
         Self::InputUnavailable,
         Self::InsufficientFunds,
         Self::InsufficientGas,
@@ -99,9 +101,10 @@ impl Code {
             }
             Self::MerchantSuspended => StatusCode::FORBIDDEN,
             Self::PayoutNotFound => StatusCode::NOT_FOUND,
-            Self::IdempotencyConflict | Self::InvalidState | Self::PayoutExpired => {
-                StatusCode::CONFLICT
-            }
+            Self::IdempotencyConflict
+            | Self::InvalidState
+            | Self::PayoutExpired
+            | Self::NonceUsed => StatusCode::CONFLICT,
             Self::InputUnavailable
             | Self::InsufficientFunds
             | Self::InsufficientGas
@@ -170,6 +173,10 @@ impl Code {
             Self::PayoutExpired => {
                 ("PAYOUT_EXPIRED", "the payout was to be signed earlier; create it again")
             }
+            Self::NonceUsed => (
+                "NONCE_USED",
+                "a nonce of fromAddress was used since the payout was built: submit what you signed, or cancel the payout and create it again",
+            ),
             Self::InputUnavailable => (
                 "INPUT_UNAVAILABLE",
                 "an input does not exist, is spent, waits for a block, or does not lie at fromAddress; details list all of them",

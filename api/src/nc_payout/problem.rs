@@ -143,6 +143,7 @@ impl From<NcPayoutError> for Problem {
                 Self::of(Code::InvalidState, &error, Details::of_state(*state))
             }
             NcPayoutError::Expired => with(Code::PayoutExpired),
+            NcPayoutError::NonceUsed(_) => with(Code::NonceUsed),
             NcPayoutError::Mismatch(mismatch) => Self {
                 code: Code::SignatureMismatch,
                 message: mismatch.to_string(),
@@ -207,7 +208,7 @@ mod tests {
             reason: "http://user:secret@node".into(),
         };
         let gone = ("ab:0".to_owned(), Unusable::Gone);
-        let cases: [(NcPayoutError, u16, &str); 23] = [
+        let cases: [(NcPayoutError, u16, &str); 24] = [
             (NcPayoutError::NotOneKey, 400, "INVALID_ADDRESS"),
             (NcPayoutError::NoInputs, 400, "INVALID_REQUEST"),
             (NcPayoutError::InputsTooLarge, 400, "TOO_MANY_ITEMS"),
@@ -225,6 +226,7 @@ mod tests {
             (NcPayoutError::IdempotencyConflict, 409, "IDEMPOTENCY_CONFLICT"),
             (NcPayoutError::InvalidState(State::Submitted), 409, "INVALID_STATE"),
             (NcPayoutError::Expired, 409, "PAYOUT_EXPIRED"),
+            (NcPayoutError::NonceUsed(7), 409, "NONCE_USED"),
             (NcPayoutError::InsufficientFunds { has: 1, needs: 2 }, 422, "INSUFFICIENT_FUNDS"),
             (NcPayoutError::InsufficientGas { has: 1, needs: 2 }, 422, "INSUFFICIENT_GAS"),
             (Mismatch::Count { built: 1, signed: 2 }.into(), 422, "SIGNATURE_MISMATCH"),

@@ -124,8 +124,8 @@ pub async fn read(asked: AskedOf) -> Result<Response, Problem> {
 
 /// Build a payout anew
 ///
-/// With the nonces and the fees of now, the same inputs, and a new deadline. What was signed of the earlier one is of no use any
-/// more. Only until it was submitted.
+/// With the fees of now, the same nonces or inputs, and a new deadline: only one of the two builds can ever be mined, whoever hands
+/// them in. Only until it was submitted. Once a nonce of it was used, submit what you signed, or cancel it and create it again.
 #[utoipa::path(
     post, path = "/{id}/refresh", operation_id = "refreshNcPayout",
     params(("id" = String, Path, description = "The payout's id.")),

@@ -25,6 +25,8 @@ pub(super) struct Plan<'a> {
     pub outputs: Vec<(&'a str, BaseUnits)>,
     /// What is spent on bitcoin-like networks, as `txid:n`.
     pub inputs: &'a [String],
+    /// Those of the earlier build on EVM networks: nobody is paid by both. None where it is the first.
+    pub nonces: &'a [u64],
 }
 
 /// Transactions to be signed: one for each output in their order, or one for all.

@@ -67,7 +67,7 @@ impl Gateway {
         let outputs = recipients.iter().map(|one| (one.address.as_str(), one.amount)).collect();
         let fee_level = request.fee_level;
         let inputs = request.inputs.as_slice();
-        let plan = Plan { currency, sender: &sender, fee_level, outputs, inputs };
+        let plan = Plan { currency, sender: &sender, fee_level, outputs, inputs, nonces: &[] };
         let built = self.build_nc_payout(&plan).await?;
 
         let mut tx = self.db.begin().await?;

@@ -20,8 +20,9 @@ use crate::{
 };
 
 impl Gateway {
-    /// Builds a payout anew, with the nonces and the fees of now, another level of fees if one is named, and a new deadline.
-    /// What was signed of the earlier one is of no use any more. On bitcoin-like networks both spend the same.
+    /// Builds a payout anew, with the fees of now, another level of them if one is named, and a new deadline. The nonces stay,
+    /// as on bitcoin-like networks the inputs do: whoever signed the earlier build may have handed it in himself, and only one
+    /// of the two can ever confirm.
     pub async fn refresh_nc_payout(
         &self,
         merchant_id: Uuid,
@@ -38,7 +39,10 @@ impl Gateway {
         let fee_level = fee_level.unwrap_or(payout.fee_level);
         let outputs = parts.outputs.iter().map(|one| (one.address.as_str(), one.amount)).collect();
         let (currency, sender) = (payout.currency, payout.sender.as_str());
-        let plan = Plan { currency, sender, fee_level, outputs, inputs: &inputs };
+        let nonces: Vec<_> =
+            parts.transactions.iter().filter_map(|part| part.unsigned.nonce()).collect();
+        let (inputs, nonces) = (inputs.as_slice(), nonces.as_slice());
+        let plan = Plan { currency, sender, fee_level, outputs, inputs, nonces };
         let built = self.build_nc_payout(&plan).await?;
 
         let mut tx = self.db.begin().await?;

@@ -39,7 +39,7 @@ impl Gateway {
             })
             .collect();
         let gas = gas_of(plan, node.gas(plan.sender, &calls).await?)?;
-        let first = self.next_nonce(plan, &account).await?;
+        let nonces = self.nonces(plan, &account).await?;
         let Fees { priority_fee, max_fee } = plan.fee_level.fees(account.base_fee, account.tip);
         let transaction = |((call, gas_limit), nonce)| {
             let Call { to, value, data } = call;
@@ -47,10 +47,23 @@ impl Gateway {
             Transaction { chain_id, nonce, priority_fee, max_fee, gas_limit, to, value, data }
         };
         let transactions: Vec<_> =
-            calls.into_iter().zip(gas).zip(first..).map(transaction).collect();
+            calls.into_iter().zip(gas).zip(nonces).map(transaction).collect();
         check_gas(&transactions, &account)?;
         let transactions = transactions.into_iter().map(Unsigned::Evm).collect();
         Ok(Built { chain_id: Some(account.chain_id), transactions, spends: None })
+    }
+
+    /// One for each output: the next ones, or those of the earlier build. Once one of them was used, by whatever waits or
+    /// stands in a block, others would let both builds pay.
+    async fn nonces(&self, plan: &Plan<'_>, account: &Account) -> Result<Vec<u64>, NcPayoutError> {
+        let next = self.next_nonce(plan, account).await?;
+        if plan.nonces.is_empty() {
+            return Ok((next..).take(plan.outputs.len()).collect());
+        }
+        match plan.nonces.iter().find(|nonce| **nonce < next) {
+            Some(nonce) => Err(NcPayoutError::NonceUsed(*nonce)),
+            None => Ok(plan.nonces.to_vec()),
+        }
     }
 
     /// What is submitted and waits is counted too, whether a node has it or not.
@@ -97,7 +110,8 @@ impl Gateway {
             if matches!(standing.seen, Seen::Nowhere | Seen::Displaced) {
                 let nonce = signed.transaction.nonce;
                 let reason = format!(
-                    "nonce {nonce} of fromAddress was used by another transaction meanwhile; refresh the payout"
+                    "nonce {nonce} of fromAddress was used by another transaction meanwhile; cancel the payout and create \
+                     it again"
                 );
                 return Err(NcPayoutError::Rejected(reason));
             }

@@ -79,6 +79,11 @@ pub enum NcPayoutError {
     InvalidState(State),
     #[error("the payout was to be signed earlier; create it again")]
     Expired,
+    #[error(
+        "nonce {0} of fromAddress was used since the payout was built: if by what you signed of it, submit that; otherwise cancel \
+         the payout and create it again"
+    )]
+    NonceUsed(u64),
     #[error(transparent)]
     Mismatch(#[from] Mismatch),
     #[error(transparent)]

@@ -89,6 +89,38 @@ async fn what_was_built_anew_is_signed_anew() {
     .await;
 }
 
+/// The merchant hands in himself what he signed first, and then has it built anew.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_payout_that_its_merchant_sent_himself_pays_once_however_often_it_is_built() {
+    with_node(|scene| async move {
+        let payout = scene.create(&scene.coins(&recipients(1..3))).await;
+        let signed = sign(&scene.anvil, &payout).await;
+        let nonces = |payout: &Value| {
+            let outputs = payout["outputs"].as_array().unwrap();
+            outputs.iter().map(|output| output["nonce"].clone()).collect::<Vec<_>>()
+        };
+        let fresh = scene.post(&payout, "refresh", &json!({ "feeLevel": "fast" })).await;
+        assert_eq!(nonces(&fresh.json()["data"]), nonces(&payout), "only one of them confirms");
+        let anew = sign(&scene.anvil, &fresh.json()["data"]).await;
+        for raw in &signed {
+            scene.anvil.rpc("eth_sendRawTransaction", json!([raw])).await.unwrap();
+        }
+        for _ in 0..2 {
+            // While it waits for a block, and when it stands in one.
+            let late = scene.post(&payout, "refresh", &json!({})).await;
+            refused(&late, 409, "NONCE_USED");
+            let said = late.json()["error"]["message"].as_str().unwrap().to_owned();
+            assert!(said.contains("submit that") && said.contains("cancel the payout"), "{said}");
+            refused(&scene.submit(&payout, &anew).await, 422, "BROADCAST_REJECTED");
+            scene.anvil.mine().await.unwrap();
+        }
+        for address in recipients(1..3) {
+            assert_eq!(scene.balance(&address).await, TENTH);
+        }
+    })
+    .await;
+}
+
 /// The merchant uses the nonce for something else: before he submits, and while the payout waits for a block.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_nonce_that_was_used_meanwhile_is_told_and_pays_nobody() {
@@ -107,20 +139,21 @@ async fn a_nonce_that_was_used_meanwhile_is_told_and_pays_nobody() {
         refused(&scene.submit(&payout, &signed).await, 422, "BROADCAST_REJECTED");
         scene.anvil.mine().await.unwrap();
         refused(&scene.submit(&payout, &signed).await, 422, "BROADCAST_REJECTED");
-        let answer = scene.post(&payout, "refresh", &json!({})).await;
-        let fresh = answer.json()["data"].clone();
+        refused(&scene.post(&payout, "refresh", &json!({})).await, 409, "NONCE_USED");
+        assert_eq!(scene.post(&payout, "cancel", &json!({})).await.status, 200);
+        let fresh = scene.create(&scene.coins(&recipients(1..2))).await;
         let nonce = &fresh["outputs"][0]["nonce"];
         assert_eq!(nonce.as_u64(), payout["outputs"][0]["nonce"].as_u64().map(|n| n + 1));
 
         let signed = sign(&scene.anvil, &fresh).await;
-        assert_eq!(scene.submit(&payout, &signed).await.status, 200);
+        assert_eq!(scene.submit(&fresh, &signed).await.status, 200);
         scene.anvil.rpc("eth_sendTransaction", own(nonce, "0x174876e800")).await.unwrap();
         let ended = eventually("it has failed", async || {
             // A node that lags looks like this for a while, so nothing is decided soon after it was handed in.
             let age = "update nc_payout_transaction set sent_at = now() - interval '1 hour'";
             scene.stack.sql(age).await;
             scene.anvil.mine().await.unwrap();
-            Some(scene.read(&payout).await).filter(|read| read["state"] == "failed")
+            Some(scene.read(&fresh).await).filter(|read| read["state"] == "failed")
         })
         .await;
         let error = ended["outputs"][0]["error"].as_str().unwrap();
@@ -145,11 +178,14 @@ async fn two_payouts_never_hold_one_nonce() {
         statuses.sort_unstable();
         assert_eq!(statuses, [200, 422], "{} {}", one.body, other.body);
         let (kept, lost) = if one.status == 200 { (&first, &second) } else { (&second, &first) };
-        let refreshed = scene.post(lost, "refresh", &json!({})).await.json()["data"].clone();
-        let again = sign(&scene.anvil, &refreshed).await;
-        assert_eq!(scene.submit(lost, &again).await.status, 200);
+        refused(&scene.post(lost, "refresh", &json!({})).await, 409, "NONCE_USED");
+        assert_eq!(scene.post(lost, "cancel", &json!({})).await.status, 200);
+        let address = lost["outputs"][0]["address"].as_str().unwrap().to_owned();
+        let anew = scene.create(&scene.coins(&[address])).await;
+        let again = sign(&scene.anvil, &anew).await;
+        assert_eq!(scene.submit(&anew, &again).await.status, 200);
         scene.becomes(kept, "completed").await;
-        scene.becomes(lost, "completed").await;
+        scene.becomes(&anew, "completed").await;
         for address in recipients(1..3) {
             assert_eq!(scene.balance(&address).await, TENTH);
         }
