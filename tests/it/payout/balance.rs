@@ -34,6 +34,9 @@ async fn stored(connection: &mut PgConnection, order: &PayoutOrder) -> Result<()
     payouts::update_standing(connection, order).await.map(drop)
 }
 
+/// Takes so much out of an order's books in one of the ways there are.
+type Spend = fn(&mut Books, BaseUnits);
+
 /// Each way in which an order could give away one unit more than it has.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_database_lets_no_order_give_away_more_than_it_received() {
@@ -42,7 +45,7 @@ async fn the_database_lets_no_order_give_away_more_than_it_received() {
         let payer = Payer::open(&stack).await;
         let order = holding(&stack, &payer, HELD).await;
         let units = BaseUnits::new;
-        let ways: [(&str, fn(&mut Books, BaseUnits)); 4] = [
+        let ways: [(&str, Spend); 4] = [
             ("kept", |books, units| books.kept = units),
             ("reserved", |books, units| books.reserved = units),
             ("paid", |books, units| books.paid = units),

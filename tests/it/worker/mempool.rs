@@ -198,7 +198,8 @@ async fn a_node_that_refuses_its_mempool_has_its_blocks_credited_and_its_deadlin
         assert!(before < after);
 
         chain.script().hides_mempool = true;
-        chain.script().mine(0, vec![payment(&shop, &id, "0xa").await]);
+        let mined = payment(&shop, &id, "0xa").await;
+        chain.script().mine(0, vec![mined]);
         (0..15).for_each(|_| chain.script().mine(0, Vec::new()));
         let mut follower = over(gateway, &chain);
         for _ in 0..2 {
