@@ -5,7 +5,8 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 /// Raises the soft limit to the hard one. The usual soft limit of 1,024 protects programs that still call `select(2)`;
 /// a worker with a thousand deliveries under way would stand still behind it.
 ///
-/// Where even the hard limit is below `needed`, the log says so; the process then does less at a time.
+/// Where even the hard limit is below `needed`, the log says so: beyond it no connection can be opened, and a webhook's attempt
+/// that finds none counts as one that failed.
 pub fn allow_open_files(needed: u64) {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
