@@ -3,7 +3,7 @@
 use super::{Gateway, measure::count_transition};
 use crate::{
     invoice::lifecycle::{self, Event, Refusal, Verdict},
-    storage::{self, StorageError, deposits, invoices, timers},
+    storage::{self, StorageError, deposits, invoices},
 };
 
 #[derive(Debug, thiserror::Error)]
@@ -34,13 +34,13 @@ impl Gateway {
         let known = deposits::of_invoice(&mut tx, id).await?;
         let seen = known.iter().any(|deposit| deposit.state != "withdrawn");
         let now = storage::now(&mut tx).await?;
-        let step = lifecycle::step(&invoice.for_lifecycle(), Event::CancelRequested { seen }, now);
+        let event = Event::CancelRequested { now, seen };
+        let step = lifecycle::step(&invoice.for_lifecycle(), event);
         if let Verdict::Refused(refusal) = step.verdict {
             return Err(CancelError::Refused(refusal));
         }
         let (credited, received) = (invoice.credited, invoice.view.actually_paid);
         invoices::update_standing(&mut tx, id, step.status, credited, received).await?;
-        timers::clear(&mut tx, timers::INVOICE_DEADLINE, id).await?;
         tx.commit().await.map_err(StorageError::from)?;
         count_transition(Some(invoice.view.status), step.status);
         Ok(())

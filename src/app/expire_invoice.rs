@@ -6,6 +6,7 @@ use uuid::Uuid;
 use super::{Gateway, emit_event, measure::count_transition};
 use crate::{
     broker::route::Route,
+    fail_point::fail_point,
     invoice::{
         deadline::{Sight, is_on_time},
         lifecycle::{self, Effect, Event, Verdict},
@@ -54,7 +55,7 @@ impl Gateway {
         self.settle_final(&mut tx, &mut invoice).await?;
         let now = storage::now(&mut tx).await?;
         let event = self.deadline_event(&mut tx, &invoice, now).await?;
-        let step = lifecycle::step(&invoice.for_lifecycle(), event, now);
+        let step = lifecycle::step(&invoice.for_lifecycle(), event);
         if step.verdict == Verdict::Moved {
             let (credited, received) = (invoice.credited, invoice.view.actually_paid);
             invoice.view.status = step.status;
@@ -67,14 +68,16 @@ impl Gateway {
                     emit_event::ipns(&mut tx, &[(&invoice, *event)], checkout).await?;
                 }
             }
-        }
-        if invoice.view.status.is_terminal() {
+        } else if invoice.view.status.is_terminal() {
+            // Its timer went with its end. Should one ring nevertheless, it rings no more.
             timers::clear(&mut tx, timers::INVOICE_DEADLINE, invoice_id).await?;
         } else {
             let due_at = look_again_at(invoice.view.deadline, now);
             timers::set(&mut tx, timers::INVOICE_DEADLINE, invoice_id, due_at).await?;
         }
+        fail_point("expire_one.written");
         tx.commit().await.map_err(StorageError::from)?;
+        fail_point("expire_one.committed");
         count_transition(Some(before), invoice.view.status);
         self.relay_wake.notify_one();
         Ok(step.verdict)
@@ -105,11 +108,13 @@ impl Gateway {
     ) -> Event {
         let Some(network) = invoice.network() else {
             // Nothing can arrive for a draft, so there is nothing to have looked for.
-            return Event::DeadlinePassed { sight: Sight::Complete, in_sight, may_hold: false };
+            let sight = Sight::Complete;
+            return Event::DeadlinePassed { now, sight, in_sight, may_hold: false };
         };
         let (chain, deadline) = (self.config.chain(network), invoice.view.deadline);
         let sight = Sight::of(deadline, now, watched_through, chain.watch_grace);
-        Event::DeadlinePassed { sight, in_sight, may_hold: now - deadline < chain.confirm_hold }
+        let may_hold = now - deadline < chain.confirm_hold;
+        Event::DeadlinePassed { now, sight, in_sight, may_hold }
     }
 }
 

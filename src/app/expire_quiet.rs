@@ -15,11 +15,11 @@ use crate::{
 };
 
 impl Gateway {
-    /// Decides those of `ids` that have no deposit under way, in one transaction, exactly as
+    /// Decides those of `ids` that have no deposit under way and that nobody holds, in one transaction, exactly as
     /// [`expire_invoice`](Self::expire_invoice) would. Returns them; the others need a decision of their own.
     pub async fn expire_quiet(&self, ids: &[Uuid]) -> Result<HashSet<Uuid>, StorageError> {
         let mut tx = self.db.begin().await?;
-        let mut quiet = invoices::lock_many(&mut tx, ids).await?;
+        let mut quiet = invoices::lock_free(&mut tx, ids).await?;
         // After the locks: a deposit is recorded under its invoice's.
         let expecting = deposits::under_way(&mut tx, ids).await?;
         quiet.retain(|invoice| !expecting.contains(&invoice.id));
@@ -69,7 +69,7 @@ impl Gateway {
     ) -> lifecycle::Step {
         let through = invoice.network().and_then(|network| watched.get(&network).copied());
         let event = self.deadline_passed(invoice, through, invoice.credited, now);
-        lifecycle::step(&invoice.for_lifecycle(), event, now)
+        lifecycle::step(&invoice.for_lifecycle(), event)
     }
 }
 

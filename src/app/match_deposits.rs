@@ -13,11 +13,11 @@ use crate::{
     ledger::{Account, Entry, EntryKind},
     money::BaseUnits,
     storage::{
-        self, PgConnection, StorageError, deposits,
+        PgConnection, StorageError, Tx, deposits,
         deposits::{DepositRow, returned},
         invoices,
         invoices::Invoice,
-        ledger, timers,
+        ledger,
     },
 };
 
@@ -46,31 +46,34 @@ impl Gateway {
     /// Amounts are summed from rows, never from messages; a message that comes twice finds nothing left to settle.
     pub async fn match_deposits(&self, deposit_id: Uuid) -> Result<Settled, MatchError> {
         let mut tx = self.db.begin().await?;
-        let owner = deposits::owner_of(&mut tx, deposit_id).await?;
-        let owner = owner.ok_or(MatchError::UnknownDeposit)?;
-        if let Some(order_id) = owner.payout_order_id {
-            let deposits = self.fund_payout(&mut tx, order_id).await?;
-            tx.commit().await.map_err(StorageError::from)?;
-            self.relay_wake.notify_one();
-            return Ok(Settled { deposits, status: None });
-        }
-        let Some(invoice_id) = owner.invoice_id else {
-            return Ok(Settled { deposits: 0, status: None });
+        let Some(mut invoice) = invoices::lock_of_deposit(&mut tx, deposit_id).await? else {
+            return self.match_without_invoice(tx, deposit_id).await;
         };
-        let invoice = invoices::lock(&mut tx, invoice_id).await?;
-        let mut invoice = invoice
-            .ok_or_else(|| StorageError::damaged("deposit", "its invoice does not exist"))?;
         let before = invoice.view.status;
         let deposits = self.settle_final(&mut tx, &mut invoice).await?;
-        if invoice.view.status.is_terminal() {
-            timers::clear(&mut tx, timers::INVOICE_DEADLINE, invoice_id).await?;
-        }
         fail_point("match.written");
         tx.commit().await.map_err(StorageError::from)?;
         fail_point("match.committed");
         count_transition(Some(before), invoice.view.status);
         self.relay_wake.notify_one();
         Ok(Settled { deposits, status: Some(invoice.view.status) })
+    }
+
+    /// A deposit of no invoice funds a payout order, or came to an address that nobody waits at.
+    async fn match_without_invoice(
+        &self,
+        mut tx: Tx,
+        deposit_id: Uuid,
+    ) -> Result<Settled, MatchError> {
+        let owner = deposits::owner_of(&mut tx, deposit_id).await?;
+        let owner = owner.ok_or(MatchError::UnknownDeposit)?;
+        let Some(order_id) = owner.payout_order_id else {
+            return Ok(Settled { deposits: 0, status: None });
+        };
+        let deposits = self.fund_payout(&mut tx, order_id).await?;
+        tx.commit().await.map_err(StorageError::from)?;
+        self.relay_wake.notify_one();
+        Ok(Settled { deposits, status: None })
     }
 
     /// Settles what is final and says how much it was. The caller holds the invoice's row lock, and commits.
@@ -97,8 +100,7 @@ impl Gateway {
         if own && restore(tx, invoice, deposit).await? {
             return Ok(());
         }
-        let now = storage::now(tx).await?;
-        let step = lifecycle::step(&invoice.for_lifecycle(), event, now);
+        let step = lifecycle::step(&invoice.for_lifecycle(), event);
         let mut booked_as =
             if own { "nothing" } else { book_foreign(tx, invoice, deposit).await? };
         for effect in &step.effects {

@@ -64,7 +64,7 @@ impl Gateway {
         let id = found.ok_or(SelectError::NotFound)?.id;
         let mut invoice = invoices::lock(&mut tx, id).await?.ok_or(SelectError::NotFound)?;
         let now = crate::storage::now(&mut tx).await?;
-        let step = lifecycle::step(&invoice.for_lifecycle(), Event::CurrencyPicked, now);
+        let step = lifecycle::step(&invoice.for_lifecycle(), Event::CurrencyPicked { now });
         if let Verdict::Refused(refusal) = step.verdict {
             return Err(SelectError::Refused(refusal));
         }

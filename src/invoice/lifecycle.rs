@@ -22,11 +22,12 @@ pub struct Invoice {
     pub deadline: DateTime<Utc>,
 }
 
-/// Something that happened.
+/// Something that happened. What depends on the hour says when it is decided, by the database's clock; a deposit says whether
+/// it came in time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
     /// The buyer picked a currency for a draft.
-    CurrencyPicked,
+    CurrencyPicked { now: DateTime<Utc> },
     /// A deposit of the invoice's own token has the confirmations its network asks for.
     DepositConfirmed { amount: BaseUnits, on_time: bool },
     /// A confirmed deposit of something else arrived at the invoice's address.
@@ -34,9 +35,9 @@ pub enum Event {
     /// A deposit that was credited left the chain.
     CreditReversed { amount: BaseUnits },
     /// The timer rang. `in_sight` is what would have arrived in time if all unconfirmed deposits confirm.
-    DeadlinePassed { sight: Sight, in_sight: BaseUnits, may_hold: bool },
+    DeadlinePassed { now: DateTime<Utc>, sight: Sight, in_sight: BaseUnits, may_hold: bool },
     /// The buyer or the merchant wants out. `seen`: a deposit is known, confirmed or not.
-    CancelRequested { seen: bool },
+    CancelRequested { now: DateTime<Utc>, seen: bool },
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -108,10 +109,10 @@ pub struct Step {
     pub effects: Vec<Effect>,
 }
 
-/// What an invoice becomes when `event` reaches it at `now`.
-pub fn step(invoice: &Invoice, event: Event, now: DateTime<Utc>) -> Step {
+/// What an invoice becomes when `event` reaches it.
+pub fn step(invoice: &Invoice, event: Event) -> Step {
     match event {
-        Event::CurrencyPicked => pick(invoice, now),
+        Event::CurrencyPicked { now } => pick(invoice, now),
         Event::DepositConfirmed { amount, on_time } => credit(invoice, amount, on_time),
         Event::ForeignDeposit(foreign) => {
             let notice = match foreign {
@@ -121,10 +122,10 @@ pub fn step(invoice: &Invoice, event: Event, now: DateTime<Utc>) -> Step {
             keep(invoice, vec![Effect::SendNotice(notice)])
         }
         Event::CreditReversed { amount } => take_back(invoice, amount),
-        Event::DeadlinePassed { sight, in_sight, may_hold } => {
+        Event::DeadlinePassed { now, sight, in_sight, may_hold } => {
             expire(invoice, sight, in_sight, may_hold, now)
         }
-        Event::CancelRequested { seen } => cancel(invoice, seen, now),
+        Event::CancelRequested { now, seen } => cancel(invoice, seen, now),
     }
 }
 

@@ -27,33 +27,41 @@ fn deposit(amount: u128, on_time: bool) -> Event {
     Event::DepositConfirmed { amount: BaseUnits::new(amount), on_time }
 }
 
-fn deadline(sight: Sight, in_sight: u128, may_hold: bool) -> Event {
-    Event::DeadlinePassed { sight, in_sight: BaseUnits::new(in_sight), may_hold }
+fn picked(second: i64) -> Event {
+    Event::CurrencyPicked { now: at(second) }
 }
 
-fn events() -> Vec<(&'static str, Event, i64)> {
+fn cancelled(second: i64, seen: bool) -> Event {
+    Event::CancelRequested { now: at(second), seen }
+}
+
+fn deadline(second: i64, sight: Sight, in_sight: u128, may_hold: bool) -> Event {
+    Event::DeadlinePassed { now: at(second), sight, in_sight: BaseUnits::new(in_sight), may_hold }
+}
+
+fn events() -> Vec<(&'static str, Event)> {
     vec![
-        ("picks in window", Event::CurrencyPicked, -1),
-        ("picks too late", Event::CurrencyPicked, 0),
-        ("deposit 10", deposit(10, true), -1),
-        ("deposit 60", deposit(60, true), -1),
-        ("deposit 100", deposit(100, true), -1),
-        ("deposit 105", deposit(105, true), -1),
-        ("deposit 106", deposit(106, true), -1),
-        ("deposit 100 late", deposit(100, false), 1),
-        ("wrong token", Event::ForeignDeposit(Foreign::WrongToken), -1),
-        ("suspicious token", Event::ForeignDeposit(Foreign::SuspiciousToken), -1),
-        ("timer too early", deadline(Sight::Complete, 0, true), -1),
-        ("deadline", deadline(Sight::Complete, 0, true), 0),
-        ("deadline, watcher behind", deadline(Sight::Behind, 0, true), 0),
-        ("deadline, grace ended", deadline(Sight::GraceEnded, 0, true), 0),
-        ("deadline, 100 confirming", deadline(Sight::Complete, 100, true), 0),
-        ("deadline, 99 confirming", deadline(Sight::Complete, 99, true), 0),
-        ("deadline, hold exhausted", deadline(Sight::Complete, 100, false), 0),
-        ("cancel", Event::CancelRequested { seen: false }, -1),
-        ("cancel, deposit seen", Event::CancelRequested { seen: true }, -1),
-        ("cancel after deadline", Event::CancelRequested { seen: false }, 0),
-        ("credit of 40 reversed", Event::CreditReversed { amount: BaseUnits::new(40) }, -1),
+        ("picks in window", picked(-1)),
+        ("picks too late", picked(0)),
+        ("deposit 10", deposit(10, true)),
+        ("deposit 60", deposit(60, true)),
+        ("deposit 100", deposit(100, true)),
+        ("deposit 105", deposit(105, true)),
+        ("deposit 106", deposit(106, true)),
+        ("deposit 100 late", deposit(100, false)),
+        ("wrong token", Event::ForeignDeposit(Foreign::WrongToken)),
+        ("suspicious token", Event::ForeignDeposit(Foreign::SuspiciousToken)),
+        ("timer too early", deadline(-1, Sight::Complete, 0, true)),
+        ("deadline", deadline(0, Sight::Complete, 0, true)),
+        ("deadline, watcher behind", deadline(0, Sight::Behind, 0, true)),
+        ("deadline, grace ended", deadline(0, Sight::GraceEnded, 0, true)),
+        ("deadline, 100 confirming", deadline(0, Sight::Complete, 100, true)),
+        ("deadline, 99 confirming", deadline(0, Sight::Complete, 99, true)),
+        ("deadline, hold exhausted", deadline(0, Sight::Complete, 100, false)),
+        ("cancel", cancelled(-1, false)),
+        ("cancel, deposit seen", cancelled(-1, true)),
+        ("cancel after deadline", cancelled(0, false)),
+        ("credit of 40 reversed", Event::CreditReversed { amount: BaseUnits::new(40) }),
     ]
 }
 
@@ -61,8 +69,8 @@ fn events() -> Vec<(&'static str, Event, i64)> {
 fn the_status_by_event_product_of_the_lifecycle() {
     let mut table = String::new();
     for status in Status::ALL {
-        for (name, event, second) in events() {
-            let step = step(&invoice(status), event, at(second));
+        for (name, event) in events() {
+            let step = step(&invoice(status), event);
             let verdict = match step.verdict {
                 Verdict::Moved => format!("-> {}", step.status.as_str()),
                 Verdict::Kept => "kept".to_owned(),
@@ -81,10 +89,10 @@ fn the_status_by_event_product_of_the_lifecycle() {
 proptest! {
     #[test]
     fn a_terminal_status_never_changes(index in 0_usize..21, status in 3_usize..7) {
-        let (_, event, second) = events()[index];
+        let (_, event) = events()[index];
         let status = Status::ALL[status];
         prop_assert!(status.is_terminal());
-        prop_assert_eq!(step(&invoice(status), event, at(second)).status, status);
+        prop_assert_eq!(step(&invoice(status), event).status, status);
     }
 
     /// Paid implies received ≥ due; what is booked is what arrived, to the unit.
@@ -103,7 +111,7 @@ proptest! {
         };
         let (mut booked, mut excess, mut finished) = (0, 0, 0);
         for (amount, on_time) in &amounts {
-            let step = step(&state, deposit(*amount, *on_time), at(-1));
+            let step = step(&state, deposit(*amount, *on_time));
             for effect in &step.effects {
                 match effect {
                     Effect::Credit(units) => {

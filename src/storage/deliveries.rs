@@ -103,6 +103,8 @@ pub async fn notices_of(
 pub struct DueDelivery {
     pub id: Uuid,
     pub event_id: String,
+    /// `ipn` or `payout`.
+    pub channel: String,
     pub merchant_id: Uuid,
     pub url: String,
     pub payload: String,
@@ -116,46 +118,78 @@ pub struct DueDelivery {
     pub now: DateTime<Utc>,
 }
 
+struct RawDue {
+    id: Uuid,
+    event_id: String,
+    channel: String,
+    kind: String,
+    merchant_id: Uuid,
+    url: String,
+    payload: String,
+    state: String,
+    cycle: i32,
+    attempts: i16,
+    waits: bool,
+    webhook_secret_sealed: Vec<u8>,
+    slow: bool,
+    now: DateTime<Utc>,
+}
+
+/// What attempts need, of the deliveries that the end of the query chooses.
+macro_rules! due_deliveries {
+    ($chosen:tt, $argument:expr) => {
+        sqlx::query_as!(
+            RawDue,
+            r#"
+            select d.id, d.event_id, d.channel, d.kind, d.merchant_id, d.url, d.payload, d.state, d.cycle, d.attempts,
+                   exists(
+                       select from delivery e
+                       where e.payout_order_id = d.payout_order_id and (e.created_at, e.id) < (d.created_at, d.id)
+                         and e.state in ('pending', 'retry_wait')
+                   ) as "waits!",
+                   m.webhook_secret_sealed, coalesce(m.slow_until > now(), false) as "slow!", clock_timestamp() as "now!"
+            from delivery d
+            join merchant m on m.id = d.merchant_id
+            "# + $chosen,
+            $argument
+        )
+    };
+}
+
 /// Loads deliveries by their ids; those that do not exist are left out. Index: `delivery_pkey`.
 pub async fn load(
     connection: &mut PgConnection,
     ids: &[Uuid],
 ) -> Result<Vec<DueDelivery>, StorageError> {
-    let rows = sqlx::query!(
-        r#"
-        select d.id, d.event_id, d.kind, d.merchant_id, d.url, d.payload, d.state, d.cycle, d.attempts,
-               exists(
-                   select from delivery e
-                   where e.payout_order_id = d.payout_order_id and (e.created_at, e.id) < (d.created_at, d.id)
-                     and e.state in ('pending', 'retry_wait')
-               ) as "waits!",
-               m.webhook_secret_sealed, coalesce(m.slow_until > now(), false) as "slow!", clock_timestamp() as "now!"
-        from delivery d
-        join merchant m on m.id = d.merchant_id
-        where d.id = any ($1)
-        "#,
-        ids
-    )
-    .fetch_all(connection)
-    .await?;
-    let due = rows.into_iter().map(|row| {
+    let rows = match ids {
+        // In calm they come one by one. PostgreSQL keeps the plan for this statement and makes the other's anew each time.
+        [id] => due_deliveries!("where d.id = $1", id).fetch_all(connection).await?,
+        ids => due_deliveries!("where d.id = any ($1)", ids).fetch_all(connection).await?,
+    };
+    rows.into_iter().map(TryInto::try_into).collect()
+}
+
+impl TryFrom<RawDue> for DueDelivery {
+    type Error = StorageError;
+
+    fn try_from(raw: RawDue) -> Result<Self, StorageError> {
         let progress =
-            Progress { state: state(&row.state)?, cycle: row.cycle, attempts: row.attempts };
-        Ok(DueDelivery {
-            id: row.id,
-            event_id: row.event_id,
-            merchant_id: row.merchant_id,
-            url: row.url,
-            payload: row.payload,
-            webhook_secret_sealed: row.webhook_secret_sealed,
+            Progress { state: state(&raw.state)?, cycle: raw.cycle, attempts: raw.attempts };
+        Ok(Self {
+            id: raw.id,
+            event_id: raw.event_id,
+            channel: raw.channel,
+            merchant_id: raw.merchant_id,
+            url: raw.url,
+            payload: raw.payload,
+            webhook_secret_sealed: raw.webhook_secret_sealed,
             progress,
-            waits_for_another: row.waits,
-            kind: row.kind,
-            merchant_is_slow: row.slow,
-            now: row.now,
+            waits_for_another: raw.waits,
+            kind: raw.kind,
+            merchant_is_slow: raw.slow,
+            now: raw.now,
         })
-    });
-    due.collect()
+    }
 }
 
 fn state(text: &str) -> Result<DeliveryState, StorageError> {

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use rust_decimal::Decimal;
 use uuid::Uuid;
 
-use super::{PgConnection, StorageError, numeric};
+use super::{PgConnection, StorageError, numeric, timers};
 use crate::{
     asset::Network,
     invoice::{
@@ -77,6 +77,22 @@ pub async fn lock(
     row.map(TryInto::try_into).transpose()
 }
 
+/// Locks the invoice that a deposit belongs to. `None` if there is no such deposit, or it belongs to no invoice. Indices:
+/// `deposit_pkey`, `invoice_pkey`.
+pub async fn lock_of_deposit(
+    connection: &mut PgConnection,
+    deposit_id: Uuid,
+) -> Result<Option<Invoice>, StorageError> {
+    let row = sqlx::query_as!(
+        RawInvoice,
+        "select * from invoice where id = (select invoice_id from deposit where id = $1) for no key update",
+        deposit_id
+    )
+    .fetch_optional(connection)
+    .await?;
+    row.map(TryInto::try_into).transpose()
+}
+
 /// Locks several invoices in one order, so that two callers never wait for each other in a ring.
 pub async fn lock_all(connection: &mut PgConnection, ids: &[Uuid]) -> Result<(), StorageError> {
     sqlx::query!("select id from invoice where id = any ($1) order by id for no key update", ids)
@@ -85,14 +101,15 @@ pub async fn lock_all(connection: &mut PgConnection, ids: &[Uuid]) -> Result<(),
     Ok(())
 }
 
-/// The same with their content. Ids that name no invoice are left out.
-pub async fn lock_many(
+/// The same with their content. Left out are ids that name no invoice, and invoices that somebody else has locked: one such
+/// must not keep all the others waiting.
+pub async fn lock_free(
     connection: &mut PgConnection,
     ids: &[Uuid],
 ) -> Result<Vec<Invoice>, StorageError> {
     let rows = sqlx::query_as!(
         RawInvoice,
-        "select * from invoice where id = any ($1) order by id for no key update",
+        "select * from invoice where id = any ($1) order by id for no key update skip locked",
         ids
     )
     .fetch_all(connection)
@@ -212,7 +229,8 @@ pub async fn count(connection: &mut PgConnection, merchant_id: Uuid) -> Result<i
     Ok(listed.unwrap_or(0))
 }
 
-/// Stores what a step decided. The caller holds the row lock. Returns the new `updated_at`.
+/// Stores what a step decided, and with an end also that its deadline rings no more. The caller holds the row lock. Returns
+/// the new `updated_at`.
 pub async fn update_standing(
     connection: &mut PgConnection,
     id: Uuid,
@@ -222,6 +240,9 @@ pub async fn update_standing(
 ) -> Result<DateTime<Utc>, StorageError> {
     let row = sqlx::query!(
         r#"
+        with silenced as (
+            delete from timer where kind = $5 and ref = $1 and $6
+        )
         update invoice
         set status = $2, credited = $3, received = $4, updated_at = clock_timestamp()
         where id = $1
@@ -230,14 +251,17 @@ pub async fn update_standing(
         id,
         status.as_str(),
         numeric::from_units(credited),
-        numeric::from_units(received)
+        numeric::from_units(received),
+        timers::INVOICE_DEADLINE,
+        status.is_terminal()
     )
     .fetch_one(connection)
     .await?;
     Ok(row.updated_at)
 }
 
-/// Stores the new statuses of invoices whose totals stay as they are. Returns when each was changed.
+/// Stores the new statuses of invoices whose totals stay as they are. Returns when each was changed. The caller moves their
+/// timers, of those that ended and of those that did not, in one statement each.
 pub async fn update_statuses(
     connection: &mut PgConnection,
     moved: &[(Uuid, Status)],

@@ -1,6 +1,6 @@
 //! Any sequence of events on an invoice and on a payout order: ends stay ends, and every deposit is booked once.
 
-use chrono::{DateTime, TimeDelta};
+use chrono::{DateTime, TimeDelta, Utc};
 use gateway::{
     invoice::{
         deadline::Sight,
@@ -56,9 +56,9 @@ fn live_invoice(choices: &mut Choices<'_>) -> Option<()> {
     let mut told = 0;
     loop {
         let now = start + TimeDelta::seconds(i64::from(choices.byte()?));
-        let event = invoice_event(choices)?;
-        let step = invoice::step(&it, event, now);
-        let case = format!("{it:?} {event:?} {now} {step:?}");
+        let event = invoice_event(choices, now)?;
+        let step = invoice::step(&it, event);
+        let case = format!("{it:?} {event:?} {step:?}");
         assert!(!it.status.is_terminal() || step.status == it.status, "an end was left: {case}");
         assert_eq!(step.verdict == invoice::Verdict::Moved, step.status != it.status, "{case}");
         let (mut booked, mut excess) = (0, BaseUnits::ZERO);
@@ -90,9 +90,9 @@ fn live_invoice(choices: &mut Choices<'_>) -> Option<()> {
     }
 }
 
-fn invoice_event(choices: &mut Choices<'_>) -> Option<invoice::Event> {
+fn invoice_event(choices: &mut Choices<'_>, now: DateTime<Utc>) -> Option<invoice::Event> {
     Some(match choices.byte()? % 7 {
-        0 => invoice::Event::CurrencyPicked,
+        0 => invoice::Event::CurrencyPicked { now },
         1 | 2 => {
             invoice::Event::DepositConfirmed { amount: choices.amount()?, on_time: choices.is()? }
         }
@@ -102,12 +102,13 @@ fn invoice_event(choices: &mut Choices<'_>) -> Option<invoice::Event> {
             Foreign::SuspiciousToken
         }),
         4 => invoice::Event::DeadlinePassed {
+            now,
             sight: choices.sight()?,
             in_sight: choices.amount()?,
             may_hold: choices.is()?,
         },
         5 => invoice::Event::CreditReversed { amount: choices.amount()? },
-        _ => invoice::Event::CancelRequested { seen: choices.is()? },
+        _ => invoice::Event::CancelRequested { now, seen: choices.is()? },
     })
 }
 

@@ -19,7 +19,7 @@ use crate::{
     ledger::{Account, Entry, EntryKind},
     money::BaseUnits,
     storage::{
-        self, PgConnection, StorageError, alerts, cursors,
+        PgConnection, StorageError, alerts, cursors,
         cursors::Cursor,
         deposits::{self, DepositRow, Sighting, by_balance, returned},
         invoices,
@@ -274,8 +274,7 @@ async fn take_back(
     invoice: &Invoice,
     amount: BaseUnits,
 ) -> Result<bool, StorageError> {
-    let now = storage::now(tx).await?;
-    let step = lifecycle::step(&invoice.for_lifecycle(), Event::CreditReversed { amount }, now);
+    let step = lifecycle::step(&invoice.for_lifecycle(), Event::CreditReversed { amount });
     if let [Effect::TakeBack(amount)] = step.effects.as_slice() {
         let credited = invoice.credited.remaining_after(*amount);
         let received = invoice.view.actually_paid.remaining_after(*amount);

@@ -20,6 +20,7 @@ use gateway::{
 use gateway_workers::Role;
 use serde_json::json;
 use support::{
+    fired::fired,
     scripted_chain::ScriptedChain,
     shop::{Shop, unconfirmed, with_configured_shop, with_shop},
 };
@@ -98,6 +99,7 @@ async fn a_node_whose_head_is_old_expires_nobody_and_shows_as_lag() {
         for blocks in [1, 0] {
             let look = follower.look(gateway).await.unwrap();
             assert_eq!((look.blocks, look.complete), (blocks, false));
+            fired(1);
         }
         assert!(lag(&shop).await >= 660);
         for id in [&paid, &unpaid] {
@@ -232,7 +234,8 @@ async fn a_hundred_deadlines_of_one_second_give_one_event_each_with_two_workers(
                 returning id, deadline_at
             )
             insert into timer (kind, ref, due_at) select 'invoice_deadline', id, deadline_at from copy";
-        assert_eq!(shop.sql(copies, &id).await, 100);
+        let due = shop.sql(copies, &id).await;
+        assert_eq!(due, 100);
         shop.stack.start(&[Role::ExpiryTimer, Role::ExpiryTimer]);
         support::broker::eventually("all expired", async || {
             let expired = "select count(*) from invoice where status = 'expired'";
@@ -242,6 +245,7 @@ async fn a_hundred_deadlines_of_one_second_give_one_event_each_with_two_workers(
         let events = "select count(*) from delivery where kind = 'expired'";
         assert_eq!(shop.number(events).await, 100);
         assert_eq!(shop.number("select count(*) from timer").await, 1);
+        fired(due);
     })
     .await;
 }
@@ -260,6 +264,7 @@ async fn deadlines_whose_message_was_lost_ring_again_and_expire_once() {
         let queue = broker.topology.work_queue(WorkQueue::Expiry);
         for _ in 0..2 {
             broker.arrival(&queue).await;
+            fired(1);
         }
         gateway.ring_timers().await.unwrap();
         shop.stack.start(&[Role::ExpiryTimer, Role::Sweeper, Role::IpnDelivery]);

@@ -3,6 +3,7 @@
 mod balances;
 mod chain_watcher;
 mod consuming;
+mod deadline_races;
 mod deposit_matching;
 mod expiry_timer;
 mod ipn_delivery;

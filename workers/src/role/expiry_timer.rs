@@ -11,6 +11,7 @@ use gateway::{
     storage::StorageError,
 };
 
+use tokio::sync::Semaphore;
 use uuid::Uuid;
 
 use crate::{
@@ -22,6 +23,8 @@ use crate::{
 
 const PREFETCH: u16 = 400;
 const BATCH_MAX: usize = 200;
+/// Invoices decided at a time that need a transaction each. It may wait for a lock with a connection in hand, which others need.
+const ALONE_MAX: usize = 4;
 const RING_EVERY: Duration = Duration::from_millis(250);
 const RING_LIMIT: Duration = Duration::from_secs(20);
 const PART: &str = "expiry-timer.ring";
@@ -29,6 +32,7 @@ const PART: &str = "expiry-timer.ring";
 struct ExpiryTimer {
     gateway: Arc<Gateway>,
     quiet: Batcher<Uuid, ()>,
+    alone: Semaphore,
 }
 
 impl ExpiryTimer {
@@ -42,7 +46,7 @@ impl ExpiryTimer {
                 Ok::<_, StorageError>(ids.iter().map(outcome).collect())
             }
         });
-        Self { gateway, quiet }
+        Self { gateway, quiet, alone: Semaphore::new(ALONE_MAX) }
     }
 }
 
@@ -58,6 +62,7 @@ impl Handler for ExpiryTimer {
         if self.quiet.outcome(message.invoice_id).await.is_some() {
             return Ok(Answer::Ack);
         }
+        let _turn = self.alone.acquire().await;
         match self.gateway.expire_invoice(message.invoice_id).await {
             Ok(verdict) => {
                 tracing::debug!(invoice.id = %message.invoice_id, ?verdict, "deadline looked at");
