@@ -17,7 +17,9 @@ use gateway::{
 };
 use tokio::net::TcpListener;
 
-/// Connections to the database and the broker, listeners, and clients of the checkout and the metrics.
+/// The merchant API and the checkout.
+const DOORS: usize = 2;
+/// Connections to the database and the broker, listeners, and whoever reads the metrics.
 const OTHER_FILES: u64 = 512;
 
 /// Serves the merchant API and the checkout.
@@ -38,9 +40,8 @@ async fn main() -> anyhow::Result<()> {
     let stop = serve::stop_on_signal();
     let readiness = Readiness::default();
     let config = &gateway.config;
-    serve::allow_open_files(config.api.connections_max as u64 + OTHER_FILES);
     let limits = Limits {
-        connections_max: config.api.connections_max,
+        connections_max: connections_max(config.api.connections_max),
         header_timeout: Duration::from_secs(config.api.header_timeout_seconds),
     };
     let api = bind(config.api.listen).await?;
@@ -68,6 +69,41 @@ async fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Clients of one door at a time, as many as are `wanted` and there are files for.
+fn connections_max(wanted: usize) -> usize {
+    let allowed = serve::allow_open_files();
+    let max = clients_within(allowed, wanted);
+    if max < wanted {
+        tracing::warn!(
+            allowed,
+            wanted,
+            max,
+            "this process may open few files and serves fewer clients at a time; raise the hard limit (ulimit -Hn)"
+        );
+    }
+    max
+}
+
+/// A crowd must not take the files that the database needs.
+fn clients_within(files: u64, wanted: usize) -> usize {
+    let for_clients = usize::try_from(files.saturating_sub(OTHER_FILES)).unwrap_or(usize::MAX);
+    wanted.min((for_clients / DOORS).max(1))
+}
+
 async fn bind(address: SocketAddr) -> anyhow::Result<TcpListener> {
     TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_door_takes_as_many_clients_as_there_are_files_for() {
+        for (files, clients) in
+            [(u64::MAX, 4_096), (8_704, 4_096), (8_702, 4_095), (1_024, 256), (512, 1), (0, 1)]
+        {
+            assert_eq!(clients_within(files, 4_096), clients, "{files}");
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! Who is asking, and is it too often.
 
-use super::Gateway;
+use super::{Gateway, places::Places};
 pub use crate::storage::access::BuyerBudget;
 use crate::{
     merchant::ApiKey,
@@ -9,6 +9,17 @@ use crate::{
         access::{self, Caller},
     },
 };
+
+/// Admissions from one budget under way at a time; the others wait, for as long as their request may take. More would wait for
+/// the row of its budget, each with a connection to the database that everybody else needs.
+const TOGETHER: usize = 2;
+
+/// Who is being admitted.
+#[derive(Default)]
+pub(super) struct Admissions {
+    merchants: Places<[u8; 32]>,
+    buyers: Places<(BuyerBudget, Box<str>)>,
+}
 
 #[derive(Debug, thiserror::Error)]
 pub enum NotAdmitted {
@@ -25,8 +36,10 @@ pub enum NotAdmitted {
 impl Gateway {
     /// Authenticates a merchant's request and takes it from the merchant's budget.
     pub async fn admit_merchant(&self, key: &ApiKey) -> Result<Caller, NotAdmitted> {
+        let key = key.sha256();
+        let _turn = self.admissions.merchants.take(key, TOGETHER).await;
         let mut connection = self.db.connection().await?;
-        let caller = access::admit_merchant(&mut connection, &key.sha256()).await?;
+        let caller = access::admit_merchant(&mut connection, &key).await?;
         let caller = caller.ok_or(NotAdmitted::UnknownKey)?;
         if caller.suspended {
             Err(NotAdmitted::Suspended)
@@ -39,6 +52,7 @@ impl Gateway {
 
     /// Takes a buyer's request from a budget of its address (one address, or one IPv6 network of 64 bits).
     pub async fn admit_buyer(&self, budget: BuyerBudget, client: &str) -> Result<(), NotAdmitted> {
+        let _turn = self.admissions.buyers.take((budget, client.into()), TOGETHER).await;
         let mut connection = self.db.connection().await?;
         if access::admit_buyer(&mut connection, budget, client).await? {
             Ok(())

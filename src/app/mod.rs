@@ -34,6 +34,7 @@ pub mod nc_payouts;
 pub mod pay_simulated;
 mod payers;
 pub mod payouts;
+mod places;
 pub mod quote;
 pub mod read_invoice;
 pub mod reconcile;
@@ -79,6 +80,7 @@ pub struct Gateway {
     pub(crate) account_keys: HashMap<Family, AccountKey>,
     pub(crate) market: market::MarketCache,
     kept_payers: payers::KeptPayers,
+    admissions: admit::Admissions,
     started: Instant,
     /// Wakes this process's relay after a commit that wrote the outbox. Missing it costs at most the relay's poll.
     pub relay_wake: Arc<Notify>,
@@ -121,11 +123,12 @@ impl Gateway {
             db,
             topology: Topology::new(&config.broker.prefix, config.broker.timing())?,
             egress: Egress::new(Policy::Public(with_own_doors_shut(&config)))
-                .with_room_for(2 * usize::from(config.worker.deliveries_in_flight.get())),
+                .with_connections(deliver::Room::of(&config.worker).connections()),
             master_key: config.master_key()?,
             account_keys: account_keys(&config)?,
             market: market::MarketCache::default(),
             kept_payers: payers::KeptPayers::default(),
+            admissions: admit::Admissions::default(),
             started: Instant::now(),
             relay_wake: Arc::new(Notify::new()),
             config,

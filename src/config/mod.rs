@@ -104,6 +104,8 @@ pub struct Worker {
     pub drain_seconds: u64,
     /// Attempts of one webhook channel that a process has under way at a time; those to slow endpoints are not counted.
     pub deliveries_in_flight: NonZeroU16,
+    /// Attempts to slow endpoints.
+    pub slow_deliveries_in_flight: NonZeroU16,
 }
 
 #[derive(Deserialize)]

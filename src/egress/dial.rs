@@ -2,6 +2,7 @@
 //! was checked, so a name that changes its mind in between gains nothing.
 
 use std::{
+    fs::File,
     future::Future,
     io,
     net::{IpAddr, SocketAddr},
@@ -29,6 +30,8 @@ use super::{error::EgressError, guard::Policy, resolve::Resolve};
 const LOOKUP_MAX: Duration = Duration::from_secs(5);
 /// Connections open at once, idle ones included, unless the client is given more room.
 pub(super) const CONNECTIONS_MAX: usize = 700;
+/// Opened to see whether anything can be.
+const ANY_FILE: &str = "/dev/null";
 /// Addresses of one name that are tried, and the time each gets, so that one dead address does not use up the call.
 const ADDRESSES_TRIED_MAX: usize = 4;
 const ADDRESS_MAX: Duration = Duration::from_secs(3);
@@ -57,19 +60,20 @@ impl Dialler {
     async fn dial(self, target: Uri) -> Result<Dialled, EgressError> {
         let place =
             self.places.clone().acquire_owned().await.expect("the semaphore is never closed");
-        let mut last = EgressError::Resolve;
+        let mut faults = Vec::new();
         for address in self.addresses(&target).await? {
+            let fault = |fault| EgressError::from_dial(&fault, address.ip());
             match timeout(ADDRESS_MAX, TcpStream::connect(address)).await {
                 Ok(Ok(stream)) => {
                     // Without it a small body can wait for the acknowledgement of the head.
-                    stream.set_nodelay(true).map_err(|fault| EgressError::from_dial(&fault))?;
+                    stream.set_nodelay(true).map_err(fault)?;
                     return Ok(Dialled { stream, address, _place: place });
                 }
-                Ok(Err(fault)) => last = EgressError::from_dial(&fault),
-                Err(_) => last = EgressError::TimedOut,
+                Ok(Err(error)) => faults.push(fault(error)),
+                Err(_) => faults.push(EgressError::TimedOut),
             }
         }
-        Err(last)
+        Err(worst(faults))
     }
 
     /// The addresses of the target that may be dialled, at least one.
@@ -83,7 +87,7 @@ impl Dialler {
             Err(_) => timeout(LOOKUP_MAX, self.resolver.resolve(host))
                 .await
                 .map_err(|_| EgressError::TimedOut)?
-                .map_err(|_| EgressError::Resolve)?,
+                .map_err(|fault| EgressError::from_lookup(&fault, &File::open(ANY_FILE)))?,
         };
         let mut allowed = Vec::new();
         let mut refused = None;
@@ -100,6 +104,12 @@ impl Dialler {
             (true, None) => Err(EgressError::Resolve),
         }
     }
+}
+
+/// The last fault, unless one of them was ours: then not everything was tried that the other side offers.
+fn worst(mut faults: Vec<EgressError>) -> EgressError {
+    let ours = faults.iter().position(|fault| matches!(fault, EgressError::Ours(_)));
+    ours.map(|at| faults.swap_remove(at)).or_else(|| faults.pop()).unwrap_or(EgressError::Resolve)
 }
 
 impl Service<Uri> for Dialler {

@@ -2,8 +2,9 @@
 //!
 //! No text here is made of what the other side sent, nor of the URL: delivery logs are read by merchants.
 
-use std::{error::Error, io};
+use std::{error::Error, io, net::IpAddr};
 
+use rustix::io::Errno;
 use thiserror::Error;
 
 use super::guard::{Refusal, UrlRefused};
@@ -28,6 +29,9 @@ pub enum EgressError {
     Cut { status: Option<u16> },
     #[error("the answer is not valid http: {0}")]
     Protocol(&'static str),
+    /// Nothing was sent, and not because of the other side.
+    #[error("no connection could be opened here: {0}")]
+    Ours(&'static str),
 }
 
 impl EgressError {
@@ -41,6 +45,7 @@ impl EgressError {
             Self::TimedOut => "timed_out",
             Self::Cut { .. } => "cut",
             Self::Protocol(_) => "protocol",
+            Self::Ours(_) => "ours",
         }
     }
 
@@ -81,7 +86,7 @@ impl EgressError {
         }
     }
 
-    pub(super) fn from_dial(error: &io::Error) -> Self {
+    pub(super) fn from_dial(error: &io::Error, target: IpAddr) -> Self {
         const KNOWN: [(io::ErrorKind, &str); 5] = [
             (io::ErrorKind::ConnectionRefused, "connection refused"),
             (io::ErrorKind::ConnectionReset, "connection reset"),
@@ -89,8 +94,18 @@ impl EgressError {
             (io::ErrorKind::NetworkUnreachable, "network unreachable"),
             (io::ErrorKind::AddrNotAvailable, "no local address available"),
         ];
+        if let Some(reason) = shortage(error, target) {
+            return Self::Ours(reason);
+        }
         let known = KNOWN.into_iter().find(|(kind, _)| *kind == error.kind());
         Self::Connect(known.map_or("network error", |(_, text)| text))
+    }
+
+    /// The system's resolver has a word of its own for "no file could be opened" only at some of the places where it needs
+    /// one; elsewhere the name is simply not found. So a failure is believed only where a file could be opened.
+    pub(super) fn from_lookup(error: &io::Error, file: &io::Result<impl Sized>) -> Self {
+        let lacking = [Some(error), file.as_ref().err()];
+        lacking.into_iter().flatten().find_map(lack).map_or(Self::Resolve, Self::Ours)
     }
 
     /// What the dialler did not say itself came from the handshake on top of it.
@@ -118,6 +133,24 @@ impl EgressError {
     }
 }
 
+/// What this machine lacks, if that is why `target` was not reached.
+///
+/// The system says alike that its ports are used up and that it has no address of a family. Many machines have none of IPv6:
+/// whoever gives only such an address is not reached by us, ever, and his attempts come to their end.
+fn shortage(error: &io::Error, target: IpAddr) -> Option<&'static str> {
+    let has_no_port = error.kind() == io::ErrorKind::AddrNotAvailable && target.is_ipv4();
+    if has_no_port { Some("no local port is free") } else { lack(error) }
+}
+
+fn lack(error: &io::Error) -> Option<&'static str> {
+    match Errno::from_io_error(error)? {
+        Errno::MFILE | Errno::NFILE => Some("too many open files"),
+        Errno::NOBUFS | Errno::NOMEM => Some("out of memory"),
+        Errno::AGAIN => Some("too much is under way"),
+        _ => None,
+    }
+}
+
 fn io_kind(error: &(dyn Error + 'static)) -> Option<io::ErrorKind> {
     chain(error).find_map(|cause| cause.downcast_ref::<io::Error>()).map(io::Error::kind)
 }
@@ -133,5 +166,46 @@ fn next_cause<'a>(cause: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + '
     match cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
         Some(inner) => Some(inner),
         None => cause.source(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, Ipv6Addr};
+
+    use super::*;
+
+    const V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+    const V6: IpAddr = IpAddr::V6(Ipv6Addr::LOCALHOST);
+
+    #[test]
+    fn what_this_machine_lacks_is_nobody_else_s_fault() {
+        for (errno, target, kind) in [
+            (Errno::MFILE, V4, "ours"),
+            (Errno::NFILE, V6, "ours"),
+            (Errno::NOBUFS, V4, "ours"),
+            (Errno::NOMEM, V4, "ours"),
+            (Errno::AGAIN, V4, "ours"),
+            (Errno::ADDRNOTAVAIL, V4, "ours"),
+            (Errno::ADDRNOTAVAIL, V6, "connect"),
+            (Errno::CONNREFUSED, V4, "connect"),
+            (Errno::HOSTUNREACH, V4, "connect"),
+            (Errno::PERM, V4, "connect"),
+        ] {
+            assert_eq!(EgressError::from_dial(&errno.into(), target).kind(), kind, "{errno:?}");
+        }
+    }
+
+    #[test]
+    fn a_name_counts_as_missing_only_where_a_file_could_be_opened() {
+        let missing = || io::Error::other("failed to lookup address information");
+        for (error, file, kind) in [
+            (missing(), Ok(()), "resolve"),
+            (missing(), Err(Errno::MFILE.into()), "ours"),
+            (missing(), Err(Errno::NOENT.into()), "resolve"),
+            (Errno::NFILE.into(), Ok(()), "ours"),
+        ] {
+            assert_eq!(EgressError::from_lookup(&error, &file).kind(), kind, "{error:?}");
+        }
     }
 }

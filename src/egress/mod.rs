@@ -109,6 +109,8 @@ type Http = Client<Bounded<HttpsConnector<Dialler>>, Full<Bytes>>;
 pub struct Egress {
     policy: Arc<Policy>,
     places: Arc<Semaphore>,
+    /// Without any, every certificate would look wrong.
+    has_roots: bool,
     pooled: Http,
     /// Shares everything with `pooled` except its idle connections: a second try must not meet another stale one.
     fresh: Http,
@@ -121,7 +123,10 @@ impl Egress {
 
     /// With names resolved by `resolver`, whose answers face the policy like any other.
     pub fn with_resolver(policy: Policy, resolver: Arc<dyn Resolve>) -> Self {
-        Self::build(policy, resolver, tls::config())
+        let trusting = tls::config();
+        let has_roots = trusting.is_some();
+        let tls = trusting.unwrap_or_else(tls::trusting_nobody);
+        Self { has_roots, ..Self::build(policy, resolver, tls) }
     }
 
     fn build(policy: Policy, resolver: Arc<dyn Resolve>, tls: rustls::ClientConfig) -> Self {
@@ -144,12 +149,19 @@ impl Egress {
                 .http1_max_headers(HEAD_LINES_MAX)
                 .build(connector.clone())
         };
-        Self { policy, places, pooled: client(IDLE_PER_HOST_MAX), fresh: client(0) }
+        Self {
+            policy,
+            places,
+            has_roots: true,
+            pooled: client(IDLE_PER_HOST_MAX),
+            fresh: client(0),
+        }
     }
 
-    /// For callers that have `calls` more under way: what waits for a place uses up its own deadline.
-    pub fn with_room_for(self, calls: usize) -> Self {
-        self.places.add_permits(calls);
+    /// With so many connections open at once, idle ones included. What waits for a place uses up its own deadline.
+    pub fn with_connections(self, max: usize) -> Self {
+        self.places.forget_permits(CONNECTIONS_MAX);
+        self.places.add_permits(max);
         self
     }
 
@@ -163,6 +175,9 @@ impl Egress {
     /// may have acted on it.
     pub async fn send(&self, call: Call) -> Result<Answer, EgressError> {
         self.policy.check(&call.url).map_err(EgressError::from_refusal)?;
+        if !self.has_roots && call.url.scheme() == "https" {
+            return Err(EgressError::Ours("no root certificates"));
+        }
         let target = to_uri(&call.url).ok_or(EgressError::Url(UrlRefused::Host))?;
         let started = Instant::now();
         let answer = timeout_at(started + call.deadline, self.attempt(&call, target)).await;

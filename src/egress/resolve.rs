@@ -9,10 +9,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tokio::sync::Semaphore;
+use rustix::io::Errno;
+use tokio::{sync::Semaphore, time::timeout};
 
 /// Lookups under way at once. Each holds a thread until the system's resolver gives up, even after we did.
 const LOOKUPS_MAX: usize = 256;
+/// Shorter than a lookup may take in all, so that waiting for a place ends as just that.
+const PLACE_WAIT: Duration = Duration::from_secs(2);
 /// Names whose servers hang take up places for many seconds; whoever was found a moment ago needs none. Short enough for a
 /// host that moves.
 const KNOWN_FOR: Duration = Duration::from_secs(30);
@@ -52,7 +55,9 @@ impl Resolve for SystemResolver {
         drop(known);
         let (places, known, host) = (self.places.clone(), self.known.clone(), host.to_owned());
         Box::pin(async move {
-            let place = places.acquire_owned().await.map_err(io::Error::other)?;
+            // Whoever holds the places chose names that hang; those who wait for one chose nothing.
+            let place = timeout(PLACE_WAIT, places.acquire_owned()).await;
+            let place = place.map_err(|_| Errno::AGAIN)?.map_err(io::Error::other)?;
             // A task of its own keeps the place for as long as the thread is really busy.
             let lookup = tokio::spawn(async move {
                 let found = tokio::net::lookup_host((host.as_str(), 0)).await;
@@ -90,6 +95,7 @@ impl Known {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::egress::EgressError;
 
     const HERE: [IpAddr; 1] = [IpAddr::V4(std::net::Ipv4Addr::LOCALHOST)];
 
@@ -107,6 +113,17 @@ mod tests {
         assert_eq!(known.0.len(), KNOWN_MAX);
         known.learn("late.example".into(), HERE.into(), start + KNOWN_FOR);
         assert_eq!(known.0.len(), 1);
+    }
+
+    #[tokio::test]
+    async fn a_lookup_that_gets_no_place_is_nobody_s_missing_name() {
+        let resolver = SystemResolver::new();
+        let all = u32::try_from(LOOKUPS_MAX).unwrap();
+        let hanging = resolver.places.clone().acquire_many_owned(all).await.unwrap();
+        let fault = resolver.resolve("localhost").await.unwrap_err();
+        assert_eq!(EgressError::from_lookup(&fault, &Ok(())).kind(), "ours");
+        drop(hanging);
+        assert!(resolver.resolve("localhost").await.is_ok());
     }
 
     #[tokio::test]

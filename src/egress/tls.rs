@@ -8,18 +8,22 @@ use tracing::error;
 
 /// The roots are read and parsed once per process, which takes milliseconds: clients come and go, some with each look at an
 /// order. Where they could not be read, because no file could be opened just then, the next client reads them again.
-pub(super) fn config() -> ClientConfig {
+pub(super) fn config() -> Option<ClientConfig> {
     static TRUSTING: OnceLock<ClientConfig> = OnceLock::new();
     if let Some(config) = TRUSTING.get() {
-        return config.clone();
+        return Some(config.clone());
     }
     match builder().with_native_roots() {
-        Ok(builder) => TRUSTING.get_or_init(|| builder.with_no_client_auth()).clone(),
+        Ok(builder) => Some(TRUSTING.get_or_init(|| builder.with_no_client_auth()).clone()),
         Err(fault) => {
-            error!("no root certificates on this system, every https call will fail: {fault}");
-            builder().with_root_certificates(RootCertStore::empty()).with_no_client_auth()
+            error!("no root certificates on this system, no https call will be made: {fault}");
+            None
         }
     }
+}
+
+pub(super) fn trusting_nobody() -> ClientConfig {
+    builder().with_root_certificates(RootCertStore::empty()).with_no_client_auth()
 }
 
 /// The provider is named here and not installed for the process: nothing else may decide it by being first.
@@ -128,6 +132,13 @@ mod tests {
             let expected = expected.map(str::to_owned).map_err(EgressError::Tls);
             assert_eq!(outcome, expected, "{host}");
         }
+    }
+
+    #[tokio::test]
+    async fn without_roots_no_receiver_is_blamed_for_its_certificate() {
+        let (server, lacking) = (listen_tls(GOOD), Egress { has_roots: false, ..trusting(None) });
+        let outcome = call(&lacking, "shop.example", server).await;
+        assert_eq!(outcome, Err(EgressError::Ours("no root certificates")));
     }
 
     #[tokio::test]

@@ -42,6 +42,9 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 const CROWDED_HEADER_TIMEOUT: Duration = Duration::from_secs(1);
 /// One of so many connections left is a crowd.
 const CROWDED_SHARE: usize = 4;
+const HEAD_LINES_MAX: usize = 64;
+/// hyper alone would keep 400 kB of each head that does not end: from as many clients as may connect, more than a gigabyte.
+const HEAD_BYTES_MAX: usize = 32 * 1024;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// The limits of one listener.
@@ -109,7 +112,8 @@ pub async fn serve(listener: TcpListener, router: Router, limits: Limits, stop: 
 
 fn http(header_timeout: Duration) -> http1::Builder {
     let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(header_timeout).max_headers(64);
+    http.timer(TokioTimer::new()).header_read_timeout(header_timeout);
+    http.max_headers(HEAD_LINES_MAX).max_buf_size(HEAD_BYTES_MAX);
     http
 }
 

@@ -72,7 +72,7 @@ pub async fn admit_merchant(
 }
 
 /// Budgets of a buyer's address, each of its own: who watches a payment too closely can still choose and cancel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum BuyerBudget {
     /// Polls of the status.
     Status,

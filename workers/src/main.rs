@@ -5,8 +5,8 @@ use std::{collections::HashSet, sync::Arc};
 use anyhow::Context;
 use clap::Parser;
 use gateway::{
-    app::{Gateway, measure},
-    config::Config,
+    app::{Gateway, deliver::Room, measure},
+    config::{self, Config},
     serve::{
         self, Limits,
         admin::{self, Readiness},
@@ -17,9 +17,6 @@ use gateway::{
 };
 use gateway_workers::{Agent, Role};
 use tokio::{net::TcpListener, task::JoinSet};
-
-/// Connections to the database, the broker, chain nodes and slow endpoints, and listeners.
-const OTHER_FILES: u64 = 512;
 
 /// Runs the gateway's workers.
 ///
@@ -52,9 +49,11 @@ async fn main() -> anyhow::Result<()> {
     let roles = Arguments::parse().roles()?;
     telemetry::init_logs();
     telemetry::metrics();
-    let gateway = Arc::new(Gateway::start(Config::load()?).await?);
-    let in_flight = u64::from(gateway.config.worker.deliveries_in_flight.get());
-    serve::allow_open_files(2 * in_flight + OTHER_FILES);
+    let mut config = Config::load()?;
+    let delivers =
+        roles.contains(&Role::IpnDelivery) || roles.contains(&Role::PayoutWebhookDelivery);
+    fit_files(&mut config.worker, delivers);
+    let gateway = Arc::new(Gateway::start(config).await?);
     let stop = serve::stop_on_signal();
     let readiness = Readiness::default();
     let address = gateway.config.worker.metrics_listen;
@@ -84,4 +83,20 @@ async fn main() -> anyhow::Result<()> {
     }
     gateway.db.close().await;
     Ok(())
+}
+
+/// Beyond its files a process opens no connection, not even to its own database: it takes on no more than it has files for.
+fn fit_files(worker: &mut config::Worker, delivers: bool) {
+    let (wanted, allowed) = (Room::of(worker), serve::allow_open_files());
+    let room = wanted.within(allowed);
+    if delivers && room != wanted {
+        tracing::warn!(
+            allowed,
+            needed = wanted.files(),
+            in_flight = room.fast,
+            in_flight_slow = room.slow,
+            "this process may open few files and delivers less at a time; raise the hard limit (ulimit -Hn)"
+        );
+    }
+    room.give_to(worker);
 }

@@ -11,6 +11,7 @@ use crate::{
 
 /// Payment IPNs.
 pub const IPN: Channel = Channel {
+    row: "ipn",
     policy: retry::IPN,
     outcome: retry::ipn_outcome,
     call: Gateway::signed_ipn,

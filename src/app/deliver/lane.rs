@@ -13,7 +13,10 @@ use tokio::{
 use uuid::Uuid;
 
 use super::{Channel, SLOW_ANSWER};
-use crate::broker::{envelope::Turn, route::Route};
+use crate::{
+    app::places::{Place, Places},
+    broker::{envelope::Turn, route::Route},
+};
 
 /// How long an attempt waits for others of its merchant, or to the same host, while those answer. Beyond that it keeps a place
 /// that everybody else needs.
@@ -58,13 +61,15 @@ impl Lane {
 /// A cap per merchant and one per host, so that a hanging endpoint cannot take every slot; and never two copies of one
 /// attempt, which would both be sent because the row only changes afterwards.
 #[derive(Clone, Default)]
-pub struct InFlight(Arc<Mutex<UnderWay>>);
+pub struct InFlight {
+    under_way: Arc<Mutex<UnderWay>>,
+    hosts: Places<Box<str>>,
+}
 
 #[derive(Default)]
 struct UnderWay {
     attempts: HashSet<Attempt>,
     merchants: HashMap<Uuid, Share>,
-    hosts: HashMap<Box<str>, Arc<Semaphore>>,
 }
 
 /// What a merchant has under way.
@@ -82,8 +87,8 @@ pub(super) struct Slot {
     in_flight: InFlight,
     attempt: Attempt,
     merchant: Option<Uuid>,
-    host: Option<Box<str>>,
-    permits: Vec<OwnedSemaphorePermit>,
+    share: Option<OwnedSemaphorePermit>,
+    host: Option<Place<Box<str>>>,
 }
 
 impl InFlight {
@@ -95,13 +100,13 @@ impl InFlight {
             in_flight: self.clone(),
             attempt,
             merchant: None,
+            share: None,
             host: None,
-            permits: Vec::new(),
         })
     }
 
     fn locked(&self) -> MutexGuard<'_, UnderWay> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -124,10 +129,14 @@ impl Slot {
         let permit = match (hangs, lane) {
             (true, Lane::Fast) => None,
             (true, Lane::Slow) => places.try_acquire_owned().ok(),
-            (false, _) => place(places).await,
+            (false, _) => {
+                timeout(PLACE_WAIT, places.acquire_owned()).await.ok().and_then(Result::ok)
+            }
         };
-        let Some(permit) = permit else { return false };
-        self.permits.push(permit);
+        if permit.is_none() {
+            return false;
+        }
+        self.share = permit;
         if let Some(share) = self.in_flight.locked().merchants.get_mut(&merchant_id) {
             share.begun.push((self.attempt, Instant::now()));
         }
@@ -136,33 +145,19 @@ impl Slot {
 
     /// Takes one of the places that `lane` has for `host`, whoever names it. `false` if that takes too long.
     pub(super) async fn reach(&mut self, host: &str, lane: Lane) -> bool {
-        let places = {
-            let mut under_way = self.in_flight.locked();
-            let places = under_way.hosts.entry(host.into());
-            places.or_insert_with(|| Arc::new(Semaphore::new(lane.per_host_max()))).clone()
-        };
-        self.host = Some(host.into());
-        let permit = place(places).await;
-        let reached = permit.is_some();
-        self.permits.extend(permit);
-        reached
+        let taking = self.in_flight.hosts.take(host.into(), lane.per_host_max());
+        self.host = timeout(PLACE_WAIT, taking).await.ok();
+        self.host.is_some()
     }
-}
-
-async fn place(places: Arc<Semaphore>) -> Option<OwnedSemaphorePermit> {
-    timeout(PLACE_WAIT, places.acquire_owned()).await.ok()?.ok()
 }
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        self.permits.clear();
+        self.share = None;
         let mut under_way = self.in_flight.locked();
         under_way.attempts.remove(&self.attempt);
         if let Some(merchant_id) = self.merchant {
             under_way.leave_merchant(merchant_id, self.attempt);
-        }
-        if let Some(host) = &self.host {
-            under_way.leave_host(host);
         }
     }
 }
@@ -174,13 +169,6 @@ impl UnderWay {
         share.begun.retain(|(one, _)| *one != attempt);
         if Arc::strong_count(&share.places) == 1 {
             self.merchants.remove(&id);
-        }
-    }
-
-    /// Forgets a host that nobody is at and nobody waits for.
-    fn leave_host(&mut self, host: &str) {
-        if self.hosts.get(host).is_some_and(|places| Arc::strong_count(places) == 1) {
-            self.hosts.remove(host);
         }
     }
 }
@@ -280,6 +268,8 @@ mod tests {
         }
         drop(slots);
         let left = in_flight.locked();
-        assert!(left.attempts.is_empty() && left.merchants.is_empty() && left.hosts.is_empty());
+        assert!(
+            left.attempts.is_empty() && left.merchants.is_empty() && in_flight.hosts.is_empty()
+        );
     }
 }

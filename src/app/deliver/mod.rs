@@ -7,6 +7,7 @@ mod ipn;
 mod lane;
 mod payout;
 mod record;
+mod room;
 
 use std::{
     collections::HashSet,
@@ -37,6 +38,7 @@ use crate::{
 pub use ipn::IPN;
 pub use lane::{InFlight, Lane};
 pub use payout::PAYOUT;
+pub use room::Room;
 
 /// An answer slower than this counts towards the slow lane.
 const SLOW_ANSWER: Duration = Duration::from_secs(3);
@@ -44,6 +46,8 @@ const ANSWER_BYTES_MAX: usize = 4 * 1024;
 
 /// What the machinery must know of a webhook channel.
 pub struct Channel {
+    /// What its rows say.
+    row: &'static str,
     policy: RetryPolicy,
     outcome: fn(Option<u16>, i16) -> Outcome,
     /// The signed request of one attempt.
@@ -74,6 +78,8 @@ pub enum Handled {
     Stale,
     /// Sent on to another lane, without using an attempt.
     Moved,
+    /// We could open no connection. It comes back after the channel's pause, without using an attempt.
+    PutOff,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -144,7 +150,7 @@ impl Gateway {
         let turn = match message.turn {
             Some(turn) => turn,
             // Typed by hand: the row says which turn that is.
-            None => match admitted(&load_due(rows, id).await?, None) {
+            None => match admitted(&load_due(channel, rows, id).await?, None) {
                 Some(turn) => turn,
                 None => return Ok(stale(channel)),
             },
@@ -154,7 +160,7 @@ impl Gateway {
             // The other copy is not acknowledged before it is recorded, so nothing is lost with this one.
             return Ok(stale(channel));
         };
-        let due = load_due(rows, id).await?;
+        let due = load_due(channel, rows, id).await?;
         // An event that waits for an older one is queued when that one has ended.
         if due.waits_for_another || admitted(&due, Some(turn)).is_none() {
             return Ok(stale(channel));
@@ -171,6 +177,9 @@ impl Gateway {
         fail_point("ipn.sending");
         let answer = self.send_traced(channel, call, &due, turn).await;
         fail_point("ipn.answered");
+        if let Err(EgressError::Ours(reason)) = answer {
+            return Ok(self.put_off(channel, &due, turn, reason).await?);
+        }
         let record = record::of(channel, &due, turn, &answer, started.elapsed());
         self.note(channel, rows, &due, record, started.elapsed()).await
     }
@@ -217,14 +226,41 @@ impl Gateway {
         turn: Turn,
         lane: Lane,
     ) -> Result<Handled, StorageError> {
+        self.send_on(lane.overflow(channel), due, turn).await?;
         metrics::counter!(channel.names.moves).increment(1);
-        let (route, after) = lane.overflow(channel);
+        Ok(Handled::Moved)
+    }
+
+    /// Lets the message wait as after a failed attempt, and counts none: what this machine lacks is not the receiver's fault.
+    /// Tried again in place it would keep a place that others need, whose hosts may still be reached.
+    async fn put_off(
+        &self,
+        channel: &Channel,
+        due: &DueDelivery,
+        turn: Turn,
+        reason: &'static str,
+    ) -> Result<Handled, StorageError> {
+        self.send_on((channel.wait, channel.policy.delay), due, turn).await?;
+        metrics::counter!(channel.names.attempts, "outcome" => PUT_OFF).increment(1);
+        tracing::warn!(
+            event.id = %due.event_id, attempt = turn.attempt, cycle = turn.cycle, reason,
+            "{} attempt: {PUT_OFF}, no connection could be opened here", channel.names.channel
+        );
+        Ok(Handled::PutOff)
+    }
+
+    async fn send_on(
+        &self,
+        (route, after): (Route, Duration),
+        due: &DueDelivery,
+        turn: Turn,
+    ) -> Result<(), StorageError> {
         let body = envelope::encode(&DeliveryRef::new(due.id, &due.event_id, turn));
         let mut connection = self.db.connection().await?;
         let seconds = i32::try_from(after.as_secs()).unwrap_or(i32::MAX);
         deliveries::send_on(&mut connection, due.id, (route.as_str(), seconds), &body).await?;
         self.relay_wake.notify_one();
-        Ok(Handled::Moved)
+        Ok(())
     }
 
     async fn note(
@@ -266,8 +302,14 @@ impl Gateway {
     }
 }
 
-async fn load_due(rows: &impl AttemptRows, id: Uuid) -> Result<DueDelivery, DeliverError> {
-    rows.load(id).await?.ok_or(DeliverError::UnknownDelivery)
+/// A row of the other channel is unknown here: whoever put its message on this queue would have it signed as what it is not.
+async fn load_due(
+    channel: &Channel,
+    rows: &impl AttemptRows,
+    id: Uuid,
+) -> Result<DueDelivery, DeliverError> {
+    let due = rows.load(id).await?.filter(|due| due.channel == channel.row);
+    due.ok_or(DeliverError::UnknownDelivery)
 }
 
 /// The attempt to make now, if the row still waits for it.
@@ -284,7 +326,9 @@ fn stale(channel: &Channel) -> Handled {
     Handled::Stale
 }
 
-pub(super) const OUTCOMES: [&str; 4] = ["delivered", "retry_later", "dropped", "dead"];
+pub(super) const OUTCOMES: [&str; 5] = ["delivered", "retry_later", "dropped", "dead", PUT_OFF];
+/// Of an attempt that was not made: it is counted here and nowhere else.
+const PUT_OFF: &str = "put_off";
 
 const fn outcome_name(outcome: Outcome) -> &'static str {
     match outcome {

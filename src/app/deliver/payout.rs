@@ -13,6 +13,7 @@ use crate::{
 
 /// Mass-payout webhooks.
 pub const PAYOUT: Channel = Channel {
+    row: "payout",
     policy: retry::PAYOUT,
     outcome: retry::payout_outcome,
     call: Gateway::signed_payout_webhook,

@@ -8,6 +8,8 @@ use support::{client::Client, raw::RawClient, stack::with_stack};
 
 use super::{order, rows_written};
 
+/// More than the server keeps of a head, less than hyper would.
+const HEAD_BYTES: usize = 40 * 1024;
 const SHORT: Duration = Duration::from_millis(300);
 /// Far above that, so that it only ends a test whose server waits for ever.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -31,6 +33,19 @@ async fn headers_that_never_end_and_silence_are_both_cut_off() {
             let answer = tokio::time::timeout(PATIENCE, patient.get("/v1/status")).await;
             assert_eq!(answer.expect("the slow ones are cut off").status, 200);
         }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_head_that_is_too_large_is_not_kept_until_it_ends() {
+    with_stack(|stack| async move {
+        let mut client = RawClient::connect(stack.api).await;
+        let begun = "GET /v1/status HTTP/1.1\r\nHost: x\r\nx-a: ";
+        client.say(begun.as_bytes()).await;
+        client.say(&[b'x'; HEAD_BYTES]).await;
+        let cut_off = tokio::time::timeout(Limits::default().header_timeout / 2, client.hear_all());
+        assert!(cut_off.await.is_ok(), "it may still go on");
     })
     .await;
 }

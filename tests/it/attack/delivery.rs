@@ -1,18 +1,24 @@
 //! The deliverer as a weapon: to read what only we can reach, to write headers, to flood a stranger.
 
+use std::time::Duration;
+
 use gateway::{broker::route::Route, storage::deliveries};
 use gateway_workers::Role;
 use serde_json::json;
 use support::{
     announced::{any_invoice, new_delivery},
     broker::eventually,
+    fired::fired,
     hostile::{Act, Hostile},
     shop::with_shop,
-    stack::with_stack,
+    stack::{Stack, with_stack},
 };
 
 /// What a person sees of an answer at most.
 const EXCERPT_CHARS_MAX: usize = 300;
+const SECOND: Duration = Duration::from_secs(1);
+/// How long an attempt lasts whose receiver says nothing.
+const HANGS: Duration = Duration::from_secs(10);
 
 #[tokio::test(flavor = "multi_thread")]
 async fn of_a_receivers_answer_only_a_short_printable_start_is_kept_and_no_merchant_reads_it() {
@@ -79,35 +85,78 @@ async fn line_breaks_in_a_url_or_a_field_never_become_a_header() {
     .await;
 }
 
+const MERCHANTS: usize = 8;
+const PER_MERCHANT: usize = 30;
+
 /// Hundreds of events at once that all point at one stranger's host, from several merchants.
+async fn announce_to(stack: &Stack, victim: &Hostile) {
+    let mut connection = stack.database.connect().await;
+    let mut tx = stack.gateway.db.begin().await.unwrap();
+    for _ in 0..MERCHANTS {
+        let merchant = stack.merchant().await.new.id;
+        let invoice = any_invoice(&mut connection, merchant).await;
+        for _ in 0..PER_MERCHANT {
+            let new = new_delivery(merchant, invoice, &victim.url("/ipn"));
+            deliveries::announce(&mut tx, &[new], Route::Ipn.as_str()).await.unwrap();
+        }
+    }
+    tx.commit().await.unwrap();
+    stack.gateway.relay_wake.notify_one();
+}
+
+/// How many requests arrived in each second of `time`.
+async fn arrivals(victim: &Hostile, time: Duration) -> Vec<usize> {
+    let (mut seconds, mut before) = (Vec::new(), 0);
+    let mut clock = tokio::time::interval(SECOND);
+    clock.tick().await;
+    for _ in 0..time.as_secs() {
+        clock.tick().await;
+        let now = victim.request_count();
+        seconds.push(now - before);
+        before = now;
+    }
+    seconds
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn many_invoices_that_name_one_victim_reach_it_a_few_at_a_time() {
-    const MERCHANTS: usize = 8;
-    const PER_MERCHANT: usize = 30;
     // What `app::deliver` lets reach one host from both lanes; the merchants' own shares would let 104.
     const AT_A_TIME: usize = 50 + 10;
     with_stack(|stack| async move {
         let victim = Hostile::always(Act::SayAndHang(Vec::new())).await;
-        let mut connection = stack.database.connect().await;
-        let mut tx = stack.gateway.db.begin().await.unwrap();
-        for _ in 0..MERCHANTS {
-            let merchant = stack.merchant().await.new.id;
-            let invoice = any_invoice(&mut connection, merchant).await;
-            for _ in 0..PER_MERCHANT {
-                let new = new_delivery(merchant, invoice, &victim.url("/ipn"));
-                deliveries::announce(&mut tx, &[new], Route::Ipn.as_str()).await.unwrap();
-            }
-        }
-        tx.commit().await.unwrap();
-        stack.gateway.relay_wake.notify_one();
+        announce_to(&stack, &victim).await;
         stack.start(&[Role::IpnDelivery]);
-        eventually("the caps are reached", async || {
-            (victim.request_count() >= AT_A_TIME).then_some(())
+        let seconds = arrivals(&victim, 3 * HANGS).await;
+        println!("a victim that hangs got, each second: {seconds:?}");
+        // All places at once; and each again when its attempt has run out of time.
+        let rush = usize::try_from(HANGS.as_secs()).unwrap() - 1;
+        assert_eq!(seconds[..rush].iter().sum::<usize>(), AT_A_TIME);
+        for window in seconds.windows(rush) {
+            assert!(window.iter().sum::<usize>() <= AT_A_TIME, "{window:?}");
+        }
+        fired(MERCHANTS * PER_MERCHANT);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_victim_that_refuses_gets_five_requests_for_each_event_and_then_none() {
+    const EVENTS: usize = MERCHANTS * PER_MERCHANT;
+    const ATTEMPTS: usize = 5;
+    with_stack(|stack| async move {
+        let victim = Hostile::always(Act::answer("404 Not Found", "")).await;
+        announce_to(&stack, &victim).await;
+        stack.start(&[Role::IpnDelivery]);
+        eventually("every event was given up", async || {
+            let query = "select count(*) from delivery where state = 'dead'";
+            let mut connection = stack.database.connect().await;
+            let dead: i64 = sqlx::query_scalar(query).fetch_one(&mut connection).await.unwrap();
+            (dead == i64::try_from(EVENTS).unwrap()).then_some(())
         })
         .await;
-        // Time enough for more, if anything let more through.
-        tokio::time::sleep(std::time::Duration::from_secs(2)).await;
-        assert_eq!(victim.request_count(), AT_A_TIME);
+        let later = arrivals(&victim, 3 * SECOND).await;
+        assert_eq!(later, [EVENTS * ATTEMPTS, 0, 0]);
+        fired(EVENTS * ATTEMPTS);
     })
     .await;
 }

@@ -1,6 +1,7 @@
 //! What is sent and what comes back, when nobody is hostile, and what is left alone.
 
 use super::*;
+use support::fired::fired;
 
 #[tokio::test]
 async fn the_request_is_exactly_what_the_caller_wrote() {
@@ -54,6 +55,7 @@ async fn a_gzip_bomb_stays_what_was_sent() {
     let receiver = Hostile::always(Act::Say(raw)).await;
     let answer = get(&local(), &receiver.url("/")).await.expect("an answer");
     assert_eq!(&answer.body[..], packed);
+    fired(receiver.request_count());
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 use tokio::time::Instant;
 
 use super::*;
+use support::fired::fired;
 
 const HEAD: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n";
 const GIGABYTE: &str = "1073741824";
@@ -19,6 +20,7 @@ async fn times_out(act: Act, scheme: &str) {
     assert!(took >= SHORT && took < SHORT * 10, "{shown} took {took:?}");
     // The connection goes with the call.
     receiver.open_at_most(0, LONG).await;
+    fired(receiver.request_count());
 }
 
 #[tokio::test]
@@ -72,6 +74,7 @@ async fn a_body_of_a_gigabyte_is_read_to_its_limit_and_left() {
         receiver.open_at_most(0, LONG).await;
         // What was sent beyond the limit sits in socket buffers at most.
         assert!(receiver.bytes_sent() < 64 * 1024 * 1024, "{} bytes", receiver.bytes_sent());
+        fired(receiver.request_count());
     }
 }
 
@@ -99,6 +102,7 @@ async fn a_head_without_end_is_refused() {
         let receiver = Hostile::always(act).await;
         let error = post(&local(), &receiver.url("/")).await.expect_err("too much");
         assert_eq!(error.kind(), "protocol", "{error:?}");
+        fired(receiver.request_count());
         receiver.open_at_most(0, LONG).await;
         assert!(receiver.bytes_sent() < 64 * 1024 * 1024, "{} bytes", receiver.bytes_sent());
     }

@@ -8,7 +8,7 @@ use std::{
 use gateway::{
     app::{
         Gateway,
-        deliver::{AttemptRows, Channel, DeliverError, IPN, InFlight, Lane, PAYOUT},
+        deliver::{AttemptRows, Channel, DeliverError, IPN, InFlight, Lane, PAYOUT, Room},
     },
     broker::{
         envelope::{self, DeliveryRef},
@@ -27,8 +27,6 @@ use crate::{
     consume::{Answer, Handler, Work, consume},
 };
 
-/// Endpoints that hang share these, so that they are worked off all the same.
-const PREFETCH_SLOW: u16 = 250;
 const BATCH_MAX: usize = 200;
 
 /// The rows of attempts under way in this process, read and written together.
@@ -137,8 +135,8 @@ async fn run(agent: &Agent, channel: &'static Channel, fast: WorkQueue, slow: Wo
         let handler = Delivery { gateway, channel, rows, lane, in_flight };
         (Work { queue, prefetch }, Arc::new(handler))
     };
-    let in_flight = agent.gateway.config.worker.deliveries_in_flight.get();
-    let (fast, fast_handler) = of_lane(Lane::Fast, fast, in_flight);
-    let (slow, slow_handler) = of_lane(Lane::Slow, slow, PREFETCH_SLOW);
+    let room = Room::of(&agent.gateway.config.worker);
+    let (fast, fast_handler) = of_lane(Lane::Fast, fast, room.fast.get());
+    let (slow, slow_handler) = of_lane(Lane::Slow, slow, room.slow.get());
     tokio::join!(consume(agent, &fast, fast_handler), consume(agent, &slow, slow_handler));
 }

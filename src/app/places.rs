@@ -1,0 +1,98 @@
+//! So many at a time for each of many: the hosts that are called, the callers that ask.
+
+use std::{
+    collections::HashMap,
+    hash::Hash,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// Who has how many of its places taken. Nothing is kept of those for whom nobody is here or waits.
+pub(super) struct Places<K>(Arc<Mutex<HashMap<K, Arc<Semaphore>>>>);
+
+/// One of the places of `key`, given back when it is dropped.
+pub(super) struct Place<K: Eq + Hash> {
+    of: Places<K>,
+    key: K,
+    semaphore: Option<Arc<Semaphore>>,
+    permit: Option<OwnedSemaphorePermit>,
+}
+
+impl<K: Clone + Eq + Hash> Places<K> {
+    /// Takes one of the `max` places of `key`, once there is one, in the order of asking.
+    pub(super) async fn take(&self, key: K, max: usize) -> Place<K> {
+        let new = || Arc::new(Semaphore::new(max));
+        let semaphore = self.locked().entry(key.clone()).or_insert_with(new).clone();
+        // Before the wait, so that who goes away while waiting is forgotten as well.
+        let mut place =
+            Place { of: self.clone(), key, semaphore: Some(semaphore.clone()), permit: None };
+        place.permit = semaphore.acquire_owned().await.ok();
+        place
+    }
+}
+
+impl<K> Places<K> {
+    fn locked(&self) -> MutexGuard<'_, HashMap<K, Arc<Semaphore>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    #[cfg(test)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.locked().is_empty()
+    }
+}
+
+impl<K> Clone for Places<K> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<K> Default for Places<K> {
+    fn default() -> Self {
+        Self(Arc::default())
+    }
+}
+
+impl<K: Eq + Hash> Drop for Place<K> {
+    fn drop(&mut self) {
+        self.permit = None;
+        self.semaphore = None;
+        let mut all = self.of.locked();
+        if all.get(&self.key).is_some_and(|places| Arc::strong_count(places) == 1) {
+            all.remove(&self.key);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::time::timeout;
+
+    use super::*;
+
+    const SOON: Duration = Duration::from_millis(20);
+
+    #[tokio::test]
+    async fn whoever_has_taken_all_his_places_keeps_nobody_else_waiting() {
+        let places = Places::default();
+        let (first, _second) = (places.take("a", 2).await, places.take("a", 2).await);
+        assert!(timeout(SOON, places.take("b", 2)).await.is_ok());
+        assert!(timeout(SOON, places.take("a", 2)).await.is_err());
+        drop(first);
+        assert!(timeout(SOON, places.take("a", 2)).await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn nothing_is_kept_of_those_who_left_or_gave_up_waiting() {
+        let places = Places::default();
+        let taken = places.take("a", 1).await;
+        assert!(timeout(SOON, places.take("a", 1)).await.is_err());
+        assert!(!places.is_empty());
+        drop(taken);
+        assert!(places.is_empty());
+    }
+}
