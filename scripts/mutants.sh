@@ -24,8 +24,10 @@ fi
 
 files=("$@")
 if [ ${#files[@]} -eq 0 ]; then
-    files=(src/money.rs src/ledger.rs src/invoice/lifecycle.rs src/invoice/deadline.rs src/payout/lifecycle.rs
-        src/payout/batch.rs src/webhook/canonical.rs src/webhook/ipn.rs src/webhook/payout.rs src/webhook/retry.rs)
+    files=(src/money.rs src/ledger.rs src/invoice/{lifecycle,deadline}.rs
+        src/webhook/{canonical,ipn,payout,retry}.rs
+        src/payout/{lifecycle,batch,eip1559,sighash,transfer}.rs
+        src/nc_payout/{lifecycle,check}.rs src/nc_payout/psbt/{check,unlock}.rs)
 fi
 only=()
 for file in "${files[@]}"; do only+=(--file "$file"); done

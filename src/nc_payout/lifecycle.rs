@@ -201,6 +201,7 @@ mod tests {
             ("the same signatures", Event::SignaturesArrived { known: true }, 0),
             ("timer too early", Event::DeadlinePassed, -1),
             ("deadline", Event::DeadlinePassed, 0),
+            ("nothing looked for", tally(0, 0, 0, 0), 0),
             ("2 waiting", tally(2, 0, 0, 0), 0),
             ("1 waiting, 1 mined", tally(1, 1, 0, 0), 0),
             ("1 waiting, 1 paid", tally(1, 0, 1, 0), 0),
@@ -232,7 +233,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_terminal_state_never_changes_and_nothing_is_unsigned(
-            history in proptest::collection::vec(0_usize..16, 0..40),
+            history in proptest::collection::vec(0_usize..17, 0..40),
         ) {
             let (mut state, mut submitted) = (State::AwaitingSignature, 0);
             for index in history {

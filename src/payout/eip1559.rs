@@ -221,6 +221,8 @@ mod tests {
     fn who_signed_is_read_from_the_bytes() {
         let signed = transaction().sign(&key());
         assert_eq!(signed.sender, SENDER);
+        // What every node calls it.
+        assert_eq!(signed.hash, format!("0x{}", hex::encode(Keccak256::digest(&signed.raw))));
         assert_eq!(read_own(&signed.raw), Ok(transaction()));
         assert_eq!(read_signed(&signed.raw), Ok(signed));
         assert_eq!(Transaction::read_unsigned(&transaction().unsigned()), Ok(transaction()));
@@ -236,6 +238,20 @@ mod tests {
         assert_eq!(read_signed(&longer), Err(Unreadable::Malformed));
         assert_eq!(read_signed(&transaction().unsigned()), Err(Unreadable::Malformed));
         assert_eq!(Transaction::read_unsigned(&raw), Err(Unreadable::Malformed));
+    }
+
+    /// A curve has two points for each half of a signature, and no third one.
+    #[test]
+    fn a_parity_that_is_neither_even_nor_odd_is_refused() {
+        let signed = transaction().sign(&key());
+        let at = signed.raw.len() - 67;
+        for parity in [0x02, 0x7f] {
+            let mut raw = signed.raw.clone();
+            // An odd one is written as 1, an even one as nothing: 0x80.
+            assert!([0x01, 0x80].contains(&raw[at]), "{:x}", raw[at]);
+            raw[at] = parity;
+            assert_eq!(read_signed(&raw), Err(Unreadable::Malformed));
+        }
     }
 
     /// The same signature in its other form is valid mathematics, gives another hash, and is refused by every node.

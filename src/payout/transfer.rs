@@ -6,7 +6,6 @@ use crate::money::BaseUnits;
 /// `transfer(address,uint256)` of ERC-20.
 const TRANSFER: [u8; 4] = [0xa9, 0x05, 0x9c, 0xbb];
 const WORD_BYTES: usize = 32;
-const TRANSFER_BYTES: usize = 4 + 2 * WORD_BYTES;
 
 /// The network's own coin, or a token by its contract.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,12 +26,10 @@ pub fn call(asset: Asset, output: Output) -> ([u8; 20], u128, Vec<u8>) {
     match asset {
         Asset::Coin => (output.to, output.amount.get(), vec![]),
         Asset::Token(contract) => {
-            let mut data = Vec::with_capacity(TRANSFER_BYTES);
-            data.extend(TRANSFER);
-            data.extend([0; WORD_BYTES - 20]);
-            data.extend(output.to);
-            data.extend([0; WORD_BYTES - 16]);
-            data.extend(output.amount.get().to_be_bytes());
+            let amount = output.amount.get().to_be_bytes();
+            let padding = [0; WORD_BYTES];
+            let (of_address, of_amount) = (&padding[output.to.len()..], &padding[amount.len()..]);
+            let data = [&TRANSFER[..], of_address, &output.to, of_amount, &amount].concat();
             (contract, 0, data)
         }
     }
@@ -76,6 +73,16 @@ mod tests {
         assert_eq!((to, value), ([0xcd; 20], 0));
         expect!["a9059cbb000000000000000000000000abababababababababababababababababababab00000000000000000000000000000000000000000000000000000000000f4240"]
             .assert_eq(&hex::encode(data));
+    }
+
+    #[test]
+    fn an_address_is_read_from_its_text_or_not_at_all() {
+        let text = "0x000102030405060708090a0b0c0d0e0f10111213";
+        let bytes = address_bytes(text).unwrap();
+        assert!(bytes.into_iter().eq(0..20));
+        for other in [&text[2..], &text[..40], "0x0g0102030405060708090a0b0c0d0e0f10111213", ""] {
+            assert_eq!(address_bytes(other), None, "{other}");
+        }
     }
 
     fn transaction((to, value, data): ([u8; 20], u128, Vec<u8>)) -> Transaction {

@@ -312,10 +312,16 @@ mod tests {
                 tx.input[0].witness = Witness::from_slice(&[&[1_u8][..], &[2], &own]);
                 tx.input[0].script_sig = ScriptBuf::from_bytes(vec![1, 1, 1, 2]);
             };
-            assert_eq!(
-                fault(lock, two_signatures),
-                "input 0 is unlocked by something else than one signature and one key"
-            );
+            let in_both_places = |tx: &mut Transaction| match lock {
+                Lock::Witness => tx.input[0].script_sig = ScriptBuf::from_bytes(vec![0x51]),
+                Lock::Legacy => tx.input[0].witness = Witness::from_slice(&[[1_u8]]),
+            };
+            for change in [&two_signatures as &dyn Fn(&mut Transaction), &in_both_places] {
+                assert_eq!(
+                    fault(lock, change),
+                    "input 0 is unlocked by something else than one signature and one key"
+                );
+            }
         }
     }
 
