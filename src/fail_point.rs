@@ -1,24 +1,46 @@
-//! Named moments at which a process dies if a test says so, as if its machine had lost power there.
+//! Named moments at which a process dies if a test says so, as if its machine had lost power there, or stands still.
 //!
 //! They stand between the steps that must survive each other: row and commit, commit and message, answer and record.
 //! A release build has none.
 
-/// The variable that names the moment.
+/// The variables that name the moment.
 #[cfg(debug_assertions)]
 const DIE_AT: &str = "FAIL_POINT";
+#[cfg(debug_assertions)]
+const STOP_AT: &str = "STOP_POINT";
 
-/// Ends the process here, without any farewell, if the environment names this moment.
+/// Ends the process here, without any farewell, or stops it once until somebody lets it go on, if the environment names this
+/// moment.
 #[cfg_attr(not(debug_assertions), inline(always))]
 pub fn fail_point(moment: &'static str) {
     #[cfg(debug_assertions)]
     {
-        use std::sync::LazyLock;
-        static CHOSEN: LazyLock<Option<String>> = LazyLock::new(|| std::env::var(DIE_AT).ok());
-        if CHOSEN.as_deref() == Some(moment) {
+        use std::sync::{LazyLock, Once};
+        static DIES: LazyLock<Option<String>> = LazyLock::new(|| std::env::var(DIE_AT).ok());
+        static STOPS: LazyLock<Option<String>> = LazyLock::new(|| std::env::var(STOP_AT).ok());
+        static STOPPED: Once = Once::new();
+        if DIES.as_deref() == Some(moment) {
             eprintln!("dies at {moment}");
             std::process::abort();
+        }
+        if STOPS.as_deref() == Some(moment) {
+            STOPPED.call_once(|| stand_still(moment));
         }
     }
     #[cfg(not(debug_assertions))]
     let _ = moment;
+}
+
+/// Another thread may take the signal, and stops this one a moment later.
+#[cfg(debug_assertions)]
+const STOPS_WITHIN: std::time::Duration = std::time::Duration::from_secs(1);
+
+#[cfg(debug_assertions)]
+fn stand_still(moment: &str) {
+    use rustix::process::{Signal, getpid, kill_process};
+    eprintln!("stands still at {moment}");
+    if let Err(error) = kill_process(getpid(), Signal::STOP) {
+        eprintln!("cannot stand still: {error}");
+    }
+    std::thread::sleep(STOPS_WITHIN);
 }

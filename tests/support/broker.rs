@@ -110,6 +110,12 @@ impl TestBroker {
         eventually(&format!("a message in {queue}"), || self.take(queue)).await
     }
 
+    /// Loses what waits in a queue; returns how much that was.
+    pub async fn purge(&self, queue: &str) -> u32 {
+        let options = lapin::options::QueuePurgeOptions::default();
+        self.channel.queue_purge(queue.into(), options).await.unwrap()
+    }
+
     /// Publishes straight into a queue, as a person does in the management UI, and returns once it is there: a shovel
     /// moves as many messages as it counted when it started.
     pub async fn publish_by_hand(&self, queue: &str, body: &str) {

@@ -1,7 +1,10 @@
 //! The line to a node: carries HTTP as it is, or spoils every answer in one way.
 
 use std::{
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
@@ -41,6 +44,7 @@ pub enum Fault {
 struct Shared {
     node: Node,
     fault: Mutex<Option<Fault>>,
+    spoilt: AtomicUsize,
 }
 
 /// Ends with the test's runtime.
@@ -52,7 +56,8 @@ pub struct FaultyLine {
 impl FaultyLine {
     /// A line to the node at `url`, whose name and password go along.
     pub async fn to(url: &str) -> Result<Self> {
-        let shared = Arc::new(Shared { node: Node::at(url)?, fault: Mutex::new(None) });
+        let (node, fault) = (Node::at(url)?, Mutex::new(None));
+        let shared = Arc::new(Shared { node, fault, spoilt: AtomicUsize::new(0) });
         let router = Router::new().fallback(carry).with_state(shared.clone());
         let url = shared.node.served_by(router).await?;
         Ok(Self { url, shared })
@@ -66,10 +71,18 @@ impl FaultyLine {
     pub fn set(&self, fault: Option<Fault>) {
         *self.shared.fault.lock().unwrap() = fault;
     }
+
+    /// How many questions were answered otherwise than the node does.
+    pub fn spoilt(&self) -> usize {
+        self.shared.spoilt.load(Ordering::Relaxed)
+    }
 }
 
 async fn carry(State(shared): State<Arc<Shared>>, question: Question) -> Response {
     let fault = *shared.fault.lock().unwrap();
+    // Whether an edit found something to change is known only afterwards.
+    let is_spoilt = !matches!(fault, Some(Fault::Tells(_)) | None);
+    shared.spoilt.fetch_add(usize::from(is_spoilt), Ordering::Relaxed);
     match fault {
         Some(Fault::Says(status, text)) => return (status, text).into_response(),
         Some(Fault::Silence) => std::future::pending().await,
@@ -79,7 +92,14 @@ async fn carry(State(shared): State<Arc<Shared>>, question: Question) -> Respons
     let (path, asked) = (question.path().to_owned(), question.body.clone());
     match shared.node.ask(question).await {
         Ok(answer) => match fault {
-            Some(Fault::Tells(edit)) => edited(edit, &path, &asked, answer).whole(),
+            Some(Fault::Tells(edit)) => {
+                let honest = answer.body.clone();
+                let told = edited(edit, &path, &asked, answer);
+                shared
+                    .spoilt
+                    .fetch_add(usize::from(differ(&honest, &told.body)), Ordering::Relaxed);
+                told.whole()
+            }
             fault => spoilt(fault, answer),
         },
         Err(error) => (StatusCode::BAD_GATEWAY, error.to_string()).into_response(),
@@ -105,6 +125,14 @@ fn spoilt(fault: Option<Fault>, answer: Answer) -> Response {
         }
     };
     spoilt.unwrap()
+}
+
+/// Whether they say something else: an edited answer is spelt anew even where nothing was changed.
+fn differ(one: &[u8], other: &[u8]) -> bool {
+    match (serde_json::from_slice::<Value>(one), serde_json::from_slice::<Value>(other)) {
+        (Ok(one), Ok(other)) => one != other,
+        _ => one != other,
+    }
 }
 
 /// What is no JSON, a redirection for example, stays as it is.

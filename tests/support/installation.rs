@@ -2,6 +2,7 @@
 
 use std::{
     net::SocketAddr,
+    path::Path,
     time::{Duration, Instant},
 };
 
@@ -133,6 +134,25 @@ impl Installation {
 
     /// Starts a program without waiting for it, for one that must refuse to start.
     pub fn launch(&self, name: &str, arguments: &[&str], more: &[(&str, &str)]) -> Program {
+        self.launch_by(&program(name), name, arguments, more)
+    }
+
+    /// Workers that may open `files` at most, and may not raise that.
+    pub async fn start_workers_with_files(&self, files: u32, roles: &[&str]) -> Program {
+        let (files, worker) = (format!("--nofile={files}:{files}"), program("gateway-worker"));
+        let arguments = [&[files.as_str(), worker.to_str().unwrap()][..], roles].concat();
+        let workers = self.launch_by(Path::new("prlimit"), "gateway-worker", &arguments, &[]);
+        workers.listening().await;
+        workers
+    }
+
+    fn launch_by(
+        &self,
+        starter: &Path,
+        name: &str,
+        arguments: &[&str],
+        more: &[(&str, &str)],
+    ) -> Program {
         let metrics = local();
         let mut environment = self.settings.clone();
         let setting = if name == "gateway-api" { "API" } else { "WORKER" };
@@ -140,7 +160,7 @@ impl Installation {
         environment.extend(settings(more));
         let process = Process::start(&Launch {
             name: name.to_owned(),
-            program: program(name),
+            program: starter.to_owned(),
             arguments: arguments.iter().map(|argument| (*argument).to_owned()).collect(),
             environment,
             owner: None,

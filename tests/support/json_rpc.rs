@@ -2,7 +2,14 @@
 //!
 //! Tests drive nodes with this client and not with the gateway's own, so that the two cannot agree on one mistake.
 
-use std::{net::Ipv4Addr, sync::Arc, time::Duration};
+use std::{
+    net::Ipv4Addr,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use anyhow::{Context, Result, bail};
 use axum::{
@@ -55,11 +62,18 @@ pub enum Answer {
     Silence,
 }
 
-type Rewrite = Arc<dyn Fn(&str, Value) -> Answer + Send + Sync>;
+type Rewrite = dyn Fn(&str, Value) -> Answer + Send + Sync;
+
+struct Desk {
+    upstream: String,
+    rewrite: Box<Rewrite>,
+    changed: AtomicUsize,
+}
 
 /// Stands before a node and changes what it says. Stops with its runtime.
 pub struct Proxy {
     url: String,
+    desk: Arc<Desk>,
 }
 
 impl Proxy {
@@ -70,19 +84,34 @@ impl Proxy {
     ) -> Result<Self> {
         let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let url = format!("http://{}", listener.local_addr()?);
-        let state: (String, Rewrite) = (upstream.to_owned(), Arc::new(rewrite));
-        let router = Router::new().route("/", post(relay)).with_state(state);
+        let (upstream, rewrite) = (upstream.to_owned(), Box::new(rewrite));
+        let desk = Arc::new(Desk { upstream, rewrite, changed: AtomicUsize::new(0) });
+        let router = Router::new().route("/", post(relay)).with_state(desk.clone());
         tokio::spawn(async move { axum::serve(listener, router).await });
-        Ok(Self { url })
+        Ok(Self { url, desk })
     }
 
     pub fn url(&self) -> &str {
         &self.url
     }
+
+    /// How many answers went out otherwise than the node gave them.
+    pub fn changed(&self) -> usize {
+        self.desk.changed.load(Ordering::Relaxed)
+    }
 }
 
-async fn relay(State((upstream, rewrite)): State<(String, Rewrite)>, body: Bytes) -> Response {
-    match relayed(&upstream, &rewrite, body).await {
+impl Desk {
+    fn rewritten(&self, method: &str, reply: &Value) -> Answer {
+        let answer = (self.rewrite)(method, reply.clone());
+        let is_changed = !matches!(&answer, Answer::Reply(told) if told == reply);
+        self.changed.fetch_add(usize::from(is_changed), Ordering::Relaxed);
+        answer
+    }
+}
+
+async fn relay(State(desk): State<Arc<Desk>>, body: Bytes) -> Response {
+    match relayed(&desk, body).await {
         Ok(Answer::Reply(reply)) => axum::Json(reply).into_response(),
         Ok(Answer::Http(status, text)) => (status, text).into_response(),
         Ok(Answer::Silence) => std::future::pending().await,
@@ -90,15 +119,15 @@ async fn relay(State((upstream, rewrite)): State<(String, Rewrite)>, body: Bytes
     }
 }
 
-async fn relayed(upstream: &str, rewrite: &Rewrite, body: Bytes) -> Result<Answer> {
+async fn relayed(desk: &Desk, body: Bytes) -> Result<Answer> {
     let request: Value = serde_json::from_slice(&body)?;
-    let reply: Value = serde_json::from_slice(&send(upstream, body).await?)?;
+    let reply: Value = serde_json::from_slice(&send(&desk.upstream, body).await?)?;
     let (Value::Array(requests), Value::Array(replies)) = (&request, &reply) else {
-        return Ok(rewrite(method_of(&request), reply));
+        return Ok(desk.rewritten(method_of(&request), &reply));
     };
     let mut rewritten = Vec::with_capacity(replies.len());
     for (request, reply) in requests.iter().zip(replies) {
-        match rewrite(method_of(request), reply.clone()) {
+        match desk.rewritten(method_of(request), reply) {
             Answer::Reply(reply) => rewritten.push(reply),
             other @ (Answer::Http(..) | Answer::Silence) => return Ok(other),
         }

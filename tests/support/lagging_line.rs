@@ -25,6 +25,8 @@ struct Nodes {
     ahead: BTreeMap<String, Answer>,
     /// What reaches the one that lags; `None` while they are one.
     behind: Option<BTreeSet<String>>,
+    /// Questions that reached it since.
+    lagged: usize,
 }
 
 struct Shared {
@@ -60,6 +62,11 @@ impl LaggingLine {
     pub fn lag(&self, questions: BTreeSet<String>) {
         self.shared.nodes.lock().unwrap().behind = Some(questions);
     }
+
+    /// How many questions reached the node that lags.
+    pub fn lagged(&self) -> usize {
+        self.shared.nodes.lock().unwrap().lagged
+    }
 }
 
 async fn carry(State(shared): State<Arc<Shared>>, question: Question) -> Response {
@@ -80,7 +87,9 @@ async fn carry(State(shared): State<Arc<Shared>>, question: Question) -> Respons
 }
 
 fn remembered(shared: &Shared, text: &str) -> Option<Answer> {
-    let nodes = shared.nodes.lock().unwrap();
+    let mut nodes = shared.nodes.lock().unwrap();
     let behind = nodes.behind.as_ref()?;
-    if behind.contains(text) { None } else { nodes.ahead.get(text).cloned() }
+    let known = if behind.contains(text) { None } else { nodes.ahead.get(text).cloned() };
+    nodes.lagged += usize::from(known.is_none());
+    known
 }

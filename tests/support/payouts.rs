@@ -10,6 +10,7 @@ use gateway::{
     },
     asset::Network,
     merchant::settings::Settings,
+    money::BaseUnits,
     payout::{
         FeeMode, PayoutFamily,
         recipients::{Amount, Row},
@@ -69,18 +70,7 @@ impl Payer {
     }
 
     async fn fund_as(&self, order: &Value, units: u128, txid: Option<String>) -> Simulated {
-        let decimals = u32::try_from(order["decimals"].as_u64().unwrap()).unwrap();
-        let network: Network = order["network"].as_str().unwrap().parse().unwrap();
-        let address = order["depositAddress"].as_str().unwrap().to_owned();
-        let currency = order["currency"].as_str().unwrap().to_owned();
-        let deposit = Deposit {
-            payee: Payee::Address { network, address },
-            paid_in: PaidIn { currency: Some(currency), contract: None },
-            amount: gateway::money::BaseUnits::new(units).to_decimal(decimals),
-            txid,
-            unconfirmed: false,
-        };
-        self.stack.gateway.simulate_deposit(&deposit).await.unwrap()
+        send_to(&self.stack.gateway, order, units, txid).await
     }
 
     pub async fn story(&self, id: &str) -> Story {
@@ -216,6 +206,28 @@ pub fn row(number: u32, address: String, units: u128) -> Row {
         network: None,
         currency: None,
     }
+}
+
+/// Sends all that an order asks for, confirmed at once.
+pub async fn fund(gateway: &Gateway, order: &Value) -> Simulated {
+    let due = order["totalToSendRaw"].as_str().unwrap().parse().unwrap();
+    send_to(gateway, order, due, None).await
+}
+
+/// Sends `units` base units of the order's asset to its address.
+async fn send_to(gateway: &Gateway, order: &Value, units: u128, txid: Option<String>) -> Simulated {
+    let decimals = u32::try_from(order["decimals"].as_u64().unwrap()).unwrap();
+    let network: Network = order["network"].as_str().unwrap().parse().unwrap();
+    let address = order["depositAddress"].as_str().unwrap().to_owned();
+    let currency = order["currency"].as_str().unwrap().to_owned();
+    let deposit = Deposit {
+        payee: Payee::Address { network, address },
+        paid_in: PaidIn { currency: Some(currency), contract: None },
+        amount: BaseUnits::new(units).to_decimal(decimals),
+        txid,
+        unconfirmed: false,
+    };
+    gateway.simulate_deposit(&deposit).await.unwrap()
 }
 
 /// Books all that an order asks for as a deposit that is final since long. `contract` is the token's.

@@ -314,6 +314,13 @@ impl Frozen {
         assert!(Signal::Stop.send(pid), "process {pid} is gone");
         Self(pid)
     }
+
+    /// Whether the kernel says so too.
+    pub fn is_frozen(&self) -> bool {
+        let status = fs::read_to_string(format!("/proc/{}/stat", self.0)).unwrap_or_default();
+        // The state follows the program's name, which may have spaces and brackets in it.
+        status.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('T'))
+    }
 }
 
 impl Drop for Frozen {

@@ -2,8 +2,9 @@
 
 use std::{
     collections::VecDeque,
-    net::SocketAddr,
+    net::{IpAddr, Ipv4Addr, SocketAddr},
     sync::{Arc, Mutex},
+    time::Duration,
 };
 
 use axum::{
@@ -52,6 +53,8 @@ struct Log {
     received: Vec<Received>,
     /// Answers to give before the default one.
     script: VecDeque<u16>,
+    /// The next answer comes so much later.
+    hesitation: Duration,
 }
 
 #[derive(Clone)]
@@ -59,17 +62,24 @@ pub struct Receiver {
     pub url: String,
     log: Arc<Mutex<Log>>,
     answer: Arc<Mutex<u16>>,
+    pause: Duration,
 }
 
 impl Receiver {
     /// Listens on loopback and answers `status` to everything.
     pub async fn answering(status: u16) -> Self {
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        Self::at(Ipv4Addr::LOCALHOST.into(), status, Duration::ZERO).await
+    }
+
+    /// Listens at one of this machine's addresses and answers after a `pause`.
+    pub async fn at(host: IpAddr, status: u16, pause: Duration) -> Self {
+        let listener = tokio::net::TcpListener::bind((host, 0)).await.unwrap();
         let address: SocketAddr = listener.local_addr().unwrap();
         let receiver = Self {
             url: format!("http://{address}/ipn"),
             log: Arc::default(),
             answer: Arc::new(Mutex::new(status)),
+            pause,
         };
         let router = Router::new().route("/ipn", post(Self::receive)).with_state(receiver.clone());
         tokio::spawn(async move { axum_serve(listener, router).await });
@@ -81,16 +91,25 @@ impl Receiver {
         headers: HeaderMap,
         body: Bytes,
     ) -> (StatusCode, &'static str) {
-        let mut log = receiver.log.lock().unwrap();
-        log.received.push(Received { headers, body });
-        let scripted = log.script.pop_front();
+        tokio::time::sleep(receiver.pause).await;
+        let (scripted, hesitation) = {
+            let mut log = receiver.log.lock().unwrap();
+            log.received.push(Received { headers, body });
+            (log.script.pop_front(), std::mem::take(&mut log.hesitation))
+        };
         let status = scripted.unwrap_or(*receiver.answer.lock().unwrap());
+        tokio::time::sleep(hesitation).await;
         (StatusCode::from_u16(status).unwrap(), "noted")
     }
 
     /// Answers these in turn before the usual one.
     pub fn answer_first(&self, statuses: &[u16]) {
         self.log.lock().unwrap().script.extend(statuses);
+    }
+
+    /// The next answer comes so much later.
+    pub fn hesitate_once(&self, by: Duration) {
+        self.log.lock().unwrap().hesitation = by;
     }
 
     /// From now on.

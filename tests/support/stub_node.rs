@@ -3,7 +3,10 @@
 use std::{
     collections::HashMap,
     net::Ipv4Addr,
-    sync::{Arc, Mutex, MutexGuard},
+    sync::{
+        Arc, Mutex, MutexGuard,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use anyhow::Result;
@@ -27,7 +30,7 @@ pub struct Ask {
     pub body: Value,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Answer {
     Json(Value),
     Status(StatusCode, Value),
@@ -47,6 +50,7 @@ type Lie = Arc<dyn Fn(&Ask, Answer) -> Answer + Send + Sync>;
 struct Shared<N> {
     node: Mutex<N>,
     lie: Mutex<Option<Lie>>,
+    changed: AtomicUsize,
 }
 
 /// A node of this test's own, on a port of its own. Stops with its runtime.
@@ -59,7 +63,8 @@ impl<N: Node> StubNode<N> {
     pub async fn start(node: N) -> Result<Self> {
         let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let url = format!("http://{}", listener.local_addr()?);
-        let shared = Arc::new(Shared { node: Mutex::new(node), lie: Mutex::new(None) });
+        let (node, lie) = (Mutex::new(node), Mutex::new(None));
+        let shared = Arc::new(Shared { node, lie, changed: AtomicUsize::new(0) });
         let router = Router::new().fallback(answer::<N>).with_state(shared.clone());
         tokio::spawn(async move { axum::serve(listener, router).await });
         Ok(Self { url, shared })
@@ -82,6 +87,11 @@ impl<N: Node> StubNode<N> {
     pub fn tell_the_truth(&self) {
         *self.shared.lie.lock().unwrap() = None;
     }
+
+    /// How many answers went out otherwise than the node gave them.
+    pub fn changed(&self) -> usize {
+        self.shared.changed.load(Ordering::Relaxed)
+    }
 }
 
 async fn answer<N: Node>(
@@ -95,9 +105,10 @@ async fn answer<N: Node>(
     let honest = shared.node.lock().unwrap().answer(&ask);
     let lie = shared.lie.lock().unwrap().clone();
     let answer = match lie {
-        Some(lie) => lie(&ask, honest),
-        None => honest,
+        Some(lie) => lie(&ask, honest.clone()),
+        None => honest.clone(),
     };
+    shared.changed.fetch_add(usize::from(answer != honest), Ordering::Relaxed);
     match answer {
         Answer::Json(value) => axum::Json(value).into_response(),
         Answer::Status(status, value) => (status, axum::Json(value)).into_response(),

@@ -1,6 +1,7 @@
 //! Somebody who may write to the broker: messages with true ids, at the wrong time, change nothing.
 
 use gateway::{
+    app::deliver::{DeliverError, InFlight, Lane, PAYOUT},
     asset::Network,
     broker::{
         envelope::{DeliveryRef, DepositRef, InvoiceRef, Turn, encode},
@@ -59,6 +60,27 @@ async fn true_ids_sent_by_hand_neither_pay_nor_expire_nor_tell_anything() {
             ("delivered", row.cycle, 1)
         );
         assert_eq!(shop.receiver.received().len(), 3);
+    })
+    .await;
+}
+
+/// Somebody moves a message to the queue of the other channel, whose signature and headers are others.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_event_is_never_signed_as_one_of_the_other_channel() {
+    with_shop(|shop| async move {
+        let id = shop.expired(json!({})).await;
+        let (row, _) = shop.delivery(&id).await;
+        let turn = Turn { cycle: 1, attempt: 1 };
+        let typed = DeliveryRef { turn: None, ..DeliveryRef::new(row.id, &row.event_id, turn) };
+        let (gateway, in_flight) = (&shop.stack.gateway, InFlight::default());
+        for message in [DeliveryRef::new(row.id, &row.event_id, turn), typed] {
+            let handled =
+                gateway.deliver(&PAYOUT, &**gateway, &message, Lane::Fast, &in_flight).await;
+            assert!(matches!(handled, Err(DeliverError::UnknownDelivery)), "{handled:?}");
+        }
+        assert!(shop.receiver.received().is_empty());
+        let (after, attempts) = shop.delivery(&id).await;
+        assert_eq!((after.state, attempts.len()), (row.state, 0));
     })
     .await;
 }

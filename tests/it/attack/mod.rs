@@ -4,6 +4,7 @@ mod delivery;
 mod flood;
 mod leaks;
 mod messages;
+mod program_logs;
 mod slow_sockets;
 mod table;
 mod tenants;

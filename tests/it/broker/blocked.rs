@@ -15,7 +15,10 @@ use gateway::broker::{
 };
 use lapin::uri::AMQPUri;
 use secrecy::{ExposeSecret, SecretString};
-use support::broker::{TestBroker, eventually, outgoing, with_broker};
+use support::{
+    broker::{TestBroker, eventually, outgoing, with_broker},
+    fired::fired,
+};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{
@@ -118,6 +121,7 @@ async fn a_broker_that_takes_no_messages_is_told_at_once_and_until_it_takes_some
         eventually("blocked", async || publisher.blocked()).await;
         let error = publisher.publish(&batch).await.unwrap_err();
         assert_eq!(error.to_string(), "the broker takes no messages for now: low on memory");
+        fired(1);
         proxy.says.unblock.notify_one();
         eventually("unblocked", async || publisher.blocked().is_none().then_some(())).await;
         assert_eq!(publisher.publish(&batch).await.unwrap(), [Outcome::Confirmed]);
@@ -137,6 +141,7 @@ async fn a_batch_under_way_ends_when_the_broker_stops_taking_messages() {
         let published = tokio::time::timeout(Duration::from_secs(5), publishing).await;
         let error = published.expect("well before the confirm limit").unwrap_err();
         assert!(matches!(error, BrokerError::Blocked { .. }), "{error}");
+        fired(1);
         let error = publisher.publish(&batch).await.unwrap_err();
         assert!(matches!(error, BrokerError::Spent), "{error}");
     })

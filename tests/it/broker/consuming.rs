@@ -5,7 +5,10 @@ use gateway::broker::{
     consumer::{Consumer, Message},
     route::{DeadLetterQueue, Route, WorkQueue},
 };
-use support::broker::{TestBroker, eventually, outgoing, with_broker};
+use support::{
+    broker::{TestBroker, eventually, outgoing, with_broker},
+    fired::fired,
+};
 
 async fn consumer(broker: &TestBroker, queue: WorkQueue) -> Consumer {
     Consumer::open(&broker.url, &broker.topology.work_queue(queue), 10).await.unwrap()
@@ -66,6 +69,7 @@ async fn what_keeps_crashing_its_worker_ends_as_a_dead_letter() {
         // The fuse allows 20 returns; the 21st delivery is the last.
         for _ in 0..21 {
             next(&mut consumer).await.requeue().await.unwrap();
+            fired(1);
         }
         broker.arrival(&dead).await;
     })

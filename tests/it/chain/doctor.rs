@@ -12,6 +12,7 @@ use gateway::{
 use support::{
     ctl::{Ctl, Ran},
     database::TestDatabase,
+    fired::fired,
     java_tron::node_hex,
     solana::SolanaNode,
 };
@@ -162,6 +163,8 @@ async fn of_two_nodes_the_one_that_tells_otherwise_is_named() {
     let held = format!("{first} holds 0 TRX at block 1, but by node 1 5 TRX at block 2");
     assert_eq!((differs.health, differs.detail), (Health::Doubtful, held));
     assert!(differs.advice.unwrap().contains("look again"));
+    // It told of other decimals, and of another balance.
+    fired(2);
 
     let gateway = beside(one.node.url(), "http://127.0.0.1:1");
     let silent = found(&gateway, said).await;

@@ -21,6 +21,7 @@ use serde_json::{Value, json};
 use support::{
     anvil::{Anvil, Call, address_word, call_data, word},
     broker::eventually,
+    fired::fired,
     json_rpc::{Answer, Proxy},
     paying::{Paying, due, with_paying_as},
 };
@@ -241,6 +242,7 @@ async fn what_one_of_two_nodes_alone_tells_credits_nothing_and_moves_no_cursor()
         for state in ["seen", "final"] {
             assert_eq!(scene.deposits(state).await, (0, 0));
         }
+        fired(told.load(Ordering::Relaxed));
 
         *claim.lock().unwrap() = None;
         scene.pay_native(&address, units - 1).await;

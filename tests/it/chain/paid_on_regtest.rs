@@ -7,6 +7,7 @@ use gateway::asset::{Catalogue, Network};
 use serde_json::{Value, json};
 use support::{
     broker::eventually,
+    fired::fired,
     paying::{Paying, due, with_dear_coins},
     regtest::{Kind, Regtest},
 };
@@ -97,6 +98,7 @@ async fn finishes_invoices(network: Network) {
         scene.until_read().await;
         scene.until_deposits("withdrawn", (0, 1)).await;
         assert_eq!(scene.status(&invoice).await, "waiting");
+        fired(1);
         assert_eq!(scene.receiver.received().len(), 0);
 
         scene.node.pay(&to(&address, units)).await.unwrap();

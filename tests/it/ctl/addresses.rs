@@ -12,6 +12,7 @@ use support::{
     broker::eventually,
     ctl::{Ctl, Ran},
     database::TestDatabase,
+    fired::fired,
     scratch::Scratch,
     stack::{MASTER_KEY, with_configured_stack},
 };
@@ -266,12 +267,13 @@ async fn after_a_lost_database_a_pool_goes_on_far_beyond_what_was_given() {
         let (scratch, ctl) = (Scratch::new(), trusting(&ctl));
         // The first connection notes which database this is; then as `storage/identity.rs` leaves it.
         ctl.json(&["addresses", "status"]).await;
-        sqlx::query("update database_identity set returns = 1")
+        let lost = sqlx::query("update database_identity set returns = 1")
             .execute(&mut database.connect().await)
             .await
             .unwrap();
         let refused = import(&ctl, &file_of(&scratch, Network::Near, 0, 3)).await;
         refused.expect_failure("its next file begins at 10000000");
+        fired(lost.rows_affected());
         import(&ctl, &file_of(&scratch, Network::Near, 10_000_000, 3)).await.expect_ok();
         assert_eq!(state(&ctl, "near").await["next_index"], 10_000_003);
         // The sandbox's own goes on behind it.

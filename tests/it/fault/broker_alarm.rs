@@ -5,6 +5,7 @@ use std::time::Duration;
 use support::{
     database::TestDatabase,
     disk::Ballast,
+    fired::fired,
     installation::Installation,
     private_rabbitmq::{DISK_FREE_LIMIT_MB, PrivateRabbitmq, cramped_rabbitmq, private_rabbitmq},
     processes::within,
@@ -53,6 +54,7 @@ async fn trades_through<A>(
     tokio::time::sleep(Duration::from_secs(5)).await;
     let since = shop.receiver.received().len() - told;
     assert!(since < ORDERS, "the broker takes messages all the same: {since} told");
+    fired(1);
     api.ready().await;
     assert!(workers.process.is_alive(), "{}", workers.process.said());
     calm(broker, under_alarm).await;

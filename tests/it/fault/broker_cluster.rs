@@ -8,15 +8,18 @@ use serde_json::Value;
 use support::{
     balancer::Balancer,
     database::TestDatabase,
+    fired::fired,
     installation::{BrokerAccess, Installation},
     private_rabbitmq::{PrivateRabbitmq, private_cluster},
     processes::within,
-    trade::Shop,
+    trade::{Order, Shop},
 };
 
-const ROUNDS: usize = 9;
-const ORDERS_PER_ROUND: usize = 6;
-const KILLED_IN_ROUND: usize = 3;
+/// That each replica takes, one after another without a pause.
+const ORDERS: usize = 90;
+/// So many merchants have been told of an order when the node is killed.
+const TOLD_BEFORE: usize = 20;
+const ORDERS_AFTERWARDS: usize = 6;
 const CONVERGE_LIMIT: Duration = Duration::from_secs(120);
 const JOIN_LIMIT: Duration = Duration::from_secs(120);
 
@@ -35,23 +38,77 @@ async fn balanced(
     (access, balancers)
 }
 
-/// (members, members that run) of the queue of deliveries, as a node tells it.
-async fn members(node: &PrivateRabbitmq, access: &BrokerAccess) -> Result<(usize, usize), String> {
-    let queue = access.topology.work_queue(WorkQueue::Ipn);
+/// A queue as a node tells it.
+async fn queue(
+    node: &PrivateRabbitmq,
+    access: &BrokerAccess,
+    queue: WorkQueue,
+) -> Result<Value, String> {
+    let queue = access.topology.work_queue(queue);
     let told = node.management().call(Method::GET, &["queues", &access.vhost, &queue], None).await;
-    let told = told.map_err(|error| error.to_string())?.unwrap_or_default();
-    let count = |field: &str| told[field].as_array().map_or(0, Vec::<Value>::len);
-    Ok((count("members"), count("online")))
+    Ok(told.map_err(|error| error.to_string())?.unwrap_or_default())
 }
 
+/// Every work queue has three members, of which so many run.
 async fn until_online(node: &PrivateRabbitmq, access: &BrokerAccess, wanted: usize) {
     within(JOIN_LIMIT, &format!("{wanted} of three members run"), async || {
-        match members(node, access).await? {
-            (3, online) if online == wanted => Ok(()),
-            counts => Err(format!("{counts:?}")),
+        for each in WorkQueue::ALL {
+            let told = queue(node, access, each).await?;
+            let count = |field: &str| told[field].as_array().map_or(0, Vec::<Value>::len);
+            if (count("members"), count("online")) != (3, wanted) {
+                return Err(format!("{each:?}: {} of {}", told["online"], told["members"]));
+            }
+        }
+        Ok(())
+    })
+    .await;
+}
+
+/// `node` tells a leader of every work queue, and `right` holds for them.
+async fn until_led(
+    node: &PrivateRabbitmq,
+    access: &BrokerAccess,
+    right: impl Fn(&[String]) -> bool,
+) {
+    within(JOIN_LIMIT, "every queue has the right leader", async || {
+        let mut leaders = Vec::new();
+        for each in WorkQueue::ALL {
+            let told = queue(node, access, each).await?;
+            let leader = told["leader"].as_str().ok_or(format!("{each:?} has no leader"))?;
+            leaders.push(leader.to_owned());
+        }
+        right(&leaders).then_some(()).ok_or(format!("led by {leaders:?}"))
+    })
+    .await;
+}
+
+async fn name(node: &PrivateRabbitmq) -> String {
+    let overview = node.management().call(Method::GET, &["overview"], None).await.unwrap();
+    overview.unwrap()["node"].as_str().unwrap().to_owned()
+}
+
+/// Takes orders and has each paid.
+async fn trade(shop: &Shop, replica: &Installation, count: usize) -> Vec<Order> {
+    let mut orders = Vec::new();
+    for _ in 0..count {
+        let made = shop.create(replica, 1).await;
+        shop.pay(replica, &made).await;
+        orders.extend(made);
+    }
+    orders
+}
+
+/// Kills the node once merchants are being told; returns how many orders were told of by then.
+async fn kill_under_load(node: &mut PrivateRabbitmq, shop: &Shop) -> usize {
+    let (told, _) = within(CONVERGE_LIMIT, "merchants are being told", async || {
+        match shop.receiver.received().len() {
+            told if told >= TOLD_BEFORE => Ok(told),
+            told => Err(format!("{told} are")),
         }
     })
     .await;
+    node.kill().await;
+    told
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -60,28 +117,29 @@ async fn a_killed_node_of_three_loses_nothing_for_any_replica() {
     let database = TestDatabase::create().await;
     let direct = cluster[0].access().await;
     let (access, _balancers) = balanced(&cluster, &direct).await;
-    // The queues were declared at the first node, so it leads them all, and is the one to lose.
     until_online(&cluster[1], &access, 3).await;
+    // The queues were declared at the first node, so it leads them, but for those that moved since, and is the one to lose.
+    let lost = name(&cluster[0]).await;
+    until_led(&cluster[1], &access, |leaders| leaders.contains(&lost)).await;
     let replicas = [(); 2].map(|()| Installation::new(&database.url, &access, &[]));
     let mut programs = Vec::new();
     for replica in &replicas {
         programs.push(replica.start().await);
     }
-    let shop = Shop::open(&replicas[0], ROUNDS * ORDERS_PER_ROUND).await;
+    let shop = Shop::open(&replicas[0], 2 * ORDERS + ORDERS_AFTERWARDS).await;
 
-    let mut orders = Vec::new();
-    for round in 0..ROUNDS {
-        if round == KILLED_IN_ROUND {
-            assert!(!shop.receiver.received().is_empty(), "it was killed before any load");
-            cluster[0].kill().await;
-        }
-        let made = shop.create(&replicas[round % 2], ORDERS_PER_ROUND).await;
-        shop.pay(&replicas[0], &made).await;
-        orders.extend(made);
-    }
+    let (mut orders, more, told) = tokio::join!(
+        trade(&shop, &replicas[0], ORDERS),
+        trade(&shop, &replicas[1], ORDERS),
+        kill_under_load(&mut cluster[0], &shop),
+    );
+    orders.extend(more);
+    assert!(told < orders.len(), "it was killed after all orders were told of");
     until_online(&cluster[1], &access, 2).await;
+    until_led(&cluster[1], &access, |leaders| !leaders.contains(&lost)).await;
+    fired(1);
     let outcome = shop.converge(&replicas[1], &orders, CONVERGE_LIMIT).await;
-    println!("{} orders over two nodes of three: {outcome:?}", orders.len());
+    println!("{} orders, {told} of them told of before the leader died: {outcome:?}", orders.len());
 
     // The lost node comes back and holds its part of every queue again.
     cluster[0].start().await;
@@ -90,9 +148,7 @@ async fn a_killed_node_of_three_loses_nothing_for_any_replica() {
         api.ready().await;
         workers.ready().await;
     }
-    let more = shop.create(&replicas[1], ORDERS_PER_ROUND).await;
-    shop.pay(&replicas[1], &more).await;
-    orders.extend(more);
+    orders.extend(trade(&shop, &replicas[1], ORDERS_AFTERWARDS).await);
     shop.converge(&replicas[0], &orders, CONVERGE_LIMIT).await;
     database.remove().await;
 }

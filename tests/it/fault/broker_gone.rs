@@ -6,6 +6,7 @@ use gateway::broker::{route::WorkQueue, topology::Role};
 use http::Method;
 use support::{
     database::TestDatabase,
+    fired::fired,
     installation::{BrokerAccess, Installation},
     private_rabbitmq::{PrivateRabbitmq, private_rabbitmq},
     processes::{Signal, within},
@@ -13,6 +14,8 @@ use support::{
 };
 
 const ORDERS: usize = 15;
+/// Whose IPNs a wiped broker held.
+const UNTOLD: usize = 100;
 /// The reconnect delay is at most 15 s.
 const RECONNECT_LIMIT: Duration = Duration::from_secs(60);
 /// Three minutes is what a wiped broker may cost.
@@ -36,6 +39,7 @@ async fn trade_without_broker(
     let mut told = shop.receiver.received().into_iter().map(|ipn| ipn.json()["payment_id"].clone());
     let told = told.find(|told| orders.iter().any(|order| *told == order.payment_id.as_str()));
     assert_eq!(told, None, "the broker was not away: an IPN was sent without it");
+    fired(1);
     orders
 }
 
@@ -117,13 +121,20 @@ async fn a_wiped_broker_is_rebuilt_with_its_users_and_all_it_held() {
     let api = installation.start_api().await;
     // Without the roles that deliver, messages about paid orders wait in the broker, and are lost with it.
     let early = installation.start_workers(&["chain-watcher", "rate-refresher"]).await;
-    api.ready().await;
-    early.ready().await;
-    let shop = Shop::open(&installation, 3 * ORDERS).await;
-    let held = shop.create(&installation, ORDERS).await;
+    let matching = installation.start_workers(&["deposit-matching"]).await;
+    for program in [&api, &early, &matching] {
+        program.ready().await;
+    }
+    let shop = Shop::open(&installation, 3 * ORDERS + UNTOLD).await;
+    let mut held = shop.create(&installation, UNTOLD).await;
     shop.pay(&installation, &held).await;
+    holds(&broker, &access, WorkQueue::Ipn, UNTOLD).await;
+    drop(matching);
+    let unmatched = shop.create(&installation, ORDERS).await;
+    shop.pay(&installation, &unmatched).await;
     let management = broker.management();
     holds(&broker, &access, WorkQueue::Deposit, ORDERS).await;
+    held.extend(unmatched);
     broker.wipe().await;
     let before = shop.create(&installation, ORDERS).await;
     let mut orders = trade_without_broker(&installation, &shop, &before).await;

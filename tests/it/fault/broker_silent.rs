@@ -3,15 +3,24 @@
 use std::time::{Duration, Instant};
 
 use support::{
-    database::TestDatabase, installation::Installation, private_rabbitmq::private_rabbitmq,
-    processes::within, trade::Shop,
+    database::TestDatabase, fired::fired, installation::Installation,
+    private_rabbitmq::private_rabbitmq, processes::within, trade::Shop,
 };
 
 const ORDERS: usize = 20;
-const FROZEN: Duration = Duration::from_secs(20);
+/// Of the freeze; `make test-faults` says a minute.
+const FROZEN_SECONDS: u64 = 20;
+/// From the thaw until everything is done.
 const RECOVERY_LIMIT: Duration = Duration::from_secs(90);
+/// From the thaw until every queue is read again. The reconnect delay is at most 15 s.
+const RECONNECT_LIMIT: Duration = Duration::from_secs(60);
 /// Beyond it a request has waited for the broker, however busy the machine is.
 const ANSWER_LIMIT: Duration = Duration::from_secs(3);
+
+fn frozen_for() -> Duration {
+    let given = std::env::var("GATEWAY_TEST_FROZEN_SECONDS");
+    Duration::from_secs(given.map_or(FROZEN_SECONDS, |text| text.parse().unwrap()))
+}
 
 fn median_and_worst(mut times: Vec<Duration>) -> (Duration, Duration) {
     times.sort();
@@ -24,14 +33,14 @@ async fn a_frozen_broker_makes_no_request_wait() {
     let database = TestDatabase::create().await;
     let access = broker.access().await;
     let installation = Installation::new(&database.url, &access, &[]);
-    let (_api, _workers) = installation.start().await;
-    let shop = Shop::open(&installation, 200).await;
+    let (api, workers) = installation.start().await;
+    let shop = Shop::open(&installation, 600).await;
     let mut orders = shop.create(&installation, ORDERS).await;
 
-    let frozen = broker.freeze();
+    let (frozen, freeze) = (broker.freeze(), frozen_for());
     let started = Instant::now();
     let mut times = Vec::new();
-    while started.elapsed() < FROZEN {
+    while started.elapsed() < freeze {
         let (order, took) = shop.try_create(&installation).await.unwrap();
         shop.pay(&installation, std::slice::from_ref(&order)).await;
         orders.push(order);
@@ -40,13 +49,29 @@ async fn a_frozen_broker_makes_no_request_wait() {
     }
     let told = shop.receiver.received().len();
     assert_eq!(told, 0, "the broker was not frozen");
+    // Its silence has cost the consumers their connections, and the API nothing that a balancer should see.
+    workers.unready().await;
+    api.ready().await;
+    fired(usize::from(frozen.is_frozen()));
+
     drop(frozen);
+    let thawed = Instant::now();
+    let again = workers.ready_within(RECONNECT_LIMIT).await;
     let (median, worst) = median_and_worst(times.clone());
     assert!(worst < ANSWER_LIMIT, "a request took {worst:?} while the broker was frozen");
     shop.pay(&installation, &orders[..ORDERS]).await;
+    let later = shop.create(&installation, ORDERS).await;
+    shop.pay(&installation, &later).await;
+    orders.extend(later);
     let outcome = shop.converge(&installation, &orders, RECOVERY_LIMIT).await;
+    assert!(
+        thawed.elapsed() < RECONNECT_LIMIT + RECOVERY_LIMIT,
+        "done {:?} after the thaw",
+        thawed.elapsed()
+    );
     println!(
-        "{} orders in {FROZEN:?} of a frozen broker: median {median:?}, worst {worst:?}; afterwards {outcome:?}",
+        "{} orders in {freeze:?} of a frozen broker: median {median:?}, worst {worst:?}; read again {again:?} after the \
+         thaw, then everything done: {outcome:?}",
         times.len()
     );
     database.remove().await;
@@ -96,6 +121,7 @@ async fn a_broker_that_accepts_and_never_speaks_makes_no_request_wait() {
         sockets += 1;
     }
     assert!(sockets > 1, "nobody tried the silent broker");
+    fired(sockets);
     let (median, worst) = median_and_worst(times);
     assert!(worst < ANSWER_LIMIT, "a request took {worst:?} beside a silent broker");
     println!(

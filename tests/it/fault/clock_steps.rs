@@ -14,6 +14,7 @@ use sqlx::{Connection, PgConnection};
 use support::{
     broker::with_broker,
     database::TestDatabase,
+    fired::fired,
     installation::{Installation, Program},
     processes::{Signal, within},
     receiver::Receiver,
@@ -120,6 +121,7 @@ async fn programs_whose_clocks_are_wrong_and_jump_keep_to_the_databases_time() {
                     off > OFF,
                     "its clock was not moved by {offset}: {showed} instead of {truth}"
                 );
+                fired(1);
             }
         }
         database.remove().await;

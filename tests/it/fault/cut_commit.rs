@@ -60,6 +60,7 @@ async fn a_creation_whose_commit_is_cut_off_is_told_as_a_failure_and_repeated_gi
             proxy.cut(cut, 0);
             let answer = request.once(installation.api).await.unwrap();
             assert_eq!(proxy.fired(), number + 1, "no COMMIT was cut");
+            fired(1);
             answer.expect_error(500, "INTERNAL_ERROR");
             let stored = stored_order_ids(&installation).await.contains(&order_id);
             assert_eq!(stored, cut == Cut::After, "{cut:?}");

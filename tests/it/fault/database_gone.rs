@@ -11,6 +11,7 @@ use std::{
 
 use support::{
     broker::with_broker,
+    fired::fired,
     installation::Installation,
     private_postgres::private_postgres,
     trade::{Order, Shop, forget_unanswered, stored_order_ids},
@@ -72,6 +73,7 @@ async fn survives(crash: bool) {
         // A request may wait for the database as long as it is short; then nobody is refused.
         let noticed = seen.failed > 0 || seen.slowest > Duration::from_secs(1);
         assert!(noticed, "the database was never away");
+        fired(1);
         assert!(seen.slowest < ANSWER_LIMIT, "a request took {:?}", seen.slowest);
 
         let stored = stored_order_ids(&installation).await;

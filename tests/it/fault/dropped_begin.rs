@@ -4,23 +4,23 @@ use std::{pin::pin, task::Poll};
 
 use gateway::storage::Db;
 use sqlx::{Connection, Executor};
-use support::database::TestDatabase;
+use support::{database::TestDatabase, fired::fired};
 
 /// More than a BEGIN over an open connection is polled.
 const POLLS: u32 = 12;
 
-/// Polls `work` so many times and then drops it.
-async fn dropped_after<F: Future>(polls: u32, work: F) {
+/// Polls `work` so many times and then drops it. Whether it was dropped before its end?
+async fn dropped_after<F: Future>(polls: u32, work: F) -> bool {
     let mut work = pin!(work);
     let mut left = polls;
     std::future::poll_fn(|context| {
-        if left == 0 || work.as_mut().poll(context).is_ready() {
-            return Poll::Ready(());
+        if left == 0 {
+            return Poll::Ready(true);
         }
         left -= 1;
-        Poll::Pending
+        work.as_mut().poll(context).map(|_| false)
     })
-    .await;
+    .await
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -31,10 +31,10 @@ async fn a_transaction_that_nobody_waited_for_swallows_no_later_statement() {
     // One connection, so that whoever comes next gets the one that was given up.
     let db = Db::connect_lazy(&database.url.clone().into(), 1).unwrap();
     drop(db.connection().await.unwrap());
-    let mut noted = 0_i64;
+    let (mut noted, mut dropped) = (0_i64, 0);
     for round in 0..20 {
         for polls in 0..POLLS {
-            dropped_after(polls, db.begin()).await;
+            dropped += usize::from(dropped_after(polls, db.begin()).await);
             let mut connection = db.connection().await.unwrap();
             let note = sqlx::query("insert into noted values ($1)").bind(noted);
             note.execute(&mut *connection).await.unwrap();
@@ -45,6 +45,7 @@ async fn a_transaction_that_nobody_waited_for_swallows_no_later_statement() {
             assert_eq!(kept, noted, "round {round}, dropped after {polls} polls");
         }
     }
+    fired(dropped);
     other.close().await.unwrap();
     db.close().await;
     database.remove().await;

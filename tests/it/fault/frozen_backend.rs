@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use sqlx::{Connection, PgConnection};
 use support::{
     broker::with_broker,
+    fired::fired,
     installation::Installation,
     private_postgres::private_postgres,
     private_rabbitmq::Frozen,
@@ -60,6 +61,7 @@ async fn an_idle_connection_that_died_silently_fails_at_most_its_request() {
         }
         println!("idle connection frozen: {answered} answered, failed after {failed:?}");
         assert!(failed.len() <= 1, "one dead connection failed {} requests", failed.len());
+        fired(usize::from(frozen.is_frozen()));
         drop(frozen);
         api.ready().await;
     })
@@ -106,6 +108,7 @@ async fn a_request_whose_backend_freezes_gets_its_500_in_bound_and_the_next_ones
         let took = started.elapsed();
         answer.expect_error(500, "INTERNAL_ERROR");
         assert!(took < ANSWER_LIMIT, "it took {took:?}");
+        fired(usize::from(frozen.is_frozen()));
         println!("its request: 500 after {took:?}; {ORDERS} others: 201, slowest {slowest:?}");
         drop(frozen);
         api.ready().await;

@@ -10,6 +10,7 @@ use support::{
     database::TestDatabase,
     disk::Ballast,
     exchange::Exchange,
+    fired::fired,
     installation::Installation,
     private_postgres::cramped_postgres,
     processes::{Launch, Process, free_port, program, within},
@@ -34,7 +35,7 @@ async fn a_full_disk_is_told_as_a_failure_and_with_room_again_everything_is_ther
         let mut orders = shop.create(&installation, ORDERS).await;
 
         let ballast = Ballast::filling(server.folder());
-        let (mut failed, mut slowest) = (0, Duration::ZERO);
+        let (mut failed, mut slowest) = (0_u64, Duration::ZERO);
         within(LIMIT, "the disk is full and the API says so", async || {
             for _ in 0..ORDERS {
                 let started = Instant::now();
@@ -52,6 +53,7 @@ async fn a_full_disk_is_told_as_a_failure_and_with_room_again_everything_is_ther
         })
         .await;
         assert!(slowest < ANSWER_LIMIT, "a request took {slowest:?}");
+        fired(failed);
         assert!(api.process.is_alive() && workers.process.is_alive());
 
         drop(ballast);
@@ -105,6 +107,7 @@ async fn logs_that_find_no_room_stop_nobody() {
             })
             .await;
             assert_eq!(process.output(), "", "it found room for its log");
+            fired(1);
         }
         let shop = Shop::open(&installation, ORDERS).await;
         let orders = shop.create(&installation, ORDERS).await;

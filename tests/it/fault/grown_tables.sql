@@ -29,6 +29,9 @@ insert into delivery (id, event_id, channel, kind, merchant_id, invoice_id, subj
 select gen_random_uuid(), 'evt_' || md5('event' || i.order_id), 'ipn', one.kind, i.merchant_id, i.id, one.subject, one.url,
     one.payload, 'delivered', 1, 200, i.created_at, i.updated_at
 from (select * from delivery order by created_at limit 1) as one, invoice i where i.order_id like 'old-%';
+insert into timer (kind, ref, due_at)
+select 'invoice_deadline', id, now() + interval '1 year' + extract(epoch from now() - created_at) * interval '1 second'
+from invoice where order_id like 'old-%';
 insert into delivery_attempt (delivery_id, cycle, attempt, started_at, duration_ms, status)
 select id, 1, 1, created_at, 12, 200 from delivery where created_at < now() - interval '1 second' and last_status = 200
 on conflict do nothing;

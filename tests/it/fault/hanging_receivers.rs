@@ -58,7 +58,7 @@ async fn announce(stack: &Stack, merchants: impl IntoIterator<Item = &Merchant>)
 #[tokio::test(flavor = "multi_thread")]
 async fn a_thousand_receivers_that_hang_keep_nobody_else_waiting() {
     with_stack(|stack| async move {
-        allow_open_files(FILES);
+        assert!(allow_open_files() >= FILES, "this test opens {FILES} files");
         let hanging = Hostile::everywhere(Act::SayAndHang(Vec::new())).await;
         let healthy = Hostile::everywhere(Act::answer("200 OK", "")).await;
         let bad = merchants(&stack, &hanging, 2, HANGING).await;

@@ -8,6 +8,7 @@ use std::{
 use sqlx::{Connection, Executor, PgConnection};
 use support::{
     database::TestDatabase,
+    fired::fired,
     private_postgres::private_postgres,
     processes::{Launch, Process, Signal, program, within},
 };
@@ -126,6 +127,7 @@ async fn a_migration_killed_in_the_middle_of_any_step_is_finished_by_the_next_ru
         at = if *again == 1 { 1 } else { at } + STRIDE;
     }
     println!("killed in step: {kills:?}");
+    fired(kills.values().sum::<usize>());
     let files = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../migrations"));
     let steps = files.unwrap().count();
     assert_eq!(kills.len(), steps, "some step was never killed: {kills:?}");
@@ -171,6 +173,7 @@ async fn a_migration_that_waits_for_a_table_lets_its_users_go_on() {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     assert!(run.is_alive(), "{}", run.said());
+    fired(turns);
     println!("gave way {turns} times to {used} statements, the slowest of which took {slowest:?}");
     report.rollback().await.unwrap();
     run.ended(STEP_LIMIT).await;

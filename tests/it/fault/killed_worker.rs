@@ -50,6 +50,8 @@ async fn workers_killed_at_random_moments_finish_everything_once() {
             let told = shop.receiver.received().len();
             tokio::time::sleep(busy).await;
             workers.process.signal(Signal::Kill);
+            workers.process.ended(RECOVERY_LIMIT).await;
+            fired(1);
             workers = installation.start_workers(&["all"]).await;
             if !trading.is_finished() {
                 // Some work was done between two kills, or the worker died idle.
@@ -63,7 +65,6 @@ async fn workers_killed_at_random_moments_finish_everything_once() {
         let orders = trading.await.unwrap();
         let outcome = shop.converge(&installation, &orders, RECOVERY_LIMIT).await;
         println!("{KILLS} kills, everything done: {outcome:?}");
-        fired(KILLS);
         database.remove().await;
     })
     .await;

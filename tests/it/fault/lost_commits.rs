@@ -8,10 +8,11 @@ use sqlx::{Connection, Executor, PgConnection};
 use support::{
     broker::with_broker,
     exchange::{Exchange, Lost},
+    fired::fired,
     installation::{Installation, Program},
     private_postgres::{PrivatePostgres, fresh_postgres, private_postgres},
     processes::within,
-    trade::{Order, Shop},
+    trade::{Order, Shop, stored_order_ids},
 };
 
 const ORDERS: usize = 8;
@@ -127,6 +128,7 @@ async fn a_standby_decides_nothing_and_once_promoted_repeats_nothing_it_has_lost
         heir_workers.ready().await;
         let stored = one::<i64>(&heir_url, "select count(*) from invoice").await;
         assert_eq!(stored, ORDERS as i64, "the standby lacks nothing, so nothing was tried");
+        fired(lost.len());
         let late = shop.create(&heir, ORDERS).await;
         all_differ(&[&early, &lost, &late]);
         is_made_safe(&heir_url).await;
@@ -162,6 +164,8 @@ async fn a_restored_backup_gives_no_address_and_no_event_twice() {
         let restored = server.restore(&backup).await;
         let heir = Installation::new(&restored, &access, &[]);
         let (_api, _workers) = heir.start().await;
+        let stored = stored_order_ids(&heir).await;
+        fired(lost.iter().filter(|order| !stored.contains(&order.order_id)).count());
         let late = shop.create(&heir, ORDERS).await;
         all_differ(&[&early, &lost, &late]);
         is_made_safe(&restored).await;

@@ -62,6 +62,10 @@ async fn the_oracle_sees_dead_letters_false_credits_and_repeats_without_a_reason
         broker.arrival(&dead).await;
         shop.converge(&installation, &orders, LIMIT).await;
 
+        doctor(&installation, "update sim_transfer set amount = amount + 1").await;
+        assert!(complaint(&installation, &shop, &orders).await.contains("moved by the chain"));
+        doctor(&installation, "update sim_transfer set amount = amount - 1").await;
+
         doctor(&installation, "delete from delivery_attempt").await;
         shop.converge(&installation, &orders, LIMIT).await;
         repeat_first(&shop).await;

@@ -7,6 +7,7 @@ use gateway::asset::Network;
 use serde_json::{Value, json};
 use support::{
     ctl::Ctl,
+    fired::fired,
     payouts::{Payer, evm_address},
     shop::with_shop,
     stack::{only, with_configured_stack},
@@ -37,6 +38,7 @@ async fn an_ipn_that_comes_after_a_later_one_says_that_it_is_older() {
 
         // It is the old event, word for word, and only its attempt is new.
         assert_eq!(late["event_id"], dead.event_id);
+        fired(1);
         let mut first = shop.webhook(1).await;
         first["event_at"] = late["event_at"].clone();
         assert_eq!(first, late);
@@ -73,6 +75,7 @@ async fn a_payout_webhook_that_comes_after_a_later_one_says_that_it_is_older() {
             (&events[6]["eventId"], &events[6]["order"]),
             (&json!(created), &events[0]["order"])
         );
+        fired(1);
         assert!(events[6]["eventAt"].as_u64() >= events[5]["eventAt"].as_u64());
         let kept = kept(&events, "/order/updatedAt");
         assert_eq!(kept["order"]["state"], "cancelled");

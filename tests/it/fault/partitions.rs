@@ -9,6 +9,7 @@ use futures_util::future::join_all;
 use support::{
     broker::with_broker,
     database::TestDatabase,
+    fired::fired,
     installation::Installation,
     link::{Link, Passes},
     processes::within,
@@ -52,6 +53,7 @@ async fn api_apart_from_its_database(passes: Passes) {
             slowest = slowest.max(began.elapsed());
         }
         assert!(failed > 0 && link.stopped() > 0, "they were never apart");
+        fired(link.stopped());
         assert!(slowest < ANSWER_LIMIT, "a request took {slowest:?}");
         link.let_pass(Passes::Everything);
         let (order, _) = within(LIMIT, "the API takes orders again", async || {
@@ -115,6 +117,7 @@ async fn workers_apart(way: Way, passes: Passes, apart: Duration) {
         shop.pay(&installation, &more).await;
         tokio::time::sleep(apart).await;
         assert!(link.stopped() > 0, "they were never apart");
+        fired(link.stopped());
         let told = shop.receiver.received().len();
         // What the broker had sent before it was heard no more may be done.
         let all = told == 2 * ORDERS && passes != Passes::Answers;
@@ -180,6 +183,7 @@ async fn api_apart_from_the_broker(passes: Passes) {
             tokio::time::sleep(Duration::from_millis(200)).await;
         }
         assert!(link.stopped() > 0, "they were never apart");
+        fired(link.stopped());
         assert!(slowest < UNNOTICED_LIMIT, "a request waited {slowest:?} for the broker");
         api.ready().await;
         link.let_pass(Passes::Everything);

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use futures_util::future::join_all;
 use sqlx::{Connection, PgConnection};
 use support::{
-    broker::with_broker, database::TestDatabase, installation::Installation, processes::within,
-    trade::Shop,
+    broker::with_broker, database::TestDatabase, fired::fired, installation::Installation,
+    processes::within, trade::Shop,
 };
 
 /// The API's own limit is 12 s; the machine may be busy.
@@ -40,6 +40,7 @@ async fn a_merchant_whose_row_is_held_gets_errors_in_bound_and_everybody_is_serv
             assert!(reason.contains("INTERNAL_ERROR"), "{reason}");
         }
         assert!(took < ANSWER_LIMIT, "the held merchant's answers took {took:?}");
+        fired(answers.len());
         lock.rollback().await.unwrap();
 
         within(Duration::from_secs(20), "both merchants are served again", async || {

@@ -6,6 +6,7 @@ use support::{
     broker::with_broker,
     database::TestDatabase,
     exchange::Kept,
+    fired::fired,
     installation::{Installation, Program},
     processes::within,
     trade::{Shop, forget_unanswered, stored_order_ids},
@@ -16,9 +17,16 @@ const LIMIT: Duration = Duration::from_secs(90);
 const ORDERS: usize = 10;
 /// Clients that connect and say nothing.
 const SILENT: usize = 20;
+/// Room for some 40 deliveries at a time beside all else.
+const FEW_FILES: u32 = 800;
+const MANY_ORDERS: usize = 100;
 /// Clients more, each time it is looked whether the memory suffices.
 const HUNGRY: usize = 20;
 const NO_MORE_FILES: &str = "Too many open files";
+/// What a worker says of an attempt that it could not begin.
+const PUT_OFF: &str = "ipn attempt: put_off";
+/// Longer than five attempts and the pauses between them, as tests have them.
+const SHORTAGE: Duration = Duration::from_secs(4);
 
 /// Sets the soft limit of a running process; the hard one stays, so that it can be lifted again.
 fn limit(program: &Program, resource: &str, soft: &str) {
@@ -59,6 +67,7 @@ async fn an_api_without_a_free_descriptor_serves_whom_it_has_and_everybody_after
             silent.push(TcpStream::connect(installation.api).await.unwrap());
         }
         says(&api, NO_MORE_FILES).await;
+        fired(api.process.output().matches(NO_MORE_FILES).count());
         // Whoever is connected already is served.
         let (exchange, order_id, merchant) = shop.next();
         let answer = kept.send(&exchange).await.unwrap();
@@ -94,27 +103,58 @@ async fn workers_without_a_free_descriptor_deliver_everything_once_they_have_som
         let orders = shop.create(&installation, ORDERS).await;
         limit(&workers, "nofile", NO_FILES);
         shop.pay(&installation, &orders).await;
-        // An attempt that could not even connect.
-        within(LIMIT, "a worker cannot open a file", async || {
-            let attempts = attempts_without_an_answer(&installation).await;
-            let said = workers.process.output().contains(NO_MORE_FILES);
-            if attempts > 0 || said { Ok(()) } else { Err(workers.process.said()) }
-        })
-        .await;
+        says(&workers, PUT_OFF).await;
         assert!(workers.process.is_alive(), "{}", workers.process.said());
+        // So often each could have been tried and given up.
+        tokio::time::sleep(SHORTAGE).await;
         limit(&workers, "nofile", "1024");
         let outcome = shop.converge(&installation, &orders, LIMIT).await;
-        println!("workers without descriptors; afterwards {outcome:?}");
+        let put_off = workers.process.output().matches(PUT_OFF).count();
+        fired(put_off);
+        println!("{put_off} attempts put off without a descriptor; afterwards {outcome:?}");
+        assert_eq!((outcome.repeats, attempts(&installation).await), (0, all_at_once(ORDERS)));
         database.remove().await;
     })
     .await;
 }
 
-async fn attempts_without_an_answer(installation: &Installation) -> i64 {
+/// How many attempts are noted, how many of them have no answer, and the most of one event.
+async fn attempts(installation: &Installation) -> (i64, i64, i16) {
     use sqlx::Connection;
     let mut connection = sqlx::PgConnection::connect(&installation.database_url).await.unwrap();
-    let query = "select count(*) from delivery_attempt where status is null";
-    sqlx::query_scalar(query).fetch_one(&mut connection).await.unwrap()
+    let query = "select count(*), count(*) filter (where a.status is null), max(d.attempts)
+                 from delivery_attempt a join delivery d on d.id = a.delivery_id";
+    sqlx::query_as(query).fetch_one(&mut connection).await.unwrap()
+}
+
+fn all_at_once(orders: usize) -> (i64, i64, i16) {
+    (i64::try_from(orders).unwrap(), 0, 1)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn workers_that_may_open_few_files_take_on_few_deliveries_and_say_so() {
+    let database = TestDatabase::create().await;
+    with_broker(|broker| async move {
+        let installation = Installation::new(&database.url, &(&*broker).into(), &[]);
+        let api = installation.start_api().await;
+        let workers = installation.start_workers_with_files(FEW_FILES, &["all"]).await;
+        api.ready().await;
+        workers.ready().await;
+        let said = workers.process.output();
+        let line = said.lines().find(|line| line.contains("may open few files"));
+        let line = line.unwrap_or_else(|| panic!("{}", workers.process.said()));
+        for words in ["allowed=800", "needed=3712", "in_flight=36", "in_flight_slow=7"] {
+            assert!(line.contains(words), "no {words} in {line}");
+        }
+        fired(1);
+        let shop = Shop::open(&installation, MANY_ORDERS).await;
+        let orders = shop.create(&installation, MANY_ORDERS).await;
+        shop.pay(&installation, &orders).await;
+        shop.converge(&installation, &orders, LIMIT).await;
+        assert!(!workers.process.output().contains(PUT_OFF));
+        database.remove().await;
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -141,6 +181,7 @@ async fn an_api_without_memory_dies_and_its_heir_has_all_it_acknowledged() {
         .await;
         let said = api.process.output();
         assert!(said.contains("memory allocation of"), "{}", api.process.said());
+        fired(1);
 
         let heir = installation.start_api().await;
         heir.ready().await;

@@ -1,12 +1,21 @@
-//! Work that takes longer than the broker waits for its answer (F28).
+//! Work that takes longer than the broker waits for its answer (F28), in every role that consumes.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
-use sqlx::{Connection, PgConnection};
+use gateway::{asset::Network, merchant::settings::Settings};
+use serde_json::json;
+use sqlx::{Connection, PgConnection, Postgres, Transaction};
 use support::{
-    database::TestDatabase, installation::Installation, private_rabbitmq::private_rabbitmq,
-    processes::within, trade::Shop,
+    database::TestDatabase,
+    fired::fired,
+    installation::{Installation, Program},
+    payouts::{Orders, evm_address, fund, new_order, row},
+    private_rabbitmq::{PrivateRabbitmq, private_rabbitmq},
+    processes::within,
+    receiver::Receiver,
+    trade::Shop,
 };
+use tokio::sync::MutexGuard;
 
 const ORDERS: usize = 6;
 const LIMIT: Duration = Duration::from_secs(120);
@@ -16,49 +25,204 @@ const USUAL: [(&str, &str); 2] =
     [("consumer_timeout", "1800000"), ("channel_tick_interval", "60000")];
 /// What the broker says when it closes the channel.
 const TOO_SLOW: &str = "PRECONDITION_FAILED";
+/// Longer than the broker's patience, shorter than an attempt may take.
+const SLOW_ANSWER: Duration = Duration::from_secs(9);
+/// Until a merchant's invoices expire.
+const WINDOW_S: u32 = 2;
+const ROLES: [&str; 6] = [
+    "chain-watcher",
+    "deposit-matching",
+    "expiry-timer",
+    "ipn-delivery",
+    "rate-refresher",
+    "sweeper",
+];
 
-#[tokio::test(flavor = "multi_thread")]
-async fn work_slower_than_the_brokers_patience_is_given_back_and_done_once() {
-    let broker = private_rabbitmq().await;
-    let database = TestDatabase::create().await;
-    let access = broker.access().await;
-    let installation = Installation::new(&database.url, &access, &[]);
-    let api = installation.start_api().await;
-    let others = ["chain-watcher", "ipn-delivery", "expiry-timer", "sweeper", "rate-refresher"];
-    let others = installation.start_workers(&others).await;
-    others.ready().await;
-    api.ready().await;
-    let shop = Shop::open(&installation, ORDERS).await;
-    let orders = shop.create(&installation, ORDERS).await;
-    shop.pay(&installation, &orders).await;
-    let mut holder = PgConnection::connect(&database.url).await.unwrap();
-    within(LIMIT, "every deposit waits to be matched", async || {
-        let query = sqlx::query_scalar("select count(*) from deposit where state = 'final'");
-        let found: i64 = query.fetch_one(&mut holder).await.unwrap();
-        if found == ORDERS as i64 { Ok(()) } else { Err(format!("{found} deposits")) }
-    })
-    .await;
+/// An installation in which `slow` is the only role that does not run yet, and whose broker is impatient from `begin` on.
+struct Scene {
+    broker: Impatient,
+    database: TestDatabase,
+    installation: Installation,
+    slow: &'static str,
+    _others: [Program; 2],
+}
+
+/// A broker that has its patience again whatever becomes of the test: others use it after this one.
+struct Impatient(MutexGuard<'static, PrivateRabbitmq>);
+
+impl Drop for Impatient {
+    fn drop(&mut self) {
+        self.0.set(&USUAL);
+    }
+}
+
+impl Scene {
+    async fn with_slow(slow: &'static str) -> Self {
+        let broker = private_rabbitmq().await;
+        let database = TestDatabase::create().await;
+        let installation = Installation::new(&database.url, &broker.access().await, &[]);
+        let others: Vec<_> = ROLES.into_iter().filter(|role| *role != slow).collect();
+        let workers = installation.start_workers(&others).await;
+        workers.ready().await;
+        let api = installation.start_api().await;
+        api.ready().await;
+        Self { broker: Impatient(broker), database, installation, slow, _others: [api, workers] }
+    }
+
+    /// Starts the slow role, and waits until the broker has lost its patience with it so many times.
+    async fn begin(&self, times: usize) -> Program {
+        self.broker.0.set(&SHORT);
+        let worker = self.installation.start_workers(&[self.slow]).await;
+        let (closed, _) = within(LIMIT, "the broker loses its patience", async || {
+            match worker.process.output().matches(TOO_SLOW).count() {
+                closed if closed >= times => Ok(closed),
+                _ => Err(worker.process.said()),
+            }
+        })
+        .await;
+        fired(closed);
+        worker
+    }
+
+    async fn end(self) {
+        self.database.remove().await;
+    }
+
+    async fn connect(&self) -> PgConnection {
+        PgConnection::connect(&self.database.url).await.unwrap()
+    }
+
+    async fn until_count(&self, what: &str, query: &'static str, wanted: usize) {
+        let mut connection = self.connect().await;
+        within(LIMIT, what, async || {
+            let found: i64 = sqlx::query_scalar(query).fetch_one(&mut connection).await.unwrap();
+            if found == wanted as i64 { Ok(()) } else { Err(format!("{found} of {wanted}")) }
+        })
+        .await;
+    }
+}
+
+/// Whoever works on this row waits, until the transaction ends.
+async fn hold<'a>(
+    holder: &'a mut PgConnection,
+    query: &'static str,
+    id: &str,
+) -> Transaction<'a, Postgres> {
     let mut held = holder.begin().await.unwrap();
-    let query = "select id from invoice where payment_id = $1 for update";
-    sqlx::query(query).bind(&orders[0].payment_id).fetch_one(&mut *held).await.unwrap();
-    broker.set(&SHORT);
-    let workers = installation.start_workers(&["deposit-matching"]).await;
-    within(LIMIT, "the broker loses its patience, twice", async || {
-        match workers.process.output().matches(TOO_SLOW).count() {
-            0 | 1 => Err(workers.process.said()),
-            _ => Ok(()),
-        }
-    })
-    .await;
-    // The others did not wait for the slow one.
-    within(LIMIT, "everybody else is told", async || match shop.receiver.received().len() {
-        told if told >= ORDERS - 1 => Ok(()),
+    sqlx::query(query).bind(id).fetch_one(&mut *held).await.unwrap();
+    held
+}
+
+async fn told(receiver: &Receiver, count: usize) {
+    within(LIMIT, "everybody else is told", async || match receiver.received().len() {
+        told if told >= count => Ok(()),
         told => Err(format!("{told} IPNs")),
     })
     .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn work_slower_than_the_brokers_patience_is_given_back_and_done_once() {
+    let scene = Scene::with_slow("deposit-matching").await;
+    let shop = Shop::open(&scene.installation, ORDERS).await;
+    let orders = shop.create(&scene.installation, ORDERS).await;
+    shop.pay(&scene.installation, &orders).await;
+    let waiting = "select count(*) from deposit where state = 'final'";
+    scene.until_count("every deposit waits to be matched", waiting, ORDERS).await;
+    let mut holder = scene.connect().await;
+    let invoice = "select id from invoice where payment_id = $1 for update";
+    let held = hold(&mut holder, invoice, &orders[0].payment_id).await;
+    let _worker = scene.begin(2).await;
+    // The others did not wait for the slow one.
+    told(&shop.receiver, ORDERS - 1).await;
     held.rollback().await.unwrap();
-    let outcome = shop.converge(&installation, &orders, LIMIT).await;
-    broker.set(&USUAL);
+    let outcome = shop.converge(&scene.installation, &orders, LIMIT).await;
     println!("channels closed on slow work; afterwards {outcome:?}");
-    database.remove().await;
+    scene.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_receiver_slower_than_the_brokers_patience_is_told_once_and_holds_up_nobody() {
+    let scene = Scene::with_slow("ipn-delivery").await;
+    let shop = Shop::open(&scene.installation, ORDERS).await;
+    let orders = shop.create(&scene.installation, ORDERS).await;
+    shop.pay(&scene.installation, &orders).await;
+    let waiting = "select count(*) from delivery";
+    scene.until_count("every event waits to be delivered", waiting, ORDERS).await;
+    shop.receiver.hesitate_once(SLOW_ANSWER);
+    let _worker = scene.begin(1).await;
+    let outcome = shop.converge(&scene.installation, &orders, LIMIT).await;
+    // The attempt under way came to its end and was recorded, so what the broker sent again was stale.
+    assert_eq!(outcome.repeats, 0, "{outcome:?}");
+    println!("channels closed on a slow receiver; afterwards {outcome:?}");
+    scene.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deadline_slower_than_the_brokers_patience_is_given_back_and_told_once() {
+    let scene = Scene::with_slow("expiry-timer").await;
+    let settings = Settings { payment_window_seconds: WINDOW_S, ..Settings::default() };
+    let merchant = scene.installation.gateway.create_merchant("Hasty", settings).await.unwrap();
+    let (client, receiver) =
+        (scene.installation.client(merchant.api_key.reveal()), Receiver::answering(200).await);
+    let body = json!({
+        "price_amount": 9, "price_currency": "usd", "pay_currency": "usdtmatic", "ipn_callback_url": receiver.url,
+    });
+    let mut ids = Vec::new();
+    for _ in 0..ORDERS {
+        let answer = client.post("/v1/payment", &body).await;
+        assert_eq!(answer.status, 201, "{}", answer.body);
+        ids.push(answer.json()["payment_id"].as_str().unwrap().to_owned());
+    }
+    let over = "select count(*) from invoice where deadline_at < now()";
+    scene.until_count("every deadline is over", over, ORDERS).await;
+    let mut holder = scene.connect().await;
+    let invoice = "select id from invoice where payment_id = $1 for update";
+    let held = hold(&mut holder, invoice, &ids[0]).await;
+    let _worker = scene.begin(2).await;
+    told(&receiver, ORDERS - 1).await;
+    held.rollback().await.unwrap();
+    let delivered = "select count(*) from delivery where kind = 'expired' and state = 'delivered'";
+    scene.until_count("every deadline is told", delivered, ORDERS).await;
+    let posts = receiver.received();
+    let named: BTreeSet<_> =
+        posts.iter().map(|post| post.json()["payment_id"].as_str().unwrap().to_owned()).collect();
+    assert_eq!((posts.len(), named), (ORDERS, ids.into_iter().collect()));
+    scene.end().await;
+}
+
+/// A funded order of one recipient each; their ids.
+async fn funded_payouts(scene: &Scene) -> Vec<String> {
+    let gateway = &scene.installation.gateway;
+    // Somebody's order shows that there are rates.
+    Shop::open(&scene.installation, 1).await.create(&scene.installation, 1).await;
+    let merchant = Orders::open(gateway).await;
+    let mut ids = Vec::new();
+    for number in (1..).take(ORDERS) {
+        let rows = vec![row(1, evm_address(number), 1_000_000)];
+        let wanted = new_order(Network::Polygon, "usdtmatic", rows);
+        let order = merchant.confirmed(gateway, &wanted).await;
+        fund(gateway, &order).await;
+        ids.push(order["id"].as_str().unwrap().to_owned());
+    }
+    ids
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_payout_slower_than_the_brokers_patience_is_given_back_and_paid_once() {
+    let scene = Scene::with_slow("payout-batch").await;
+    let ids = funded_payouts(&scene).await;
+    let funded = "select count(*) from payout_order where state = 'funded'";
+    scene.until_count("every order is funded", funded, ORDERS).await;
+    let mut holder = scene.connect().await;
+    let order = "select id from payout_order where order_id = $1 for update";
+    let held = hold(&mut holder, order, &ids[0]).await;
+    let _worker = scene.begin(2).await;
+    let completed = "select count(*) from payout_order where state = 'completed'";
+    scene.until_count("everybody else is paid", completed, ORDERS - 1).await;
+    held.rollback().await.unwrap();
+    scene.until_count("every order is paid", completed, ORDERS).await;
+    let paid = "select count(*) from sim_transfer where address like '0x000000000000000000000000000000aa%'";
+    scene.until_count("nobody was paid twice", paid, ORDERS).await;
+    scene.end().await;
 }

@@ -5,7 +5,7 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use gateway::merchant::settings::Settings;
+use gateway::{broker::route::DeadLetterQueue, merchant::settings::Settings};
 use serde_json::json;
 use sqlx::{Connection, PgConnection};
 use support::{
@@ -16,7 +16,8 @@ use support::{
     installation::{Installation, Program},
     processes::within,
     receiver::Receiver,
-    trade::{Order, Shop, stored_order_ids},
+    shop::unconfirmed,
+    trade::{self, Order, Shop, stored_order_ids},
 };
 
 const DEATH_LIMIT: Duration = Duration::from_secs(60);
@@ -34,6 +35,17 @@ const MOMENTS: [(&str, &str); 7] = [
     ("ipn.sending", "ipn-delivery"),
     ("ipn.answered", "ipn-delivery"),
     ("ipn.recorded", "ipn-delivery"),
+];
+
+/// Of one delivery, before it is given up (spec, "Retries").
+const ATTEMPTS: usize = 5;
+
+/// An invoice that something is on its way to is decided by itself, all others many at a time.
+const EXPIRIES: [(&str, bool); 4] = [
+    ("expire.written", false),
+    ("expire.committed", false),
+    ("expire_one.written", true),
+    ("expire_one.committed", true),
 ];
 
 async fn with_installation<F: Future<Output = ()>>(test: impl FnOnce(Installation) -> F) {
@@ -56,6 +68,7 @@ async fn dies(program: Program, moment: &str) {
     program.process.ended(DEATH_LIMIT).await;
     let said = program.process.said();
     assert!(said.contains(&format!("dies at {moment}")), "{moment}: it ended otherwise\n{said}");
+    fired(1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -77,9 +90,66 @@ async fn a_worker_that_dies_between_any_two_steps_leaves_every_order_done_once()
             let heir = installation.start_workers(&[role, "expiry-timer", "sweeper"]).await;
             let outcome = shop.converge(&installation, &orders, RECOVERY_LIMIT).await;
             println!("{moment}: {outcome:?}");
-            fired(1);
             drop((others, heir));
         }
+    })
+    .await;
+}
+
+/// An order is paid whose merchant refuses to be told, by workers that die at `moment`, `deaths` times.
+async fn refused_around(installation: &Installation, moment: &str, deaths: usize) -> Shop {
+    let api = installation.start_api().await;
+    let others: Vec<_> = ROLES.into_iter().filter(|role| *role != "ipn-delivery").collect();
+    let others = installation.start_workers(&others).await;
+    api.ready().await;
+    let shop = Shop::open(installation, 1).await;
+    shop.receiver.answer(500);
+    let order = shop.create(installation, 1).await;
+    shop.pay(installation, &order).await;
+    for _ in 0..deaths {
+        let victim =
+            installation.launch("gateway-worker", &["ipn-delivery"], &[(FAIL_POINT, moment)]);
+        dies(victim, moment).await;
+    }
+    let heir = installation.start_workers(&["ipn-delivery", "sweeper"]).await;
+    within(RECOVERY_LIMIT, "it is given up", async || given_up(installation).await).await;
+    drop((others, heir));
+    shop
+}
+
+/// The only delivery is dead after five attempts, and nothing more is to be sent.
+async fn given_up(installation: &Installation) -> Result<(), String> {
+    let connecting = PgConnection::connect(&installation.database_url);
+    let mut connection = connecting.await.map_err(|error| error.to_string())?;
+    let query = sqlx::query_as(
+        "select state, attempts, (select count(*) from delivery_attempt), (select count(*) from outbox) from delivery",
+    );
+    let found: Option<(String, i16, i64, i64)> =
+        query.fetch_optional(&mut connection).await.map_err(|error| error.to_string())?;
+    let wanted = ("dead".to_owned(), 5, 5, 0);
+    found.as_ref().filter(|found| **found == wanted).map(drop).ok_or_else(|| format!("{found:?}"))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn workers_that_die_after_each_refused_attempt_make_five_and_park_one_dead_letter() {
+    with_installation(|installation| async move {
+        let shop = refused_around(&installation, "ipn.recorded", ATTEMPTS).await;
+        assert_eq!(
+            shop.receiver.received().len(),
+            ATTEMPTS,
+            "each was on record when its worker died"
+        );
+        assert_eq!(trade::dead_letters(&installation, DeadLetterQueue::Ipn).await, 1);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_that_dies_before_it_records_a_refusal_has_its_attempt_made_again() {
+    with_installation(|installation| async move {
+        let shop = refused_around(&installation, "ipn.answered", 1).await;
+        assert_eq!(shop.receiver.received().len(), ATTEMPTS + 1, "the first was not on record");
+        assert_eq!(trade::dead_letters(&installation, DeadLetterQueue::Ipn).await, 1);
     })
     .await;
 }
@@ -161,10 +231,17 @@ async fn an_expiry_timer_that_dies_around_its_commit_tells_one_expiry() {
         others.ready().await;
         api.ready().await;
         let receiver = Receiver::answering(200).await;
-        let moments = ["expire.written", "expire.committed"];
-        for (told, moment) in moments.into_iter().enumerate() {
-            let victim = doomed(&installation, "gateway-worker", &["expiry-timer"], moment).await;
-            create_hasty(&installation, &receiver).await;
+        for (told, (moment, paid_in_part)) in EXPIRIES.into_iter().enumerate() {
+            let id = create_hasty(&installation, &receiver).await;
+            if paid_in_part {
+                let part = unconfirmed(&id, "1");
+                installation.gateway.simulate_deposit(&part).await.unwrap();
+            }
+            let ripe = format!("{moment}: the deadline can be decided");
+            within(RECOVERY_LIMIT, &ripe, async || ripe_for_expiry(&installation, &id).await).await;
+            // It may die before it could answer anybody.
+            let role = ["expiry-timer"];
+            let victim = installation.launch("gateway-worker", &role, &[(FAIL_POINT, moment)]);
             dies(victim, moment).await;
             let heir = installation.start_workers(&["expiry-timer"]).await;
             let ipns = receiver.wait_for(told + 1).await;
@@ -175,7 +252,7 @@ async fn an_expiry_timer_that_dies_around_its_commit_tells_one_expiry() {
         // Its message comes after all that the dead left behind, so nothing of theirs is told any more.
         let _calm = installation.start_workers(&["expiry-timer"]).await;
         create_hasty(&installation, &receiver).await;
-        let all = moments.len() + 1;
+        let all = EXPIRIES.len() + 1;
         receiver.wait_for(all).await;
         within(RECOVERY_LIMIT, "all is told", async || settled(&installation).await).await;
         let mut connection = PgConnection::connect(&installation.database_url).await.unwrap();
@@ -192,7 +269,7 @@ async fn an_expiry_timer_that_dies_around_its_commit_tells_one_expiry() {
 }
 
 /// An invoice that expires after two seconds.
-async fn create_hasty(installation: &Installation, receiver: &Receiver) {
+async fn create_hasty(installation: &Installation, receiver: &Receiver) -> String {
     let settings = Settings { payment_window_seconds: 2, ..Settings::default() };
     let merchant = installation.gateway.create_merchant("Hasty", settings).await.unwrap();
     let body = json!({
@@ -200,7 +277,26 @@ async fn create_hasty(installation: &Installation, receiver: &Receiver) {
         "ipn_callback_url": receiver.url,
     });
     let client = installation.client(merchant.api_key.reveal());
-    assert_eq!(client.post("/v1/payment", &body).await.status, 201);
+    let created = client.post("/v1/payment", &body).await;
+    assert_eq!(created.status, 201, "{}", created.body);
+    created.json()["payment_id"].as_str().unwrap().to_owned()
+}
+
+/// The watcher has looked beyond its deadline, and has seen what was sent to it.
+async fn ripe_for_expiry(installation: &Installation, payment_id: &str) -> Result<(), String> {
+    let connecting = PgConnection::connect(&installation.database_url);
+    let mut connection = connecting.await.map_err(|error| error.to_string())?;
+    let query = sqlx::query_scalar(
+        "select watched_through > deadline_at
+                and (select count(*) from deposit where invoice_id = invoice.id)
+                  = (select count(*) from sim_transfer where lower(address) = lower(pay_address))
+         from invoice join chain_cursor using (network) where payment_id = $1",
+    );
+    let is_ripe = query.bind(payment_id).fetch_optional(&mut connection).await;
+    match is_ripe.map_err(|error| error.to_string())? {
+        Some(true) => Ok(()),
+        other => Err(format!("{other:?}")),
+    }
 }
 
 /// Nothing is due, nothing waits to be published, nothing waits to be delivered.

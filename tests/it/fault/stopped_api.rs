@@ -11,6 +11,7 @@ use support::{
     broker::with_broker,
     database::TestDatabase,
     exchange::{Kept, Lost},
+    fired::fired,
     installation::Installation,
     processes::Signal,
     trade::{Shop, stored_order_ids},
@@ -88,6 +89,7 @@ async fn a_stopping_api_answers_what_it_has_begun_and_nothing_else_happens() {
         let stored = stored_order_ids(&installation).await;
         assert_eq!(stored, acknowledged, "acknowledged and stored are not the same");
         assert!(api.process.output().contains("stopping"), "{}", api.process.said());
+        fired(1);
         assert!(!api.process.output().contains("cut off by the stop"), "{}", api.process.said());
         // Kept connections are told to close with their last answer.
         assert!(served.is_empty(), "{served:?}");

@@ -1,6 +1,11 @@
-//! `tests/faults.md` names tests that exist and misses no fault.
+//! `tests/faults.md` names tests that exist and that count their fault, and misses no fault.
 
-use std::{collections::BTreeSet, ops::RangeInclusive, path::Path};
+use std::{
+    collections::BTreeSet,
+    fs,
+    ops::RangeInclusive,
+    path::{Path, PathBuf},
+};
 
 const TABLE: &str = include_str!("../../faults.md");
 
@@ -28,21 +33,54 @@ fn every_fault_is_listed_once_and_with_a_test() {
     assert!(bare.is_empty(), "without a test: {bare:?}");
 }
 
+/// The file of a named test, and the test's name in it.
+fn file_of(test: &str) -> (PathBuf, &str) {
+    let (module, name) = test.rsplit_once("::").unwrap_or_default();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("it");
+    let module = root.join(module.replace("::", "/"));
+    let file = module.with_extension("rs");
+    (if file.exists() { file } else { module.join("mod.rs") }, name)
+}
+
 #[test]
 fn every_test_that_the_table_names_exists() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("it");
     let mut missing = Vec::new();
     for (fault, tests) in rows() {
         for test in tests {
-            let (module, name) = test.rsplit_once("::").unwrap_or_default();
-            let module = root.join(module.replace("::", "/"));
-            let files = [module.with_extension("rs"), module.join("mod.rs")];
-            let text = files.iter().find_map(|file| std::fs::read_to_string(file).ok());
-            let text = text.unwrap_or_default();
+            let (file, name) = file_of(test);
+            let text = fs::read_to_string(file).unwrap_or_default();
             if !text.contains(&format!("fn {name}()")) {
                 missing.push(format!("F{fault}: {test}"));
             }
         }
     }
     assert!(missing.is_empty(), "no such test: {missing:#?}");
+}
+
+/// What a test's file and those beside it say; for a chain also the suite that all of them share.
+fn around(file: &Path) -> String {
+    let folder = file.parent().unwrap();
+    let chains = Path::new(env!("CARGO_MANIFEST_DIR")).join("it/chain");
+    let shared = folder.starts_with(&chains).then(|| chains.join("conformance"));
+    let own = fs::read_to_string(file).unwrap();
+    if own.contains(COUNTS) {
+        return own;
+    }
+    let folders = [folder.to_owned()].into_iter().chain(shared);
+    let files = folders.flat_map(|folder| fs::read_dir(folder).unwrap());
+    files.map(|entry| fs::read_to_string(entry.unwrap().path()).unwrap_or_default()).collect()
+}
+
+/// `make test-faults` fails the test that never says it. This finds a file of them before hours of faults.
+const COUNTS: &str = "fired(";
+
+#[test]
+fn every_test_that_the_table_names_can_say_how_often_its_fault_happened() {
+    let mut silent = BTreeSet::new();
+    for test in rows().into_iter().flat_map(|(_, tests)| tests) {
+        if !around(&file_of(test).0).contains(COUNTS) {
+            silent.insert(test);
+        }
+    }
+    assert!(silent.is_empty(), "nothing shows that their fault happened: {silent:#?}");
 }

@@ -23,6 +23,7 @@ use support::{
     broker::{TestBroker, with_broker},
     database::TestDatabase,
     exchange::Lost,
+    fired::fired,
     installation::{Installation, Program},
     processes::{Signal, free_port, within},
     trade::{Order, Shop, stored_order_ids},
@@ -101,6 +102,7 @@ async fn replace(old: Program, start: impl AsyncFnOnce() -> Program) -> Program 
     old.process.signal(Signal::Terminate);
     old.process.ended(LIMIT).await;
     assert!(!old.process.output().contains("cut off by the stop"), "{}", old.process.said());
+    fired(1);
     next
 }
 

@@ -2,7 +2,10 @@
 
 use gateway::invoice::Status;
 use serde_json::json;
-use support::shop::{Shop, with_shop};
+use support::{
+    fired::fired,
+    shop::{Shop, with_shop},
+};
 
 /// Pays twice after the end: each deposit gives one notice, counts as paid, and changes nothing else.
 async fn late_twice(shop: &Shop, id: &str, status: Status, paid_before: u32) {
@@ -15,6 +18,7 @@ async fn late_twice(shop: &Shop, id: &str, status: Status, paid_before: u32) {
         assert_eq!(ipn["actually_paid"], json!(paid_before + 7 * n));
         let notice = &ipn["_gateway"]["notice"];
         assert_eq!(notice["type"], "late_deposit_received");
+        fired(1);
         assert_eq!(notice["tx_hash"], sent.txid.as_str());
         assert_eq!(notice["amount"], "7");
         assert_eq!(notice["currency"], "usdtmatic");

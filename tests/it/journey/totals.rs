@@ -4,6 +4,7 @@ use gateway::{app::simulate::Deposit, invoice::Status};
 use serde_json::Value;
 use support::{
     broker::eventually,
+    fired::fired,
     shop::{Shop, deposit, unconfirmed, with_shop},
 };
 
@@ -107,6 +108,7 @@ async fn two_deposits_in_one_block_are_both_counted() {
         assert_eq!(ipn["actually_paid"].to_string(), "100");
         let heights = "select count(distinct height) from deposit";
         assert_eq!(shop.number(heights).await, 1);
+        fired(1);
         assert_eq!(shop.status(&id).await, Status::Paid);
     })
     .await;

@@ -5,8 +5,8 @@ use std::time::Duration;
 use gateway::merchant::settings::Settings;
 use serde_json::{Value, json};
 use support::{
-    broker::with_broker, client::Client, database::TestDatabase, installation::Installation,
-    processes::within,
+    broker::with_broker, client::Client, database::TestDatabase, fired::fired,
+    installation::Installation, processes::within,
 };
 
 use super::{CHAIN_ID, CONFIRMATIONS, PATH, TENTH, node, number, recipients, sign};
@@ -63,6 +63,7 @@ async fn whoever_is_killed_between_storing_and_sending_pays_everybody_once() {
             doomed.process.ended(Duration::from_secs(60)).await;
             assert!(doomed.process.said().contains(&format!("dies at {moment}")));
             assert!(lost.await.is_err(), "an answer came from a dead process");
+            fired(1);
             // Nothing was sent yet, whether the bytes are stored or not.
             let waiting = anvil.rpc("txpool_status", json!([])).await.unwrap();
             assert_eq!(number(&waiting["pending"]), 0, "{moment}: {waiting}");
@@ -73,6 +74,7 @@ async fn whoever_is_killed_between_storing_and_sending_pays_everybody_once() {
                 installation.launch("gateway-worker", &["chain-watcher"], &[("FAIL_POINT", moment)]);
             doomed.process.ended(Duration::from_secs(60)).await;
             assert!(doomed.process.said().contains(&format!("dies at {moment}")));
+            fired(1);
         }
         due_now(&database).await;
         let _api = installation.start_api().await;

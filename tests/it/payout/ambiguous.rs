@@ -18,6 +18,7 @@ use sqlx::Connection;
 use support::{
     anvil::{Anvil, Call},
     broker::eventually,
+    fired::fired,
     json_rpc::{Answer, Proxy},
     payouts::{Payer, evm_address},
     stack::{Stack, with_configured_stack},
@@ -155,6 +156,7 @@ async fn answers_that_mean_nothing_make_nobody_paid_twice_and_nobody_forgotten()
         // Each kind of answer was given, so the same bytes went out more often than there are payments.
         let asked = asked.load(Ordering::Relaxed);
         assert!(asked > story.payments.len(), "{asked} broadcasts");
+        fired(asked - story.payments.len());
         assert!(story.payments.iter().all(|payment| payment.versions == 1));
     })
     .await;
@@ -211,6 +213,7 @@ async fn payments_that_the_fee_market_left_behind_keep_their_nonce_and_are_made_
         })
         .await;
         assert!(nonces(&bumped).starts_with(&before), "a version took another nonce");
+        fired(bumped.payments.iter().filter(|p| p.versions > 1).count());
         anvil.rpc("anvil_setNextBlockBaseFeePerGas", json!(["0x1"])).await.unwrap();
         let story = mine_until_ended(&payer, &anvil, &id).await;
         everybody_is_paid_once(&anvil, &story, RECIPIENTS).await;

@@ -2,7 +2,7 @@
 
 use gateway::{app::payouts::Story, storage::payouts::payments::PaymentRow};
 use serde_json::{Value, json};
-use support::{broker::eventually, payouts::evm_address};
+use support::{broker::eventually, fired::fired, payouts::evm_address};
 
 use super::{
     EVM,
@@ -75,6 +75,7 @@ async fn a_payment_that_waits_is_replaced_at_a_higher_fee_and_confirms_once() {
         let story = scene.mine_until(&id, is_settled, async |_, _| ()).await;
         assert_eq!(story.order.state.as_str(), "completed");
         assert!(story.payments.iter().filter(|p| p.purpose == "pay").all(|p| p.versions >= 2));
+        fired(story.payments.iter().filter(|p| p.versions >= 2).count());
         let address = order["depositAddress"].as_str().unwrap();
         assert_eq!(scene.anvil.nonce(address).await.unwrap(), story.payments.len() as u64);
         for (n, row) in (1_u128..).zip(&rows) {
@@ -105,6 +106,7 @@ async fn stuck_gas_is_replaced_beyond_what_one_order_was_quoted() {
         scene.mine(1).await;
         scene.bump(&id, "gas").await;
         assert!(scene.fee_rates(2).await.0 > quoted);
+        fired(1);
         let story = scene.mine_until(&id, is_settled, async |_, _| ()).await;
         assert_eq!(story.order.state.as_str(), "completed");
         let paid = scene.anvil.tokens(USDT, &evm_address(3)).await.unwrap();
@@ -135,6 +137,7 @@ async fn an_order_waits_while_the_network_asks_more_than_was_quoted() {
         assert!(story.payments.is_empty());
         let why = story.order.waits_for.unwrap();
         assert!(why.contains(&format!("and {quoted} was quoted")), "{why}");
+        fired(1);
         // Every empty block is an eighth cheaper.
         let story = scene.mine_until(&id, is_settled, async |_, _| ()).await;
         assert_eq!(story.order.state.as_str(), "completed");

@@ -6,15 +6,9 @@ use gateway::{
     app::{
         Gateway,
         payouts::{Confirmation, NewOrder},
-        simulate::{Deposit, PaidIn, Payee},
     },
     asset::Network,
     config::Config,
-    money::BaseUnits,
-    payout::{
-        FeeMode, PayoutFamily,
-        recipients::{Amount, Row},
-    },
 };
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use secrecy::ExposeSecret;
@@ -23,9 +17,10 @@ use support::{
     anvil::{Anvil, Call},
     broker::{TestBroker, eventually, with_broker},
     database::TestDatabase,
+    fired::fired,
     installation::{Installation, MASTER_KEY},
     payout_events,
-    payouts::{Orders, evm_address, new_order, row, told},
+    payouts::{Orders, evm_address, fund, new_order, row, told},
     processes::{Signal, within},
 };
 
@@ -54,27 +49,8 @@ pub fn seed() -> u64 {
 }
 
 fn order() -> NewOrder {
-    let row = |number| Row {
-        number,
-        address: evm_address(number),
-        amount: Amount::Units("1000000".into()),
-        reference: None,
-        memo: None,
-        network: None,
-        currency: None,
-    };
-    NewOrder {
-        family: PayoutFamily::Evm,
-        network: "polygon".into(),
-        currency: "usdtmatic".into(),
-        rows: (1..=RECIPIENTS).map(row).collect(),
-        fee_mode: FeeMode::Sender,
-        refund_address: None,
-        label: None,
-        metadata: None,
-        callback_url: None,
-        idempotency: None,
-    }
+    let rows = (1..=RECIPIENTS).map(|number| row(number, evm_address(number), 1_000_000));
+    new_order(Network::Polygon, "usdtmatic", rows.collect())
 }
 
 /// How many were paid, and that nobody was paid twice.
@@ -128,16 +104,7 @@ async fn whoever_is_killed_pays_everybody_once() {
         let id = object["id"].as_str().unwrap();
         let confirmed = gateway.confirm_payout(merchant.id, id, &Confirmation::default()).await;
         let object: serde_json::Value = serde_json::from_str(&confirmed.unwrap()).unwrap();
-        let due: u128 = object["totalToSendRaw"].as_str().unwrap().parse().unwrap();
-        let address = object["depositAddress"].as_str().unwrap().to_owned();
-        let deposit = Deposit {
-            payee: Payee::Address { network: Network::Polygon, address },
-            paid_in: PaidIn { currency: Some("usdtmatic".into()), contract: None },
-            amount: BaseUnits::new(due).to_decimal(6),
-            txid: None,
-            unconfirmed: false,
-        };
-        gateway.simulate_deposit(&deposit).await.unwrap();
+        fund(gateway, &object).await;
         let mut interrupted = 0;
         // First at every named moment, then wherever it happens to be.
         for moment in MOMENTS {
@@ -147,6 +114,7 @@ async fn whoever_is_killed_pays_everybody_once() {
             victim.process.ended(Duration::from_secs(60)).await;
             let said = victim.process.said();
             assert!(said.contains(&format!("dies at {moment}")), "{moment}: {said}");
+            fired(1);
             paid_once(&database).await;
         }
         forget_lease(&database).await;
@@ -172,9 +140,11 @@ async fn whoever_is_killed_pays_everybody_once() {
         assert_eq!(paid_once(&database).await, i64::from(RECIPIENTS));
         let books = gateway.explain_payout(id).await.unwrap().order.books;
         assert_eq!(books.paid.get(), u128::from(RECIPIENTS) * 1_000_000);
-        assert_eq!(books.paid.get() + books.kept.get(), due);
+        let due = object["totalToSendRaw"].as_str().unwrap();
+        assert_eq!((books.paid.get() + books.kept.get()).to_string(), due);
         is_told(&database, id).await;
         println!("{KILLS} kills, {interrupted} of them in the middle of the payments");
+        fired(interrupted);
         database.remove().await;
     })
     .await;

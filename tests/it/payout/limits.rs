@@ -3,6 +3,7 @@
 use gateway::{app::Gateway, asset::Network, merchant::secret::SEED_BYTES};
 use support::{
     broker::eventually,
+    fired::fired,
     payouts::Payer,
     stack::{only, with_configured_stack},
 };
@@ -170,6 +171,7 @@ async fn an_order_whose_deposit_left_the_chain_is_held_and_no_other_one() {
         gateway.simulate_orphan(&deposit).await.unwrap();
         gateway.simulate_mine(Network::Polygon, 20).await.unwrap();
         assert!(held(&payer, &id).await.contains("left the chain"));
+        fired(1);
         assert!(gateway.resume_payouts("*").await.unwrap());
         let other = funded(&payer).await;
         payer.becomes(&other, "completed").await;

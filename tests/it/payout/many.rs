@@ -117,6 +117,7 @@ impl Run<'_> {
                 victim.process.ended(Duration::from_secs(90)).await;
                 let said = victim.process.said();
                 assert!(said.contains(&format!("dies at {moment}")), "{moment}: {said}");
+                fired(1);
             }
             forget_lease(self.database).await;
             let survivor = self.installation.start_workers(&["payout-batch"]).await;
@@ -278,7 +279,6 @@ async fn pays_everybody_once(is_token: bool) {
         let story = run.to_the_end(&moments).await;
         let (what, kills) = (&order["symbol"], moments.len());
         println!("{rows} rows of {what} in {:.0?}, {kills} kills", started.elapsed());
-        fired(kills);
         adds_up(&run, &story, &order, (rows, &hostile)).await;
         gateway.db.close().await;
         database.remove().await;

@@ -111,14 +111,15 @@ impl Scene {
     }
 
     /// As if the process had died after every node took its bytes and before any of it was noted. A worker that is at it
-    /// may be in the way: then it is not forgotten this time.
-    pub async fn forget_what_was_sent(&self) {
+    /// may be in the way: then it is not forgotten this time. Returns how many rows were.
+    pub async fn forget_what_was_sent(&self) -> u64 {
         let mut connection = self.stack.database.connect().await;
         let forget = "begin; set local lock_timeout = '200ms';
             update payout_payment set state = 'signed', sent_at = null where state = 'sent' and height is null;
             update payout_item set state = 'pending' where state = 'sent'; commit";
-        drop(sqlx::raw_sql(forget).execute(&mut connection).await);
+        let forgotten = sqlx::raw_sql(forget).execute(&mut connection).await;
         connection.close().await.unwrap();
+        forgotten.map_or(0, |done| done.rows_affected())
     }
 
     /// A confirmed order.

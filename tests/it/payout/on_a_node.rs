@@ -2,7 +2,7 @@
 
 use gateway::app::payouts::Story;
 use serde_json::json;
-use support::{broker::eventually, payouts::evm_address};
+use support::{broker::eventually, fired::fired, payouts::evm_address};
 
 use super::{
     EVM,
@@ -47,14 +47,14 @@ async fn everybody_is_paid_once_and_those_who_refuse_fail_alone() {
             (sent >= WINDOW).then_some(())
         })
         .await;
-        scene.forget_what_was_sent().await;
+        fired(scene.forget_what_was_sent().await);
         let story = scene
             .mine_until(&id, is_settled, async |round, story| {
                 if is_sent(story, PAID) {
                     scene.anvil.rpc("anvil_setCode", json!([turns, REVERTS])).await.unwrap();
                 }
                 if round % 7 == 3 {
-                    scene.forget_what_was_sent().await;
+                    fired(scene.forget_what_was_sent().await);
                 }
             })
             .await;
@@ -71,6 +71,7 @@ async fn everybody_is_paid_once_and_those_who_refuse_fail_alone() {
         let failed = scene.payer.merchant.client.get(&path).await.json();
         let turned = coins(&turns).await == 0;
         assert_eq!(failed["total"], if turned { 5 } else { 4 }, "{failed}");
+        fired(failed["total"].as_u64().unwrap());
 
         // Paid, sent back, kept as fees: to the unit, in the books and on the chain.
         let books = story.order.books;

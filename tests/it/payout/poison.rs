@@ -8,6 +8,7 @@ use gateway::{
     },
 };
 use support::{
+    fired::fired,
     payouts::Payer,
     stack::{only, with_configured_stack},
 };
@@ -47,6 +48,7 @@ async fn poison_on_the_queues_of_payouts_holds_up_no_order() {
             let dead = broker.topology.dead_letter_queue(queue.dead_letters());
             for _ in 0..bodies.len() * copies {
                 broker.arrival(&dead).await;
+                fired(1);
             }
             assert!(broker.take(&dead).await.is_none(), "{dead}");
         }

@@ -4,6 +4,7 @@ use gateway::asset::Network;
 use serde_json::json;
 use support::{
     broker::eventually,
+    fired::fired,
     payouts::{Payer, evm_address},
     stack::{only, with_configured_stack},
 };
@@ -99,6 +100,7 @@ async fn any_number_of_workers_and_messages_pays_once() {
         payer.fund(&order, order["totalToSendRaw"].as_str().unwrap().parse().unwrap()).await;
         for _ in 0..40 {
             stack.broker.publish_by_hand(&work, &message).await;
+            fired(1);
         }
         payer.becomes(&id, "completed").await;
         let chain = payer.received_on_chain("polygon").await;

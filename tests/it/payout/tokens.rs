@@ -1,7 +1,7 @@
 //! Tokens on a real EVM node: gas that is fronted, logs that prove, recipients whom the token refuses.
 
 use serde_json::json;
-use support::{broker::eventually, payouts::evm_address};
+use support::{broker::eventually, fired::fired, payouts::evm_address};
 
 use super::{
     EVM,
@@ -29,7 +29,7 @@ async fn everybody_gets_his_tokens_once_and_whom_the_token_refuses_fails_alone()
         let story = scene
             .mine_until(&id, is_settled, async |round, _| {
                 if round % 5 == 3 {
-                    scene.forget_what_was_sent().await;
+                    fired(scene.forget_what_was_sent().await);
                 }
             })
             .await;
@@ -42,6 +42,7 @@ async fn everybody_gets_his_tokens_once_and_whom_the_token_refuses_fails_alone()
         let path = format!("{EVM}/{id}/items?state=failed");
         let failed = scene.payer.merchant.client.get(&path).await.json();
         assert_eq!((&failed["total"], &failed["data"][0]["address"]), (&json!(1), &json!(refused)));
+        fired(1);
         let books = story.order.books;
         assert_eq!(books.returned.get(), 3_000_000 + SURPLUS);
         assert_eq!(tokens(&scene, &evm_address(900)).await, books.returned.get());
@@ -69,6 +70,7 @@ async fn an_empty_gas_wallet_holds_the_order_until_it_has_coins_again() {
         assert!(held.contains(&scene.gas) && held.contains("holds 0 POL"), "{held}");
         let query = "select count(*) from operator_alert where kind = 'payout_gas_empty'";
         assert_eq!(scene.number(query).await, 1);
+        fired(1);
         assert!(scene.payer.story(&id).await.payments.is_empty());
         scene.anvil.set_coins(&scene.gas, COIN).await.unwrap();
         scene.run("update timer set due_at = now() where kind = 'payout'").await;
@@ -118,6 +120,7 @@ async fn a_token_that_refuses_its_sender_fails_nobody() {
             scene.stack.gateway.advance_payout(row, &wallet).await.err()
         })
         .await;
+        fired(1);
         let story = scene.payer.story(&id).await;
         assert!(story.order.books.failed.is_zero(), "{}", story.object);
         scene.anvil.rpc("anvil_setCode", json!([USDT, token])).await.unwrap();

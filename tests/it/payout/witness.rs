@@ -8,6 +8,7 @@ use std::sync::{
 use serde_json::{Value, json};
 use support::{
     broker::eventually,
+    fired::fired,
     json_rpc::{Answer, Proxy},
 };
 
@@ -73,6 +74,7 @@ async fn an_end_that_one_of_two_nodes_alone_tells_is_none() {
             scene.number("select count(*) from ledger_entry where kind = 'payout_sent'").await,
             0
         );
+        fired(told.load(Ordering::Relaxed));
 
         lying.store(false, Ordering::Relaxed);
         let story = scene.mine_until(&id, is_settled, async |_, _| {}).await;

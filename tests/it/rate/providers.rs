@@ -5,6 +5,7 @@ use gateway::rate::{Batch, Binance, CoinGecko, Coinbase, Kraken, RateError, Rate
 use secrecy::SecretString;
 
 use super::*;
+use support::fired::fired;
 
 /// One line for each pair that was found or refused.
 fn shown(outcome: Result<Batch, RateError>) -> String {
@@ -206,12 +207,14 @@ async fn coingecko_keeps_every_digit_and_the_time() {
 async fn fault(act: Act) -> [String; 4] {
     let receiver = Hostile::always(act).await;
     let wanted = pairs("btc/usd");
-    [
+    let said = [
         shown(Kraken::new(web(&receiver)).quotes(&wanted).await),
         shown(Coinbase::new(web(&receiver)).quotes(&wanted).await),
         shown(Binance::new(web(&receiver)).quotes(&wanted).await),
         shown(CoinGecko::new(web(&receiver), None).quotes(&wanted).await),
-    ]
+    ];
+    fired(receiver.request_count());
+    said
 }
 
 #[tokio::test]

@@ -10,6 +10,7 @@ use gateway::rate::{
 use rust_decimal::{Decimal, dec};
 
 use super::*;
+use support::fired::fired;
 
 fn now() -> DateTime<Utc> {
     DateTime::from_timestamp(1_800_000_000, 0).expect("a time")
@@ -176,6 +177,7 @@ async fn a_price_that_is_hours_old_is_not_used() {
         let stack = Stack::new(vec![provider], Limits::default());
         let outcome = stack.refresh(&pairs("eth/usd"), &HashMap::new(), now()).await;
         expected.assert_eq(&shown(&outcome));
+        fired(outcome.refused.len());
     }
 }
 
@@ -209,6 +211,7 @@ async fn a_failing_provider_is_left_alone_and_a_sound_one_is_not() {
         assert_eq!(outcome.failed, [("kraken", expected)]);
     }
     assert_eq!((failing.request_count(), sound.request_count()), (1, 3));
+    fired(failing.request_count());
 }
 
 #[tokio::test]

@@ -20,6 +20,7 @@ use gateway_workers::Role;
 use serde_json::json;
 use sqlx::Connection;
 use support::{
+    fired::fired,
     scripted_chain::{Script, ScriptedChain, Turn},
     shop::{Shop, deposit, unconfirmed, with_shop},
 };
@@ -114,7 +115,9 @@ async fn a_deposit_orphaned_before_its_confirmations_is_withdrawn() {
         shop.look(NETWORK).await;
         assert_eq!(under_way(&shop, &id).await, (100_000_000, Some(5)));
         shop.stack.gateway.simulate_orphan(&txid).await.unwrap();
-        assert_eq!(shop.look(NETWORK).await.rewound, 1);
+        let look = shop.look(NETWORK).await;
+        assert_eq!(look.rewound, 1);
+        fired(look.rewound);
         assert_eq!(under_way(&shop, &id).await, (0, None));
         let row = shop.row_id(&id).await;
         shop.end_window(&id, 0).await;
@@ -135,7 +138,7 @@ async fn a_deposit_orphaned_after_its_credit_is_reversed_and_a_person_told_once(
         shop.look(NETWORK).await;
         match_first(&shop, &id).await;
         shop.stack.gateway.simulate_orphan("0xbad").await.unwrap();
-        shop.look(NETWORK).await;
+        fired(shop.look(NETWORK).await.rewound);
         let reversed = async || {
             assert_eq!(shop.status(&id).await, Status::Paid);
             let payment = shop.payment(&id).await;
@@ -199,7 +202,9 @@ async fn a_reorg_that_includes_the_transaction_elsewhere_credits_it_once() {
                 match_first(&shop, &id).await;
             }
             move_transaction(&shop, &sent.txid, 3).await;
-            assert_eq!(shop.look(NETWORK).await.rewound, 1);
+            let look = shop.look(NETWORK).await;
+            assert_eq!(look.rewound, 1);
+            fired(look.rewound);
             shop.stack.gateway.simulate_mine(NETWORK, 20).await.unwrap();
             shop.look(NETWORK).await;
             match_first(&shop, &id).await;
@@ -358,6 +363,7 @@ async fn a_reorganisation_across_skipped_heights_finds_the_last_common_block() {
         chain.script().mine(5, Vec::new());
         let look = follower.look(gateway).await.unwrap();
         assert_eq!((look.rewound, look.blocks), (1, 2));
+        fired(look.rewound);
         assert!(follower.look(gateway).await.unwrap().complete);
         let query = "select string_agg(height::text, ' ' order by height) from chain_block where network = 'near'";
         let mut connection = shop.stack.database.connect().await;
@@ -387,6 +393,7 @@ async fn a_head_that_is_older_than_what_the_node_tells_next_takes_nothing_back()
         chain.script().turn = Some((2, Turn::Change(Box::new(reorganise))));
         let look = follower.look(gateway).await.unwrap();
         assert_eq!((look.complete, look.rewound), (false, 0), "{look:?}");
+        fired(usize::from(chain.script().turn.is_none()));
         let look = follower.look(gateway).await.unwrap();
         assert_eq!((look.complete, look.rewound), (true, 0), "{look:?}");
     })
@@ -433,7 +440,9 @@ async fn a_credited_deposit_that_stands_beyond_the_confirmations_again_is_not_re
         simulation::fork_from(&mut tx, NETWORK, height.unwrap() - 25).await.unwrap();
         simulation::mine(&mut tx, NETWORK).await.unwrap();
         tx.commit().await.unwrap();
-        assert_eq!(shop.look(NETWORK).await.rewound, 1);
+        let look = shop.look(NETWORK).await;
+        assert_eq!(look.rewound, 1);
+        fired(look.rewound);
         shop.stack.gateway.simulate_mine(NETWORK, 40).await.unwrap();
         shop.look(NETWORK).await;
         assert_eq!(shop.books(&id).await.len(), 1);

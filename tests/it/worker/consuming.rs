@@ -10,7 +10,7 @@ use gateway::{
 };
 use gateway_workers::Role;
 use serde_json::json;
-use support::shop::with_shop;
+use support::{fired::fired, shop::with_shop};
 use uuid::Uuid;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -53,6 +53,7 @@ async fn poison_ends_in_the_dead_letters_and_holds_up_nobody() {
             let dead = broker.topology.dead_letter_queue(queue.dead_letters());
             for _ in 0..poison * copies {
                 broker.arrival(&dead).await;
+                fired(1);
             }
             assert!(broker.take(&dead).await.is_none(), "{dead}");
         }

@@ -14,6 +14,7 @@ use gateway_workers::Role;
 use serde_json::json;
 use support::{
     broker::{SHORT, eventually},
+    fired::fired,
     hostile::{Act, Hostile},
     receiver::Receiver,
     shop::{Shop, with_configured_shop, with_shop},
@@ -88,6 +89,7 @@ async fn any_2xx_is_success_at_once() {
             assert_eq!(attempts.len(), 1, "{status}");
             assert_eq!(attempts[0].error, None);
             assert_eq!(receiver.request_count(), 1);
+            fired(1);
         }
     })
     .await;
@@ -132,6 +134,7 @@ async fn everything_else_is_a_failure_and_tried_again() {
             assert_eq!(statuses, [status, Some(200)], "{act:?}");
             assert!(attempts[0].error.as_ref().is_some_and(|text| !text.is_empty()), "{act:?}");
             assert_eq!(receiver.request_count(), 2, "{act:?}");
+            fired(1);
         }
         assert!(elsewhere.received().is_empty(), "a redirect was followed");
     })
@@ -155,6 +158,7 @@ async fn an_attempt_ends_after_ten_seconds_however_busy_the_receiver_looks() {
             let (_, attempts) = shop.delivery_becomes(&id, "delivered").await;
             assert_eq!((attempts.len(), attempts[0].status), (2, None), "{act:?}");
             assert!((10_000..12_000).contains(&attempts[0].duration_ms), "{attempts:?}");
+            fired(1);
         }
     })
     .await;

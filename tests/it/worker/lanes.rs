@@ -14,6 +14,7 @@ use gateway_workers::Role;
 use serde_json::json;
 use support::{
     broker::eventually,
+    fired::fired,
     hostile::{Act, Hostile},
     shop::{Shop, with_shop},
 };
@@ -51,6 +52,7 @@ async fn a_hanging_endpoint_keeps_no_other_merchant_waiting() {
         assert_eq!(bad.number(attempts).await, 3, "only the good ones");
         let waiting = "select count(*) from delivery where state = 'pending' and attempts = 0";
         assert_eq!(bad.number(waiting).await, i64::try_from(HANGING).unwrap());
+        fired(hanging.request_count());
     })
     .await;
 }
@@ -151,6 +153,7 @@ async fn copies_at_once_make_one_attempt() {
             let attempts = handled.iter().filter(|one| **one != Handled::Stale).count();
             assert_eq!(attempts, 1, "{handled:?}");
             assert_eq!(shop.receiver.received().len(), round + 1);
+            fired(handled.len() - attempts);
         }
     })
     .await;

@@ -15,6 +15,7 @@ use gateway::{
     money::BaseUnits,
 };
 use support::{
+    fired::fired,
     scripted_chain::ScriptedChain,
     shop::{unconfirmed, with_shop},
 };
@@ -205,6 +206,7 @@ async fn a_node_that_refuses_its_mempool_has_its_blocks_credited_and_its_deadlin
         for _ in 0..2 {
             let refused = follower.look(gateway).await.unwrap_err();
             assert!(matches!(refused, FollowError::Chain(ChainError::RateLimited { .. })));
+            fired(1);
         }
         gateway.match_deposits(shop.deposit_of(&id).await).await.unwrap();
         assert_eq!(shop.status(&id).await, Status::Paid);

@@ -12,6 +12,7 @@ use http::Method;
 use serde_json::json;
 use support::{
     broker::eventually,
+    fired::fired,
     shop::{Shop, with_shop},
 };
 
@@ -37,6 +38,7 @@ async fn a_message_without_a_queue_is_set_aside_with_an_alert_and_others_go_on()
         .await;
         let alerts = "select count(*) from operator_alert where kind = 'unroutable_message'";
         assert_eq!(shop.number(alerts).await, 1);
+        fired(1);
         assert_eq!(shop.number("select count(*) from outbox").await, 0);
         // The event itself is not lost: once the queue is back, the sweep sends it again.
         shop.run("update delivery set next_attempt_at = now() - interval '1 hour'").await;

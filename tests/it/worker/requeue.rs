@@ -12,6 +12,7 @@ use gateway_workers::Role;
 use serde_json::json;
 use support::{
     broker::{eventually, move_messages},
+    fired::fired,
     shop::{Shop, with_shop},
 };
 
@@ -111,6 +112,7 @@ async fn what_was_delivered_stays_delivered_whatever_comes_back() {
             json!({ "delivery_id": row.id, "cycle": 2, "attempt": 1 }),
         ] {
             broker.publish_by_hand(&work, &body.to_string()).await;
+            fired(1);
         }
         // Behind them in the queue: another event, whose arrival proves that they were read.
         let after = shop.expired(json!({})).await;

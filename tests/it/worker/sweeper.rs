@@ -14,6 +14,7 @@ use gateway_workers::Role;
 use serde_json::json;
 use support::{
     broker::eventually,
+    fired::fired,
     shop::{Shop, with_shop},
 };
 
@@ -32,6 +33,7 @@ async fn deliveries_whose_message_was_lost_get_the_same_one_again() {
         let (first, third) = (shop.expired(json!({})).await, shop.expired(json!({})).await);
         for _ in 0..2 {
             broker.arrival(&work).await;
+            fired(1);
         }
         let waits = "update delivery set state = 'retry_wait', attempts = 2 where invoice_id = $1";
         shop.sql(waits, &third).await;
@@ -66,6 +68,7 @@ async fn final_deposits_whose_message_was_lost_are_credited_after_all() {
         shop.look(Network::Polygon).await;
         let work = broker.topology.work_queue(WorkQueue::Deposit);
         let lost: DepositRef = decode(&broker.arrival(&work).await.delivery.data).unwrap();
+        fired(1);
         assert_eq!(sweep(&shop).await, Swept::default());
         shop.run("update deposit set updated_at = now() - interval '46 seconds'").await;
         assert_eq!(sweep(&shop).await, Swept { deposits_reminded: 1, ..Swept::default() });
@@ -85,9 +88,10 @@ async fn messages_that_never_left_the_database_are_found_too() {
     with_shop(|shop| async move {
         // As after a restore that lost the outbox: the rows of the events exist, their messages do not.
         let id = shop.expired(json!({})).await;
-        shop.run("delete from outbox").await;
+        let unsent = shop.run("delete from outbox").await;
         let work = shop.stack.broker.topology.work_queue(WorkQueue::Ipn);
-        shop.stack.broker.take(&work).await;
+        let sent = shop.stack.broker.take(&work).await;
+        fired(unsent + u64::from(sent.is_some()));
         shop.run("update delivery set next_attempt_at = now() - interval '1 day'").await;
         shop.stack.start(&[Role::Sweeper, Role::IpnDelivery]);
         shop.delivery_becomes(&id, "delivered").await;
@@ -166,6 +170,7 @@ async fn a_missing_queue_is_put_back_and_what_it_lost_is_sent_again() {
         let swept = gateway.sweep(Some(management), &mut memory).await.unwrap();
         assert!(swept.topology_repaired);
         assert_eq!(swept.deliveries_rearmed, 1);
+        fired(1);
         shop.stack.start(&[Role::IpnDelivery]);
         shop.delivery_becomes(&id, "delivered").await;
         let swept = gateway.sweep(Some(management), &mut memory).await.unwrap();
@@ -184,6 +189,7 @@ async fn doubled_work_from_an_eager_sweep_changes_nothing() {
         let body = gateway::broker::envelope::encode(&message);
         for _ in 0..5 {
             outbox::insert(&mut connection, Route::Ipn.as_str(), &body).await.unwrap();
+            fired(1);
         }
         shop.stack.start(&[Role::IpnDelivery]);
         let (_, attempts) = shop.delivery_becomes(&id, "delivered").await;

@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use gateway::chain::{ChainError, ChainSource};
-use support::faulty_line::{Fault, FaultyLine};
+use support::{
+    faulty_line::{Fault, FaultyLine},
+    fired::fired,
+};
 
 use super::{
     Outcome,
@@ -64,5 +67,6 @@ pub async fn of<C: ChainUnderTest>(chain: &mut C, what: LeftOut) -> Outcome {
             matches!(told, Err(ChainError::Inconsistent { .. } | ChainError::Malformed { .. }));
         assert!(is_refused, "{} believes: {way}: {told:?}", chain.name());
     }
+    fired(line.spoilt());
     Outcome::Proven
 }

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use gateway::chain::{Block, BlockRef, ChainSource};
-use support::lagging_line::LaggingLine;
+use support::{fired::fired, lagging_line::LaggingLine};
 
 use super::{
     Outcome,
@@ -101,6 +101,7 @@ pub async fn behind<C: ChainUnderTest>(chain: &mut C) -> Outcome {
     truth.is_not_there(&chain.source_at(line.url(), PATIENCE), &place).await;
     // To one who has seen the newest block already.
     truth.is_not_there(&follower, &place).await;
+    fired(line.lagged());
 
     line.lag(BTreeSet::new());
     let caught_up = Truth::told_by(&follower, truth.before.clone()).await.newest;

@@ -4,7 +4,10 @@ use std::time::{Duration, Instant};
 
 use gateway::chain::{ChainError, ChainSource};
 use http::StatusCode;
-use support::faulty_line::{Fault, FaultyLine};
+use support::{
+    faulty_line::{Fault, FaultyLine},
+    fired::fired,
+};
 
 use super::{
     Outcome,
@@ -50,6 +53,7 @@ async fn told<C: ChainUnderTest>(
     if chain.lacks(Feature::Mempool).is_none() {
         refused("mempool", source().mempool().await.map(|waiting| format!("{waiting:?}")));
     }
+    fired(line.spoilt());
     told
 }
 
@@ -100,6 +104,7 @@ pub async fn silence<C: ChainUnderTest>(chain: &mut C) -> Outcome {
         assert!(matches!(answer, Err(ChainError::Unreachable { .. })), "{answer:?}");
     }
     assert!(began.elapsed() < GIVEN_UP_AFTER, "{}: {:?}", chain.name(), began.elapsed());
+    fired(line.spoilt());
     Outcome::Proven
 }
 
@@ -119,6 +124,7 @@ pub async fn going_back<C: ChainUnderTest>(chain: &mut C) -> Outcome {
     chain.forget(LOST).await;
     let name = chain.name();
     assert_eq!(head(chain).await, kept, "{name}: its head is not the last block that it has");
+    fired(1);
     let source = chain.source();
     assert_eq!(source.header(lost.height).await.expect("header"), None, "{name}");
     assert!(source.block(lost.height).await.expect("block").is_none(), "{name}");

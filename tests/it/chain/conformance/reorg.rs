@@ -1,6 +1,7 @@
 //! The proofs about blocks that are replaced.
 
 use gateway::chain::{BlockRef, ChainSource, Transfer};
+use support::fired::fired;
 
 use super::{
     Outcome,
@@ -48,6 +49,7 @@ async fn replace<C: ChainUnderTest>(chain: &mut C, depth: u64, connect: Connect)
     for (old, new) in old.iter().zip(&new) {
         assert_ne!(old.hash, new.hash, "{place}: height {} was not replaced", old.height);
     }
+    fired(1);
     let mut parent = &fork;
     for header in &new {
         assert_eq!(header.parent_hash, parent.hash, "{place}: the branch is broken");

@@ -1,6 +1,7 @@
 //! The proof about payments that give way to others with a higher fee before they are mined.
 
 use gateway::chain::{ChainSource, Transfer};
+use support::fired::fired;
 
 use super::{
     Outcome,
@@ -41,6 +42,7 @@ pub async fn by_fee<C: ChainUnderTest>(chain: &mut C) -> Outcome {
     }
     let less = chain.replace(&first, &Output::new(&to, LESS)).await;
     assert_ne!(less, first, "{}: nothing took its place", chain.name());
+    fired(1);
     if has_mempool {
         let seen = waiting(chain, &to, &[&first, &less]).await;
         assert_eq!(seen, [less.as_str()], "{}", chain.name());
@@ -56,6 +58,7 @@ pub async fn by_fee<C: ChainUnderTest>(chain: &mut C) -> Outcome {
     let mined = newest(chain).await.transfers;
     assert_eq!(paying(&mined, &to), [""; 0], "{}: what was replaced is told", chain.name());
     assert_eq!(paying(&mined, &elsewhere), [back.as_str()], "{}", chain.name());
+    fired(1);
     assert_eq!(waiting(chain, &elsewhere, &[&back]).await, [""; 0], "{}", chain.name());
     Outcome::Proven
 }

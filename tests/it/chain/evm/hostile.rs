@@ -5,7 +5,10 @@ use gateway::{
     chain::{ChainSource, Transfer, TransferAmount, TransferAsset},
     money::BaseUnits,
 };
-use support::anvil::{address_word, word};
+use support::{
+    anvil::{address_word, word},
+    fired::fired,
+};
 
 use super::driver::{AnvilChain, random_address};
 use crate::chain::conformance::{ChainUnderTest, Output};
@@ -31,6 +34,7 @@ async fn a_token_that_takes_a_fee_pays_what_arrives() {
     let to_us: Vec<_> = transfers.iter().filter(|transfer| transfer.to == to).collect();
     assert_eq!(to_us.len(), 1);
     assert_eq!(to_us[0].amount, units(900));
+    fired(to_us.len());
     // The fee is the first log of the transaction.
     assert_eq!(to_us[0].key, format!("{}:log:1", to_us[0].tx_hash));
 }

@@ -8,7 +8,7 @@ use gateway::{
 };
 use http::StatusCode;
 use serde_json::json;
-use support::{anvil::Anvil, json_rpc::Answer};
+use support::{anvil::Anvil, fired::fired, json_rpc::Answer};
 
 use super::{
     driver::{random_address, source},
@@ -27,6 +27,7 @@ async fn a_node_of_another_chain_is_refused() {
         panic!("{wrong:?}");
     };
     assert_eq!((expected.as_str(), found.as_str()), ("0x2105", "0xa4b1"));
+    fired(1);
     assert!(source(Network::Base, anvil.url()).with_chain_id(42_161).head().await.is_ok());
 }
 
@@ -62,6 +63,7 @@ async fn every_kind_of_refusal_has_its_own_error() {
             !format!("{kind} {refused}").contains(proxy.url()),
             "the address is shown: {refused}"
         );
+        fired(proxy.changed());
     }
 }
 

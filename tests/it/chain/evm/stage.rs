@@ -9,6 +9,7 @@ use gateway::{
 use serde_json::{Value, json};
 use support::{
     anvil::Anvil,
+    fired::fired,
     json_rpc::{Answer, Proxy},
 };
 
@@ -52,12 +53,14 @@ pub async fn proxied(
 
 /// What the source makes of the block when `lie` changes results on the way.
 pub async fn told(anvil: &Anvil, height: u64, lie: Lie) -> Result<Block, ChainError> {
-    let (_proxy, source) = proxied(anvil, move |method, mut reply| {
+    let (proxy, source) = proxied(anvil, move |method, mut reply| {
         lie(method, &mut reply["result"]);
         Answer::Reply(reply)
     })
     .await;
-    source.block(height).await.map(|block| block.expect("a block up to the head"))
+    let block = source.block(height).await;
+    fired(proxy.changed());
+    block.map(|block| block.expect("a block up to the head"))
 }
 
 /// The same from a node without `eth_getBlockReceipts`.

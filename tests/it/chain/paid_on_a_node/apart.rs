@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use support::link::{Link, Passes};
+use support::{
+    fired::fired,
+    link::{Link, Passes},
+};
 
 use super::{CONFIRMATIONS, USDT, due, node_with_tokens, with_told};
 
@@ -23,6 +26,7 @@ async fn paid_apart(passes: Passes) {
         tokio::time::sleep(APART).await;
         assert!(link.stopped() > 0, "they were never apart");
         assert_eq!(scene.status(&invoice).await, "waiting", "it was seen without the way");
+        fired(link.stopped());
         link.let_pass(Passes::Everything);
         let ipn = scene.ipns(1).await.remove(0);
         assert_eq!(ipn["payment_status"], "finished");

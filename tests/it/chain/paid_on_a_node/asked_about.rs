@@ -11,6 +11,7 @@ use serde_json::json;
 use support::{
     anvil::{Call, address_word, call_data, word},
     broker::eventually,
+    fired::fired,
 };
 
 use super::{CONFIRMATIONS, Scene, USDT, due, with_node};
@@ -109,6 +110,7 @@ async fn a_missed_payment_shows_as_a_balance_and_is_imported_once() {
         assert_eq!(verdict(&scene, &missed).await, Verdict::Missed);
         reconcile(&scene).await;
         assert_eq!(differences(&scene).await, [units.to_string()]);
+        fired(1);
 
         assert_eq!(import(&scene, &missed).await, 1);
         assert_eq!(import(&scene, &missed).await, 0);
@@ -202,6 +204,7 @@ async fn the_doctor_compares_tokens_with_the_catalogue_and_reads_an_address() {
         let findings = scene.stack.gateway.doctor(Some(Network::Polygon)).await;
         let tokens = findings.iter().find(|finding| finding.check == "tokens of polygon").unwrap();
         assert!(tokens.detail.contains("daimatic@polygon has 6 decimals, not 18"), "{tokens:?}");
+        fired(1);
     })
     .await;
 }

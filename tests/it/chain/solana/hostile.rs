@@ -2,7 +2,10 @@
 
 use gateway::chain::{Block, ChainError, ChainSource, solana::SolanaSource};
 use serde_json::{Value, json};
-use support::json_rpc::{Answer, Proxy};
+use support::{
+    fired::fired,
+    json_rpc::{Answer, Proxy},
+};
 
 use super::driver::{SolanaChain, random_address, source};
 
@@ -27,8 +30,10 @@ async fn told(
     slot: u64,
     rewrite: impl Fn(&str, &mut Value) + Send + Sync + 'static,
 ) -> Result<Option<Block>, ChainError> {
-    let (_proxy, source) = proxied(chain, rewrite).await;
-    source.block(slot).await
+    let (proxy, source) = proxied(chain, rewrite).await;
+    let block = source.block(slot).await;
+    fired(proxy.changed());
+    block
 }
 
 /// A block with three payments and two more behind it; its slot.
@@ -127,7 +132,7 @@ async fn slots_without_a_block_are_empty_links_of_one_chain() {
 #[tokio::test]
 async fn another_cluster_is_refused() {
     let (chain, _) = eventful().await;
-    let (_proxy, source) = proxied(&chain, |method, reply| {
+    let (proxy, source) = proxied(&chain, |method, reply| {
         if method == "getGenesisHash" {
             reply["result"] = json!("EtWTRABZaYq6iMfeYKouRu166VU2xqa1wcaWoxPkrZBG");
         }
@@ -135,6 +140,7 @@ async fn another_cluster_is_refused() {
     .await;
     let answer = source.head().await;
     assert!(matches!(answer, Err(ChainError::WrongChain { .. })), "{answer:?}");
+    fired(proxy.changed());
 }
 
 #[tokio::test]

@@ -8,7 +8,10 @@ use gateway::chain::{
 use http::StatusCode;
 use secrecy::SecretString;
 use serde_json::{Value, json};
-use support::stub_node::{Answer, Ask};
+use support::{
+    fired::fired,
+    stub_node::{Answer, Ask},
+};
 
 use super::{
     driver::{Flavour, StubDriver},
@@ -45,6 +48,7 @@ async fn told<F: Flavour>(
     height: u64,
     lie: Lie,
 ) -> Result<Block, ChainError> {
+    let before = chain.node.changed();
     chain.node.lie(move |ask, answer| match answer {
         Answer::Json(mut value) => {
             lie(&ask.path, &mut value);
@@ -56,6 +60,7 @@ async fn told<F: Flavour>(
     });
     let block = chain.source.block(height).await;
     chain.node.tell_the_truth();
+    fired(chain.node.changed() - before);
     block.map(|block| block.expect("a block up to the head"))
 }
 
@@ -97,6 +102,7 @@ async fn general_refusals<F: Flavour>() {
     });
     let cut = chain.source.block(height).await;
     assert!(matches!(cut, Err(ChainError::Malformed { .. })), "{}: {cut:?}", F::NAME);
+    fired(chain.node.changed());
     chain.node.tell_the_truth();
     assert_eq!(chain.source.block(height).await.unwrap().unwrap().transfers.len(), 4 + fees::<F>());
 }
@@ -120,6 +126,7 @@ async fn a_silent_node_is_given_up_in_time() {
         chain.node.lie(|_, _| Answer::Silence);
         let head = make(&SecretString::from(chain.node.url())).head().await;
         assert!(matches!(head, Err(ChainError::Unreachable { .. })), "{}: {head:?}", F::NAME);
+        fired(chain.node.changed());
     }
     let soon = Duration::from_millis(300);
     silent::<Thorchain>(|url| ThorchainSource::new(url).unwrap().with_deadline(soon)).await;
@@ -135,6 +142,7 @@ async fn a_node_of_another_chain_is_refused() {
     assert!(matches!(head, Err(ChainError::WrongChain { .. })), "{head:?}");
     let block = thorchain.source.block(1).await;
     assert!(matches!(block, Err(ChainError::WrongChain { .. })), "{block:?}");
+    fired(1);
 
     let near = StubDriver::<Near>::start().await;
     near.node.node().chain.blocks[0].hash = rand::random();
@@ -147,6 +155,7 @@ async fn a_node_of_another_chain_is_refused() {
     });
     let head = near.source.head().await;
     assert!(matches!(head, Err(ChainError::WrongChain { .. })), "{head:?}");
+    fired(near.node.changed());
 
     let tron = StubDriver::<Tron>::start().await;
     tron.node.node().chain.blocks[0].hash = rand::random();
@@ -220,6 +229,7 @@ async fn a_block_of_thorchain_that_does_nothing_by_itself_counts_once_a_newer_on
             Ok(block) => lost > height && block.is_none(),
         };
         assert!(is_missed, "{lost}: {block:?}");
+        fired(1);
     }
     // One block in which it failed, as the real chain may have.
     chain.node.node().without_rewards = |height| height == 3;
@@ -292,6 +302,7 @@ async fn a_block_of_near_that_is_hidden_as_if_it_had_been_skipped_is_missed() {
     });
     let block = chain.source.block(height).await;
     assert!(matches!(block, Err(ChainError::Inconsistent { .. })), "{block:?}");
+    fired(chain.node.changed());
 }
 
 #[tokio::test]
@@ -368,6 +379,7 @@ async fn a_block_of_near_in_which_nothing_happened_counts_once_the_next_one_says
     chain.source.head().await.unwrap();
     let block = chain.source.block(height).await;
     assert!(matches!(block, Err(ChainError::Inconsistent { .. })), "{block:?}");
+    fired(chain.node.changed());
     chain.node.tell_the_truth();
     assert_eq!(chain.source.block(height).await.unwrap().unwrap().transfers.len(), 4);
 

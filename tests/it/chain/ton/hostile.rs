@@ -1,6 +1,12 @@
 //! Nodes of TON that lag, drop and stand on another network. None of it may pass for a block without payments.
 
-use std::net::SocketAddr;
+use std::{
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
 
 use axum::{
     Router,
@@ -9,7 +15,7 @@ use axum::{
 use gateway::chain::{Block, ChainError, ChainSource, TransferAsset, ton::TonSource};
 use http::StatusCode;
 use serde_json::{Value, json};
-use support::client::Client;
+use support::{client::Client, fired::fired};
 use tokio::task::JoinSet;
 
 use super::driver::{TonChain, random_address, source};
@@ -25,28 +31,44 @@ const BLOCKS_OF_PATIENCE: usize = 20;
 
 /// What the source makes of block `height` when `lie` changes answers on the way.
 async fn told(chain: &TonChain, height: u64, lie: Lie) -> Result<Option<Block>, ChainError> {
-    let (_liar, source) = lied_to(chain, lie).await;
-    source.block(height).await
+    let (liar, source) = lied_to(chain, lie).await;
+    let block = source.block(height).await;
+    fired(liar.desk.changed.load(Ordering::Relaxed));
+    block
 }
 
-/// A source whose answers `lie` changes on the way, until the set is dropped.
-async fn lied_to(chain: &TonChain, lie: Lie) -> (JoinSet<()>, TonSource) {
+/// Who stands before the node, until he is dropped.
+struct Liar {
+    desk: Arc<Desk>,
+    _serving: JoinSet<()>,
+}
+
+struct Desk {
+    upstream: SocketAddr,
+    lie: Lie,
+    changed: AtomicUsize,
+}
+
+/// A source whose answers `lie` changes on the way.
+async fn lied_to(chain: &TonChain, lie: Lie) -> (Liar, TonSource) {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let upstream = chain.node.url().trim_start_matches("http://").parse::<SocketAddr>().unwrap();
-    let router = Router::new().fallback(relay).with_state((upstream, lie));
-    let mut liar = JoinSet::new();
-    liar.spawn(async move { axum::serve(listener, router).await.expect("it serves") });
-    (liar, source(&url))
+    let desk = Arc::new(Desk { upstream, lie, changed: AtomicUsize::new(0) });
+    let router = Router::new().fallback(relay).with_state(desk.clone());
+    let mut serving = JoinSet::new();
+    serving.spawn(async move { axum::serve(listener, router).await.expect("it serves") });
+    (Liar { desk, _serving: serving }, source(&url))
 }
 
 async fn relay(
-    State((upstream, lie)): State<(SocketAddr, Lie)>,
+    State(desk): State<Arc<Desk>>,
     OriginalUri(uri): OriginalUri,
 ) -> (StatusCode, String) {
-    let answer = Client::new(upstream).get(&uri.to_string()).await;
+    let answer = Client::new(desk.upstream).get(&uri.to_string()).await;
     let mut body = answer.json();
-    lie(uri.path().trim_start_matches("/api/v3/"), &mut body);
+    (desk.lie)(uri.path().trim_start_matches("/api/v3/"), &mut body);
+    desk.changed.fetch_add(usize::from(body != answer.json()), Ordering::Relaxed);
     if body.is_null() {
         return (StatusCode::NOT_FOUND, json!({ "error": "not found" }).to_string());
     }

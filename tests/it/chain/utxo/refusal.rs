@@ -8,6 +8,7 @@ use gateway::{
 };
 use serde_json::{Value, json};
 use support::{
+    fired::fired,
     hostile::{Act, Hostile},
     json_rpc::{Answer, Proxy},
 };
@@ -29,13 +30,17 @@ async fn through(chain: &RegtestChain, lie: Lie) -> (Proxy, UtxoSource) {
 }
 
 async fn head_through(chain: &RegtestChain, lie: Lie) -> ChainError {
-    let (_proxy, source) = through(chain, lie).await;
-    source.head().await.expect_err("no such node is followed")
+    let (proxy, source) = through(chain, lie).await;
+    let head = source.head().await;
+    fired(proxy.changed());
+    head.expect_err("no such node is followed")
 }
 
 async fn block_through(chain: &RegtestChain, height: u64, lie: Lie) -> ChainError {
-    let (_proxy, source) = through(chain, lie).await;
-    source.block(height).await.expect_err("no such answer is a block")
+    let (proxy, source) = through(chain, lie).await;
+    let block = source.block(height).await;
+    fired(proxy.changed());
+    block.expect_err("no such answer is a block")
 }
 
 #[tokio::test]

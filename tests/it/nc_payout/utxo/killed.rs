@@ -5,7 +5,8 @@ use std::time::Duration;
 use gateway::{asset::Network, merchant::settings::Settings};
 use serde_json::{Value, json};
 use support::{
-    broker::with_broker, database::TestDatabase, installation::Installation, processes::within,
+    broker::with_broker, database::TestDatabase, fired::fired, installation::Installation,
+    processes::within,
 };
 
 use super::{
@@ -55,6 +56,7 @@ async fn whoever_is_killed_between_storing_and_sending_pays_everybody_on_bitcoin
             doomed.process.ended(Duration::from_secs(60)).await;
             assert!(doomed.process.said().contains(&format!("dies at {moment}")));
             assert!(lost.await.is_err(), "an answer came from a dead process");
+            fired(1);
             // Nothing was sent yet, whether the bytes are stored or not.
             let waiting = node.rpc("getrawmempool", json!([])).await.unwrap();
             assert_eq!(waiting, json!([]), "{moment}");
@@ -68,6 +70,7 @@ async fn whoever_is_killed_between_storing_and_sending_pays_everybody_on_bitcoin
             );
             doomed.process.ended(Duration::from_secs(60)).await;
             assert!(doomed.process.said().contains(&format!("dies at {moment}")));
+            fired(1);
         }
         due_now(&database).await;
         let _api = installation.start_api().await;

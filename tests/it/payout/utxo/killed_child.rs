@@ -126,6 +126,8 @@ impl Stuck<'_> {
             let payer = self.place.installation.start_workers(&["payout-batch"]).await;
             tokio::time::sleep(Duration::from_millis(random.random_range(20..600))).await;
             payer.process.signal(Signal::Kill);
+            payer.process.ended(Duration::from_secs(60)).await;
+            fired(1);
             self.place.paid_once().await;
             self.children().await;
             self.place.node.mine(1).await.unwrap();
@@ -207,7 +209,6 @@ async fn whoever_is_killed_while_a_child_pays_pays_everybody_on_litecoin_once() 
         stuck.settle().await;
         stuck.adds_up(received).await;
         println!("{} children in the end", stuck.children().await.len());
-        fired(MOMENTS.len() + 2 + KILLS);
         database.remove().await;
     })
     .await;

@@ -3,7 +3,7 @@
 use gateway::asset::Network;
 use serde_json::{Value, json};
 use sqlx::Connection;
-use support::broker::eventually;
+use support::{broker::eventually, fired::fired};
 
 use super::scene::{CONFIRMATIONS, Scene, with_node};
 
@@ -37,6 +37,7 @@ async fn a_stuck_payment_on_bitcoin_is_replaced_and_pays_once() {
         let signed = versions(&scene).await;
         assert_eq!([&signed[0].0, &signed[1].0], [&first, &second]);
         assert!(signed[1].1 > signed[0].1, "{signed:?}");
+        fired(1);
         let inputs = |tx: &Value| {
             tx["vin"].as_array().unwrap().iter().map(|i| i["txid"].clone()).collect::<Vec<_>>()
         };
@@ -82,6 +83,7 @@ async fn is_pulled_along(network: Network, arguments: &'static [&'static str]) {
         let parent = scene.until_sent(&id, 1).await.payments[0].tx_hash.clone();
         scene.node.mine(3).await.unwrap();
         assert_eq!(waiting(&scene).await, std::slice::from_ref(&parent), "nobody mines it");
+        fired(1);
         scene.wait_long().await;
         let story = scene.until_sent(&id, 2).await;
         assert_eq!(story.payments[1].purpose, "bump");

@@ -10,6 +10,7 @@ use serde_json::json;
 use sqlx::Connection;
 use support::{
     broker::eventually,
+    fired::fired,
     json_rpc::{Answer, Proxy},
     regtest::Regtest,
 };
@@ -61,6 +62,7 @@ async fn an_end_that_one_of_two_nodes_alone_tells_is_none() {
         .await;
         let early = scene.payer.story(&id).await.payments;
         assert!(early.iter().all(|payment| payment.state == "sent"), "{early:?}");
+        fired(told.load(Ordering::Relaxed));
 
         lying.store(false, Ordering::Relaxed);
         let story = scene.mine_until_settled(&id).await;

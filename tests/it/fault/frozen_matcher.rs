@@ -1,0 +1,88 @@
+//! A matcher that stands still in the middle of its transaction, with an invoice's row in its hands (F8): nobody closes its
+//! connection, so only the database's patience ends it.
+
+use std::time::{Duration, Instant};
+
+use sqlx::{Connection, PgConnection};
+use support::{
+    broker::with_broker,
+    database::TestDatabase,
+    fired::fired,
+    installation::Installation,
+    processes::{Signal, within},
+    trade::{Order, Shop},
+};
+
+const ORDERS: usize = 12;
+/// The broker takes the message back after three heartbeats at most, the database the row after its
+/// `idle_in_transaction_session_timeout` of 30 s; then the message is tried again within a lock's patience of 8 s.
+const RECOVERY_LIMIT: Duration = Duration::from_secs(120);
+const MOMENT: &str = "match.written";
+
+/// Whether somebody has the order's row.
+async fn is_held(connection: &mut PgConnection, order: &Order) -> bool {
+    let query = "select id from invoice where payment_id = $1 for update skip locked";
+    let free = sqlx::query(query).bind(&order.payment_id).fetch_optional(connection).await;
+    free.unwrap().is_none()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_matcher_frozen_in_its_transaction_is_waited_for_no_longer_than_the_database_says() {
+    let database = TestDatabase::create().await;
+    with_broker(|broker| async move {
+        let installation = Installation::new(&database.url, &(&*broker).into(), &[]);
+        let api = installation.start_api().await;
+        let others = ["chain-watcher", "ipn-delivery", "expiry-timer", "sweeper", "rate-refresher"];
+        let others = installation.start_workers(&others).await;
+        let matcher = ["deposit-matching"];
+        let frozen = installation.launch("gateway-worker", &matcher, &[("STOP_POINT", MOMENT)]);
+        for program in [&api, &others, &frozen] {
+            program.ready().await;
+        }
+        let shop = Shop::open(&installation, ORDERS).await;
+        let mut orders = shop.create(&installation, 1).await;
+        let mut connection = database.connect().await;
+        within(RECOVERY_LIMIT, "nobody holds the order", async || {
+            if is_held(&mut connection, &orders[0]).await {
+                Err("somebody does".to_owned())
+            } else {
+                Ok(())
+            }
+        })
+        .await;
+        shop.pay(&installation, &orders).await;
+        within(RECOVERY_LIMIT, "it stands still", async || {
+            let said = frozen.process.output();
+            if said.contains(&format!("stands still at {MOMENT}")) { Ok(()) } else { Err(said) }
+        })
+        .await;
+        let began = Instant::now();
+        assert!(is_held(&mut connection, &orders[0]).await, "it stands still without the row");
+        fired(1);
+
+        let heir = installation.start_workers(&matcher).await;
+        orders.extend(shop.create(&installation, ORDERS - 2).await);
+        shop.pay(&installation, &orders[1..]).await;
+        let outcome = shop.converge(&installation, &orders, RECOVERY_LIMIT).await;
+        println!("done {:?} after one stood still: {outcome:?}", began.elapsed());
+
+        // It finds its transaction ended, its message taken back, and the work done.
+        frozen.process.signal(Signal::Continue);
+        within(RECOVERY_LIMIT, "it tries again", async || {
+            let said = frozen.process.output();
+            if said.contains("deposits settled") { Ok(()) } else { Err(said) }
+        })
+        .await;
+        shop.converge(&installation, &orders, RECOVERY_LIMIT).await;
+        // And it works again.
+        drop(heir);
+        let last = shop.create(&installation, 1).await;
+        shop.pay(&installation, &last).await;
+        orders.extend(last);
+        let outcome = shop.converge(&installation, &orders, RECOVERY_LIMIT).await;
+        println!("one more by whoever woke: {outcome:?}");
+        connection.close().await.unwrap();
+        database.remove().await;
+    })
+    .await;
+}
