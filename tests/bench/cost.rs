@@ -39,14 +39,14 @@ const FIGURES: [(&str, &str); 7] = [
 pub async fn run(report: &mut Report) {
     if report.wants(INVOICE) {
         let mut rounds = FIGURES.map(|_| Rounds::default());
-        for _ in 0..report.rounds.min(3) {
+        for _ in 0..report.rounds {
             with_world(&[], |world| of_an_invoice(world, &mut rounds)).await;
         }
         tell(report, INVOICE, rounds);
     }
     if report.wants(DELIVERY) {
         let mut rounds = FIGURES.map(|_| Rounds::default());
-        for _ in 0..report.rounds.min(3) {
+        for _ in 0..report.rounds {
             with_world(&[], |world| of_a_delivery(world, &mut rounds)).await;
         }
         tell(report, DELIVERY, rounds);

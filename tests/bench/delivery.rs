@@ -29,6 +29,7 @@ const IN_FLIGHT_SETTING: (&str, &str) = ("GATEWAY_WORKER__DELIVERIES_IN_FLIGHT",
 const LIMIT: Duration = Duration::from_secs(120);
 const RATE: &str = "deliver: IPNs per second, a backlog";
 const INSERTS: &str = "deliver: IPNs per second, against bare inserts";
+const ALONE: &str = "deliver: IPNs per second, a backlog of one merchant";
 const SCALE: &str = "scale: two worker processes against one";
 /// The slow endpoint's answer, so that waiting for it and not the processor is what limits one process.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -36,6 +37,9 @@ const PAUSE: Duration = Duration::from_millis(500);
 pub async fn run(report: &mut Report) {
     if report.wants(RATE) || report.wants(INSERTS) {
         rate(report).await;
+    }
+    if report.wants(ALONE) {
+        alone(report).await;
     }
     if report.wants(SCALE) {
         scale(report).await;
@@ -47,7 +51,7 @@ async fn rate(report: &mut Report) {
     let count = report.rounds;
     with_world(&[IN_FLIGHT_SETTING], |world| async move {
         for round in 0..=count {
-            let ours = drain(&world, 1, Duration::ZERO, BACKLOG).await;
+            let ours = drain(&world, 1, Duration::ZERO, BACKLOG, MERCHANTS).await;
             let post_and_commit = post_and_commit(&world).await;
             let two_inserts = two_inserts(&world).await;
             // The first round warms up.
@@ -64,13 +68,26 @@ async fn rate(report: &mut Report) {
     .await;
 }
 
+/// One merchant has a few places only, so that others have theirs.
+async fn alone(report: &mut Report) {
+    let mut rounds = Rounds::default();
+    let count = report.rounds;
+    with_world(&[], |world| async move {
+        for _ in 0..count {
+            rounds.add_alone(drain(&world, 1, Duration::ZERO, BACKLOG / 2, 1).await);
+        }
+        report.figure(ALONE, "/s", rounds);
+    })
+    .await;
+}
+
 async fn scale(report: &mut Report) {
     let mut rounds = Rounds::default();
     let count = report.rounds;
     with_world(&[IN_FLIGHT_SETTING], |world| async move {
         for _ in 0..count {
-            let two = drain(&world, 2, PAUSE, BACKLOG / 2).await;
-            let one = drain(&world, 1, PAUSE, BACKLOG / 2).await;
+            let two = drain(&world, 2, PAUSE, BACKLOG, MERCHANTS).await;
+            let one = drain(&world, 1, PAUSE, BACKLOG, MERCHANTS).await;
             rounds.add(two, one);
         }
         report.ratio(SCALE, "/s", "one process, receiver bound", Goal::AtLeast(1.8), rounds);
@@ -98,10 +115,17 @@ pub async fn insert_silently(connection: &mut sqlx::PgConnection, new: &NewDeliv
     .unwrap();
 }
 
-/// Lets `processes` workers send `backlog` deliveries that wait in the queue; returns deliveries per second.
-async fn drain(world: &Arc<World>, processes: usize, pause: Duration, backlog: usize) -> f64 {
+/// Lets `processes` workers send `backlog` deliveries of so many merchants that wait in the queue; returns deliveries per
+/// second, from the moment at which the first is read until the last one's outcome is stored.
+async fn drain(
+    world: &Arc<World>,
+    processes: usize,
+    pause: Duration,
+    backlog: usize,
+    merchants: usize,
+) -> f64 {
     let endpoint = Endpoint::answering_after(pause).await;
-    fill(world, &endpoint, backlog, MERCHANTS).await;
+    fill(world, &endpoint, backlog, merchants).await;
     let mut workers = Vec::new();
     for _ in 0..processes {
         workers.push(world.installation.launch("gateway-worker", &["ipn-delivery"], &[]));
@@ -109,15 +133,17 @@ async fn drain(world: &Arc<World>, processes: usize, pause: Duration, backlog: u
     endpoint.until(backlog, LIMIT).await;
     let open = "select count(*) from delivery where state <> 'delivered'";
     world.until(open, 0, LIMIT).await;
-    let mut arrivals: Vec<_> = endpoint.arrivals().into_iter().map(|arrival| arrival.1).collect();
-    assert_eq!(arrivals.len(), backlog, "something was sent twice");
-    arrivals.sort();
+    assert_eq!(endpoint.count(), backlog, "something was sent twice");
+    let rate =
+        "select (count(*) / extract(epoch from max(d.updated_at) - min(a.started_at)))::float8
+                from delivery d join delivery_attempt a on a.delivery_id = d.id";
+    let rate = sqlx::query_scalar(rate).fetch_one(&mut world.connect().await).await.unwrap();
     for worker in &workers {
         worker.process.signal(Signal::Terminate);
         worker.process.ended(LIMIT).await;
     }
     world.run("truncate delivery, delivery_attempt, outbox").await;
-    (backlog - 1) as f64 / (arrivals[backlog - 1] - arrivals[0]).as_secs_f64()
+    rate
 }
 
 /// Writes deliveries and waits until all their messages are in the work queue.

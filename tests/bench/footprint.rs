@@ -30,38 +30,39 @@ pub async fn run(report: &mut Report) {
 
 async fn idle(report: &mut Report) {
     let (mut of_api, mut of_worker) = (Rounds::default(), Rounds::default());
-    with_world(&[], |world| async move {
-        let api = world.installation.start_api().await;
-        let worker = world.installation.start_workers(&["all"]).await;
-        api.ready().await;
-        worker.ready().await;
-        tokio::time::sleep(SETTLE).await;
-        of_api.add_alone(resident(&api));
-        of_worker.add_alone(resident(&worker));
-        report.value(&format!("{IDLE}, api"), "MB", None, Goal::AtMost(30.0), of_api);
-        report.value(
-            &format!("{IDLE}, worker with all roles"),
-            "MB",
-            None,
-            Goal::AtMost(30.0),
-            of_worker,
-        );
-    })
-    .await;
+    for _ in 0..report.rounds {
+        let (of_api, of_worker) = (&mut of_api, &mut of_worker);
+        with_world(&[], |world| async move {
+            let api = world.installation.start_api().await;
+            let worker = world.installation.start_workers(&["all"]).await;
+            api.ready().await;
+            worker.ready().await;
+            tokio::time::sleep(SETTLE).await;
+            of_api.add_alone(resident(&api));
+            of_worker.add_alone(resident(&worker));
+        })
+        .await;
+    }
+    let goal = Goal::AtMost(30.0);
+    report.value(&format!("{IDLE}, api"), "MB", None, goal, of_api);
+    report.value(&format!("{IDLE}, worker with all roles"), "MB", None, goal, of_worker);
 }
 
 async fn busy(report: &mut Report) {
     let mut rounds = Rounds::default();
     let in_flight = IN_FLIGHT.to_string();
-    with_world(&[("GATEWAY_WORKER__DELIVERIES_IN_FLIGHT", &in_flight)], |world| async move {
-        let endpoint = Endpoint::answering_after(ANSWERS_AFTER).await;
-        fill(&world, &endpoint, IN_FLIGHT, IN_FLIGHT / 10).await;
-        let worker = world.installation.launch("gateway-worker", &["ipn-delivery"], &[]);
-        endpoint.until(IN_FLIGHT, LIMIT).await;
-        rounds.add_alone(resident(&worker));
-        report.value(BUSY, "MB", None, Goal::AtMost(100.0), rounds);
-    })
-    .await;
+    for _ in 0..report.rounds {
+        let rounds = &mut rounds;
+        with_world(&[("GATEWAY_WORKER__DELIVERIES_IN_FLIGHT", &in_flight)], |world| async move {
+            let endpoint = Endpoint::answering_after(ANSWERS_AFTER).await;
+            fill(&world, &endpoint, IN_FLIGHT, IN_FLIGHT / 10).await;
+            let worker = world.installation.launch("gateway-worker", &["ipn-delivery"], &[]);
+            endpoint.until(IN_FLIGHT, LIMIT).await;
+            rounds.add_alone(resident(&worker));
+        })
+        .await;
+    }
+    report.value(BUSY, "MB", None, Goal::AtMost(100.0), rounds);
 }
 
 /// Megabytes of a process's memory that are in RAM.

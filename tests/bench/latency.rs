@@ -60,8 +60,11 @@ async fn sent(report: &mut Report) {
         let endpoint = Endpoint::answering_after(Duration::ZERO).await;
         let merchants = Merchants::open(&world, MERCHANTS).await;
         for round in 0..=count {
-            let mut ours =
-                merchants.send(&world, |at| endpoint.url(at)).await.latencies(&endpoint).await;
+            let mut ours = merchants
+                .send(&world, |at| endpoint.url(at))
+                .await
+                .latencies(&endpoint, EVENTS)
+                .await;
             let mut bare = straight(&world, &merchants).await;
             if round > 0 {
                 p50.add(percentile(&mut ours, 0.5), percentile(&mut bare, 0.5));
@@ -113,12 +116,15 @@ async fn hanging(report: &mut Report) {
         for round in 0..=count {
             // Fresh ones each time: a merchant known to be slow has a lane of its own already.
             let merchants = Merchants::open(&world, MERCHANTS).await;
-            let mut calm =
-                merchants.send(&world, |at| healthy.url(at)).await.latencies(&healthy).await;
-            healthy.forget();
+            let mut calm = merchants
+                .send(&world, |at| healthy.url(at))
+                .await
+                .latencies(&healthy, EVENTS)
+                .await;
             let one_in_fifty = |at| if at == 0 { hangs.url(0) } else { healthy.url(at) };
-            let mut beside = merchants.send(&world, one_in_fifty).await.latencies(&healthy).await;
-            healthy.forget();
+            let others = EVENTS - EVENTS / MERCHANTS;
+            let beside = merchants.send(&world, one_in_fifty).await;
+            let mut beside = beside.latencies(&healthy, others).await;
             if round > 0 {
                 rounds.add(percentile(&mut beside, 0.99), percentile(&mut calm, 0.99));
             }
@@ -167,14 +173,14 @@ impl Merchants {
 }
 
 impl Committed {
-    /// Milliseconds from each commit to its arrival at `endpoint`; events for other endpoints do not count.
-    async fn latencies(self, endpoint: &Endpoint) -> Vec<f64> {
-        let wanted = EVENTS - EVENTS / MERCHANTS;
+    /// Milliseconds from each commit to its arrival at `endpoint`, which is told of `wanted` of them, all waited for.
+    async fn latencies(self, endpoint: &Endpoint, wanted: usize) -> Vec<f64> {
         endpoint.until(wanted, LIMIT).await;
-        tokio::time::sleep(Duration::from_millis(300)).await;
-        let arrivals = endpoint.arrivals().into_iter();
-        let known = arrivals.filter_map(|(event_id, at)| Some(at - *self.0.get(&event_id)?));
-        known.map(|took| took.as_secs_f64() * 1000.0).collect()
+        let took = endpoint.arrivals().into_iter().map(|(event_id, at)| at - self.0[&event_id]);
+        let latencies: Vec<_> = took.map(|took| took.as_secs_f64() * 1000.0).collect();
+        assert_eq!(latencies.len(), wanted, "something was sent twice");
+        endpoint.forget();
+        latencies
     }
 }
 
@@ -193,7 +199,7 @@ async fn straight(world: &Arc<World>, merchants: &Merchants) -> Vec<f64> {
         committed.insert(new.event_id.clone(), Instant::now());
         caller.send(&post("/ipn", &[("x-gateway-event-id", &new.event_id)], &new.payload)).await;
     }
-    Committed(committed).latencies(&endpoint).await
+    Committed(committed).latencies(&endpoint, EVENTS).await
 }
 
 /// Commits a final deposit for each of many invoices, as a watcher does; returns milliseconds to their IPNs.
