@@ -25,6 +25,7 @@ pub const MEASURES: &[Measure] = &[
     ("outbox_age_seconds", Gauge, "age of the oldest of them"),
     ("outbox_published_total", Counter, "messages that the broker confirmed"),
     ("outbox_quarantined_total", Counter, "messages set aside because no queue takes them"),
+    ("messages_rejected_total", Counter, "messages that nobody could read or sign, by queue"),
     ("ipn_attempts_total", Counter, "attempts to deliver an IPN, by outcome"),
     ("ipn_attempt_seconds", Histogram, "from the lookup of a receiver's name to its answer"),
     ("ipn_stale_copies_total", Counter, "messages about attempts that were made already"),

@@ -81,6 +81,7 @@ async fn consume_until_error<H: Handler>(
     let url = &agent.gateway.config.amqp_url;
     let mut consumer = Consumer::open(url, &work.queue, work.prefetch).await?;
     agent.readiness.set(&work.queue, true);
+    rejected(&work.queue, 0);
     let mut tasks: JoinSet<Result<(), BrokerError>> = JoinSet::new();
     let read = read(agent, work, handler, &mut consumer, &mut tasks, delay).await;
     if read.is_ok() {
@@ -160,19 +161,31 @@ async fn traced<H: Handler>(
     let cause = envelope::trace_of(&message.body);
     let span = Span::begin(format!("process {queue}"), Kind::Consumer, cause);
     let redelivered = message.redelivered;
-    let outcome = span.scope(work_on(handler, message)).await;
+    let outcome = span.scope(work_on(&queue, handler, message)).await;
     span.end(vec![("messaging.redelivered", redelivered.to_string())]);
     outcome
 }
 
-async fn work_on<H: Handler>(handler: Arc<H>, message: Message) -> Result<(), BrokerError> {
+/// Counts messages that go to the dead letters at once. From zero on, or the first would show as no change.
+fn rejected(queue: &str, count: u64) {
+    metrics::counter!("messages_rejected_total", "queue" => queue.to_owned()).increment(count);
+}
+
+async fn work_on<H: Handler>(
+    queue: &str,
+    handler: Arc<H>,
+    message: Message,
+) -> Result<(), BrokerError> {
     let started = Instant::now();
     let mut delay = ReconnectDelay::new();
     loop {
         let attempt = AssertUnwindSafe(handler.handle(&message.body)).catch_unwind();
         let error = match tokio::time::timeout(HANDLE_LIMIT, attempt).await {
             Ok(Ok(Ok(Answer::Ack))) => return message.ack().await,
-            Ok(Ok(Ok(Answer::Reject))) => return message.reject().await,
+            Ok(Ok(Ok(Answer::Reject))) => {
+                rejected(queue, 1);
+                return message.reject().await;
+            }
             Ok(Ok(Err(error))) => error,
             Ok(Err(_panic)) => {
                 tracing::error!("a handler panicked; its message goes back to the queue");
