@@ -3,6 +3,7 @@
 use std::{
     net::SocketAddr,
     path::Path,
+    sync::Mutex,
     time::{Duration, Instant},
 };
 
@@ -17,7 +18,8 @@ use crate::{
     broker::TestBroker,
     client::Client,
     exchange::{Exchange, Lost},
-    processes::{Launch, Process, free_port, program, within},
+    metrics::Page,
+    processes::{self, Launch, Process, free_port, program, within},
 };
 
 const READY_LIMIT: Duration = Duration::from_secs(60);
@@ -74,6 +76,8 @@ pub struct Installation {
     pub broker: BrokerAccess,
     pub api: SocketAddr,
     settings: Vec<(String, String)>,
+    /// All that were ever started: process ids, and where each serves its metrics.
+    launched: Mutex<Vec<(u32, SocketAddr)>>,
 }
 
 /// A running `gateway-api` or `gateway-worker`.
@@ -124,7 +128,8 @@ impl Installation {
         );
         let gateway = Gateway::new(Config::from_toml(&toml).unwrap()).unwrap();
         let (database_url, broker) = (database_url.to_owned(), broker.clone());
-        Self { gateway, database_url, broker, api, settings }
+        let launched = Mutex::default();
+        Self { gateway, database_url, broker, api, settings, launched }
     }
 
     /// What its programs find in their environment.
@@ -165,7 +170,18 @@ impl Installation {
             environment,
             owner: None,
         });
+        self.launched.lock().unwrap().push((process.pid(), metrics));
         Program { process, metrics }
+    }
+
+    /// What its programs that run tell of themselves.
+    pub async fn metrics(&self) -> Result<Vec<Page>, String> {
+        let launched = self.launched.lock().unwrap().clone();
+        let mut pages = Vec::new();
+        for (_, address) in launched.into_iter().filter(|(pid, _)| processes::runs(*pid)) {
+            pages.push(Page::read(address).await?);
+        }
+        Ok(pages)
     }
 
     pub async fn start_api(&self) -> Program {

@@ -27,6 +27,7 @@ pub mod lanes;
 pub mod line;
 pub mod link;
 pub mod listener;
+pub mod metrics;
 pub mod namespace;
 pub mod near_data;
 pub mod payable;

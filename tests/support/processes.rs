@@ -146,11 +146,20 @@ impl Drop for Process {
     }
 }
 
-/// Whether the process runs. One that only waits to be reaped does not.
+/// Whether the process is there. One that only waits to be reaped is not.
 pub fn is_alive(pid: u32) -> bool {
-    let state = Command::new("ps").args(["-o", "stat=", "-p", &pid.to_string()]).output().unwrap();
-    let state = String::from_utf8_lossy(&state.stdout).trim().to_owned();
+    let state = state(pid);
     !state.is_empty() && !state.starts_with('Z')
+}
+
+/// Whether it is there and not frozen.
+pub fn runs(pid: u32) -> bool {
+    is_alive(pid) && !state(pid).starts_with('T')
+}
+
+fn state(pid: u32) -> String {
+    let state = Command::new("ps").args(["-o", "stat=", "-p", &pid.to_string()]).output().unwrap();
+    String::from_utf8_lossy(&state.stdout).trim().to_owned()
 }
 
 /// Removes `folder` when we end, after running `last`.

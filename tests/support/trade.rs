@@ -1,5 +1,5 @@
 //! A trade to watch a fault by: merchants, orders that are created and paid, and an oracle that compares what every
-//! party knows in the end.
+//! party knows in the end: chain, ledger, receivers, dead letters, and what the programs tell of themselves.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -23,6 +23,7 @@ use crate::{
     client::Answer,
     exchange::{Exchange, Lost},
     installation::Installation,
+    metrics,
     processes::within,
     receiver::{Received, Receiver},
 };
@@ -56,6 +57,8 @@ pub struct Outcome {
     pub posts: usize,
     /// POSTs beyond the first of their event: allowed, and to be recognised by their event id.
     pub repeats: usize,
+    /// Programs that ran in the end, whose metrics say the same.
+    pub programs: usize,
 }
 
 impl Shop {
@@ -170,8 +173,9 @@ impl Shop {
         check_credits(installation).await;
         self.check_repeats(installation).await;
         check_dead_letters(installation, limit).await;
+        let programs = check_metrics(installation, orders.len(), limit).await;
         let posts = self.receiver.received().len();
-        Outcome { took, posts, repeats: posts - orders.len() }
+        Outcome { took, posts, repeats: posts - orders.len(), programs }
     }
 
     /// By payment id: all POSTs about it.
@@ -316,6 +320,17 @@ async fn check_dead_letters(installation: &Installation, limit: Duration) {
         .await;
         assert_eq!(letters, 0, "dead letters in {queue:?}");
     }
+}
+
+/// What an operator sees is so. Returns how many programs were asked.
+async fn check_metrics(installation: &Installation, orders: usize, limit: Duration) -> usize {
+    let (programs, _) = within(limit, "the programs' metrics tell what happened", async || {
+        let pages = installation.metrics().await?;
+        let wrong = metrics::contradictions(&pages, orders);
+        if wrong.is_empty() { Ok(pages.len()) } else { Err(wrong.join("; ")) }
+    })
+    .await;
+    programs
 }
 
 /// How many messages a dead-letter queue holds, up to ten.

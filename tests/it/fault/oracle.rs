@@ -11,6 +11,7 @@ use support::{
     database::TestDatabase,
     exchange::Exchange,
     installation::Installation,
+    metrics::{Page, contradictions},
     trade::{Order, Shop},
 };
 
@@ -53,7 +54,13 @@ async fn the_oracle_sees_dead_letters_false_credits_and_repeats_without_a_reason
         let shop = Shop::open(&installation, 2).await;
         let orders = shop.create(&installation, 2).await;
         shop.pay(&installation, &orders).await;
-        shop.converge(&installation, &orders, LIMIT).await;
+        let outcome = shop.converge(&installation, &orders, LIMIT).await;
+        assert_eq!(outcome.programs, 2, "whose metrics were compared");
+        let pages = installation.metrics().await.unwrap();
+        let counted: u64 =
+            pages.iter().map(|page| page.sum("invoice_transitions_total", "to=\"paid\"")).sum();
+        assert_eq!(counted, 2, "in calm all is counted");
+        assert!(contradictions(&pages, 1).concat().contains("is 2, and at most 1 happened"));
         drop((api, workers));
 
         let dead = broker.topology.dead_letter_queue(DeadLetterQueue::Ipn);
@@ -80,4 +87,23 @@ async fn the_oracle_sees_dead_letters_false_credits_and_repeats_without_a_reason
         database.remove().await;
     })
     .await;
+}
+
+#[test]
+fn the_oracle_sees_metrics_that_contradict_what_happened() {
+    let page = |more: &str| {
+        let calm = "database_up 1\noutbox_waiting 0\nipn_dead_letters 0\npayout_webhook_dead_letters 0\n\
+                    ipn_attempts_total{outcome=\"delivered\"} 2\nipn_attempts_total{outcome=\"dead\"} 0\n";
+        Page(format!("{calm}{more}"))
+    };
+    assert_eq!(contradictions(&[page("")], 2), Vec::<String>::new());
+    for (pages, complaint) in [
+        (vec![page(""), page("")], "outcome=\"delivered\" is 4"),
+        (vec![page("ipn_attempts_total{outcome=\"dead\"} 1")], "outcome=\"dead\" is 1"),
+        (vec![page("outbox_waiting 3")], "outbox_waiting is told as 3"),
+        (vec![page("ipn_dead_letters 1")], "ipn_dead_letters is told as 1"),
+        (vec![Page(String::new())], "database_up is told as 0"),
+    ] {
+        assert!(contradictions(&pages, 2).concat().contains(complaint), "{complaint}");
+    }
 }
