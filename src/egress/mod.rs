@@ -24,6 +24,7 @@ use hyper_util::{
     client::legacy::Client,
     rt::{TokioExecutor, TokioTimer},
 };
+use rustls::ClientConfig;
 use tokio::{
     sync::Semaphore,
     time::{Instant, timeout_at},
@@ -123,18 +124,17 @@ impl Egress {
 
     /// With names resolved by `resolver`, whose answers face the policy like any other.
     pub fn with_resolver(policy: Policy, resolver: Arc<dyn Resolve>) -> Self {
-        let trusting = tls::config();
-        let has_roots = trusting.is_some();
-        let tls = trusting.unwrap_or_else(tls::trusting_nobody);
-        Self { has_roots, ..Self::build(policy, resolver, tls) }
+        Self::build(policy, resolver, tls::config())
     }
 
-    fn build(policy: Policy, resolver: Arc<dyn Resolve>, tls: rustls::ClientConfig) -> Self {
+    /// Without `tls` no https call is made.
+    fn build(policy: Policy, resolver: Arc<dyn Resolve>, tls: Option<ClientConfig>) -> Self {
+        let has_roots = tls.is_some();
         let idle = if policy == Policy::Operator { IDLE_OPERATOR } else { IDLE_PUBLIC };
         let (policy, places) = (Arc::new(policy), Arc::new(Semaphore::new(CONNECTIONS_MAX)));
         let connector = Bounded(
             HttpsConnectorBuilder::new()
-                .with_tls_config(tls)
+                .with_tls_config(tls.unwrap_or_else(tls::trusting_nobody))
                 .https_or_http()
                 .enable_http1()
                 .wrap_connector(Dialler::new(policy.clone(), resolver, places.clone())),
@@ -149,13 +149,7 @@ impl Egress {
                 .http1_max_headers(HEAD_LINES_MAX)
                 .build(connector.clone())
         };
-        Self {
-            policy,
-            places,
-            has_roots: true,
-            pooled: client(IDLE_PER_HOST_MAX),
-            fresh: client(0),
-        }
+        Self { policy, places, has_roots, pooled: client(IDLE_PER_HOST_MAX), fresh: client(0) }
     }
 
     /// With so many connections open at once, idle ones included. What waits for a place uses up its own deadline.

@@ -98,6 +98,11 @@ mod tests {
         })
     }
 
+    fn egress(tls: Option<ClientConfig>) -> Egress {
+        let policy = PublicPolicy { allow_private: true, denied_ports: vec![] };
+        Egress::build(Policy::Public(policy), Arc::new(Here), tls)
+    }
+
     fn trusting(root: Option<&[u8]>) -> Egress {
         let mut roots = RootCertStore::empty();
         if let Some(root) = root {
@@ -108,8 +113,7 @@ mod tests {
             .unwrap()
             .with_root_certificates(roots)
             .with_no_client_auth();
-        let policy = PublicPolicy { allow_private: true, denied_ports: vec![] };
-        Egress::build(Policy::Public(policy), Arc::new(Here), tls)
+        egress(Some(tls))
     }
 
     async fn call(egress: &Egress, host: &str, at: SocketAddr) -> Result<String, EgressError> {
@@ -136,8 +140,8 @@ mod tests {
 
     #[tokio::test]
     async fn without_roots_no_receiver_is_blamed_for_its_certificate() {
-        let (server, lacking) = (listen_tls(GOOD), Egress { has_roots: false, ..trusting(None) });
-        let outcome = call(&lacking, "shop.example", server).await;
+        let server = listen_tls(GOOD);
+        let outcome = call(&egress(None), "shop.example", server).await;
         assert_eq!(outcome, Err(EgressError::Ours("no root certificates")));
     }
 
