@@ -37,9 +37,12 @@ impl Gateway {
     /// Authenticates a merchant's request and takes it from the merchant's budget.
     pub async fn admit_merchant(&self, key: &ApiKey) -> Result<Caller, NotAdmitted> {
         let key = key.sha256();
-        let _turn = self.admissions.merchants.take(key, TOGETHER).await;
-        let mut connection = self.db.connection().await?;
-        let caller = access::admit_merchant(&mut connection, &key).await?;
+        let (turn, db) = (self.admissions.merchants.take(key, TOGETHER).await, self.db.clone());
+        let asked =
+            turn.during(
+                async move { access::admit_merchant(&mut *db.connection().await?, &key).await },
+            );
+        let caller = asked.await.unwrap_or(Err(StorageError::TimedOut))?;
         let caller = caller.ok_or(NotAdmitted::UnknownKey)?;
         if caller.suspended {
             Err(NotAdmitted::Suspended)
@@ -52,9 +55,13 @@ impl Gateway {
 
     /// Takes a buyer's request from a budget of its address (one address, or one IPv6 network of 64 bits).
     pub async fn admit_buyer(&self, budget: BuyerBudget, client: &str) -> Result<(), NotAdmitted> {
-        let _turn = self.admissions.buyers.take((budget, client.into()), TOGETHER).await;
-        let mut connection = self.db.connection().await?;
-        if access::admit_buyer(&mut connection, budget, client).await? {
+        let who = (budget, client.into());
+        let (turn, db) = (self.admissions.buyers.take(who, TOGETHER).await, self.db.clone());
+        let client = client.to_owned();
+        let asked = turn.during(async move {
+            access::admit_buyer(&mut *db.connection().await?, budget, &client).await
+        });
+        if asked.await.unwrap_or(Err(StorageError::TimedOut))? {
             Ok(())
         } else {
             Err(NotAdmitted::TooManyRequests)

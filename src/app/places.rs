@@ -6,7 +6,10 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    task::JoinError,
+};
 
 /// Who has how many of its places taken. Nothing is kept of those for whom nobody is here or waits.
 pub(super) struct Places<K>(Arc<Mutex<HashMap<K, Arc<Semaphore>>>>);
@@ -55,6 +58,21 @@ impl<K> Default for Places<K> {
     }
 }
 
+impl<K: Eq + Hash + Send + 'static> Place<K> {
+    /// Keeps the place until `work` has ended, though nobody may wait for that any more: what a request asked of the database
+    /// goes on there when its client is gone. Fails only if `work` panics or the program ends.
+    pub(super) async fn during<T: Send + 'static>(
+        self,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> Result<T, JoinError> {
+        let working = async move {
+            let _place = self;
+            work.await
+        };
+        tokio::spawn(working).await
+    }
+}
+
 impl<K: Eq + Hash> Drop for Place<K> {
     fn drop(&mut self) {
         self.permit = None;
@@ -70,7 +88,7 @@ impl<K: Eq + Hash> Drop for Place<K> {
 mod tests {
     use std::time::Duration;
 
-    use tokio::time::timeout;
+    use tokio::{sync::oneshot, time::timeout};
 
     use super::*;
 
@@ -94,5 +112,16 @@ mod tests {
         assert!(!places.is_empty());
         drop(taken);
         assert!(places.is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_place_is_kept_until_its_work_has_ended_whoever_waits_for_it() {
+        let places = Places::default();
+        let (end, ended) = oneshot::channel::<()>();
+        let work = places.take("a", 1).await.during(ended);
+        assert!(timeout(SOON, work).await.is_err(), "the work has not ended");
+        assert!(timeout(SOON, places.take("a", 1)).await.is_err());
+        end.send(()).unwrap();
+        assert!(timeout(SOON, places.take("a", 1)).await.is_ok());
     }
 }

@@ -159,6 +159,11 @@ impl Egress {
         self
     }
 
+    /// Whether there is any certificate that an https call could end at.
+    pub const fn has_roots(&self) -> bool {
+        self.has_roots
+    }
+
     pub fn policy(&self) -> &Policy {
         &self.policy
     }

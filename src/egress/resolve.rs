@@ -55,7 +55,7 @@ impl Resolve for SystemResolver {
         drop(known);
         let (places, known, host) = (self.places.clone(), self.known.clone(), host.to_owned());
         Box::pin(async move {
-            // Whoever holds the places chose names that hang; those who wait for one chose nothing.
+            // Others hold the places, for names that hang or for a resolver of ours that does: no fault of this name.
             let place = timeout(PLACE_WAIT, places.acquire_owned()).await;
             let place = place.map_err(|_| Errno::AGAIN)?.map_err(io::Error::other)?;
             // A task of its own keeps the place for as long as the thread is really busy.
@@ -67,7 +67,8 @@ impl Resolve for SystemResolver {
                 known.learn(host, found.clone(), Instant::now());
                 Ok(found)
             });
-            lookup.await.map_err(io::Error::other)?
+            // It panics where the system has no thread for it.
+            lookup.await.map_err(|_| Errno::AGAIN)?
         })
     }
 }

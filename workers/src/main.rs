@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, sync::Arc};
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use clap::Parser;
 use gateway::{
     app::{Gateway, deliver::Room, measure},
@@ -54,6 +54,9 @@ async fn main() -> anyhow::Result<()> {
         roles.contains(&Role::IpnDelivery) || roles.contains(&Role::PayoutWebhookDelivery);
     fit_files(&mut config.worker, delivers);
     let gateway = Arc::new(Gateway::start(config).await?);
+    if delivers {
+        check_roots(&gateway)?;
+    }
     let stop = serve::stop_on_signal();
     let readiness = Readiness::default();
     let address = gateway.config.worker.metrics_listen;
@@ -83,6 +86,18 @@ async fn main() -> anyhow::Result<()> {
     }
     gateway.db.close().await;
     Ok(())
+}
+
+/// A worker that can reach nobody would take messages from those that can, and put each of them off.
+fn check_roots(gateway: &Gateway) -> anyhow::Result<()> {
+    // A developer's machine may have none, and receivers that speak plain http.
+    if gateway.config.egress.allow_private || gateway.egress.has_roots() {
+        return Ok(());
+    }
+    bail!(
+        "no root certificates could be read, so that no merchant can be reached by https: install them (the package is usually \
+         called ca-certificates) or name a file of them in SSL_CERT_FILE; if files were short just then, start again"
+    )
 }
 
 /// Beyond its files a process opens no connection, not even to its own database: it takes on no more than it has files for.

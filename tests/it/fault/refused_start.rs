@@ -28,6 +28,9 @@ const SOUND: [(&str, &str); 8] = [
     ("GATEWAY_LOG", "text"),
 ];
 
+/// Whatever certificates this machine has.
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../src/egress/fixture/root.pem");
+
 /// What `timeout` ends with where the program did not.
 const TIME_IS_OVER: i32 = 124;
 
@@ -157,6 +160,17 @@ async fn a_pool_of_another_wallet_than_expected_is_not_started_with() {
     database.remove().await;
 }
 
+/// It would take messages from the workers that can reach somebody.
+#[test]
+fn a_worker_that_trusts_nobody_does_not_deliver() {
+    let worker = program("gateway-worker");
+    for role in ["ipn-delivery", "payout-webhook-delivery", "all"] {
+        let (said, code) = run(&worker, &[role], &[("SSL_CERT_FILE", "/dev/null")]);
+        assert_eq!(code, Some(1), "{said}");
+        assert!(said.contains("no root certificates could be read"), "{said}");
+    }
+}
+
 #[tokio::test]
 async fn a_sound_production_starts_without_its_servers_and_is_not_ready() {
     for (name, arguments) in PROGRAMS {
@@ -168,6 +182,7 @@ async fn a_sound_production_starts_without_its_servers_and_is_not_ready() {
             ("GATEWAY_CHECKOUT__LISTEN", &ports[1]),
             ("GATEWAY_API__METRICS_LISTEN", &ports[2]),
             ("GATEWAY_WORKER__METRICS_LISTEN", &ports[2]),
+            ("SSL_CERT_FILE", &ROOT.to_owned()),
         ] {
             environment.push((setting.to_owned(), address.clone()));
         }
