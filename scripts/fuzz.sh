@@ -25,7 +25,7 @@ targets=("$@")
 if [ ${#targets[@]} -eq 0 ]; then
     for folder in tests/fuzz/corpus/*/; do targets+=("$(basename "$folder")"); done
 fi
-broken=0
+broken=()
 for name in "${targets[@]}"; do
     mkdir -p "$found/$name"
     log=$found/$name.log
@@ -36,9 +36,14 @@ for name in "${targets[@]}"; do
         if [ "${runs:-0}" -eq 0 ] || [ "${covered:-0}" -eq 0 ]; then die "$name ran nothing; see $log"; fi
         step "$name" "$runs inputs, $covered places of the code reached, no promise broken"
     else
-        broken=1
-        tail -30 "$log" >&2
-        step "$name" "BROKEN: repeat with FUZZ_TARGET=$name target/debug/fuzz $found/$name-…"
+        broken+=("$name")
+        step "$name" "BROKEN, see below"
     fi
 done
-exit "$broken"
+for name in "${broken[@]}"; do
+    say ""
+    step "$name" "BROKEN: repeat with FUZZ_TARGET=$name target/debug/fuzz $found/$name-…, or with this input in Base64"
+    # The file may be gone with the machine; what it takes to repeat it must not be.
+    grep -aE -A1 'panicked at|SUMMARY|Base64:' "$found/$name.log" | cut -c1-2000 >&2
+done
+[ ${#broken[@]} -eq 0 ]
