@@ -300,6 +300,21 @@ mod tests {
     }
 
     #[test]
+    fn final_is_what_a_block_holds_deep_enough_and_nothing_else() {
+        for seen in [Seen::Nowhere, Seen::Waiting, Seen::Displaced] {
+            assert!(!seen.is_final(0));
+            assert_eq!(seen.not_yet_final(3), seen);
+        }
+        let mined = |succeeded| move |depth| Seen::Mined { depth, succeeded };
+        let kinds: [&dyn Fn(u64) -> Seen; 3] =
+            [&mined(true), &mined(false), &|depth| Seen::Unexplained { depth }];
+        for at in kinds {
+            assert_eq!([2, 3, 4].map(|depth| at(depth).is_final(3)), [false, true, true]);
+            assert_eq!(at(9).not_yet_final(3), at(2));
+        }
+    }
+
+    #[test]
     fn states_are_written_as_the_api_says_them() {
         let names: Vec<_> = BatchState::ALL.iter().map(|s| s.as_str()).collect();
         expect!["pending signing broadcasted confirmed failed"].assert_eq(&names.join(" "));
