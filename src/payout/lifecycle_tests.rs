@@ -176,3 +176,21 @@ fn who_cancelled_is_written_as_webhooks_say_it() {
     let names = [CancelledBy::Merchant, CancelledBy::Operator].map(CancelledBy::as_str);
     assert_eq!(names, ["merchant", "operator"]);
 }
+
+/// A deposit that funded the order left the chain: what comes in its place fills the gap first.
+#[test]
+fn what_makes_up_for_a_reversed_deposit_is_no_excess() {
+    for state in [State::Funded, State::Processing] {
+        let gap = Order { credited: BaseUnits::new(40), ..order(state, Funding::Exact) };
+        for (amount, funding, excess) in [
+            (59, Funding::Exact, false),
+            (60, Funding::Exact, false),
+            (61, Funding::Overfunded, true),
+        ] {
+            let step = step(&gap, deposit(amount, true), at(-1));
+            let mut effects = vec![Effect::Credit(BaseUnits::new(amount))];
+            effects.extend(excess.then_some(Effect::Emit(EventType::Overfunded)));
+            assert_eq!((step.state, step.funding, step.effects), (state, funding, effects));
+        }
+    }
+}
