@@ -118,6 +118,10 @@ fn every_container_is_confined_and_every_reference_leads_somewhere() {
             assert!(secrets.contains(secret), "{place} mounts {secret}");
             let is_seed = secret == "gateway-payout-seed";
             assert!(!is_seed || place == "gateway-payout-batch", "{place} holds the seed");
+            // Kubernetes gives it to root and this group; 288 is 0440.
+            let readable = pod["securityContext"]["fsGroup"] == 10001;
+            let closed = volume["secret"]["defaultMode"] == 288;
+            assert!(!is_seed || readable && closed, "{place} cannot read its seed, or others can");
         }
         for container in pod["containers"].as_array().unwrap() {
             let confined = &container["securityContext"];
