@@ -30,7 +30,7 @@ test-solana: ## invoices paid on Solana's own virtual machine (surfpool, fetched
 fuzz: ## what strangers send, guided by coverage, for some seconds each (SECONDS_EACH=n)
 	@scripts/fuzz.sh
 
-mutants: ## small changes of the pure rules, each of which a test must notice (half an hour)
+mutants: ## small changes of the pure rules, each of which a test must notice (three quarters of an hour)
 	@scripts/mutants.sh
 
 bench: ## what it does per second, each figure beside a limit measured in the same run (ONLY=word, ROUNDS=n)
@@ -43,7 +43,7 @@ lint: ## formatting and clippy, as CI runs them
 	@cargo fmt --all --check
 	@cargo clippy --workspace --all-targets --locked -- -D warnings
 
-check: ## everything CI runs
+check: ## what CI runs
 	@.ci/run
 
 sqlx: ## refresh .sqlx, the query data that lets a clone build without a database

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Changes the pure rules in small ways, one at a time, and demands that a test notices each change. Arguments: source files
-# (default: money, the ledger, the lifecycles, retries and signatures). Takes about half an hour on two cores.
+# (default: money, the ledger, the lifecycles, retries and signatures). Takes three quarters of an hour on two cores.
 set -euo pipefail
 
 dir=$(dirname "${BASH_SOURCE[0]}")
