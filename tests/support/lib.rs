@@ -42,6 +42,7 @@ pub mod receiver;
 pub mod regtest;
 pub mod scratch;
 pub mod scripted_chain;
+pub mod seed;
 pub mod shop;
 pub mod solana;
 pub mod stack;

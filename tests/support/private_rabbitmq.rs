@@ -16,7 +16,7 @@ use crate::{
     broker::SHORT,
     installation::BrokerAccess,
     private_postgres::{mount_small_disk, packaged},
-    processes::{Janitor, Launch, Process, Signal, free_port, is_alive, within},
+    processes::{self, Janitor, Launch, Process, Signal, free_port, is_alive, within},
 };
 
 /// Of the tests' brokers. The shipped limit is meant for larger disks.
@@ -317,9 +317,7 @@ impl Frozen {
 
     /// Whether the kernel says so too.
     pub fn is_frozen(&self) -> bool {
-        let status = fs::read_to_string(format!("/proc/{}/stat", self.0)).unwrap_or_default();
-        // The state follows the program's name, which may have spaces and brackets in it.
-        status.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('T'))
+        processes::is_frozen(self.0)
     }
 }
 

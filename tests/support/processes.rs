@@ -148,18 +148,22 @@ impl Drop for Process {
 
 /// Whether the process is there. One that only waits to be reaped is not.
 pub fn is_alive(pid: u32) -> bool {
-    let state = state(pid);
-    !state.is_empty() && !state.starts_with('Z')
+    !matches!(state(pid), None | Some('Z'))
+}
+
+/// Whether the kernel has stopped it.
+pub fn is_frozen(pid: u32) -> bool {
+    state(pid) == Some('T')
 }
 
 /// Whether it is there and not frozen.
 pub fn runs(pid: u32) -> bool {
-    is_alive(pid) && !state(pid).starts_with('T')
+    !matches!(state(pid), None | Some('Z' | 'T'))
 }
 
-fn state(pid: u32) -> String {
+fn state(pid: u32) -> Option<char> {
     let state = Command::new("ps").args(["-o", "stat=", "-p", &pid.to_string()]).output().unwrap();
-    String::from_utf8_lossy(&state.stdout).trim().to_owned()
+    String::from_utf8_lossy(&state.stdout).trim().chars().next()
 }
 
 /// Removes `folder` when we end, after running `last`.

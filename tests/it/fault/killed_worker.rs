@@ -9,20 +9,13 @@ use support::{
     fired::fired,
     installation::Installation,
     processes::{Signal, within},
+    seed::seed,
     trade::{Order, Shop},
 };
 
 const ORDERS: usize = 40;
 const KILLS: usize = 6;
 const RECOVERY_LIMIT: Duration = Duration::from_secs(90);
-
-/// From the environment, to repeat a run.
-fn seed() -> u64 {
-    let given = std::env::var("GATEWAY_TEST_SEED").ok();
-    let seed = given.map_or_else(rand::random, |text| text.parse().unwrap());
-    println!("GATEWAY_TEST_SEED={seed}");
-    seed
-}
 
 /// Orders and pays one after the other, so that there is always something under way.
 async fn trade(installation: Arc<Installation>, shop: Arc<Shop>) -> Vec<Order> {

@@ -14,6 +14,7 @@ use support::{
     fired::fired,
     installation::Installation,
     processes::within,
+    seed::seed,
     trade::Shop,
 };
 use uuid::Uuid;
@@ -97,13 +98,10 @@ impl Scene<'_> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn messages_repeated_in_any_order_do_nothing_twice_and_nothing_early() {
-    let seed = std::env::var("GATEWAY_TEST_SEED")
-        .map_or_else(|_| rand::random(), |text| text.parse().unwrap());
-    println!("GATEWAY_TEST_SEED={seed}");
     let database = TestDatabase::create().await;
     with_broker(|broker| async move {
         let installation = Installation::new(&database.url, &(&*broker).into(), &[]);
-        let random = StdRng::seed_from_u64(seed);
+        let random = StdRng::seed_from_u64(seed());
         let mut scene = Scene { broker: &broker, installation: &installation, random };
         let api = installation.start_api().await;
         let _others =

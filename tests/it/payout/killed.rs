@@ -22,6 +22,7 @@ use support::{
     payout_events,
     payouts::{Orders, evm_address, fund, new_order, row, told},
     processes::{Signal, within},
+    seed::seed,
 };
 
 use super::node;
@@ -40,13 +41,6 @@ pub const MOMENTS: [&str; 6] = [
     "payout.ending",
     "payout.ended",
 ];
-
-pub fn seed() -> u64 {
-    let given = std::env::var("GATEWAY_TEST_SEED").ok();
-    let seed = given.map_or_else(rand::random, |text| text.parse().unwrap());
-    println!("GATEWAY_TEST_SEED={seed}");
-    seed
-}
 
 fn order() -> NewOrder {
     let rows = (1..=RECIPIENTS).map(|number| row(number, evm_address(number), 1_000_000));

@@ -27,13 +27,14 @@ use support::{
     payouts::told,
     processes::{Signal, within},
     regtest::Regtest,
+    seed::seed,
 };
 
 use super::{
     chain::{address, paid_since, script},
     scene::{kind_of, settings},
 };
-use crate::payout::killed::{MOMENTS, seed};
+use crate::payout::killed::MOMENTS;
 
 /// Three batches.
 const RECIPIENTS: u32 = 450;

@@ -18,13 +18,13 @@ use support::{
     installation::Installation,
     processes::{Signal, within},
     regtest::{Kind, Regtest},
+    seed::seed,
 };
 
 use super::{
     chain::{address, paid_since, script, unspent},
     killed::{AMOUNT, CONFIRMATIONS, Place, confirmed_order, environment, in_process},
 };
-use crate::payout::killed::seed;
 
 const NETWORK: Network = Network::Litecoin;
 /// A unit more for a virtual byte than payments offer by themselves.

@@ -20,6 +20,7 @@ use gateway::{app::Gateway, asset::Network};
 use rand::{RngExt, SeedableRng, rngs::StdRng, seq::SliceRandom};
 use support::{
     fired::fired,
+    seed::seed,
     shop::{Shop, with_shop},
 };
 use uuid::Uuid;
@@ -216,10 +217,8 @@ async fn go_round(
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_deposit_and_the_deadline_at_the_same_instant_have_one_outcome() {
-    let given = std::env::var("GATEWAY_TEST_SEED").ok();
-    let seed = given.map_or_else(rand::random, |text| text.parse().unwrap());
-    println!("GATEWAY_TEST_SEED={seed}, {} rounds", rounds());
-    let mut random = StdRng::seed_from_u64(seed);
+    println!("{} rounds", rounds());
+    let mut random = StdRng::seed_from_u64(seed());
     with_shop(|shop| async move {
         shop.stack.lift_rate_limits().await;
         let batch = BATCH.min(rounds().div_ceil(2));
