@@ -1,7 +1,8 @@
-//! Reads one work queue.
+//! Consumer of one work queue.
 //!
-//! The rules for a worker: commit first, then acknowledge; reject only what can never be work (it goes to the dead
-//! letters); hold nothing for long. What is dropped unanswered comes again when the channel ends.
+//! Rules for a worker: commit first, then acknowledge; reject only a message that can never become
+//! work (it is dead-lettered); hold no message for long. A delivery left unanswered is redelivered
+//! when its channel closes.
 
 use futures_util::StreamExt;
 use lapin::{
@@ -21,28 +22,31 @@ use super::{
 
 const NOT_FOUND: u16 = 404;
 
-/// A connection that reads one queue.
+/// Connection that consumes one queue.
 pub struct Consumer {
     queue: String,
     link: Link,
     channel: Channel,
-    /// Its own channel, because asking about a queue that is gone closes the channel that asked.
+    /// Separate channel for passive declares: asking for a queue that does not exist closes the
+    /// channel that asked.
     probe: Channel,
     deliveries: lapin::Consumer,
     cancelled: bool,
 }
 
-/// One message, to be answered once.
+/// One delivery; it must be answered exactly once.
 #[derive(Debug)]
 pub struct Message {
     pub body: Vec<u8>,
-    /// It was delivered before, perhaps to a worker that died. A hint for logs, never for logic.
+    /// Set if the message was delivered before, perhaps to a worker that crashed. For logs only,
+    /// never for logic.
     pub redelivered: bool,
     acker: Acker,
 }
 
 impl Consumer {
-    /// At most `prefetch` messages are unanswered at a time; it is also what bounds memory.
+    /// Opens the consumer. `prefetch` is the maximum of unanswered messages, and so also bounds
+    /// memory.
     pub async fn open(url: &SecretString, queue: &str, prefetch: u16) -> Result<Self, BrokerError> {
         let link = Link::open(url, queue).await?;
         let channel = link.channel().await?;
@@ -64,8 +68,9 @@ impl Consumer {
         &self.queue
     }
 
-    /// The next message, however long that takes (a dead connection is noticed by its heartbeat); `None` once
-    /// [`Consumer::cancel`] was called and nothing is left. Dropping the future loses nothing.
+    /// Returns the next message and waits for it without a limit (the heartbeat detects a dead
+    /// connection); `None` once [`Consumer::cancel`] was called and no message is left. Dropping
+    /// the future loses no message.
     pub async fn next(&mut self) -> Result<Option<Message>, BrokerError> {
         match self.deliveries.next().await {
             Some(Ok(delivery)) => Ok(Some(Message {
@@ -79,14 +84,15 @@ impl Consumer {
         }
     }
 
-    /// Messages that wait for a reader. A watchdog compares it with what arrives: a queue that is not empty while
-    /// nothing comes means a consumer that the broker forgot.
+    /// Number of messages ready in the queue. A watchdog compares it with the arrivals: a queue
+    /// that is not empty while no message arrives means that the broker has forgotten this
+    /// consumer.
     pub async fn ready(&self) -> Result<u32, BrokerError> {
         ready_count(&self.probe, &self.queue).await
     }
 
-    /// Stops new deliveries. What was fetched ahead still comes out of [`Consumer::next`], and messages already taken
-    /// can still be answered; [`Consumer::close`] returns all that was not.
+    /// Stops new deliveries. Prefetched messages still come out of [`Consumer::next`], and messages
+    /// already taken can still be answered; [`Consumer::close`] requeues all unanswered ones.
     pub async fn cancel(&mut self) -> Result<(), BrokerError> {
         self.cancelled = true;
         let cancel =
@@ -94,7 +100,7 @@ impl Consumer {
         within(CALL_LIMIT, "cancelling the consumer", cancel).await
     }
 
-    /// Gives every unanswered message back to the queue.
+    /// Closes the channel, which requeues every unanswered message.
     pub async fn close(self) -> Result<(), BrokerError> {
         let close = self.channel.close(200, "done".into());
         within(CALL_LIMIT, "closing the channel", close).await?;
@@ -103,18 +109,19 @@ impl Consumer {
 }
 
 impl Message {
-    /// The work is done and committed.
+    /// Acknowledges: the work is done and committed.
     pub async fn ack(self) -> Result<(), BrokerError> {
         let answer = self.acker.ack(BasicAckOptions::default());
         answered(within(CALL_LIMIT, "acknowledging", answer).await?)
     }
 
-    /// No try will ever help: to the dead letters.
+    /// Rejects to the dead letters: no retry can ever succeed.
     pub async fn reject(self) -> Result<(), BrokerError> {
         self.nack(false).await
     }
 
-    /// Not now: back to its queue. The broker counts these, and dead-letters what comes back too often.
+    /// Returns the message to its queue for a later delivery. The broker counts requeues and
+    /// dead-letters a message that exceeds the delivery limit.
     pub async fn requeue(self) -> Result<(), BrokerError> {
         self.nack(true).await
     }
@@ -125,7 +132,7 @@ impl Message {
     }
 }
 
-/// On a channel that is gone the call succeeds and says `false`.
+/// Maps the result of an answer: on a closed channel lapin reports success with `false`.
 fn answered(sent: bool) -> Result<(), BrokerError> {
     if sent { Ok(()) } else { Err(BrokerError::AnswerLost) }
 }

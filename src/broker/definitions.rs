@@ -1,8 +1,9 @@
-//! The topology as the broker's own import file, for brokers that are set up by import.
+//! The topology as the broker's own import file, for brokers that are configured by import.
 //!
-//! Users are left out on purpose: an import that names a user without a password clears the password that user has,
-//! on every supported version, so a file that is loaded at each start would lock the gateway out. Rights need their
-//! user, so they are applied with it ([`super::management::Management::ensure_user`]).
+//! Users are left out on purpose: an import that names a user without a password clears the
+//! password that user has, on every supported version, so a file that is loaded at each start would
+//! lock the gateway out. Rights need their user, so they are applied with it
+//! ([`super::management::Management::ensure_user`]).
 
 use std::collections::BTreeMap;
 
@@ -58,7 +59,8 @@ struct Policy<'a> {
     definition: &'a Arguments,
 }
 
-/// The definitions of one virtual host as the committed file has them: one line per thing.
+/// Renders the definitions of one virtual host in the format of the committed file: one line per
+/// entry.
 pub fn render(topology: &Topology, vhost: &str) -> String {
     let sections = [
         section("vhosts", &[vhost], |name| Vhost { name }),

@@ -1,8 +1,8 @@
-//! Message bodies: a kind and ids, in JSON that a person can read and type.
+//! Message bodies: a kind and ids, as JSON that an operator can read and type.
 //!
-//! Logic reads the body alone, because it is all that survives every way by which an operator puts a message back.
-//! No amount, no address, no payload: a worker loads them by id, so the broker's UI is safe to show and a stale body
-//! cannot bring back an old value.
+//! Logic reads only the body, because only the body survives every way in which an operator can
+//! requeue a message. It carries no amount, address or payload: workers load them by id, so the
+//! broker's UI is safe to show and a stale body cannot bring back an old value.
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use thiserror::Error;
@@ -15,7 +15,7 @@ const VERSION: u32 = 1;
 pub const BODY_BYTES_MAX: usize = 4 * 1024;
 const EVENT_ID_BYTES_MAX: usize = 128;
 
-/// Why a body is no work. It never will be, so its message is rejected.
+/// Reason why a body is not work. It never will be, so its message is rejected.
 #[derive(Debug, Error)]
 pub enum EnvelopeError {
     #[error("the body has {0} bytes, more than {BODY_BYTES_MAX}")]
@@ -68,15 +68,15 @@ impl Body for PayoutRef {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "DeliveryText", into = "DeliveryText")]
 pub struct DeliveryRef {
-    /// At least one of the two is given; where both are, the row's id decides.
+    /// At least one of the two is set; if both are, the row's id decides.
     pub delivery_id: Option<Uuid>,
     pub event_id: Option<String>,
-    /// Absent when typed by hand: then it means the first attempt of the next cycle.
+    /// Absent if typed by hand; it then means the first attempt of the next cycle.
     pub turn: Option<Turn>,
 }
 
-/// Which attempt. Cycles count from 1, and so do the attempts in each. The types are those of the columns they are
-/// compared with.
+/// One attempt of a delivery. Cycles count from 1, and so do the attempts in each cycle. The types
+/// are those of the columns they are compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Turn {
     pub cycle: i32,
@@ -149,12 +149,13 @@ struct Sealed<'a, B> {
     kind: &'static str,
     #[serde(flatten)]
     body: &'a B,
-    /// The trace that caused it, for people. In the body, because that survives an operator's move.
+    /// Trace context of the cause, for people. It is in the body because the body survives an
+    /// operator's move.
     #[serde(skip_serializing_if = "Option::is_none")]
     traceparent: Option<String>,
 }
 
-/// Both are optional: a body typed by hand need not say what its queue says already.
+/// Optional header fields: a body typed by hand need not repeat the kind that its queue implies.
 #[derive(Deserialize)]
 struct Head {
     v: Option<u32>,
@@ -183,7 +184,7 @@ pub fn decode<B: Body>(bytes: &[u8]) -> Result<B, EnvelopeError> {
     serde_json::from_slice(bytes).map_err(EnvelopeError::Unreadable)
 }
 
-/// The trace that a message belongs to, if it says so. Whatever else stands there is none.
+/// Returns the trace context of a message, if the body holds a valid one.
 pub fn trace_of(bytes: &[u8]) -> Option<TraceContext> {
     #[derive(Deserialize)]
     struct Traced {
@@ -194,7 +195,8 @@ pub fn trace_of(bytes: &[u8]) -> Option<TraceContext> {
     TraceContext::parse(&traced.traceparent?)
 }
 
-/// What a person sees beside a message in the broker's UI (`gw-event-id`, …). Nothing is ever decided by it.
+/// Message headers shown in the broker's UI (`gw-event-id`, …), for people only: no decision
+/// depends on them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Headers {
@@ -204,10 +206,10 @@ pub struct Headers {
     pub merchant_id: Option<Uuid>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cycle: Option<i32>,
-    /// Why it was given up, in a sentence.
+    /// Reason for giving up, as a sentence.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The HTTP status of the last answer.
+    /// HTTP status of the last response.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_status: Option<i16>,
     /// W3C trace context, under its own name and without our prefix.

@@ -2,17 +2,19 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-/// Why a connection to the broker is of no more use. Every variant means: drop it and build another.
+/// Reason why a broker connection is no longer usable. Every variant means: drop it and open a new
+/// one.
 #[derive(Debug, Error)]
 pub enum BrokerError {
     #[error("the broker's address cannot be used: {reason}")]
     Address { reason: String },
     #[error("the broker did not answer within {} ms while {doing}", limit.as_millis())]
     TimedOut { doing: &'static str, limit: Duration },
-    /// The topology was never applied, or the broker lost its data; the sweeper puts it back.
+    /// The topology was never applied, or the broker lost its data; the sweeper restores it.
     #[error("queue {queue} does not exist; apply the topology first")]
     QueueMissing { queue: String },
-    /// The broker is short of memory or disk. Nothing was lost; what was sent may be stored twice.
+    /// The broker is short of memory or disk. No message was lost; messages already sent may be
+    /// stored twice.
     #[error("the broker takes no messages for now: {reason}")]
     Blocked { reason: String },
     #[error("the broker failed while {doing}")]

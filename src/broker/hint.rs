@@ -1,7 +1,8 @@
-//! The chain-watcher's ear: invoice facts on a queue of its own, which lives and dies with its connection.
+//! Invoice hints for the chain-watcher, on a queue of its own that exists as long as its
+//! connection.
 //!
-//! A hint only means "look now instead of at the next poll". None is ever waited for and losing all of them is fine,
-//! so the queue is small, unsaved, and drops its oldest.
+//! A hint only means "look now instead of at the next poll". No worker waits for one, and losing
+//! all of them is harmless, so the queue is small, transient, and drops its oldest.
 
 use futures_util::StreamExt;
 use lapin::{
@@ -26,7 +27,7 @@ use super::{
 const PREFETCH: u16 = 100;
 const ROUTES: [Route; 2] = [Route::InvoiceCreated, Route::InvoiceResolved];
 
-/// Hears of invoices that appeared or whose address became known.
+/// Receives hints of invoices that were created or got an address.
 pub struct HintListener {
     queue: String,
     _link: Link,
@@ -51,7 +52,8 @@ impl HintListener {
         Ok(Self { queue, _link: link, hints })
     }
 
-    /// The next hint, however long that takes. A body that is no hint is dropped: there is nothing to lose.
+    /// Returns the next hint and waits for it without a limit. A body that is not a hint is
+    /// dropped, which loses nothing.
     pub async fn next(&mut self) -> Result<InvoiceRef, BrokerError> {
         loop {
             let delivery = match self.hints.next().await {
@@ -74,7 +76,7 @@ impl HintListener {
 
 async fn declare(channel: &Channel, topology: &Topology, queue: &str) -> Result<(), BrokerError> {
     let mut arguments = FieldTable::default();
-    // Said outright, because a virtual host may make quorum queues by default, and those cannot be exclusive.
+    // Explicit, because a virtual host may default to quorum queues, which cannot be exclusive.
     arguments.insert("x-queue-type".into(), AMQPValue::LongString("classic".into()));
     let most = i64::from(Topology::hint_messages_max());
     arguments.insert("x-max-length".into(), AMQPValue::LongLongInt(most));

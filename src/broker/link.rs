@@ -1,4 +1,5 @@
-//! One connection: opened within a limit, never recovered, watched for the broker's "no more for now".
+//! One connection: opened within a time limit, never recovered, and watched for
+//! `connection.blocked`.
 
 use std::{
     future::Future,
@@ -23,12 +24,13 @@ use tokio_util::task::AbortOnDropHandle;
 use super::BrokerError;
 
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
-/// For every other call. None of them waits for another person's work.
+/// Limit of every other call. None of them waits for an action of another party.
 pub(super) const CALL_LIMIT: Duration = Duration::from_secs(10);
-/// A frozen broker is noticed after two of these.
+/// Heartbeat interval. An unresponsive broker is detected after two missed ones.
 const HEARTBEAT_S: u16 = 10;
-/// lapin holds 32 frames each way on every connection. Our messages are hints of some hundred bytes; at the broker's own
-/// proposal of 128 KiB the nine connections of a worker would hold 75 MB. Headers must fit one frame, `x-death` included.
+/// lapin holds 32 frames in each direction on every connection. Our messages are hints of some
+/// hundred bytes; with the broker's default of 128 KiB the nine connections of a worker would hold
+/// 75 MB. Headers must fit in one frame, `x-death` included.
 const FRAME_BYTES_MAX: u32 = 16 * 1024;
 
 pub(super) struct Link {
@@ -38,7 +40,7 @@ pub(super) struct Link {
 }
 
 impl Link {
-    /// Connects as `name`, which people see in the management UI.
+    /// Connects as `name`, which the management UI shows.
     pub(super) async fn open(url: &SecretString, name: &str) -> Result<Self, BrokerError> {
         Self::open_within(CONNECT_LIMIT, url, name).await
     }
@@ -58,7 +60,8 @@ impl Link {
             uri,
             default_runtime().map_err(failed)?,
             async move |uri, runtime| {
-                // Ends before the whole attempt does, so that no socket appears after it was given up.
+                // This limit is shorter than that of the whole attempt, so that no socket opens
+                // after the attempt was abandoned.
                 let tcp = uri.connect_with_config_async(TLSConfig::default(), &runtime);
                 let stream =
                     tokio::time::timeout(limit / 2, tcp).await.map_err(io::Error::from)??;
@@ -82,18 +85,18 @@ impl Link {
         within(CALL_LIMIT, "opening a channel", self.connection.create_channel()).await
     }
 
-    /// The broker's words while it takes no messages.
+    /// The broker's reason while it has blocked this connection.
     pub(super) fn blocked(&self) -> Option<String> {
         self.blocked.borrow().clone()
     }
 
-    /// Ends when the broker stops taking messages; otherwise never.
+    /// Completes when the broker blocks this connection; otherwise never.
     pub(super) async fn until_blocked(&self) -> BrokerError {
         let mut blocked = self.blocked.clone();
         let reason = blocked.wait_for(Option::is_some).await.map(|reason| reason.clone());
         match reason {
             Ok(reason) => BrokerError::Blocked { reason: reason.unwrap_or_default() },
-            // The connection ended; whoever waits for it learns that from its own call.
+            // The connection ended; a caller waiting on it gets that error from its own call.
             Err(_) => std::future::pending().await,
         }
     }
@@ -106,7 +109,8 @@ impl Link {
 fn parse(url: &SecretString) -> Result<AMQPUri, BrokerError> {
     let mut uri: AMQPUri =
         url.expose_secret().parse().map_err(|reason| BrokerError::Address { reason })?;
-    // Built without TLS, lapin takes an amqps address and then speaks in the clear, password included.
+    // Without its TLS feature, lapin accepts an amqps address and then speaks plain text, password
+    // included.
     if uri.scheme == AMQPScheme::AMQPS {
         let reason = "amqps is not supported by this build".to_owned();
         return Err(BrokerError::Address { reason });
@@ -127,10 +131,11 @@ async fn watch_blocked(events: impl Stream<Item = Event>, blocked: watch::Sender
     }
 }
 
-/// The socket of an attempt to connect, shut down if the attempt is given up.
+/// Socket of a connection attempt; it is shut down if the attempt is abandoned.
 ///
-/// A peer that accepts and never speaks would otherwise keep a thread and a socket of ours for ever, one more with
-/// every attempt: lapin's own loop waits without a limit until the handshake is over.
+/// A peer that accepts and never responds would otherwise keep one of our threads and sockets for
+/// ever, one more per attempt: lapin's own loop waits without a limit until the handshake is
+/// complete.
 #[derive(Default)]
 struct Attempt(Arc<Mutex<Option<TcpStream>>>);
 
@@ -147,13 +152,13 @@ impl Attempt {
 impl Drop for Attempt {
     fn drop(&mut self) {
         if let Some(socket) = self.take() {
-            // The peer may be gone already, and then there is nothing left to shut.
+            // The peer may already have closed the connection; then there is nothing to shut down.
             let _: io::Result<()> = socket.shutdown(Shutdown::Both);
         }
     }
 }
 
-/// Awaits one call on the broker, but not for ever.
+/// Awaits one call to the broker, for at most `limit`.
 pub(super) async fn within<T>(
     limit: Duration,
     doing: &'static str,

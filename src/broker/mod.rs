@@ -1,14 +1,18 @@
-//! The broker, RabbitMQ: every queue name, every argument and every rule about talking to it.
+//! RabbitMQ: every queue name, every argument and every rule for talking to the broker.
 //!
-//! Messages are hints (a kind and an id) and time; rows in PostgreSQL decide everything. So a lost, doubled or late
-//! message may cost latency and nothing else, and nothing here may ever be the only place that knows a fact.
+//! Messages are hints (a kind and an id) and timers; rows in PostgreSQL decide everything. A lost,
+//! duplicate or late message may therefore cost latency and nothing else, and no fact may exist
+//! only in the broker.
 //!
-//! - [`topology`]: the one table of exchanges, queues, bindings, policies and rights. [`route`]: everything we publish.
-//! - [`definitions`]: the same table as the broker's import file. [`management`]: applies and checks it over HTTP.
-//! - [`envelope`]: message bodies. [`publisher`], [`consumer`], [`hint`]: the three ways we use a connection.
+//! - [`topology`]: the one table of exchanges, queues, bindings, policies and permissions.
+//!   [`route`]: every message the gateway publishes.
+//! - [`definitions`]: the same table as the broker's import file. [`management`]: applies and
+//!   checks it over HTTP.
+//! - [`envelope`]: message bodies. [`publisher`], [`consumer`], [`hint`]: the three uses of a
+//!   connection.
 //!
-//! No part of this module reconnects: an error means that the connection is spent, and the supervisor that owns it
-//! builds a new one.
+//! No part of this module reconnects: after an error the connection is unusable, and the supervisor
+//! that owns it opens a new one.
 
 pub mod consumer;
 pub mod definitions;

@@ -1,4 +1,4 @@
-//! Publishes what the outbox holds, and tells for each message what became of it.
+//! Publishes the messages of the outbox and returns one outcome per message.
 
 use std::time::Duration;
 
@@ -20,15 +20,16 @@ use super::{
     topology::Topology,
 };
 
-/// For a whole batch, from the first byte to the last confirm. The relay holds row locks meanwhile.
+/// Limit for a whole batch, from the first byte to the last confirm. The relay holds row locks
+/// meanwhile.
 pub const CONFIRM_LIMIT: Duration = Duration::from_secs(10);
 const PERSISTENT: u8 = 2;
 const REASON_CHARS_MAX: usize = 200;
 
-/// One outbox row.
+/// Message of one outbox row.
 #[derive(Debug, Clone)]
 pub struct Outgoing {
-    /// The row's id; becomes the message's id.
+    /// The row's id; it becomes the message id.
     pub id: i64,
     pub route: Route,
     /// Written by [`super::envelope::encode`].
@@ -36,25 +37,25 @@ pub struct Outgoing {
     pub headers: Headers,
 }
 
-/// What became of one message.
+/// Outcome of publishing one message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// Stored by a queue, or not wanted by any where that is allowed ([`Route::mandatory`]).
+    /// Stored by a queue, or unroutable where that is allowed ([`Route::mandatory`]).
     Confirmed,
-    /// The queue is full or cannot store now. The same message may be taken later.
+    /// The queue is full or cannot store now. The same message may be accepted later.
     Refused,
-    /// It can never be delivered as it is, with the reason for a person to read.
+    /// The message can never be delivered as it is; the text is the reason, for an operator.
     Unroutable(String),
 }
 
-/// A connection that only publishes. One that also consumed would stop acknowledging whenever the broker holds back
-/// publishers.
+/// Connection that only publishes. If it also consumed, its acknowledgements would stall whenever
+/// the broker blocks publishers.
 pub struct Publisher {
     link: Link,
     channel: Channel,
     topology: Topology,
-    /// Set while a batch is under way: one that ended in an error, or was dropped half-way, leaves confirms behind
-    /// that belong to no row.
+    /// Set while a batch is in progress: a batch that failed or was dropped half-way leaves
+    /// confirms that belong to no row.
     unsettled: bool,
 }
 
@@ -67,9 +68,10 @@ impl Publisher {
         Ok(Self { link, channel, topology, unsettled: false })
     }
 
-    /// Sends all and awaits all confirms; one outcome per message, in order.
+    /// Sends all messages and awaits all confirms; returns one outcome per message, in order.
     ///
-    /// On an error nothing is known of any of them: they are to be published again, on a new connection.
+    /// After an error the outcome of every message is unknown: publish them again on a new
+    /// connection.
     pub async fn publish(&mut self, batch: &[Outgoing]) -> Result<Vec<Outcome>, BrokerError> {
         if self.unsettled {
             return Err(BrokerError::Spent);
@@ -89,7 +91,7 @@ impl Publisher {
         Ok(outcomes)
     }
 
-    /// Why the broker takes no messages, while it does not.
+    /// The reason given by the broker while it blocks this connection.
     pub fn blocked(&self) -> Option<String> {
         self.link.blocked()
     }
@@ -113,8 +115,8 @@ impl Publisher {
         try_join_all(settled).await.map_err(failed)
     }
 
-    /// `None` for a body that must not be sent: one beyond the broker's limit would close the channel, and the
-    /// whole batch with it, at every try.
+    /// Returns `None` for a body that must not be sent: one above the broker's limit would close
+    /// the channel, and fail the whole batch with it, on every attempt.
     async fn send_one(&self, message: &Outgoing) -> lapin::Result<Option<PublisherConfirm>> {
         if message.body.len() > BODY_BYTES_MAX {
             return Ok(None);
@@ -133,7 +135,8 @@ impl Publisher {
             .map(Some)
     }
 
-    /// A message that reached no queue is confirmed like any other; only the returned copy tells.
+    /// An unroutable message is confirmed like any other; only the returned copy shows that it
+    /// reached no queue.
     fn outcome(&self, message: &Outgoing, confirmation: Confirmation) -> Outcome {
         let refused = confirmation.is_nack();
         match confirmation.take_message() {
@@ -157,8 +160,8 @@ fn too_large(message: &Outgoing) -> Outcome {
     ))
 }
 
-/// No `expiration` and no priority: both would still hold after an operator moved the message. No `x-` header:
-/// brokers read some of them, and with them decide that a message has gone in a circle and drop it.
+/// No `expiration` and no priority: both would still apply after an operator moved the message. No
+/// `x-` header: brokers interpret some of them, take the message for one in a cycle and drop it.
 fn properties(message: &Outgoing) -> BasicProperties {
     BasicProperties::default()
         .with_delivery_mode(PERSISTENT)

@@ -1,26 +1,26 @@
-//! The closed lists: what is published, what is consumed, and where what was given up is kept.
+//! Closed lists of published messages, consumed queues and dead-letter queues.
 //!
-//! A new family (payout, payout webhook) is one arm in each match of this file and, if it has a delay of its own,
-//! one [`WaitQueue`]; nothing else in the module knows families by name.
+//! A new family (payout, payout webhook) is one arm in each match of this file and, if it has a
+//! delay of its own, one [`WaitQueue`]; the rest of the module does not know families by name.
 
 use std::{fmt, str::FromStr};
 
 use thiserror::Error;
 
-/// Our exchanges, by what they carry.
+/// The gateway's exchanges, by the kind of message they carry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ExchangeKind {
-    /// Facts (topic): whoever is interested binds.
+    /// Facts (topic exchange): any interested consumer binds its queue.
     Event,
-    /// Commands that name a worker.
+    /// Commands addressed to one worker.
     Cmd,
     /// Payment IPN deliveries.
     Ipn,
     /// Mass-payout webhook deliveries.
     PayoutWebhook,
-    /// Into a wait queue.
+    /// Entry to the wait queues.
     Wait,
-    /// Given up, for an operator to see.
+    /// Dead letters, kept for an operator.
     Dead,
 }
 
@@ -28,7 +28,7 @@ impl ExchangeKind {
     pub const ALL: [Self; 6] =
         [Self::Event, Self::Cmd, Self::Ipn, Self::PayoutWebhook, Self::Wait, Self::Dead];
 
-    /// The name without its prefix.
+    /// Name without the prefix.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Event => "event",
@@ -40,7 +40,7 @@ impl ExchangeKind {
         }
     }
 
-    /// The exchange type in the broker's words.
+    /// Exchange type as RabbitMQ names it.
     pub fn broker_type(self) -> &'static str {
         match self {
             Self::Event => "topic",
@@ -49,7 +49,7 @@ impl ExchangeKind {
     }
 }
 
-/// Everything the gateway publishes. The outbox stores it as text ([`Route::as_str`]).
+/// Every message the gateway publishes. The outbox stores it as text ([`Route::as_str`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Route {
     InvoiceCreated,
@@ -68,11 +68,11 @@ pub enum Route {
     PayoutWebhookDead,
 }
 
-/// A routing key, or the word from which the topology makes one that carries the delay.
+/// Routing key, or the word from which the topology builds a key that includes the delay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Key {
     Plain(&'static str),
-    /// `<word>.<delay>`: a changed delay is a changed key, so old and new waits never mix.
+    /// `<word>.<delay>`: a changed delay changes the key, so old and new waits never mix.
     Delayed(&'static str, WaitQueue),
 }
 
@@ -113,10 +113,11 @@ impl Route {
         }
     }
 
-    /// Whether a message that reaches no queue is a fault.
+    /// Returns true if an unroutable message is an error.
     ///
-    /// Facts about invoices only tell the chain-watcher to look sooner; with no watcher running nobody needs them.
-    /// Facts about deposits are work for a queue of ours, so a missing binding must not pass unseen.
+    /// Invoice facts only make the chain-watcher look sooner; without a running watcher they are
+    /// not needed. Deposit facts are work for one of our queues, so a missing binding must be
+    /// noticed.
     pub fn mandatory(self) -> bool {
         !matches!(self, Self::InvoiceCreated | Self::InvoiceResolved)
     }
@@ -164,13 +165,14 @@ impl fmt::Display for Route {
     }
 }
 
-/// Queues that a worker reads.
+/// Queues that a worker consumes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum WorkQueue {
     Deposit,
     Expiry,
     Ipn,
-    /// Deliveries to endpoints that lately answered slowly, so that they hold up nobody else.
+    /// Deliveries to endpoints that recently answered slowly, kept apart so that they delay no
+    /// other delivery.
     IpnSlow,
     Payout,
     PayoutWebhook,
@@ -188,7 +190,7 @@ impl WorkQueue {
         Self::PayoutWebhookSlow,
     ];
 
-    /// The middle of its name: `<prefix>.<this>.work`.
+    /// Middle part of the queue's name: `<prefix>.<this>.work`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Deposit => "deposit",
@@ -201,7 +203,7 @@ impl WorkQueue {
         }
     }
 
-    /// Where its rejected messages end.
+    /// Queue for its rejected messages.
     pub fn dead_letters(self) -> DeadLetterQueue {
         match self {
             Self::Deposit => DeadLetterQueue::Deposit,
@@ -226,7 +228,7 @@ impl WorkQueue {
     }
 }
 
-/// Queues that nobody reads: messages leave them when their time is up.
+/// Queues without a consumer: a message leaves when its TTL expires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum WaitQueue {
     /// The pause between two attempts of a payment IPN (spec, "Payment IPN").
@@ -245,7 +247,7 @@ impl WaitQueue {
         }
     }
 
-    /// The word of the key that leads in.
+    /// First word of the routing key that leads into the queue.
     pub(super) fn word(self) -> &'static str {
         match self {
             Self::Ipn => "ipn",
@@ -253,7 +255,7 @@ impl WaitQueue {
         }
     }
 
-    /// Where a message goes when its time is up.
+    /// Exchange and key that a message goes to when its TTL expires.
     pub(super) fn leads_to(self) -> (ExchangeKind, &'static str) {
         match self {
             Self::Ipn => (ExchangeKind::Ipn, "ipn"),
@@ -262,7 +264,7 @@ impl WaitQueue {
     }
 }
 
-/// Queues that hold what was given up until an operator moves it back.
+/// Queues that hold dead letters until an operator requeues them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DeadLetterQueue {
     Deposit,
@@ -276,7 +278,8 @@ impl DeadLetterQueue {
     pub const ALL: [Self; 5] =
         [Self::Deposit, Self::Expiry, Self::Ipn, Self::Payout, Self::PayoutWebhook];
 
-    /// The middle of its name, `<prefix>.<this>.dlq`, and the key that leads there.
+    /// Middle part of the queue's name, `<prefix>.<this>.dlq`, and the routing key that leads to
+    /// it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Deposit => "deposit",
@@ -287,7 +290,7 @@ impl DeadLetterQueue {
         }
     }
 
-    /// The queue to which an operator moves its messages.
+    /// Work queue to which an operator requeues its messages.
     pub fn work_queue(self) -> WorkQueue {
         match self {
             Self::Deposit => WorkQueue::Deposit,

@@ -1,10 +1,11 @@
-//! The one table of what exists in the broker. `rabbitmq/definitions.json`, the management client and every
-//! publisher and consumer read it; no other place writes a queue's name or an argument.
+//! The one table of the broker's entities. `rabbitmq/definitions.json`, the management client and
+//! every publisher and consumer read it; no other place writes a queue's name or an argument.
 //!
-//! Valid on RabbitMQ 3.10 through 4.x, which forbids: a policy that applies to `quorum_queues` (unknown before 3.12),
-//! `x-delivery-limit` of -1 (3.10 accepts it and drops the message at its first return), priorities, and relying on
-//! any default limit. What messages mean (delays, dead letters) is in arguments, because a policy that someone
-//! deletes would turn retries into losses; only bounds are policies.
+//! Valid on RabbitMQ 3.10 through 4.x, which forbids: a policy that applies to `quorum_queues`
+//! (unknown before 3.12), `x-delivery-limit` of -1 (3.10 accepts it and drops the message at its
+//! first return), priorities, and relying on any default limit. The meaning of a message (delays,
+//! dead letters) is in arguments, because deleting a policy would turn retries into losses; only
+//! bounds are policies.
 
 use std::collections::BTreeMap;
 
@@ -13,19 +14,19 @@ use thiserror::Error;
 
 use super::route::{DeadLetterQueue, ExchangeKind, Key, Route, WaitQueue, WorkQueue};
 
-/// Deliveries of one message after which it is dead-lettered. A fuse against messages that crash their worker;
-/// attempts that count are counted in rows.
+/// Deliveries of one message before it is dead-lettered. Protects against messages that crash their
+/// worker; business attempts are counted in rows.
 const WORK_DELIVERY_LIMIT: u64 = 20;
-/// Dead letters are looked at by people, and each look counts as a delivery; from 4.0 on the default limit would
-/// throw them away at the 20th.
+/// Each look of a person at a dead letter counts as a delivery; from 4.0 on the default limit would
+/// drop the message at the 20th.
 const DEAD_LETTER_DELIVERY_LIMIT: u64 = 1_000_000;
 const QUEUE_MESSAGES_MAX: u64 = 1_000_000;
 const DEAD_LETTER_TTL_MS: u64 = 30 * 24 * 3600 * 1000;
 const HINTS_MAX: u32 = 1_000;
 const PREFIX_CHARS_MAX: usize = 40;
 
-/// How long messages wait. The time is part of a wait queue's name, so that changing it makes a new queue instead
-/// of a refused declaration.
+/// Waiting times. The time is part of a wait queue's name, so that a change creates a new queue
+/// instead of a refused declaration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timing {
     /// Between two attempts of a payment IPN (spec, "Payment IPN": 30 seconds).
@@ -54,7 +55,7 @@ pub struct Topology {
 )]
 pub struct InvalidPrefix(String);
 
-/// Where a message is published.
+/// Exchange and routing key to which a message is published.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address {
     pub exchange: String,
@@ -90,8 +91,8 @@ pub struct Binding {
     pub key: String,
 }
 
-/// A bound on queues that may be changed while the broker runs. Patterns never overlap: the broker applies only
-/// one policy to a queue.
+/// Bound on queues that may be changed while the broker runs. Patterns never overlap: the broker
+/// applies only one policy to a queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Policy {
     pub name: String,
@@ -99,18 +100,18 @@ pub struct Policy {
     pub definition: BTreeMap<&'static str, Argument>,
 }
 
-/// Who talks to the broker.
+/// Users of the broker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// The three programs: publish and consume, declare nothing but their own hint queue.
+    /// The three programs: publish and consume, declare only their own hint queue.
     Application,
-    /// A person in the management UI: looks at dead letters and moves them back.
+    /// A person in the management UI: reads dead letters and moves them back.
     Operator,
-    /// The sweeper: puts back what a wiped broker lost.
+    /// The sweeper: restores the topology of a wiped broker.
     Topology,
 }
 
-/// One user and its rights; passwords live in the environment of those who need them.
+/// One user and its permissions. Passwords live in the environment of the programs that need them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct User {
     pub role: Role,
@@ -169,8 +170,8 @@ impl Topology {
         self.name(&format!("{}.dlq", queue.as_str()))
     }
 
-    /// What the names of the watchers' own queues start with. They come and go with their connections and are the
-    /// only ones the application may declare.
+    /// Name prefix of the watchers' own queues. They exist as long as their connections and are the
+    /// only queues that the application may declare.
     pub fn hint_queue_prefix(&self) -> String {
         self.name("hint.")
     }
@@ -190,7 +191,7 @@ impl Topology {
             .collect()
     }
 
-    /// All queues that outlive a connection. Every one is a durable quorum queue.
+    /// All queues that outlive a connection. Each is a durable quorum queue.
     pub fn queues(&self) -> Vec<Queue> {
         let work = WorkQueue::ALL.into_iter().map(|queue| {
             self.dead_lettering(
@@ -213,8 +214,9 @@ impl Topology {
         work.chain(wait).chain(dead).collect()
     }
 
-    /// A queue whose messages go on to an exchange. At least once: the broker keeps a message until the next queue
-    /// has it, which it only does where a full queue refuses instead of dropping.
+    /// A queue that dead-letters to an exchange, at least once: the broker keeps a message until
+    /// the next queue has it. That holds only if a full queue rejects new messages instead of
+    /// dropping old ones.
     fn dead_lettering(
         &self,
         name: String,
@@ -265,7 +267,8 @@ impl Topology {
         vec![
             policy("work", "work", "max-length", QUEUE_MESSAGES_MAX),
             policy("wait", r"wait\.[0-9]+m?s", "max-length", QUEUE_MESSAGES_MAX),
-            // The broker does not apply a length limit to dead letters that arrive at least once, so age bounds them.
+            // The broker does not apply a length limit to dead letters with the at-least-once
+            // strategy, so age bounds them.
             policy("dlq", "dlq", "message-ttl", DEAD_LETTER_TTL_MS),
         ]
     }
@@ -282,8 +285,8 @@ impl Topology {
                     read: own,
                 },
             ),
-            // Moving needs the tag alone. Reading is for "Get messages" on dead letters, writing for publishing one
-            // by hand; neither reaches a work queue's contents.
+            // Moving messages needs only the tag. Read is for "Get messages" on dead letters, write
+            // for publishing one by hand; neither reaches the contents of a work queue.
             Role::Operator => (
                 "operator",
                 &["policymaker", "monitoring"],
@@ -293,7 +296,8 @@ impl Topology {
                     read: format!(r"^{}\..*\.dlq$", self.prefix),
                 },
             ),
-            // Binding needs write on the queue and read on the exchange, a dead-letter exchange the reverse.
+            // A binding needs write on the queue and read on the exchange; a dead-letter exchange
+            // needs the reverse.
             Role::Topology => (
                 "topology",
                 &["policymaker"],
@@ -326,7 +330,7 @@ fn text(value: &str) -> Argument {
     Argument::Text(value.to_owned())
 }
 
-/// `30s`, `250ms`.
+/// Formats a delay: `30s`, `250ms`.
 fn delay_label(ms: u64) -> String {
     if ms.is_multiple_of(1000) { format!("{}s", ms / 1000) } else { format!("{ms}ms") }
 }

@@ -1,4 +1,4 @@
-//! The table has no loose ends, whatever family is added to it.
+//! The topology is complete and consistent for every family in it.
 
 use std::collections::BTreeSet;
 
@@ -77,7 +77,8 @@ fn nothing_is_said_that_some_supported_version_refuses_or_misreads() {
     for queue in topology().queues() {
         let arguments = &queue.arguments;
         assert_eq!(arguments["x-queue-type"], text("quorum"), "{}", queue.name);
-        // From 4.0 on a queue without a limit gets one of 20. A wait queue has no consumer, so nothing counts there.
+        // From 4.0 on a queue without a limit gets one of 20. A wait queue has no consumer, so no
+        // delivery is counted there.
         let limited = arguments.contains_key("x-delivery-limit");
         assert_eq!(limited, !arguments.contains_key("x-message-ttl"), "{}", queue.name);
         for forbidden in ["x-max-priority", "x-delayed-retry-type", "x-queue-mode"] {

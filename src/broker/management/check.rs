@@ -1,4 +1,4 @@
-//! Compares the broker with the table.
+//! Comparison of the broker with the topology table.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -10,8 +10,8 @@ use serde_json::{Map, Value, json};
 
 use crate::broker::topology::{Argument, Binding, Topology};
 
-/// One way in which the broker is not as the table says. What is missing is put back by applying the table, and policies
-/// are set; the rest needs a person.
+/// One difference between the broker and the table. Applying the table creates missing entries and
+/// sets policies; the other differences need an operator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Difference {
     MissingExchange {
@@ -28,7 +28,8 @@ pub enum Difference {
         name: String,
         found: String,
     },
-    /// Often the work of a mistyped destination in "Move messages", which creates the queue it was given.
+    /// Often the result of a mistyped destination in "Move messages", which creates the queue it
+    /// was given.
     UnexpectedQueue {
         name: String,
     },
@@ -52,7 +53,7 @@ pub enum Difference {
 }
 
 impl Difference {
-    /// Whether applying the table puts it right.
+    /// Returns true if applying the table repairs the difference.
     pub const fn is_repairable(&self) -> bool {
         match self {
             Self::MissingExchange { .. }
@@ -88,7 +89,7 @@ impl fmt::Display for Difference {
     }
 }
 
-/// The broker's own listings.
+/// Exchanges, queues, bindings and policies as the broker lists them.
 pub(super) struct Found {
     pub(super) exchanges: Vec<FoundExchange>,
     pub(super) queues: Vec<FoundQueue>,

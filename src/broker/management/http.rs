@@ -1,4 +1,5 @@
-//! The small HTTP client below: one host, one credential, bounded in time and size.
+//! Small HTTP client of the management interface: one host, one credential, bounded in time and
+//! size.
 
 use std::{fmt, time::Duration};
 
@@ -16,14 +17,15 @@ use url::Url;
 use super::ManagementError;
 
 const CALL_LIMIT: Duration = Duration::from_secs(15);
-/// A listing of some thousand queues; beyond that the broker is not ours alone.
+/// Limit of a response: a listing of some thousand queues. A larger one means that the broker is
+/// shared with other systems.
 const ANSWER_BYTES_MAX: usize = 8 * 1024 * 1024;
 const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 pub(super) struct HttpClient {
     client: Client<HttpConnector, Full<Bytes>>,
     base: Url,
-    /// Marked as sensitive, so that it prints as such.
+    /// Marked as sensitive, so that it is redacted when printed.
     authorization: HeaderValue,
 }
 
@@ -130,7 +132,7 @@ fn understood(
         .map_err(|error| ManagementError::Malformed { call, reason: error.to_string() })
 }
 
-/// An error with its causes: "client error (Connect): Connection refused (os error 111)".
+/// Formats an error with its sources: "client error (Connect): Connection refused (os error 111)".
 fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
@@ -141,9 +143,9 @@ fn chain(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// The user part of an address as it was before escaping.
+/// Returns the user part of a URL as it was before percent-encoding.
 fn unescaped(escaped: &str) -> String {
-    // The one decoder at hand is for forms, where `+` and `&` mean something.
+    // The available decoder is for forms, where `+` and `&` have a meaning.
     let form = format!("part={}", escaped.replace('+', "%2B").replace('&', "%26"));
     url::form_urlencoded::parse(form.as_bytes())
         .next()

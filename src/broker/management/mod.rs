@@ -1,7 +1,7 @@
-//! The broker's management interface, as far as the topology needs it: apply, check, count.
+//! Client of the broker's management interface, for the topology only: apply, check, count.
 //!
-//! Workers never use it. Creating a queue that exists with other arguments is refused by the broker and reported, so
-//! nothing here can delete or change a queue that holds messages.
+//! Workers never use it. The broker refuses to redeclare a queue with other arguments, and that
+//! refusal is reported, so this client cannot delete or change a queue that holds messages.
 
 mod check;
 mod http;
@@ -18,28 +18,28 @@ pub use self::check::Difference;
 use self::http::HttpClient;
 use super::topology::{Topology, User};
 
-/// Why the management interface did not do what it was asked.
+/// Error of a call to the management interface.
 #[derive(Debug, Error)]
 pub enum ManagementError {
     #[error("the address of the broker's management interface cannot be used: {reason}")]
     Address { reason: String },
     #[error("the broker's management interface did not answer {call}: {reason}")]
     Unreachable { call: String, reason: String },
-    /// The broker understood and said no; `reason` is its own sentence.
+    /// The broker understood the call and refused it; `reason` is its own sentence.
     #[error("the broker refused {call} with {status}: {reason}")]
     Refused { call: String, status: u16, reason: String },
     #[error("the broker answered {call} with something we cannot read: {reason}")]
     Malformed { call: String, reason: String },
 }
 
-/// What a queue holds, as of the broker's last statistics (a few seconds old).
+/// Message counts of a queue, from the broker's last statistics (a few seconds old).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub struct QueueCounts {
     #[serde(rename = "messages_ready")]
     pub ready: u64,
     #[serde(rename = "messages_unacknowledged")]
     pub unacknowledged: u64,
-    /// More than the other two together means messages stuck on their way to the next queue.
+    /// A total above the sum of the other two means messages stuck on their way to the next queue.
     #[serde(rename = "messages")]
     pub total: u64,
 }
@@ -60,9 +60,9 @@ impl Management {
         &self.vhost
     }
 
-    /// Creates what is missing and sets the policies; what is there already stays as it is.
+    /// Creates missing entries and sets the policies; existing entries stay unchanged.
     ///
-    /// Needs the rights of [`super::topology::Role::Topology`].
+    /// Needs the permissions of [`super::topology::Role::Topology`].
     pub async fn apply(&self, topology: &Topology) -> Result<(), ManagementError> {
         for exchange in topology.exchanges() {
             let body = json!({ "type": exchange.broker_type, "durable": true });
@@ -89,7 +89,8 @@ impl Management {
         Ok(())
     }
 
-    /// Where the broker differs from the table. Empty means that every message finds its way.
+    /// Lists the differences between the broker and the table. Empty means that every message is
+    /// routed.
     pub async fn check(&self, topology: &Topology) -> Result<Vec<Difference>, ManagementError> {
         let found = check::Found {
             exchanges: self.list("exchanges", "name,type,durable").await?,
@@ -100,8 +101,8 @@ impl Management {
         Ok(check::differences(topology, &found))
     }
 
-    /// By queue name, for all queues of this topology's prefix. A queue whose statistics the broker does not have yet
-    /// is left out, rather than counted as empty.
+    /// Message counts by queue name, for all queues with this topology's prefix. A queue without
+    /// statistics yet is left out rather than counted as empty.
     pub async fn queue_counts(
         &self,
         topology: &Topology,
@@ -122,7 +123,7 @@ impl Management {
         Ok(())
     }
 
-    /// Creates the user, or gives it this password, these tags and these rights. Needs an administrator.
+    /// Creates the user, or sets its password, tags and permissions. Needs an administrator.
     pub async fn ensure_user(
         &self,
         user: &User,
@@ -135,7 +136,8 @@ impl Management {
         Ok(())
     }
 
-    /// One call, `path` below `/api` in unescaped parts; `None` where the broker answers without a body.
+    /// Makes one call, with `path` below `/api` in unescaped parts; `None` for a response without a
+    /// body.
     pub async fn call(
         &self,
         method: Method,
