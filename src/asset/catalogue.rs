@@ -1,7 +1,8 @@
 //! The currencies that a buyer can pay in, one entry for each pair of network and token.
 //!
-//! `catalogue.json` is the data; `README.md` in this folder says how to add to it. An installation may switch entries
-//! on and off and move their minimums; it never changes what an entry *is*.
+//! `catalogue.json` is the data; `README.md` in this folder explains how to add an entry. An
+//! installation may enable and disable entries and change their minimums; it never changes the
+//! identity of an entry.
 
 mod load;
 #[cfg(test)]
@@ -58,7 +59,7 @@ impl fmt::Display for Standard {
 /// One way to pay: a coin, or one token on one network.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Currency {
-    /// What `pay_currency` says. Coins share theirs between networks (`eth`); tokens do not.
+    /// Value of `pay_currency`. Native coins share it between networks (`eth`); tokens do not.
     pub code: &'static str,
     /// The ticker alone, in upper case. Unique on its network.
     pub symbol: &'static str,
@@ -70,14 +71,15 @@ pub struct Currency {
     pub decimals: u8,
     /// The smallest invoice, before an operator moves it (spec, "Minimum payment amounts").
     pub min_usd: Decimal,
-    /// False for tokens on networks where the spec lists no token minimum. Their `min_usd` is then the coin's.
+    /// False for tokens on networks where the spec lists no token minimum. Their `min_usd` is then
+    /// that of the native coin.
     pub enabled_by_default: bool,
-    /// Other names taken in `pay_currency`; no answer ever contains one.
+    /// Other names accepted in `pay_currency`; responses never contain them.
     pub aliases: Vec<&'static str>,
 }
 
 impl Currency {
-    /// Names the entry among all: `code@network`.
+    /// Unique name of the entry: `code@network`.
     pub fn token_id(&self) -> String {
         format!("{}@{}", self.code, self.network)
     }
@@ -123,7 +125,8 @@ impl Catalogue {
         self.currencies.iter().find(|c| c.code == code && c.network.name() == network)
     }
 
-    /// What an operator means by `CODE` or `CODE@NETWORK`; takes everything that [`Self::resolve`] takes.
+    /// Finds the entry for an operator's `CODE` or `CODE@NETWORK`; accepts everything that
+    /// [`Self::resolve`] accepts.
     pub fn named(&self, text: &str) -> Option<&Currency> {
         match text.split_once('@') {
             Some((code, network)) => self.resolve(code, Some(network)),
@@ -145,11 +148,13 @@ impl Catalogue {
             .expect("loading refuses a catalogue in which a network has no coin")
     }
 
-    /// What a caller means by `pay_currency` and the optional `network` (spec, POST /v1/payment).
+    /// Finds the entry for `pay_currency` and the optional `network` of a request (spec, POST
+    /// /v1/payment).
     ///
-    /// With a network, `pay_currency` is a symbol, a code or an alias there, in this order. Without one it is a code,
-    /// then an alias; a code that several networks share means ethereum. A bare `usdt` means nothing: too many
-    /// networks have one, and guessing wrong would lose the buyer's money.
+    /// With a network, `pay_currency` is a symbol, a code or an alias there, in this order. Without
+    /// one it is a code, then an alias; a code that several networks share means ethereum. A bare
+    /// `usdt` is ambiguous: too many networks have one, and guessing wrong would lose the buyer's
+    /// money.
     pub fn resolve(&self, pay_currency: &str, network: Option<&str>) -> Option<&Currency> {
         let Some(network) = network else {
             return self.resolve_bare(pay_currency);

@@ -1,4 +1,4 @@
-//! The currencies a price can be written in.
+//! Fiat currencies of prices.
 
 use std::{fmt, str::FromStr};
 

@@ -1,7 +1,7 @@
-//! What can be paid with: networks, currencies, addresses. Pure data and pure functions.
+//! Networks, currencies and addresses. Pure data and pure functions.
 //!
-//! Nothing here knows whether an operator has switched a currency on, or what it costs: the catalogue holds what is
-//! true for every installation.
+//! Nothing here depends on an operator's settings or on prices: the catalogue holds what is true
+//! for every installation.
 
 pub mod address;
 pub mod catalogue;

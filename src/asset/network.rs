@@ -4,7 +4,7 @@ use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-/// A chain on which a buyer can pay. The name is what the API calls `network`.
+/// Chain on which a buyer can pay. Its name is the API's `network`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Network {
@@ -27,8 +27,8 @@ pub enum Network {
 
 /// Networks that share an address format and one sequence of derivation indices.
 ///
-/// All EVM chains are one family: an index used on one of them is used on all, so a payment on the wrong chain can
-/// still be attributed to its invoice.
+/// All EVM chains are one family: an index used on one of them is used on all, so a payment on the
+/// wrong chain can still be attributed to its invoice.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Family {
     Bitcoin,
@@ -81,7 +81,7 @@ impl Network {
         }
     }
 
-    /// The name by which wallets and exchanges offer it to people.
+    /// Name of the network in wallets and exchanges.
     pub const fn title(self) -> &'static str {
         match self {
             Self::Bitcoin => "Bitcoin",
@@ -122,8 +122,9 @@ impl Network {
         }
     }
 
-    /// The families whose addresses a payment on this network can name: its own, and on NEAR those of EVM chains, which
-    /// it takes for accounts of the same key. No other two families share a spelling.
+    /// Families whose addresses are valid on this network: its own, and on NEAR those of EVM
+    /// chains, which it accepts as accounts of the same key. No other two families share a
+    /// spelling.
     pub const fn address_families(self) -> &'static [Family] {
         match self {
             Self::Bitcoin => &[Family::Bitcoin],
@@ -167,7 +168,8 @@ impl Network {
 }
 
 impl Network {
-    /// Whether each transaction also pays for its bytes on the chain below, beside its gas (the OP stack).
+    /// Returns true if each transaction also pays a data fee on the chain below, in addition to its
+    /// gas (the OP stack).
     pub const fn charges_for_data(self) -> bool {
         matches!(self, Self::Optimism | Self::Base)
     }
@@ -186,7 +188,8 @@ impl Family {
         Self::Thorchain,
     ];
 
-    /// Whether its addresses come from a pool, because public material alone cannot derive them.
+    /// Returns true if addresses come from a pool, because they cannot be derived from public
+    /// material.
     pub const fn has_pool(self) -> bool {
         matches!(self, Self::Solana | Self::Near)
     }

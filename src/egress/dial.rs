@@ -1,5 +1,5 @@
-//! The one place that resolves a name, asks the policy and connects: the address that is dialled is the address that
-//! was checked, so a name that changes its mind in between gains nothing.
+//! Resolution, policy check and connection in one place: the dialled address is the checked
+//! address, so DNS rebinding gains nothing.
 
 use std::{
     fs::File,
@@ -28,18 +28,19 @@ use tower::Service;
 use super::{error::EgressError, guard::Policy, resolve::Resolve};
 
 const LOOKUP_MAX: Duration = Duration::from_secs(5);
-/// Connections open at once, idle ones included, unless the client is given more room.
+/// Connections open at once, including idle ones, unless the client is configured with more.
 pub(super) const CONNECTIONS_MAX: usize = 700;
-/// Opened to see whether anything can be.
+/// Opened to test whether this process can open files at all.
 const ANY_FILE: &str = "/dev/null";
-/// Addresses of one name that are tried, and the time each gets, so that one dead address does not use up the call.
+/// Addresses tried per name, and the time each gets, so that one dead address does not use up the
+/// deadline of the call.
 const ADDRESSES_TRIED_MAX: usize = 4;
 const ADDRESS_MAX: Duration = Duration::from_secs(3);
-/// Lookup, connection and handshake together. The pool may finish connecting after its call has ended, so the call's
-/// own deadline does not bound this.
+/// Limit of lookup, connection and handshake together. The pool may go on connecting after its call
+/// has ended, so the call's own deadline does not bound this.
 const CONNECT_MAX: Duration = Duration::from_secs(10);
 
-/// Connects to what the policy lets through.
+/// Connects to the addresses that the policy allows.
 #[derive(Clone)]
 pub(super) struct Dialler {
     policy: Arc<Policy>,
@@ -48,7 +49,7 @@ pub(super) struct Dialler {
 }
 
 impl Dialler {
-    /// Each connection takes one of `places`.
+    /// `places` limits the open connections; each takes one permit.
     pub(super) const fn new(
         policy: Arc<Policy>,
         resolver: Arc<dyn Resolve>,
@@ -65,7 +66,8 @@ impl Dialler {
             let fault = |fault| EgressError::from_dial(&fault, address.ip());
             match timeout(ADDRESS_MAX, TcpStream::connect(address)).await {
                 Ok(Ok(stream)) => {
-                    // Without it a small body can wait for the acknowledgement of the head.
+                    // Without TCP_NODELAY a small body can wait for the acknowledgement of the
+                    // head.
                     stream.set_nodelay(true).map_err(fault)?;
                     return Ok(Dialled { stream, address, _place: place });
                 }
@@ -76,7 +78,7 @@ impl Dialler {
         Err(worst(faults))
     }
 
-    /// The addresses of the target that may be dialled, at least one.
+    /// Resolves the target to the addresses that may be dialled, at least one.
     async fn addresses(&self, target: &Uri) -> Result<Vec<SocketAddr>, EgressError> {
         let host = target.host().ok_or(EgressError::Resolve)?;
         let default = if target.scheme_str() == Some("https") { 443 } else { 80 };
@@ -106,7 +108,8 @@ impl Dialler {
     }
 }
 
-/// The last fault, unless one of them was ours: then not everything was tried that the other side offers.
+/// Returns the last error, unless one of them was local: then not every address of the other side
+/// was tried.
 fn worst(mut faults: Vec<EgressError>) -> EgressError {
     let ours = faults.iter().position(|fault| matches!(fault, EgressError::Ours(_)));
     ours.map(|at| faults.swap_remove(at)).or_else(|| faults.pop()).unwrap_or(EgressError::Resolve)
@@ -127,7 +130,7 @@ impl Service<Uri> for Dialler {
     }
 }
 
-/// A connector that must be done within [`CONNECT_MAX`], whoever still waits for it.
+/// Connector limited to [`CONNECT_MAX`], even if its caller has stopped waiting.
 #[derive(Clone)]
 pub(super) struct Bounded<S>(pub(super) S);
 
@@ -155,14 +158,14 @@ where
     }
 }
 
-/// An open connection that knows whom it reached.
+/// Open connection with its peer address.
 pub(super) struct Dialled {
     stream: TcpStream,
     address: SocketAddr,
     _place: OwnedSemaphorePermit,
 }
 
-/// The address of a connection, carried along to its answers.
+/// Peer address of a connection, attached to its responses.
 #[derive(Clone, Copy)]
 pub(super) struct Peer(pub(super) SocketAddr);
 

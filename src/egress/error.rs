@@ -1,6 +1,6 @@
-//! What can go wrong with an outgoing call, in words that may be stored and shown.
+//! Errors of outgoing calls, in texts that may be stored and shown.
 //!
-//! No text here is made of what the other side sent, nor of the URL: delivery logs are read by merchants.
+//! No text here contains data from the other side or the URL: delivery logs are read by merchants.
 
 use std::{error::Error, io, net::IpAddr};
 
@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use super::guard::{Refusal, UrlRefused};
 
-/// Why a call has no answer. The display text holds no part of the URL.
+/// Reason why a call has no response. The display text holds no part of the URL.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum EgressError {
     #[error("the address may not be called: {0}")]
@@ -24,18 +24,18 @@ pub enum EgressError {
     Tls(&'static str),
     #[error("no complete answer in time")]
     TimedOut,
-    /// The other side closed the connection; `status` is there if the head of an answer had arrived.
+    /// The other side closed the connection; `status` is set if the head of a response had arrived.
     #[error("the connection closed before the answer was complete")]
     Cut { status: Option<u16> },
     #[error("the answer is not valid http: {0}")]
     Protocol(&'static str),
-    /// Nothing was sent, and not because of the other side.
+    /// Nothing was sent, because of a local failure.
     #[error("no connection could be opened here: {0}")]
     Ours(&'static str),
 }
 
 impl EgressError {
-    /// A short stable name for logs, metrics and rows.
+    /// Short stable name for logs, metrics and rows.
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::Refused(_) | Self::Url(_) => "refused",
@@ -68,7 +68,7 @@ impl EgressError {
         }
     }
 
-    /// `status` is what the head of the answer said, if it had arrived.
+    /// `status` is that of the response's head, if it had arrived.
     pub(super) fn from_hyper(error: &hyper::Error, status: Option<u16>) -> Self {
         if error.is_parse_too_large() {
             Self::Protocol("its head is too large")
@@ -101,14 +101,15 @@ impl EgressError {
         Self::Connect(known.map_or("network error", |(_, text)| text))
     }
 
-    /// The system's resolver has a word of its own for "no file could be opened" only at some of the places where it needs
-    /// one; elsewhere the name is simply not found. So a failure is believed only where a file could be opened.
+    /// The system's resolver reports "no file could be opened" only in some of the places where it
+    /// needs one; elsewhere it reports that the name was not found. So a lookup failure is
+    /// attributed to the name only if this process could open a file.
     pub(super) fn from_lookup(error: &io::Error, file: &io::Result<impl Sized>) -> Self {
         let lacking = [Some(error), file.as_ref().err()];
         lacking.into_iter().flatten().find_map(lack).map_or(Self::Resolve, Self::Ours)
     }
 
-    /// What the dialler did not say itself came from the handshake on top of it.
+    /// An error that does not come from the dialler comes from the TLS handshake on top of it.
     fn from_handshake(error: &(dyn Error + 'static)) -> Self {
         use rustls::{CertificateError as Bad, Error as Tls};
         Self::Tls(match chain(error).find_map(|cause| cause.downcast_ref::<Tls>()) {
@@ -133,10 +134,12 @@ impl EgressError {
     }
 }
 
-/// What this machine lacks, if that is why `target` was not reached.
+/// Returns the resource that this machine lacks, if that is the reason why `target` was not
+/// reached.
 ///
-/// The system says alike that its ports are used up and that it has no address of a family. Many machines have none of IPv6:
-/// whoever gives only such an address is not reached by us, ever, and his attempts come to their end.
+/// The system uses one error for exhausted ports and for a missing address of a family. Many
+/// machines have no IPv6: an endpoint that has only such an address is never reached, and its
+/// delivery attempts run out.
 fn shortage(error: &io::Error, target: IpAddr) -> Option<&'static str> {
     let has_no_port = error.kind() == io::ErrorKind::AddrNotAvailable && target.is_ipv4();
     if has_no_port { Some("no local port is free") } else { lack(error) }
@@ -155,8 +158,8 @@ fn io_kind(error: &(dyn Error + 'static)) -> Option<io::ErrorKind> {
     chain(error).find_map(|cause| cause.downcast_ref::<io::Error>()).map(io::Error::kind)
 }
 
-/// `error` and its causes. An `io::Error` that wraps another error names that one's cause as its own, so the wrapped
-/// one is visited by hand.
+/// Iterates over `error` and its sources. An `io::Error` that wraps another error reports that
+/// one's source as its own, so the wrapped error is visited explicitly.
 fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
     const DEPTH_MAX: usize = 16;
     std::iter::successors(Some(error), |&cause| next_cause(cause)).take(DEPTH_MAX)

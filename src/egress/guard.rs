@@ -1,8 +1,9 @@
-//! Where outgoing calls may go. Pure: it looks at texts and addresses, never at a network.
+//! Policy for the targets of outgoing calls. Pure: it works on texts and addresses, without network
+//! access.
 //!
-//! The same policy speaks twice: [`check_url`] refuses a bad callback when an invoice is created, and the dialler asks
-//! [`Policy::check_address`] about the very address it is about to connect to. Only the second one is a wall; a name
-//! may resolve to anything by then.
+//! The policy applies twice: [`check_url`] refuses a bad callback when an invoice is created, and
+//! the dialler checks with [`Policy::check_address`] the very address it is about to connect to.
+//! Only the second check protects; the name may resolve to any address by then.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -15,27 +16,28 @@ use url::{Host, Url};
 pub const URL_BYTES_MAX: usize = 2048;
 const HOST_BYTES_MAX: usize = 253;
 
-/// Who chose the addresses that are called.
+/// Origin of the addresses that are called.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Policy {
-    /// Merchants did: only the public internet, unless `allow_private`.
+    /// Chosen by merchants: only the public internet, unless `allow_private`.
     Public(PublicPolicy),
-    /// The operator did (rate providers, nodes): any address.
+    /// Chosen by the operator (rate providers, nodes): any address.
     Operator,
 }
 
-/// Limits for addresses that somebody else wrote down; also the configuration section `egress`.
+/// Limits for addresses chosen by others; also the configuration section `egress`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PublicPolicy {
-    /// Loopback and private ranges may be called, for a developer's own machine. Default: no. Never in production. Link-local
-    /// addresses stay refused: cloud metadata lives there.
+    /// Allows loopback and private ranges, for a developer's own machine. Default: no. Never in
+    /// production. Link-local addresses stay refused: cloud metadata lives there.
     pub allow_private: bool,
-    /// Ports that stay refused on loopback and private addresses even then: our own database, broker and so on.
+    /// Ports that stay refused on loopback and private addresses even with `allow_private`: our own
+    /// database, broker and so on.
     pub denied_ports: Vec<u16>,
 }
 
-/// Why an address may not be called.
+/// Reason why an address may not be called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum Refusal {
     #[error("loopback addresses are not allowed")]
@@ -54,7 +56,7 @@ pub enum Refusal {
     DeniedPort,
 }
 
-/// Why a text is not a URL we would call.
+/// Reason why a text is not an acceptable URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum UrlRefused {
     #[error("must be at most {URL_BYTES_MAX} characters")]
@@ -73,22 +75,22 @@ pub enum UrlRefused {
     Address(Refusal),
 }
 
-/// What an address is, as far as a policy cares.
+/// Class of an address for the policy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Reach {
     Public,
-    /// Refused, except for [`PublicPolicy::allow_private`].
+    /// Refused unless [`PublicPolicy::allow_private`] is set.
     Inside(Refusal),
     Never(Refusal),
 }
 
 impl Policy {
-    /// Merchants' addresses, public internet only.
+    /// Policy for merchants' addresses: public internet only.
     pub fn public() -> Self {
         Self::Public(PublicPolicy::default())
     }
 
-    /// Whether this very address may be connected to.
+    /// Returns an error if this address must not be connected to.
     pub fn check_address(&self, address: SocketAddr) -> Result<(), Refusal> {
         if address.port() == 0 {
             return Err(Refusal::PortZero);
@@ -105,7 +107,7 @@ impl Policy {
         }
     }
 
-    /// Whether `url` may be called, as far as its text tells.
+    /// Checks `url` by its text alone.
     pub fn check(&self, url: &Url) -> Result<(), UrlRefused> {
         if !matches!(url.scheme(), "http" | "https") {
             return Err(UrlRefused::Scheme);
@@ -123,7 +125,8 @@ impl Policy {
                 if bare.len() > HOST_BYTES_MAX || bare.split('.').any(|l| !label_is_valid(l)) {
                     return Err(UrlRefused::Host);
                 }
-                // Any address will do for the port rules of a name; `localhost` has its own by RFC 6761.
+                // Any address serves to check the port rules of a name; `localhost` has its own by
+                // RFC 6761.
                 let stand_in = if bare == "localhost" || bare.ends_with(".localhost") {
                     Ipv4Addr::LOCALHOST
                 } else {
@@ -141,14 +144,16 @@ fn label_is_valid(label: &str) -> bool {
         && label.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
 }
 
-/// Reads a URL that a merchant gives us to call or to send a browser to.
+/// Parses a URL given by a merchant for callbacks or browser redirects.
 ///
-/// The WHATWG parser turns every spelling of an IPv4 address (`127.1`, `0x7f.1`, `2130706433`) into the address itself.
+/// The WHATWG parser turns every spelling of an IPv4 address (`127.1`, `0x7f.1`, `2130706433`) into
+/// the address itself.
 pub fn check_url(text: &str, policy: &Policy) -> Result<Url, UrlRefused> {
     if text.len() > URL_BYTES_MAX {
         return Err(UrlRefused::TooLong);
     }
-    // The parser drops tabs, line breaks and outer blanks silently; what was checked must be what was written.
+    // The parser silently drops tabs, line breaks and outer blanks; the URL that is checked must be
+    // the one that was written.
     if text.chars().any(|c| c.is_control() || c.is_whitespace()) {
         return Err(UrlRefused::Blank);
     }
@@ -157,12 +162,12 @@ pub fn check_url(text: &str, policy: &Policy) -> Result<Url, UrlRefused> {
         if relative { UrlRefused::NotAbsolute } else { UrlRefused::Host }
     })?;
     policy.check(&url)?;
-    // `http:example.com` and `http:///example.com` parse, but nobody means them.
+    // `http:example.com` and `http:///example.com` parse, but are mistakes.
     let after_scheme = text.split_once("://").map_or("", |(_, rest)| rest);
     if after_scheme.is_empty() || after_scheme.starts_with(['/', '\\']) {
         return Err(UrlRefused::NotAbsolute);
     }
-    // Percent-encoding may lengthen it, and what the client cannot send must not be accepted.
+    // Percent-encoding may lengthen it, and a URL that the client cannot send must be refused.
     if url.as_str().len() > URL_BYTES_MAX * 3 || to_uri(&url).is_none() {
         return Err(UrlRefused::Host);
     }
@@ -183,7 +188,7 @@ fn reach(ip: IpAddr) -> Reach {
     }
 }
 
-/// The special-purpose registry of IANA (RFC 6890 and its successors).
+/// Classifies by the special-purpose registry of IANA (RFC 6890 and its successors).
 fn reach_v4(ip: Ipv4Addr) -> Reach {
     use Refusal::{LinkLocal, Loopback, Multicast, Private, Reserved};
     match ip.octets() {
@@ -195,7 +200,7 @@ fn reach_v4(ip: Ipv4Addr) -> Reach {
         // Some clouds serve metadata at public-looking addresses.
         [168, 63, 129, 16] | [192, 0, 0, 192] => Reach::Never(LinkLocal),
         [224..=239, ..] | [255, 255, 255, 255] => Reach::Never(Multicast),
-        // 0.0.0.0/8 reaches this very host on Linux.
+        // 0.0.0.0/8 reaches the local host on Linux.
         [0, ..]
         | [192, 0, 0, _]
         | [192, 0, 2, _]
@@ -218,8 +223,8 @@ fn reach_v6(ip: Ipv6Addr) -> Reach {
         let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
         Ipv4Addr::new(a, b, c, d)
     };
-    // An address carried inside another is judged by the inner one. Only the mapped form is the inner address itself;
-    // the tunnels have no honest use for an inner address that is not public.
+    // An embedded address is judged by the inner one. Only the mapped form is the inner address
+    // itself; the tunnels have no legitimate use for an inner address that is not public.
     let carried = |inner: Ipv4Addr| match reach_v4(inner) {
         Reach::Public => Reach::Public,
         Reach::Inside(refusal) | Reach::Never(refusal) => Reach::Never(refusal),
@@ -229,7 +234,8 @@ fn reach_v6(ip: Ipv6Addr) -> Reach {
         [0, 0, 0, 0, 0, 0, 0, 1] => Reach::Inside(Loopback),
         // Unspecified, IPv4-compatible, IPv4-translated.
         [0, 0, 0, 0, 0, 0, _, _] | [0, 0, 0, 0, 0xffff, 0, _, _] => Reach::Never(Reserved),
-        // NAT64, well-known prefix; its local-use sibling 64:ff9b:1::/48 can hide the inner address anywhere.
+        // NAT64, well-known prefix; its local-use sibling 64:ff9b:1::/48 can hide the inner address
+        // anywhere.
         [0x64, 0xff9b, 0, 0, 0, 0, high, low] => carried(v4(high, low)),
         [0x64, 0xff9b, ..] => Reach::Never(Reserved),
         // 6to4.
@@ -344,7 +350,7 @@ mod tests {
             ("[::ffff:127.0.0.1]:5432", Some(DeniedPort)),
             ("172.17.0.2:5432", Some(DeniedPort)),
             ("127.0.0.1:0", Some(PortZero)),
-            // Linux takes this for loopback, so it would walk around the denied ports.
+            // Linux treats this as loopback, so it would bypass the denied ports.
             ("0.0.0.0:3000", Some(Reserved)),
             ("169.254.169.254:80", Some(LinkLocal)),
             ("[64:ff9b::7f00:1]:3000", Some(Loopback)),

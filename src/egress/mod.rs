@@ -1,12 +1,13 @@
-//! Everything the gateway calls over HTTP goes through here: merchants' webhooks, rate providers, chain nodes.
+//! Client of every outgoing HTTP call: merchants' webhooks, rate providers, chain nodes.
 //!
-//! - One deadline covers the whole call, from the lookup of the name to the last byte of the answer.
+//! - One deadline covers the whole call, from the lookup of the name to the last byte of the
+//!   answer.
 //! - The dialled address is the checked address (`dial`, `guard`).
 //! - No redirect is followed, no proxy variable is read, nothing is decompressed.
-//! - Every part of an answer has a limit.
+//! - Every part of a response has a limit.
 //!
-//! It must not know what a call is for: signing, schedules and what an answer means are decided by its callers.
-//! Callers also bound how many calls they make at once, per endpoint and in all.
+//! It does not know the purpose of a call: signing, schedules and the interpretation of responses
+//! belong to its callers. Callers also limit their concurrent calls, per endpoint and in total.
 
 mod dial;
 mod error;
@@ -41,28 +42,29 @@ pub use self::{
     resolve::{Resolve, Resolving, SystemResolver},
 };
 
-/// Enough of an answer to see what a receiver complained about.
+/// Bytes of a response that are kept, enough to see the error that a receiver reports.
 pub const ANSWER_BYTES_MAX: usize = 16 * 1024;
 const HEAD_BYTES_MAX: usize = 32 * 1024;
 const HEAD_LINES_MAX: usize = 100;
 const IDLE_PER_HOST_MAX: usize = 10;
-/// Shorter than the 5 s after which common servers close an idle connection, so that a POST rarely meets that race; and
-/// idle connections count among those that may be open at once, so that they must not linger.
+/// Shorter than the 5 s after which common servers close an idle connection, so that a POST rarely
+/// meets that race. Idle connections count towards the connection limit, so they must not linger.
 const IDLE_PUBLIC: Duration = Duration::from_secs(1);
 const IDLE_OPERATOR: Duration = Duration::from_secs(30);
 const AGENT: &str = concat!("crypto-payment-gateway/", env!("CARGO_PKG_VERSION"));
 
-/// One request. No header of it is derived from the environment.
+/// One request. No header is derived from the environment.
 #[derive(Clone)]
 pub struct Call {
     pub method: Method,
     pub url: Url,
-    /// `Host` and `Content-Length` are set by the client, `User-Agent` unless given.
+    /// `Host` and `Content-Length` are set by the client; `User-Agent` too, unless given.
     pub headers: HeaderMap,
     pub body: Bytes,
-    /// For everything: lookup, connection, handshake, request, answer, a possible second try of a GET.
+    /// Deadline of the whole call: lookup, connection, handshake, request, response, a possible
+    /// second attempt of a GET.
     pub deadline: Duration,
-    /// How much of the answer's body is kept; the rest is not read.
+    /// Limit of the response body; the rest is not read.
     pub body_bytes_max: usize,
 }
 
@@ -83,17 +85,17 @@ impl Call {
     }
 }
 
-/// What came back, whatever its status.
+/// Response of any status.
 #[derive(Debug, Clone)]
 pub struct Answer {
     pub status: u16,
     pub headers: HeaderMap,
     /// At most `body_bytes_max` bytes, exactly as sent (never decompressed).
     pub body: Bytes,
-    /// Whether there was more body than that.
+    /// Set if the body was longer than that.
     pub truncated: bool,
     pub duration: Duration,
-    /// Whom we reached.
+    /// Address that was reached.
     pub peer: Option<SocketAddr>,
 }
 
@@ -105,15 +107,16 @@ impl Answer {
 
 type Http = Client<Bounded<HttpsConnector<Dialler>>, Full<Bytes>>;
 
-/// The client. Clones share the pool; one policy is one client.
+/// HTTP client with one policy. Clones share the connection pool.
 #[derive(Clone)]
 pub struct Egress {
     policy: Arc<Policy>,
     places: Arc<Semaphore>,
-    /// Without any, every certificate would look wrong.
+    /// Without any root certificate, every certificate would look wrong.
     has_roots: bool,
     pooled: Http,
-    /// Shares everything with `pooled` except its idle connections: a second try must not meet another stale one.
+    /// Shares everything with `pooled` except its idle connections: a second attempt must not meet
+    /// another stale one.
     fresh: Http,
 }
 
@@ -122,12 +125,12 @@ impl Egress {
         Self::with_resolver(policy, Arc::new(SystemResolver::new()))
     }
 
-    /// With names resolved by `resolver`, whose answers face the policy like any other.
+    /// Resolves names with `resolver`; its results are checked against the policy like any other.
     pub fn with_resolver(policy: Policy, resolver: Arc<dyn Resolve>) -> Self {
         Self::build(policy, resolver, tls::config())
     }
 
-    /// Without `tls` no https call is made.
+    /// Without `tls`, https calls fail.
     fn build(policy: Policy, resolver: Arc<dyn Resolve>, tls: Option<ClientConfig>) -> Self {
         let has_roots = tls.is_some();
         let idle = if policy == Policy::Operator { IDLE_OPERATOR } else { IDLE_PUBLIC };
@@ -152,14 +155,15 @@ impl Egress {
         Self { policy, places, has_roots, pooled: client(IDLE_PER_HOST_MAX), fresh: client(0) }
     }
 
-    /// With so many connections open at once, idle ones included. What waits for a place uses up its own deadline.
+    /// Sets the maximum of open connections, including idle ones. A call that waits for a permit
+    /// uses up its own deadline.
     pub fn with_connections(self, max: usize) -> Self {
         self.places.forget_permits(CONNECTIONS_MAX);
         self.places.add_permits(max);
         self
     }
 
-    /// Whether there is any certificate that an https call could end at.
+    /// Returns false if there is no root certificate, so that every https call would fail.
     pub const fn has_roots(&self) -> bool {
         self.has_roots
     }
@@ -168,10 +172,10 @@ impl Egress {
         &self.policy
     }
 
-    /// Makes the call. Any status is an answer; an error means that none arrived whole.
+    /// Makes the call. Any status is a response; an error means that no complete response arrived.
     ///
-    /// A GET whose connection closed under it is tried once more on a new connection. A POST never is: the receiver
-    /// may have acted on it.
+    /// A GET whose connection closed is retried once on a new connection. A POST is never retried:
+    /// the receiver may have acted on it.
     pub async fn send(&self, call: Call) -> Result<Answer, EgressError> {
         self.policy.check(&call.url).map_err(EgressError::from_refusal)?;
         if !self.has_roots && call.url.scheme() == "https" {
@@ -214,7 +218,7 @@ async fn read(response: Response<Incoming>, body_bytes_max: usize) -> Result<Ans
     let mut truncated = false;
     while let Some(frame) = incoming.frame().await {
         let frame = frame.map_err(|fault| EgressError::from_hyper(&fault, Some(status)))?;
-        // Trailers say nothing that is used.
+        // Trailers are not used.
         let Ok(data) = frame.into_data() else { continue };
         let room = body_bytes_max - body.len();
         body.extend_from_slice(&data[..data.len().min(room)]);

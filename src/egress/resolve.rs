@@ -1,4 +1,4 @@
-//! Names of hosts, turned into addresses by the operating system and remembered for a moment.
+//! Host names resolved by the operating system, with a short cache.
 
 use std::{
     collections::HashMap,
@@ -12,23 +12,24 @@ use std::{
 use rustix::io::Errno;
 use tokio::{sync::Semaphore, time::timeout};
 
-/// Lookups under way at once. Each holds a thread until the system's resolver gives up, even after we did.
+/// Concurrent lookups. Each holds a thread until the system's resolver gives up, even after the
+/// caller has.
 const LOOKUPS_MAX: usize = 256;
-/// Shorter than a lookup may take in all, so that waiting for a place ends as just that.
+/// Shorter than the limit of a lookup, so that waiting for a permit is reported as that.
 const PLACE_WAIT: Duration = Duration::from_secs(2);
-/// Names whose servers hang take up places for many seconds; whoever was found a moment ago needs none. Short enough for a
-/// host that moves.
+/// Lifetime of a cached result. Names whose servers hang hold permits for many seconds; a name
+/// resolved a moment ago needs none. Short enough for a host that moves.
 const KNOWN_FOR: Duration = Duration::from_secs(30);
 const KNOWN_MAX: usize = 10_000;
 
 pub type Resolving = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>>;
 
-/// Turns a host name into addresses. Its answers are not trusted.
+/// Resolves host names to addresses. The results are not trusted.
 pub trait Resolve: Send + Sync + 'static {
     fn resolve(&self, host: &str) -> Resolving;
 }
 
-/// The resolver of the operating system, with a bound on lookups under way.
+/// The resolver of the operating system, with a limit of concurrent lookups.
 pub struct SystemResolver {
     places: Arc<Semaphore>,
     known: Arc<Mutex<Known>>,
@@ -55,10 +56,11 @@ impl Resolve for SystemResolver {
         drop(known);
         let (places, known, host) = (self.places.clone(), self.known.clone(), host.to_owned());
         Box::pin(async move {
-            // Others hold the places, for names that hang or for a resolver of ours that does: no fault of this name.
+            // All permits are held, by names that hang or by a local resolver that does: this name
+            // is not at fault.
             let place = timeout(PLACE_WAIT, places.acquire_owned()).await;
             let place = place.map_err(|_| Errno::AGAIN)?.map_err(io::Error::other)?;
-            // A task of its own keeps the place for as long as the thread is really busy.
+            // A separate task holds the permit for as long as the thread is busy.
             let lookup = tokio::spawn(async move {
                 let found = tokio::net::lookup_host((host.as_str(), 0)).await;
                 drop(place);
@@ -67,13 +69,13 @@ impl Resolve for SystemResolver {
                 known.learn(host, found.clone(), Instant::now());
                 Ok(found)
             });
-            // It panics where the system has no thread for it.
+            // `spawn_blocking` panics if the system has no thread for it.
             lookup.await.map_err(|_| Errno::AGAIN)?
         })
     }
 }
 
-/// What was found lately. Failures are not remembered.
+/// Cache of recent results. Failures are not cached.
 #[derive(Default)]
 struct Known(HashMap<String, (Instant, Vec<IpAddr>)>);
 

@@ -1,4 +1,4 @@
-//! Trust: the roots of the operating system, ring, TLS 1.2 and later, HTTP/1.1 only.
+//! TLS configuration: the roots of the operating system, ring, TLS 1.2 and later, HTTP/1.1 only.
 
 use std::sync::{Arc, OnceLock};
 
@@ -6,8 +6,9 @@ use hyper_rustls::ConfigBuilderExt;
 use rustls::{ClientConfig, ConfigBuilder, RootCertStore, WantsVerifier, crypto::ring};
 use tracing::error;
 
-/// The roots are read and parsed once per process, which takes milliseconds: clients come and go, some with each look at an
-/// order. Where they could not be read, because no file could be opened just then, the next client reads them again.
+/// Returns the TLS configuration. The roots are read and parsed once per process, which takes
+/// milliseconds: clients come and go, some with each view of an order. If they could not be read,
+/// because no file could be opened at that moment, the next client reads them again.
 pub(super) fn config() -> Option<ClientConfig> {
     static TRUSTING: OnceLock<ClientConfig> = OnceLock::new();
     if let Some(config) = TRUSTING.get() {
@@ -26,7 +27,8 @@ pub(super) fn trusting_nobody() -> ClientConfig {
     builder().with_root_certificates(RootCertStore::empty()).with_no_client_auth()
 }
 
-/// The provider is named here and not installed for the process: nothing else may decide it by being first.
+/// The provider is named here and not installed for the process, so that no other code can decide
+/// it by being first.
 fn builder() -> ConfigBuilder<ClientConfig, WantsVerifier> {
     ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
@@ -156,7 +158,7 @@ mod tests {
             (b"", "the connection closed during the handshake"),
         ] {
             let server = listen(move |mut stream| {
-                // All of the hello is taken, so that closing sends no reset ahead of the answer.
+                // Reads the whole hello, so that closing sends no reset ahead of the response.
                 let mut head = [0; 5];
                 stream.read_exact(&mut head)?;
                 let mut hello = vec![0; usize::from(u16::from_be_bytes([head[3], head[4]]))];

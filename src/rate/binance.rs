@@ -1,4 +1,4 @@
-//! Binance: the deepest markets, but in dollar coins instead of dollars.
+//! Binance: the deepest markets, but in dollar stablecoins instead of dollars.
 
 use std::collections::HashMap;
 
@@ -9,10 +9,11 @@ use serde_json::Value;
 use super::{Batch, Pair, RateError, RateProvider, Reason, price, symbol, web::Web};
 use crate::asset::Fiat;
 
-/// How far the two dollar coins may part before neither is taken for a dollar.
+/// Maximum deviation between the two dollar coins; beyond it neither counts as a dollar.
 const DOLLAR_COINS_APART_MAX: Decimal = dec!(0.01);
 
-/// `GET /api/v3/ticker/bookTicker`. Asked without a list of symbols, because one unknown symbol fails the whole call.
+/// `GET /api/v3/ticker/bookTicker`. Requested without a list of symbols, because one unknown symbol
+/// fails the whole call.
 pub struct Binance {
     web: Web,
 }
@@ -62,7 +63,8 @@ impl Markets<'_> {
         Some(price::middle(&market["bidPrice"], &market["askPrice"]))
     }
 
-    /// Why dollar coins cannot stand for dollars now. Without their market nothing can be said, so nothing is priced.
+    /// Reason why dollar coins cannot stand for dollars now. Without their market no price is
+    /// given.
     fn dollar_coins_apart(&self) -> Option<Reason> {
         match self.market("USDC", "USDT") {
             Some(Ok(price)) if price::within(price, Decimal::ONE, DOLLAR_COINS_APART_MAX) => None,
@@ -74,7 +76,7 @@ impl Markets<'_> {
 
     fn find(&self, name: &str, fiat: Fiat) -> Found {
         match fiat {
-            // The dollar coins themselves would be measured with themselves.
+            // The dollar coins themselves would be compared with themselves.
             Fiat::Usd if matches!(name, "USDT" | "USDC") => None,
             Fiat::Usd => self.in_dollars(name),
             Fiat::Eur | Fiat::Gbp => self

@@ -1,4 +1,4 @@
-//! Which of several prices is believed. Pure.
+//! Selection of one price out of several. Pure.
 
 use chrono::{DateTime, Utc};
 use rust_decimal::{Decimal, dec};
@@ -6,23 +6,25 @@ use rust_decimal::{Decimal, dec};
 use super::{Last, Limits, Pair, Quote, Reason, price, symbol};
 use crate::asset::Fiat;
 
-/// A pegged coin this close to its peg is priced at the peg; further away it is not priced at all.
+/// A pegged coin within this share of its peg is priced at the peg; further away it is not priced
+/// at all.
 const PEG_SHARE: Decimal = dec!(0.01);
-/// Clocks differ; a price from further ahead than this is as wrong as an old one.
+/// Clocks differ; a price further ahead than this is as wrong as an old one.
 const AHEAD_S_MAX: i64 = 60;
 const SECONDS_PER_HOUR: i64 = 3600;
 
-/// Whether a provider's own time stamp lets its price pass.
+/// Returns true if the provider's own time stamp is recent enough, or absent.
 pub(super) fn is_fresh(quote: &Quote, now: DateTime<Utc>, limits: &Limits) -> bool {
     let age_s = |observed: DateTime<Utc>| now.signed_duration_since(observed).num_seconds();
     quote.observed.map(age_s).is_none_or(|age| (-AHEAD_S_MAX..=limits.age_s_max).contains(&age))
 }
 
-/// The believed one of `quotes`, which are all of one pair and in order of preference.
+/// Selects the accepted one of `quotes`, which are all of one pair and in order of preference.
 ///
-/// - Two or more must agree, and of those that agree with the median the preferred one is taken. Two that disagree
-///   leave nothing to choose by.
-/// - A single one is believed if it is near the last price. Without a last price there is nothing to hold it against.
+/// - Two or more must agree, and of those that agree with the median the preferred one is taken.
+///   Two that disagree leave no price.
+/// - A single one is accepted if it is near the last price. Without a last price there is no
+///   reference for it.
 pub(super) fn choose(
     quotes: &[Quote],
     last: Option<&Last>,
@@ -51,7 +53,8 @@ fn agreeing<'a>(quotes: &'a [Quote], limits: &Limits) -> Result<&'a Quote, Reaso
     let (low, high) = (prices[0], prices[prices.len() - 1]);
     let disagree = Reason::Disagree { low, high };
     let share = Decimal::new(i64::from(limits.disagree_bps), 4);
-    // The lower median: with an even number it is a price that somebody named. A pair of two is judged by its ends.
+    // The lower median: with an even number it is a price that a provider quoted. Two prices are
+    // compared with each other.
     let median = prices[(prices.len() - 1) / 2];
     let mut agreeing = quotes.iter().filter(|quote| price::within(quote.price, median, share));
     let preferred = agreeing.next().ok_or(disagree.clone())?;
@@ -59,8 +62,9 @@ fn agreeing<'a>(quotes: &'a [Quote], limits: &Limits) -> Result<&'a Quote, Reaso
     if (1 + agreeing.count()) * 2 > quotes.len() { Ok(preferred) } else { Err(disagree) }
 }
 
-/// What one provider alone may claim: the older the last price, the further a market may have gone. A tenfold price
-/// stays out for days, and a gateway that was switched off for a weekend still finds back.
+/// Maximum move that a single provider may report: the older the last price, the further a market
+/// may have moved. A tenfold price stays out for days, while a gateway that was switched off for a
+/// weekend still recovers.
 fn jump_share(last: &Last, now: DateTime<Utc>, limits: &Limits) -> Decimal {
     let age_s = now.signed_duration_since(last.observed_at).num_seconds().max(0);
     let hours = Decimal::from(1 + age_s / SECONDS_PER_HOUR);
@@ -78,7 +82,8 @@ fn at_peg(pair: &Pair, price: Decimal) -> Result<Decimal, Reason> {
     }
 }
 
-/// The currency in which `pair` shows whether its coin keeps its promise, if that is another pair.
+/// The pair that shows if the pegged coin of `pair` keeps its peg, as its fiat currency, if that is
+/// another pair.
 pub(super) fn watched_peg(pair: &Pair) -> Option<Fiat> {
     symbol::peg(pair.symbol()).filter(|fiat| *fiat != pair.fiat())
 }

@@ -1,4 +1,5 @@
-//! Coinbase: how much of everything one unit of a fiat currency buys, one answer for each currency.
+//! Coinbase: the amount of every asset that one unit of a fiat currency buys, one response per
+//! currency.
 
 use std::collections::HashMap;
 
@@ -9,7 +10,8 @@ use serde_json::{Map, Value};
 use super::{Batch, Pair, RateError, RateProvider, price, symbol, web::Web};
 use crate::asset::Fiat;
 
-/// `GET /v2/exchange-rates?currency=`. Its crosses between fiat currencies are not used: they have few digits.
+/// `GET /v2/exchange-rates?currency=`. Its crosses between fiat currencies are not used: they have
+/// too few digits.
 pub struct Coinbase {
     web: Web,
 }

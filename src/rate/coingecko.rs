@@ -1,4 +1,4 @@
-//! CoinGecko: averages over many exchanges, and the only provider that says when it looked.
+//! CoinGecko: averages over many exchanges, and the only provider with time stamps.
 
 use chrono::{DateTime, Utc};
 use http::{HeaderMap, HeaderName, HeaderValue};
@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{Batch, Pair, RateError, RateProvider, price, symbol, web::Web};
 use crate::asset::Fiat;
 
-/// CoinGecko's own names. A token without one takes that of the coin it follows.
+/// CoinGecko's own ids. A token without one takes that of the coin it follows.
 const IDS: [(&str, &str); 28] = [
     ("BTC", "bitcoin"),
     ("LTC", "litecoin"),

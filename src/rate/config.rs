@@ -17,11 +17,11 @@ pub enum ProviderName {
     Coinbase,
     Binance,
     CoinGecko,
-    /// The sandbox's written-down prices; production refuses to start with it.
+    /// The sandbox's constant prices; production refuses to start with it.
     Fixed,
 }
 
-/// Where prices come from and what is believed.
+/// Sources of prices and the rules for accepting them.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RateConfig {
@@ -31,11 +31,12 @@ pub struct RateConfig {
     pub refresh_s: u32,
     /// Oldest price that is used. Default: 300 s.
     pub stale_s: u32,
-    /// How long one provider may take. Default: 8000 ms.
+    /// Time limit of one provider. Default: 8000 ms.
     pub provider_deadline_ms: u32,
-    /// How far providers may lie apart. Default: 200 (2%).
+    /// Maximum deviation between providers. Default: 200 (2%).
     pub disagree_bps: u32,
-    /// How far a single provider may move the last price, and again for each hour of its age. Default: 1000 (10%).
+    /// Maximum move of the last price by a single provider, and again for each hour of its age.
+    /// Default: 1000 (10%).
     pub jump_bps: u32,
     /// Default: `https://api.kraken.com`.
     pub kraken_url: Url,

@@ -1,4 +1,4 @@
-//! The sandbox's prices: facts written down once, so that a test can compute an amount by hand.
+//! Constant prices of the sandbox, so that a test can compute an amount by hand.
 //!
 //! They are round and plausible, and they never move. Production refuses to start with them.
 
@@ -49,7 +49,7 @@ const USD: [(&str, Decimal); 33] = [
     ("LINK.E", dec!(15)),
 ];
 
-/// Whether the sandbox has a price for `symbol`, in any case.
+/// Returns true if the sandbox has a price for `symbol`, in any case.
 pub fn covers(symbol: &str) -> bool {
     USD.iter().any(|(known, _)| known.eq_ignore_ascii_case(symbol))
 }

@@ -1,4 +1,4 @@
-//! Kraken: real markets in dollars and euros, all of them in one answer.
+//! Kraken: real markets in dollars and euros, all of them in one response.
 
 use http::HeaderMap;
 use rust_decimal::Decimal;
@@ -7,7 +7,8 @@ use serde_json::Value;
 use super::{Batch, Pair, RateError, RateProvider, Reason, price, symbol, web::Web};
 use crate::asset::Fiat;
 
-/// `GET /0/public/Ticker`. Asked without a list of pairs, because one unknown pair in it fails the whole call.
+/// `GET /0/public/Ticker`. Requested without a list of pairs, because one unknown pair fails the
+/// whole call.
 pub struct Kraken {
     web: Web,
 }
@@ -52,8 +53,9 @@ fn middle(market: &Value) -> Result<Decimal, Reason> {
     price::middle(&market["b"][0], &market["a"][0])
 }
 
-/// The names under which Kraken may list a pair. Its first coins carry class prefixes and tickers of their own, and
-/// the long forms are spelled out one by one: a general rule would take `XTZUSD` for a coin called `XT`.
+/// Names under which Kraken may list a pair. Its first coins carry class prefixes and tickers of
+/// their own, and the long forms are spelled out one by one: a general rule would take `XTZUSD` for
+/// a coin called `XT`.
 fn keys(pair: &Pair) -> impl Iterator<Item = String> {
     let fiat = pair.fiat();
     symbol::names(pair.symbol()).flat_map(move |name| {

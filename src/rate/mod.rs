@@ -1,9 +1,9 @@
-//! What one coin costs, asked of several providers and believed only when the answers make sense.
+//! Prices of coins in fiat currencies, requested from several providers and cross-checked.
 //!
-//! A provider reports what it was told ([`Batch`]); the [`Stack`] compares providers with one another and with the last
-//! price, and says what it refused and why. Nothing here stores a price, and nothing here reads a clock: the time
-//! comes from the caller, who has it from the database. A price is read from the exact text that was sent and is
-//! never a float.
+//! A provider reports its quotes ([`Batch`]); the [`Stack`] compares providers with one another and
+//! with the last price, and reports every refused price with the reason. Nothing here stores a
+//! price or reads a clock: the time comes from the caller, which has it from the database. A price
+//! is parsed from the exact text that was sent and is never a float.
 
 mod binance;
 mod choose;
@@ -65,7 +65,7 @@ impl std::fmt::Display for Pair {
     }
 }
 
-/// What one whole coin costs.
+/// Price of one whole coin.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Quote {
     pub pair: Pair,
@@ -73,11 +73,11 @@ pub struct Quote {
     pub price: Decimal,
     /// The provider's name.
     pub source: &'static str,
-    /// When the provider says it saw the price. Most do not say.
+    /// Time at which the provider observed the price. Most providers do not report it.
     pub observed: Option<DateTime<Utc>>,
 }
 
-/// Why a price was not believed.
+/// Reason why a price was refused.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum Reason {
     #[error("no provider has a price")]
@@ -102,7 +102,7 @@ pub enum Reason {
     Jump { last: Decimal, price: Decimal },
 }
 
-/// A price that was not believed; `source` is missing where no single provider is to blame.
+/// A refused price; `source` is missing if no single provider is at fault.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Refused {
     pub pair: Pair,
@@ -110,7 +110,7 @@ pub struct Refused {
     pub reason: Reason,
 }
 
-/// What a provider answered. A pair that is in neither list is one it does not have.
+/// Response of a provider. A pair that is in neither list is one that the provider does not have.
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
     pub quotes: Vec<Quote>,
@@ -133,7 +133,7 @@ impl Batch {
     }
 }
 
-/// Why a provider gave no answer at all.
+/// Reason why a provider gave no usable response at all.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum RateError {
     #[error(transparent)]
@@ -155,7 +155,7 @@ pub trait RateProvider: Send + Sync {
     /// Stored with every price and shown to operators.
     fn name(&self) -> &'static str;
 
-    /// Prices of those pairs that the provider has.
+    /// Returns prices of those pairs that the provider has.
     fn quotes(&self, pairs: &[Pair]) -> impl Future<Output = Result<Batch, RateError>> + Send;
 }
 

@@ -1,7 +1,7 @@
-//! Reading one price out of an answer.
+//! Parsing of one price out of a response.
 //!
-//! Everything that passes lies between [`PRICE_MIN`] and [`PRICE_MAX`], so sums, products and quotients of two prices
-//! cannot overflow a `Decimal`.
+//! Every accepted price lies between [`PRICE_MIN`] and [`PRICE_MAX`], so sums, products and
+//! quotients of two prices cannot overflow a `Decimal`.
 
 use rust_decimal::{Decimal, dec};
 use serde_json::Value;
@@ -10,12 +10,14 @@ use super::Reason;
 
 const PRICE_MIN: Decimal = dec!(0.000000000001);
 const PRICE_MAX: Decimal = dec!(1000000000);
-/// Between bid and ask, relative to their middle. Beyond it a market is too thin to price anything.
+/// Spread between bid and ask, relative to their middle. A market with a wider spread is too thin
+/// to price anything.
 const SPREAD_MAX: Decimal = dec!(0.02);
 /// A price with fewer digits is off by up to a thousandth once it is inverted.
 const INVERTIBLE_MANTISSA_MIN: i128 = 1_000;
 
-/// A price written as a JSON string or number. The parser keeps the digits of a number, so both are exact.
+/// Reads a price from a JSON string or number. The parser keeps the digits of a number, so both are
+/// exact.
 pub(super) fn read(value: &Value) -> Result<Decimal, Reason> {
     match value {
         Value::String(text) => parse(text),
@@ -26,7 +28,7 @@ pub(super) fn read(value: &Value) -> Result<Decimal, Reason> {
     }
 }
 
-/// Digits beyond the 28 that a `Decimal` holds are rounded; nobody quotes a coin to that many.
+/// Digits beyond the 28 that a `Decimal` holds are rounded; no provider quotes that many.
 fn parse(text: &str) -> Result<Decimal, Reason> {
     // `Decimal` also reads underscores, which no provider writes.
     if !text.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'-' | b'+' | b'e' | b'E')) {
@@ -37,7 +39,7 @@ fn parse(text: &str) -> Result<Decimal, Reason> {
     checked(read.map_err(|_| Reason::NotANumber)?)
 }
 
-/// A price within the bounds that this module promises.
+/// Returns the price if it is within the bounds that this module promises.
 pub(super) fn checked(price: Decimal) -> Result<Decimal, Reason> {
     if price <= Decimal::ZERO {
         Err(Reason::NotPositive)
@@ -48,7 +50,7 @@ pub(super) fn checked(price: Decimal) -> Result<Decimal, Reason> {
     }
 }
 
-/// The middle of a market that is worth the name.
+/// Returns the middle of bid and ask, if the spread is not too wide.
 pub(super) fn middle(bid: &Value, ask: &Value) -> Result<Decimal, Reason> {
     let (bid, ask) = (read(bid)?, read(ask)?);
     let middle = (bid + ask) / Decimal::TWO;
@@ -58,7 +60,7 @@ pub(super) fn middle(bid: &Value, ask: &Value) -> Result<Decimal, Reason> {
     Ok(middle)
 }
 
-/// What one coin costs if one unit of money buys `value` coins.
+/// Returns the price of one coin if one unit of money buys `value` coins.
 pub(super) fn inverted(value: &Value) -> Result<Decimal, Reason> {
     let coins = read(value)?;
     if coins.mantissa() < INVERTIBLE_MANTISSA_MIN && coins != Decimal::ONE {
@@ -67,7 +69,7 @@ pub(super) fn inverted(value: &Value) -> Result<Decimal, Reason> {
     checked(Decimal::ONE / coins)
 }
 
-/// Whether two prices lie within `share` of the lower one.
+/// Returns true if two prices lie within `share` of the lower one.
 pub(super) fn within(one: Decimal, other: Decimal, share: Decimal) -> bool {
     let (low, high) = (one.min(other), one.max(other));
     high - low <= low * share

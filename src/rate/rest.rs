@@ -1,4 +1,4 @@
-//! How long a failing provider is left alone.
+//! Backoff of a failing provider.
 
 use std::time::Duration;
 
@@ -6,10 +6,10 @@ use tokio::time::Instant;
 
 const REST_FIRST: Duration = Duration::from_secs(5);
 const REST_MAX: Duration = Duration::from_secs(5 * 60);
-/// A provider may ask for more than our own longest rest, but not for ever.
+/// A provider may ask for a longer pause than our own backoff, but not for an unlimited one.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(60 * 60);
 
-/// One provider's record since its last answer.
+/// Failures of one provider since its last response.
 #[derive(Debug, Default)]
 pub(super) struct Rest {
     failures: u32,
@@ -17,7 +17,7 @@ pub(super) struct Rest {
 }
 
 impl Rest {
-    /// Whether the provider may be asked at `now`.
+    /// Returns true if the provider may be called at `now`.
     pub(super) fn is_over(&self, now: Instant) -> bool {
         self.until.is_none_or(|until| until <= now)
     }

@@ -1,4 +1,4 @@
-//! All providers asked at once, their answers weighed against each other.
+//! All providers called concurrently, and their quotes compared.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -20,16 +20,17 @@ use super::{
     rest::Rest,
 };
 
-/// What is believed, and for how long.
+/// Rules for accepting a price.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// How long one provider may take in all.
+    /// Time limit of one provider in total.
     pub provider_deadline: Duration,
-    /// Oldest price that counts, where the provider says when it looked.
+    /// Maximum age of a price, for providers that report its time.
     pub age_s_max: i64,
-    /// How far providers may lie apart.
+    /// Maximum deviation between providers.
     pub disagree_bps: u32,
-    /// How far a single provider may move the last price; as much again for each hour of that price's age.
+    /// Maximum move of the last price by a single provider; as much again for each hour of that
+    /// price's age.
     pub jump_bps: u32,
 }
 
@@ -44,21 +45,22 @@ impl Default for Limits {
     }
 }
 
-/// The price that is stored for a pair now.
+/// The stored price of a pair.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Last {
     pub price: Decimal,
     pub observed_at: DateTime<Utc>,
 }
 
-/// What one refresh came to. Every pair asked for is in `quotes`, or in `refused` without a source.
+/// Result of one refresh. Every requested pair is in `quotes`, or in `refused` without a source.
 #[derive(Debug, Default)]
 pub struct Outcome {
     /// At most one for each pair, safe to sell at.
     pub quotes: Vec<Quote>,
-    /// Single prices that were dropped (with their source) and pairs that have none now (without).
+    /// Single prices that were refused (with their source) and pairs that have no price now
+    /// (without).
     pub refused: Vec<Refused>,
-    /// Providers that gave no answer.
+    /// Providers without a usable response.
     pub failed: Vec<(&'static str, RateError)>,
 }
 
@@ -87,10 +89,10 @@ impl<P: RateProvider> Stack<P> {
         Self { slots: slots.collect(), limits, flight: Mutex::new(None) }
     }
 
-    /// Asks all providers that are not resting and decides on each pair.
+    /// Asks all providers that are not in backoff and decides on each pair.
     ///
-    /// `last` are the stored prices and `now` is the database's time. Callers that ask for the same pairs while a
-    /// refresh is under way share its outcome.
+    /// `last` are the stored prices and `now` is the database's time. Callers that ask for the same
+    /// pairs during a refresh share its outcome.
     pub async fn refresh(
         &self,
         pairs: &[Pair],
@@ -155,7 +157,7 @@ impl<P: RateProvider> Stack<P> {
     }
 
     async fn ask(&self, slot: &Slot<P>, pairs: &[Pair]) -> Result<Batch, RateError> {
-        // Nothing panics while it holds this lock, and a stale record would do no harm.
+        // No code panics while it holds this lock, and a stale record would do no harm.
         let rest = || slot.rest.lock().unwrap_or_else(PoisonError::into_inner);
         if !rest().is_over(Instant::now()) {
             return Err(RateError::Resting);
@@ -173,7 +175,7 @@ impl<P: RateProvider> Stack<P> {
     }
 }
 
-/// A coin that broke its promise is not sold in any other currency either.
+/// A coin that lost its peg is not sold in any other currency either.
 fn with_its_peg(
     quote: Quote,
     decide: impl Fn(&Pair) -> Result<Quote, Reason>,

@@ -1,12 +1,14 @@
-//! The names that one coin has in different places, and the coins that promise to be worth one unit.
+//! Alternative names of coins at the providers, and the pegged coins.
 
 use crate::asset::Fiat;
 
-/// Other names under which a coin is looked up, used only where a provider does not have the first one.
+/// Alternative names under which a coin is looked up, used only where a provider does not have the
+/// first one.
 ///
-/// Two kinds share this table. Renamed coins are the same thing under an older or newer ticker. Wrapped and bridged
-/// tokens are a claim on the coin they follow; where a provider has no market of their own they are priced like it,
-/// which is wrong on the day such a claim breaks. The operator can disable a currency; we do not guess.
+/// Two kinds share this table. Renamed coins are the same thing under an older or newer ticker.
+/// Wrapped and bridged tokens are a claim on the coin they follow; where a provider has no market
+/// of their own they are priced like it, which is wrong on the day such a claim breaks. The
+/// operator can disable a currency; we do not guess.
 const OTHER_NAMES: [(&str, &str); 10] = [
     ("POL", "MATIC"),
     ("TON", "GRAM"),
@@ -20,7 +22,7 @@ const OTHER_NAMES: [(&str, &str); 10] = [
     ("LINK.E", "LINK"),
 ];
 
-/// Coins that promise to be worth one unit of a fiat currency.
+/// Coins pegged to one unit of a fiat currency.
 const PEGGED: [(&str, Fiat); 11] = [
     ("USDT", Fiat::Usd),
     ("USDC", Fiat::Usd),
@@ -41,7 +43,7 @@ pub(super) fn names(symbol: &str) -> impl Iterator<Item = &str> {
     std::iter::once(symbol).chain(other.map(|(_, name)| name))
 }
 
-/// The currency that `symbol` promises to be worth one unit of.
+/// The fiat currency that `symbol` is pegged to.
 pub(super) fn peg(symbol: &str) -> Option<Fiat> {
     PEGGED.into_iter().find(|(known, _)| *known == symbol).map(|(_, fiat)| fiat)
 }

@@ -1,4 +1,4 @@
-//! One GET for JSON, the way all providers are asked.
+//! GET of one JSON document, shared by all providers.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::egress::{Answer, Call, Egress};
 /// All markets of a big exchange are well under a megabyte.
 const ANSWER_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// How to reach a provider.
+/// HTTP access to one provider.
 #[derive(Clone)]
 pub struct Web {
     egress: Egress,
@@ -21,7 +21,7 @@ pub struct Web {
 }
 
 impl Web {
-    /// `base` is the provider's address without the paths of its API; `deadline` holds for each call.
+    /// `base` is the provider's URL without the paths of its API; `deadline` holds for each call.
     pub fn new(egress: Egress, base: Url, deadline: Duration) -> Self {
         Self { egress, base, deadline }
     }
@@ -52,7 +52,7 @@ impl Web {
 fn read(answer: &Answer) -> Result<Value, RateError> {
     match answer.status {
         200 => {}
-        // 418 is how Binance bans a caller who did not stop after 429.
+        // 418 is Binance's status for a ban of a client that did not stop after 429.
         418 | 429 | 503 => {
             return Err(RateError::SlowDown { retry_after: retry_after(&answer.headers) });
         }
@@ -64,7 +64,7 @@ fn read(answer: &Answer) -> Result<Value, RateError> {
     serde_json::from_slice(&answer.body).map_err(|_| RateError::Malformed("it is not json"))
 }
 
-/// The form in seconds only; a date would need a clock, and our own back-off does as well.
+/// Reads only the form in seconds; a date would need a clock, and our own backoff serves as well.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let value = headers.get(http::header::RETRY_AFTER)?.to_str().ok()?;
     value.trim().parse().ok().map(Duration::from_secs)

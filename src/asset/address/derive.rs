@@ -1,7 +1,7 @@
 //! Deposit addresses from public keys, one fresh address per index.
 //!
-//! Beware of what an account xpub can do: together with any one private key below it, it gives the private key of the
-//! whole account. Child private keys must never leave the signer.
+//! Danger of an account xpub: together with any one private key below it, it yields the private key
+//! of the whole account. Child private keys must never leave the signer.
 
 use std::fmt;
 
@@ -11,10 +11,11 @@ use thiserror::Error;
 
 use super::{Family, Realm, evm, thorchain, ton, tron, utxo};
 
-/// The branch of an account that receives payments (BIP-44), and the one that nobody outside is told of.
+/// Branches of an account (BIP-44): the external one receives payments; addresses of the internal
+/// one are never published.
 const RECEIVE: u32 = 0;
 const INTERNAL: u32 = 1;
-/// purpose' / coin' / account'
+/// Depth of `purpose' / coin' / account'`.
 const ACCOUNT_DEPTH: u8 = 3;
 
 const XPUB: u32 = 0x0488_b21e;
@@ -23,7 +24,8 @@ const DGUB: u32 = 0x02fa_cafd;
 const TPUB: u32 = 0x0435_87cf;
 const VPUB: u32 = 0x045f_1cf6;
 
-/// Why a text is not a key to derive deposit addresses from. No variant repeats the text.
+/// Reason why a text is not a key that deposit addresses can be derived from. No variant repeats
+/// the text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 pub enum KeyError {
     #[error("is not an extended public key, or one of its characters is wrong")]
@@ -40,17 +42,17 @@ pub enum KeyError {
     PoolOnly,
 }
 
-/// Why an index has no address.
+/// Reason why an index has no address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 pub enum DeriveError {
     #[error("the index is beyond the last address of this key")]
     IndexTooLarge,
-    /// Chance below 2⁻¹²⁷ per index (BIP-32); the caller takes the next index.
+    /// Probability below 2⁻¹²⁷ per index (BIP-32); the caller takes the next index.
     #[error("there is no key at this index")]
     NoKey,
 }
 
-/// A public key from which all deposit addresses of one family come.
+/// Public key from which all deposit addresses of one family are derived.
 #[derive(Clone)]
 pub struct AccountKey {
     family: Family,
@@ -64,7 +66,8 @@ type Spell = fn(Realm, &k256::PublicKey) -> String;
 #[expect(clippy::large_enum_variant, reason = "a process has one per family")]
 enum Source {
     Secp256k1 {
-        /// The receive branch of the account, derived once: each address is then one step away.
+        /// Receive branch of the account, derived once, so that each address is one derivation
+        /// step.
         receive: ExtendedPublicKey<k256::PublicKey>,
         internal: ExtendedPublicKey<k256::PublicKey>,
         spell: Spell,
@@ -73,8 +76,8 @@ enum Source {
 }
 
 impl AccountKey {
-    /// A key of the real networks: an account xpub (also spelled zpub for bitcoin and litecoin, dgub for dogecoin), or
-    /// for TON an ed25519 public key in hex.
+    /// Parses a key of the real networks: an account xpub (also spelled zpub for bitcoin and
+    /// litecoin, dgub for dogecoin), or for TON an ed25519 public key in hex.
     pub fn parse(family: Family, text: &str) -> Result<Self, KeyError> {
         Self::parse_in(Realm::Main, family, text)
     }
@@ -113,7 +116,8 @@ impl AccountKey {
         self.realm
     }
 
-    /// The address of a public key, as this account spells its own; `None` where addresses are not of keys like this.
+    /// Returns the address of a public key in this account's format; `None` if its addresses do not
+    /// come from secp256k1 keys.
     pub fn spells(&self, key: &k256::PublicKey) -> Option<String> {
         match &self.source {
             Source::Secp256k1 { spell, .. } => Some(spell(self.realm, key)),
@@ -121,8 +125,8 @@ impl AccountKey {
         }
     }
 
-    /// The deposit address number `index`, as `validate` spells it: `account/0/index`, or for TON the wallet whose
-    /// subwallet number is [`ton::SUBWALLET_BASE`] plus `index`.
+    /// Returns deposit address number `index`, as `validate` spells it: `account/0/index`, or for
+    /// TON the wallet whose subwallet number is [`ton::SUBWALLET_BASE`] plus `index`.
     pub fn address(&self, index: u32) -> Result<String, DeriveError> {
         match &self.source {
             Source::Secp256k1 { receive, spell, .. } => {
@@ -139,7 +143,8 @@ impl AccountKey {
         }
     }
 
-    /// The address `account/1/0`, which is never given to anybody as a deposit address; `None` where keys have no branches.
+    /// Returns the address `account/1/0`, which is never given out as a deposit address; `None` if
+    /// keys have no branches.
     pub fn internal_address(&self) -> Option<String> {
         let Source::Secp256k1 { internal, spell, .. } = &self.source else { return None };
         let child = internal.derive_child(ChildNumber(0)).ok()?;
@@ -147,7 +152,7 @@ impl AccountKey {
     }
 }
 
-/// The key stays out: whoever has it can link every deposit address of the installation.
+/// The key is not printed: it links every deposit address of the installation.
 impl fmt::Debug for AccountKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AccountKey")
@@ -157,15 +162,16 @@ impl fmt::Debug for AccountKey {
     }
 }
 
-/// `versions` are the leading bytes that say "account key for this kind of address" (SLIP-132). A ypub, for example,
-/// belongs to a wallet that would never see payments to the addresses we would make of it.
+/// Parses an account key. `versions` are the leading bytes that mean "account key for this kind of
+/// address" (SLIP-132). A ypub, for example, belongs to a wallet that would never see payments to
+/// the addresses derived here.
 fn parse_account(
     versions: &[u32],
     text: &str,
 ) -> Result<ExtendedPublicKey<k256::PublicKey>, KeyError> {
     let key: ExtendedKey = text.parse().map_err(|_| KeyError::Malformed)?;
-    // A private key starts with a zero where a public one has its sign. Asked first: the library would quietly turn a
-    // private key into the public one and hide the accident.
+    // A private key starts with a zero where a public key has its sign. This check comes first: the
+    // library would silently convert a private key into the public one and hide the mistake.
     if key.key_bytes[0] == 0 {
         return Err(KeyError::Private);
     }

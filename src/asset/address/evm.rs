@@ -33,7 +33,8 @@ pub fn checksummed(bytes: &[u8; 20]) -> String {
     text
 }
 
-/// Letters of one case carry no checksum and are taken as they are (EIP-55); mixed ones must be right.
+/// Letters of one case carry no checksum and are taken as they are (EIP-55); mixed ones must be
+/// right.
 pub(super) fn validate(text: &str) -> Result<String, AddressError> {
     let digits = text.strip_prefix("0x").ok_or(AddressError::Malformed)?;
     let mut bytes = [0; 20];

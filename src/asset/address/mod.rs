@@ -1,7 +1,9 @@
-//! Addresses: derived from public keys, checked when a person types one, and brought into one spelling to compare.
+//! Addresses: derived from public keys, validated when a person enters one, and normalised to one
+//! spelling for comparison.
 //!
-//! Deposit addresses come from public material only ([`AccountKey`]), so that a stolen API server cannot spend. Private
-//! keys appear in [`sandbox`], where they are keys that everyone knows, and in [`pool`] on the machine that exports one.
+//! Deposit addresses come from public material only ([`AccountKey`]), so that a stolen API server
+//! cannot spend. Private keys appear in [`sandbox`], which holds only publicly known keys, and in
+//! [`pool`], on the machine that exports a pool.
 
 mod base58;
 mod derive;
@@ -26,20 +28,20 @@ use thiserror::Error;
 
 use super::{Family, Network};
 
-/// Longer texts are refused unread: base58 costs the square of its length.
+/// Longer texts are refused unparsed: decoding base58 is quadratic in their length.
 const ADDRESS_BYTES_MAX: usize = 128;
 
-/// Which world an address lives in.
+/// Main network or test network of an address.
 ///
-/// Only the bitcoin-like chains spell the addresses of their private test networks differently; on all other networks
-/// both realms are the same.
+/// Only the bitcoin-like chains spell the addresses of their private test networks differently; on
+/// all other networks both realms are the same.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Realm {
     Main,
     Regtest,
 }
 
-/// Why a text is not an address to pay to.
+/// Reason why a text is not an address that can be paid.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 pub enum AddressError {
     #[error("is not an address of this network")]
@@ -56,7 +58,8 @@ pub enum AddressError {
     Unspendable,
 }
 
-/// Checks an address of the real network and returns it as wallets and explorers write it.
+/// Validates an address of the real network and returns it in the spelling of wallets and
+/// explorers.
 pub fn validate(network: Network, text: &str) -> Result<String, AddressError> {
     validate_in(Realm::Main, network, text)
 }
@@ -79,8 +82,8 @@ pub fn validate_in(realm: Realm, network: Network, text: &str) -> Result<String,
     }
 }
 
-/// The address that an output script of a bitcoin-like chain pays to, as [`match_key`] spells it; `None` for a script
-/// that pays to no address, and on other networks.
+/// Returns the address that an output script of a bitcoin-like chain pays to, as [`match_key`]
+/// spells it; `None` for a script that pays to no address, and on other networks.
 pub fn of_script(network: Network, realm: Realm, script: &[u8]) -> Option<String> {
     match network.family() {
         Family::Bitcoin => utxo::of_script(&utxo::BITCOIN, realm, script),
@@ -95,7 +98,8 @@ pub fn of_script(network: Network, realm: Realm, script: &[u8]) -> Option<String
     }
 }
 
-/// The output script that pays an address of a bitcoin-like chain; `None` for a text that is no such address.
+/// Returns the output script that pays an address of a bitcoin-like chain; `None` for a text that
+/// is not such an address.
 pub fn script_of(network: Network, realm: Realm, text: &str) -> Option<Vec<u8>> {
     if text.len() > ADDRESS_BYTES_MAX || !text.is_ascii() {
         return None;
@@ -113,11 +117,12 @@ pub fn script_of(network: Network, realm: Realm, text: &str) -> Option<Vec<u8>> 
     }
 }
 
-/// The spelling in which addresses and contracts are compared and stored.
+/// Returns the spelling in which addresses and contracts are compared and stored.
 ///
-/// Two spellings of one address have one key, also where a node and a wallet write it differently: EVM in lower case,
-/// TON as `workchain:hash`, TRON in base58 also from the node's hex, bech32 in lower case. A text that is no address is
-/// its own key, so that a comparison with it simply fails.
+/// Two spellings of one address have the same key, also where a node and a wallet write it
+/// differently: EVM in lower case, TON as `workchain:hash`, TRON in base58 also from the node's
+/// hex, bech32 in lower case. A text that is not an address is its own key, so that a comparison
+/// with it simply fails.
 pub fn match_key(family: Family, text: &str) -> String {
     let key = if text.len() > ADDRESS_BYTES_MAX || !text.is_ascii() {
         None

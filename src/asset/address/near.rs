@@ -10,10 +10,10 @@ pub fn encode(public_key: &[u8; 32]) -> Result<String, AddressError> {
     if key.is_weak() { Err(AddressError::Unspendable) } else { Ok(hex::encode(public_key)) }
 }
 
-/// Account ids are lower case and carry no checksum.
+/// Validates an account id: lower case, without a checksum.
 ///
-/// A name must have a dot: the few accounts without one are the network's own, while an implicit account that lost a
-/// character would pass for one.
+/// A name must have a dot: the few accounts without one belong to the network itself, while an
+/// implicit account that lost a character would pass for one.
 pub(super) fn validate(text: &str) -> Result<String, AddressError> {
     if text.bytes().any(|b| b.is_ascii_uppercase()) {
         return Err(AddressError::MixedCase);

@@ -1,4 +1,5 @@
-//! Files of pool addresses: written where the seed is, read where nothing can be signed.
+//! Files of pool addresses: written on the machine with the seed, read on machines that cannot
+//! sign.
 //!
 //! ```text
 //! gateway address pool 1
@@ -10,9 +11,10 @@
 //! signature <128 hex digits>
 //! ```
 //!
-//! The signature is ed25519 over every byte before its line. Its key comes from the same seed, by a step that no wallet
-//! takes, and its public half stands in the configuration: whoever can write the file on its way, or into the database's
-//! import, still cannot make the gateway hand out an address of his own.
+//! The signature is ed25519 over every byte before its line. Its key comes from the same seed, by a
+//! derivation step that no wallet uses, and its public half is in the configuration: an attacker
+//! with write access to the file in transit, or to the import, still cannot make the gateway give
+//! out an address of their own.
 
 use std::fmt::Write as _;
 
@@ -25,12 +27,12 @@ use crate::asset::Network;
 const TITLE: &str = "gateway address pool 1";
 /// "pool" in ASCII, as the one hardened step from the seed to the signing key.
 const SIGNER_STEP: u32 = 0x706f_6f6c;
-/// Of one file; more are several files.
+/// Addresses in one file; a larger pool needs several files.
 pub const COUNT_MAX: u32 = 200_000;
-/// The last index whose hardened number exists, and one.
+/// One past the last index that has a hardened number.
 const INDEX_END: u32 = 1 << 31;
 
-/// Why no file could be made.
+/// Reason why an export failed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 pub enum ExportError {
     #[error("addresses of {0} are derived from its public key; it needs no pool")]
@@ -43,7 +45,7 @@ pub enum ExportError {
     NoAddress(u32),
 }
 
-/// Why a file is not taken.
+/// Reason why a file is refused.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum PoolFileError {
     #[error("line {line} should be {wanted}")]
@@ -64,7 +66,7 @@ pub enum PoolFileError {
     Twice { index: u64, before: u64 },
 }
 
-/// Addresses of consecutive indices, checked.
+/// Verified addresses of consecutive indices.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PoolFile {
     pub network: Network,
@@ -72,7 +74,7 @@ pub struct PoolFile {
     pub addresses: Vec<String>,
 }
 
-/// The public key that files must be signed by.
+/// Public key that must have signed the files.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PoolSigner(VerifyingKey);
 
@@ -88,12 +90,13 @@ impl PoolSigner {
         if key.is_weak() { Err(NotASigner) } else { Ok(Self(key)) }
     }
 
-    /// The signer of a seed's files; `None` for a seed without one, which chance does not make.
+    /// Returns the signer of a seed's files; `None` for a seed without one, which has a negligible
+    /// probability.
     pub fn of_seed(seed: &[u8]) -> Option<Self> {
         Some(Self(signing_key(seed)?.verifying_key()))
     }
 
-    /// As `addresses.pool_signer` takes it.
+    /// Format of `addresses.pool_signer`.
     pub fn to_hex(&self) -> String {
         hex::encode(self.0.as_bytes())
     }
@@ -103,8 +106,8 @@ fn signing_key(seed: &[u8]) -> Option<SigningKey> {
     slip10::signing_key(seed, &[SIGNER_STEP])
 }
 
-/// The deposit address number `index`, for Solana (`m/44'/501'/index'/0'`) and NEAR (`m/44'/397'/index'`); `None` for
-/// the other families and beyond the last index.
+/// Returns deposit address number `index`, for Solana (`m/44'/501'/index'/0'`) and NEAR
+/// (`m/44'/397'/index'`); `None` for the other families and beyond the last index.
 pub fn address(seed: &[u8], family: Family, index: u32) -> Option<String> {
     match family {
         Family::Solana => solana::encode(&slip10::public_key(seed, &[44, 501, index, 0])?).ok(),
@@ -148,7 +151,7 @@ pub fn export(
 }
 
 impl PoolFile {
-    /// Reads a file and believes nothing in it before its signature.
+    /// Reads a file; nothing in it is trusted before its signature is verified.
     pub fn read(text: &str, signer: &PoolSigner) -> Result<Self, PoolFileError> {
         let lines: Vec<_> = text.lines().collect();
         let wrong =
@@ -202,7 +205,7 @@ fn check_signature(text: &str, last: &str, signer: &PoolSigner) -> Result<(), Po
     signer.0.verify_strict(signed.as_bytes(), &signature).map_err(|_| PoolFileError::Signature)
 }
 
-/// Signed is not yet right: the program that wrote the file may have been wrong.
+/// Checks the addresses although the file is signed: the program that wrote it may have been wrong.
 fn check_addresses(
     network: Network,
     first: u32,
@@ -222,8 +225,8 @@ fn check_addresses(
     Ok(())
 }
 
-/// Neither network has checksums. What can be checked is that the text is a public key: NEAR's names would pass for
-/// addresses otherwise.
+/// Checks one pool address. Neither network has checksums, so the check is that the text is a
+/// public key: NEAR names would pass for addresses otherwise.
 fn check(network: Network, text: &str) -> Result<String, AddressError> {
     if network.family() != Family::Near {
         return validate(network, text);

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// SLIP-10's second test vector; nobody's wallet.
+/// Seed of SLIP-10's second test vector; it belongs to no wallet.
 fn seed() -> Vec<u8> {
     hex::decode(
         "fffcf9f6f3f0edeae7e4e1dedbd8d5d2cfccc9c6c3c0bdbab7b4b1aeaba8a5a2\
@@ -15,7 +15,7 @@ fn signer() -> PoolSigner {
     PoolSigner::of_seed(&seed()).unwrap()
 }
 
-/// `content` with a signature as only the seed can make it.
+/// `content` with a valid signature, which only the seed can make.
 fn signed(content: &str) -> String {
     let signature = signing_key(&seed()).unwrap().sign(content.as_bytes());
     format!("{content}signature {}\n", hex::encode(signature.to_bytes()))
@@ -113,7 +113,7 @@ fn a_file_that_was_cut_says_so() {
 }
 
 proptest! {
-    /// Whatever byte is changed, nothing of the file is believed.
+    /// Changing any byte invalidates the whole file.
     #[test]
     fn no_byte_can_be_changed(at in 0_usize..900, flip in 1_u8..=127) {
         let text = export(&seed(), Network::Solana, 1000, 12).unwrap();

@@ -1,4 +1,4 @@
-//! What is not an address, and why: one table per network.
+//! Texts that are not addresses, and the reason: one table per network.
 
 use proptest::prelude::*;
 
@@ -325,7 +325,8 @@ proptest! {
         let position = position.index(address.len());
         let mut typo = address.clone();
         typo.replace_range(position..=position, &letter);
-        // Solana and NEAR have no checksum, and the one of EVM lets one typing error in some thousands pass.
+        // Solana and NEAR have no checksum, and the one of EVM misses one typing error in some
+        // thousands.
         let is_checked =
             !matches!(network.family(), Family::Solana | Family::Near | Family::Evm);
         if is_checked && typo != address {

@@ -1,7 +1,7 @@
-//! Keys that everyone knows: the sandbox works out of the box with them, and production refuses them.
+//! Publicly known keys: the sandbox uses them by default, and production refuses them.
 //!
-//! They come from two phrases that countless test suites use. Whatever is sent to their addresses on a real network is
-//! gone within seconds.
+//! They come from two phrases that countless test suites use. Funds sent to their addresses on a
+//! real network are stolen within seconds.
 
 use std::{collections::HashSet, sync::LazyLock};
 
@@ -20,7 +20,7 @@ const JUNK_SEED: &str = "9dfc3c64c2f8bede1533b6a79f8570e5943e0b8fd1cf77107adf7b7
 const ABANDON_SEED: &str = "5eb00bbddcf069084889a8ab9155568165f5c453ccb85e70811aaed6f6da5fc1\
      9a5ac40b389cd370d086206dec8aa6c43daea6690f20ad3d8d48b2d2ce9e38e4";
 
-/// The account keys of the junk phrase: what the sandbox derives deposit addresses from by default.
+/// Account keys of the junk phrase, the sandbox's default for deposit addresses.
 const JUNK_KEYS: [(Family, Realm, &str); 10] = [
     (
         Family::Bitcoin,
@@ -70,7 +70,7 @@ const JUNK_KEYS: [(Family, Realm, &str); 10] = [
     (Family::Ton, Realm::Main, "c7ead976255c7200c7a161675cc41caa71d08e6211f9e110cc699f65507b9358"),
 ];
 
-/// The account keys of the abandon phrase. Nothing uses them; they are here to be recognised.
+/// Account keys of the abandon phrase. They are never used, only recognised.
 const ABANDON_KEYS: [(Family, Realm, &str); 10] = [
     (
         Family::Bitcoin,
@@ -126,32 +126,35 @@ pub fn account_key(realm: Realm, family: Family) -> Option<&'static str> {
     row(realm).or_else(|| row(Realm::Main)).map(|row| row.2)
 }
 
-/// The seed behind [`account_key`]: whoever wants it has it already. The sandbox pays out with it.
+/// Seed behind [`account_key`]; it is public. The sandbox pays out with it.
 pub const fn seed() -> &'static str {
     JUNK_SEED
 }
 
-/// The deposit address number `index` of the sandbox's pool; `None` for the other families and beyond the last index.
+/// Returns deposit address number `index` of the sandbox's pool; `None` for the other families and
+/// beyond the last index.
 ///
-/// `gatewayctl addresses fill` uses it in the sandbox. A production pool is filled with addresses that were exported
-/// from a seed of its own (see [`pool`]); nothing here may ever be given that seed.
+/// `gatewayctl addresses fill` uses it in the sandbox. A production pool is filled with addresses
+/// that were exported from a seed of its own (see [`pool`]); this function must never be given that
+/// seed.
 pub fn pool_address(family: Family, index: u32) -> Option<String> {
     pool::address(&hex::decode(JUNK_SEED).ok()?, family, index)
 }
 
-/// Who signs the pool files of the sandbox's seed. Production refuses it.
+/// Signer of the sandbox's pool files. Production refuses it.
 pub fn pool_signer() -> Option<PoolSigner> {
     PoolSigner::of_seed(&hex::decode(JUNK_SEED).ok()?)
 }
 
-/// What of an extended key says whose it is, however its text is spelled.
+/// The parts of an extended key that identify its owner, independent of its spelling.
 struct Lineage {
     chain_code: [u8; 32],
     parent: [u8; 4],
 }
 
 impl Lineage {
-    /// Read from the bytes alone, so that an unusual prefix, a private key or a wrong depth hides nothing.
+    /// Reads only the bytes, so that an unusual prefix, a private key or a wrong depth hides
+    /// nothing.
     fn of(text: &str) -> Option<Self> {
         let bytes = bs58::decode(text).with_check(None).into_vec().ok()?;
         let chain_code = bytes.get(13..45)?.try_into().ok()?;
@@ -181,10 +184,10 @@ static KNOWN: LazyLock<Known> = LazyLock::new(|| {
 /// Extended keys have 111 characters, phrases of 24 words up to 215.
 const KEY_BYTES_MAX: usize = 512;
 
-/// Whether a key, phrase or seed is one that everyone knows, whatever its spelling.
+/// Returns true for a publicly known key, phrase or seed, in any spelling.
 ///
-/// Also recognises the other accounts of the two phrases on the same coins, by the fingerprint of their common parent.
-/// Does not recognise single addresses of a pool.
+/// Also recognises the other accounts of the two phrases on the same coins, by the fingerprint of
+/// their common parent. Does not recognise single addresses of a pool.
 pub fn is_public_test_key(text: &str) -> bool {
     if text.len() > KEY_BYTES_MAX {
         return false;
@@ -224,7 +227,7 @@ mod tests {
         }
     }
 
-    /// The networks on which somebody could pay one of our addresses by mistake are those that watch for it.
+    /// A buyer can pay one of our addresses by mistake only on the networks that watch for it.
     #[test]
     fn an_address_can_be_named_on_the_networks_that_watch_for_it_and_on_no_others() {
         use crate::asset::{Network, address::validate};
@@ -254,7 +257,8 @@ mod tests {
             ("phrase", "Test  test test test test test test test test test test JUNK".to_owned()),
             ("seed", format!("0x{}", JUNK_SEED.to_uppercase())),
             ("ton key in capitals", account_key(Realm::Main, Family::Ton).unwrap().to_uppercase()),
-            // The abandon account of bitcoin as a zpub, and as the private key that BIP-84 publishes.
+            // Bitcoin account of the abandon phrase as a zpub, and as the private key that BIP-84
+            // publishes.
             ("zpub", "zpub6rFR7y4Q2AijBEqTUquhVz398htDFrtymD9xYYfG1m4wAcvPhXNfE3EfH1r1ADqtfSdVCToUG868RvUUkgDKf31mGDtKsAYz2oz2AGutZYs".to_owned()),
             ("zprv", "zprvAdG4iTXWBoARxkkzNpNh8r6Qag3irQB8PzEMkAFeTRXxHpbF9z4QgEvBRmfvqWvGp42t42nvgGpNgYSJA9iefm1yYNZKEm7z6qUWCroSQnE".to_owned()),
         ];

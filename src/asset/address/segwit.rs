@@ -22,7 +22,7 @@ pub(super) fn of_program(prefix: &str, version: u8, program: &[u8]) -> Option<St
     }
 }
 
-/// Whether the text starts as an address under this prefix does, whatever follows.
+/// Returns true if the text starts like an address with this prefix.
 pub(super) fn has_prefix(prefix: &str, text: &str) -> bool {
     text.rsplit_once('1').is_some_and(|(head, _)| head.eq_ignore_ascii_case(prefix))
 }
@@ -45,7 +45,7 @@ pub(super) fn validate(text: &str) -> Result<String, AddressError> {
         }
     })?;
     let program_bytes = address.byte_iter().len();
-    // What later versions will mean is not decided; today anyone may spend from them.
+    // Later versions have no meaning yet; outputs to them can be spent by anyone today.
     let known = address.witness_version() == Fe32::Q
         || (address.witness_version() == Fe32::P && program_bytes == 32);
     if known { Ok(text.to_ascii_lowercase()) } else { Err(AddressError::UnknownVersion) }

@@ -1,7 +1,8 @@
-//! SLIP-10 for ed25519: from a seed to the key at a path.
+//! SLIP-10 key derivation for ed25519, from a seed to the key at a path.
 //!
-//! Every step is hardened, so public keys cannot be derived from a public key; that is why Solana and NEAR draw their
-//! deposit addresses from a pool. Real seeds come here on the machine that exports a pool, and nowhere else.
+//! Every step is hardened, so public keys cannot be derived from a public key; therefore Solana and
+//! NEAR take their deposit addresses from a pool. Real seeds are used here only on the machine that
+//! exports a pool.
 
 use ed25519_dalek::SigningKey;
 use hmac::{Hmac, KeyInit, Mac};
@@ -10,7 +11,8 @@ use sha2::Sha512;
 
 const HARDENED: u32 = 1 << 31;
 
-/// `path` holds the plain numbers; each is hardened here. `None` if one of them is already beyond 2³¹.
+/// Derives the public key at `path`, which holds plain numbers; each is hardened here. `None` if
+/// one of them is already beyond 2³¹.
 pub(super) fn public_key(seed: &[u8], path: &[u32]) -> Option<[u8; 32]> {
     Some(signing_key(seed, path)?.verifying_key().to_bytes())
 }

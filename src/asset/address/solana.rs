@@ -10,8 +10,9 @@ pub fn encode(public_key: &[u8; 32]) -> Result<String, AddressError> {
     Ok(bs58::encode(public_key).into_string())
 }
 
-/// There is no checksum, so the only check is that a private key can exist. It catches every second typing error, and
-/// it refuses accounts that programs own, to which wallets do not send tokens either.
+/// Checks that the key is a point of the curve, the only check possible without a checksum. It
+/// catches every second typing error, and it refuses accounts owned by programs, to which wallets
+/// do not send tokens either.
 fn check(public_key: &[u8; 32]) -> Result<(), AddressError> {
     let key = VerifyingKey::from_bytes(public_key).map_err(|_| AddressError::Malformed)?;
     // The system program's address, all zeros, is such a point.

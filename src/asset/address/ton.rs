@@ -1,8 +1,8 @@
-//! TON: a workchain and the hash of a contract's first state.
+//! TON addresses: a workchain and the hash of a contract's initial state.
 //!
-//! One public key gives any number of deposit addresses: wallet v4R2 keeps a 32-bit subwallet number in its first
-//! state, so each number is another address that the same key controls. Wallet v5R1 leaves 15 bits for it, which is
-//! too few.
+//! One public key gives any number of deposit addresses: wallet v4R2 keeps a 32-bit subwallet
+//! number in its initial state, so each number is another address controlled by the same key.
+//! Wallet v5R1 leaves 15 bits for it, which is too few.
 
 use sha2::{Digest, Sha256};
 
@@ -32,7 +32,7 @@ const V4R2: WalletCode = WalletCode {
     depth: 7,
 };
 
-/// An account, in any spelling.
+/// Account address, independent of its spelling.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct TonAddress {
     workchain: i8,
@@ -97,13 +97,13 @@ impl TonAddress {
         format!("{}:{}", self.workchain, hex::encode(self.hash))
     }
 
-    /// `UQ…`: for wallets. Coins sent to one that is not deployed yet stay there instead of bouncing back, and each of
-    /// our deposit addresses is such a one.
+    /// Non-bounceable form `UQ…`, for wallets. Coins sent to one that is not deployed yet stay
+    /// there instead of bouncing back, and our deposit addresses are not deployed.
     pub fn not_bounceable(&self) -> String {
         self.friendly(NOT_BOUNCEABLE)
     }
 
-    /// `EQ…`: for contracts.
+    /// Bounceable form `EQ…`, for contracts.
     pub fn bounceable(&self) -> String {
         self.friendly(BOUNCEABLE)
     }
@@ -149,7 +149,8 @@ fn crc16(bytes: &[u8]) -> u16 {
     })
 }
 
-// 36 bytes are 48 characters exactly: no padding, no half-used character, hence no second spelling of one address.
+// 36 bytes are exactly 48 characters: no padding and no partly used character, hence no second
+// spelling of an address.
 fn to_base64(bytes: &[u8; 36]) -> String {
     let mut text = String::with_capacity(TEXT_CHARS);
     for group in bytes.chunks_exact(3) {

@@ -1,4 +1,4 @@
-//! Bitcoin, litecoin and dogecoin. They differ in data only.
+//! Bitcoin, litecoin and dogecoin addresses. They differ in data only.
 
 use k256::elliptic_curve::sec1::ToSec1Point;
 use ripemd::Ripemd160;
@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 
 use super::{AddressError, Realm, base58, segwit};
 
-/// How one chain spells its addresses, in both realms.
+/// Address formats of one chain, in both realms.
 pub(super) struct Chain {
     main: Spelling,
     regtest: Spelling,
@@ -24,8 +24,8 @@ pub(super) const BITCOIN: Chain = Chain {
     regtest: Spelling { witness_prefix: Some("bcrt"), pay_to_key: 0x6f, pay_to_script: 0xc4 },
 };
 
-// Litecoin once wrote its scripts with bitcoin's version bytes, and its nodes still read them. We do not: such a text
-// is far more often a bitcoin address in the wrong field.
+// Litecoin once wrote its scripts with bitcoin's version bytes, and its nodes still read them. We
+// refuse them: such a text is far more often a bitcoin address in the wrong field.
 pub(super) const LITECOIN: Chain = Chain {
     main: Spelling { witness_prefix: Some("ltc"), pay_to_key: 0x30, pay_to_script: 0x32 },
     regtest: Spelling { witness_prefix: Some("rltc"), pay_to_key: 0x6f, pay_to_script: 0x3a },

@@ -1,4 +1,4 @@
-//! Reads `catalogue.json` and refuses data that contradicts itself.
+//! Loads `catalogue.json` and refuses data that contradicts itself.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,7 +9,7 @@ use thiserror::Error;
 use super::{Catalogue, Currency, Standard};
 use crate::asset::{Network, address};
 
-/// Why a catalogue cannot be used.
+/// Reason why a catalogue is invalid.
 #[derive(Debug, Error)]
 pub(super) enum CatalogueError {
     #[error("is not the expected json: {0}")]
@@ -140,7 +140,8 @@ fn check_coins(currencies: &[Currency]) -> Result<(), CatalogueError> {
     Ok(())
 }
 
-/// A code means one entry, unless it is a coin's that ethereum has as well; an alias always means one entry.
+/// Checks names: a code belongs to one entry, unless it is a coin's that ethereum has as well; an
+/// alias always belongs to one entry.
 fn check_names(currencies: &[Currency]) -> Result<(), CatalogueError> {
     let coin_of_ethereum = currencies
         .iter()
@@ -180,7 +181,8 @@ fn check_symbols(currencies: &[Currency]) -> Result<(), CatalogueError> {
 }
 
 fn is_symbol(text: &str) -> bool {
-    // The length is the spec's for `price_currency`: with `direct` pricing it must be able to repeat the symbol.
+    // The length is the spec's for `price_currency`: with `direct` pricing it must be able to
+    // repeat the symbol.
     (2..=8).contains(&text.len())
         && text.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'.')
 }

@@ -117,7 +117,7 @@ fn every_entry_is_found_by_each_of_its_names() {
 #[test]
 fn a_pay_currency_means_what_the_api_says() {
     let cases = [
-        // (pay_currency, network, what it means)
+        // (pay_currency, network, resolved entry)
         ("btc", None, "btc@bitcoin"),
         ("BTC", None, "btc@bitcoin"),
         ("eth", None, "eth@ethereum"),
@@ -214,7 +214,7 @@ fn a_contract_is_found_in_every_spelling_its_network_allows_and_on_no_other() {
 fn data_that_contradicts_itself_is_refused() {
     const DATA: &str = include_str!("../catalogue.json");
     let cases = [
-        // (what is written, what is written instead, the complaint)
+        // (original text, replacement, error)
         (r#""code": "ltc""#, r#""code": "btc""#, "btc: used twice, or not in lower case"),
         (r#""code": "usdtarb""#, r#""code": "eth""#, "eth: used twice, or not in lower case"),
         (
