@@ -1,16 +1,17 @@
-//! Named moments at which a process dies if a test says so, as if its machine had lost power there, or stands still.
+//! Named moments at which a process crashes on request of a test, as if its machine had lost power,
+//! or is stopped.
 //!
-//! They stand between the steps that must survive each other: row and commit, commit and message, answer and record.
-//! A release build has none.
+//! They lie between the steps that must survive each other: row and commit, commit and message,
+//! response and record. A release build has none.
 
-/// The variables that name the moment.
+/// Environment variables that name the moment.
 #[cfg(debug_assertions)]
 const DIE_AT: &str = "FAIL_POINT";
 #[cfg(debug_assertions)]
 const STOP_AT: &str = "STOP_POINT";
 
-/// Ends the process here, without any farewell, or stops it once until somebody lets it go on, if the environment names this
-/// moment.
+/// Kills the process here, without any cleanup, or stops it once until it is continued, if the
+/// environment names this moment.
 #[cfg_attr(not(debug_assertions), inline(always))]
 pub fn fail_point(moment: &'static str) {
     #[cfg(debug_assertions)]
@@ -31,7 +32,7 @@ pub fn fail_point(moment: &'static str) {
     let _ = moment;
 }
 
-/// Another thread may take the signal, and stops this one a moment later.
+/// The signal may reach another thread, and stops this one a moment later.
 #[cfg(debug_assertions)]
 const STOPS_WITHIN: std::time::Duration = std::time::Duration::from_secs(1);
 

@@ -1,12 +1,14 @@
-//! The gateway's library: pure rules at the bottom, io above them, the things the gateway does on top.
+//! The gateway's library: pure rules at the bottom, io above them, the gateway's operations on top.
 //!
-//! Imports only ever point downward in this list; `tests/it/tidy` holds the tree to it.
+//! Imports point only downward in this list; `tests/it/tidy` checks this.
 //!
 //! - [`money`]: exact amounts. [`asset`]: networks, currencies, addresses.
-//! - [`merchant`], [`ledger`], [`invoice`], [`payout`], [`nc_payout`], [`webhook`]: the rules. They build with `--no-default-features`.
-//! - behind feature `io`: `egress`, `retry`, `telemetry` (leaves), then `storage` (all SQL), `broker` (all queue names),
-//!   `chain`, `rate`, above them `config`, which composes their settings, and at the top `app`, one file per thing the
-//!   gateway does. `serve` is what every process shows of itself.
+//! - [`merchant`], [`ledger`], [`invoice`], [`payout`], [`nc_payout`], [`webhook`]: the rules. They
+//!   build with `--no-default-features`.
+//! - behind feature `io`: `egress`, `retry`, `telemetry` (leaves), then `storage` (all SQL),
+//!   `broker` (all queue names), `chain`, `rate`, above them `config`, which composes their
+//!   settings, and at the top `app`, one file per operation of the gateway. `serve` has the parts
+//!   that every process runs beside its own work.
 
 pub mod asset;
 pub mod invoice;

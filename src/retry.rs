@@ -1,7 +1,7 @@
-//! How long to wait before connecting again. Nothing else imports the `backoff` crate.
+//! Backoff before reconnecting. No other module imports the `backoff` crate.
 //!
-//! Only for connections of our own (database, broker, nodes). Deliveries to merchants follow the schedule of the
-//! specification and count their attempts in a row, never here.
+//! Only for our own connections (database, broker, nodes). Deliveries to merchants follow the
+//! schedule of the specification and count their attempts in a row, never here.
 
 use std::time::Duration;
 
@@ -11,12 +11,12 @@ use backoff::{
     exponential::{ExponentialBackoff, ExponentialBackoffBuilder},
 };
 
-/// No delay is shorter: an endpoint that refuses at once must not be hammered.
+/// Minimum delay: an endpoint that refuses at once must not be hammered.
 pub const DELAY_MIN: Duration = Duration::from_millis(200);
-/// No delay is longer: this bounds how late we notice that the other side is back.
+/// Maximum delay: it bounds how late a recovery of the other side is noticed.
 pub const DELAY_MAX: Duration = Duration::from_secs(15);
 
-/// The delays of one connection's reconnect loop. It never gives up.
+/// Delays of one connection's reconnect loop. It never gives up.
 #[derive(Debug)]
 pub struct ReconnectDelay {
     inner: ExponentialBackoff<SystemClock>,
@@ -24,8 +24,9 @@ pub struct ReconnectDelay {
 
 impl ReconnectDelay {
     pub fn new() -> Self {
-        // A randomisation of 1 draws from zero to twice the interval ("full jitter"), so that many processes which
-        // lost one server do not come back in step. The interval is therefore half of the ceiling.
+        // A randomisation of 1 draws from zero to twice the interval ("full jitter"), so that many
+        // processes which lost one server do not reconnect in step. The interval is therefore half
+        // of the ceiling.
         let inner = ExponentialBackoffBuilder::new()
             .with_initial_interval(DELAY_MIN)
             .with_max_interval(DELAY_MAX / 2)
@@ -36,14 +37,14 @@ impl ReconnectDelay {
         Self { inner }
     }
 
-    /// The time to wait before the next attempt.
+    /// Returns the time to wait before the next attempt.
     #[expect(clippy::should_implement_trait, reason = "an iterator may end, this never does")]
     pub fn next(&mut self) -> Duration {
-        // `None` means that the elapsed time ran out, and there is no such limit.
+        // `None` means that the elapsed time exceeded its limit, and no such limit is set.
         self.inner.next_backoff().unwrap_or(DELAY_MAX).clamp(DELAY_MIN, DELAY_MAX)
     }
 
-    /// To be called once a connection has proved itself: the next delay is short again.
+    /// Call this once a connection has worked: the next delay is short again.
     pub fn reset(&mut self) {
         self.inner.reset();
     }

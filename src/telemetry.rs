@@ -14,12 +14,12 @@ static METRICS: OnceLock<PrometheusHandle> = OnceLock::new();
 
 /// JSON lines on stderr, filtered by `RUST_LOG`; readable lines with `GATEWAY_LOG=text`.
 ///
-/// JSON escapes control characters, so nothing a stranger sends can draw on an operator's terminal.
+/// JSON escapes control characters, so text from outside cannot control an operator's terminal.
 pub fn init_logs() {
     let filter = EnvFilter::try_from_default_env()
         .unwrap_or_else(|_| EnvFilter::new("info,lapin=warn,sqlx=warn"));
-    // Told otherwise, the subscriber reports a line that it could not write by writing another, and panics when that
-    // fails too: a full disk under the log would end the process.
+    // By default the subscriber reports a line that it could not write by writing another, and
+    // panics when that fails too: a full disk under the log would end the process.
     let builder = fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
@@ -31,18 +31,20 @@ pub fn init_logs() {
     } else {
         builder.json().flatten_event(true).try_init()
     };
-    // A second start in one process (tests) keeps the first subscriber.
+    // A second call in one process (tests) keeps the first subscriber.
     drop(outcome);
 }
 
-/// A gauge that nobody sets any more says nothing rather than something old: its process may have lost its lock.
+/// A gauge without updates expires instead of showing an old value: its process may have lost its
+/// lock.
 const GAUGE_KEPT: Duration = Duration::from_secs(120);
 const UPKEEP_EVERY: Duration = Duration::from_secs(5);
 
 /// The recorder behind every `metrics::` call of this process.
 pub fn metrics() -> &'static PrometheusHandle {
     METRICS.get_or_init(|| {
-        // Fine where promises are made, up to the limit of an attempt. The list is not empty, which is all it must be.
+        // Fine buckets where the spec sets limits, up to the timeout of an attempt. The list is not
+        // empty, the only condition on it.
         let builder = PrometheusBuilder::new()
             .set_buckets(&[
                 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 15.0,
@@ -59,7 +61,7 @@ pub fn metrics() -> &'static PrometheusHandle {
     })
 }
 
-/// Tidies the recorder until `stop`: without it, what nobody scrapes would pile up in memory.
+/// Runs the recorder's upkeep until `stop`: without it, unscraped data would pile up in memory.
 pub async fn keep_metrics(stop: CancellationToken) {
     while !stop.is_cancelled() {
         metrics().run_upkeep();

@@ -1,4 +1,5 @@
-//! What is known of each network: how it is read, when a deposit counts, how long a deadline waits for it.
+//! Settings of each network: its nodes, confirmations, and how long a deadline waits for the
+//! watcher.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use secrecy::SecretString;
@@ -7,52 +8,54 @@ use serde::Deserialize;
 use super::{Config, Profile};
 use crate::{asset::Network, payout::quote};
 
-/// Where a network's blocks come from.
+/// Source of a network's blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ChainSourceKind {
-    /// The sandbox's own chain.
+    /// The sandbox's simulated chain.
     Simulated,
-    /// The network's own node, behind `rpc_url`.
+    /// The network's own node, at `rpc_url`.
     #[serde(alias = "evm")]
     Node,
-    /// Not offered.
+    /// The network is not offered.
     Off,
 }
 
-/// One network as this stack follows it.
+/// Settings of one network.
 #[derive(Clone)]
 pub struct ChainSettings {
     pub network: Network,
     pub source: ChainSourceKind,
     pub rpc_url: Option<SecretString>,
-    /// Who tells what accounts hold, where `rpc_url` does not: on NEAR a node's own JSON-RPC.
+    /// Node for account state, if `rpc_url` does not serve it: on NEAR a node's own JSON-RPC.
     pub state_url: Option<SecretString>,
-    /// Further nodes. With any, what a block holds counts once two of all nodes tell it alike.
+    /// Further nodes. With at least one, the contents of a block count once two of all nodes report
+    /// the same.
     pub witnesses: Vec<SecretString>,
-    /// For EVM test chains; the network's own id otherwise.
+    /// Chain id of an EVM test chain; otherwise the network's own id applies.
     pub chain_id: Option<u64>,
-    /// For test clusters of Solana and for bitcoin-like test chains, whose addresses are then those of regtest: the hash of
-    /// their first block.
+    /// Hash of the first block, for Solana test clusters and for bitcoin-like test chains, whose
+    /// addresses are then those of regtest.
     pub genesis: Option<String>,
     /// A deposit in the head block has one confirmation.
     pub confirmations: u64,
-    /// From this many whole dollars on a deposit is large.
+    /// Amount in whole dollars from which a deposit is large.
     pub large_amount_usd: u64,
-    /// What a large deposit needs; no fewer than `confirmations`.
+    /// Confirmations of a large deposit; no fewer than `confirmations`.
     pub large_confirmations: u64,
     pub poll: std::time::Duration,
-    /// How long a deadline waits for a watcher that has not looked since.
+    /// Maximum time that a deadline waits for a watcher that has not looked since.
     pub watch_grace: TimeDelta,
-    /// A head dated longer ago than this is a stuck node's word: to have reached it is not to have seen the whole network.
-    /// `None` where blocks come only when somebody asks for one.
+    /// Maximum age of a chain tip. An older one means a stuck node, so that reaching it does not
+    /// mean having seen the whole network. `None` for chains whose blocks are made on demand.
     pub head_age_max: Option<TimeDelta>,
-    /// How long a deadline waits for payments that were in time and only need confirmations.
+    /// Maximum time that a deadline waits for payments that were in time and only need
+    /// confirmations.
     pub confirm_hold: TimeDelta,
-    /// What a payout offers for one unit of work where the node has no estimate: wei per gas, or the smallest coin per
+    /// Fee rate of a payout if the node has no estimate: wei per gas, or the smallest coin per
     /// virtual byte.
     pub fee_rate: u128,
-    /// The most that a payout is ever quoted for it.
+    /// Maximum fee rate of a payout quote.
     pub fee_rate_max: u128,
 }
 
@@ -76,7 +79,8 @@ pub(super) struct ChainOverride {
     pub fee_rate_max: Option<u64>,
 }
 
-/// (confirmations, seconds between looks, hold in minutes): field practice for amounts of retail size.
+/// (confirmations, seconds between polls, hold in minutes): common practice for amounts of retail
+/// size.
 const fn practice(network: Network) -> (u64, u64, i64) {
     match network {
         Network::Bitcoin => (2, 15, 180),
@@ -89,8 +93,9 @@ const fn practice(network: Network) -> (u64, u64, i64) {
         Network::Arbitrum => (20, 2, 60),
         Network::Optimism | Network::Base => (10, 2, 60),
         Network::Avalanche => (1, 2, 10),
-        // Only blocks that are final already are read: solidified by 19 of 27 producers on TRON, of commitment `finalized`
-        // on Solana, of finality `final` on NEAR. Waiting for more would only keep the buyer waiting.
+        // Only final blocks are read: solidified by 19 of 27 producers on TRON, of commitment
+        // `finalized` on Solana, of finality `final` on NEAR. More confirmations would only keep
+        // the buyer waiting.
         Network::Tron => (1, 3, 15),
         Network::Solana | Network::Near => (1, 2, 10),
         Network::Ton => (1, 4, 10),
@@ -98,9 +103,10 @@ const fn practice(network: Network) -> (u64, u64, i64) {
     }
 }
 
-/// Where reversing a chain is a matter of money, what it takes to wait until that costs more than a large deposit brings:
-/// six blocks on bitcoin by custom, and two epochs on Ethereum, after which its blocks are final. Blocks of a rollup are one
-/// sequencer's word until the first layer's are final that carry them, which takes up to half an hour. The last
+/// Confirmations of a large deposit. Where reversing a chain is a matter of cost, as many as make a
+/// reversal cost more than a large deposit brings: six blocks on bitcoin by custom, and two epochs
+/// on Ethereum, after which its blocks are final. Blocks of a rollup depend on one sequencer until
+/// the first layer's blocks that carry them are final, which takes up to half an hour. The last
 /// five are as final as they get with the confirmations above.
 const fn large_practice(network: Network) -> u64 {
     match network {
@@ -108,8 +114,8 @@ const fn large_practice(network: Network) -> u64 {
         Network::Litecoin => 12,
         Network::Dogecoin => 60,
         Network::Ethereum => 65,
-        // Final after a few blocks while votes come in. In case they do not: what exchanges wait for, and on BSC two rounds
-        // of its 21 validators.
+        // Final after a few blocks while votes come in. If they do not: the confirmations that
+        // exchanges require, and on BSC two rounds of its 21 validators.
         Network::Polygon => 128,
         Network::Bsc => 42,
         Network::Avalanche => 12,
@@ -119,10 +125,11 @@ const fn large_practice(network: Network) -> u64 {
     }
 }
 
-/// How old a head may be, in minutes: as long as the network goes without a block once in many years, and no less than what
-/// clocks and a pause of its producers take. Blocks of bitcoin and its like come by chance, eighteen of bitcoin's in three
-/// hours, and may be dated an hour too early (after the median of the eleven before); dated in the future, by two hours at
-/// most, they make a stuck node pass for so much longer.
+/// Maximum age of a chain tip, in minutes: a gap between blocks that the network has once in many
+/// years, and no less than clock differences and a pause of its producers need. Blocks of bitcoin
+/// and its like come at random, eighteen of bitcoin's in three hours, and may be dated an hour too
+/// early (after the median of the eleven before). Dated in the future, by two hours at most, they
+/// hide a stuck node for that much longer.
 const fn head_age_practice(network: Network) -> i64 {
     match network {
         Network::Bitcoin => 180,
@@ -143,20 +150,20 @@ const fn head_age_practice(network: Network) -> i64 {
 }
 
 const LARGE_AMOUNT_USD: u64 = 5_000;
-/// Longer than the outages of a watcher that operators are asked to tolerate.
+/// Longer than the watcher outages that operators are asked to tolerate.
 const WATCH_GRACE_MINUTES: i64 = 60;
 const SIMULATED_POLL_MS: u64 = 200;
 
 impl ChainSettings {
-    /// Whether a head that says it was mined then can be the network's newest block `now`, by the database's clock. Heads
-    /// dated in the future are: their miners' clocks may be ahead.
+    /// Returns true if a chain tip mined at `mined_at` can be the network's newest block at `now`,
+    /// by the database's clock. A tip dated in the future can: its miner's clock may be ahead.
     pub fn is_fresh(&self, mined_at: DateTime<Utc>, now: DateTime<Utc>) -> bool {
         self.head_age_max.is_none_or(|max| now.signed_duration_since(mined_at) <= max)
     }
 }
 
 impl Config {
-    /// How `network` is followed: field practice, changed by section `chains.<network>`.
+    /// Settings of `network`: common practice, overridden by section `chains.<network>`.
     pub fn chain(&self, network: Network) -> ChainSettings {
         let given = self.chains.get(network.name()).cloned().unwrap_or_default();
         let source = given.source.unwrap_or(match self.profile {
@@ -170,14 +177,14 @@ impl Config {
         };
         let confirmations = given.confirmations.unwrap_or(confirmations).max(1);
         let large = given.large_confirmations.unwrap_or(match source {
-            // Nobody reverses a chain that only pretends.
+            // A simulated chain has no reorgs.
             ChainSourceKind::Simulated => 1,
             ChainSourceKind::Node | ChainSourceKind::Off => large_practice(network),
         });
         let (fee_rate, fee_rate_max) = quote::fee_rate_bounds(network.family());
         let grace = given.watch_grace_seconds.unwrap_or(WATCH_GRACE_MINUTES * 60);
         let head_age_max = match source {
-            // Its blocks come when a payment does.
+            // A simulated chain makes a block for each payment.
             ChainSourceKind::Simulated => None,
             ChainSourceKind::Node | ChainSourceKind::Off => {
                 let practice = head_age_practice(network) * 60;
@@ -205,7 +212,7 @@ impl Config {
         }
     }
 
-    /// Names in section `chains` that are no network: almost certainly misspelt.
+    /// Names in section `chains` that are not networks, almost certainly misspelt.
     pub(super) fn unknown_chains(&self) -> Vec<&str> {
         let known = |name: &&String| name.parse::<Network>().is_err();
         self.chains.keys().filter(known).map(String::as_str).collect()
@@ -240,7 +247,7 @@ mod tests {
             (Network::Ethereum, "node", "", 6, false),
             (Network::Tron, "node", "head_age_max_seconds = 600", 10, true),
             (Network::Tron, "node", "head_age_max_seconds = 600", 11, false),
-            // Test chains mine when they are told to.
+            // Test chains mine on request.
             (Network::Polygon, "node", "head_age_max_seconds = 0", 1_000_000, true),
             (Network::Polygon, "simulated", "", 1_000_000, true),
         ] {

@@ -1,4 +1,4 @@
-//! What makes a configuration unusable. Every fault is a sentence that says what to do.
+//! Validation of the configuration. Every fault is a sentence that says what to do.
 
 use std::collections::HashSet;
 
@@ -68,7 +68,7 @@ fn master_key(config: &Config) -> Option<String> {
     Some(format!("GATEWAY_MASTER_KEY: {error}; make one with: openssl rand -hex 32"))
 }
 
-/// What is expected of addresses must be sound before it can be compared.
+/// The expected addresses must be valid before they can be compared.
 fn addresses(config: &Config) -> Vec<String> {
     let mut faults = Vec::new();
     let addresses = &config.addresses;
@@ -131,7 +131,7 @@ fn basic(config: &Config) -> Vec<String> {
     faults
 }
 
-/// A second key that is the first one protects nothing.
+/// A second key equal to the first protects nothing.
 fn seed_key(config: &Config) -> Option<String> {
     let name = "GATEWAY_PAYOUTS__SEED_KEY";
     let key = config.payouts.seed_key.as_ref()?.expose_secret().trim();

@@ -1,7 +1,8 @@
-//! Configuration: documented defaults, then an optional file, then the environment. All faults are reported together.
+//! Configuration: documented defaults, then an optional file, then the environment. All faults are
+//! reported together.
 //!
-//! `GATEWAY_API__LISTEN` sets `listen` in section `api`; `DATABASE_URL` and `AMQP_URL` are read as they are. Secrets live
-//! in types that cannot be printed.
+//! `GATEWAY_API__LISTEN` sets `listen` in section `api`; `DATABASE_URL` and `AMQP_URL` keep their
+//! own names. Secrets have types that cannot be printed.
 
 mod chains;
 mod check;
@@ -21,7 +22,7 @@ use crate::{
 
 const DEFAULTS: &str = include_str!("default.toml");
 
-/// The settings that hold several values, in the environment separated by commas.
+/// Settings with several values, which the environment separates by commas.
 const LISTS: [(&str, &str); 4] = [
     ("GATEWAY_PAYOUTS__NETWORKS", "payouts.networks"),
     ("GATEWAY_API__TRUSTED_PROXIES", "api.trusted_proxies"),
@@ -36,7 +37,7 @@ fn environment() -> config::Environment {
         .ignore_empty(true)
 }
 
-/// Which world a stack belongs to. Nothing crosses between the two.
+/// Sandbox or production. Nothing is shared between the two.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Profile {
@@ -53,18 +54,18 @@ impl fmt::Display for Profile {
     }
 }
 
-/// Everything a process is told from outside.
+/// All settings of a process.
 #[derive(Deserialize)]
 pub struct Config {
     pub profile: Profile,
     pub database_url: SecretString,
     pub database_connections_max: u32,
     pub amqp_url: SecretString,
-    /// 64 hex characters that seal webhook secrets.
+    /// 64 hex characters of the key that seals webhook secrets.
     master_key: SecretString,
-    /// Where merchants reach the API.
+    /// URL at which merchants reach the API.
     pub base_url: String,
-    /// Where buyers reach the checkout; `invoice_url` is made of it.
+    /// URL at which buyers reach the checkout, used for `invoice_url`.
     pub checkout_url: String,
     pub api: Api,
     pub checkout: Checkout,
@@ -85,7 +86,7 @@ pub struct Api {
     pub listen: SocketAddr,
     /// Liveness, readiness and metrics; not for the internet.
     pub metrics_listen: SocketAddr,
-    /// Networks whose `X-Forwarded-For` is believed. None by default.
+    /// Networks whose `X-Forwarded-For` is trusted. None by default.
     pub trusted_proxies: Vec<ipnet::IpNet>,
     pub connections_max: usize,
     pub header_timeout_seconds: u64,
@@ -100,18 +101,20 @@ pub struct Checkout {
 #[derive(Debug, Clone, Deserialize)]
 pub struct Worker {
     pub metrics_listen: SocketAddr,
-    /// How long running work may take after a stop signal.
+    /// Maximum time for running work to finish after a stop signal.
     pub drain_seconds: u64,
-    /// Attempts of one webhook channel that a process has under way at a time; those to slow endpoints are not counted.
+    /// Concurrent delivery attempts per process and webhook channel; those to slow endpoints are
+    /// not counted.
     pub deliveries_in_flight: NonZeroU16,
-    /// Attempts to slow endpoints.
+    /// Concurrent attempts to slow endpoints.
     pub slow_deliveries_in_flight: NonZeroU16,
 }
 
 #[derive(Deserialize)]
 pub struct Broker {
     pub prefix: String,
-    /// `http://user:password@host:port`, with the topology credential. Only the sweeper and `gatewayctl` need it.
+    /// `http://user:password@host:port`, with the topology credential. Only the sweeper and
+    /// `gatewayctl` need it.
     pub management_url: Option<SecretString>,
     pub vhost: String,
     pub ipn_wait_ms: u64,
@@ -126,12 +129,12 @@ pub struct Broker {
 #[derive(Debug, Clone, Deserialize)]
 pub struct Payouts {
     pub enabled: Option<bool>,
-    /// Names of networks; empty is all on which payouts can be made.
+    /// Names of networks; empty means all on which payouts can be made.
     pub networks: Vec<String>,
     pub service_fee_bps: u32,
     pub quote_seconds: u32,
     pub funding_seconds: u32,
-    /// How long a merchant may take to sign what was built for him.
+    /// Time that a merchant has to sign a transaction that was built for them.
     pub signing_seconds: u32,
     pub transaction_usd_max: u64,
     pub hour_usd_max: u64,
@@ -142,18 +145,19 @@ pub struct Payouts {
     seed_key: Option<SecretString>,
 }
 
-/// Balances on chain against the rows.
+/// Comparison of balances on chain with the database.
 #[derive(Debug, Clone, Copy, Deserialize)]
 pub struct Reconciliation {
-    /// On each network; 0 compares nothing.
+    /// Addresses compared per minute on each network; 0 disables the comparison.
     pub addresses_per_minute: u32,
-    /// Between two looks where a node walks through all unspent outputs for each; 0 never looks there.
+    /// Minutes between two scans on nodes that walk through all unspent outputs for each; 0
+    /// disables them.
     pub scan_minutes: u32,
-    /// Whether less on chain than the rows say is worth telling.
+    /// Reports a deficit, that is a balance on chain below that of the database.
     pub deficits: bool,
 }
 
-/// Public material only: from here addresses can be derived, and nothing can be spent.
+/// Public keys only: addresses can be derived from them, but nothing can be spent.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub struct Addresses {
@@ -165,23 +169,23 @@ pub struct Addresses {
     pub thorchain: Option<String>,
     /// An ed25519 public key, hex.
     pub ton: Option<String>,
-    /// Who must have signed the pool files of Solana and NEAR: an ed25519 public key, hex.
+    /// Public key that must have signed the pool files of Solana and NEAR: ed25519, hex.
     pub pool_signer: Option<String>,
-    /// With fewer free addresses than this, a pool raises an alert.
+    /// Number of free addresses below which a pool raises an alert.
     pub pool_low: u32,
-    /// Per family, what index 0 must give; of a pool, its lowest index.
+    /// Expected address of index 0 per family; for a pool, of its lowest index.
     pub expected_first_address: std::collections::BTreeMap<String, String>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub struct Telemetry {
-    /// The base address of a collector that takes OTLP over HTTP; empty exports nothing.
+    /// Base URL of a collector for OTLP over HTTP; empty disables the export.
     pub otlp_url: String,
 }
 
 impl Telemetry {
-    /// Where spans are posted: the collector's address for traces.
+    /// URL for spans: the collector's path for traces.
     pub fn collector(&self) -> Option<url::Url> {
         let base = self.otlp_url.trim_end_matches('/');
         let url = url::Url::parse(&format!("{base}/v1/traces")).ok();
@@ -189,16 +193,18 @@ impl Telemetry {
     }
 }
 
-/// How much of the configuration must be usable. A setup step that touches one server needs no more than its address.
+/// The part of the configuration that must be valid. A setup step that uses one server needs only
+/// its address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Part {
-    /// Everything a running process depends on, and the refusals of production.
+    /// Everything that a running process depends on, and the refusals of production.
     Whole,
-    /// All but the broker's address: the command line writes rows, and the running programs publish.
+    /// All but the broker's address: the command line writes rows, and the running programs publish
+    /// them.
     Rows,
     Database,
     Broker,
-    /// The master key alone: what is done away from every server.
+    /// Only the master key, for work without any server.
     Sealed,
 }
 
@@ -224,12 +230,12 @@ impl Broker {
 }
 
 impl Config {
-    /// Reads defaults, `$GATEWAY_CONFIG` if set, and the environment, and checks the whole.
+    /// Reads defaults, `$GATEWAY_CONFIG` if set, and the environment, and checks everything.
     pub fn load() -> Result<Self, ConfigError> {
         Self::load_for(Part::Whole)
     }
 
-    /// Like [`Self::load`], but checks no more than `part`.
+    /// Like [`Self::load`], but checks only `part`.
     pub fn load_for(part: Part) -> Result<Self, ConfigError> {
         let read = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         let mut builder = config::Config::builder()
@@ -237,7 +243,7 @@ impl Config {
         if let Some(path) = read("GATEWAY_CONFIG") {
             builder = builder.add_source(config::File::new(&path, config::FileFormat::Toml));
         }
-        // Texts stay texts: a password of digits must not become a number. Only lists are taken apart.
+        // Texts stay texts: a password of digits must not become a number. Only lists are split.
         let lists = LISTS.iter().filter_map(|(name, _)| Some(((*name).to_owned(), read(name)?)));
         let split = LISTS
             .iter()
@@ -256,7 +262,8 @@ impl Config {
         config.checked(part)
     }
 
-    /// Defaults overridden by `toml`, without the environment: for tests and for several stacks in one process.
+    /// Builds the defaults overridden by `toml`, without the environment: for tests and for several
+    /// stacks in one process.
     pub fn from_toml(toml: &str) -> Result<Self, ConfigError> {
         let source = |text| config::File::from_str(text, config::FileFormat::Toml);
         let built = config::Config::builder().add_source(source(DEFAULTS)).add_source(source(toml));
@@ -272,13 +279,13 @@ impl Config {
         if faults.is_empty() { Ok(self) } else { Err(ConfigError::Unusable(faults)) }
     }
 
-    /// The key that seals what must be readable again.
+    /// Key that seals secrets which must be readable again.
     pub fn master_key(&self) -> Result<MasterKey, ConfigError> {
         MasterKey::parse(self.master_key.expose_secret())
             .map_err(|error| ConfigError::Unusable(vec![format!("GATEWAY_MASTER_KEY: {error}")]))
     }
 
-    /// The key that seals the wallet's seed: one of its own where there is one, else the master key.
+    /// Key that seals the wallet's seed: a separate key if configured, else the master key.
     pub fn seed_key(&self) -> Result<MasterKey, ConfigError> {
         let Some(key) = &self.payouts.seed_key else { return self.master_key() };
         MasterKey::parse(key.expose_secret()).map_err(|_| {
@@ -290,12 +297,12 @@ impl Config {
         self.profile == Profile::Sandbox
     }
 
-    /// Whether merchants may pay out: by default in the sandbox only.
+    /// Returns true if merchants may pay out: by default in the sandbox only.
     pub fn payouts_enabled(&self) -> bool {
         self.payouts.enabled.unwrap_or(self.profile == Profile::Sandbox)
     }
 
-    /// Whether payouts are offered on a network, if they are offered at all.
+    /// Returns true if payouts are offered on the network, provided that they are enabled.
     pub fn pays_out_on(&self, network: Network) -> bool {
         let named = &self.payouts.networks;
         PayoutFamily::of(network).is_some()
@@ -303,7 +310,7 @@ impl Config {
             && (named.is_empty() || named.iter().any(|name| name == network.name()))
     }
 
-    /// Shorter windows exist only in the sandbox.
+    /// Shorter windows are allowed only in the sandbox.
     pub fn window_seconds_min(&self) -> u32 {
         match self.profile {
             Profile::Sandbox => 1,
@@ -312,7 +319,7 @@ impl Config {
     }
 }
 
-/// The port in a `scheme://…@host:port/…` address, for the egress guard's list of our own doors.
+/// The port in a `scheme://…@host:port/…` address, for the egress guard's list of our own ports.
 pub(crate) fn port_of(url: &SecretString, default: u16) -> u16 {
     url::Url::from_str(url.expose_secret()).ok().and_then(|url| url.port()).unwrap_or(default)
 }

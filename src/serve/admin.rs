@@ -1,4 +1,5 @@
-//! Liveness, readiness and metrics of a process, on a listener of their own that is not for the internet.
+//! Liveness, readiness and metrics of a process, on a separate listener that is not for the
+//! internet.
 
 use std::{
     collections::BTreeMap,
@@ -13,24 +14,25 @@ use crate::{app::Gateway, telemetry};
 
 const PING_LIMIT: Duration = Duration::from_secs(2);
 
-/// What each part of a process last said of itself.
+/// Last reported state of each part of a process.
 #[derive(Clone, Default)]
 pub struct Readiness(Arc<Mutex<BTreeMap<String, Part>>>);
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Part {
     works: bool,
-    /// Whether the process is of no use without it.
+    /// Set if the process cannot serve without the part.
     needed: bool,
 }
 
 impl Readiness {
-    /// Notes whether `part`, without which the process is of no use, can do its work. It counts from its first word on.
+    /// Records if `part`, which the process needs to be ready, works. A part counts from its first
+    /// report on.
     pub fn set(&self, part: &str, works: bool) {
         self.insert(part, Part { works, needed: true });
     }
 
-    /// Shows whether `part` works, and stays ready without it.
+    /// Records if `part` works; readiness does not depend on it.
     pub fn show(&self, part: &str, works: bool) {
         self.insert(part, Part { works, needed: false });
     }
@@ -54,8 +56,8 @@ struct Admin {
     readiness: Readiness,
 }
 
-/// `/healthz` says that the process runs, `/readyz` that its database answers and its needed parts work, `/metrics` the
-/// rest.
+/// Routes: `/healthz` shows that the process runs, `/readyz` that its database responds and its
+/// needed parts work, `/metrics` the rest.
 pub fn router(gateway: Arc<Gateway>, readiness: Readiness) -> Router {
     Router::new()
         .route("/healthz", get(|| async { "OK\n" }))
@@ -64,7 +66,8 @@ pub fn router(gateway: Arc<Gateway>, readiness: Readiness) -> Router {
         .with_state(Admin { gateway, readiness })
 }
 
-/// What is counted in this process, and what all processes share, read for this answer.
+/// Renders the metrics counted in this process, and those shared by all processes, read for this
+/// response.
 async fn metrics_page(State(admin): State<Admin>) -> String {
     let metrics = telemetry::metrics();
     let measured = tokio::time::timeout(PING_LIMIT, admin.gateway.measure()).await;

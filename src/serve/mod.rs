@@ -1,9 +1,11 @@
-//! What every process runs beside its own work: an HTTP server, health and metrics, the outbox relay, traces.
+//! Parts that every process runs beside its own work: an HTTP server, health and metrics, the
+//! outbox relay, traces.
 //!
-//! The server's limits are ours: how long a client may take to send its headers or to take an answer, how many may be
-//! connected, and how a stop waits for those that are being answered.
+//! The server sets its own limits: the time for a client to send its headers or to take a response,
+//! the number of connections, and how a stop waits for requests in progress.
 //!
-//! axum's own `serve` sets no header timeout, so a few thousand silent sockets would hold a process for ever.
+//! axum's own `serve` sets no header timeout, so a few thousand silent sockets would block a
+//! process for ever.
 
 pub mod admin;
 mod files;
@@ -31,19 +33,22 @@ use patience::Patience;
 
 pub use files::allow_open_files;
 
-/// How long a stop waits for requests that are being answered.
+/// Maximum time that a stop waits for requests in progress.
 const DRAIN: Duration = Duration::from_secs(15);
-/// How long requests are taken after a stop: whoever sends them learns of it late. Each answer closes its connection.
+/// Time that requests are still accepted after a stop, since clients learn of it late. Each
+/// response closes its connection.
 const LINGER: Duration = Duration::from_secs(1);
-/// For a request on a connection that was accepted at the last moment; to hyper it is idle until it is read. So long a busy
-/// machine may take from connecting to sending.
+/// Wait for a request on a connection that was accepted at the last moment; hyper sees it as idle
+/// until a request is read. A busy machine may need this long from connecting to sending.
 const LAST_WORDS: Duration = Duration::from_secs(1);
-/// For a head when the connections run out: an honest client needs milliseconds, and those who say nothing must make room.
+/// Timeout of a request head while connections run out: an honest client needs milliseconds, and
+/// silent clients must make room.
 const CROWDED_HEADER_TIMEOUT: Duration = Duration::from_secs(1);
-/// One of so many connections left is a crowd.
+/// The server is crowded if fewer than one in this many connections is free.
 const CROWDED_SHARE: usize = 4;
 const HEAD_LINES_MAX: usize = 64;
-/// hyper alone would keep 400 kB of each head that does not end: from as many clients as may connect, more than a gigabyte.
+/// hyper alone would keep 400 kB of each head that does not end: with the maximum of clients, more
+/// than a gigabyte.
 const HEAD_BYTES_MAX: usize = 32 * 1024;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
@@ -51,7 +56,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     pub connections_max: usize,
-    /// To send a whole head, and to take any of an answer.
+    /// Timeout to send a whole head, and to take any part of a response.
     pub header_timeout: Duration,
 }
 
@@ -61,7 +66,8 @@ impl Default for Limits {
     }
 }
 
-/// Serves `router` on `listener` until `stop` and a moment longer, then answers what it has begun and returns.
+/// Serves `router` on `listener` until `stop` and [`LINGER`] longer, then completes the requests in
+/// progress and returns.
 pub async fn serve(listener: TcpListener, router: Router, limits: Limits, stop: CancellationToken) {
     let slots = Arc::new(Semaphore::new(limits.connections_max));
     let server = Server {
@@ -91,7 +97,7 @@ pub async fn serve(listener: TcpListener, router: Router, limits: Limits, stop: 
         match accepted {
             Ok((socket, peer)) => server.answer(socket, peer, permit),
             Err(error) => {
-                // Out of descriptors, most likely: those in use must get a chance to end.
+                // Most likely out of descriptors: those in use must get a chance to close.
                 tracing::warn!(%error, "a connection could not be accepted");
                 tokio::time::sleep(ACCEPT_PAUSE).await;
             }
@@ -102,7 +108,7 @@ pub async fn serve(listener: TcpListener, router: Router, limits: Limits, stop: 
             server.answer(socket, peer, permit);
         }
     }
-    // Ends early if nothing is open.
+    // Ends early if no connection is open.
     let all = u32::try_from(limits.connections_max).unwrap_or(u32::MAX);
     let _ = tokio::time::timeout(LAST_WORDS, slots.acquire_many(all)).await;
     if tokio::time::timeout(DRAIN, server.graceful.shutdown()).await.is_err() {
@@ -117,8 +123,8 @@ fn http(header_timeout: Duration) -> http1::Builder {
     http
 }
 
-/// Closes the listener and returns up to `max` connections that the kernel had ready: closing would reset them, and
-/// their clients believe that they are connected.
+/// Closes the listener and returns up to `max` connections that the kernel had ready: closing would
+/// reset them, although their clients see them as connected.
 fn waiting(listener: TcpListener, max: usize) -> Vec<(TcpStream, SocketAddr)> {
     let Ok(listener) = listener.into_std() else { return Vec::new() };
     let accepted = std::iter::from_fn(|| listener.accept().ok()).take(max);
@@ -133,7 +139,7 @@ struct Server {
     router: Router,
     calm: http1::Builder,
     crowded: http1::Builder,
-    /// So many free slots or more are no crowd.
+    /// The server is crowded below this many free slots.
     crowded_below: usize,
     slots: Arc<Semaphore>,
     write_timeout: Duration,
@@ -142,7 +148,7 @@ struct Server {
 }
 
 impl Server {
-    /// Answers one connection's requests in a task of its own, which holds `permit`.
+    /// Serves one connection's requests in a separate task, which holds `permit`.
     fn answer(&self, socket: TcpStream, peer: SocketAddr, permit: OwnedSemaphorePermit) {
         let service = service(&self.router, peer, &self.stop);
         let socket = TokioIo::new(Patience::new(quick(socket), self.write_timeout));
@@ -159,7 +165,8 @@ impl Server {
     }
 }
 
-/// Answers are small; waiting to fill a packet would only delay them.
+/// Disables Nagle's algorithm: responses are small, and waiting to fill a packet would only delay
+/// them.
 fn quick(socket: TcpStream) -> TcpStream {
     if let Err(error) = socket.set_nodelay(true) {
         tracing::debug!(%error, "no-delay was not set");

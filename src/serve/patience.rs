@@ -1,7 +1,7 @@
-//! A socket that gives up on a peer who takes nothing of what it is sent.
+//! Write timeout for sockets whose peer does not read.
 //!
-//! hyper limits how long a head may take to arrive, but waits for ever for room to write: a client that asks and never
-//! reads would hold its connection, and with enough of them all of ours.
+//! hyper limits the time for a head to arrive, but waits for ever for room to write: a client that
+//! sends requests and never reads would hold its connection, and enough of them all connections.
 
 use std::{
     io,
@@ -18,7 +18,7 @@ use tokio::{
 
 pub(super) struct Patience {
     socket: TcpStream,
-    /// How long the peer may take to make room for one more byte.
+    /// Maximum time for the peer to make room for one more byte.
     limit: Duration,
     timer: Pin<Box<Sleep>>,
     waiting: bool,

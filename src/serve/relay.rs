@@ -1,4 +1,4 @@
-//! The outbox relay's loop: connected while it can be, woken by commits, never giving up.
+//! Loop of the outbox relay: reconnects after failures, woken by commits, never gives up.
 
 use std::{sync::Arc, time::Duration};
 
@@ -15,12 +15,13 @@ use crate::{
     storage::StorageError,
 };
 
-/// How often the table is looked at even if nothing woke the relay.
+/// Poll interval of the table, even without a wake-up.
 const POLL: Duration = Duration::from_secs(1);
 const BATCH_LIMIT: Duration = Duration::from_secs(40);
 
-/// Relays until `stop`. Connects when it must, waits longer after each failure, and never gives up. Its process stays
-/// ready without it: rows keep what was not published, and the relays of other processes publish it too.
+/// Relays until `stop`. Connects when necessary, with a longer wait after each failure, and never
+/// gives up. The process stays ready without the relay: unpublished messages stay in their rows,
+/// and the relays of other processes publish them too.
 pub async fn run_relay(gateway: Arc<Gateway>, readiness: Readiness, stop: CancellationToken) {
     let mut delay = ReconnectDelay::new();
     while !stop.is_cancelled() {
@@ -56,13 +57,13 @@ async fn relay_until_error(
         readiness.show("relay", true);
         delay.reset();
         if i64::try_from(taken).is_ok_and(|taken| taken < BATCH_MAX) {
-            // The poll is the truth; the wake only makes it prompt.
+            // The poll is authoritative; the wake-up only makes it prompt.
             let _ = tokio::time::timeout(POLL, woken).await;
         }
     }
 }
 
-/// A frozen database must not hold the relay for ever.
+/// An unresponsive database must not block the relay for ever.
 async fn within_batch(
     batch: impl Future<Output = Result<usize, RelayError>>,
 ) -> Result<usize, RelayError> {
@@ -72,7 +73,7 @@ async fn within_batch(
     }
 }
 
-/// An error with its causes in one line.
+/// Formats an error with its sources in one line.
 fn with_causes(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(error.source(), |cause| cause.source()).take(8);
     causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))

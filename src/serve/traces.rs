@@ -1,7 +1,8 @@
-//! Tells finished spans to a collector, in OTLP over HTTP with JSON. Only where `[telemetry] otlp_url` says so.
+//! Exports finished spans to a collector, in OTLP over HTTP with JSON, if `[telemetry] otlp_url` is
+//! set.
 //!
-//! The form is one object per batch, so it is written here: the SDK would bring thirty packages and a context of its own
-//! that would have to be kept in step with ours.
+//! The format is one object per batch, so it is written here: the SDK would add thirty packages and
+//! a context of its own that would have to be kept in step with ours.
 
 use std::{sync::Arc, time::Duration};
 
@@ -15,13 +16,14 @@ use crate::{
     telemetry::trace::{self, FinishedSpan},
 };
 
-/// Spans that wait for the exporter; beyond it they are lost and counted.
+/// Spans queued for the exporter; beyond this they are dropped and counted.
 const WAITING_MAX: usize = 4_096;
 const BATCH_MAX: usize = 512;
 const FLUSH_EVERY: Duration = Duration::from_secs(1);
 const CALL_LIMIT: Duration = Duration::from_secs(10);
 
-/// Exports until `stop`, and then what is left. Returns at once where no collector is configured.
+/// Exports until `stop`, and then the remaining spans. Returns at once if no collector is
+/// configured.
 pub async fn export(gateway: Arc<Gateway>, service: &'static str, stop: CancellationToken) {
     let Some(collector) = gateway.config.telemetry.collector() else { return };
     let (sender, mut spans) = mpsc::channel(WAITING_MAX);
@@ -31,7 +33,7 @@ pub async fn export(gateway: Arc<Gateway>, service: &'static str, stop: Cancella
     let egress = Egress::new(Policy::Operator);
     let mut batch = Vec::new();
     while !stop.is_cancelled() {
-        // Collects for a moment, so that a call is worth its while.
+        // Waits a moment to collect a larger batch.
         tokio::select! {
             () = tokio::time::sleep(FLUSH_EVERY) => {}
             () = stop.cancelled() => {}
@@ -48,7 +50,7 @@ pub async fn export(gateway: Arc<Gateway>, service: &'static str, stop: Cancella
     }
 }
 
-/// One call, once: a collector that is away costs its spans and nothing else.
+/// Sends one batch, without retries: an unavailable collector costs its spans and nothing else.
 async fn tell(egress: &Egress, url: url::Url, service: &str, batch: &mut Vec<FinishedSpan>) {
     let count = u64::try_from(batch.len()).unwrap_or(u64::MAX);
     let body = otlp(service, batch).to_string();

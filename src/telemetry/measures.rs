@@ -1,18 +1,19 @@
-//! Every measure that any process exposes, with its meaning. Dashboards and alerts may name these and no others.
+//! Every metric that any process exposes, with its meaning. Dashboards and alerts may use these and
+//! no others.
 
 use metrics::{Unit, describe_counter, describe_gauge, describe_histogram};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Only grows, from zero at the start of the process.
+    /// Only increases, from zero at the start of the process.
     Counter,
-    /// What is now.
+    /// Current value.
     Gauge,
-    /// How long things took, in seconds.
+    /// Durations in seconds.
     Histogram,
 }
 
-/// A measure: its name, its kind, and what it says.
+/// A metric: its name, its kind, and its help text.
 pub type Measure = (&'static str, Kind, &'static str);
 
 use Kind::{Counter, Gauge, Histogram};
@@ -82,8 +83,8 @@ pub const MEASURES: &[Measure] = &[
     ("trace_spans_lost_total", Counter, "spans that the exporter could not take"),
 ];
 
-/// Gives every measure its help text, and every counter without labels its zero: a rate needs a value before the first
-/// event.
+/// Registers the help text of every metric, and zero for every counter without labels: a rate needs
+/// a value before the first event.
 pub(super) fn describe() {
     for (name, kind, help) in MEASURES.iter().copied() {
         match kind {

@@ -1,9 +1,11 @@
-//! Which request, poll or message a piece of work belongs to, across processes: W3C trace context.
+//! W3C trace context: links the work of a request, poll or message across processes.
 //!
-//! The context of the running task is ambient. What it writes into the outbox carries it in the body, the relay shows it as
-//! the header `traceparent`, the consumer continues it, and the merchant's request bears it. Nothing is ever decided by it.
+//! The context of the running task is ambient. Messages written to the outbox carry it in the body,
+//! the relay copies it to the header `traceparent`, the consumer continues it, and the request to
+//! the merchant has it. No decision depends on it.
 //!
-//! Finished spans go to an exporter if one listens ([`crate::serve::traces`]), and are dropped otherwise.
+//! Finished spans go to an exporter if one is set ([`crate::serve::traces`]), and are dropped
+//! otherwise.
 
 use std::{
     fmt,
@@ -26,14 +28,14 @@ tokio::task_local! {
 
 static EXPORTER: OnceLock<mpsc::Sender<FinishedSpan>> = OnceLock::new();
 
-/// A place in a trace: which one, and which span of it.
+/// Position in a trace: the trace's id and a span's id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TraceContext {
     trace_id: u128,
     span_id: u64,
 }
 
-/// The side of a call that a span saw, as OTLP numbers them.
+/// Kind of a span, as OTLP numbers them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Internal = 1,
@@ -42,7 +44,7 @@ pub enum Kind {
     Consumer = 5,
 }
 
-/// Work that has begun. It is told to nobody before [`end`](Self::end).
+/// A running span. It is exported only by [`end`](Self::end).
 pub struct Span {
     name: String,
     kind: Kind,
@@ -52,10 +54,10 @@ pub struct Span {
     clock: Instant,
 }
 
-/// Facts about a span, such as the status of an answer. Never a secret, a body or a URL.
+/// Attributes of a span, such as the status of a response. Never a secret, a body or a URL.
 pub type Attributes = Vec<(&'static str, String)>;
 
-/// What an exporter tells of a span.
+/// Finished span for an exporter.
 #[derive(Debug)]
 pub struct FinishedSpan {
     pub name: String,
@@ -63,19 +65,19 @@ pub struct FinishedSpan {
     pub trace_id: String,
     pub span_id: String,
     pub parent_id: Option<String>,
-    /// Since 1970.
+    /// Time since the Unix epoch.
     pub began: Duration,
     pub took: Duration,
     pub attributes: Attributes,
 }
 
 impl TraceContext {
-    /// The beginning of a new trace.
+    /// Starts a new trace.
     pub fn root() -> Self {
         let (mut trace_id, mut span_id) = ([0; 16], [0; 8]);
         rand::rng().fill_bytes(&mut trace_id);
         rand::rng().fill_bytes(&mut span_id);
-        // Zero means "none" to everybody else.
+        // Zero means "none" in the standard.
         let trace_id = u128::from_be_bytes(trace_id).max(1);
         Self { trace_id, span_id: u64::from_be_bytes(span_id).max(1) }
     }
@@ -84,7 +86,8 @@ impl TraceContext {
         Self { trace_id: self.trace_id, ..Self::root() }
     }
 
-    /// Reads a `traceparent` of any version that begins like ours. Whatever else it is, it is none.
+    /// Parses a `traceparent` of any version with the layout of version 00. Any other text gives
+    /// `None`.
     pub fn parse(text: &str) -> Option<Self> {
         let mut parts = text.split('-');
         let mut part = |length: usize| {
@@ -118,7 +121,7 @@ pub fn traceparent() -> Option<String> {
 }
 
 impl Span {
-    /// Begins a span under `parent`, else under the running one, else as a trace of its own.
+    /// Starts a span under `parent`, else under the running one, else as a new trace.
     #[expect(clippy::disallowed_methods, reason = "for people's eyes; nothing is decided by it")]
     pub fn begin(name: impl Into<String>, kind: Kind, parent: Option<TraceContext>) -> Self {
         let parent = parent.or_else(|| CURRENT.try_with(|context| *context).ok());
@@ -136,13 +139,15 @@ impl Span {
         self.context
     }
 
-    /// Runs `work` within the span: its log lines bear the trace's id, and what it sends on continues the trace.
+    /// Runs `work` within the span: its log lines have the trace's id, and its outgoing messages
+    /// continue the trace.
     pub async fn scope<T>(&self, work: impl Future<Output = T>) -> T {
         let lines = tracing::info_span!("trace", trace.id = self.context.trace_id());
         CURRENT.scope(self.context, work.instrument(lines)).await
     }
 
-    /// Tells the exporter, if there is one. When it cannot keep up, spans are lost and counted: work never waits for it.
+    /// Passes the span to the exporter, if there is one. If the exporter cannot keep up, spans are
+    /// dropped and counted: work never waits for it.
     pub fn end(self, attributes: Attributes) {
         let Some(exporter) = EXPORTER.get() else { return };
         let span = FinishedSpan {
@@ -161,7 +166,7 @@ impl Span {
     }
 }
 
-/// Sends all spans that end from now on to `exporter`. The first one of a process stays.
+/// Sends all spans that end from now on to `exporter`. The first exporter of a process stays.
 pub fn export_to(exporter: mpsc::Sender<FinishedSpan>) -> bool {
     EXPORTER.set(exporter).is_ok()
 }
