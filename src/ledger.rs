@@ -1,6 +1,8 @@
-//! Double-entry by construction: an entry moves an amount from one account to another, so the books always balance.
+//! Double-entry bookkeeping by construction: an entry moves an amount from one account to another,
+//! so the books always balance.
 //!
-//! Every entry names its source, and the database takes each (kind, source) once: booking twice is impossible.
+//! Every entry names its source, and the database accepts each (kind, source) once: booking twice
+//! is impossible.
 
 use std::fmt;
 
@@ -8,22 +10,24 @@ use uuid::Uuid;
 
 use crate::{asset::Network, money::BaseUnits};
 
-/// Where value sits.
+/// Account of the ledger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Account {
-    /// Coins at our deposit addresses on a network: the outside world's side of every deposit.
+    /// Coins at our deposit addresses on a network: the external side of every deposit.
     Custody(Network),
-    /// What a merchant may dispose of.
+    /// Available balance of a merchant.
     Merchant(Uuid),
-    /// Deposits after the end of an invoice, until an operator and the merchant agree what becomes of them.
+    /// Deposits after the end of an invoice, until the operator and the merchant agree on their
+    /// use.
     Late(Uuid),
-    /// Known tokens that nobody asked for, kept apart for the merchant.
+    /// Known tokens other than the one asked for, kept apart for the merchant.
     Foreign(Uuid),
     /// Over-payments beyond the tolerance, and the fees of payouts.
     Treasury,
-    /// What a payout order holds.
+    /// Amount held by a payout order.
     Payout(Uuid),
-    /// Coins of the gas wallet. What operators put into it is not booked, so this is minus what left it for good.
+    /// Coins of the gas wallet. Deposits by operators are not booked, so the balance is minus the
+    /// amount that left it for good.
     GasWallet(Network),
 }
 
@@ -41,30 +45,30 @@ impl fmt::Display for Account {
     }
 }
 
-/// Why an entry was made.
+/// Reason of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EntryKind {
     Deposit,
     LateDeposit,
     ForeignDeposit,
     Excess,
-    /// What had gone to the treasury comes back, as far as the deposit that brought it vanished.
+    /// Returns an excess from the treasury, in so far as the deposit that brought it vanished.
     ExcessReversal,
-    /// A deposit that vanished after it was credited: the chain reorganised deeper than its confirmations.
+    /// A deposit that vanished after it was credited, by a reorg deeper than its confirmations.
     Reversal,
     /// A merchant funded a payout order.
     PayoutDeposit,
     /// A payment reached its recipient.
     PayoutSent,
-    /// The fees of an order, as they were quoted.
+    /// The fees of an order, as quoted.
     PayoutFee,
-    /// What an order did not need went back.
+    /// Unused rest of an order, returned to the merchant.
     PayoutRefund,
-    /// What a network took for a transaction.
+    /// Network fee of a transaction.
     NetworkFee,
-    /// The gas wallet put coins to an order's address, so that its tokens can be sent.
+    /// Coins sent from the gas wallet to an order's address, so that its tokens can be sent.
     GasFronted,
-    /// What was left of them came back.
+    /// Unused rest of those coins, returned to the gas wallet.
     GasReturned,
 }
 
@@ -105,7 +109,7 @@ pub struct Entry {
 mod tests {
     use super::*;
 
-    /// Rows carry these names for ever; another spelling would tear the books apart.
+    /// Rows keep these names for ever; another spelling would split the books.
     #[test]
     fn accounts_and_kinds_keep_their_names() {
         let id = Uuid::from_u128(7);

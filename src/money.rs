@@ -1,7 +1,7 @@
-//! Exact amounts. Nothing here rounds unless its name says in which direction.
+//! Exact amounts. No function rounds unless its name states the direction.
 //!
-//! On-chain amounts are whole base units in 128 bits; fiat prices are whole 10⁻¹⁸ parts. There is no float, and no
-//! type converts into one.
+//! On-chain amounts are whole base units in 128 bits; fiat prices are whole 10⁻¹⁸ parts. There is
+//! no float, and no type converts into one.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use thiserror::Error;
 pub const PRICE_SCALE: u32 = 18;
 const PRICE_INTEGER_DIGITS_MAX: u32 = 15;
 
-/// Why a text is not an amount.
+/// Reason why a text is not an amount.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum AmountError {
     #[error("is not a decimal number")]
@@ -25,7 +25,8 @@ pub enum AmountError {
     TooLarge,
 }
 
-/// A non-negative number as it was written: `significant × 10^exponent`, without leading or trailing zeros.
+/// A non-negative number as written: `significant × 10^exponent`, without leading or trailing
+/// zeros.
 ///
 /// Exponents stay numbers and are never expanded, so `1e999999999` costs nothing.
 struct Written<'a> {
@@ -71,7 +72,7 @@ impl<'a> Written<'a> {
         Ok(Self { significant: significant.into(), exponent: exponent - places + dropped })
     }
 
-    /// The number times `10^scale`, if that is a whole number that fits.
+    /// Returns the number times `10^scale`, if that is a whole number that fits.
     fn scaled(&self, scale: u32) -> Result<u128, AmountError> {
         if self.significant.is_empty() {
             return Ok(0);
@@ -99,10 +100,11 @@ fn parse_exponent(text: &str) -> Result<i64, AmountError> {
     Ok(if text.starts_with('-') { -size } else { size })
 }
 
-/// `units / 10^decimals` in the shortest plain form: no exponent, no trailing zero, no bare point.
+/// Formats `units / 10^decimals` in the shortest plain form: no exponent, no trailing zero, no bare
+/// point.
 ///
-/// JavaScript, PHP and Python print such numbers the same way, so a receiver that re-serialises an IPN still finds
-/// the signed bytes.
+/// JavaScript, PHP and Python print such numbers the same way, so a receiver that re-serialises an
+/// IPN still reproduces the signed bytes.
 fn plain(units: u128, decimals: u32) -> String {
     let digits = units.to_string();
     let decimals = usize::try_from(decimals).unwrap_or(usize::MAX);
@@ -142,14 +144,14 @@ impl BaseUnits {
         self.0.checked_sub(other.0).map(Self)
     }
 
-    /// What is left of `self` after `other`, zero if nothing is.
+    /// Rest of `self` after `other` is subtracted, zero if nothing is left.
     #[must_use]
     pub const fn remaining_after(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
 
-    /// Reads whole-coin text such as `1.50` for an asset with `decimals` places. Zeros beyond them are fine, digits
-    /// are not.
+    /// Parses whole-coin text such as `1.50` for an asset with `decimals` places. Further decimal
+    /// places are allowed only if they are zero.
     pub fn parse(text: &str, decimals: u32) -> Result<Self, AmountError> {
         Written::parse(text)?.scaled(decimals).map(Self)
     }
@@ -166,12 +168,12 @@ impl fmt::Debug for BaseUnits {
     }
 }
 
-/// A price in some currency, exact to 18 decimal places.
+/// Price in some currency, exact to 18 decimal places.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Price(u128);
 
 impl Price {
-    /// Reads a JSON number's own text: at most 15 integer digits and 18 decimals.
+    /// Parses the text of a JSON number: at most 15 integer digits and 18 decimals.
     pub fn parse(text: &str) -> Result<Self, AmountError> {
         let scaled = Written::parse(text)?.scaled(PRICE_SCALE)?;
         let limit = 10_u128.pow(PRICE_INTEGER_DIGITS_MAX + PRICE_SCALE);
@@ -210,7 +212,8 @@ impl Bps {
         self.0
     }
 
-    /// Whether `received` is more than `due` raised by this tolerance, in arithmetic too wide to overflow.
+    /// Returns true if `received` is more than `due` raised by this tolerance, in arithmetic too
+    /// wide to overflow.
     pub fn exceeded_by(self, due: BaseUnits, received: BaseUnits) -> bool {
         let whole = BigUint::from(10_000_u32);
         BigUint::from(received.get()) * &whole > BigUint::from(due.get()) * (whole + self.0)

@@ -9,18 +9,18 @@ const LENGTH_MIN: usize = 32;
 const LENGTH_MAX: usize = 256;
 const PREVIEW_LENGTH: usize = 4;
 
-/// A key in plain text. It exists while it is shown once or compared, and is never stored.
+/// API key in plain text. It exists only while it is shown once or compared, and is never stored.
 #[derive(Clone)]
 pub struct ApiKey(SecretString);
 
-/// What is stored of a key.
+/// Stored form of a key.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ApiKeyRecord {
     pub sha256: [u8; 32],
     pub preview: String,
 }
 
-/// A header value that cannot be a key of ours.
+/// A header value that cannot be one of our keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the API key is malformed")]
 pub struct MalformedKey;
@@ -43,7 +43,7 @@ impl ApiKey {
         }
     }
 
-    /// The hash by which a merchant is found. Comparing hashes leaks nothing of the key by timing.
+    /// Hash by which a merchant is looked up. Comparing hashes leaks nothing of the key by timing.
     pub fn sha256(&self) -> [u8; 32] {
         Sha256::digest(self.0.expose_secret().as_bytes()).into()
     }

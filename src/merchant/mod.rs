@@ -1,4 +1,4 @@
-//! What a merchant is: a key, a secret and a few settings. Pure.
+//! Merchants: API keys, webhook secrets and settings. Pure.
 
 pub mod api_key;
 pub mod secret;

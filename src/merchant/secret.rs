@@ -1,7 +1,7 @@
-//! Webhook secrets, in the open and sealed.
+//! Webhook secrets, in plain text and sealed.
 //!
-//! A sealed secret opens only under the master key, and only in the row it was sealed for: swapping two rows of a
-//! stolen database opens nothing.
+//! A sealed secret opens only under the master key, and only in the row it was sealed for: swapping
+//! two rows of a stolen database reveals nothing.
 
 use chacha20poly1305::{
     Key, KeyInit, XChaCha20Poly1305, XNonce,
@@ -13,17 +13,19 @@ use uuid::Uuid;
 
 const SECRET_BYTES: usize = 32;
 const NONCE_BYTES: usize = 24;
-/// What BIP-39 makes of a phrase.
+/// Length of the seed that BIP-39 derives from a phrase.
 pub const SEED_BYTES: usize = 64;
 const SEED_CONTEXT: &[u8] = b"payout.seed";
-/// The first byte of a sealed secret: which master key sealed it. One exists so far.
+/// First byte of a sealed secret: the id of the master key that sealed it. Only one id exists so
+/// far.
 const KEY_ID: u8 = 1;
 
 /// The key of both webhook channels: the UTF-8 bytes of this text exactly as shown.
 #[derive(Clone)]
 pub struct WebhookSecret(SecretString);
 
-/// The key that seals what must be readable again. It comes from the environment and is never stored.
+/// Key that seals secrets which must be readable again. It comes from the environment and is never
+/// stored.
 pub struct MasterKey(SecretBox<[u8; 32]>);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -76,7 +78,7 @@ impl MasterKey {
         [&[KEY_ID], nonce.as_slice(), &sealed].concat()
     }
 
-    /// Seals the seed of the wallet that pays out.
+    /// Seals the seed of the hot wallet.
     pub fn seal_seed(&self, seed: &[u8; SEED_BYTES]) -> Vec<u8> {
         let mut nonce = [0_u8; NONCE_BYTES];
         rand::rng().fill_bytes(&mut nonce);
@@ -88,7 +90,7 @@ impl MasterKey {
         [&[KEY_ID], nonce.as_slice(), &sealed].concat()
     }
 
-    /// Opens what [`Self::seal_seed`] made.
+    /// Opens the output of [`Self::seal_seed`].
     pub fn open_seed(&self, sealed: &[u8]) -> Result<SecretBox<[u8; SEED_BYTES]>, SealError> {
         let (header, ciphertext) =
             sealed.split_at_checked(1 + NONCE_BYTES).ok_or(SealError::DoesNotOpen)?;
@@ -105,7 +107,7 @@ impl MasterKey {
         seed.map_err(|_| SealError::DoesNotOpen)
     }
 
-    /// Opens what [`Self::seal`] made for the same row.
+    /// Opens the output of [`Self::seal`] for the same row.
     pub fn open(&self, merchant_id: Uuid, sealed: &[u8]) -> Result<WebhookSecret, SealError> {
         let (header, ciphertext) =
             sealed.split_at_checked(1 + NONCE_BYTES).ok_or(SealError::DoesNotOpen)?;
@@ -128,7 +130,7 @@ impl MasterKey {
     }
 }
 
-/// Associated data: which key, which purpose, which row.
+/// Associated data: key, purpose and row.
 fn context(merchant_id: Uuid) -> Vec<u8> {
     [&[KEY_ID], b"merchant.webhook_secret".as_slice(), merchant_id.as_bytes()].concat()
 }

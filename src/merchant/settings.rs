@@ -1,4 +1,4 @@
-//! What an operator can set for one merchant, with its defaults and bounds.
+//! Settings of one merchant, with their defaults and bounds.
 
 use crate::money::Bps;
 
@@ -6,17 +6,17 @@ pub const OVERPAY_BPS_DEFAULT: u32 = 500;
 pub const PAYMENT_WINDOW_SECONDS_DEFAULT: u32 = 30 * 60;
 pub const SELECTION_WINDOW_SECONDS_DEFAULT: u32 = 60 * 60;
 pub const OPEN_INVOICES_MAX_DEFAULT: u32 = 500;
-/// Shorter windows exist only in the sandbox, to watch an invoice expire.
+/// Shorter windows are allowed only in the sandbox, to watch an invoice expire.
 pub const WINDOW_SECONDS_MIN_PRODUCTION: u32 = 5 * 60;
 pub const WINDOW_SECONDS_MAX: u32 = 30 * 24 * 60 * 60;
 const OVERPAY_BPS_MAX: u32 = 100_000;
 
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Totals beyond the amount by more than this are overpaid.
+    /// Totals that exceed the amount by more than this are overpaid.
     pub overpay_tolerance: Bps,
     pub payment_window_seconds: u32,
-    /// How long the buyer of an `all` draft may choose.
+    /// Time to choose a currency for an `all` draft.
     pub selection_window_seconds: u32,
     pub open_invoices_max: u32,
     /// `code@network` of the tokens a draft may be paid in; `None` accepts every enabled one.

@@ -1,11 +1,11 @@
-//! JSON with its keys sorted at every level, compact, numbers in the digits they came with.
+//! JSON with keys sorted at every level, compact, numbers with their original digits.
 
 use serde_json::Value;
 
 /// Renders `value` in canonical form.
 ///
-/// `serde_json`'s map is a `BTreeMap` as long as nobody turns on `preserve_order`; the test below and the repository
-/// check hold that line, because signatures stand on it.
+/// `serde_json`'s map is a `BTreeMap` unless the feature `preserve_order` is enabled; the test
+/// below and the repository check prevent that, because signatures depend on it.
 pub fn to_canonical_json(value: &Value) -> String {
     value.to_string()
 }

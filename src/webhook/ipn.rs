@@ -12,7 +12,7 @@ pub const EVENT_ID_HEADER: &str = "x-gateway-event-id";
 pub const USER_AGENT: &str = "gateway-ipn/0.1.0";
 pub const CONTENT_TYPE: &str = "application/json";
 
-/// What the deposit behind an informational IPN was (`_gateway.notice`).
+/// The deposit of an informational IPN (`_gateway.notice`).
 #[derive(Debug, Clone)]
 pub struct NoticeBody {
     /// `wrong_token_received`, `suspicious_token_received` or `late_deposit_received`.
@@ -22,14 +22,16 @@ pub struct NoticeBody {
     pub network: &'static str,
     pub currency: Option<String>,
     pub contract_address: Option<String>,
-    /// Whole coins where the token's decimals are known, else base units.
+    /// Whole coins if the token's decimals are known, else base units.
     pub amount: String,
     pub received_at: String,
 }
 
-/// The part of the body that is fixed when the event happens: the payment object, and the notice if it is one.
+/// The part of the body that is fixed when the event happens: the payment object, and the notice of
+/// an informational IPN.
 ///
-/// `event_id` and `event_at` are not in it: the first is the row's own, the second is made anew at each signing.
+/// `event_id` and `event_at` are not included: the first is the row's own, the second is set at
+/// each signing.
 pub fn snapshot(payment: &Payment, notice: Option<&NoticeBody>) -> String {
     let mut body = serde_json::to_value(payment).expect("a payment object is plain data");
     if let Some(notice) = notice {
@@ -48,17 +50,18 @@ pub fn snapshot(payment: &Payment, notice: Option<&NoticeBody>) -> String {
     to_canonical_json(&body)
 }
 
-/// The number at the end of a deposit key, where it has one: the output, or the position among the transaction's logs.
+/// The number at the end of a deposit key, if it has one: the output, or the position among the
+/// transaction's logs.
 fn log_index(deposit_key: &str) -> Option<u64> {
     deposit_key.rsplit(':').next().and_then(|last| last.parse().ok())
 }
 
-/// A stored snapshot that is no JSON object. Only a damaged row can be that.
+/// A stored snapshot that is not a JSON object. Only a damaged row can contain one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the stored payload is not a JSON object")]
 pub struct DamagedSnapshot;
 
-/// The bytes of one attempt: the snapshot with `event_id` and `event_at` (epoch seconds, now).
+/// Bytes of one attempt: the snapshot with `event_id` and `event_at` (epoch seconds, now).
 pub fn body(snapshot: &str, event_id: &str, event_at: i64) -> Result<String, DamagedSnapshot> {
     let mut body: Map<String, Value> =
         serde_json::from_str(snapshot).map_err(|_| DamagedSnapshot)?;

@@ -1,4 +1,5 @@
-//! What merchants' receivers get. The two channels share no signing routine and never will (spec, "Events").
+//! Webhooks for merchants. The two channels share no signing routine and never will (spec,
+//! "Events").
 
 pub mod canonical;
 pub mod ipn;

@@ -1,7 +1,8 @@
 //! The mass-payout webhook: its body, its headers, its signature (spec, "Mass-payout webhooks").
 //!
-//! It has nothing in common with the payment IPN but the merchant's secret: another hash, another header, keys in the
-//! order in which they were written. No routine here is called for the other channel.
+//! It shares only the merchant's secret with the payment IPN: the hash and the header differ, and
+//! keys stay in the order in which they were written. No routine here is used for the other
+//! channel.
 
 use hmac::{Hmac, KeyInit, Mac};
 use serde::Serialize;
@@ -36,12 +37,12 @@ pub struct Envelope<'a> {
     order: &'a RawValue,
 }
 
-/// A stored snapshot that is no JSON. Only a damaged row can be that.
+/// A stored snapshot that is not JSON. Only a damaged row can contain one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the stored order is not JSON")]
 pub struct DamagedOrder;
 
-/// The bytes of one attempt; `order` is the snapshot exactly as it was stored, `event_at` epoch seconds.
+/// Bytes of one attempt; `order` is the snapshot exactly as stored, `event_at` epoch seconds.
 pub fn body(
     event_type: &str,
     event_id: &str,

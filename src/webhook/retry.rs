@@ -1,4 +1,4 @@
-//! How often and how long a delivery is tried, stated once (spec, "Limits").
+//! Attempts, pauses and timeouts of a delivery, stated once (spec, "Limits").
 
 use std::time::Duration;
 
@@ -6,27 +6,27 @@ use std::time::Duration;
 #[derive(Debug, Clone, Copy)]
 pub struct RetryPolicy {
     pub attempts_max: i16,
-    /// From the end of one attempt to the start of the next.
+    /// Pause from the end of one attempt to the start of the next.
     pub delay: Duration,
-    /// For the whole call: name, connection, TLS, request and answer.
+    /// Timeout of the whole call: name, connection, TLS, request and response.
     pub timeout: Duration,
 }
 
-/// Payment IPNs: any answer but 2xx is tried again.
+/// Payment IPNs: any response but 2xx is retried.
 pub const IPN: RetryPolicy = RetryPolicy {
     attempts_max: 5,
     delay: Duration::from_secs(30),
     timeout: Duration::from_secs(10),
 };
 
-/// Mass-payout webhooks: only server errors and failures of the network are tried again.
+/// Mass-payout webhooks: only server errors and network failures are retried.
 pub const PAYOUT: RetryPolicy = RetryPolicy {
     attempts_max: 5,
     delay: Duration::from_secs(60),
     timeout: Duration::from_secs(15),
 };
 
-/// What a delivery row is before a message about it is read.
+/// State of a delivery row before a message about it is processed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
     pub state: DeliveryState,
@@ -40,7 +40,7 @@ pub enum DeliveryState {
     Pending,
     RetryWait,
     Delivered,
-    /// Refused for good by the receiver (payout webhooks only).
+    /// Rejected for good by the receiver (payout webhooks only).
     Dropped,
     /// All attempts failed; waits in the dead-letter queue for an operator.
     Dead,
@@ -61,26 +61,27 @@ impl DeliveryState {
     }
 }
 
-/// What a message asks for. Typed by hand it may carry neither number.
+/// Content of a message. Typed by hand it may have neither number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ticket {
     pub cycle: Option<i32>,
     pub attempt: Option<i16>,
 }
 
-/// What to do with a message about a delivery.
+/// Action for a message about a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Admission {
     /// Make this attempt.
     Attempt { cycle: i32, attempt: i16 },
-    /// A copy of something already done. Acknowledge and forget.
+    /// A copy of a message whose work is done. Acknowledge it.
     Stale,
 }
 
-/// The compare rule: the row counts, the message only points at it.
+/// Compares a message with the row: the row is authoritative, the message only refers to it.
 ///
-/// A dead row starts its next cycle from a message that says (cycle + 1, 1), or nothing. Every other copy is stale, so
-/// moving a dead letter twice, or moving and typing it, gives one fresh cycle.
+/// A dead row starts its next cycle from a message with (cycle + 1, 1), or without numbers. Every
+/// other copy is stale, so requeueing a dead letter twice, or requeueing and typing it, gives one
+/// fresh cycle.
 pub fn admit(row: Progress, ticket: Ticket) -> Admission {
     let fresh_cycle = row.cycle + 1;
     match (row.state, ticket.cycle, ticket.attempt) {
@@ -105,17 +106,17 @@ pub fn admit(row: Progress, ticket: Ticket) -> Admission {
     }
 }
 
-/// What becomes of a delivery after an attempt.
+/// Result of an attempt for its delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     Delivered,
     RetryLater,
-    /// The receiver said that it never wants this one. Nothing follows.
+    /// The receiver refused it for good. No retry follows.
     Dropped,
     Dead,
 }
 
-/// Payment IPN: 2xx is success, everything else is tried again until the attempts are used up.
+/// Payment IPN: 2xx is success, every other result is retried until the attempts are used up.
 pub fn ipn_outcome(status: Option<u16>, attempt: i16) -> Outcome {
     match status {
         Some(200..=299) => Outcome::Delivered,
@@ -124,8 +125,8 @@ pub fn ipn_outcome(status: Option<u16>, attempt: i16) -> Outcome {
     }
 }
 
-/// Mass-payout webhook: 2xx is success, 4xx a refusal for good. Everything else (5xx, no answer, and redirects, which are
-/// never followed) is tried again until the attempts are used up.
+/// Mass-payout webhook: 2xx is success, 4xx a refusal for good. Everything else (5xx, no response,
+/// and redirects, which are never followed) is retried until the attempts are used up.
 pub fn payout_outcome(status: Option<u16>, attempt: i16) -> Outcome {
     match status {
         Some(200..=299) => Outcome::Delivered,
@@ -139,7 +140,7 @@ pub fn payout_outcome(status: Option<u16>, attempt: i16) -> Outcome {
 mod tests {
     use super::*;
 
-    /// Rows and the command line carry these words.
+    /// Rows and the command line use these names.
     #[test]
     fn states_keep_their_names() {
         let names = DeliveryState::ALL.map(DeliveryState::as_str);
