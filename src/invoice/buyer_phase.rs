@@ -1,18 +1,19 @@
-//! What a buyer is to do now. The page shows one thing at a time, so that nobody pays twice, late or for nothing.
+//! Next action for the buyer. The page shows one action at a time, so that a buyer does not pay
+//! twice, late or for nothing.
 
 use super::Status;
 use crate::money::BaseUnits;
 
-/// What the checkout shows.
+/// State of the checkout page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
-    /// A draft whose buyer may choose.
+    /// A draft whose buyer may choose a currency.
     Choosing,
-    /// Something is still to be sent, and there is time.
+    /// An amount is still to be sent, and there is time.
     Paying,
-    /// Enough was seen; only confirmations are missing. Whoever pays now pays twice.
+    /// Enough was seen; only confirmations are missing. Paying now would be paying twice.
     Confirming,
-    /// The time is over and not decided yet. Whoever pays now may pay for nothing.
+    /// The window has ended without a decision yet. A payment now may be too late.
     Closing,
     Paid,
     Overpaid,
@@ -20,7 +21,7 @@ pub enum Phase {
     Cancelled,
 }
 
-/// The facts that decide it. Amounts are zero while a draft.
+/// Facts that decide the phase. Amounts are zero for a draft.
 #[derive(Debug, Clone, Copy)]
 pub struct Facts {
     pub status: Status,
@@ -28,12 +29,12 @@ pub struct Facts {
     pub received: BaseUnits,
     /// Seen, but not counted yet.
     pub unconfirmed: BaseUnits,
-    /// Before the deadline.
+    /// True before the deadline.
     pub in_time: bool,
 }
 
 impl Facts {
-    /// What to send now: the rest after everything that was seen, confirmed or not.
+    /// Amount to send now: the rest after all seen deposits, confirmed or not.
     pub fn to_send(&self) -> BaseUnits {
         self.due.remaining_after(self.received).remaining_after(self.unconfirmed)
     }

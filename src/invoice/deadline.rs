@@ -1,11 +1,11 @@
-//! What was in time (design, "The deadline").
+//! Rules of punctual deposits (design, "The deadline").
 
 use chrono::{DateTime, Utc};
 
-/// Whether a deposit counts for an invoice whose window ends at `deadline`.
+/// Returns true if a deposit counts for an invoice whose window ends at `deadline`.
 ///
-/// Either clock is enough: ours, which first saw it, or the block's. A buyer who paid in time is not punished for a
-/// slow block, nor for our being late to look.
+/// Either clock suffices: ours at the first sight of it, or the block's. A buyer who paid in time
+/// is not punished for a slow block, nor for our late look.
 pub fn is_on_time(
     deadline: DateTime<Utc>,
     first_seen_at: DateTime<Utc>,
@@ -14,19 +14,20 @@ pub fn is_on_time(
     first_seen_at <= deadline || mined_at.is_some_and(|mined_at| mined_at <= deadline)
 }
 
-/// How far the watcher of an invoice's network has looked when the deadline is decided.
+/// Progress of the network's watcher when the deadline is decided.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sight {
-    /// It has completely seen the chain as of a moment after the deadline.
+    /// The watcher has seen the whole chain as of a moment after the deadline.
     Complete,
-    /// It lags: somebody may have paid in time without our knowing.
+    /// The watcher lags: there may be a payment in time that it has not seen.
     Behind,
-    /// It lags, but has been waited for as long as its network allows.
+    /// The watcher lags, and the wait for it has reached the network's limit.
     GraceEnded,
 }
 
 impl Sight {
-    /// `watched_through` is the database time of the last complete look at the head, mempool included.
+    /// `watched_through` is the database time of the last complete look at the chain tip, mempool
+    /// included.
     pub fn of(
         deadline: DateTime<Utc>,
         now: DateTime<Utc>,

@@ -10,11 +10,11 @@ const CROCKFORD: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 
 /// `pzi_` and 26 Crockford base-32 characters of 130 random bits.
 ///
-/// Whoever holds it may read the buyer's status, so it is as long as a key and tells no time.
+/// Its holder may read the buyer's status, so it is as long as a key and reveals no time.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct PaymentId(String);
 
-/// A text that is no payment id.
+/// A text that is not a payment id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("not a payment id: expected pzi_ and 26 characters")]
 pub struct NotAPaymentId;
@@ -30,7 +30,8 @@ impl PaymentId {
     }
 }
 
-/// `prefix` and 130 random bits: nobody can guess such an id, so holding it is a right.
+/// Generates `prefix` and 130 random bits: such an id cannot be guessed, so it serves as a bearer
+/// token.
 pub fn bearer(prefix: &str) -> String {
     let mut bytes = [0_u8; SYMBOLS];
     rand::rng().fill_bytes(&mut bytes);
@@ -38,7 +39,7 @@ pub fn bearer(prefix: &str) -> String {
     prefix.chars().chain(symbols).collect()
 }
 
-/// Whether `text` could have come from [`bearer`].
+/// Returns true if `text` could have come from [`bearer`].
 pub fn is_bearer(prefix: &str, text: &str) -> bool {
     text.strip_prefix(prefix).is_some_and(|symbols| {
         symbols.len() == SYMBOLS && symbols.bytes().all(|b| CROCKFORD.contains(&b))
@@ -71,7 +72,8 @@ mod tests {
         assert!(ids.iter().all(|id| id.parse::<PaymentId>().is_ok() && id.len() == 30));
     }
 
-    /// 130 bits that tell nothing: every position takes every symbol, and none tells which id came first.
+    /// The 130 bits reveal nothing: every position takes every symbol, and no position shows the
+    /// order of creation.
     #[test]
     fn every_position_of_an_id_is_random() {
         let ids: Vec<_> = (0..4_000).map(|_| PaymentId::generate().0).collect();

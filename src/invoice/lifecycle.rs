@@ -1,69 +1,70 @@
-//! The life of an invoice: the one place where a status changes (spec, "Transitions").
+//! Lifecycle of an invoice: the one place where a status changes (spec, "Transitions").
 //!
-//! [`step`] is total. An event that cannot move a status says why and leaves it, so a lost, doubled or reordered
-//! message changes no outcome. What else must happen is returned as data; `app` carries it out in the transaction that
-//! stores the status.
+//! [`step`] is total. An event that cannot change a status leaves it and gives the reason, so a
+//! lost, duplicate or reordered message changes no outcome. Further actions are returned as data;
+//! `app` carries them out in the transaction that stores the status.
 
 use chrono::{DateTime, Utc};
 
 use super::{deadline::Sight, vocabulary::Status};
 use crate::money::{BaseUnits, Bps};
 
-/// What the rules need to know of an invoice.
+/// Facts of an invoice that the rules need.
 #[derive(Clone, Copy, Debug)]
 pub struct Invoice {
     pub status: Status,
-    /// What must arrive. Zero while a draft.
+    /// Amount due. Zero for a draft.
     pub due: BaseUnits,
-    /// What has arrived in time and confirmed before this event.
+    /// Amount received in time and confirmed before this event.
     pub credited: BaseUnits,
     pub overpay_tolerance: Bps,
     /// The end of the payment window, or of the selection window of a draft.
     pub deadline: DateTime<Utc>,
 }
 
-/// Something that happened. What depends on the hour says when it is decided, by the database's clock; a deposit says whether
-/// it came in time.
+/// An event of an invoice. Time-dependent events have the time of their decision, by the database's
+/// clock; a deposit states if it came in time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
     /// The buyer picked a currency for a draft.
     CurrencyPicked { now: DateTime<Utc> },
     /// A deposit of the invoice's own token has the confirmations its network asks for.
     DepositConfirmed { amount: BaseUnits, on_time: bool },
-    /// A confirmed deposit of something else arrived at the invoice's address.
+    /// A confirmed deposit of another token arrived at the invoice's address.
     ForeignDeposit(Foreign),
-    /// A deposit that was credited left the chain.
+    /// A credited deposit was removed from the chain by a reorg.
     CreditReversed { amount: BaseUnits },
-    /// The timer rang. `in_sight` is what would have arrived in time if all unconfirmed deposits confirm.
+    /// The timer fired. `in_sight` is the amount received in time if all unconfirmed deposits
+    /// confirm.
     DeadlinePassed { now: DateTime<Utc>, sight: Sight, in_sight: BaseUnits, may_hold: bool },
-    /// The buyer or the merchant wants out. `seen`: a deposit is known, confirmed or not.
+    /// The buyer or the merchant cancels. `seen`: a deposit is known, confirmed or not.
     CancelRequested { now: DateTime<Utc>, seen: bool },
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Foreign {
-    /// A token of our catalogue, but not the one asked for.
+    /// A token of our catalogue, but not the requested one.
     WrongToken,
-    /// A contract we do not know, or an amount no honest token has.
+    /// An unknown contract, or an amount that no honest token has.
     SuspiciousToken,
 }
 
-/// What must happen together with the new status.
+/// Action that must happen together with the new status.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Effect {
     SendIpn(Ipn),
     SendNotice(Notice),
     /// The deposit belongs to the merchant.
     Credit(BaseUnits),
-    /// What was credited with a deposit that is gone counts no more.
+    /// Revokes the credit of a deposit that vanished.
     TakeBack(BaseUnits),
-    /// The deposit came after the end; it is booked apart and changes no status.
+    /// The deposit came after the end; it is booked separately and changes no status.
     BookLate(BaseUnits),
-    /// The part above the amount goes from the merchant to the treasury.
+    /// Moves the part above the amount due from the merchant to the treasury.
     RouteExcess(BaseUnits),
 }
 
-/// The IPNs that a transition owes (spec, "When IPNs fire").
+/// IPNs of a transition (spec, "When IPNs fire").
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Ipn {
     Finished,
@@ -78,7 +79,7 @@ pub enum Notice {
     LateDeposit,
 }
 
-/// Why the status is what it is now.
+/// Reason for the status after a step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
     Moved,
@@ -87,7 +88,7 @@ pub enum Verdict {
     Refused(Refusal),
 }
 
-/// Why a deadline is not decided yet. The timer rings again.
+/// Reason why a deadline is not decided yet. The timer fires again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Hold {
     WatcherBehind,
@@ -109,7 +110,7 @@ pub struct Step {
     pub effects: Vec<Effect>,
 }
 
-/// What an invoice becomes when `event` reaches it.
+/// Computes the new status of an invoice and the actions for `event`.
 pub fn step(invoice: &Invoice, event: Event) -> Step {
     match event {
         Event::CurrencyPicked { now } => pick(invoice, now),
@@ -152,13 +153,14 @@ fn credit(invoice: &Invoice, amount: BaseUnits, on_time: bool) -> Step {
             let late = vec![Effect::BookLate(amount), Effect::SendNotice(Notice::LateDeposit)];
             keep(invoice, late)
         }
-        // A draft has no address, so nothing can reach it.
+        // A draft has no address, so it cannot receive a deposit.
         Status::Draft => keep(invoice, vec![]),
     }
 }
 
 fn credit_open(invoice: &Invoice, amount: BaseUnits) -> Step {
-    // Two sums of 128 bits can only overflow by attack; the sum then certainly exceeds any amount due.
+    // Two sums of 128 bits can only overflow by attack; the sum then certainly exceeds any amount
+    // due.
     let total = invoice.credited.checked_add(amount).unwrap_or(BaseUnits::new(u128::MAX));
     let mut effects = vec![Effect::Credit(amount)];
     if total < invoice.due {
@@ -167,7 +169,8 @@ fn credit_open(invoice: &Invoice, amount: BaseUnits) -> Step {
         return Step { status: Status::Partial, verdict, effects };
     }
     effects.push(Effect::SendIpn(Ipn::Finished));
-    // The spec names totals that match and totals beyond `overpayBps`, not those between: they are paid.
+    // The spec names totals that match and totals beyond `overpayBps`, not those between: they are
+    // paid.
     if !invoice.overpay_tolerance.exceeded_by(invoice.due, total) {
         return moved(Status::Paid, effects);
     }
@@ -175,7 +178,8 @@ fn credit_open(invoice: &Invoice, amount: BaseUnits) -> Step {
     moved(Status::Overpaid, effects)
 }
 
-/// The status stays (spec, Rules 2): no transition leads back. What is still open must be paid in full nevertheless.
+/// The status stays (spec, Rules 2): no transition leads back. An invoice that is still open must
+/// nevertheless be paid in full.
 fn take_back(invoice: &Invoice, amount: BaseUnits) -> Step {
     match invoice.status {
         Status::Pending | Status::Partial => keep(invoice, vec![Effect::TakeBack(amount)]),
@@ -215,7 +219,7 @@ fn expire(
 fn cancel(invoice: &Invoice, seen: bool, now: DateTime<Utc>) -> Step {
     match invoice.status {
         Status::Draft | Status::Pending if seen => refused(invoice, Refusal::DepositSeen),
-        // From the deadline on, expiry decides: it alone knows whether somebody paid in time.
+        // From the deadline on, expiry decides: only it knows if a payment came in time.
         Status::Draft | Status::Pending if now >= invoice.deadline => {
             refused(invoice, Refusal::WindowClosed)
         }

@@ -95,7 +95,7 @@ proptest! {
         prop_assert_eq!(step(&invoice(status), event).status, status);
     }
 
-    /// Paid implies received ≥ due; what is booked is what arrived, to the unit.
+    /// Paid implies received ≥ due; the booked amount is the received one, to the unit.
     #[test]
     fn any_sequence_of_deposits_is_credited_exactly(
         due in 1_u128..1_000_000,

@@ -1,8 +1,9 @@
-//! The rules of an invoice. Pure: no clock, no database, no network.
+//! Rules of an invoice. Pure: no clock, no database, no network.
 //!
-//! [`lifecycle`] decides every status, [`deadline`] what was in time, [`quote`] what must be paid, [`vocabulary`] how a
-//! status is called where, [`payment`] what a merchant gets to see, [`buyer_phase`] what a buyer is to do, and
-//! [`payment_uri`] what a wallet reads; [`schema`] describes the payment to machines.
+//! [`lifecycle`] decides every status, [`deadline`] which deposits came in time, [`quote`] the
+//! amount due, [`vocabulary`] the names of a status, [`payment`] the merchant's view,
+//! [`buyer_phase`] the buyer's next action, and [`payment_uri`] the text for wallets; [`schema`]
+//! describes the payment in OpenAPI.
 
 pub mod buyer_phase;
 pub mod deadline;

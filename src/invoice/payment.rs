@@ -1,6 +1,8 @@
-//! The payment object: what a merchant sees of an invoice, in the API and in every IPN (spec, "Resources").
+//! The payment object: the merchant's view of an invoice, in the API and in every IPN (spec,
+//! "Resources").
 //!
-//! Field names and number formats are frozen. Amounts are JSON numbers in their shortest plain form.
+//! Field names and number formats are frozen. Amounts are JSON numbers in their shortest plain
+//! form.
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde::Serialize;
@@ -13,7 +15,7 @@ use crate::{
     money::{BaseUnits, Price},
 };
 
-/// An invoice as the database holds it, reduced to what the merchant may see.
+/// An invoice as stored in the database, reduced to the facts that the merchant may see.
 #[derive(Debug, Clone)]
 pub struct PaymentView {
     pub payment_id: String,
@@ -34,7 +36,7 @@ pub struct PaymentView {
     pub subscription: Option<Subscription>,
 }
 
-/// What a resolved invoice is paid with. All of it is null on a draft.
+/// Payment currency and address of a resolved invoice. All of it is null on a draft.
 #[derive(Debug, Clone)]
 pub struct PaymentAsset {
     pub pay_address: String,
@@ -135,7 +137,8 @@ pub struct Payment {
 }
 
 impl Payment {
-    /// Renders `view`; `checkout_url` is the configured origin of the hosted checkout, never a request's host.
+    /// Renders `view`; `checkout_url` is the configured origin of the hosted checkout, never a
+    /// request's host.
     pub fn render(view: &PaymentView, checkout_url: &str) -> Self {
         let asset = view.asset.as_ref();
         let decimals = asset.map_or(0, |asset| u32::from(asset.decimals));

@@ -1,7 +1,8 @@
-//! What a wallet reads from a QR code or a link: a payment URI in each network's own convention.
+//! Payment URIs for QR codes and links, in each network's own convention.
 //!
-//! A URI carries the address, the network and the exact amount, so that nothing is typed. Where a network has no
-//! convention that wallets agree on, there is none, and the QR code is the bare address.
+//! A URI contains the address, the network and the exact amount, so that the buyer types nothing.
+//! For a network without a convention that wallets agree on there is none, and the QR code is the
+//! bare address.
 
 use std::fmt::Write;
 
@@ -13,7 +14,7 @@ use crate::{
     money::BaseUnits,
 };
 
-/// Whom to pay, in what, and how much.
+/// Recipient, currency and amount of a payment.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'a> {
     pub currency: &'a Currency,
@@ -23,7 +24,7 @@ pub struct Request<'a> {
     pub amount: BaseUnits,
 }
 
-/// The URI of `request`; `None` if its network has no convention in wide use.
+/// Returns the URI of `request`; `None` if its network has no convention in wide use.
 pub fn payment_uri(request: &Request<'_>) -> Option<String> {
     let Request { currency, address, amount, .. } = *request;
     let address = encoded(address);
@@ -42,7 +43,8 @@ pub fn payment_uri(request: &Request<'_>) -> Option<String> {
             }
             Some(uri)
         }
-        // A wallet that does not know `jetton=` would send as many nanoton, so a jetton gets its bare address.
+        // A wallet that does not know `jetton=` would send as many nanoton, so a jetton gets its
+        // bare address.
         Family::Ton => (currency.standard == Standard::Native)
             .then(|| format!("ton://transfer/{address}?amount={}", amount.get())),
         Family::Tron | Family::Near | Family::Thorchain => None,
@@ -61,10 +63,11 @@ fn eip_681(request: &Request<'_>, address: &str) -> Option<String> {
     })
 }
 
-/// Whether wallets of this network are better served by the URI than by the bare address.
+/// Returns true if wallets of this network handle the URI better than the bare address.
 ///
-/// Scanners of EVM wallets read EIP-681 unevenly, older ones even pay the token's contract, and exchanges read a bare
-/// address alone (trustwallet/wallet-core#4651, MetaMask/metamask-mobile#1018).
+/// Scanners of EVM wallets read EIP-681 unevenly, older ones even pay the token's contract, and
+/// exchanges read only a bare address (trustwallet/wallet-core#4651,
+/// MetaMask/metamask-mobile#1018).
 pub const fn uri_comes_first(family: Family) -> bool {
     match family {
         Family::Bitcoin | Family::Litecoin | Family::Dogecoin | Family::Solana | Family::Ton => {
@@ -74,7 +77,8 @@ pub const fn uri_comes_first(family: Family) -> bool {
     }
 }
 
-/// Everything but RFC 3986's unreserved characters as `%XX`, so that no address can add a parameter.
+/// Encodes everything but RFC 3986's unreserved characters as `%XX`, so that no address can add a
+/// parameter.
 fn encoded(part: &str) -> String {
     let mut text = String::with_capacity(part.len());
     for byte in part.bytes() {

@@ -1,7 +1,7 @@
-//! From a price to an amount, exactly (design, "Money").
+//! Exact conversion of a price to an amount (design, "Money").
 //!
-//! What the buyer must pay rounds up, never down. It keeps at most [`PAY_PLACES_MAX`] decimal places and
-//! [`PAY_DIGITS_MAX`] significant digits, so that it survives the double of any client.
+//! The amount due rounds up, never down. It keeps at most [`PAY_PLACES_MAX`] decimal places and
+//! [`PAY_DIGITS_MAX`] significant digits, so that it is exact in the double of any client.
 
 use num_bigint::BigUint;
 use rust_decimal::Decimal;
@@ -12,7 +12,7 @@ use crate::money::{AmountError, BaseUnits, PRICE_SCALE, Price};
 pub const PAY_PLACES_MAX: u32 = 8;
 pub const PAY_DIGITS_MAX: u32 = 15;
 
-/// Why a price has no amount.
+/// Reason why a price has no amount.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum QuoteError {
     #[error("the rate is not a positive number")]
@@ -21,7 +21,8 @@ pub enum QuoteError {
     OutOfRange,
 }
 
-/// What to pay for `price` when one whole coin costs `rate`, in base units of a token with `decimals`.
+/// Amount due for `price` when one whole coin costs `rate`, in base units of a token with
+/// `decimals`.
 pub fn pay_amount(price: Price, rate: Decimal, decimals: u8) -> Result<BaseUnits, QuoteError> {
     let places = u32::from(decimals).min(PAY_PLACES_MAX);
     let (mantissa, scale) = positive(rate)?;
@@ -31,12 +32,14 @@ pub fn pay_amount(price: Price, rate: Decimal, decimals: u8) -> Result<BaseUnits
     to_units(&(coins * ten_to(u32::from(decimals) - places)))
 }
 
-/// The amount of a price that is already in the pay currency: exact in the token's decimals, or refused.
+/// Amount of a price that is already in the pay currency: exact in the token's decimals, or
+/// refused.
 pub fn direct_amount(price: Price, decimals: u8) -> Result<BaseUnits, AmountError> {
     BaseUnits::parse(&price.to_decimal(), u32::from(decimals))
 }
 
-/// Whether `price` is worth at least `min_usd`, given what one coin costs in the price's currency and in USD.
+/// Returns true if `price` is worth at least `min_usd`, given the prices of one coin in the price's
+/// currency and in USD.
 pub fn meets_minimum(
     price: Price,
     rate: Decimal,
@@ -50,7 +53,7 @@ pub fn meets_minimum(
     Ok(value >= min * rate * ten_to(usd_scale + PRICE_SCALE))
 }
 
-/// Whether `amount` of a token is worth at least `min_usd`.
+/// Returns true if `amount` of a token is worth at least `min_usd`.
 pub fn amount_meets_minimum(
     amount: BaseUnits,
     decimals: u8,
@@ -63,7 +66,7 @@ pub fn amount_meets_minimum(
     Ok(value >= min * ten_to(usd_scale + u32::from(decimals)))
 }
 
-/// A [`Decimal`] price such as a configured minimum, as a [`Price`].
+/// Converts a [`Decimal`] price, such as a configured minimum, to a [`Price`].
 pub fn price_of(decimal: Decimal) -> Result<Price, QuoteError> {
     Price::parse(&decimal.normalize().to_string()).map_err(|_| QuoteError::OutOfRange)
 }

@@ -1,6 +1,7 @@
 //! How the values in answers are described to machines: the named parts of the OpenAPI document.
 //!
-//! The lists come from the very vocabularies that write the answers, so a description cannot fall behind.
+//! The lists come from the very vocabularies that write the answers, so a description cannot fall
+//! behind.
 
 use serde_json::json;
 use utoipa::{

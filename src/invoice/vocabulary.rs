@@ -1,4 +1,4 @@
-//! One status, four tongues (spec, "Equivalence").
+//! Names of a status in four vocabularies (spec, "Equivalence").
 
 use std::str::FromStr;
 
@@ -15,7 +15,7 @@ pub enum Status {
     Cancelled,
 }
 
-/// What the widget calls on the shop's page.
+/// Callback that the widget makes on the shop's page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WidgetCallback {
     OnPartial,
@@ -56,7 +56,7 @@ impl Status {
         }
     }
 
-    /// The name a buyer sees: the spec's internal vocabulary, in which a draft is `pending`.
+    /// Name shown to a buyer: the spec's internal vocabulary, in which a draft is `pending`.
     pub const fn for_buyer(self) -> &'static str {
         match self {
             Self::Draft | Self::Pending => "pending",
