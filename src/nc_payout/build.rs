@@ -1,16 +1,18 @@
-//! What a merchant is given to sign on EVM networks: one transaction for each recipient, with consecutive nonces.
+//! Transactions for a merchant to sign on EVM networks: one per recipient, with consecutive nonces.
 //!
-//! A contract that pays many in one transaction is not pinned on these networks, so nobody has to trust one. Each
-//! recipient has a transaction of his own, and one that fails leaves the others alone.
+//! A contract that pays many recipients in one transaction is not pinned on these networks, so it
+//! need not be trusted. Each recipient has a separate transaction, and one that fails does not
+//! affect the others.
 
 use super::FeeLevel;
 
-/// Recipients of one payout.
+/// Maximum number of recipients of one payout.
 pub const OUTPUTS_MAX: usize = 100;
-/// Nodes keep only so many transactions of one account that wait for a block; the next goes out when one is mined.
+/// Nodes keep only a limited number of pending transactions of one account; the next is sent when
+/// one is mined.
 pub const IN_FLIGHT_MAX: usize = 16;
 
-/// What one unit of gas may cost, in wei.
+/// Price of one unit of gas, in wei.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Fees {
     pub priority_fee: u128,
@@ -18,10 +20,12 @@ pub struct Fees {
 }
 
 impl FeeLevel {
-    /// What to offer while a block asks `base` and its makers `tip`, both in wei per gas.
+    /// Fees to offer while the base fee is `base` and the usual priority fee `tip`, both in wei per
+    /// gas.
     ///
-    /// A block's base fee rises by at most an eighth. `slow` bears one such rise, `normal` six full blocks in a row, `fast`
-    /// nine, and offers twice the tip. What is not asked is not taken.
+    /// A block's base fee rises by at most an eighth. `slow` covers one such rise, `normal` six
+    /// full blocks in a row, `fast` nine, and offers twice the tip. The network keeps only the base
+    /// fee it asks.
     pub const fn fees(self, base: u128, tip: u128) -> Fees {
         let (bearable, priority_fee) = match self {
             Self::Slow => (base.saturating_add(base.div_ceil(8)), tip),

@@ -1,10 +1,11 @@
-//! What came back signed must be what was built, to the bit, and signed by the sender it was built for: on EVM networks.
+//! Verification of signed EVM transactions: each must equal the built one to the bit, and be signed
+//! by the intended sender.
 
 use std::collections::HashMap;
 
 use crate::payout::eip1559::{Signed, Transaction, Unreadable, read_signed};
 
-/// Why signed transactions are not taken. Nothing of them is kept.
+/// Reason why signed transactions are refused. Nothing of them is kept.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Mismatch {
     #[error("{built} transactions were built and {signed} came back; send all of them at once")]
@@ -21,7 +22,7 @@ pub enum Mismatch {
     OtherSigner { position: usize, signer: String },
 }
 
-/// One field that is not what was built.
+/// One field that differs from the built transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
     /// As wallets call it.
@@ -34,8 +35,8 @@ fn names(differences: &[Difference]) -> String {
     differences.iter().map(|one| one.field.as_str()).collect::<Vec<_>>().join(", ")
 }
 
-/// The signed transactions in the order of `built`, or the first thing that is wrong. They may come in any order: the nonce
-/// says which is which. Positions count from 0.
+/// Returns the signed transactions in the order of `built`, or the first fault. They may come in
+/// any order: the nonce identifies each. Positions count from 0.
 pub fn check(
     built: &[Transaction],
     sender: &str,
@@ -62,7 +63,8 @@ pub fn check(
             return Err(Mismatch::SameNonce { first, second: position });
         }
     }
-    // As many as were built, all with different nonces of built ones: none is missing.
+    // The number is that of the built ones, and all have different nonces of built ones: none is
+    // missing.
     let found = |built: &Transaction| by_nonce.remove(&built.nonce).map(|(_, signed)| signed);
     let ordered: Vec<_> = built.iter().filter_map(found).collect();
     if ordered.len() == built.len() {
@@ -178,7 +180,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is signed with the right key, only the very transaction that was built passes.
+        /// Of all transactions signed with the right key, only the built one passes.
         #[test]
         fn only_what_was_built_passes(
             chain_id in 136_u64..139, nonce in 4_u64..7, priority_fee in 0_u128..3, max_fee in 1_u128..4,

@@ -1,32 +1,33 @@
-//! The life of a payout: the one place where its state changes.
+//! Lifecycle of a payout: the one place where its state changes.
 //!
-//! [`step`] is total: an event that cannot move a state says why and leaves it.
+//! [`step`] is total: an event that cannot change a state leaves it and gives the reason.
 
 use chrono::{DateTime, Utc};
 
 use super::State;
 
-/// Something that happened.
+/// An event of a payout.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
-    /// The merchant wants it built anew.
+    /// The merchant requests it to be built again.
     RefreshRequested,
     CancelRequested,
-    /// Signed transactions came that are exactly what was built. `known`: these very bytes are stored already.
+    /// Signed transactions arrived that are exactly the built ones. `known`: these very bytes are
+    /// stored already.
     SignaturesArrived {
         known: bool,
     },
     DeadlinePassed,
-    /// The transactions were looked for.
+    /// The transactions were looked up on the chain.
     Followed(Tally),
 }
 
-/// How many transactions stand where.
+/// Number of transactions in each state.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Tally {
-    /// In no block.
+    /// Not in a block.
     pub waiting: u32,
-    /// In a block that is not deep enough yet.
+    /// In a block with too few confirmations.
     pub mined: u32,
     pub paid: u32,
     pub failed: u32,
@@ -43,7 +44,7 @@ pub enum Verdict {
 pub enum Refusal {
     /// The payout is past the state in which this can be asked for.
     InvalidState,
-    /// It was built too long ago to be signed.
+    /// The signing window is over.
     Expired,
 }
 
@@ -53,7 +54,8 @@ pub struct Step {
     pub verdict: Verdict,
 }
 
-/// What a payout in `state`, to be signed before `expires_at`, becomes when `event` reaches it at `now`.
+/// Computes the new state of a payout in `state`, to be signed before `expires_at`, when `event`
+/// reaches it at `now`.
 pub fn step(state: State, expires_at: DateTime<Utc>, event: Event, now: DateTime<Utc>) -> Step {
     let late = now >= expires_at;
     match event {
@@ -79,7 +81,7 @@ const fn refresh(state: State, late: bool) -> Step {
     }
 }
 
-/// Signed bytes cannot be taken back: a node may have them, and whoever has them can send them.
+/// Signed bytes cannot be revoked: a node may have them, and any holder can broadcast them.
 const fn cancel(state: State) -> Step {
     match state {
         State::AwaitingSignature => moved(State::Cancelled),
@@ -98,7 +100,7 @@ const fn sign(state: State, late: bool, known: bool) -> Step {
         State::AwaitingSignature if late => refused(state, Refusal::Expired),
         State::AwaitingSignature => moved(State::Submitted),
         State::Expired => refused(state, Refusal::Expired),
-        // Sent again because the answer was lost.
+        // Sent again because the response was lost.
         State::Submitted
         | State::Confirming
         | State::Completed
@@ -149,8 +151,8 @@ fn follow(state: State, tally: Tally) -> Step {
 const fn followed(before: State, tally: Tally) -> State {
     let Tally { waiting, mined, paid, failed } = tally;
     match (waiting + mined, paid, failed) {
-        // Nothing was looked for, or nothing of it is in a block. A block that was lost makes nothing unsubmitted, so
-        // what is confirming stays that.
+        // Nothing was looked up, or no transaction is in a block. A reorg does not make a payout
+        // unsubmitted, so `confirming` stays.
         (0, 0, 0) => before,
         (0, _, 0) => State::Completed,
         (0, 0, _) => State::Failed,

@@ -1,9 +1,10 @@
-//! The rules of non-custodial payouts: we build, the merchant signs, we check, broadcast and follow. Pure: no clock, no
-//! database, no network.
+//! Rules of non-custodial payouts: we build, the merchant signs, we check, broadcast and follow.
+//! Pure: no clock, no database, no network.
 //!
-//! [`build`] says what EVM transactions cost, [`check`] compares them as they came back signed with what was built, and
-//! [`psbt`] does both on bitcoin-like networks; [`unsigned`] is either kind. [`lifecycle`] decides every state, and [`view`]
-//! is what a merchant gets to see. No key is ever near: all that is known of one is its address.
+//! [`build`] sets the fees of EVM transactions, [`check`] compares the signed transactions with the
+//! built ones, and [`psbt`] does both on bitcoin-like networks; [`unsigned`] is either kind.
+//! [`lifecycle`] decides every state, and [`view`] is the merchant's view. No private key is
+//! involved: only its address is known here.
 
 pub mod build;
 pub mod check;

@@ -1,4 +1,5 @@
-//! How the words of non-custodial payouts are described to machines, from the very words that write them.
+//! How the words of non-custodial payouts are described to machines, from the very words that write
+//! them.
 
 use utoipa::{
     PartialSchema, ToSchema,

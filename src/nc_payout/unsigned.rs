@@ -1,4 +1,4 @@
-//! A transaction that waits for its signature, of whichever kind its network takes.
+//! An unsigned transaction, of either kind of network.
 
 use super::psbt::{self, Draft};
 use crate::{
@@ -10,7 +10,7 @@ use crate::{
 pub enum Unsigned {
     /// Pays one recipient.
     Evm(Transaction),
-    /// Pays all of them.
+    /// Pays all recipients.
     Utxo(Box<Draft>),
 }
 
@@ -23,7 +23,7 @@ pub enum Unreadable {
 }
 
 impl Unsigned {
-    /// Reads what [`bytes`](Self::bytes) wrote.
+    /// Reads the output of [`bytes`](Self::bytes).
     pub fn read(bytes: &[u8]) -> Result<Self, Unreadable> {
         if bytes.starts_with(psbt::MAGIC) {
             let draft = Draft::read(bytes).map_err(Unreadable::Utxo)?;
@@ -40,7 +40,7 @@ impl Unsigned {
         }
     }
 
-    /// Its place among the sender's transactions, where these are counted.
+    /// Nonce among the sender's transactions, on networks that have nonces.
     pub const fn nonce(&self) -> Option<u64> {
         match self {
             Self::Evm(transaction) => Some(transaction.nonce),
@@ -48,7 +48,8 @@ impl Unsigned {
         }
     }
 
-    /// The most that the network takes, in base units of its own coin; `None` if that does not fit 128 bits.
+    /// Maximum network fee, in base units of the network's own coin; `None` if that does not fit in
+    /// 128 bits.
     pub fn fee_max(&self) -> Option<BaseUnits> {
         match self {
             Self::Evm(transaction) => transaction.fee_max(),
@@ -56,7 +57,7 @@ impl Unsigned {
         }
     }
 
-    /// What the network takes, where nobody needs to be asked afterwards.
+    /// Exact network fee, if it is known before the transaction is mined.
     pub fn fee_exact(&self) -> Option<BaseUnits> {
         match self {
             Self::Evm(_) => None,
@@ -65,12 +66,14 @@ impl Unsigned {
     }
 }
 
-/// The most that the network may take for all of them, in base units of its coin; `None` if that does not fit 128 bits.
+/// Maximum network fee of all transactions, in base units of the network's coin; `None` if that
+/// does not fit in 128 bits.
 pub fn network_fee<'a>(unsigned: impl IntoIterator<Item = &'a Unsigned>) -> Option<BaseUnits> {
     unsigned.into_iter().try_fold(BaseUnits::ZERO, |sum, one| sum.checked_add(one.fee_max()?))
 }
 
-/// Which of `transactions` pays the recipient at `position`: a single one pays everybody, else each has his own.
+/// Index of the transaction that pays the recipient at `position`: a single transaction pays all,
+/// else each recipient has one.
 pub const fn paying(position: usize, transactions: usize) -> usize {
     if transactions == 1 { 0 } else { position }
 }

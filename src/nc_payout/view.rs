@@ -1,4 +1,5 @@
-//! A payout as its merchant sees it: camelCase, amounts in base units as text (`…Raw`), times in ISO 8601.
+//! A payout as its merchant sees it: camelCase, amounts in base units as text (`…Raw`), times in
+//! ISO 8601.
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
@@ -19,20 +20,20 @@ use crate::{
     payout::{eip1559::Transaction, schema as amounts},
 };
 
-/// Everything that the object is made of.
+/// All facts of the object.
 #[derive(Clone, Debug)]
 pub struct PayoutView {
     pub id: String,
     pub state: State,
     pub currency: &'static Currency,
-    /// Of an EVM network.
+    /// Chain id of an EVM network.
     pub chain_id: Option<u64>,
     /// As wallets write it.
     pub from_address: String,
     pub fee_level: FeeLevel,
-    /// In the order in which they were asked for.
+    /// In the requested order.
     pub outputs: Vec<OutputView>,
-    /// One that pays them all, or one for each.
+    /// One that pays all, or one per recipient.
     pub transactions: Vec<TransactionView>,
     pub required_confirmations: u64,
     pub expires_at: DateTime<Utc>,
@@ -55,7 +56,7 @@ pub struct TransactionView {
     pub state: TransactionState,
     pub tx_hash: Option<String>,
     pub confirmations: u64,
-    /// What the network took for it, in its own coin.
+    /// Network fee in the network's own coin.
     pub fee: Option<BaseUnits>,
     pub error: Option<String>,
 }
@@ -246,7 +247,7 @@ pub struct NcFields {
 }
 
 impl PayoutView {
-    /// The object as it stands in an answer.
+    /// The object for a response.
     pub fn render(&self) -> NcPayout {
         let currency = self.currency;
         let time = |at: Option<DateTime<Utc>>| at.map(iso_8601);
@@ -297,7 +298,7 @@ impl PayoutView {
         serde_json::to_string(&self.render()).expect("a payout is plain data")
     }
 
-    /// The one transaction that pays everybody, where there is such a one.
+    /// The one transaction that pays all recipients, if there is one.
     fn draft(&self) -> Option<&Draft> {
         match self.transactions.first().map(|first| &first.unsigned) {
             Some(Unsigned::Utxo(draft)) => Some(draft),
@@ -305,7 +306,7 @@ impl PayoutView {
         }
     }
 
-    /// Each recipient with what became of the transaction that pays him.
+    /// Each recipient with the state of the transaction that pays it.
     fn outputs(&self) -> impl Iterator<Item = NcOutput> {
         let count = self.transactions.len();
         self.outputs.iter().enumerate().filter_map(move |(position, output)| {

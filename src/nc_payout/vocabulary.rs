@@ -1,4 +1,4 @@
-//! The words of non-custodial payouts, as the database and the API write them.
+//! Vocabulary of non-custodial payouts in the database and the API.
 
 use std::str::FromStr;
 
@@ -6,17 +6,17 @@ use crate::invoice::id::{bearer, is_bearer};
 
 const PREFIX: &str = "ncp_";
 
-/// A fresh `ncp_…`.
+/// Generates a new `ncp_…`.
 pub fn id() -> String {
     bearer(PREFIX)
 }
 
-/// Whether `text` can name a payout. What cannot is not worth a question to the database.
+/// Returns true if `text` can be the id of a payout. Other texts need no database query.
 pub fn is_id(text: &str) -> bool {
     is_bearer(PREFIX, text)
 }
 
-/// A text that is none of the words.
+/// A text outside the vocabulary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("an unknown word")]
 pub struct UnknownWord;
@@ -49,11 +49,11 @@ words! {
     /// The state of a payout.
     State {
         AwaitingSignature = "awaiting_signature",
-        /// The signed bytes are stored; no block holds any of them yet.
+        /// The signed bytes are stored; no block contains any of them yet.
         Submitted = "submitted",
         Confirming = "confirming",
         Completed = "completed",
-        /// Some recipients were paid for good, the others never will be.
+        /// Some recipients are finally paid, the others never will be.
         PartialFailed = "partial_failed",
         Failed = "failed",
         Expired = "expired",
@@ -65,13 +65,13 @@ words! {
     /// The state of one transaction.
     TransactionState {
         Unsigned = "unsigned",
-        /// Its bytes are stored, and no node has taken them so far.
+        /// Its bytes are stored, and no node has accepted them so far.
         Signed = "signed",
-        /// A node took it.
+        /// A node accepted it.
         Sent = "sent",
-        /// In a block that is deep enough, and it paid.
+        /// Paid in a block with enough confirmations.
         Confirmed = "confirmed",
-        /// It never will pay.
+        /// It will never pay.
         Failed = "failed",
     }
 }

@@ -1,4 +1,5 @@
-//! What came back signed must be the very transaction that was built, with every input unlocked by its own key.
+//! Verification of a signed PSBT: it must be the very transaction that was built, with every input
+//! signed by its own key.
 
 use std::collections::BTreeMap;
 
@@ -10,18 +11,18 @@ use super::{
 };
 use crate::{nc_payout::check::Difference, payout::sighash::Digests};
 
-/// What stands for a part that is not there.
+/// Placeholder of an absent part.
 const ABSENT: &str = "-";
 
-/// A transaction that any node can take.
+/// A transaction complete enough to broadcast.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Signed {
     pub raw: Vec<u8>,
-    /// What the network calls it; signatures are no part of it where they lie in witnesses.
+    /// Transaction id; it does not cover signatures in witnesses.
     pub hash: String,
 }
 
-/// Why a signed transaction is not taken. Nothing of it is kept.
+/// Reason why a signed transaction is refused. Nothing of it is kept.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Mismatch {
     #[error("one transaction was built and {0} came back")]
@@ -38,7 +39,7 @@ fn names(differences: &[Difference]) -> String {
     differences.iter().map(|one| one.field.as_str()).collect::<Vec<_>>().join(", ")
 }
 
-/// The finished transaction, or the first thing that is wrong. Inputs count from 0.
+/// Returns the finished transaction, or the first fault. Inputs count from 0.
 pub fn check(built: &Draft, signed: &[Vec<u8>]) -> Result<Signed, Mismatch> {
     let [signed] = signed else { return Err(Mismatch::Count(signed.len())) };
     let transaction = read(built, signed)?;
@@ -47,7 +48,7 @@ pub fn check(built: &Draft, signed: &[Vec<u8>]) -> Result<Signed, Mismatch> {
     Ok(Signed { raw: encode::serialize(&transaction), hash })
 }
 
-/// What was signed, as a transaction; its fields are those that were built.
+/// Reads the signed transaction; its fields must be the built ones.
 fn read(built: &Draft, signed: &[u8]) -> Result<Transaction, Mismatch> {
     if !signed.starts_with(MAGIC) {
         let transaction: Transaction =
@@ -58,7 +59,7 @@ fn read(built: &Draft, signed: &[u8]) -> Result<Transaction, Mismatch> {
     let psbt = Psbt::deserialize(signed).map_err(|_| Mismatch::Unreadable)?;
     check_fields(built.transaction(), &psbt.unsigned_tx)?;
     let mut transaction = psbt.unsigned_tx;
-    // Of what the inputs spend, only our own word counts.
+    // The spent outputs are taken from our own draft only.
     let spent = built.spent().unwrap_or_default();
     let places = transaction.input.iter_mut().zip(&psbt.inputs).zip(&spent).enumerate();
     for (input, ((place, signed), spent)) in places {
@@ -69,7 +70,7 @@ fn read(built: &Draft, signed: &[u8]) -> Result<Transaction, Mismatch> {
     Ok(transaction)
 }
 
-/// The same without signatures.
+/// The transaction without signatures.
 fn bare(transaction: &Transaction) -> Transaction {
     let mut bare = transaction.clone();
     for input in &mut bare.input {
@@ -111,7 +112,7 @@ fn check_fields(built: &Transaction, signed: &Transaction) -> Result<(), Mismatc
     Err(Mismatch::Differs(differences))
 }
 
-/// All that a signature covers, by the names that wallets show.
+/// Everything that a signature covers, by the names that wallets show.
 fn told(of: &Transaction) -> BTreeMap<String, String> {
     let mut told = BTreeMap::from([
         ("version".to_owned(), of.version.0.to_string()),
@@ -185,7 +186,7 @@ mod tests {
         vec![encode::serialize(transaction)]
     }
 
-    /// The draft with the unlocking of `transaction`, as a wallet returns it.
+    /// The draft with the signatures of `transaction`, as a wallet returns it.
     fn psbt(draft: &Draft, transaction: &Transaction, finished: bool) -> Vec<Vec<u8>> {
         let mut psbt = Psbt::deserialize(&draft.bytes()).unwrap();
         for (n, (place, input)) in psbt.inputs.iter_mut().zip(&transaction.input).enumerate() {
@@ -215,7 +216,7 @@ mod tests {
 
     type Change = fn(&mut Transaction);
 
-    /// Signed with the right key, and not what was built.
+    /// Changes that are signed with the right key, but differ from the built transaction.
     const OTHERS: [(&str, Change); 10] = [
         ("other output", |tx| tx.output[0].script_pubkey = ScriptBuf::from_bytes(vec![0x51])),
         ("other amount", |tx| tx.output[0].value = Amount::from_sat(70_001)),
@@ -325,7 +326,7 @@ mod tests {
         }
     }
 
-    /// The same signature with the other S, which is valid mathematics and no valid transaction.
+    /// The same signature with the high S, mathematically valid but non-standard.
     fn high_form(signature: &[u8]) -> Vec<u8> {
         let low = k256::ecdsa::Signature::from_der(&signature[..signature.len() - 1]).unwrap();
         let (r, s) = low.split_scalars();
@@ -351,7 +352,7 @@ mod tests {
     }
 
     proptest! {
-        /// No byte of a good submission can be changed so that other bytes are taken for it.
+        /// Changing any byte of a valid submission never makes other bytes pass for it.
         #[test]
         fn one_changed_byte_never_becomes_another_transaction(at: prop::sample::Index, by in 1_u8..=255, legacy: bool) {
             let lock = if legacy { Lock::Legacy } else { Lock::Witness };

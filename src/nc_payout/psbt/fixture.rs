@@ -11,7 +11,7 @@ use bitcoin::{
 use super::{Draft, Spent};
 use crate::payout::{sighash::Digests, spend::Lock};
 
-/// The private key of everything here.
+/// Private key of every output in the fixture.
 pub fn key() -> SecretKey {
     SecretKey::from_slice(&[7; 32]).unwrap()
 }
@@ -31,7 +31,7 @@ pub fn output(script_pubkey: ScriptBuf, units: u64) -> TxOut {
     TxOut { script_pubkey, value: Amount::from_sat(units) }
 }
 
-/// A transaction that made two outputs of the key.
+/// A transaction with two outputs for the key.
 pub fn funding(lock: Lock) -> Transaction {
     Transaction {
         version: Version::TWO,
@@ -44,7 +44,7 @@ pub fn funding(lock: Lock) -> Transaction {
     }
 }
 
-/// Both are spent, two recipients are paid, and 8,000 return.
+/// Draft that spends both outputs, pays two recipients, and returns 8,000 as change.
 pub fn draft(lock: Lock) -> Draft {
     let made = funding(lock);
     let input = |vout| TxIn {
@@ -68,7 +68,8 @@ pub fn draft(lock: Lock) -> Draft {
     Draft::new(transaction, vec![spent(0), spent(1)]).unwrap()
 }
 
-/// A signature of `key` for input `n` of `transaction`, which spends what `draft` spends, with a last byte of `kind`.
+/// Signature of `key` for input `n` of `transaction`, which spends the outputs of `draft`, with a
+/// last byte of `kind`.
 pub fn signature(
     draft: &Draft,
     transaction: &Transaction,

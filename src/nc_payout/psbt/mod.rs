@@ -1,8 +1,9 @@
-//! What a merchant is given to sign on bitcoin, litecoin and dogecoin: one transaction that pays all recipients, as a PSBT of
-//! version 0 (BIP-174).
+//! Transaction for a merchant to sign on bitcoin, litecoin and dogecoin: one that pays all
+//! recipients, as a PSBT of version 0 (BIP-174).
 //!
-//! It carries what it spends, so that a wallet without a node can check its fee: the output itself where signatures cover
-//! its amount (BIP-143), else the whole transaction that made it.
+//! The PSBT contains the spent outputs, so that a wallet without a node can check the fee: the
+//! output itself where signatures cover its amount (BIP-143), else the whole transaction that made
+//! it.
 
 #[cfg(test)]
 pub(super) mod fixture;
@@ -16,15 +17,16 @@ use bitcoin::{Amount, OutPoint, Psbt, Transaction, TxOut};
 use super::FeeLevel;
 use crate::{money::BaseUnits, payout::spend::Lock};
 
-/// What every PSBT begins with.
+/// First bytes of every PSBT.
 pub const MAGIC: &[u8] = b"psbt\xff";
-/// Coins that one payout may spend. Each may bring a whole transaction with it.
+/// Coins that one payout may spend. Each may add a whole transaction to the PSBT.
 pub const INPUTS_MAX: usize = 100;
-/// The largest that is built: what comes back signed is a little larger, and must fit a request.
+/// Maximum size of a built PSBT: the signed one is slightly larger, and must fit in a request.
 pub const BYTES_MAX: usize = 512 * 1024;
 
 impl FeeLevel {
-    /// Within how many blocks a node is asked to see a transaction mined: on bitcoin four hours, one hour, and soon.
+    /// Confirmation target in blocks for the node's fee estimate: on bitcoin four hours, one hour,
+    /// and soon.
     pub const fn blocks(self) -> u32 {
         match self {
             Self::Slow => 24,
@@ -34,15 +36,15 @@ impl FeeLevel {
     }
 }
 
-/// A transaction that nobody has signed.
+/// An unsigned transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Draft(Psbt);
 
-/// What an input spends.
+/// The output spent by an input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spent {
     pub output: TxOut,
-    /// What made it; needed where it is locked in the legacy way.
+    /// The transaction that made it; needed for legacy outputs.
     pub transaction: Option<Transaction>,
 }
 
@@ -71,7 +73,7 @@ pub enum Unbuildable {
 }
 
 impl Draft {
-    /// A PSBT of `transaction`, whose inputs spend `spent` in this order.
+    /// Builds a PSBT of `transaction`, whose inputs spend `spent` in this order.
     pub fn new(transaction: Transaction, spent: Vec<Spent>) -> Result<Self, Unbuildable> {
         let places: Vec<_> = transaction.input.iter().map(|input| input.previous_output).collect();
         if places.len() != spent.len() {
@@ -96,7 +98,7 @@ impl Draft {
         if draft.bytes().len() > BYTES_MAX { Err(Unbuildable::TooLarge) } else { Ok(draft) }
     }
 
-    /// Reads what [`bytes`](Self::bytes) wrote.
+    /// Reads the output of [`bytes`](Self::bytes).
     pub fn read(bytes: &[u8]) -> Result<Self, Unbuildable> {
         let psbt = Psbt::deserialize(bytes).map_err(|_| Unbuildable::Unreadable)?;
         let draft = Self(psbt);
@@ -110,7 +112,7 @@ impl Draft {
         self.0.serialize()
     }
 
-    /// As wallets take it.
+    /// Base64 form for wallets.
     pub fn base64(&self) -> String {
         BASE64_STANDARD.encode(self.bytes())
     }
@@ -119,7 +121,7 @@ impl Draft {
         &self.0.unsigned_tx
     }
 
-    /// What the inputs spend, in their order; `None` if one does not say it.
+    /// The outputs spent by the inputs, in their order; `None` if one is missing.
     pub fn spent(&self) -> Option<Vec<TxOut>> {
         let inputs = self.0.unsigned_tx.input.iter().zip(&self.0.inputs);
         inputs
@@ -130,7 +132,8 @@ impl Draft {
             .collect()
     }
 
-    /// What the network takes, to the unit; `None` if the inputs do not say what they spend, or pay for less.
+    /// The exact network fee; `None` if a spent output is missing, or if the outputs exceed the
+    /// inputs.
     pub fn fee(&self) -> Option<BaseUnits> {
         let sum = |sum: Amount, output: &TxOut| sum.checked_add(output.value);
         let spent = self.spent()?.iter().try_fold(Amount::ZERO, sum)?;
@@ -148,7 +151,8 @@ impl Draft {
         self.transaction().input.iter().zip(spent).map(input).collect()
     }
 
-    /// What returns to the sender, if the first `recipients` outputs are those of recipients.
+    /// The change that returns to the sender, if the first `recipients` outputs are those of
+    /// recipients.
     pub fn change(&self, recipients: usize) -> BaseUnits {
         let output = self.transaction().output.get(recipients);
         output.map_or(BaseUnits::ZERO, |output| units(output.value))

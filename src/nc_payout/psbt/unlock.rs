@@ -1,5 +1,5 @@
-//! Whether one input is unlocked by the one key that owns what it spends: nothing missing, nothing more, nothing that
-//! another could change.
+//! Check that an input is signed by exactly the one key that owns the spent output, with nothing
+//! missing, nothing added, and nothing malleable.
 
 use bitcoin::{
     EcdsaSighashType, PublicKey, Script, ScriptBuf, TxIn, TxOut, Witness,
@@ -11,7 +11,7 @@ use bitcoin::{
 
 use crate::payout::{sighash::Digests, spend::Lock};
 
-/// What is wrong with an input.
+/// Fault of an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     #[error("is not signed")]
@@ -26,13 +26,14 @@ pub enum Fault {
     WrongSignature,
 }
 
-/// A signature and the key that made it.
+/// A signature and its public key.
 struct Unlocking {
     signature: Vec<u8>,
     key: PublicKey,
 }
 
-/// The two places in which an input is unlocked, as wallets leave them in a PSBT: finished, or as a bare signature.
+/// Extracts the script and witness of an input from the two places where wallets leave them in a
+/// PSBT: finalized, or as a bare signature.
 pub fn finished(input: &psbt::Input, spent: &TxOut) -> Result<(ScriptBuf, Witness), Fault> {
     if input.final_script_sig.is_some() || input.final_script_witness.is_some() {
         let script = input.final_script_sig.clone().unwrap_or_default();
@@ -79,18 +80,19 @@ pub fn check(
         return Err(Fault::PartlySigned);
     }
     let parsed = Signature::from_slice(&signature).map_err(|_| Fault::WrongSignature)?;
-    // Another spelling of the same signature would be other bytes, which nodes may not take.
+    // Another encoding of the same signature would be other bytes, which nodes may refuse.
     let spelt = parsed.signature.serialize_der();
     if *spelt != *der {
         return Err(Fault::WrongSignature);
     }
     let digest = digests.digest(n, spent).ok_or(Fault::WrongSignature)?;
-    // Refuses the high form too, which nodes do not pass on (BIP-146).
+    // Refuses the high S too, which nodes do not relay (BIP-146).
     let valid = secp.verify_ecdsa(&Message::from_digest(digest), &parsed.signature, &key.inner);
     valid.map_err(|_| Fault::WrongSignature)
 }
 
-/// Whether `spent` is locked by this key, in the form in which it stands here. Witnesses take the short form alone.
+/// Returns true if `spent` is locked by this key in its present form. Witnesses require the
+/// compressed form.
 fn owns(key: &PublicKey, spent: &TxOut) -> bool {
     let script = match Lock::of_script(spent.script_pubkey.as_bytes()) {
         Some(Lock::Witness) => key.wpubkey_hash().ok().map(|hash| ScriptBuf::new_p2wpkh(&hash)),
