@@ -1,8 +1,9 @@
 //! Batches and the single payments in them.
 //!
-//! A payment is signed once and its bytes are kept before anything is sent. [`next_move`] then decides, from what the chain
-//! shows, whether those bytes go out again, are replaced by bytes that cannot both confirm, or are done. It never asks
-//! for a second transaction beside the first: that is how nobody is paid twice.
+//! A payment is signed once and its bytes are stored before they are broadcast. [`next_move`] then
+//! decides, from the state on chain, if those bytes are rebroadcast, replaced by bytes that cannot
+//! both confirm (replace-by-fee), or done. It never asks for a second transaction beside the first:
+//! this rules out a double payment.
 
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ pub enum BatchState {
     Signing,
     Broadcasted,
     Confirmed,
-    /// It ended, and at least one of its recipients was not paid.
+    /// Ended with at least one unpaid recipient.
     Failed,
 }
 
@@ -55,19 +56,20 @@ impl ItemState {
     }
 }
 
-/// How many rows of a batch stand where.
+/// Number of rows of a batch in each state.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Tally {
     /// Not signed yet.
     pub pending: u32,
-    /// Signed, and never taken by a node so far.
+    /// Signed, and never accepted by a node so far.
     pub signed: u32,
     pub sent: u32,
     pub confirmed: u32,
     pub failed: u32,
 }
 
-/// The state of a batch follows from its rows alone, so no message can say otherwise. An ended batch stays as it ended.
+/// Derives the state of a batch from its rows alone, so that no message can contradict it. An ended
+/// batch keeps its state.
 pub const fn state_of(before: BatchState, rows: Tally) -> BatchState {
     match before {
         BatchState::Confirmed | BatchState::Failed => before,
@@ -89,23 +91,24 @@ pub const fn state_of(before: BatchState, rows: Tally) -> BatchState {
     }
 }
 
-/// What the chain shows of a payment: of any of its signed versions.
+/// State of a payment on chain, over all of its signed versions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Seen {
-    /// Neither in a block nor waiting.
+    /// Neither in a block nor in the mempool.
     Nowhere,
-    /// A node holds it.
+    /// In the mempool of a node.
     Waiting,
-    /// In a block. `depth` is 1 in the head block.
+    /// In a block. `depth` is 1 in the chain tip.
     Mined { depth: u64, succeeded: bool },
-    /// In a block, and what it moved is not what was signed for: less arrived, or more.
+    /// In a block, but it moved another amount than the signed one: less arrived, or more.
     Unexplained { depth: u64 },
-    /// None of its versions is in the chain, and its nonce or input was used by something else, deep enough.
+    /// None of its versions is in the chain, and another transaction used its nonce or input, deep
+    /// enough.
     Displaced,
 }
 
 impl Seen {
-    /// In a block that is deep enough to decide.
+    /// Returns true if the block is deep enough to decide.
     pub const fn is_final(self, required: u64) -> bool {
         match self {
             Self::Mined { depth, .. } | Self::Unexplained { depth } => depth >= required,
@@ -113,7 +116,7 @@ impl Seen {
         }
     }
 
-    /// The same in a block that is one too few below the head.
+    /// The same at the greatest depth that is not final yet.
     #[must_use]
     pub const fn not_yet_final(self, required: u64) -> Self {
         let depth = required.saturating_sub(1);
@@ -128,49 +131,52 @@ impl Seen {
 /// A payment whose bytes are stored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Signed {
-    /// Since a node last took it; `None` if none ever did.
+    /// Time since a node last accepted it; `None` if no node ever did.
     pub sent_for: Option<Duration>,
-    /// Versions signed so far, the first included.
+    /// Number of versions signed so far, including the first.
     pub versions: u32,
-    /// Whether a higher fee stays within what was quoted.
+    /// True if a higher fee stays within the quote.
     pub can_pay_more: bool,
-    /// Whether the network asks more by now than its last version offers: then versions do not count, for each of them
-    /// reaches what is asked, or the quote.
+    /// True if the network now asks for more than the last version offers: then the number of
+    /// versions is not limited, since each of them reaches the asked fee, or the quote.
     pub outbid: bool,
-    /// After so long without a block, a higher fee is tried.
+    /// Time without a block after which a higher fee is tried.
     pub patience: Duration,
 }
 
 impl Signed {
-    /// Whether another version may be signed.
+    /// Returns true if another version may be signed.
     pub const fn may_be_raised(self) -> bool {
         self.can_pay_more && (self.outbid || self.versions < VERSIONS_MAX)
     }
 }
 
-/// What to do with a payment now.
+/// Next action for a payment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Move {
-    /// Send the stored bytes, for the first time or again.
+    /// Broadcast the stored bytes, for the first time or again.
     Send,
     Wait,
-    /// Sign a version with the same nonce or input and a higher fee, or a child that pays for both.
+    /// Sign a replacement with the same nonce or input and a higher fee (RBF), or a child that pays
+    /// for both (CPFP).
     Replace,
     Succeeded,
-    /// It is final and did nothing.
+    /// Final without effect.
     Failed,
-    /// Something that cannot happen by itself: a person looks, and nothing more is sent.
+    /// A state that cannot arise by itself: an operator must look, and nothing more is sent.
     Alarm,
 }
 
-/// A node may have lost it: the same bytes go out again.
+/// A node may have lost the transaction: the same bytes are sent again.
 pub const RESEND_AFTER: Duration = Duration::from_secs(20);
-/// Two nodes behind one address, of which one lags, look for a while as if a stranger had used the nonce.
+/// If one of two nodes behind one address lags, the nonce looks for a while as if a foreign
+/// transaction had used it.
 pub const ALARM_AFTER: Duration = Duration::from_secs(600);
-/// Versions of one payment that already offers what the network asks. Beyond them it only waits.
+/// Maximum versions of one payment whose fee already meets the network's. Beyond them it only
+/// waits.
 pub const VERSIONS_MAX: u32 = 6;
 
-/// Decides from what the chain shows; `required` is the depth that counts as final.
+/// Decides the next action from the state on chain; `required` is the depth that counts as final.
 pub fn next_move(payment: Signed, seen: Seen, required: u64) -> Move {
     match (seen, payment.sent_for) {
         (Seen::Displaced, Some(since)) if since >= ALARM_AFTER => Move::Alarm,
@@ -275,8 +281,8 @@ mod tests {
     }
 
     proptest! {
-        /// The double payment this module exists to rule out: bytes leave the house only while nothing of the payment is
-        /// final, and a payment that is in a block is never replaced.
+        /// Rules out the double payment, the purpose of this module: bytes are broadcast only while
+        /// no version of the payment is final, and a payment in a block is never replaced.
         #[test]
         fn what_stands_in_a_block_is_neither_sent_again_nor_replaced(
             sent in proptest::option::of(0_u64..100_000), versions in 1_u32..10, more: bool, outbid: bool,

@@ -1,16 +1,17 @@
-//! Recipients from a file (RFC 4180): UTF-8 with or without a byte order mark, `,` or `;`, any line ends.
+//! Recipients from a file (RFC 4180): UTF-8 with or without a byte order mark, `,` or `;`, any line
+//! ends.
 
 use csv::{ByteRecord, ReaderBuilder, WriterBuilder};
 
 use super::recipients::{Amount, Column, FAULTS_MAX, Reason, Row, RowFault, shown};
 
 pub const FILE_BYTES_MAX: usize = 1024 * 1024;
-/// What `template.csv` says.
+/// Content of `template.csv`.
 pub const TEMPLATE: &str = "address,amount,reference,memo\r\n";
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 const HEADING_ROW: u32 = 1;
 
-/// Why a file has no rows to check.
+/// Reason why a file has no rows to check.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Unreadable {
     #[error("the file is larger than {FILE_BYTES_MAX} bytes")]
@@ -23,7 +24,7 @@ pub enum Unreadable {
     Faults(Vec<RowFault>),
 }
 
-/// Reads the rows of a file; nothing of them is checked yet but that they are text under a heading we know.
+/// Reads the rows of a file. The only check so far is that they are text under a known heading.
 pub fn read(file: &[u8], rows_max: usize) -> Result<Vec<Row>, Unreadable> {
     if file.len() > FILE_BYTES_MAX {
         return Err(Unreadable::TooLarge);
@@ -96,7 +97,7 @@ fn line_ends(text: &[u8]) -> usize {
     text.iter().enumerate().filter(|(_, byte)| is_line_end(**byte)).filter(alone).count()
 }
 
-/// Writes a file as spreadsheets read it.
+/// Writes a file in the form that spreadsheets read.
 pub fn write<const N: usize>(
     heading: [&str; N],
     rows: impl Iterator<Item = [String; N]>,

@@ -1,6 +1,7 @@
-//! One EIP-1559 transaction (type 2): its bytes, its signature, and who signed it.
+//! One EIP-1559 transaction (type 2): encoding, signature, and recovery of the sender.
 //!
-//! Bytes are read strictly: what is read is written again as the very same bytes, so two texts never mean one transaction.
+//! Decoding is strict: decoded bytes encode to the very same bytes, so two encodings never mean one
+//! transaction.
 
 use alloy_rlp::{Decodable, Encodable, Header};
 use k256::ecdsa::{RecoveryId, Signature, SigningKey, VerifyingKey};
@@ -11,14 +12,14 @@ use crate::{asset::address::evm, money::BaseUnits};
 const TYPE_2: u8 = 2;
 const WORD_BYTES: usize = 32;
 
-/// Everything that is signed. There is no access list.
+/// All signed fields. The access list is always empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Transaction {
     pub chain_id: u64,
     pub nonce: u64,
-    /// The tip: wei per gas for whoever makes the block.
+    /// Priority fee (tip): wei per gas for the block's proposer.
     pub priority_fee: u128,
-    /// Wei per gas, tip included; the most that is ever taken.
+    /// Maximum fee: wei per gas, including the tip.
     pub max_fee: u128,
     pub gas_limit: u64,
     pub to: [u8; 20],
@@ -27,19 +28,19 @@ pub struct Transaction {
     pub data: Vec<u8>,
 }
 
-/// A transaction with the signature under it.
+/// A transaction with its signature.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Signed {
     pub transaction: Transaction,
-    /// As it is handed to a node.
+    /// Encoding that is sent to a node.
     pub raw: Vec<u8>,
-    /// `0x` and 64 digits; what the network calls it.
+    /// Transaction hash: `0x` and 64 digits.
     pub hash: String,
-    /// Whose key signed, in lower case.
+    /// Address whose key signed, in lower case.
     pub sender: String,
 }
 
-/// Why bytes are no signed transaction of this kind.
+/// Reason why bytes are not a signed transaction of this kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Unreadable {
     #[error("is not an EIP-1559 transaction, whose first byte is 2")]
@@ -55,12 +56,12 @@ pub enum Unreadable {
 }
 
 impl Transaction {
-    /// The most that the network may take, in wei; `None` if that does not fit 128 bits.
+    /// Maximum network fee, in wei; `None` if that does not fit in 128 bits.
     pub fn fee_max(&self) -> Option<BaseUnits> {
         u128::from(self.gas_limit).checked_mul(self.max_fee).map(BaseUnits::new)
     }
 
-    /// What is hashed and signed: `2 || rlp([...])` without the signature's fields.
+    /// The bytes that are hashed and signed: `2 || rlp([...])` without the signature's fields.
     pub fn unsigned(&self) -> Vec<u8> {
         self.encoded(None)
     }
@@ -80,7 +81,7 @@ impl Transaction {
         Signed { transaction: self, raw, hash, sender }
     }
 
-    /// Reads what [`unsigned`](Self::unsigned) wrote.
+    /// Reads the output of [`unsigned`](Self::unsigned).
     pub fn read_unsigned(bytes: &[u8]) -> Result<Self, Unreadable> {
         let (transaction, rest) = read_fields(bytes)?;
         if rest.is_empty() { Ok(transaction) } else { Err(Unreadable::Malformed) }
@@ -110,7 +111,7 @@ impl Transaction {
     }
 }
 
-/// Reads a signed transaction and finds out whose key signed it.
+/// Reads a signed transaction and recovers the sender.
 pub fn read_signed(raw: &[u8]) -> Result<Signed, Unreadable> {
     let (transaction, mut rest) = read_fields(raw)?;
     let odd: u64 = read(&mut rest)?;
@@ -130,13 +131,13 @@ pub fn read_signed(raw: &[u8]) -> Result<Signed, Unreadable> {
     Ok(Signed { transaction, raw: raw.to_vec(), hash: named(keccak(raw)), sender })
 }
 
-/// The fields of a signed transaction, without finding out whose key signed it, which takes the work of a hundred readings.
-/// For bytes that we signed ourselves.
+/// Reads the fields of a signed transaction without recovering the sender, which costs as much as a
+/// hundred readings. For bytes that we signed ourselves.
 pub fn read_own(raw: &[u8]) -> Result<Transaction, Unreadable> {
     read_fields(raw).map(|(transaction, _)| transaction)
 }
 
-/// The fields up to the access list, and what follows them.
+/// Reads the fields up to the access list, and returns the remaining bytes.
 fn read_fields(bytes: &[u8]) -> Result<(Transaction, &[u8]), Unreadable> {
     let Some((&TYPE_2, mut list)) = bytes.split_first() else { return Err(Unreadable::OtherType) };
     let mut rest = Header::decode_bytes(&mut list, true).map_err(|_| Unreadable::Malformed)?;
@@ -165,7 +166,7 @@ fn text<'a>(rest: &mut &'a [u8]) -> Result<&'a [u8], Unreadable> {
     Header::decode_bytes(rest, false).map_err(|_| Unreadable::Malformed)
 }
 
-/// A number of up to 256 bits, padded again.
+/// Reads a number of up to 256 bits and pads it again.
 fn word(rest: &mut &[u8]) -> Result<[u8; WORD_BYTES], Unreadable> {
     let digits = text(rest)?;
     if digits.len() > WORD_BYTES || digits.first() == Some(&0) {
@@ -196,7 +197,7 @@ mod tests {
 
     use super::*;
 
-    /// The first account of the phrase that every test suite uses.
+    /// First account of the test phrase that every test suite uses.
     const KEY: &str = "ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80";
     const SENDER: &str = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266";
 
@@ -221,7 +222,7 @@ mod tests {
     fn who_signed_is_read_from_the_bytes() {
         let signed = transaction().sign(&key());
         assert_eq!(signed.sender, SENDER);
-        // What every node calls it.
+        // Transaction hash as every node computes it.
         assert_eq!(signed.hash, format!("0x{}", hex::encode(Keccak256::digest(&signed.raw))));
         assert_eq!(read_own(&signed.raw), Ok(transaction()));
         assert_eq!(read_signed(&signed.raw), Ok(signed));
@@ -254,7 +255,8 @@ mod tests {
         }
     }
 
-    /// The same signature in its other form is valid mathematics, gives another hash, and is refused by every node.
+    /// The same signature with the other S is mathematically valid, has another hash, and is
+    /// refused by every node.
     #[test]
     fn the_mirrored_signature_is_refused() {
         let transaction = transaction();
@@ -277,7 +279,7 @@ mod tests {
             }
         }
 
-        /// One changed bit changes the signer, or nothing can be read any more.
+        /// Changing one bit changes the sender, or makes the bytes unreadable.
         #[test]
         fn the_signature_covers_every_bit(at in 0_usize..1_000, bit in 0_u8..8) {
             let mut raw = transaction().sign(&key()).raw;

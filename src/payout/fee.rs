@@ -1,40 +1,41 @@
-//! What is offered for a payment's work, and how an offer is raised.
+//! Fee offers of a payment, and raising them (replace-by-fee).
 
-/// An offer for one unit of work, and what is taken beside the work.
+/// Offer for one unit of work, and the costs beside the work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fee {
-    /// The most that is paid for it: wei per gas, or the smallest coin per virtual byte.
+    /// Maximum price of one unit of work: wei per gas, or the smallest coin per virtual byte.
     pub rate: u128,
-    /// What of it goes to the maker of the block. Zero where fees have one part.
+    /// Part of the rate for the block's proposer. Zero on networks whose fees have one part.
     pub tip: u128,
-    /// What a rollup takes for a payment's bytes, which it writes to the chain below, in base units of its coin. No
-    /// signature bounds it, so it can only be reserved.
+    /// Data fee of a rollup for a payment's bytes, which it writes to the chain below, in base
+    /// units of its coin. No signature bounds it, so it can only be reserved.
     pub data: u128,
-    /// A lower rate is no use now: no node takes it, or no block soon. Zero where nothing is known of that.
+    /// Minimum useful rate: nodes refuse a lower one, or no block takes it soon. Zero if unknown.
     pub rate_least: u128,
 }
 
-/// Nodes keep the old version unless both parts offer a tenth more; an eighth is what they raise a base fee by at most.
+/// Divisor of a raise. Nodes keep the old version unless both parts rise by a tenth; an eighth is
+/// the maximum rise of a base fee per block.
 const RAISE: u128 = 8;
 
 impl Fee {
-    /// Of a network whose fees have one part.
+    /// Offer on a network whose fees have one part.
     pub const fn of(rate: u128) -> Self {
         Self { rate, tip: 0, data: 0, rate_least: 0 }
     }
 
-    /// The most that a payment of so much work takes.
+    /// Maximum cost of a payment with this amount of work.
     pub const fn most(self, work: u128) -> u128 {
         work.saturating_mul(self.rate).saturating_add(self.data)
     }
 
-    /// The rate at which `work` alone would take as much: quotes know one price, which covers both.
+    /// The rate at which `work` alone would cost as much: quotes have one price, which covers both.
     pub fn all_in(self, work: u128) -> u128 {
         self.rate.saturating_add(self.data.div_ceil(work.max(1)))
     }
 
-    /// The next version's offer: an eighth more in both parts, or what the network asks now if that is more, and never
-    /// above `cap`. `None` if the eighth alone is above it.
+    /// Offer of the next version: an eighth more in both parts, or the network's current fee if
+    /// that is more, and never above `cap`. `None` if the eighth alone is above it.
     #[must_use]
     pub fn raised(self, asked: Self, cap: u128) -> Option<Self> {
         let rate = more(self.rate)?;
@@ -66,7 +67,8 @@ mod tests {
     }
 
     proptest! {
-        /// What a node asks of a replacement: at least a tenth more in both parts, and no tip above the whole.
+        /// Requirement of nodes for a replacement: at least a tenth more in both parts, and no tip
+        /// above the whole.
         #[test]
         fn a_raise_is_one_that_nodes_take(
             rate in 1_u128..10_u128.pow(12), tip in 1_u128..10_u128.pow(12), asked in 0_u128..10_u128.pow(13),

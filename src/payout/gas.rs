@@ -1,43 +1,45 @@
-//! Gas for token payments: how much of the network's coin lies at an order's address, and when more is fronted.
+//! Gas for token payments: the amount of the network's coin at an order's address, and when more is
+//! fronted.
 //!
-//! Only rows count, never a node's word about a balance. What is fronted comes in portions: an order that ends early, or a
-//! key that is lost, then costs a portion and not the whole order's gas.
+//! Only rows count, never a node's report of a balance. Gas is fronted in portions: an order that
+//! ends early, or a lost key, then costs a portion and not the whole order's gas.
 
 use crate::money::BaseUnits;
 
-/// Payments that one portion is meant for.
+/// Number of payments that one portion is meant for.
 pub const PORTION: usize = 32;
-/// More is fronted as soon as what is there, or on its way, pays for fewer.
+/// More is fronted as soon as the coins there, or on their way, pay for fewer payments.
 const LOW: usize = 16;
-/// Gas goes back if that brings at least so many times what it may cost.
+/// Gas is returned if its value is at least this many times the cost of returning it.
 const WORTH_RETURNING: u128 = 4;
 
 /// The coin at an order's address, in base units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Gas {
-    /// Fronted and in a block.
+    /// Fronted and confirmed in a block.
     pub arrived: u128,
-    /// Fronted, what is on its way included.
+    /// Fronted in total, including pending transfers.
     pub fronted: u128,
-    /// Taken by the network for payments that have ended, or given back.
+    /// Spent as network fees of ended payments, or returned.
     pub used: u128,
-    /// The most that payments under way may take.
+    /// Maximum fees of payments in progress.
     pub reserved: u128,
 }
 
 impl Gas {
-    /// What is there and promised to nothing.
+    /// Coins at the address that are not reserved.
     pub const fn free(self) -> u128 {
         self.arrived.saturating_sub(self.used).saturating_sub(self.reserved)
     }
 
-    /// How many further payments can be signed, of which each may take `each`.
+    /// Number of further payments that can be signed, each for at most `each`.
     pub fn pays_for(self, each: u128) -> usize {
         let count = self.free().checked_div(each).unwrap_or(u128::MAX);
         usize::try_from(count).unwrap_or(usize::MAX)
     }
 
-    /// What to front for `waiting` further payments; `None` while there is enough for the next ones.
+    /// Amount to front for `waiting` further payments; `None` while there is enough for the next
+    /// ones.
     pub fn to_front(self, waiting: usize, each: u128) -> Option<BaseUnits> {
         if self.lacks(waiting.min(LOW), each) == 0 {
             return None;
@@ -52,7 +54,7 @@ impl Gas {
         wanted.saturating_sub(self.fronted)
     }
 
-    /// What goes back if sending it may cost `cost`; `None` if it is not worth it.
+    /// Amount to return if sending it may cost `cost`; `None` if it is not worth it.
     pub fn to_return(self, cost: u128) -> Option<BaseUnits> {
         let amount = self.free().checked_sub(cost)?;
         let is_worth_it = amount > 0 && amount >= cost.saturating_mul(WORTH_RETURNING);
@@ -78,7 +80,7 @@ mod tests {
         assert_eq!((gas.to_front(1_984, 10), gas.pays_for(10)), (None, 16));
         gas.reserved = 170;
         assert_eq!(gas.to_front(1_983, 10), Some(BaseUnits::new(170)));
-        // A fee that rises is made up for even if nobody else waits.
+        // A risen fee is covered even if no other payment waits.
         gas.reserved = 400;
         assert_eq!(gas.to_front(0, 10), Some(BaseUnits::new(80)));
     }
@@ -93,7 +95,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is signed is covered by what has arrived, and what is fronted covers what is asked for.
+        /// Every signed payment is covered by arrived gas, and the fronted amount covers the
+        /// requested one.
         #[test]
         fn nothing_is_signed_that_the_gas_does_not_cover(
             arrived in 0_u128..10_000, on_the_way in 0_u128..10_000, used in 0_u128..10_000, reserved in 0_u128..10_000,

@@ -1,4 +1,4 @@
-//! The public identifiers of payouts. All but the event's are answers to "which one?" inside one merchant.
+//! Public identifiers of payouts. All but the event's only select a row of one merchant.
 
 use super::PayoutFamily;
 use crate::invoice::id::{bearer, is_bearer};
@@ -30,7 +30,8 @@ pub fn event() -> String {
     bearer(EVENT)
 }
 
-/// Whether `text` can name an order of this family. What cannot is not worth a question to the database.
+/// Returns true if `text` can be the id of an order of this family. Other texts need no database
+/// query.
 pub fn is_order(family: PayoutFamily, text: &str) -> bool {
     is_bearer(family.order_prefix(), text)
 }

@@ -1,29 +1,30 @@
-//! The life of an order: the one place where its state changes (spec, "Mass-payout webhooks" and Rules 6).
+//! Lifecycle of an order: the one place where its state changes (spec, "Mass-payout webhooks" and
+//! Rules 6).
 //!
-//! [`step`] is total, as the invoice's is: an event that cannot move a state says why and leaves it. What else must
-//! happen is returned as data.
+//! [`step`] is total, as the invoice's is: an event that cannot change a state leaves it and gives
+//! the reason. Further actions are returned as data.
 
 use chrono::{DateTime, Utc};
 
 use super::{EventType, Funding, State};
 use crate::{invoice::deadline::Sight, money::BaseUnits};
 
-/// What the rules need to know of an order.
+/// Facts of an order that the rules need.
 #[derive(Clone, Copy, Debug)]
 pub struct Order {
     pub state: State,
     pub funding: Funding,
-    /// `totalToSendRaw`: what must arrive.
+    /// Amount due, `totalToSendRaw`.
     pub due: BaseUnits,
-    /// What has arrived in time and confirmed before this event.
+    /// Amount received in time and confirmed before this event.
     pub credited: BaseUnits,
-    /// The end of the quote while a draft, of the funding window from then on.
+    /// End of the quote for a draft, of the funding window from then on.
     pub expires_at: DateTime<Utc>,
-    /// When a draft that nobody confirmed is forgotten.
+    /// Time at which an unconfirmed draft is dropped.
     pub abandoned_at: DateTime<Utc>,
 }
 
-/// Something that happened.
+/// An event of an order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
     ConfirmRequested,
@@ -31,14 +32,15 @@ pub enum Event {
     CancelRequested {
         by: CancelledBy,
     },
-    /// A deposit of the order's asset was seen, confirmed or not, for the first time.
+    /// A deposit of the order's asset was seen for the first time, confirmed or not.
     DepositSeen,
-    /// It has the confirmations its network asks for.
+    /// The deposit has the confirmations of its network.
     DepositConfirmed {
         amount: BaseUnits,
         on_time: bool,
     },
-    /// The timer rang. `in_sight` is what will have arrived in time if all unconfirmed deposits confirm.
+    /// The timer fired. `in_sight` is the amount received in time if all unconfirmed deposits
+    /// confirm.
     DeadlinePassed {
         sight: Sight,
         in_sight: BaseUnits,
@@ -67,19 +69,19 @@ impl CancelledBy {
     }
 }
 
-/// What must happen together with the new state.
+/// Action that must happen together with the new state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Effect {
     Emit(EventType),
     /// The amount belongs to the order.
     Credit(BaseUnits),
-    /// The amount came too late to pay for anything; it goes back.
+    /// The amount came too late to pay for anything; it is refunded.
     BookLate(BaseUnits),
     /// The order gets its address and its funding window starts.
     OpenFunding,
-    /// Prices are looked up anew.
+    /// Prices are looked up again.
     Requote,
-    /// What the order holds and does not owe to anybody goes back.
+    /// Refunds everything that the order holds and does not owe.
     Refund,
 }
 
@@ -91,7 +93,7 @@ pub enum Verdict {
     Refused(Refusal),
 }
 
-/// Why a deadline is not decided yet. The timer rings again.
+/// Reason why a deadline is not decided yet. The timer fires again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Hold {
     WatcherBehind,
@@ -114,7 +116,7 @@ pub struct Step {
     pub effects: Vec<Effect>,
 }
 
-/// What an order becomes when `event` reaches it at `now`.
+/// Computes the new state of an order when `event` reaches it at `now`.
 pub fn step(order: &Order, event: Event, now: DateTime<Utc>) -> Step {
     match event {
         Event::ConfirmRequested => confirm(order, now),
@@ -138,7 +140,7 @@ fn confirm(order: &Order, now: DateTime<Utc>) -> Step {
             State::PendingDeposit,
             vec![Effect::OpenFunding, Effect::Emit(EventType::Created)],
         ),
-        // Asked again because the answer was lost; the order may have gone on since.
+        // Requested again because the response was lost; the order may have progressed since.
         State::PendingDeposit
         | State::Funded
         | State::Processing
@@ -156,7 +158,7 @@ fn refresh(order: &Order, now: DateTime<Utc>) -> Step {
         State::PendingDeposit if order.funding != Funding::None => {
             refused(order, Refusal::DepositDetected)
         }
-        // From the deadline on, expiry decides: it alone knows whether somebody paid in time.
+        // From the deadline on, expiry decides: only it knows if a payment came in time.
         State::PendingDeposit if now >= order.expires_at => refused(order, Refusal::InvalidState),
         State::PendingDeposit => kept(order, requote),
         State::Funded
@@ -175,7 +177,7 @@ fn cancel(order: &Order, by: CancelledBy) -> Step {
     };
     match order.state {
         State::Draft | State::PendingDeposit => cancelled(),
-        // Nothing is signed yet, but the merchant was told that it will be.
+        // Nothing is signed yet, but the merchant was notified that it will be.
         State::Funded if by == CancelledBy::Operator => cancelled(),
         State::Cancelled => kept(order, vec![]),
         State::Funded
@@ -198,7 +200,7 @@ fn see(order: &Order) -> Step {
             let effects = vec![Effect::Emit(EventType::DepositDetected)];
             Step { funding, ..kept(order, effects) }
         }
-        // Money that nobody waits for: there is no event for it, it goes back once it is confirmed.
+        // Unexpected money: there is no event for it; it is refunded once confirmed.
         State::Draft
         | State::Funded
         | State::Processing
@@ -212,7 +214,7 @@ fn see(order: &Order) -> Step {
 fn credit(order: &Order, amount: BaseUnits, on_time: bool) -> Step {
     match order.state {
         State::PendingDeposit if on_time => fund(order, amount),
-        // Of what funded it something left the chain, and it is there again or made up for.
+        // Part of the funding left the chain, and has come back or been replaced.
         State::Funded | State::Processing if on_time && !exceeds(order, amount) => {
             kept(order, vec![Effect::Credit(amount)])
         }
@@ -231,18 +233,19 @@ fn credit(order: &Order, amount: BaseUnits, on_time: bool) -> Step {
         State::Completed | State::PartialFailed | State::Expired | State::Cancelled => {
             kept(order, vec![Effect::BookLate(amount), Effect::Refund])
         }
-        // A draft has no address, so nothing can reach it.
+        // A draft has no address, so it cannot receive a deposit.
         State::Draft => kept(order, vec![]),
     }
 }
 
-/// Whether the order has received more than it asked for once `amount` is added.
+/// Returns true if the order has received more than due once `amount` is added.
 fn exceeds(order: &Order, amount: BaseUnits) -> bool {
     order.credited.checked_add(amount).is_none_or(|total| total > order.due)
 }
 
 fn fund(order: &Order, amount: BaseUnits) -> Step {
-    // Two sums of 128 bits can only overflow by attack; the sum then certainly exceeds any amount due.
+    // Two sums of 128 bits can only overflow by attack; the sum then certainly exceeds any amount
+    // due.
     let total = order.credited.checked_add(amount).unwrap_or(BaseUnits::new(u128::MAX));
     let credit = Effect::Credit(amount);
     if total < order.due {
@@ -266,7 +269,7 @@ fn expire(
 ) -> Step {
     match order.state {
         State::Draft if now < order.abandoned_at => kept(order, vec![]),
-        // Never confirmed, so nobody was told that it exists.
+        // Never confirmed, so no event has announced it.
         State::Draft => moved(order, State::Expired, vec![]),
         State::PendingDeposit if now < order.expires_at => kept(order, vec![]),
         State::PendingDeposit if sight == Sight::Behind => held(order, Hold::WatcherBehind),

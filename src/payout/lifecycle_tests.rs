@@ -11,7 +11,7 @@ fn at(second: i64) -> DateTime<Utc> {
     DateTime::from_timestamp(1_000_000 + second, 0).unwrap()
 }
 
-/// 100 due, window ends at second 0, drafts are forgotten at second 100.
+/// 100 due, window ends at second 0, drafts are dropped at second 100.
 fn order(state: State, funding: Funding) -> Order {
     let credited = match funding {
         Funding::None | Funding::Detected => 0,
@@ -121,8 +121,8 @@ proptest! {
         prop_assert_eq!(step(&order, event, at(second)).state, state);
     }
 
-    /// Whatever happens in whatever order: no money is forgotten, nothing is sent that was not funded, and each of the
-    /// events that can happen once happens once.
+    /// After any history in any order: no money is forgotten, nothing is sent that was not funded,
+    /// and each event that can happen once happens once.
     #[test]
     fn any_history_ends_with_every_unit_accounted_for(
         history in proptest::collection::vec((0_usize..24, 1_u128..80), 0..40),
@@ -177,7 +177,7 @@ fn who_cancelled_is_written_as_webhooks_say_it() {
     assert_eq!(names, ["merchant", "operator"]);
 }
 
-/// A deposit that funded the order left the chain: what comes in its place fills the gap first.
+/// A deposit that funded the order left the chain: a later deposit fills the gap first.
 #[test]
 fn what_makes_up_for_a_reversed_deposit_is_no_excess() {
     for state in [State::Funded, State::Processing] {

@@ -1,9 +1,10 @@
-//! The rules of mass payouts. Pure: no clock, no database, no network.
+//! Rules of mass payouts. Pure: no clock, no database, no network.
 //!
-//! [`csv`] and [`recipients`] decide who is to be paid, [`quote`], [`fee`] and [`gas`] what that costs, [`lifecycle`] and
-//! [`batch`] every state, and [`order`] what a merchant gets to see. [`eip1559`] is the one kind of transaction that EVM
-//! networks are paid with, and [`transfer`] what it does. On bitcoin-like
-//! networks [`spend`] decides what a transaction spends and costs, and [`sighash`] what its signatures cover.
+//! [`csv`] and [`recipients`] decide the recipients, [`quote`], [`fee`] and [`gas`] the costs,
+//! [`lifecycle`] and [`batch`] every state, and [`order`] the merchant's view. [`eip1559`] is the
+//! one kind of transaction for payments on EVM networks, and [`transfer`] its content. On
+//! bitcoin-like networks [`spend`] decides the coin selection and the fee of a transaction, and
+//! [`sighash`] computes the digests to sign.
 
 pub mod batch;
 pub mod csv;

@@ -1,5 +1,6 @@
-//! The order as a merchant sees it, in answers and as the `order` of every webhook: camelCase, amounts in base units as
-//! text (`…Raw`), times in ISO 8601. The fields stand in the order in which they are written; signatures keep it.
+//! The order as a merchant sees it, in responses and as the `order` of every webhook: camelCase,
+//! amounts in base units as text (`…Raw`), times in ISO 8601. The fields stand in the order in
+//! which they are written; signatures depend on it.
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
@@ -17,7 +18,7 @@ use crate::{
     money::BaseUnits,
 };
 
-/// Everything the object is made of.
+/// All facts of the object.
 #[derive(Clone, Debug)]
 pub struct OrderView {
     pub id: String,
@@ -74,7 +75,7 @@ pub struct BatchView {
     pub item_count: u32,
     pub failed_count: u32,
     pub amount: BaseUnits,
-    /// In the network's own coin: what its confirmed transactions took.
+    /// Network fee of its confirmed transactions, in the network's own coin.
     pub fee: BaseUnits,
     /// Of its transaction, or of the first one where every recipient has one of its own.
     pub tx_hash: Option<String>,
@@ -86,10 +87,10 @@ pub struct BatchView {
     pub confirmed_at: Option<DateTime<Utc>>,
 }
 
-/// What goes back to the merchant.
+/// Refund to the merchant.
 #[derive(Clone, Debug)]
 pub struct RefundView {
-    /// `pending`, `sent`, `confirmed`, or `held` where a person must decide.
+    /// `pending`, `sent`, `confirmed`, or `held` if an operator must decide.
     pub state: &'static str,
     pub address: Option<String>,
     pub amount: BaseUnits,
@@ -367,7 +368,7 @@ impl<'a> Order<'a> {
     }
 }
 
-/// The object as it stands in a webhook and in an answer.
+/// Renders the object for a webhook and a response.
 pub fn snapshot(view: &OrderView) -> String {
     serde_json::to_string(&Order::render(view)).expect("an order is plain data")
 }

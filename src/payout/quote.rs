@@ -1,7 +1,7 @@
-//! What an order costs, exactly. Whatever is not whole rounds up: the fees must cover what the network will take.
+//! Exact costs of an order. Every division rounds up: the fees must cover those of the network.
 //!
-//! The price is fixed: the merchant pays what was quoted, and what the network takes less of stays with the gateway, as
-//! what it takes more of would.
+//! The price is fixed: the merchant pays the quote, and the gateway keeps or bears the difference
+//! to the actual network fees.
 
 use num_bigint::BigUint;
 use rust_decimal::Decimal;
@@ -12,19 +12,22 @@ use crate::{
     money::{BaseUnits, Bps},
 };
 
-/// A transfer of the network's own coin. The recipient may be a contract that does a little work.
+/// Gas of a transfer of the network's own coin. The recipient may be a contract that does a little
+/// work.
 pub const GAS_PER_COIN_TRANSFER: u128 = 40_000;
-/// A transfer of a token: twice what the usual contract takes.
+/// Gas of a token transfer: twice that of a usual contract.
 pub const GAS_PER_TOKEN_TRANSFER: u128 = 120_000;
 
-/// A quote holds for an hour and more, while fees move: what is quoted is so much of what is asked now, in hundredths.
+/// A quote holds for an hour and more while fees move: the quoted rate is this percentage of the
+/// current one.
 const HEADROOM_PERCENT: u128 = 150;
 
-/// The largest of a signed transaction's parts, in virtual bytes: inputs of the legacy kind, outputs of witness scripts.
+/// Maximum sizes of the parts of a signed transaction, in virtual bytes: inputs of the legacy kind,
+/// outputs of witness scripts.
 const BYTES_PER_TRANSACTION: u128 = 13;
 const BYTES_PER_INPUT: u128 = 148;
 const BYTES_PER_OUTPUT: u128 = 43;
-/// Deposits that the first transaction of an order may have to gather.
+/// Deposits that the first transaction of an order may have to spend.
 const INPUTS_EXPECTED: u128 = 3;
 
 /// Prices of a quote: one whole coin in USD.
@@ -34,7 +37,7 @@ pub struct Prices {
     pub asset_usd: Decimal,
 }
 
-/// What a quote is made of.
+/// Inputs of a quote.
 #[derive(Clone, Copy, Debug)]
 pub struct Tariff {
     pub fee_mode: FeeMode,
@@ -50,7 +53,7 @@ pub struct Quote {
     pub network_fee: BaseUnits,
     pub service_fee: BaseUnits,
     pub total_to_send: BaseUnits,
-    /// What each recipient gets, in the order of the amounts.
+    /// Net amount of each recipient, in the order of the amounts.
     pub net: Vec<BaseUnits>,
 }
 
@@ -62,7 +65,7 @@ pub enum QuoteFault {
     UnusablePrice,
     #[error("there is no payout on this network")]
     NoPayouts,
-    /// The fees eat up these recipients' amounts, by position.
+    /// The fees exceed the amounts of these recipients, by position.
     #[error("the fees leave too little for some recipients")]
     NetTooSmall(Vec<usize>),
 }
@@ -72,12 +75,12 @@ pub const fn gas_per_transfer(currency: &Currency) -> u128 {
     if currency.is_native() { GAS_PER_COIN_TRANSFER } else { GAS_PER_TOKEN_TRANSFER }
 }
 
-/// How many batches `rows` recipients make.
+/// Number of batches for `rows` recipients.
 pub fn batches(family: PayoutFamily, rows: usize) -> usize {
     rows.div_ceil(family.batch_rows_max())
 }
 
-/// What the network may take for `rows` recipients and one refund, in its own coin.
+/// Maximum network fee for `rows` recipients and one refund, in the network's own coin.
 pub fn native_fee(
     currency: &Currency,
     rows: usize,
@@ -97,7 +100,7 @@ pub fn native_fee(
     Ok(BaseUnits::new(fee))
 }
 
-/// Gas of so many transfers; for tokens also that of bringing the gas to where they are.
+/// Gas of this many transfers; for tokens also that of fronting the gas.
 fn evm_work(currency: &Currency, payments: u128) -> Option<u128> {
     let transfers = payments.checked_mul(gas_per_transfer(currency))?;
     if currency.is_native() {
@@ -107,13 +110,14 @@ fn evm_work(currency: &Currency, payments: u128) -> Option<u128> {
     transfers.checked_add(payments.div_ceil(portion).checked_mul(GAS_PER_COIN_TRANSFER)?)
 }
 
-/// Of transactions that pay `outputs` together, each out of the change of the one before.
+/// Size of transactions that pay `outputs` together, each out of the change of the one before.
 const fn later_bytes(outputs: u128, transactions: u128) -> u128 {
     transactions * (BYTES_PER_TRANSACTION + BYTES_PER_INPUT + BYTES_PER_OUTPUT)
         + outputs * BYTES_PER_OUTPUT
 }
 
-/// What a bitcoin-like order must keep of its fees while `rows` of its recipients are not paid yet: theirs and the refund's.
+/// Part of its fees that a bitcoin-like order must keep while `rows` of its recipients are unpaid:
+/// those of their payments and of the refund.
 pub fn utxo_reserve(rows: usize, fee_rate: u128) -> BaseUnits {
     let wide = |n: usize| u128::try_from(n).unwrap_or(u128::MAX);
     let transactions = wide(batches(PayoutFamily::Utxo, rows)).saturating_add(1);
@@ -121,14 +125,14 @@ pub fn utxo_reserve(rows: usize, fee_rate: u128) -> BaseUnits {
     BaseUnits::new(bytes.saturating_mul(fee_rate))
 }
 
-/// What nodes ask at least for paying so many rows later, out of the change of what is paid before.
+/// Minimum relay fee for paying this many rows later, out of the change of earlier payments.
 pub fn utxo_rows(rows: usize, fee_rate: u128) -> BaseUnits {
     let wide = |n: usize| u128::try_from(n).unwrap_or(u128::MAX);
     let bytes = later_bytes(wide(rows), wide(batches(PayoutFamily::Utxo, rows)));
     BaseUnits::new(bytes.saturating_mul(fee_rate))
 }
 
-/// What the network may take for sending back what an order did not need, in the order's own asset.
+/// Maximum network fee for refunding the unused rest of an order, in the order's own asset.
 pub fn refund_fee(
     currency: &Currency,
     native_decimals: u8,
@@ -150,18 +154,19 @@ pub fn refund_fee(
     }
 }
 
-/// The rate that is quoted where the network asks `asked` now, and the most that will be offered for the order.
+/// The rate to quote while the network asks for `asked`, which is also the maximum rate for the
+/// order.
 pub fn quoted_rate(family: Family, asked: u128) -> u128 {
     let (_, most) = fee_rate_bounds(family);
     with_headroom(asked).clamp(1, most)
 }
 
-/// What is quoted for a payment's bytes where the network asks `asked` for them now.
+/// The quoted data fee while the network asks for `asked`.
 pub const fn quoted_data(asked: u128) -> u128 {
     with_headroom(asked)
 }
 
-/// Rounded up: half of one coin per byte is all the room that a calm bitcoin network leaves.
+/// Rounded up: half of one coin per byte is all the headroom that a calm bitcoin network leaves.
 const fn with_headroom(asked: u128) -> u128 {
     asked.saturating_mul(HEADROOM_PERCENT).div_ceil(100)
 }
@@ -192,7 +197,7 @@ pub fn quote(
     Ok(Quote { payout_total, network_fee, service_fee, total_to_send, net })
 }
 
-/// The same value in another asset, rounded up.
+/// Converts to the same value in another asset, rounded up.
 fn convert(
     native: BaseUnits,
     native_decimals: u8,
@@ -217,7 +222,8 @@ pub(super) fn sum(amounts: &[BaseUnits]) -> Result<BaseUnits, QuoteFault> {
     amounts.iter().try_fold(BaseUnits::ZERO, add).ok_or(QuoteFault::TooLarge)
 }
 
-/// Takes `fees` evenly out of all amounts; what does not divide is taken from the first ones.
+/// Deducts `fees` evenly from all amounts; the remainder of the division is deducted from the first
+/// ones.
 fn after_fees(
     amounts: &[BaseUnits],
     fees: BaseUnits,
@@ -260,8 +266,8 @@ fn units(value: &BigUint) -> Result<BaseUnits, QuoteFault> {
     u128::try_from(value).map(BaseUnits::new).map_err(|_| QuoteFault::TooLarge)
 }
 
-/// What is asked for one unit of work where no node was heard, and the most that is ever quoted: wei per gas, or the
-/// smallest coin per virtual byte.
+/// Default rate of one unit of work without a node's estimate, and maximum rate of a quote: wei per
+/// gas, or the smallest coin per virtual byte.
 pub const fn fee_rate_bounds(family: Family) -> (u128, u128) {
     match family {
         Family::Bitcoin => (20, 300),
@@ -276,7 +282,7 @@ pub const fn fee_rate_bounds(family: Family) -> (u128, u128) {
     }
 }
 
-/// The least that the nodes of a family pass on by default, in the smallest coin per virtual byte.
+/// Default minimum relay fee rate of a family, in the smallest coin per virtual byte.
 pub const fn fee_rate_floor(family: Family) -> u128 {
     match family {
         // Its nodes ask for 0.01 DOGE per kilobyte.
@@ -386,7 +392,8 @@ mod tests {
     }
 
     proptest! {
-        /// What is sent in pays for what goes out and for all fees, in either mode and to the unit.
+        /// The amount sent in pays for all amounts sent out and for all fees, in either mode and to
+        /// the unit.
         #[test]
         fn what_comes_in_is_what_goes_out_and_the_fees(
             units in proptest::collection::vec(1_000_000_000_000_000_u128..10_u128.pow(24), 1..60),

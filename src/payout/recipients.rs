@@ -1,6 +1,7 @@
-//! Who is to be paid: rows as they were sent, and what is wrong with them.
+//! Recipients of an order: rows as they were sent, and their faults.
 //!
-//! Every row is looked at before anything is refused, so that a merchant corrects a file once and not fault by fault.
+//! Every row is checked before the order is refused, so that a merchant corrects a file once and
+//! not fault by fault.
 
 use std::collections::HashMap;
 
@@ -13,11 +14,11 @@ use crate::{
     money::{AmountError, BaseUnits},
 };
 
-/// Faults told at once.
+/// Maximum number of reported faults.
 pub const FAULTS_MAX: usize = 100;
 pub const REFERENCE_CHARS_MAX: usize = 255;
 pub const MEMO_CHARS_MAX: usize = 255;
-/// What a fault repeats of the cell it is about.
+/// Characters of a faulty cell that the report repeats.
 const VALUE_CHARS_MAX: usize = 80;
 
 /// One recipient as it was sent, unchecked.
@@ -29,7 +30,7 @@ pub struct Row {
     pub amount: Amount,
     pub reference: Option<String>,
     pub memo: Option<String>,
-    /// If given, they must say the same as the order.
+    /// If given, they must equal those of the order.
     pub network: Option<String>,
     pub currency: Option<String>,
 }
@@ -42,7 +43,7 @@ pub enum Amount {
     Units(String),
 }
 
-/// A recipient who can be paid.
+/// A recipient that can be paid.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Recipient {
     pub row: u32,
@@ -53,7 +54,7 @@ pub struct Recipient {
     pub memo: Option<String>,
 }
 
-/// What is wrong with one cell.
+/// Fault of one cell.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RowFault {
     pub row: u32,
@@ -73,7 +74,7 @@ pub enum Column {
     Currency,
     /// The row as a whole.
     Row,
-    /// A column that we do not know, by its heading.
+    /// An unknown column, by its heading.
     Other(String),
 }
 
@@ -134,16 +135,16 @@ pub enum Reason {
     NotText,
 }
 
-/// The least that one output may carry: below it, nodes do not relay the transaction.
+/// Minimum amount of one output (dust limit): below it, nodes do not relay the transaction.
 ///
-/// bitcoin and litecoin: the dust limit of the largest kind of output. dogecoin: the soft limit below which nodes ask for
-/// a higher fee.
+/// bitcoin and litecoin: the dust limit of the largest kind of output. dogecoin: the soft limit
+/// below which nodes ask for a higher fee.
 pub fn least_amount(currency: &Currency) -> BaseUnits {
     least_output(currency.family())
 }
 
-/// The same, by family: what nodes pass on by default in an output by key hash, which is the largest of those we make. Litecoin's
-/// ask ten times what bitcoin's do.
+/// Dust limit by family: the default of nodes for a P2PKH output, the largest kind that we make.
+/// Litecoin's is ten times bitcoin's.
 pub const fn least_output(family: Family) -> BaseUnits {
     BaseUnits::new(match family {
         Family::Bitcoin => 546,
@@ -158,7 +159,8 @@ pub const fn least_output(family: Family) -> BaseUnits {
     })
 }
 
-/// Checks every row; all recipients, or up to [`FAULTS_MAX`] faults in the order of the rows.
+/// Checks every row; returns all recipients, or up to [`FAULTS_MAX`] faults in the order of the
+/// rows.
 pub fn check(rows: &[Row], currency: &Currency) -> Result<Vec<Recipient>, Vec<RowFault>> {
     check_in(Realm::Main, rows, currency)
 }
@@ -268,7 +270,7 @@ impl Checker<'_> {
         if text.is_empty() {
             return Err(Reason::Missing);
         }
-        // An exponent or a sign is a number to a program and a surprise to a person.
+        // Programs read an exponent or a sign as a number, but people do not expect one.
         if !text.bytes().all(|b| b.is_ascii_digit() || b == b'.') {
             return Err(Reason::NotPlain);
         }
@@ -416,7 +418,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is typed, the answer is recipients or faults, and recipients are exactly what was typed.
+        /// For any input, the result is recipients or faults, and recipients are exactly the typed
+        /// ones.
         #[test]
         fn no_text_is_read_as_another_amount(address in ".{0,60}", amount in ".{0,20}", digits in 0_u64..10_000_000_000) {
             let _ = check(&[row(1, &address, &amount)], currency("ltc@litecoin"));

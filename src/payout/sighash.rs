@@ -1,4 +1,5 @@
-//! What a signature covers: all inputs and all outputs of a transaction. Litecoin and dogecoin sign as bitcoin does.
+//! Digest that a signature covers: all inputs and all outputs of a transaction. Litecoin and
+//! dogecoin sign as bitcoin does.
 
 use bitcoin::{EcdsaSighashType, Transaction, TxOut, hashes::Hash, sighash::SighashCache};
 
@@ -12,7 +13,8 @@ impl<'a> Digests<'a> {
         Self(SighashCache::new(transaction))
     }
 
-    /// What the key of `spent` signs in input `n`; `None` if there is no such input or the output has no single key.
+    /// Digest for the key of `spent` in input `n`; `None` if there is no such input or the output
+    /// has no single key.
     pub fn digest(&mut self, n: usize, spent: &TxOut) -> Option<[u8; 32]> {
         let (script, all) = (&spent.script_pubkey, EcdsaSighashType::All);
         match Lock::of_script(script.as_bytes())? {

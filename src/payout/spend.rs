@@ -1,6 +1,8 @@
-//! What a transaction of a bitcoin-like network spends, pays, keeps and costs. Pure: no key, no node.
+//! Coin selection and fees on bitcoin-like networks: inputs, outputs, change and fee of a
+//! transaction. Pure: no key, no node.
 //!
-//! A fee is the difference of inputs and outputs and nothing else, so everything here adds up to the unit or is refused.
+//! A fee is exactly the difference of inputs and outputs, so every sum here is exact to the unit or
+//! refused.
 
 use bitcoin::{Script, VarInt};
 
@@ -16,20 +18,20 @@ const UNLOCKING_BYTES: u64 = 107;
 /// Amount and the length of a script of less than 253 bytes.
 const OUTPUT_BYTES: u64 = 9;
 const WITNESS_SCALE: u64 = 4;
-/// More would make a transaction that nodes do not pass on: they take 100,000 virtual bytes.
+/// Maximum number of inputs: nodes do not relay transactions above 100,000 virtual bytes.
 const COINS_MAX: usize = 500;
 
-/// How coins are locked, which decides where their signatures go and what these cost.
+/// Lock of a coin, which decides the place and the cost of its signature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lock {
-    /// P2WPKH: in the witness.
+    /// P2WPKH: signature in the witness.
     Witness,
-    /// P2PKH: in the input itself.
+    /// P2PKH: signature in the input itself.
     Legacy,
 }
 
 impl Lock {
-    /// How deposit addresses of a family are locked; `None` for families without outputs.
+    /// Lock of a family's deposit addresses; `None` for families without outputs.
     pub const fn of(family: Family) -> Option<Self> {
         match family {
             Family::Bitcoin | Family::Litecoin => Some(Self::Witness),
@@ -43,7 +45,8 @@ impl Lock {
         }
     }
 
-    /// How an output with this script is locked; `None` if it takes anything but one key and its signature.
+    /// Lock of an output with this script; `None` if spending it takes anything but one key and its
+    /// signature.
     pub fn of_script(script: &[u8]) -> Option<Self> {
         let script = Script::from_bytes(script);
         if script.is_p2wpkh() {
@@ -56,39 +59,39 @@ impl Lock {
     }
 }
 
-/// An output that can be spent, named as deposits are: `txid:n`.
+/// An unspent output, named as deposits are: `txid:n`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Coin {
     pub outpoint: String,
     pub amount: u64,
 }
 
-/// An output that is to be made.
+/// An output to create.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pay {
     pub script: Vec<u8>,
     pub amount: u64,
 }
 
-/// What bounds a transaction.
+/// Limits of a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Terms {
     pub lock: Lock,
-    /// The smallest coin per virtual byte.
+    /// Fee rate in the smallest coin per virtual byte.
     pub fee_rate: u64,
-    /// On top, for transactions that this one pulls along.
+    /// Additional fee for the parent transactions that this one bumps as a child (CPFP).
     pub fee_extra: u64,
-    /// The most that the fee may be; the rate gives way to it.
+    /// Maximum fee; the rate is lowered to it.
     pub fee_max: u64,
-    /// The rate below which nodes pass nothing on.
+    /// Minimum relay fee rate of nodes.
     pub fee_rate_floor: u64,
-    /// The most that the fee may be at that rate, where `fee_max` does not buy even that.
+    /// Maximum fee at that rate, if `fee_max` does not even pay for it.
     pub fee_limit: u64,
-    /// What is less is no output.
+    /// Dust limit: a smaller amount is not an output.
     pub dust: u64,
-    /// Whether every coin is spent, needed or not.
+    /// If true, every coin is spent, needed or not.
     pub every_coin: bool,
-    /// Of the script that takes the change.
+    /// Length of the change script.
     pub change_script_bytes: usize,
 }
 
@@ -97,7 +100,7 @@ pub struct Terms {
 pub struct Spend {
     pub coins: Vec<Coin>,
     pub fee: u64,
-    /// What returns; `None` if it would be dust, which the fee then takes.
+    /// Change; `None` if it would be dust, which is then added to the fee.
     pub change: Option<u64>,
 }
 
@@ -113,8 +116,8 @@ pub enum SpendError {
     Nothing,
 }
 
-/// Chooses coins, the largest first, and what they cost. What came in so many pieces that `fee_max` does not pay for them
-/// offers no more than nodes insist on.
+/// Selects coins, the largest first, and computes the fee. If the amount came in too many pieces
+/// for `fee_max`, the fee is the minimum that nodes relay.
 pub fn plan(coins: &[Coin], outputs: &[Pay], terms: &Terms) -> Result<Spend, SpendError> {
     match within(coins, outputs, terms) {
         Err(SpendError::FeeTooHigh) if terms.fee_limit > terms.fee_max => {
@@ -148,7 +151,8 @@ fn within(coins: &[Coin], outputs: &[Pay], terms: &Terms) -> Result<Spend, Spend
                 if fee <= terms.fee_max {
                     return Ok(spend);
                 }
-                // Dust on top of all that may be taken is somebody's money: with one more coin it may return.
+                // A rest on top of the maximum fee, even if it is dust, belongs to the customer:
+                // with one more coin it may return as change.
                 burning.get_or_insert(spend);
             }
             Err(error) => last = error,
@@ -157,7 +161,7 @@ fn within(coins: &[Coin], outputs: &[Pay], terms: &Terms) -> Result<Spend, Spend
     burning.ok_or(last)
 }
 
-/// The fee and the change of a transaction with `left` above what it pays.
+/// Fee and change of a transaction with `left` above its payments.
 fn priced(
     coins: &[Coin],
     left: Option<u64>,
@@ -173,7 +177,8 @@ fn priced(
                 return Ok((fee, Some(change)));
             }
         }
-        // What is left may be the fee of a transaction that returns nothing, but no more than that: nobody's money is burnt.
+        // The rest may be added to the fee of a transaction without change, but only up to the
+        // maximum fee: customers' money is not burnt.
         Err(error) if left > terms.fee_max => return Err(error),
         Err(_) => {}
     }
@@ -191,7 +196,7 @@ fn affordable(bytes: u64, terms: &Terms) -> Result<u64, SpendError> {
     if least > terms.fee_max { Err(SpendError::FeeTooHigh) } else { Ok(wanted.min(terms.fee_max)) }
 }
 
-/// The size of a signed transaction, or a few bytes more: signatures differ.
+/// Size of a signed transaction, or a few bytes more: signatures differ.
 pub fn virtual_bytes(lock: Lock, coins: usize, scripts: impl Iterator<Item = usize>) -> u64 {
     let wide = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
     let (mut count, mut bytes) = (0, FIXED_BYTES);
@@ -211,8 +216,8 @@ pub fn virtual_bytes(lock: Lock, coins: usize, scripts: impl Iterator<Item = usi
     }
 }
 
-/// What one more coin must hold at least, so that `outputs` can be paid with it and something returns; `None` if no single
-/// one helps.
+/// Minimum amount of one more coin with which `outputs` can be paid and change returns; `None` if
+/// no single coin suffices.
 pub fn one_more(coins: &[Coin], outputs: &[Pay], terms: &Terms) -> Option<u64> {
     let paid = outputs.iter().try_fold(0_u64, |sum, output| sum.checked_add(output.amount))?;
     let scripts = outputs.iter().map(|output| output.script.len());
@@ -220,7 +225,7 @@ pub fn one_more(coins: &[Coin], outputs: &[Pay], terms: &Terms) -> Option<u64> {
     let mut held: Vec<_> = coins.iter().map(|coin| coin.amount).collect();
     held.sort_unstable_by(|a, b| b.cmp(a));
     let (mut beside, mut least) = (0_u64, None);
-    // It takes the place of all but the largest: of so many as can be paid for.
+    // It replaces all but the largest: as many as can be paid for.
     for count in 1..=(held.len() + 1).min(COINS_MAX) {
         let bytes = virtual_bytes(terms.lock, count, scripts.clone());
         let fee = bytes.checked_mul(terms.fee_rate_floor)?.checked_add(terms.fee_extra)?;
@@ -234,7 +239,7 @@ pub fn one_more(coins: &[Coin], outputs: &[Pay], terms: &Terms) -> Option<u64> {
     least.map(|least| least.max(terms.dust))
 }
 
-/// The least that the coins of a transaction must come to: what it pays, and its fee if nothing returns.
+/// Minimum sum of the coins of a transaction: its payments, and its fee without change.
 pub fn needs(coins: usize, outputs: &[Pay], terms: &Terms) -> Result<u64, SpendError> {
     let scripts = outputs.iter().map(|output| output.script.len());
     let fee = affordable(virtual_bytes(terms.lock, coins, scripts), terms)?;
@@ -242,19 +247,19 @@ pub fn needs(coins: usize, outputs: &[Pay], terms: &Terms) -> Result<u64, SpendE
     outputs.iter().try_fold(fee, add)
 }
 
-/// A transaction that sends all it can to one script.
+/// A transaction that sends everything it can to one script (sweep).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Sweep {
-    /// What its coins come to.
+    /// Sum of its coins.
     pub held: u64,
-    /// What it costs at the rate that was asked for.
+    /// Fee at the requested rate.
     pub fee: u64,
-    /// What it costs at the rate below which nodes pass nothing on.
+    /// Fee at the minimum relay rate.
     pub fee_least: u64,
 }
 
-/// Sweeps the largest of `amounts`: as many as fit into one transaction, and none that costs more than it brings. `None` if
-/// there is none.
+/// Sweeps the largest of `amounts`: as many as fit into one transaction, and none that costs more
+/// than its value. `None` if there is none.
 pub fn sweep(lock: Lock, amounts: &[u64], script: usize, rates: (u64, u64)) -> Option<Sweep> {
     let (fee_rate, floor) = rates;
     let cost = |coins: usize, rate: u64| {
@@ -272,15 +277,16 @@ pub fn sweep(lock: Lock, amounts: &[u64], script: usize, rates: (u64, u64)) -> O
     Some(Sweep { held, fee, fee_least })
 }
 
-/// Whether a node that refuses a transaction does so for one of its outputs, whatever it spends and offers. All else, such as
-/// `mempool min fee not met`, is the node's state of the moment.
+/// Returns true if a node's rejection is caused by an output, independent of inputs and fee. Any
+/// other reason, such as `mempool min fee not met`, depends on the node's current state.
 pub fn blames_an_output(reason: &str) -> bool {
-    // The words of bitcoind and litecoind; Knots is more precise and appends what it means, as in `dust-nonanchor`.
+    // Reasons of bitcoind and litecoind; Knots is more precise and appends the kind, as in
+    // `dust-nonanchor`.
     let words = ["dust", "scriptpubkey", "bare-", "bad-txns-vout-"];
     words.iter().any(|word| reason.starts_with(word))
 }
 
-/// The rate below which the nodes of a family pass nothing on.
+/// Minimum relay fee rate of a family's nodes.
 pub fn fee_rate_floor(family: Family) -> u64 {
     u64::try_from(quote::fee_rate_floor(family)).unwrap_or(u64::MAX)
 }
@@ -343,7 +349,7 @@ mod tests {
         assert_eq!(plan(&coins, &[], &with_parent).unwrap().fee, 1_100 + 2_000);
     }
 
-    /// Dogecoin asks at least as much as it is quoted at in calm, so the quote has room for few pieces.
+    /// Dogecoin's minimum rate equals its quote in calm, so the quote has room for few pieces.
     #[test]
     fn what_came_in_pieces_is_paid_for_at_the_floor_and_beyond_the_limit_says_what_is_missing() {
         let outputs = [Pay { script: vec![0; 25], amount: 30_000_000 }];
@@ -369,7 +375,7 @@ mod tests {
             assert!(spend.fee <= fee_limit, "{count}: {spend:?}");
             let strict = plan(&pieces(count), &outputs, &Terms { fee_limit: fee_max, ..terms });
             assert_eq!(strict.is_ok(), count <= 6, "{count}: {strict:?}");
-            // What the quote pays for is paid for as ever.
+            // A spend within the quote is unchanged.
             if let Ok(strict) = strict {
                 assert_eq!(spend, strict, "{count}");
             }
@@ -400,7 +406,7 @@ mod tests {
         let outputs = [Pay { script: vec![0; 25], amount: 30_000_000 }];
         let sent = plan(&[coin(0, 30_000_000 + fee)], &outputs, &terms).unwrap();
         assert_eq!((sent.fee, sent.change), (fee, None));
-        // One unit more could go nowhere but to the network.
+        // One unit more could only go to the network.
         let more = [coin(0, 30_000_001 + fee)];
         assert_eq!(plan(&more, &outputs, &terms), Err(SpendError::FeeTooHigh));
         let less = [coin(0, 30_000_000 + fee / 2)];
@@ -479,8 +485,8 @@ mod tests {
     }
 
     proptest! {
-        /// The limit only adds: what is planned without it stays, what is planned by it costs the floor, and a deposit of what
-        /// is said to be missing, or of more, always helps.
+        /// The limit only adds: a plan possible without it stays, a plan that needs it costs the
+        /// minimum rate, and a deposit of the reported missing amount, or of more, always helps.
         #[test]
         fn the_limit_pays_for_pieces_and_for_nothing_else(
             amounts in proptest::collection::vec(1_000_u64..200_000, 1..60),

@@ -1,4 +1,5 @@
-//! The one thing that payouts do on EVM networks: move the network's coin, or a token of ERC-20 shape, to one recipient.
+//! The transfer that payouts make on EVM networks: the network's coin, or an ERC-20 token, to one
+//! recipient.
 
 use super::eip1559::Transaction;
 use crate::money::BaseUnits;
@@ -14,14 +15,14 @@ pub enum Asset {
     Token([u8; 20]),
 }
 
-/// One recipient, and what he gets in base units of the asset.
+/// One recipient and their amount in base units of the asset.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Output {
     pub to: [u8; 20],
     pub amount: BaseUnits,
 }
 
-/// The call that pays: whom it goes to, its value in wei and its data.
+/// The call that pays: its target, its value in wei and its data.
 pub fn call(asset: Asset, output: Output) -> ([u8; 20], u128, Vec<u8>) {
     match asset {
         Asset::Coin => (output.to, output.amount.get(), vec![]),
@@ -35,7 +36,7 @@ pub fn call(asset: Asset, output: Output) -> ([u8; 20], u128, Vec<u8>) {
     }
 }
 
-/// Whom a transaction that [`call`] made pays, and in what; `None` for any other.
+/// The asset and output paid by a transaction that [`call`] made; `None` for any other.
 pub fn paid(transaction: &Transaction) -> Option<(Asset, Output)> {
     let data = transaction.data.as_slice();
     if data.is_empty() {
@@ -51,7 +52,7 @@ pub fn paid(transaction: &Transaction) -> Option<(Asset, Output)> {
     same.then_some((asset, output))
 }
 
-/// The 20 bytes of an address in hex with `0x`; `None` for a text that is none.
+/// The 20 bytes of an address in hex with `0x`; `None` for any other text.
 pub fn address_bytes(address: &str) -> Option<[u8; 20]> {
     let mut bytes = [0; 20];
     hex::decode_to_slice(address.strip_prefix("0x")?, &mut bytes).ok()?;
@@ -90,7 +91,8 @@ mod tests {
         Transaction { chain_id, nonce, priority_fee, max_fee, gas_limit, to, value, data }
     }
 
-    /// An amount of more than 128 bits, dirt above the address, coins beside the tokens, and another call.
+    /// An amount of more than 128 bits, dirt above the address, coins beside the tokens, and
+    /// another call.
     #[test]
     fn what_no_payout_makes_is_not_read_as_one() {
         let output = Output { to: [0xab; 20], amount: BaseUnits::new(7) };

@@ -1,4 +1,4 @@
-//! The words of payouts, as the database, the API and the webhooks write them.
+//! Vocabulary of payouts in the database, the API and the webhooks.
 
 use std::str::FromStr;
 
@@ -39,7 +39,7 @@ impl PayoutFamily {
         }
     }
 
-    /// The most rows of one order.
+    /// Maximum number of rows of one order.
     pub const fn rows_max(self) -> usize {
         match self {
             Self::Utxo => 1_000,
@@ -47,7 +47,8 @@ impl PayoutFamily {
         }
     }
 
-    /// The most recipients of one batch: outputs of one transaction, or transactions told of together.
+    /// Maximum number of recipients of one batch: outputs of one transaction, or transactions
+    /// reported together.
     pub const fn batch_rows_max(self) -> usize {
         match self {
             Self::Utxo => 200,
@@ -102,7 +103,7 @@ impl State {
     }
 }
 
-/// What has arrived at the order's own address.
+/// Funds received at the order's own address.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Funding {
     None,
@@ -127,7 +128,8 @@ impl Funding {
         }
     }
 
-    /// Nothing counts that was only seen: it may have left the chain, or come without our having been told.
+    /// The state without unconfirmed deposits: one that was only seen may have left the chain, or
+    /// have returned unnoticed.
     #[must_use]
     pub const fn now_that(self, has_deposit: bool) -> Self {
         match self {
@@ -138,12 +140,12 @@ impl Funding {
     }
 }
 
-/// Who bears the fees.
+/// Payer of the fees.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum FeeMode {
-    /// The fees come on top; recipients get their amounts.
+    /// The fees are added; recipients get their amounts.
     Sender,
-    /// The fees are taken evenly out of the recipients' amounts.
+    /// The fees are deducted evenly from the recipients' amounts.
     Recipient,
 }
 
