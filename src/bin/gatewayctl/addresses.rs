@@ -25,7 +25,7 @@ use crate::{
     words,
 };
 
-/// Far above the largest file that an export makes.
+/// Far above the largest file that an export writes.
 const FILE_BYTES_MAX: u64 = 32 * 1024 * 1024;
 
 #[derive(Subcommand)]
@@ -134,14 +134,14 @@ impl Export {
         Ok(Answer::new(json, format!("{text}\n{next}")))
     }
 
-    /// A half-written file would only be refused, and still look like one.
+    /// A half-written file would be refused, but could still be mistaken for a good one.
     fn write(&self, text: &str) -> anyhow::Result<()> {
         let path = self.out.display();
         let failed = |error: std::io::Error| anyhow::anyhow!("{path} cannot be written: {error}");
         let mut file = fs::File::create_new(&self.out).map_err(failed)?;
         let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
         written.map_err(|error| {
-            // Whether it can be removed or not, the error is told.
+            // The error is reported even if the file cannot be removed.
             let _: std::io::Result<()> = fs::remove_file(&self.out);
             failed(error)
         })
@@ -180,7 +180,7 @@ async fn status(gateway: &Gateway) -> anyhow::Result<Answer> {
     Ok(Answer::new(json, text))
 }
 
-/// In one word, and how bad that is.
+/// State of a pool in one word, and its severity.
 fn standing(state: &AddressState, low: i64) -> (&'static str, Tone) {
     match state.origin {
         _ if state.networks.is_empty() => ("off", Tone::Quiet),

@@ -157,12 +157,12 @@ fn to_json(one: &Compared) -> Value {
     })
 }
 
-/// A deposit that was not seen shows as more on chain than in the rows.
+/// A deposit that was missed shows as a surplus on chain over the rows.
 fn is_surplus(one: &Difference) -> bool {
     !one.unexplained.starts_with('-')
 }
 
-/// What to do about it.
+/// Advice for the operator.
 fn advice(one: &Difference) -> String {
     let (network, address) = (&one.network, &one.address);
     if is_surplus(one) {

@@ -1,4 +1,4 @@
-//! `gatewayctl currency …`, and what `CODE` and `CODE@NETWORK` mean on a command line.
+//! `gatewayctl currency …`, and the meaning of `CODE` and `CODE@NETWORK` on a command line.
 
 use clap::{Args, Subcommand};
 use gateway::{
@@ -137,8 +137,8 @@ fn to_json(state: &CurrencyState) -> Value {
     })
 }
 
-/// The one currency that `text` names. A code that several networks share must say which: guessing would change the
-/// wrong one.
+/// Resolves `text` to one currency. A code that several networks share needs the network: guessing
+/// would change the wrong one.
 pub fn named(text: &str) -> anyhow::Result<&'static Currency> {
     let text = text.trim();
     let all = Catalogue::get().all();

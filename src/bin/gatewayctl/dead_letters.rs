@@ -16,7 +16,8 @@ use crate::{
     words,
 };
 
-/// Roles whose dead letters are rows. What other roles give up is made again by the sweeper.
+/// Roles whose dead letters are rows. The dead letters of other roles are created again by the
+/// sweeper.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Role {
     IpnDelivery,

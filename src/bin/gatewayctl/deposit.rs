@@ -31,7 +31,8 @@ pub enum Command {
     /// Write a deposit that the watcher missed
     #[command(after_help = words::DEPOSIT_IMPORT)]
     Import(Import),
-    /// Credit a deposit that came back, or changed, after a reorganisation had taken it out of the books
+    /// Credit a deposit that came back, or changed, after a reorganisation had taken it out of the
+    /// books
     #[command(after_help = words::DEPOSIT_ACCEPT)]
     Accept(Accept),
     /// List deposits by what they were booked as
@@ -267,7 +268,7 @@ fn told_line(story: &TransactionStory, told: &Told) -> Vec<Cell> {
     ]
 }
 
-/// In whole coins where the token is known, in base units otherwise.
+/// In whole coins if the token is known, in base units otherwise.
 fn amount(told: &Told) -> String {
     let decimals = told.currency.map(|currency| u32::from(currency.decimals));
     in_coins(&told.amount_text, decimals)

@@ -1,4 +1,4 @@
-//! `gatewayctl doctor`: one table that says what is wrong.
+//! `gatewayctl doctor`: one table of all faults.
 
 use clap::Args;
 use gateway::{

@@ -1,4 +1,5 @@
-//! What went wrong, and what to do about it. Nothing secret: addresses are printed without user and password.
+//! Error reports with a hint for the operator. They hold no secret: addresses are printed without
+//! user and password.
 
 use std::{fmt, process::ExitCode};
 
@@ -15,7 +16,7 @@ use secrecy::{ExposeSecret, SecretString};
 
 use crate::{Cli, render};
 
-/// Arguments that clap cannot judge. Ends with exit code 2, like its own.
+/// Wrong arguments that clap cannot detect. Ends with exit code 2, like clap's own errors.
 #[derive(Debug)]
 pub struct WrongUsage(pub String);
 
@@ -31,12 +32,12 @@ pub fn wrong_usage(text: impl Into<String>) -> Error {
     Error::new(WrongUsage(text.into()))
 }
 
-/// Says which database could not be reached.
+/// Names the database that could not be reached.
 pub fn no_connection(error: StorageError, db: &Db) -> Error {
     Error::new(error).context(format!("no connection to the database at {}", db.address()))
 }
 
-/// Says which broker an error is about.
+/// Names the broker of an error.
 pub fn at_broker(error: TopologyError, management_url: Option<&SecretString>) -> Error {
     let url = management_url.and_then(|url| url::Url::parse(url.expose_secret()).ok());
     let host = url.as_ref().and_then(|url| url.host_str());
@@ -49,7 +50,7 @@ pub fn at_broker(error: TopologyError, management_url: Option<&SecretString>) ->
     }
 }
 
-/// Prints the error with its causes and a hint.
+/// Prints the error with its sources and a hint.
 pub fn report(error: &Error) -> ExitCode {
     if let Some(WrongUsage(text)) = error.downcast_ref() {
         let error = Cli::command().error(ErrorKind::ValueValidation, text);
@@ -64,12 +65,12 @@ pub fn report(error: &Error) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// The causes in one line; those that an outer sentence already contains are left out.
+/// The sources in one line; those that an outer sentence already contains are left out.
 fn chain(error: &Error) -> String {
     let mut text = error.to_string();
     for cause in error.chain().skip(1) {
         let words = cause.to_string();
-        // Beside the driver's own sentence it says nothing.
+        // Adds nothing to the driver's own sentence.
         let empty = matches!(cause.downcast_ref(), Some(StorageError::Database(_)));
         if !empty && !text.contains(words.trim_end()) {
             text = format!("{text}: {words}");

@@ -120,7 +120,7 @@ fn status(invoice: &Invoice, payment: &Payment) -> Cell {
     Cell::toned(format!("{internal} (the merchant sees {})", payment.payment_status), tone)
 }
 
-/// The merchant's object, plus what it does not say.
+/// The merchant's object, plus the facts that only we know.
 fn to_json(invoice: &Invoice, payment: &Payment) -> serde_json::Result<Value> {
     let mut json = serde_json::to_value(payment)?;
     let decimals = invoice.view.asset.as_ref().map_or(0, |asset| u32::from(asset.decimals));

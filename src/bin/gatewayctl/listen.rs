@@ -1,4 +1,5 @@
-//! `gatewayctl listen`: a receiver for trying webhooks out, which says of each one whether it verifies.
+//! `gatewayctl listen`: a receiver to try out webhooks, which reports for each one if its signature
+//! verifies.
 
 use std::io::{self, Write};
 
@@ -16,7 +17,7 @@ pub struct Args {
     port: u16,
 }
 
-/// Tells every webhook that arrives, until it is interrupted.
+/// Prints every webhook that arrives, until it is interrupted.
 pub async fn run(args: Args) -> anyhow::Result<()> {
     let mut receiver = Receiver::start(&args.secret, args.port).await?;
     say(&format!("listening, Ctrl-C ends; ipn_callback_url for payments: {}", receiver.ipn_url()))?;
@@ -39,7 +40,7 @@ fn describe(delivery: &Delivery) -> String {
     }
 }
 
-/// What was verified: what the body says at `places`, and the whole of it.
+/// Text for a verified delivery: the body's values at `places`, and the whole body.
 fn told(proof: &Proof, places: &[&str]) -> String {
     let at = |place: &&str| proof.body.pointer(place).and_then(Value::as_str).unwrap_or("-");
     let words: Vec<_> = places.iter().map(at).collect();

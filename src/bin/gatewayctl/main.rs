@@ -1,7 +1,8 @@
 //! `gatewayctl`: the operator's command line.
 //!
-//! It reads and writes rows, and messages only through the outbox; the running programs publish them. Names, flags and
-//! JSON shapes are depended on by scripts: they may grow, never change. With `--json` exactly one value goes to stdout.
+//! It reads and writes rows, and sends messages only through the outbox; the running programs
+//! publish them. Scripts depend on names, flags and JSON shapes: they may grow, never change. With
+//! `--json` exactly one value goes to stdout.
 
 mod addresses;
 mod audit;
@@ -41,13 +42,13 @@ use gateway::{
 use failure::{no_connection, wrong_usage};
 use render::Answer;
 
-/// No command but those below has a reason to take longer.
+/// Limit of all commands but those below.
 const COMMAND_LIMIT: Duration = Duration::from_secs(60);
-/// Waiting for the database, for another migration, and for its own.
+/// Limit of a migration: waiting for the database, for another migration, and for its own steps.
 const MIGRATION_LIMIT: Duration = Duration::from_secs(35 * 60);
-/// Nobody watches webhooks, or an order, for longer.
+/// Limit of watching webhooks or an order.
 const WATCH_LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
-/// Each step of it has a limit of its own.
+/// Limit of the demo; each of its steps has a limit of its own.
 const DEMO_LIMIT: Duration = Duration::from_secs(5 * 60);
 
 /// The operator's command line of the gateway.
@@ -152,7 +153,7 @@ impl Command {
             Self::Chain(command) => command.run(&open().await?).await,
             Self::Deliveries(command) => command.run(&open().await?).await,
             Self::DeadLetters(command) => command.run(&open().await?).await,
-            // Sealed where the seed is, which need not be where the database is.
+            // Sealing runs where the seed is, which need not be where the database is.
             Self::Payouts(payouts::Payouts::SealSeed) => payouts::seal(),
             Self::Payouts(command) => command.run(&open().await?, json).await,
             Self::Currency(command) => command.run(&open().await?).await,
@@ -170,7 +171,7 @@ impl Command {
     }
 }
 
-/// The gateway over a database that answers.
+/// Opens the gateway over a reachable database.
 async fn open() -> anyhow::Result<Gateway> {
     let mut gateway = Gateway::new(Config::load_for(Part::Rows)?)?;
     gateway.db = gateway.db.on_behalf_of(&operator::account());
@@ -196,7 +197,7 @@ async fn run(cli: Cli) -> anyhow::Result<Answer> {
     })
 }
 
-/// Silent unless asked for: a person reads the answer, and a script reads stderr.
+/// Silent by default: a person reads the answer, and a script reads stderr.
 fn init_logs() {
     use tracing_subscriber::{EnvFilter, fmt};
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("error"));

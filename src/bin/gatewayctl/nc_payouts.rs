@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use crate::render::{self, Answer, Cell, Tone};
 
-/// Whether `id` can name such a payout, and no order.
+/// Returns true if `id` can be the id of such a payout, and not of an order.
 pub fn names(id: &str) -> bool {
     is_id(id)
 }
@@ -89,7 +89,7 @@ fn listed(payout: &NcPayout, parts: &Parts) -> Value {
     })
 }
 
-/// The merchant's object, and what it does not say.
+/// The merchant's object, plus the facts that only we know.
 fn to_json(story: &NcStory) -> serde_json::Result<Value> {
     let mut json: Value = serde_json::from_str(&story.object)?;
     json["merchantId"] = story.payout.merchant_id.to_string().into();

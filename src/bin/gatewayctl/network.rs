@@ -3,7 +3,7 @@
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use gateway::asset::Network;
 
-/// Takes the fifteen names, and lists them when it gets another.
+/// Accepts the fifteen names, and lists them on any other value.
 pub fn parser() -> impl TypedValueParser<Value = Network> {
     PossibleValuesParser::new(Network::ALL.map(Network::name))
         .try_map(|name| name.parse::<Network>())

@@ -1,4 +1,4 @@
-//! Who does something by hand: kept beside what was done.
+//! Name of the operator, recorded with every manual action.
 
 use clap::Args;
 
@@ -24,7 +24,7 @@ impl Operator {
     }
 }
 
-/// Who is at the keyboard, as the shell knows it; empty if it does not.
+/// The account name of the operator, as the shell knows it; empty if it does not.
 pub fn account() -> String {
     let names = ["GATEWAY_OPERATOR", "SUDO_USER", "USER", "LOGNAME"];
     names.iter().find_map(|name| std::env::var(name).ok()).unwrap_or_default()

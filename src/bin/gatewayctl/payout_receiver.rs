@@ -1,5 +1,6 @@
-//! What the documentation asks of a merchant who receives webhooks of mass payouts: another algorithm, another header and
-//! other names than those of payment IPNs. It shares no code with the gateway's signer, nor with the other channel's check.
+//! Merchant's receiver of mass-payout webhooks, built from the documentation: another algorithm,
+//! another header and other names than those of payment IPNs. It shares no code with the gateway's
+//! signer, nor with the check of the other channel.
 
 use anyhow::{Context, ensure};
 use hmac::{Hmac, KeyInit, Mac};
@@ -23,7 +24,7 @@ pub(crate) fn verify(secret: &str, headers: &HeaderMap, body: &[u8]) -> anyhow::
         bool::from(expected.as_bytes().ct_eq(signature.as_bytes())),
         "x-gateway-signature is not the HMAC-SHA-256 of the received bytes"
     );
-    // Only now is the body worth reading.
+    // The body may be parsed only after this check.
     let parsed: Value = serde_json::from_slice(body)?;
     let event_id = parsed["eventId"].as_str().context("no eventId in the body")?.to_owned();
     ensure!(header("x-gateway-event-id")? == event_id, "x-gateway-event-id is not the body's");

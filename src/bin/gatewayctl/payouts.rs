@@ -84,7 +84,7 @@ pub struct List {
     nc: bool,
 }
 
-/// A state out of `all`, if one is asked for.
+/// Parses a state out of `all`, if one is given.
 fn state<T: Copy>(
     asked: Option<&str>,
     all: &[T],
@@ -387,7 +387,7 @@ fn listed(order: &PayoutOrder) -> Value {
     })
 }
 
-/// Why nothing was signed when it was last tried. What is held waits for people alone.
+/// Reason why nothing was signed at the last attempt. A held order waits for people only.
 fn waits_for(order: &PayoutOrder) -> Option<String> {
     if order.held.is_some() {
         return None;
@@ -503,7 +503,7 @@ fn history(story: &Story) -> String {
     .join("\n")
 }
 
-/// The merchant's object, and what it does not say.
+/// The merchant's object, plus the facts that only we know.
 pub fn to_json(story: &Story) -> serde_json::Result<Value> {
     let mut json: Value = serde_json::from_str(&story.object)?;
     json["merchantId"] = story.order.merchant_id.to_string().into();
@@ -545,7 +545,7 @@ fn explained(story: &Story) -> serde_json::Result<Value> {
     Ok(json)
 }
 
-/// Needs the master key and no server.
+/// Needs the master key, but no server.
 pub fn seal() -> anyhow::Result<Answer> {
     let key = Config::load_for(Part::Sealed)?.seed_key()?;
     let mut text = String::new();

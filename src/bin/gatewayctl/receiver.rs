@@ -1,6 +1,7 @@
-//! A merchant's webhook receiver: what the documentation asks of one, in one screen.
+//! A merchant's webhook receiver as the documentation requires it, in one screen.
 //!
-//! On purpose it shares no code with the gateway's signer; otherwise it would prove only that we agree with ourselves.
+//! It deliberately shares no code with the gateway's signer; otherwise it would prove only that we
+//! agree with ourselves.
 
 use anyhow::{Context, ensure};
 use axum::{Router, body::Bytes, extract::State, routing::post};
@@ -15,12 +16,13 @@ use crate::payout_receiver;
 
 /// The documentation advises receivers to refuse older deliveries.
 pub(crate) const AGE_SECONDS_MAX: u64 = 600;
-/// More deliveries than come before they are told; what comes beyond is answered, but not told.
+/// More deliveries than ever wait to be printed; any beyond are answered, but not printed.
 const UNREAD_MAX: usize = 64;
 const IPN_PATH: &str = "/ipn";
 const PAYOUT_PATH: &str = "/payouts";
 
-/// Each channel comes to a path of its own, so that none is ever checked by the other's rules.
+/// Receiver with a separate path per channel, so that no delivery is checked by the rules of the
+/// other channel.
 pub(crate) struct Receiver {
     base: String,
     deliveries: mpsc::Receiver<Delivery>,
@@ -38,7 +40,7 @@ pub(crate) enum Channel {
     Payout,
 }
 
-/// What a verified delivery said.
+/// Content of a verified delivery.
 pub(crate) struct Proof {
     pub(crate) event_id: String,
     pub(crate) bytes: usize,
@@ -65,18 +67,19 @@ impl Receiver {
             .route(PAYOUT_PATH, post(receive_payout))
             .with_state(door);
         let server = tokio::spawn(async move {
-            // It ends with the task; an error before that shows as a webhook that never arrives.
+            // The server ends with the task; an error before that shows as a webhook that never
+            // arrives.
             let _ended = axum::serve(listener, router).await;
         });
         Ok(Self { base, deliveries, server })
     }
 
-    /// Where IPNs of payments are taken.
+    /// URL for payment IPNs.
     pub(crate) fn ipn_url(&self) -> String {
         format!("{}{IPN_PATH}", self.base)
     }
 
-    /// Where webhooks of mass payouts are taken.
+    /// URL for mass-payout webhooks.
     pub(crate) fn payout_url(&self) -> String {
         format!("{}{PAYOUT_PATH}", self.base)
     }
@@ -103,7 +106,8 @@ async fn receive_payout(State(door): State<Door>, headers: HeaderMap, body: Byte
 impl Door {
     fn tell(&self, channel: Channel, verdict: anyhow::Result<Proof>) -> StatusCode {
         let status = if verdict.is_ok() { StatusCode::OK } else { StatusCode::UNAUTHORIZED };
-        // Nobody reads after the demonstration has ended; the sender's answer does not depend on it.
+        // After the demo has ended the channel has no reader; the response to the sender does not
+        // depend on it.
         let _unread = self.deliveries.try_send(Delivery { channel, verdict });
         status
     }
@@ -122,7 +126,7 @@ fn verify(secret: &str, headers: &HeaderMap, body: &[u8]) -> anyhow::Result<Proo
         bool::from(expected.as_bytes().ct_eq(signature.as_bytes())),
         "x-gateway-sig is not the HMAC-SHA-512 of the received bytes"
     );
-    // Only now is the body worth reading.
+    // The body may be parsed only after this check.
     let parsed: Value = serde_json::from_slice(body)?;
     let event_id = parsed["event_id"].as_str().context("no event_id in the body")?.to_owned();
     ensure!(header("x-gateway-event-id")? == event_id, "x-gateway-event-id is not the body's");

@@ -1,4 +1,5 @@
-//! How answers look. One JSON value, or text for people: tables, and colours on a terminal only.
+//! Output of commands: one JSON value, or text for people with tables, and colours on a terminal
+//! only.
 
 use std::{
     fmt::Write as _,
@@ -8,7 +9,7 @@ use std::{
 
 use serde_json::Value;
 
-/// What a command found out, both for scripts and for people.
+/// Result of a command, both for scripts and for people.
 pub struct Answer {
     json: Value,
     text: String,
@@ -25,7 +26,7 @@ impl Answer {
         Self::new(Value::Null, "")
     }
 
-    /// The answer itself is bad news: it is printed as any other, and the exit code is 1.
+    /// Marks the result as a failure: it is printed as any other, and the exit code is 1.
     pub fn bad(self) -> Self {
         Self { ok: false, ..self }
     }
@@ -36,7 +37,7 @@ impl Answer {
             return self.exit_code();
         }
         let mut out = io::stdout().lock();
-        // A reader that has seen enough (`| head`) is no fault of ours.
+        // A reader that closes the pipe early (`| head`) is not an error.
         let printed = writeln!(out, "{text}").and_then(|()| out.flush());
         let unread = printed.is_err_and(|error| error.kind() != io::ErrorKind::BrokenPipe);
         if unread { ExitCode::FAILURE } else { self.exit_code() }
@@ -48,7 +49,7 @@ impl Answer {
 }
 
 pub fn to_stderr(text: &str) {
-    // Nobody is left to tell when stderr is closed.
+    // With stderr closed there is no other output for the error.
     let _: io::Result<()> = io::stderr().lock().write_all(text.as_bytes());
 }
 
@@ -58,7 +59,8 @@ pub enum Lines {
     Join,
 }
 
-/// Without control characters: error texts and answers of strangers must not draw on an operator's terminal.
+/// Removes control characters: error texts and data from outside must not control an operator's
+/// terminal.
 pub fn clean(text: &str, lines: Lines) -> String {
     let visible = |c: char| match c {
         '\n' if lines == Lines::Keep => c,
@@ -127,7 +129,7 @@ pub fn table(heading: &[&str], rows: &[Vec<Cell>]) -> String {
     lines(std::iter::once(&heading).chain(rows))
 }
 
-/// One fact a line: its name, then what it is.
+/// Formats one fact per line: its name, then its value.
 pub fn facts(facts: &[(&str, Cell)]) -> String {
     let rows: Vec<_> =
         facts.iter().map(|(name, cell)| vec![Cell::quiet(name), cell.clone()]).collect();

@@ -1,4 +1,4 @@
-//! The steps before anything runs: the database's schema and the broker's topology.
+//! Setup steps before any process runs: the database's schema and the broker's topology.
 
 use std::time::{Duration, Instant};
 
@@ -42,7 +42,8 @@ pub async fn migrate() -> anyhow::Result<Answer> {
     Ok(Answer::new(json!({ "applied": steps }), text))
 }
 
-/// Waits for a server that is on its way up. A wrong password or database name is an answer, not a reason to wait.
+/// Waits for a server that is starting. A wrong password or database name is an error, not a reason
+/// to wait.
 async fn wait_for(db: &Db) -> Result<(), StorageError> {
     let start = Instant::now();
     let mut said = false;

@@ -1,4 +1,4 @@
-//! `gatewayctl simulate …`: the sandbox's chain by hand.
+//! `gatewayctl simulate …`: manual control of the sandbox's chain.
 
 use anyhow::Context;
 use clap::{Args, Subcommand};
@@ -157,12 +157,12 @@ impl Deposit {
     }
 }
 
-/// What a payout order waits for.
+/// Amount that a payout order waits for.
 struct Funding {
     network: Network,
     address: String,
     currency: String,
-    /// In whole coins, if anything.
+    /// In whole coins, if anything is missing.
     missing: Option<String>,
 }
 
@@ -184,7 +184,7 @@ impl Funding {
     }
 }
 
-/// Arguments that can never work are wrong usage; everything else depends on the stack.
+/// Arguments that can never work are wrong usage; all other errors depend on the stack.
 fn misused(error: SimulateError) -> anyhow::Error {
     let never = matches!(
         error,

@@ -1,4 +1,4 @@
-//! An invoice's history for people: what happened in order, what was booked, what the merchant was told.
+//! History of an invoice for people: events in order, bookings, and the webhooks to the merchant.
 
 use std::fmt::Write as _;
 
@@ -25,7 +25,7 @@ struct Moment {
     what: String,
 }
 
-/// The summary with everything that is known beside it.
+/// The summary with everything else that is known.
 pub fn to_json(mut summary: Value, told: &Explanation) -> Value {
     let timeline: Vec<_> = timeline(told)
         .into_iter()
@@ -69,7 +69,7 @@ fn entry(row: &EntryRow) -> Value {
     })
 }
 
-/// In whole coins where the token is known, in base units otherwise.
+/// In whole coins if the token is known, in base units otherwise.
 fn amount(row: &DepositRow) -> String {
     match (row.amount, &row.token_id) {
         (Some(units), Some(token)) => in_coins(units, token),
@@ -179,7 +179,7 @@ fn beginning(told: &Explanation) -> String {
     }
 }
 
-/// Says both networks where they differ: that is what a buyer has mistaken.
+/// Names both networks if they differ: the buyer has confused them.
 fn kept_apart(row: &DepositRow, view: &PaymentView) -> String {
     let why = match &view.asset {
         Some(asset) if asset.network.name() != row.network => {

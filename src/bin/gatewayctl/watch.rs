@@ -1,4 +1,5 @@
-//! `gatewayctl payouts watch`: an order as it goes on, in one line that changes, or line by line where nobody looks.
+//! `gatewayctl payouts watch`: progress of an order, in one line that is rewritten, or line by line
+//! without a terminal.
 
 use std::{
     io::{self, IsTerminal, Write},
@@ -17,13 +18,14 @@ use crate::{
     render::{self, Answer, Lines},
 };
 
-/// How often the rows are read.
+/// Poll interval of the rows.
 const PAUSE: Duration = Duration::from_millis(300);
 const BAR_CELLS: u64 = 20;
-/// To the line's beginning, and away with what stands there.
+/// Returns to the start of the line and clears it.
 const AGAIN: &str = "\r\u{1b}[2K";
 
-/// Tells of the order until it has ended and owes nothing. The answer is bad news unless everybody was paid.
+/// Reports the order until it has ended and owes nothing. The result is a failure unless every
+/// recipient was paid.
 pub async fn follow(gateway: &Gateway, order_id: &str, json: bool) -> anyhow::Result<Answer> {
     let mut line = Line::new(json);
     loop {
@@ -39,7 +41,7 @@ pub async fn follow(gateway: &Gateway, order_id: &str, json: bool) -> anyhow::Re
     }
 }
 
-/// Whether nothing will happen any more, unless a person does it.
+/// Returns true if nothing more will happen without an operator.
 fn has_ended(order: &PayoutOrder) -> bool {
     let books = &order.books;
     let goes_back = order.refund_address.is_some() && order.held.is_none();
@@ -128,7 +130,7 @@ fn progress(rows: Tally) -> String {
     text
 }
 
-/// What became of money that nobody was paid with.
+/// Use of the money that paid no recipient.
 fn after(order: &PayoutOrder, coins: &impl Fn(BaseUnits) -> String) -> String {
     let books = &order.books;
     let mut text = String::new();

@@ -1,4 +1,4 @@
-//! What `--help` teaches below the flags: examples, and what a command needs from the environment.
+//! Text below the flags in `--help`: examples, and the environment that a command needs.
 
 macro_rules! database {
     () => {

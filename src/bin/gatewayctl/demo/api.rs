@@ -36,7 +36,7 @@ impl Api {
         self.call(Method::GET, &format!("/v1/payment/{id}"), None, StatusCode::OK).await
     }
 
-    /// A line to paste: the next invoice, where the buyer picks the currency on the checkout.
+    /// A line to paste: the next invoice, for which the buyer chooses the currency on the checkout.
     pub(super) fn curl_example(&self) -> String {
         let order = json!({ "price_amount": 25, "price_currency": "usd", "pay_currency": "all" });
         format!(

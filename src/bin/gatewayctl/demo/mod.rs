@@ -1,7 +1,9 @@
-//! `gatewayctl demo`: one invoice from the order to the verified webhook, on the sandbox's simulated chain.
+//! `gatewayctl demo`: one invoice from the order to the verified webhook, on the sandbox's
+//! simulated chain.
 //!
-//! Plays the merchant and the buyer from outside: it uses the public API, its own command line and a receiver that
-//! knows only what the documentation tells a merchant. It must not reach into the gateway's storage or queues.
+//! Plays the merchant and the buyer from outside: it uses the public API, its own command line and
+//! a receiver built only from the merchants' documentation. It must not reach into the gateway's
+//! storage or queues.
 
 mod api;
 mod timeline;
@@ -17,11 +19,12 @@ use self::{api::Api, timeline::Timeline};
 use crate::receiver::Receiver;
 
 const COMMAND_LIMIT: Duration = Duration::from_secs(30);
-/// Far more than a healthy stack needs; beyond it something is broken and waiting longer would hide it.
+/// Far more than a healthy stack needs; a longer wait would only hide a fault.
 const STATUS_LIMIT: Duration = Duration::from_secs(30);
-/// Room for one failed attempt and its 30 s pause.
+/// Allows for one failed attempt and its 30 s pause.
 const WEBHOOK_LIMIT: Duration = Duration::from_secs(60);
-/// Quick at first, as it usually takes a moment; then slow enough for the limit of 60 requests a minute.
+/// Short at first, as it usually takes a moment; then long enough for the limit of 60 requests a
+/// minute.
 const POLL_FIRST: Duration = Duration::from_millis(100);
 const POLL_LAST: Duration = Duration::from_millis(1600);
 
@@ -38,7 +41,7 @@ pub struct Args {
     currency: String,
 }
 
-/// Takes one invoice through its life and prints what happened. An error says which step did not happen.
+/// Takes one invoice through its life and prints every step. An error names the step that failed.
 pub async fn run(args: Args) -> anyhow::Result<()> {
     let timeline = Timeline::start("One invoice, from the order to the signed webhook");
     let merchant = create_merchant(&timeline).await?;
@@ -189,7 +192,7 @@ async fn await_webhook(
     Ok(())
 }
 
-/// Runs this very program, as an operator would; one JSON value comes back.
+/// Runs this very program, as an operator would, and returns its JSON value.
 async fn gatewayctl(arguments: &[&str]) -> anyhow::Result<Value> {
     let what = format!("gatewayctl {} {}", arguments[0], arguments[1]);
     let program = std::env::current_exe().context("cannot find this program's own file")?;

@@ -1,4 +1,4 @@
-//! What happened and when, for a person at a terminal or a log.
+//! Prints events with their time, for a terminal or a log.
 
 use std::{
     io::{IsTerminal, stdout},
@@ -18,7 +18,7 @@ impl Timeline {
         timeline
     }
 
-    /// One thing that happened now.
+    /// Prints an event that happened now.
     pub(super) fn event(&self, what: &str, text: &str) {
         let elapsed = self.started.elapsed();
         let time = format!("{:>4}.{:03} s", elapsed.as_secs(), elapsed.subsec_millis());
@@ -29,7 +29,7 @@ impl Timeline {
         );
     }
 
-    /// More about the event above.
+    /// Prints a detail of the event above.
     pub(super) fn detail(&self, text: &str) {
         println!("{:22}{}", "", self.painted("2", text));
     }
