@@ -1,15 +1,16 @@
-//! Many callers, one transaction: what arrives while a batch is worked on becomes the next batch.
+//! Group commit: pieces that arrive while a batch is in progress form the next batch.
 //!
-//! In calm a batch is one piece and waits for nothing; in a storm the pieces of many messages share their round trips
-//! and their commit. Each message is still acknowledged after the commit that holds its outcome.
+//! Without load a batch is one piece and waits for nothing; under load the pieces of many messages
+//! share their round trips and their commit. Each message is still acknowledged after the commit
+//! that holds its outcome.
 
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 
-/// Pieces that wait for the next batch.
+/// Pieces queued for the next batch.
 const WAITING_MAX: usize = 1_000;
-/// A frozen database must not hold the batcher for ever.
+/// An unresponsive database must not block the batcher for ever.
 const BATCH_LIMIT: Duration = Duration::from_secs(15);
 
 /// Does the work of many callers at a time.
@@ -18,8 +19,8 @@ pub struct Batcher<P, O> {
 }
 
 impl<P: Clone + Send + 'static, O: Send + 'static> Batcher<P, O> {
-    /// `work` gets up to `batch_max` pieces and returns an outcome for each, or `None` for those it could not do beside
-    /// the others. It runs in a task that ends with the batcher.
+    /// `work` gets up to `batch_max` pieces and returns an outcome for each, or `None` for those it
+    /// could not do together with the others. It runs in a task that ends with the batcher.
     pub fn start<W, F, E>(batch_max: usize, work: W) -> Self
     where
         W: Fn(Vec<P>) -> F + Send + 'static,
@@ -34,7 +35,7 @@ impl<P: Clone + Send + 'static, O: Send + 'static> Batcher<P, O> {
                 match tokio::time::timeout(BATCH_LIMIT, work(pieces)).await {
                     Ok(Ok(outcomes)) => {
                         for ((_, caller), outcome) in batch.drain(..).zip(outcomes) {
-                            // A caller that went away has been told by its own limit in time.
+                            // A caller that went away has hit its own timeout.
                             let _ = outcome.map(|outcome| caller.send(outcome));
                         }
                     }
@@ -49,8 +50,8 @@ impl<P: Clone + Send + 'static, O: Send + 'static> Batcher<P, O> {
         Self { pieces: sender }
     }
 
-    /// The outcome of `piece` in a batch. `None` if it has none: then the caller does it alone, and learns why it
-    /// fails. So one bad row costs a batch, and no more.
+    /// Returns the outcome of `piece` in a batch. `None` if it has none: then the caller processes
+    /// it alone, and learns why it fails. So one bad row costs a batch, and no more.
     pub async fn outcome(&self, piece: P) -> Option<O> {
         let (caller, outcome) = oneshot::channel();
         self.pieces.send((piece, caller)).await.ok()?;

@@ -1,8 +1,8 @@
-//! Reading one queue, for ever: the part that all consuming roles share.
+//! Consumption of one queue, for ever: the part shared by all consuming roles.
 //!
-//! A message is acknowledged after its outcome is committed, never before. A failure of our own (the database is away) is
-//! not the message's fault: it is tried again in place, and if that lasts, the consumer is closed and everything
-//! unanswered goes back to the queue.
+//! A message is acknowledged after its outcome is committed, never before. A failure of our own
+//! (the database is unavailable) is not the message's fault: it is retried in place, and if that
+//! lasts, the consumer is closed and all unanswered messages go back to the queue.
 
 use std::{
     panic::AssertUnwindSafe,
@@ -28,29 +28,29 @@ use crate::{
     patience::{pause, with_causes},
 };
 
-/// One try of one message, database and network calls included.
+/// Limit of one attempt at one message, including database and network calls.
 const HANDLE_LIMIT: Duration = Duration::from_secs(30);
-/// How long a message is retried in place before it goes back to the queue.
+/// Time for which a message is retried in place before it is requeued.
 const HOLD_MAX: Duration = Duration::from_secs(40);
-/// With messages waiting and none arriving for so long, the broker has forgotten this consumer.
+/// With messages ready and none arriving for this long, the broker has forgotten this consumer.
 const SILENCE_MAX: Duration = Duration::from_secs(60);
 const WATCH_EVERY: Duration = Duration::from_secs(15);
 
-/// What to answer the broker.
+/// Answer to the broker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
-    /// Done and committed, or nothing to do.
+    /// Done and committed, or no work needed.
     Ack,
-    /// It can never be worked on: to the dead letters.
+    /// It can never be processed: dead-letter it.
     Reject,
 }
 
-/// Works on one message. It may be called twice for the same one, by any process.
+/// Processes one message. It may be called twice for the same one, by any process.
 pub trait Handler: Send + Sync + 'static {
     fn handle(&self, body: &[u8]) -> impl Future<Output = Result<Answer, StorageError>> + Send;
 }
 
-/// A queue and how much of it may be under way at a time.
+/// A queue and the limit of its messages in progress.
 #[derive(Debug, Clone)]
 pub struct Work {
     pub queue: String,
@@ -87,7 +87,8 @@ async fn consume_until_error<H: Handler>(
     if read.is_ok() {
         consumer.cancel().await?;
     }
-    // Also when the broker is lost: what is under way records its outcome, so that its copy finds it done.
+    // Also if the broker connection is lost: running work records its outcome, so that the
+    // redelivered message finds it done.
     let finished = finish(agent, tasks).await;
     read?;
     finished?;
@@ -124,7 +125,7 @@ async fn read<H: Handler>(
     }
 }
 
-/// Lets everything that runs come to its end, within limits; what does not goes back to the queue.
+/// Lets all running work finish, within limits; the rest is requeued.
 async fn finish(
     agent: &Agent,
     mut tasks: JoinSet<Result<(), BrokerError>>,
@@ -152,7 +153,7 @@ fn answered(
     done.unwrap_or(Ok(()))
 }
 
-/// Works on a message as part of the trace that caused it.
+/// Processes a message within the trace that caused it.
 async fn traced<H: Handler>(
     queue: String,
     handler: Arc<H>,
@@ -166,7 +167,8 @@ async fn traced<H: Handler>(
     outcome
 }
 
-/// Counts messages that go to the dead letters at once. From zero on, or the first would show as no change.
+/// Counts messages that are dead-lettered at once. Starts from zero, or the first would show as no
+/// change.
 fn rejected(queue: &str, count: u64) {
     metrics::counter!("messages_rejected_total", "queue" => queue.to_owned()).increment(count);
 }

@@ -1,7 +1,7 @@
-//! The workers: agents that wait, loop, restart and shut down. What they do is in `gateway::app`.
+//! The workers: agents that wait, loop, restart and shut down. Their work is in `gateway::app`.
 //!
-//! Every role may run in any number of copies. Those that must be single (the watcher of one network, the sweep) take a
-//! lock and stand by otherwise.
+//! Every role may run in any number of copies. Roles that must be single (the watcher of one
+//! network, the sweep) take a lock and are on standby otherwise.
 
 pub mod batch;
 pub mod consume;
@@ -73,7 +73,7 @@ impl FromStr for Role {
     }
 }
 
-/// What a running role is given.
+/// Context of a running role.
 #[derive(Clone)]
 pub struct Agent {
     pub gateway: Arc<Gateway>,
@@ -81,7 +81,7 @@ pub struct Agent {
     pub stop: CancellationToken,
 }
 
-/// Runs a role until the stop, whatever fails meanwhile.
+/// Runs a role until the stop, and restarts it after failures.
 pub async fn run(role: Role, agent: Agent) {
     match role {
         Role::DepositMatching => role::deposit_matching::run(&agent).await,

@@ -20,17 +20,18 @@ use tokio::{net::TcpListener, task::JoinSet};
 
 /// Runs the gateway's workers.
 ///
-/// Every role may run in any number of copies, in one process or many.
-/// Configured by the environment: DATABASE_URL, AMQP_URL, GATEWAY_MASTER_KEY, GATEWAY_PROFILE,
-/// GATEWAY_WORKER__METRICS_LISTEN, GATEWAY_BROKER__MANAGEMENT_URL (sweeper) and, optionally, a file named by
-/// GATEWAY_CONFIG.
+/// Every role may run in any number of copies, in one process or many. Configured by the
+/// environment: DATABASE_URL, AMQP_URL, GATEWAY_MASTER_KEY, GATEWAY_PROFILE,
+/// GATEWAY_WORKER__METRICS_LISTEN, GATEWAY_BROKER__MANAGEMENT_URL (sweeper) and, optionally, a file
+/// named by GATEWAY_CONFIG.
 #[derive(Parser)]
 #[command(
     version,
     after_help = "Examples:\n  gateway-worker all\n  gateway-worker ipn-delivery deposit-matching"
 )]
 struct Arguments {
-    /// deposit-matching, expiry-timer, ipn-delivery, payout-batch, payout-webhook-delivery, chain-watcher, rate-refresher, sweeper, or all
+    /// deposit-matching, expiry-timer, ipn-delivery, payout-batch, payout-webhook-delivery,
+    /// chain-watcher, rate-refresher, sweeper, or all
     #[arg(required = true, value_name = "ROLE")]
     roles: Vec<String>,
 }
@@ -76,7 +77,7 @@ async fn main() -> anyhow::Result<()> {
     let router = admin::router(gateway.clone(), readiness);
     tasks.spawn(serve::serve(listener, router, Limits::default(), stop.clone()));
     while let Some(ended) = tasks.join_next().await {
-        // A task that ends before the stop has panicked; better a fresh process than half a one.
+        // A task that ends before the stop has panicked; a new process is better than half a one.
         if let Err(error) = ended
             && !stop.is_cancelled()
         {
@@ -88,9 +89,10 @@ async fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A worker that can reach nobody would take messages from those that can, and put each of them off.
+/// A worker without outgoing connections would take messages from those that have them, and delay
+/// each.
 fn check_roots(gateway: &Gateway) -> anyhow::Result<()> {
-    // A developer's machine may have none, and receivers that speak plain http.
+    // A developer's machine may have none, with receivers over plain http.
     if gateway.config.egress.allow_private || gateway.egress.has_roots() {
         return Ok(());
     }
@@ -100,7 +102,8 @@ fn check_roots(gateway: &Gateway) -> anyhow::Result<()> {
     )
 }
 
-/// Beyond its files a process opens no connection, not even to its own database: it takes on no more than it has files for.
+/// Beyond its file limit a process opens no connection, not even to its own database: it takes on
+/// no more work than it has files for.
 fn fit_files(worker: &mut config::Worker, delivers: bool) {
     let (wanted, allowed) = (Room::of(worker), serve::allow_open_files());
     let room = wanted.within(allowed);

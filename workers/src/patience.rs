@@ -1,4 +1,4 @@
-//! Waiting, in a way that a stop can interrupt.
+//! Waiting that a stop can interrupt.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ pub async fn pause(stop: &CancellationToken, time: Duration) {
     }
 }
 
-/// An error with its causes in one line, for the log.
+/// Formats an error with its sources in one line, for the log.
 pub fn with_causes(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(error.source(), |cause| cause.source()).take(8);
     causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))

@@ -1,5 +1,5 @@
-//! Follows every enabled network, and the payouts that merchants signed there. One watcher per network works, the others
-//! stand by.
+//! Follows every enabled network, and the payouts that merchants signed there. One watcher per
+//! network is active, the others are on standby.
 
 use std::{
     sync::Arc,
@@ -24,7 +24,7 @@ use crate::{
 };
 
 const STAND_BY: Duration = Duration::from_secs(2);
-/// One look, catching up included; a node that is slower than this is as good as silent.
+/// Limit of one look, including catching up; a slower node counts as unavailable.
 const LOOK_LIMIT: Duration = Duration::from_secs(120);
 const CHECK_LOCK_EVERY: Duration = Duration::from_secs(5);
 
@@ -89,7 +89,8 @@ async fn watch(agent: &Agent, network: Network, hint: &Notify) {
             }
         };
         let settings = agent.gateway.config.chain(network);
-        // A fresh follower: what another process wrote meanwhile is read from the database.
+        // A new follower, because another process may have written meanwhile: the state is read
+        // from the database.
         if let Ok(Some(follower)) = follower_of(&agent.gateway, settings) {
             follow(agent, follower, lock, hint, &mut delay).await;
         }
@@ -120,7 +121,7 @@ async fn follow(
         let span = Span::begin(format!("look at {network}"), Kind::Internal, None);
         let look =
             span.scope(tokio::time::timeout(LOOK_LIMIT, follower.look(&agent.gateway))).await;
-        // A look that found nothing, which most do, is not worth telling.
+        // A look that found nothing, the usual case, is not logged.
         if let Ok(Ok(found)) = &look
             && (found.sightings > 0 || found.finalized > 0)
         {
@@ -152,7 +153,7 @@ async fn follow(
             Ok(Err(error)) => {
                 agent.readiness.set(&part, false);
                 tracing::warn!(%network, error = with_causes(&error), "the look failed");
-                // Who fails now and then must not make a long way to the head ever longer.
+                // Occasional failures must not make catching up to the chain tip slower and slower.
                 if follower.blocks_read() > read_before {
                     delay.reset();
                 }

@@ -1,4 +1,5 @@
-//! Delivers webhooks, payment IPNs or those of mass payouts, in two lanes: endpoints that answer slowly have their own.
+//! Delivers webhooks, payment IPNs or those of mass payouts, in two lanes: endpoints that answer
+//! slowly have their own.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -29,7 +30,7 @@ use crate::{
 
 const BATCH_MAX: usize = 200;
 
-/// The rows of attempts under way in this process, read and written together.
+/// Rows of the attempts in progress in this process, read and written together.
 struct SharedRows {
     gateway: Arc<Gateway>,
     loads: Batcher<Uuid, DueDelivery>,
@@ -77,7 +78,8 @@ async fn record(
     gateway: &Gateway,
     records: &[Arc<AttemptRecord>],
 ) -> Result<Vec<Option<bool>>, StorageError> {
-    // Two copies of one message may meet here; the second is left to its caller, who finds the row changed.
+    // Two copies of one message may meet here; the second is left to its caller, which finds the
+    // row changed.
     let mut seen = HashSet::new();
     let first: Vec<_> = records.iter().map(|record| seen.insert(record.delivery_id)).collect();
     let batch: Vec<_> = records.iter().zip(&first).filter(|(_, first)| **first).collect();

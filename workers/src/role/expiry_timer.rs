@@ -1,4 +1,4 @@
-//! Rings due timers, and decides the deadlines they stand for.
+//! Fires due timers, and decides their deadlines.
 
 use std::{sync::Arc, time::Duration};
 
@@ -23,7 +23,8 @@ use crate::{
 
 const PREFETCH: u16 = 400;
 const BATCH_MAX: usize = 200;
-/// Invoices decided at a time that need a transaction each. It may wait for a lock with a connection in hand, which others need.
+/// Invoices decided concurrently that need a transaction each. One may wait for a lock while it
+/// holds a connection that others need.
 const ALONE_MAX: usize = 4;
 const RING_EVERY: Duration = Duration::from_millis(250);
 const RING_LIMIT: Duration = Duration::from_secs(20);
@@ -81,7 +82,7 @@ pub async fn run(agent: &Agent) {
     tokio::join!(consume(agent, &work, handler), ring(agent));
 }
 
-/// Any number of copies may ring: each due timer is taken by one.
+/// Any number of copies may run: each due timer is taken by one.
 async fn ring(agent: &Agent) {
     while !agent.stop.is_cancelled() {
         let rung = tokio::time::timeout(RING_LIMIT, agent.gateway.ring_timers()).await;

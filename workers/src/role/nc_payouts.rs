@@ -1,5 +1,6 @@
-//! Follows the transactions that merchants signed. A part of the chain-watcher role, which talks to nodes anyway: it needs
-//! no key, and rows say what is due, so any number of copies share the work.
+//! Follows the transactions that merchants signed. A part of the chain-watcher role, which already
+//! talks to nodes: it needs no key, and rows hold the due times, so any number of copies share the
+//! work.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Pays out: the only role that opens a wallet.
+//! Pays out: the only role that opens the hot wallet.
 
 use std::{sync::Arc, time::Duration};
 
@@ -22,7 +22,7 @@ use crate::{
 
 const PREFETCH: u16 = 10;
 const OPEN_AGAIN: Duration = Duration::from_secs(30);
-/// Far below the age beyond which a noted fee prices nothing.
+/// Far below the age beyond which a recorded fee is too old to price with.
 const NOTE_EVERY: Duration = Duration::from_secs(15);
 const PART: &str = "payout-batch.wallet";
 
@@ -44,7 +44,7 @@ impl Handler for PayoutBatch {
             Ok(()) => Ok(Answer::Ack),
             Err(AdvanceError::UnknownOrder) => Ok(Answer::Reject),
             Err(AdvanceError::Storage(error)) => Err(error),
-            // The order's timer rings again.
+            // The order's timer fires again.
             Err(error) => {
                 let error = with_causes(&error);
                 tracing::warn!(order.id = %message.order_id, error, "a payout waits");
@@ -62,7 +62,7 @@ pub async fn run(agent: &Agent) {
     tokio::join!(consume(agent, &work, handler), note_fees(agent));
 }
 
-/// Keeps what payments cost at hand for quotes. A node that is away only makes quotes wait.
+/// Records current payment fees for quotes. An unavailable node only makes quotes wait.
 async fn note_fees(agent: &Agent) {
     let networks = agent.gateway.paying_networks();
     if let Some(address) = agent.gateway.gas_address().filter(|_| !networks.is_empty()) {
@@ -79,7 +79,8 @@ async fn note_fees(agent: &Agent) {
     }
 }
 
-/// Without payouts there is no wallet to open; with a wrong seed file a person must help, and the role waits.
+/// Without payouts there is no wallet to open; a wrong seed file needs an operator, and the role
+/// waits.
 async fn open_wallet(agent: &Agent) -> Option<Wallet> {
     while !agent.stop.is_cancelled() {
         if !agent.gateway.config.payouts_enabled() {

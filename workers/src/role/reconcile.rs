@@ -10,11 +10,11 @@ use crate::{
     patience::{pause, with_causes},
 };
 
-/// A stack that just starts has its nodes busy enough.
+/// The nodes of a starting stack are busy enough.
 const FIRST_AFTER: Duration = Duration::from_secs(60);
 
-/// Each network at its own pace: one whose node takes minutes must not hold up the others. Never ends by itself: whoever
-/// holds the lock ends it.
+/// Each network runs at its own pace: one whose node takes minutes must not delay the others. Never
+/// ends by itself: the holder of the lock ends it.
 pub async fn run(agent: &Agent) {
     join_all(Network::ALL.map(|network| walk(agent, network))).await;
     std::future::pending().await

@@ -1,4 +1,5 @@
-//! Sweeps: repairs the broker's topology, and finds work whose message was lost. One process sweeps, others stand by.
+//! Sweep: repairs the broker's topology, and finds work whose message was lost. One process sweeps,
+//! the others are on standby.
 
 use std::time::Duration;
 
@@ -31,7 +32,7 @@ pub async fn run(agent: &Agent) {
         match SessionLock::try_take(&agent.gateway.db, "sweeper").await {
             Ok(Some(lock)) => tokio::select! {
                 () = sweep(agent, management.as_ref(), lock) => {}
-                // Under the same lock, and at its own pace: a slow node must not hold up the sweep.
+                // Under the same lock, and at its own pace: a slow node must not delay the sweep.
                 () = reconcile::run(agent) => {}
             },
             Ok(None) => agent.readiness.set(PART, true),
