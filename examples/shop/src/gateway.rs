@@ -1,4 +1,4 @@
-//! The gateway's API, as far as a shop needs it. The key stays on the server.
+//! The part of the gateway's API that a shop needs. The key stays on the server.
 
 use std::time::Duration;
 

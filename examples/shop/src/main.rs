@@ -1,6 +1,7 @@
-//! A demonstration shop: a page with the checkout's widget, and a webhook that decides what is paid.
+//! A demonstration shop: a page with the checkout's widget, and a webhook that marks orders as
+//! paid.
 //!
-//! It knows of the gateway what the documentation tells a merchant, and keeps its orders in memory.
+//! It is built only from the merchants' documentation, and keeps its orders in memory.
 
 mod gateway;
 mod page;
@@ -37,7 +38,7 @@ struct Shop {
     gateway: Gateway,
     webhook_secret: String,
     checkout_url: String,
-    /// Where buyers and the gateway reach us.
+    /// URL at which buyers and the gateway reach the shop.
     own_url: String,
     orders: Mutex<Orders>,
 }
@@ -45,7 +46,7 @@ struct Shop {
 #[derive(Default)]
 struct Orders {
     by_number: HashMap<usize, Order>,
-    /// The ids of events that were acted on; a real shop has them in a unique column.
+    /// Ids of processed events; a real shop has them in a unique column.
     seen_events: HashSet<String>,
 }
 
@@ -53,7 +54,7 @@ struct Order {
     good: &'static Good,
     payment_id: String,
     invoice_url: String,
-    /// What the last verified webhook said.
+    /// Status in the last verified webhook.
     told: Option<String>,
 }
 
@@ -77,7 +78,7 @@ async fn main() -> anyhow::Result<()> {
 impl Shop {
     fn from_environment(listen: SocketAddr) -> anyhow::Result<Self> {
         let setting = |name: &str| env::var(name).with_context(|| format!("{name} is not set"));
-        // What `gatewayctl --json merchant create` prints.
+        // Output of `gatewayctl --json merchant create`.
         let merchant: Value = serde_json::from_str(&setting("SHOP_MERCHANT")?)
             .context("SHOP_MERCHANT is not JSON")?;
         let text = |name: &str| {
@@ -144,7 +145,7 @@ async fn order(State(shop): State<Arc<Shop>>, Path(number): Path<usize>) -> Resp
     }
 }
 
-/// What the shop's own page asks for after a callback.
+/// Order state, requested by the shop's own page after a callback.
 async fn state(State(shop): State<Arc<Shop>>, Path(number): Path<usize>) -> Response {
     match shop.orders().by_number.get(&number) {
         Some(order) => Json(json!({ "told": order.told })).into_response(),

@@ -17,7 +17,7 @@ pub struct Good {
     pub price: &'static str,
 }
 
-/// Three prices, as minimums differ: with little money only some networks make sense.
+/// Three prices, because minimums differ: small amounts are possible only on some networks.
 pub const GOODS: [Good; 3] = [
     Good {
         code: "coffee",

@@ -1,4 +1,4 @@
-//! Says what `verify_ipn` makes of each recorded delivery: `cargo run -- recorded.json`
+//! Prints the result of `verify_ipn` for each recorded delivery: `cargo run -- recorded.json`
 
 mod verify_ipn;
 

@@ -7,18 +7,20 @@ const MAX_AGE_SECONDS: u64 = 600;
 #[derive(Debug, PartialEq, Eq)]
 pub enum Verdict {
     Accepted(Value),
-    /// Handled before: answer 200 and do nothing.
+    /// Processed before: answer 200 and do nothing.
     Duplicate,
-    /// Not to be trusted: answer 401.
+    /// Not authentic: answer 401.
     Forged,
-    /// Too old, or too far ahead, to be trusted: answer 401.
+    /// Too old, or too far ahead: answer 401.
     Stale,
 }
 
-/// Checks the very bytes received against the header `x-gateway-sig`; parsing and serialising again gives other bytes.
+/// Verifies the very bytes received against the header `x-gateway-sig`; parsing and serialising
+/// again gives other bytes.
 ///
-/// `remember` stores the id under a unique key and says whether it was new. Do it in the transaction that fulfils the
-/// order: an id that is stored although the order was not fulfilled loses the payment.
+/// `remember` stores the id under a unique key and returns true if it was new. Do it in the
+/// transaction that fulfils the order: an id that is stored although the order was not fulfilled
+/// loses the payment.
 pub fn verify_ipn(
     raw_body: &[u8],
     signature: &str,

@@ -1,4 +1,5 @@
-//! Says what `verify_payout_webhook` makes of each recorded delivery: `cargo run -- recorded.json`
+//! Prints the result of `verify_payout_webhook` for each recorded delivery: `cargo run --
+//! recorded.json`
 
 mod verify_payout_webhook;
 
