@@ -1,4 +1,5 @@
-//! What one invoice and one delivery cost: commits, rows, messages, bytes of log, and processor time by program.
+//! Cost of one invoice and of one delivery: commits, rows, messages, bytes of WAL, and processor
+//! time by program.
 
 use std::{fs, sync::Arc, time::Duration};
 
@@ -15,11 +16,11 @@ use crate::{
 const INVOICE: &str = "cost: one invoice created";
 const DELIVERY: &str = "cost: one IPN delivered";
 const LIMIT: Duration = Duration::from_secs(60);
-/// What the kernel counts processor time in.
+/// Unit in which the kernel counts processor time.
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// Commits, rows inserted, updated or deleted, messages and bytes, as the database counts them. Every message comes from
-/// a row of the outbox.
+/// Commits, rows inserted, updated or deleted, messages and bytes, as the database counts them.
+/// Every message comes from a row of the outbox.
 const COUNTED: &str = "
     select (select xact_commit from pg_stat_database where datname = current_database())::float8,
            (select sum(n_tup_ins + n_tup_upd + n_tup_del) from pg_stat_user_tables)::float8,
@@ -77,12 +78,13 @@ async fn of_a_delivery(world: Arc<World>, rounds: &mut [Rounds; 7]) {
     before.until_now(&world, worker, BACKLOG, rounds).await;
 }
 
-/// Everything counted so far.
+/// All counters so far.
 struct Spent([f64; 7]);
 
 impl Spent {
     async fn by(world: &World, program: &Program) -> Self {
-        // A connection tells what it counted once it ends: those that prepared the rows must not count later.
+        // A connection reports its counters when it ends: those that prepared the rows must not
+        // count later.
         world.gateway.db.close().await;
         let gateway = processor_time(|process| process.id == program.process.pid());
         Self::of(world, gateway).await
@@ -98,7 +100,8 @@ impl Spent {
         Self([commits, rows, messages, log, gateway, postgres, broker])
     }
 
-    /// Ends the program, so that all it did is counted, and adds a round: the difference for each of `count` things.
+    /// Ends the program, so that all its work is counted, and adds a round: the difference per item
+    /// of `count`.
     async fn until_now(
         self,
         world: &World,
@@ -123,7 +126,8 @@ struct Counted {
     ticks: f64,
 }
 
-/// Milliseconds of processor time of all processes that `wanted` chooses, with those of their ended children.
+/// Milliseconds of processor time of all processes selected by `wanted`, with those of their ended
+/// children.
 fn processor_time(wanted: impl Fn(&Counted) -> bool) -> f64 {
     let processes = fs::read_dir("/proc").unwrap().filter_map(|entry| {
         let stat = fs::read_to_string(entry.ok()?.path().join("stat")).ok()?;

@@ -38,12 +38,12 @@ pub async fn run(report: &mut Report) {
     }
     let mut rounds = Rounds::default();
     let count = report.rounds;
-    // The loop has a database of its own: what it writes must not be relayed by the API beside it.
+    // The loop has a separate database: its rows must not be relayed by the API beside it.
     with_world(&[], |world| async move {
         with_world(&[], |apart| async move {
             let api = world.installation.start_api().await;
             api.ready().await;
-            // A round of each first, so that neither pays for cold caches and first connections.
+            // One round of each first, so that neither includes cold caches and first connections.
             through_the_api(&world).await;
             let template = template(&world).await;
             bare(&apart, &template).await;
@@ -64,7 +64,7 @@ async fn through_the_api(world: &World) -> f64 {
     call(world, requests).await
 }
 
-/// Orders of fresh merchants.
+/// Orders of new merchants.
 pub async fn requests(world: &World) -> Vec<Vec<u8>> {
     let merchants = world.merchants(MERCHANTS).await;
     let request = |number: usize| {
@@ -78,7 +78,7 @@ pub async fn requests(world: &World) -> Vec<Vec<u8>> {
     (0..ORDERS).map(request).collect()
 }
 
-/// Sends them all; returns how many were answered per second.
+/// Sends all requests; returns the number of responses per second.
 pub async fn call(world: &World, requests: Vec<Vec<u8>>) -> f64 {
     let mut callers = Vec::new();
     for _ in 0..CONNECTIONS {
@@ -95,7 +95,7 @@ pub async fn call(world: &World, requests: Vec<Vec<u8>>) -> f64 {
     .await
 }
 
-/// One invoice as the API wrote it, to be written again and again under fresh ids.
+/// One invoice as the API wrote it, to be inserted repeatedly under new ids.
 async fn template(world: &World) -> Arc<Invoice> {
     let mut tx = world.gateway.db.begin().await.unwrap();
     let id: Uuid =

@@ -1,4 +1,4 @@
-//! A hundred thousand deadlines in one second, and how late a deadline is in calm.
+//! A hundred thousand deadlines in one second, and the lateness of a deadline without load.
 
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,8 @@ const LIMIT: Duration = Duration::from_secs(300);
 const DRAINED: &str = "deadlines: 100,000 due in one second, per second";
 const LATENESS: &str = "deadlines: p99 lateness in calm";
 
-/// Open invoices of whose end their merchant is told, due `$3` seconds from now and then `$4` milliseconds apart.
+/// Open invoices whose end sends an IPN, due `$3` seconds from now and then `$4` milliseconds
+/// apart.
 const INVOICES: &str = "
     with made as (
         insert into invoice (id, payment_id, merchant_id, status, price_amount, price_currency, pricing_mode, token_id,
@@ -87,7 +88,7 @@ async fn calm(report: &mut Report) {
     report.value(LATENESS, "s", None, Goal::AtMost(0.5), samples);
 }
 
-/// Their network has been looked at beyond all their deadlines.
+/// The watcher of their network has looked past all their deadlines.
 async fn insert(world: &World, count: i32, first_in: i32, apart: i32) {
     let watched = "insert into chain_cursor (network, height, hash, watched_through) \
                    values ('polygon', 1, 'x', now() + interval '1 day') on conflict do nothing";
@@ -97,8 +98,8 @@ async fn insert(world: &World, count: i32, first_in: i32, apart: i32) {
     query.execute(&mut world.connect().await).await.unwrap();
 }
 
-/// The least that deciding a deadline costs: the row lock, the new status, the timer's end, the event and its message, one
-/// commit each.
+/// Minimum cost of deciding a deadline: the row lock, the new status, the timer's end, the event
+/// and its message, one commit each.
 async fn bare_updates(world: &World) -> f64 {
     const SAMPLE: usize = 4_000;
     world

@@ -1,4 +1,5 @@
-//! IPN deliveries per second: a backlog sent to an endpoint that answers at once, and how a second process helps.
+//! IPN deliveries per second: a backlog sent to an endpoint that answers at once, and the gain from
+//! a second process.
 
 use std::{sync::Arc, time::Duration};
 
@@ -23,7 +24,7 @@ use crate::{
 
 pub const BACKLOG: usize = 4_000;
 pub const MERCHANTS: usize = 80;
-/// What one worker has under way at a time, and the bare loop beside it.
+/// Concurrent deliveries of one worker, and of the bare loop beside it.
 const IN_FLIGHT: usize = 200;
 const IN_FLIGHT_SETTING: (&str, &str) = ("GATEWAY_WORKER__DELIVERIES_IN_FLIGHT", "200");
 const LIMIT: Duration = Duration::from_secs(120);
@@ -31,7 +32,8 @@ const RATE: &str = "deliver: IPNs per second, a backlog";
 const INSERTS: &str = "deliver: IPNs per second, against bare inserts";
 const ALONE: &str = "deliver: IPNs per second, a backlog of one merchant";
 const SCALE: &str = "scale: two worker processes against one";
-/// The slow endpoint's answer, so that waiting for it and not the processor is what limits one process.
+/// Response time of the slow endpoint, so that one process is limited by waiting and not by the
+/// processor.
 const PAUSE: Duration = Duration::from_millis(500);
 
 pub async fn run(report: &mut Report) {
@@ -68,7 +70,7 @@ async fn rate(report: &mut Report) {
     .await;
 }
 
-/// One merchant has a few places only, so that others have theirs.
+/// One merchant has few delivery slots, so that other merchants keep theirs.
 async fn alone(report: &mut Report) {
     let mut rounds = Rounds::default();
     let count = report.rounds;
@@ -95,7 +97,7 @@ async fn scale(report: &mut Report) {
     .await;
 }
 
-/// Writes the row and no message, for loops that do without a broker.
+/// Writes the row without a message, for loops that run without a broker.
 pub async fn insert_silently(connection: &mut sqlx::PgConnection, new: &NewDelivery) {
     sqlx::query(
         "insert into delivery (id, event_id, channel, kind, merchant_id, invoice_id, subject, url, payload, state,
@@ -115,8 +117,8 @@ pub async fn insert_silently(connection: &mut sqlx::PgConnection, new: &NewDeliv
     .unwrap();
 }
 
-/// Lets `processes` workers send `backlog` deliveries of so many merchants that wait in the queue; returns deliveries per
-/// second, from the moment at which the first is read until the last one's outcome is stored.
+/// Lets `processes` workers send `backlog` queued deliveries of `merchants` merchants; returns
+/// deliveries per second, from the first read until the last outcome is stored.
 async fn drain(
     world: &Arc<World>,
     processes: usize,
@@ -168,7 +170,7 @@ pub async fn fill(world: &Arc<World>, endpoint: &Endpoint, backlog: usize, merch
     drop(relay);
 }
 
-/// The same endpoint, the same rows, nothing in between: no queue, no signature, no guard.
+/// The same endpoint and the same rows with nothing between: no queue, no signature, no guard.
 async fn post_and_commit(world: &Arc<World>) -> f64 {
     let endpoint = Endpoint::answering_after(Duration::ZERO).await;
     let merchant = world.merchants(1).await.remove(0);

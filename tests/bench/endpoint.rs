@@ -1,4 +1,5 @@
-//! Merchants' endpoints, as cheap as they can be, and a cheap way to call them: what is measured is the gateway.
+//! Merchants' endpoints, as cheap as possible, and a cheap HTTP client: the gateway is what is
+//! measured.
 
 use std::{
     net::SocketAddr,
@@ -15,9 +16,9 @@ use tokio::{
 const ADDRESSES: usize = 100;
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
 
-/// Answers 200 to every POST after `pause`, and notes when each whole request had arrived. It has several addresses:
-/// merchants do not share theirs, nor the host, of which the gateway
-/// lets only so many attempts reach one.
+/// Answers 200 to every POST after `pause`, and records the arrival of each whole request. It has
+/// several addresses: merchants do not share theirs, nor the host, to which the gateway limits its
+/// attempts.
 #[derive(Clone)]
 pub struct Endpoint {
     addresses: Arc<[SocketAddr]>,
@@ -52,7 +53,7 @@ impl Endpoint {
         self.addresses[at % ADDRESSES]
     }
 
-    /// Of the merchant with this number.
+    /// URL of the merchant with this number.
     pub fn url(&self, at: usize) -> String {
         format!("http://{}/ipn", self.address(at))
     }
@@ -77,7 +78,7 @@ impl Endpoint {
         self.arrivals.lock().unwrap().len()
     }
 
-    /// What has arrived: the event ids and when.
+    /// Arrived event ids with their times.
     pub fn arrivals(&self) -> Vec<(String, Instant)> {
         self.arrivals.lock().unwrap().clone()
     }
@@ -127,7 +128,7 @@ fn field<'a>(head: &'a str, name: &str) -> Option<&'a str> {
     head.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':').map(str::trim))
 }
 
-/// A keep-alive connection that sends bytes as they are and reads one answer.
+/// A keep-alive connection that sends bytes as they are and reads one response.
 pub struct Caller {
     stream: TcpStream,
     buffer: Vec<u8>,
@@ -140,7 +141,7 @@ impl Caller {
         Self { stream, buffer: Vec::with_capacity(8192) }
     }
 
-    /// The status of the answer.
+    /// Sends a request and returns the response's status.
     pub async fn send(&mut self, request: &[u8]) -> u16 {
         self.stream.write_all(request).await.unwrap();
         let (_, end) = read_message(&mut self.stream, &mut self.buffer).await.unwrap();
@@ -150,7 +151,7 @@ impl Caller {
     }
 }
 
-/// Any connection that is not in use: there are as many as workers.
+/// Returns any free connection: there are as many as workers.
 pub async fn free(
     callers: &[tokio::sync::Mutex<Caller>],
     from: usize,

@@ -1,4 +1,4 @@
-//! Resident memory of each program, idle and with a thousand deliveries under way.
+//! Resident memory of each program, idle and with a thousand deliveries in progress.
 
 use std::{fs, time::Duration};
 
@@ -14,7 +14,7 @@ use crate::{
 const IN_FLIGHT: usize = 1_000;
 const SETTLE: Duration = Duration::from_secs(5);
 const LIMIT: Duration = Duration::from_secs(60);
-/// Longer than it takes to bring a thousand under way, shorter than an attempt's own limit.
+/// Longer than it takes to start a thousand deliveries, shorter than the timeout of an attempt.
 const ANSWERS_AFTER: Duration = Duration::from_secs(8);
 const IDLE: &str = "memory: resident, idle";
 const BUSY: &str = "memory: resident, 1,000 deliveries in flight";

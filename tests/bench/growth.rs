@@ -23,7 +23,8 @@ const SAMPLES: usize = 50;
 const LIMIT: Duration = Duration::from_secs(30);
 const NAME: &str = "growth: 1,000,000 invoices against 10,000";
 
-/// Invoices `$2` to `$3` of the merchants `$1`, all but one in a hundred over, each with its address and deposit.
+/// Invoices `$2` to `$3` of the merchants `$1`, all but one in a hundred ended, each with its
+/// address and deposit.
 const FILL: &str = "
     with made as (
         insert into invoice (id, payment_id, merchant_id, status, price_amount, price_currency, pricing_mode, token_id,
@@ -105,8 +106,8 @@ impl Filled {
         Self { world, merchants, count: usize::try_from(count).unwrap() }
     }
 
-    /// The median milliseconds of each kind. Every kind and round calls as another merchant: one may call 60 times in
-    /// a minute.
+    /// The median milliseconds of each kind. Every kind and round calls as another merchant,
+    /// because one may call 60 times a minute.
     async fn measure(&self, round: usize) -> [f64; 4] {
         self.world.refresh_rates().await;
         let mut samples: [Vec<f64>; 4] = Default::default();

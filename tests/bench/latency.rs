@@ -1,4 +1,5 @@
-//! How long an event takes to reach its endpoint in calm, 100 a second, and beside endpoints that hang.
+//! Time from an event to its endpoint without load, at 100 a second, and beside endpoints that
+//! hang.
 
 use std::{
     collections::HashMap,
@@ -114,7 +115,7 @@ async fn hanging(report: &mut Report) {
         let healthy = Endpoint::answering_after(Duration::ZERO).await;
         let hangs = Endpoint::answering_after(HANG).await;
         for round in 0..=count {
-            // Fresh ones each time: a merchant known to be slow has a lane of its own already.
+            // New merchants each time: a merchant known to be slow already has a lane of its own.
             let merchants = Merchants::open(&world, MERCHANTS).await;
             let mut calm = merchants
                 .send(&world, |at| healthy.url(at))
@@ -137,7 +138,7 @@ async fn hanging(report: &mut Report) {
 /// Merchants with an invoice each for deliveries to refer to.
 struct Merchants(Vec<(NewMerchant, Uuid)>);
 
-/// When the delivery of each event was committed.
+/// Commit time of each event's delivery.
 struct Committed(HashMap<String, Instant>);
 
 impl Merchants {
@@ -150,7 +151,8 @@ impl Merchants {
         Self(merchants)
     }
 
-    /// Commits deliveries at a steady pace, to the endpoint that `url` names for the merchant's number.
+    /// Commits deliveries at a steady pace, to the endpoint that `url` returns for the merchant's
+    /// number.
     async fn send(&self, world: &World, url: impl Fn(usize) -> String) -> Committed {
         let mut committed = HashMap::new();
         let mut pace = tokio::time::interval(EVERY);
@@ -173,7 +175,8 @@ impl Merchants {
 }
 
 impl Committed {
-    /// Milliseconds from each commit to its arrival at `endpoint`, which is told of `wanted` of them, all waited for.
+    /// Milliseconds from each commit to its arrival at `endpoint`; waits for the `wanted` arrivals
+    /// that the endpoint receives.
     async fn latencies(self, endpoint: &Endpoint, wanted: usize) -> Vec<f64> {
         endpoint.until(wanted, LIMIT).await;
         let took = endpoint.arrivals().into_iter().map(|(event_id, at)| at - self.0[&event_id]);
@@ -184,7 +187,7 @@ impl Committed {
     }
 }
 
-/// The least that can be done: commit the row, then POST, over connections that are open.
+/// Minimum work: commit the row, then POST over open connections.
 async fn straight(world: &Arc<World>, merchants: &Merchants) -> Vec<f64> {
     let endpoint = Endpoint::answering_after(Duration::ZERO).await;
     let mut caller = Caller::open(endpoint.address(0)).await;
@@ -202,7 +205,8 @@ async fn straight(world: &Arc<World>, merchants: &Merchants) -> Vec<f64> {
     Committed(committed).latencies(&endpoint, EVENTS).await
 }
 
-/// Commits a final deposit for each of many invoices, as a watcher does; returns milliseconds to their IPNs.
+/// Commits a final deposit for each of many invoices, as a watcher does; returns milliseconds to
+/// their IPNs.
 async fn pay(world: &World, merchants: &[NewMerchant], endpoint: &Endpoint) -> Vec<f64> {
     endpoint.forget();
     let mut connection = world.connect().await;

@@ -1,9 +1,10 @@
-//! `make bench`: what the gateway does per second and how long it takes, each beside a limit measured in the same run.
+//! `make bench`: throughput and latency of the gateway, each beside a limit measured in the same
+//! run.
 //!
-//! These machines are noisy, so an absolute number says little: every figure that can be is a ratio to a bare loop that
-//! does the same statements with the same pool and concurrency, taken in alternating rounds. The median of the rounds
-//! counts, and the raw samples are kept in `.run/bench.json`. Servers are the ones `make test` uses, with fsync and
-//! synchronous_commit on.
+//! These machines are noisy, so an absolute number means little: every figure that can be is a
+//! ratio to a bare loop that runs the same statements with the same pool and concurrency, taken in
+//! alternating rounds. The median of the rounds counts, and the raw samples are kept in
+//! `.run/bench.json`. Servers are the ones `make test` uses, with fsync and synchronous_commit on.
 #![allow(clippy::unwrap_used, reason = "a measurement that cannot go on panics")]
 #![allow(
     clippy::float_arithmetic,
@@ -40,7 +41,7 @@ async fn main() {
     }
     let mut report = Report::from_environment();
     world::require_durable_servers().await;
-    // First, while this process has no freed memory to put addresses into.
+    // First, while this process has no freed memory for the addresses.
     scan::run(&mut report).await;
     creation::run(&mut report).await;
     delivery::run(&mut report).await;

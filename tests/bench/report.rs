@@ -1,4 +1,4 @@
-//! The table people read and the file scripts read.
+//! The table for people and the file for scripts.
 
 use std::{
     env, fs,
@@ -8,7 +8,7 @@ use std::{
 use serde::Serialize;
 use serde_json::Value;
 
-/// How a figure is held against its goal.
+/// Goal of a figure.
 #[derive(Debug, Clone, Copy)]
 pub enum Goal {
     AtLeast(f64),
@@ -31,7 +31,7 @@ impl Goal {
     }
 }
 
-/// One measure. With a limit the goal is about the ratio to it, without one about the value itself.
+/// One measure. With a limit the goal applies to the ratio to it, otherwise to the value itself.
 #[derive(Serialize)]
 struct Row {
     name: String,
@@ -45,7 +45,7 @@ struct Row {
     rounds: Vec<Vec<f64>>,
 }
 
-/// Rounds of a measure: the figure, and what the limit's loop reached beside it.
+/// Rounds of a measure: the figure, and the result of the limit's loop beside it.
 #[derive(Default)]
 pub struct Rounds(Vec<Vec<f64>>);
 
@@ -76,7 +76,8 @@ impl Report {
         Self { rows: Vec::new(), only, rounds }
     }
 
-    /// Whether a measure was asked for. Says so while it runs: the whole takes minutes.
+    /// Returns true if a measure was requested, and prints its name while it runs: the whole takes
+    /// minutes.
     pub fn wants(&self, name: &str) -> bool {
         let wanted = self.only.as_ref().is_none_or(|word| name.contains(word.as_str()));
         if wanted {
@@ -85,7 +86,8 @@ impl Report {
         wanted
     }
 
-    /// Adds a measure whose goal is about its ratio to `limit`: the median of the rounds' own ratios.
+    /// Adds a measure whose goal applies to its ratio to `limit`: the median of the rounds' own
+    /// ratios.
     pub fn ratio(
         &mut self,
         name: &str,
@@ -111,7 +113,7 @@ impl Report {
         self.say_last();
     }
 
-    /// Adds a measure whose goal is about its value; a limit stands beside it to show how much was possible.
+    /// Adds a measure whose goal applies to its value; a limit is shown beside it for comparison.
     pub fn value(
         &mut self,
         name: &str,
@@ -136,7 +138,7 @@ impl Report {
         self.say_last();
     }
 
-    /// Adds a figure that has no goal and is there to be known.
+    /// Adds a figure without a goal, for information.
     pub fn figure(&mut self, name: &str, unit: &'static str, rounds: Rounds) {
         self.rows.push(Row {
             name: name.to_owned(),
@@ -158,7 +160,7 @@ impl Report {
         }
     }
 
-    /// These rows, after those of earlier runs that measured something else.
+    /// These rows, after those of earlier runs of other measures.
     fn with_earlier(&self, file: &Path) -> Vec<Value> {
         let earlier = fs::read_to_string(file).unwrap_or_default();
         let mut rows: Vec<Value> = serde_json::from_str(&earlier).unwrap_or_default();

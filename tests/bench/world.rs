@@ -20,17 +20,17 @@ use support::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// Of every pool, the programs' and the bare loops'.
+/// Size of every pool, the programs' and the bare loops'.
 pub const POOL: u32 = 20;
 
 pub struct World {
     pub database: TestDatabase,
     pub installation: Installation,
-    /// A gateway inside this process, for preparing rows and for loops that stand beside the programs.
+    /// A gateway inside this process, to prepare rows and for loops beside the programs.
     pub gateway: Arc<Gateway>,
 }
 
-/// Runs a measure over a fresh database and fresh queues. `more` are settings of the programs.
+/// Runs a measure over a new database and new queues. `more` are settings of the programs.
 pub async fn with_world<F: Future<Output = ()>>(
     more: &[(&str, &str)],
     measure: impl FnOnce(Arc<World>) -> F,
@@ -44,7 +44,7 @@ pub async fn with_world<F: Future<Output = ()>>(
     .await;
 }
 
-/// A limit measured on a server that does not write through would flatter nobody but itself.
+/// A limit measured on a server without write-through would be meaningless.
 pub async fn require_durable_servers() {
     let database = TestDatabase::empty().await;
     let mut connection = database.connect().await;
@@ -91,7 +91,7 @@ impl World {
         self.gateway.refresh_rates(&rates, &wanted_pairs()).await.unwrap();
     }
 
-    /// Fresh merchants, so that the rate limit is on and not hit.
+    /// New merchants, so that the rate limit is on but not reached.
     pub async fn merchants(&self, count: usize) -> Vec<NewMerchant> {
         let mut merchants = Vec::with_capacity(count);
         for _ in 0..count {
@@ -101,7 +101,7 @@ impl World {
         merchants
     }
 
-    /// Publishes what this process wrote, until dropped.
+    /// Publishes the messages of this process, until dropped.
     pub fn relay(&self) -> Relay {
         let stop = CancellationToken::new();
         tokio::spawn(run_relay(self.gateway.clone(), Readiness::default(), stop.clone()));
@@ -116,7 +116,7 @@ impl World {
         sqlx::raw_sql(statement).execute(&mut self.connect().await).await.unwrap();
     }
 
-    /// Asks `query` until it says `wanted`; returns how long that took.
+    /// Polls `query` until it returns `wanted`; returns the time this took.
     pub async fn until(&self, query: &'static str, wanted: i64, limit: Duration) -> Duration {
         let started = Instant::now();
         let mut connection = self.connect().await;
@@ -139,7 +139,7 @@ impl Drop for Relay {
     }
 }
 
-/// Runs `count` pieces of work, `concurrency` at a time; returns pieces per second.
+/// Runs `count` tasks, `concurrency` at a time; returns tasks per second.
 pub async fn per_second<F, W>(count: usize, concurrency: usize, work: W) -> f64
 where
     W: Fn(usize) -> F + Send + Sync + 'static,

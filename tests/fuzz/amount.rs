@@ -1,8 +1,8 @@
-//! Amounts as text: read exactly or refused.
+//! Amounts as text: parsed exactly or refused.
 
 use gateway::money::{BaseUnits, Price};
 
-/// Of the catalogue's coins and tokens: 6 (USDT), 8 (BTC), 9 (TON), 18 (ETH), 24 (NEAR).
+/// Decimals of the catalogue's coins and tokens: 6 (USDT), 8 (BTC), 9 (TON), 18 (ETH), 24 (NEAR).
 const DECIMALS: [u32; 6] = [0, 6, 8, 9, 18, 24];
 
 pub fn check(data: &[u8]) {
@@ -23,7 +23,7 @@ pub fn check(data: &[u8]) {
     }
 }
 
-/// No exponent, no sign, no zero that could be left out.
+/// Asserts that there is no exponent, no sign, no redundant zero.
 fn assert_plain(written: &str) {
     let (whole, fraction) = written.split_once('.').unwrap_or((written, ""));
     let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());

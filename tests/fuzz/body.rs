@@ -11,10 +11,11 @@ pub fn check(data: &[u8]) {
     for text in [&first.order_id, &first.order_description].into_iter().flatten() {
         assert!(!text.contains('\0'));
     }
-    // Members that nobody reads may hold half a surrogate pair, which is JSON by its grammar and no text.
+    // Unread members may contain half a surrogate pair, which is valid JSON grammar but not text.
     let Ok(value) = serde_json::from_slice::<serde_json::Value>(data) else { return };
     assert!(value["price_amount"].is_number(), "{value}");
-    // The same values in another spelling are the same request: its fingerprint decides what a repeat is.
+    // The same values in another spelling are the same request: the fingerprint identifies a
+    // repeated request.
     let respelled = serde_json::to_vec_pretty(&value).expect("JSON can be written");
     let members = parse_members(&respelled).expect("respelled JSON is an object");
     let again = new_payment::parse(&members, key, &Policy::public()).expect("accepted again");

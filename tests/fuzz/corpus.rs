@@ -1,11 +1,12 @@
-//! The kept corpus, and strangers' variations of it, through every target: no tools needed, so every test run has them.
+//! The kept corpus, and random variations of it, through every target: needs no tools, so every
+//! test run includes it.
 
 use std::path::{Path, PathBuf};
 
 use fuzz::{TARGETS, Target};
 use rand::{Rng, RngExt, SeedableRng, rngs::StdRng};
 
-/// How often each kept input is bent.
+/// Variations of each kept input.
 const VARIATIONS: usize = 400;
 const SEED: &str = "GATEWAY_TEST_SEED";
 

@@ -1,10 +1,11 @@
-//! Canonical JSON, which signatures stand on: one spelling for one value.
+//! Canonical JSON, the basis of signatures: one spelling for one value.
 
 use gateway::webhook::canonical::to_canonical_json;
 use serde_json::Value;
 
-/// How the names begin under which `serde_json` hands numbers and raw text on. An object whose first member has one is read as
-/// such, and sorting can make it the first; what we sign has members of our own naming alone.
+/// Prefix of the names under which `serde_json` passes numbers and raw text. An object whose first
+/// member has such a name is read as such, and sorting can make it the first; signed objects have
+/// only members named by us.
 const PRIVATE: &str = "$serde_json::private::";
 
 pub fn check(data: &[u8]) {

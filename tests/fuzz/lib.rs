@@ -1,7 +1,8 @@
-//! Fuzz targets: each takes any bytes, feeds them to code that reads what strangers send, and panics if a promise breaks.
+//! Fuzz targets: each takes any bytes, feeds them to code that parses untrusted input, and panics
+//! if an invariant breaks.
 //!
-//! A target checks more than the absence of a crash: what was read must say the same when it is written and read again,
-//! and what was accepted must be acceptable by a second, simpler judgement.
+//! A target checks more than the absence of a crash: a parsed value must stay the same when it is
+//! written and parsed again, and an accepted value must be accepted by a second, simpler check.
 
 mod amount;
 mod block;
@@ -11,7 +12,7 @@ mod lifecycle;
 mod recipients;
 mod web_address;
 
-/// A name and what it does with bytes.
+/// A name and the check of the bytes.
 #[derive(Clone, Copy)]
 pub struct Target {
     pub name: &'static str,

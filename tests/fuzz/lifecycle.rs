@@ -1,4 +1,5 @@
-//! Any sequence of events on an invoice and on a payout order: ends stay ends, and every deposit is booked once.
+//! Any sequence of events on an invoice and on a payout order: terminal states stay terminal, and
+//! every deposit is booked once.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use gateway::{
@@ -24,7 +25,7 @@ impl Choices<'_> {
         Some(*first)
     }
 
-    /// Small amounts, whose sums meet; and now and then the largest there is.
+    /// Small amounts, whose sums meet; and now and then the largest possible one.
     fn amount(&mut self) -> Option<BaseUnits> {
         let byte = self.byte()?;
         Some(BaseUnits::new(if byte == u8::MAX { u128::MAX } else { byte.into() }))

@@ -1,4 +1,5 @@
-//! Files of payout recipients: each row is read or named with its fault, none is dropped or doubled.
+//! Files of payout recipients: each row is parsed or reported with its fault, none is dropped or
+//! doubled.
 
 use gateway::payout::csv;
 

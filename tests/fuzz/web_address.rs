@@ -1,4 +1,4 @@
-//! Addresses that merchants give us to call: none that is accepted by its text leads inside.
+//! Callback addresses given by merchants: no accepted text is an internal address.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -16,7 +16,7 @@ pub fn check(data: &[u8]) {
         Host::Domain(name) => {
             let bare = name.trim_end_matches('.');
             assert!(bare != "localhost" && !bare.ends_with(".localhost"), "{url}");
-            // Resolvers of the old school read these as addresses.
+            // Old resolvers read these as addresses.
             assert!(bare.parse::<Ipv4Addr>().is_err() && bare.parse::<u32>().is_err(), "{url}");
             return;
         }

@@ -1,4 +1,5 @@
-//! `make test-solana`: invoices paid on Solana's own virtual machine, from the request to the signed IPN.
+//! `make test-solana`: invoices paid on Solana's own virtual machine, from the request to the
+//! signed IPN.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 use gateway::{
@@ -16,7 +17,7 @@ use support::{
 
 const FEE_BPS: u32 = 100;
 
-/// A gateway that follows a fresh node, with addresses to give.
+/// A gateway that follows a new node, with addresses in its pool.
 async fn with_solana(test: impl AsyncFnOnce(&Surfpool, &Paying)) {
     let node = Surfpool::start().await.unwrap();
     with_paying_on(Network::Solana, node.url(), Some(node.genesis()), async |paying| {
@@ -31,7 +32,7 @@ fn mint_of(token_id: &str) -> &'static str {
     currency.contract.unwrap()
 }
 
-/// The `count`th IPN finishes `invoice`, with exactly what was paid.
+/// The `count`th IPN finishes `invoice`, with exactly the paid amount.
 async fn finishes(paying: &Paying, count: usize, invoice: &Value) {
     let ipn = paying.ipns(count).await.remove(count - 1);
     assert_eq!(ipn["payment_id"], invoice["payment_id"]);
@@ -76,7 +77,7 @@ async fn a_token_that_keeps_a_fee_pays_what_arrives() {
         node.mint(mint, Program::Token2022 { fee_bps: FEE_BPS }).await.unwrap();
         let invoice = paying.invoice("pyusdsol").await;
         let (address, units) = due(&invoice, 6);
-        // The fee is taken from what is sent, rounded up.
+        // The fee is deducted from the sent amount, rounded up.
         node.pay_token(mint, &address, units).await.unwrap();
         paying.becomes(&invoice, Status::Partial).await;
         let missing = (units * u128::from(FEE_BPS)).div_ceil(10_000);

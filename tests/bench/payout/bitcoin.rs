@@ -1,4 +1,5 @@
-//! A large order on bitcoind, against as many outputs in as few transactions that the node signs itself.
+//! A large order on bitcoind, against as many outputs in as few transactions that the node signs
+//! itself.
 
 use std::{
     sync::Arc,
@@ -59,7 +60,7 @@ pub async fn run(report: &mut Report) {
     .await;
 }
 
-/// What pays one of many.
+/// Script of one of many recipients.
 fn script(number: u32) -> Vec<u8> {
     [&[0, 20], &[0; 16][..], &number.to_be_bytes()].concat()
 }
@@ -76,7 +77,7 @@ async fn pay(programs: &mut Programs, node: &Regtest, rows: u32) -> f64 {
     programs.until_paid().await
 }
 
-/// Seconds that the node takes: from the first transaction until none waits any more.
+/// Seconds that the node takes: from the first transaction until none is pending.
 async fn straight(node: &Regtest, rows: u32) -> f64 {
     let outputs: Vec<_> = (1..=rows).map(|number| (script(number), UNITS)).collect();
     let started = Instant::now();

@@ -1,4 +1,5 @@
-//! A large order of coins on an EVM node, against as many transactions signed beforehand and sent straight to it.
+//! A large order of coins on an EVM node, against as many transactions signed in advance and sent
+//! directly to it.
 
 use std::{
     sync::Arc,

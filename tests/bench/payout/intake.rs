@@ -23,7 +23,7 @@ const ROWS: u32 = 2_000;
 const CONNECTIONS: usize = 4;
 const ORDERS: usize = 12;
 const PATH: &str = "/v1/evm-mass-payout?network=polygon&currency=usdtmatic";
-/// Of a token with six places, one and a quarter.
+/// 1.25 of a token with six decimals.
 const UNITS: u128 = 1_250_000;
 
 pub async fn run(report: &mut Report) {
@@ -37,7 +37,7 @@ pub async fn run(report: &mut Report) {
         with_world(&[], |apart| async move {
             let api = world.installation.start_api().await;
             api.ready().await;
-            // A round of each first, so that neither pays for cold caches and first connections.
+            // One round of each first, so that neither includes cold caches and first connections.
             for round in 0..=count {
                 world.refresh_rates().await;
                 let ours = through_the_api(&world, rows).await;
@@ -83,7 +83,7 @@ async fn through_the_api(world: &World, rows: u32) -> f64 {
     orders.await * f64::from(rows)
 }
 
-/// An order as the API wrote it to `world`, written again and again to the database `apart`.
+/// An order as the API wrote it to `world`, inserted repeatedly into the database `apart`.
 async fn bare(world: &World, apart: &World, rows: u32) -> f64 {
     let mut connection = world.connect().await;
     let found = payouts::list(&mut connection, None, None, 1).await.unwrap();

@@ -21,17 +21,18 @@ use crate::world::{World, with_world};
 const ROLES: [&str; 4] = ["payout-batch", "deposit-matching", "expiry-timer", "chain-watcher"];
 const LIMIT: Duration = Duration::from_secs(1_500);
 
-/// Programs that know one network.
+/// Programs that are configured for one network.
 pub struct Programs {
     pub world: Arc<World>,
-    /// Knows the network as the programs do, to order by.
+    /// Gateway with the programs' network settings, used to place orders.
     hand: Gateway,
     orders: Orders,
     worker: Program,
     paid: i64,
 }
 
-/// Runs a measure over programs that follow `network` alone, by these settings of its section, spelt as TOML spells them.
+/// Runs a measure over programs that follow only `network`, with these settings of its section in
+/// TOML syntax.
 pub async fn with_programs<F: Future<Output = ()>>(
     network: Network,
     section: &[(&str, String)],
@@ -41,7 +42,7 @@ pub async fn with_programs<F: Future<Output = ()>>(
         format!("GATEWAY_CHAINS__{}__{}", network.to_uppercase(), key.to_uppercase())
     };
     let given = section.iter().map(|(key, value)| (name(network.name(), key), value.clone()));
-    // The two that programs of tests follow by themselves.
+    // The two networks that test programs follow by default.
     let others = ["polygon", "litecoin"].into_iter().filter(|other| *other != network.name());
     let others = others.map(|other| (name(other, "source"), "off".to_owned()));
     let settings: Vec<_> = others.chain(given).collect();
@@ -60,7 +61,7 @@ impl Programs {
             world.database.url
         ) + &only(network);
         for (key, value) in section {
-            // A number is none in quotes.
+            // A quoted number is not a number in TOML.
             let value =
                 if value.parse::<u64>().is_ok() { value.clone() } else { format!("{value:?}") };
             toml.push_str(&format!("chains.{network}.{key} = {value}\n"));
@@ -75,7 +76,7 @@ impl Programs {
         Self { world, hand, orders, worker, paid: 0 }
     }
 
-    /// Orders; what the order is as it waits for its deposit.
+    /// Places an order and returns it as it waits for its deposit.
     pub async fn order(&self, wanted: &NewOrder) -> Value {
         self.world.refresh_rates().await;
         self.orders.confirmed(&self.hand, wanted).await
@@ -98,7 +99,7 @@ impl Programs {
     }
 }
 
-/// Calls a thing that mines, again and again, until dropped.
+/// Calls a function that mines, repeatedly, until dropped.
 pub struct Mining(JoinHandle<()>);
 
 impl Mining {

@@ -26,7 +26,7 @@ use crate::report::{Goal, Report, Rounds};
 const EVM: &str = "payout: EVM payments signed, one core";
 const UTXO: &str = "payout: UTXO inputs signed, one core";
 const PAYMENTS: u64 = 2_000;
-/// Of one transaction, and how many of them.
+/// Inputs per transaction, and number of transactions.
 const INPUTS: usize = 200;
 const TRANSACTIONS: usize = 10;
 const LIMIT: &str = "the bare operation on the curve, for as many hashes";
@@ -59,7 +59,7 @@ fn bare(key: &SigningKey) -> f64 {
     per_second(digests.len(), started)
 }
 
-/// As an order's payments are signed: each with its nonce, out of what its row says.
+/// Signs payments as for an order: each with its nonce, from the data of its row.
 fn payments(key: &SigningKey) -> f64 {
     let url = SecretString::from("http://nobody.invalid");
     let payer = Payer::Evm(EvmPayer::new(Network::Polygon, &url, None).unwrap());
@@ -84,7 +84,7 @@ fn payments(key: &SigningKey) -> f64 {
     per_second(payments.len(), started)
 }
 
-/// Transactions that spend many outputs, as those of an order that was funded in small pieces.
+/// Signs transactions with many inputs, as for an order that was funded in small pieces.
 fn inputs(key: &SigningKey) -> f64 {
     let public = k256::PublicKey::from(key.verifying_key());
     let public = CompressedPublicKey::from_slice(public.to_sec1_point(true).as_bytes()).unwrap();

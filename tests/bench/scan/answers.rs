@@ -1,4 +1,4 @@
-//! A node with one block, whose answers are texts made beforehand.
+//! A node with one block, whose responses are prepared texts.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use support::stub_node::{Answer, Ask, Node};
 
-/// By method, or by path where a node has paths instead.
+/// Responses by method, or by path on nodes that have paths instead.
 #[derive(Default)]
 pub struct Answers(HashMap<&'static str, String>);
 
@@ -27,7 +27,7 @@ impl Node for Answers {
     }
 }
 
-/// What `node` says to a question without a body.
+/// Response of `node` to a request without a body.
 pub fn told(node: &impl Node, path: &'static str) -> Value {
     let uri = path.parse().unwrap();
     let ask = Ask { path: path.to_owned(), query: HashMap::new(), uri, body: Value::Null };

@@ -13,7 +13,7 @@ pub fn full() -> Answers {
     const TOKEN: &str = "0xdac17f958d2ee523a2206206994597c13d831ec7";
     let height = format!("{HEIGHT:#x}");
     let block_hash = hash_of("block", 0);
-    // So many topics set every bit.
+    // This many topics set every bit.
     let bloom = format!("0x{}", "ff".repeat(256));
     let word = |kind, number| format!("0x{:0>64}", &hash_of(kind, number)[26..]);
     let transaction = |number: usize| {

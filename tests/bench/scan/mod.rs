@@ -1,5 +1,5 @@
-//! What reading a block costs: ten thousand transactions beside the node's own answer, and a hundred thousand watched
-//! addresses beside none.
+//! Cost of reading a block: ten thousand transactions beside the node's own response, and a hundred
+//! thousand watched addresses beside none.
 
 mod answers;
 mod evm;
@@ -50,7 +50,8 @@ pub async fn run(report: &mut Report) {
     scan(report, "THORChain", 2, thorchain::full, thorchain).await;
 }
 
-/// What our side adds to the answers of a node with one full block, in which each transaction pays so many times.
+/// Time that our side adds to the responses of a node with one full block, in which each
+/// transaction has this many payments.
 async fn scan<N: Node + Default, S: ChainSource>(
     report: &mut Report,
     family: &str,
@@ -68,7 +69,7 @@ async fn scan<N: Node + Default, S: ChainSource>(
         let block = source.block(HEIGHT).await.unwrap().unwrap();
         assert_eq!(block.transfers.len(), TRANSACTIONS * payments, "{family}");
     };
-    // The first look opens connections, and some ask once how high the chain is.
+    // The first look opens connections, and some ask once for the chain's height.
     read().await;
     let answers = Unread::of(&node, read()).await;
     answers.fetch().await;
@@ -81,7 +82,7 @@ async fn scan<N: Node + Default, S: ChainSource>(
         read().await;
         rounds.add((milliseconds(started) - unread).max(0.0), unread);
     }
-    // Its texts would stay for as long as the runtime.
+    // Its texts would stay in memory as long as the runtime.
     *node.node() = N::default();
     let limit = "the node's own answers, read and left unread";
     report.value(&name, "ms", Some(limit), Goal::AtMost(1_000.0), rounds);

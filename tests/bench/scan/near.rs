@@ -1,4 +1,5 @@
-//! One call: the block with all shards, their transactions, what came of each receipt, and what it changed.
+//! One call: the block with all shards, their transactions, the outcome of each receipt, and its
+//! state changes.
 
 use serde_json::{Value, json};
 use support::{
@@ -13,7 +14,8 @@ use super::{
 
 const UNITS: &str = "2470000000000000000000";
 
-/// Coin payments: of the cheapest kind there is, for the gas of a block ends before ten thousand calls of a token.
+/// Coin payments, the cheapest kind, because the gas of a block does not suffice for ten thousand
+/// token calls.
 pub fn full() -> Answers {
     let chain = StubChain::new(HEIGHT - 1, digest("block", 1));
     let mut node = NearData { chain, ..NearData::default() };
@@ -33,7 +35,7 @@ pub fn full() -> Answers {
     Answers::new([(path, block.to_string()), ("/v0/last_block/final", last.to_string())])
 }
 
-/// What became of transactions stands in the tree of their shard, before what became of receipts.
+/// Outcomes of transactions precede outcomes of receipts in the tree of their shard.
 fn prove_all(shard: &mut Value) {
     let take = |value: &mut Value| value.as_array_mut().map(std::mem::take).unwrap_or_default();
     let mut transactions = take(&mut shard["chunk"]["transactions"]);
@@ -60,7 +62,7 @@ fn receipt(number: usize) -> NearReceipt {
     }
 }
 
-/// With what became of it: a receipt.
+/// A transaction with its outcome: a receipt.
 fn transaction(number: usize) -> Value {
     let signature = bs58::encode([digest("r", number), digest("s", number)].concat());
     json!({

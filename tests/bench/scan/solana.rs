@@ -1,5 +1,5 @@
-//! One call: the block with the accounts of its transactions and what they held before and after. No account of ours is
-//! asked about by itself, so this is all that is read of a slot.
+//! One call: the block with the accounts of its transactions and their balances before and after.
+//! No account of ours is requested separately, so this is all that is read of a slot.
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ const TOKEN: &str = "TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA";
 const USDC: &str = "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v";
 const COMPUTE_BUDGET: &str = "ComputeBudget111111111111111111111111111111";
 
-/// Token payments, without the votes that stand between them on the network and pay nobody.
+/// Token payments, without the votes between them on the real network, which pay no account.
 pub fn full() -> Answers {
     let transactions: Vec<_> = (0..TRANSACTIONS).map(transaction).collect();
     let block = json!({

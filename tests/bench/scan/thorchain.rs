@@ -1,4 +1,4 @@
-//! Two calls: the block with the bytes of its transactions, and what they did.
+//! Two calls: the block with the bytes of its transactions, and their results.
 
 use bitcoin::bech32::{self, Bech32, Hrp};
 use serde_json::Value;
@@ -45,7 +45,7 @@ fn transaction(number: usize) -> ThorTx {
     ThorTx { bytes: bytes.repeat(2), code: 0, events }
 }
 
-/// What the bank module says of one payment.
+/// Event of the bank module for one payment.
 fn payment(to: &str, coins: &str) -> [Value; 4] {
     let index = ("msg_index", "0");
     [

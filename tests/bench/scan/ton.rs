@@ -1,5 +1,6 @@
-//! The masterchain block, the one below it, the blocks of the shards that came with it, their transactions in pages, and
-//! whose tokens the contracts hold that were told of some, fifty a call. No account of ours is asked about by itself.
+//! The masterchain block, the one below it, the shards' blocks that came with it, their
+//! transactions in pages, and the owners of the jetton wallets that received messages, fifty a
+//! call. No account of ours is requested separately.
 
 use std::collections::HashMap;
 
@@ -14,7 +15,7 @@ use super::{
     answers::{digest, digits},
 };
 
-/// As many as the adapter asks for.
+/// Page size that the adapter requests.
 const PAGE: usize = 500;
 const SHARDS: usize = 8;
 const MASTERCHAIN_SHARD: &str = "8000000000000000";
@@ -23,20 +24,21 @@ const MINED_AT: u64 = 1_780_000_000;
 
 #[derive(Default)]
 pub struct TonBlock {
-    /// By path and what is asked for.
+    /// By path and query.
     texts: HashMap<String, String>,
     /// By address.
     holders: HashMap<String, Holder>,
 }
 
-/// A contract with tokens, and what stands beside it in an answer.
+/// A jetton wallet, and its data in a response.
 struct Holder {
     wallet: String,
     book: String,
 }
 
-/// Each transaction takes tokens for another owner. This is one of the five that a payment of tokens has, and the one
-/// that makes most work: it brings coins as well, and its contract has to be asked about.
+/// Each transaction receives tokens for another owner. It is one of the five transactions of a
+/// jetton payment, and the most costly one: it brings coins as well, and its contract has to be
+/// requested.
 pub fn full() -> TonBlock {
     let mut texts = HashMap::new();
     for height in [HEIGHT - 1, HEIGHT] {
@@ -73,7 +75,7 @@ impl Node for TonBlock {
 }
 
 impl TonBlock {
-    /// The adapter asks in no order, so its answer is put together from texts.
+    /// The adapter requests them in no order, so the response is assembled from texts.
     fn holders(&self, query: &str) -> String {
         let addresses =
             form_urlencoded::parse(query.as_bytes()).filter(|(name, _)| name == "address");
@@ -119,7 +121,7 @@ fn shard_block(number: usize) -> Value {
     block(0, &shard, HEIGHT, &base64("shard", number), TRANSACTIONS / SHARDS)
 }
 
-/// One entry of the list of everybody who is mentioned.
+/// One entry of the list of all accounts mentioned.
 fn named(address: &str, interface: &str) -> (String, Value) {
     let text = format!("EQ{}", &address[2..48]);
     (
@@ -163,7 +165,7 @@ fn transaction(number: usize) -> Value {
     })
 }
 
-/// Of a contract that ran and sent two messages.
+/// Description of a contract that ran and sent two messages.
 fn description() -> Value {
     let none = BASE64_STANDARD.encode([0; 32]);
     json!({
@@ -201,7 +203,8 @@ fn message(from: &str, to: &str, opcode: &str, body: &str) -> Value {
     })
 }
 
-/// `internal_transfer` of TEP-74 in a bag of one cell. Two addresses and a forwarded amount follow the units.
+/// `internal_transfer` of TEP-74 in a bag of one cell. Two addresses and a forwarded amount follow
+/// the units.
 fn deposit(number: usize) -> String {
     let rest = format!("{}{}", digits("sender", number), digits("payer", number));
     let data = format!("178d4519{number:016x}4{:08x}{rest}{:09x}", 25_000_000, 1);

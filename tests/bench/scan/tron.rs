@@ -1,4 +1,4 @@
-//! Two calls: the block with its transactions, and what came of each.
+//! Two calls: the block with its transactions, and the result of each.
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ const TRANSFER: &str = "ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4d
 /// Milliseconds.
 const MINED_AT: i64 = 1_780_000_000_000;
 
-/// Payments in USDT, as most of what is paid here.
+/// USDT payments, the most common kind on this network.
 pub fn full() -> Answers {
     let id = |height: u64| format!("{height:016x}{}", &digits("block", 0)[16..]);
     let transactions: Vec<_> = (0..TRANSACTIONS).map(transaction).collect();

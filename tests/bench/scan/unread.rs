@@ -1,4 +1,4 @@
-//! The limit: whatever an adapter asked, asked once more, and the answers left unread.
+//! The limit: the adapter's requests, made once more, with their responses left unread.
 
 use std::sync::{Arc, Mutex};
 
@@ -13,14 +13,14 @@ use serde_json::Value;
 use support::stub_node::{Node, StubNode};
 
 pub struct Unread {
-    /// Keeps its connection, as the adapter's does.
+    /// Keeps its connection, as the adapter does.
     client: Client<HttpConnector, Full<Bytes>>,
     url: String,
     asked: Vec<(Uri, Value)>,
 }
 
 impl Unread {
-    /// What `node` is asked by `reading`.
+    /// Records the requests that `reading` makes to `node`.
     pub async fn of(node: &StubNode<impl Node>, reading: impl Future<Output = ()>) -> Self {
         let heard = Arc::new(Mutex::new(Vec::new()));
         let asked = heard.clone();
@@ -35,7 +35,8 @@ impl Unread {
         Self { client, url: node.url().to_owned(), asked }
     }
 
-    /// One after the other, whatever the adapter asks side by side: those answers are small.
+    /// One after the other, although the adapter makes some concurrently: those responses are
+    /// small.
     pub async fn fetch(&self) {
         for (uri, body) in &self.asked {
             let url = format!("{}{uri}", self.url);

@@ -1,4 +1,4 @@
-//! Two calls: the hash of the block, and the block with what its transactions pay.
+//! Two calls: the hash of the block, and the block with the outputs of its transactions.
 
 use gateway::asset::Network;
 use serde_json::json;
@@ -43,7 +43,7 @@ pub fn full(network: Network) -> Answers {
     Answers::new([("getblockhash", reply(&json!(hash))), ("getblock", reply(&block))])
 }
 
-/// Of the ids of the block's transactions, whose texts are written backwards.
+/// Merkle root of the transaction ids, whose texts are byte-reversed.
 fn merkle_root() -> String {
     let id = |number| -> Vec<u8> { digest("tx", number).into_iter().rev().collect() };
     let mut level: Vec<Vec<u8>> = (0..TRANSACTIONS).map(id).collect();

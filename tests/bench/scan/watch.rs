@@ -1,4 +1,4 @@
-//! What a hundred thousand watched addresses cost beside none.
+//! Cost of a hundred thousand watched addresses beside none.
 
 use std::{
     fs,
@@ -25,15 +25,15 @@ const WATCH: &str = "watch: 100,000 addresses against none, per block";
 const MEMORY: &str = "memory: 100,000 watched addresses";
 const ADDRESSES: i32 = 100_000;
 const FIRST_HEIGHT: u64 = 1_000;
-/// Below what one look reads.
+/// Fewer blocks than one look reads.
 const BLOCKS: u64 = 150;
 const TRANSFERS: u64 = 200;
-/// For each round of other measures.
+/// Rounds per round of other measures.
 const WATCH_ROUNDS: usize = 8;
 const SETTLE: Duration = Duration::from_secs(2);
 
-/// Blocks full of payments to others, read with and without a crowd of addresses of ours. Most of it is one commit a block,
-/// which a disk does now faster and now slower, so the rounds are short and many.
+/// Blocks full of payments to others, read with and without many addresses of ours. Most of the
+/// time is one commit per block, whose speed on the disk varies, so the rounds are short and many.
 pub async fn run(report: &mut Report) {
     if !report.wants(WATCH) && !report.wants(MEMORY) {
         return;
@@ -50,7 +50,7 @@ pub async fn run(report: &mut Report) {
             let mut nobody = Watcher::new(nobody).await;
             let mut rounds = Rounds::default();
             for round in 0..=count {
-                // Each goes first as often as the other: who goes second finds everything warm.
+                // Each goes first equally often: the second one finds everything warm.
                 let early =
                     if round.is_multiple_of(2) { None } else { Some(nobody.per_block().await) };
                 let with = crowd.per_block().await;
@@ -71,7 +71,7 @@ pub async fn run(report: &mut Report) {
     .await;
 }
 
-/// Addresses given over the last months, by the way.
+/// Inserts addresses given out over the last months.
 async fn fill(world: &World) {
     let query = "insert into deposit_address (id, family, address, match_key, derivation_index, network, created_at)
          select gen_random_uuid(), 'evm', address, address, nextval('address_index_evm'), 'polygon',
@@ -89,7 +89,7 @@ struct Watcher {
 }
 
 impl Watcher {
-    /// One that has its addresses already.
+    /// A watcher that has its addresses already.
     async fn new(world: Arc<World>) -> Self {
         let settings = ChainSettings {
             source: ChainSourceKind::Node,
@@ -98,7 +98,7 @@ impl Watcher {
         let chain = ScriptedChain::new(Network::Polygon, FIRST_HEIGHT);
         let follower = Follower::new(chain.clone(), settings);
         let mut watcher = Self { world, chain, follower, paid: 0 };
-        // The first look begins at the head and reads no block.
+        // The first look begins at the chain tip and reads no block.
         watcher.follower.look(&watcher.world.gateway).await.unwrap();
         watcher.per_block().await;
         watcher
