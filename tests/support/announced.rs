@@ -1,4 +1,4 @@
-//! Events on their way to merchants, written without the story that leads to them.
+//! Events to be delivered to merchants, inserted without the history that leads to them.
 
 use gateway::{
     broker::envelope::{DeliveryRef, Turn, encode},

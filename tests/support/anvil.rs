@@ -1,4 +1,4 @@
-//! A private Ethereum node per test: real EVM, blocks only when asked for.
+//! A private Ethereum node per test: real EVM, blocks only on request.
 
 use std::{path::Path, process::Command};
 
@@ -11,12 +11,14 @@ use crate::{
     listener::{Listener, found_by},
 };
 
-/// Enough for every test contract, and pinned so that a transaction's hash is the same whenever it is sent again.
+/// Enough for every test contract, and constant so that a transaction's hash is the same whenever
+/// it is sent again.
 const GAS: &str = "0xf4240";
 /// Accounts that anvil signs for, each with coins.
 const ACCOUNTS: usize = 10;
 
-/// Not anvil's own, whose accounts are the sandbox's published test keys: deposit addresses would begin with coins.
+/// Not anvil's default, whose accounts are the sandbox's published test keys: deposit addresses
+/// would have initial balances.
 const MNEMONIC: &str =
     "legal winner thank year wave sausage worth useful legal winner thank yellow";
 
@@ -30,7 +32,7 @@ pub struct Anvil {
 /// A transaction before it is signed.
 pub struct Call<'a> {
     pub to: Option<&'a str>,
-    /// Hex, as the node wants it: amounts beyond 128 bits exist here.
+    /// Hex, as the node expects it: amounts beyond 128 bits exist here.
     pub value: String,
     pub data: String,
 }
@@ -58,7 +60,8 @@ impl Anvil {
         json_rpc::call(self.url(), method, params).await
     }
 
-    /// Broadcasts from `from`; the transaction waits for [`mine`](Self::mine). Returns its hash.
+    /// Broadcasts from `from`; the transaction stays pending until [`mine`](Self::mine). Returns
+    /// its hash.
     pub async fn send(&self, from: &str, call: &Call<'_>) -> Result<String> {
         let transaction = json!({
             "from": from, "to": call.to, "value": call.value, "data": call.data, "gas": GAS,
@@ -67,8 +70,8 @@ impl Anvil {
         Ok(hash.as_str().context("transaction hash")?.to_owned())
     }
 
-    /// Broadcasts a transaction with the sender and the nonce of a waiting one and twice its price, so that it takes its
-    /// place. Returns its hash.
+    /// Broadcasts a transaction with the sender and the nonce of a pending one and twice its price,
+    /// so that it replaces it. Returns its hash.
     pub async fn replace(&self, tx_hash: &str, call: &Call<'_>) -> Result<String> {
         let waiting = self.rpc("eth_getTransactionByHash", json!([tx_hash])).await?;
         let price = read_word(&waiting["gasPrice"])? * 2;
@@ -80,8 +83,8 @@ impl Anvil {
         Ok(hash.as_str().context("transaction hash")?.to_owned())
     }
 
-    /// An account with coins, another one each time: transactions of different accounts may change their order.
-    /// Never the deployer, whose transactions would get in between.
+    /// Returns an account with coins, another one each time: transactions of different accounts may
+    /// change their order. Never the deployer, whose transactions would get in between.
     pub fn next_account(&mut self) -> String {
         self.sent += 1;
         self.accounts[1 + self.sent % (ACCOUNTS - 1)].clone()
@@ -104,7 +107,8 @@ impl Anvil {
         Ok(receipt["contractAddress"].as_str().context("contract address")?.to_owned())
     }
 
-    /// Puts a deployed token of ours to where the catalogue expects one, `supply` (hex) of it in the deployer's hands.
+    /// Puts a deployed token of ours at the address the catalogue expects, with `supply` (hex) of
+    /// it owned by the deployer.
     pub async fn place_token(&self, from: &str, to: &str, supply: &str) -> Result<()> {
         let code = self.rpc("eth_getCode", json!([from, "latest"])).await?;
         self.rpc("anvil_setCode", json!([to, code])).await?;
@@ -113,7 +117,7 @@ impl Anvil {
         self.rpc("anvil_setStorageAt", json!([to, slot, value])).await.map(drop)
     }
 
-    /// The same, behind a contract that lets nobody be paid whom [`Self::blacklist`] names.
+    /// The same, behind a contract that refuses payments to addresses named in [`Self::blacklist`].
     pub async fn place_strict_token(&self, from: &str, to: &str, supply: &str) -> Result<()> {
         self.place_token(from, to, supply).await?;
         let strict = STRICT.replace("TOKEN", from.trim_start_matches("0x"));
@@ -131,7 +135,7 @@ impl Anvil {
         read_word(&self.rpc("eth_getBalance", json!([address, "latest"])).await?)
     }
 
-    /// Read from the token's storage: a hostile contract could answer anything.
+    /// Reads the token's storage: a hostile contract could answer anything.
     pub async fn tokens(&self, token: &str, address: &str) -> Result<u128> {
         let params = json!([token, token_slot(address), "latest"]);
         read_word(&self.rpc("eth_getStorageAt", params).await?)
@@ -156,7 +160,8 @@ impl Anvil {
         Ok(u64::from_str_radix(digits, 16)?)
     }
 
-    /// Forgets the newest `depth` blocks and returns the signed transactions of each, oldest block first.
+    /// Removes the newest `depth` blocks and returns the signed transactions of each, oldest block
+    /// first.
     pub async fn roll_back(&self, depth: u64) -> Result<Vec<Vec<String>>> {
         let height = self.height().await?;
         let mut forgotten = Vec::new();
@@ -192,11 +197,13 @@ fn read_word(value: &Value) -> Result<u128> {
     Ok(if digits.is_empty() { 0 } else { u128::from_str_radix(digits, 16)? })
 }
 
-/// `if storage[first argument] != 0 { revert }`, then whatever the code at TOKEN does with this contract's storage.
+/// `if storage[first argument] != 0 { revert }`, then the code at TOKEN runs with this contract's
+/// storage.
 const STRICT: &str = "0x60043554603d5736600060003760006000366000\
     73TOKEN5af43d600060003e6038573d6000fd5b3d6000f35b60006000fd";
 
-/// A call of `signature` with static arguments, each a word of hex digits ([`word`], [`address_word`]).
+/// A call of `signature` with static arguments, each a word of hex digits ([`word`],
+/// [`address_word`]).
 pub fn call_data(signature: &str, words: &[String]) -> String {
     let selector = hex::encode(&Keccak256::digest(signature)[..4]);
     format!("0x{selector}{}", words.concat())

@@ -1,4 +1,4 @@
-//! What stands before the nodes of a cluster: takes each connection to a node that lives.
+//! TCP balancer before the nodes of a cluster: forwards each connection to a live node.
 
 use std::{
     net::SocketAddr,
@@ -14,7 +14,7 @@ use tokio::{
 };
 use tokio_util::task::AbortOnDropHandle;
 
-/// A TCP balancer. Dropping it closes its door; connections that stand go on.
+/// A TCP balancer. Dropping it closes its listener; open connections continue.
 pub struct Balancer {
     pub address: SocketAddr,
     _task: AbortOnDropHandle<()>,
@@ -38,7 +38,7 @@ async fn carry(mut client: TcpStream, nodes: Vec<SocketAddr>, turn: Arc<AtomicUs
     let first = turn.fetch_add(1, Ordering::Relaxed);
     for offset in 0..nodes.len() {
         if let Ok(mut node) = TcpStream::connect(nodes[(first + offset) % nodes.len()]).await {
-            // Either end closing is the end; what it says is for the other end to know.
+            // Either end closing ends the connection; the other end sees it.
             let _ = copy_bidirectional(&mut client, &mut node).await;
             return;
         }

@@ -1,4 +1,5 @@
-//! A RabbitMQ with its management and shovel plugins, shared by all tests, each under a prefix of its own.
+//! A RabbitMQ with its management and shovel plugins, shared by all tests, each under a prefix of
+//! its own.
 
 #![allow(clippy::unwrap_used, reason = "only tests use it, and a test that cannot go on panics")]
 
@@ -25,7 +26,7 @@ use serde_json::{Value, json};
 /// Generous: it ends a test that hangs, it never decides one that works.
 const PATIENCE: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(20);
-/// The waits of a test's own topology.
+/// Waiting times of a test's own topology.
 pub const SHORT: Timing = Timing { ipn_wait_ms: 400, payout_webhook_wait_ms: 450 };
 
 /// The shared broker, seen through one test's topology.
@@ -38,7 +39,7 @@ pub struct TestBroker {
     _connection: Connection,
 }
 
-/// Runs `test` over a fresh topology with short waits and removes it afterwards, whatever happens.
+/// Runs `test` over a new topology with short waits and removes it afterwards, even after a panic.
 pub async fn with_broker<F: Future<Output = ()>>(test: impl FnOnce(Arc<TestBroker>) -> F) {
     let broker = Arc::new(TestBroker::connect().await);
     broker.management.apply(&broker.topology).await.unwrap();
@@ -49,7 +50,7 @@ pub async fn with_broker<F: Future<Output = ()>>(test: impl FnOnce(Arc<TestBroke
     }
 }
 
-/// Asks again until there is an answer.
+/// Polls `ask` until it returns a value.
 pub async fn eventually<T>(what: &str, mut ask: impl AsyncFnMut() -> Option<T>) -> T {
     let asking = async {
         loop {
@@ -110,14 +111,14 @@ impl TestBroker {
         eventually(&format!("a message in {queue}"), || self.take(queue)).await
     }
 
-    /// Loses what waits in a queue; returns how much that was.
+    /// Purges a queue; returns the number of lost messages.
     pub async fn purge(&self, queue: &str) -> u32 {
         let options = lapin::options::QueuePurgeOptions::default();
         self.channel.queue_purge(queue.into(), options).await.unwrap()
     }
 
-    /// Publishes straight into a queue, as a person does in the management UI, and returns once it is there: a shovel
-    /// moves as many messages as it counted when it started.
+    /// Publishes directly into a queue, as a person does in the management UI, and returns once the
+    /// message is there: a shovel moves as many messages as it counted when it started.
     pub async fn publish_by_hand(&self, queue: &str, body: &str) {
         let options = lapin::options::BasicPublishOptions::default();
         let properties = BasicProperties::default();
@@ -131,12 +132,12 @@ impl TestBroker {
         assert!(confirmation.is_ack(), "{confirmation:?}");
     }
 
-    /// Deletes a thing of the virtual host.
+    /// Deletes an entity of the virtual host.
     pub async fn delete(&self, path: &[&str]) {
         self.management.call(Method::DELETE, path, None).await.unwrap();
     }
 
-    /// The address of one of the table's users, created with a password of its own.
+    /// The URLs for one of the table's users, created with a password of its own.
     pub async fn urls_of(&self, role: Role) -> (SecretString, SecretString) {
         let password = SecretString::from(format!("{:032x}", rand::random::<u128>()));
         let user = self.topology.user(role);
@@ -150,7 +151,7 @@ impl TestBroker {
         (with_user(&self.url), with_user(&self.management_url))
     }
 
-    /// The management interface as one of the table's users sees it.
+    /// The management interface with the credentials of one of the table's users.
     pub async fn management_as(&self, role: Role) -> Management {
         let (_, url) = self.urls_of(role).await;
         Management::new(&url, self.management.vhost()).unwrap()
@@ -185,7 +186,8 @@ fn names(found: Option<&Value>) -> impl Iterator<Item = &str> {
     entries.filter_map(|entry| entry.get("name").and_then(Value::as_str))
 }
 
-/// "Move messages" of the management UI: the request that its form sends, field by field (the same in 3.10 and 4.x).
+/// "Move messages" of the management UI: the request that its form sends, field by field (the same
+/// in 3.10 and 4.x).
 pub async fn move_messages(operator: &Management, from: &str, to: &str) {
     let name = format!("Move from {from}");
     let uri = format!("amqp:///{}", operator.vhost().replace('/', "%2F"));

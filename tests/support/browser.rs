@@ -1,7 +1,7 @@
 //! Debian's Chromium under a test's control, over its DevTools protocol on a pair of pipes.
 //!
-//! Pipes need no port and no driver program, and the browser ends with them. Each [`Tab`] has a profile of its own, so
-//! tests share one process and no state.
+//! Pipes need no port and no driver program, and the browser ends with them. Each [`Tab`] has a
+//! profile of its own, so tests share one process and no state.
 
 use std::{
     collections::HashMap,
@@ -46,7 +46,7 @@ const FLAGS: [&str; 14] = [
     "--lang=en-US",
     "--remote-debugging-pipe",
 ];
-/// Collects what a content security policy has blocked, from the first line of every page on.
+/// Collects violations of a content security policy, from the first line of every page on.
 const WATCH_POLICY: &str = "globalThis.blocked = []; document.addEventListener('securitypolicyviolation', \
      (event) => blocked.push(event.violatedDirective + ' ' + event.blockedURI));";
 
@@ -198,7 +198,7 @@ impl Tab {
         Self::open_in(&self.wire, self.context.clone(), 360).await
     }
 
-    /// Makes it the tab that is looked at; the others are hidden.
+    /// Makes it the visible tab; the others are hidden.
     pub async fn front(&self) {
         self.call("Page.bringToFront", json!({})).await;
     }
@@ -236,7 +236,7 @@ impl Tab {
         self.until("the page is loaded", async || self.count("Page.loadEventFired") > loads).await;
     }
 
-    /// What `expression` gives; a promise is awaited.
+    /// Evaluates `expression`; a promise is awaited.
     pub async fn eval(&self, expression: &str) -> Value {
         self.try_eval(expression).await.unwrap_or_else(|error| panic!("{expression}: {error}"))
     }
@@ -267,7 +267,7 @@ impl Tab {
 
     /// Waits until `condition` holds on the page.
     pub async fn shows(&self, condition: &str) {
-        // A page that is just being replaced has nothing to say.
+        // A page that is being replaced cannot be evaluated.
         self.until(condition, async || self.try_eval(condition).await == Ok(json!(true))).await;
     }
 
@@ -277,7 +277,7 @@ impl Tab {
             .await;
     }
 
-    /// Waits for at least so many answers from addresses that end so.
+    /// Waits for at least `count` responses from addresses with this ending.
     pub async fn until_answers(&self, ending: &str, count: usize) {
         let what = format!("{count} answers of {ending}");
         self.until(&what, async || self.answers(ending).len() >= count).await;
@@ -310,7 +310,7 @@ impl Tab {
         self.eval(&format!("document.querySelector({selector:?}) !== null")).await == json!(true)
     }
 
-    /// Where an element is: its middle in the window, and its box on the page.
+    /// Position of an element: its middle in the window, and its box on the page.
     async fn place(&self, selector: &str) -> Value {
         self.eval(&format!(
             "(() => {{ const e = document.querySelector({selector:?}); \
@@ -323,7 +323,7 @@ impl Tab {
         .await
     }
 
-    /// Presses the mouse on an element, as a hand would: what covers it gets the click.
+    /// Clicks on an element with the mouse: an element that covers it gets the click.
     pub async fn click(&self, selector: &str) {
         self.front().await;
         self.shows(&format!("document.querySelector({selector:?}) !== null")).await;
@@ -357,9 +357,10 @@ impl Tab {
         }
     }
 
-    /// The whole page as a picture in `.run/screenshots`.
+    /// Takes a picture of the whole page, in `.run/screenshots`.
     ///
-    /// The window is made as high as the page, so that what sticks to its edge stands where the page ends.
+    /// The window is made as high as the page, so that elements fixed to its edge are at the end of
+    /// the page.
     pub async fn picture(&self, name: &str, width: u32) {
         self.front().await;
         let size = self.call("Page.getLayoutMetrics", json!({})).await["cssContentSize"].clone();
@@ -376,7 +377,7 @@ impl Tab {
         BASE64.decode(shot["data"].as_str().unwrap()).unwrap()
     }
 
-    /// Reads the QR code in an element off the screen.
+    /// Reads the QR code in an element from the screen.
     pub async fn read_qr(&self, selector: &str) -> String {
         self.front().await;
         let mut clip = self.place(selector).await["box"].clone();
@@ -385,7 +386,7 @@ impl Tab {
         decode_qr(&self.capture(shot).await)
     }
 
-    /// What axe-core finds wrong, one line per finding.
+    /// Findings of axe-core, one per line.
     pub async fn inaccessible(&self) -> Vec<String> {
         self.axe(
             "{ runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] }",
@@ -393,7 +394,7 @@ impl Tab {
         .await
     }
 
-    /// The part of it that depends on colours alone.
+    /// The findings that depend on colours alone.
     pub async fn illegible(&self) -> Vec<String> {
         self.axe("{ runOnly: { type: 'rule', values: ['color-contrast'] } }").await
     }
@@ -411,13 +412,13 @@ impl Tab {
         serde_json::from_value(self.eval(&run).await).unwrap()
     }
 
-    /// What the page's policy has blocked, and every error it wrote to the console.
+    /// Violations of the page's policy, and every error that it wrote to the console.
     pub async fn complaints(&self) -> Vec<String> {
         let mut found: Vec<String> =
             serde_json::from_value(self.eval("globalThis.blocked").await).unwrap();
         found.extend(self.events("Log.entryAdded").into_iter().filter_map(|event| {
             let entry = &event["entry"];
-            // A page that says what did not work is answered with a status that says so too.
+            // The console also reports responses with an error status, which are expected here.
             (entry["level"] == "error" && entry["source"] != "network")
                 .then(|| entry["text"].to_string())
         }));
@@ -432,7 +433,7 @@ impl Tab {
         sent.iter().map(|event| event["request"]["url"].as_str().unwrap().to_owned()).collect()
     }
 
-    /// The statuses of all answers from addresses that end so.
+    /// The statuses of all responses from addresses with this ending.
     pub fn answers(&self, ending: &str) -> Vec<u64> {
         let received = self.events("Network.responseReceived");
         let ours = received.iter().map(|event| &event["response"]);
@@ -473,7 +474,7 @@ fn decode_qr(png: &[u8]) -> String {
     codes[0].decode().unwrap().1
 }
 
-/// The path of what `scripts/browser.sh` finds or installs; asked once.
+/// Path that `scripts/browser.sh` finds or installs; run once per process.
 fn installed(what: &'static str) -> PathBuf {
     static FOUND: OnceLock<Mutex<HashMap<&'static str, PathBuf>>> = OnceLock::new();
     let mut found = FOUND.get_or_init(Mutex::default).lock().unwrap();

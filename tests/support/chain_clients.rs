@@ -1,4 +1,5 @@
-//! Clients that others wrote, to read the stubs with: a stub and an adapter by one hand could share one mistake.
+//! Third-party clients, used to read the stubs: a stub and an adapter by one author could share one
+//! mistake.
 
 use std::{
     path::Path,

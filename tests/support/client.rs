@@ -1,4 +1,4 @@
-//! A plain HTTP client that shows exactly what was answered.
+//! A plain HTTP client that returns the exact response.
 
 use std::net::SocketAddr;
 
@@ -15,7 +15,7 @@ pub struct Client {
     headers: Vec<(String, String)>,
 }
 
-/// An answer, whole.
+/// A whole response.
 #[derive(Debug)]
 pub struct Answer {
     pub status: u16,

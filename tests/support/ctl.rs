@@ -8,7 +8,7 @@ use tokio::{io::AsyncWriteExt, process::Command};
 
 use crate::stack::{MASTER_KEY, Stack};
 
-/// Far beyond what any command takes here; it ends a test that hangs.
+/// Far longer than any command takes; it ends a test that hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// An environment to run commands in. Nothing else of this process's environment reaches them.
@@ -17,7 +17,7 @@ pub struct Ctl {
     environment: Vec<(String, String)>,
 }
 
-/// What came of one command.
+/// Result of one command.
 #[derive(Debug)]
 pub struct Ran {
     pub code: i32,
@@ -38,14 +38,14 @@ impl Ran {
         self
     }
 
-    /// Expects nothing but a failure that says `words`.
+    /// Expects only a failure that contains `words`.
     pub fn expect_failure(self, words: &str) -> Self {
         assert_eq!((self.code, self.stdout.as_str()), (1, ""), "{self:?}");
         assert!(self.stderr.contains(words), "no {words:?} in {self:?}");
         self
     }
 
-    /// Expects nothing but wrong usage that says `words`.
+    /// Expects only wrong usage that contains `words`.
     pub fn expect_wrong_usage(self, words: &str) -> Self {
         assert_eq!((self.code, self.stdout.as_str()), (2, ""), "{self:?}");
         assert!(self.stderr.contains(words), "no {words:?} in {self:?}");
@@ -54,7 +54,7 @@ impl Ran {
 }
 
 impl Ctl {
-    /// The stack's own environment.
+    /// Environment of the stack.
     pub fn of(stack: &Stack) -> Self {
         let timing = stack.broker.topology.timing();
         Self::over(&stack.database.url)
@@ -80,7 +80,7 @@ impl Ctl {
         self
     }
 
-    /// What commands run with, and nothing else.
+    /// The whole environment of commands.
     pub fn environment(&self) -> &[(String, String)] {
         &self.environment
     }
@@ -108,7 +108,7 @@ impl Ctl {
         }
     }
 
-    /// Runs with `--json`, expects success, and gives the value.
+    /// Runs with `--json`, expects success, and returns the value.
     pub async fn json(&self, arguments: &[&str]) -> Value {
         let arguments: Vec<_> =
             std::iter::once("--json").chain(arguments.iter().copied()).collect();
@@ -116,7 +116,7 @@ impl Ctl {
     }
 }
 
-/// Beside this test program, where `cargo build` puts it.
+/// Path beside this test program, where `cargo build` puts it.
 fn program() -> PathBuf {
     let tests = std::env::current_exe().unwrap();
     let program = tests.parent().unwrap().with_file_name("gatewayctl");

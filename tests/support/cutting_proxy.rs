@@ -1,4 +1,5 @@
-//! A TCP proxy in front of PostgreSQL that cuts a connection around its COMMIT, when nobody can know the outcome.
+//! A TCP proxy in front of PostgreSQL that cuts a connection around its COMMIT, so that the outcome
+//! is unknown.
 
 use std::{
     net::SocketAddr,
@@ -20,24 +21,24 @@ use url::Url;
 /// The message by which a transaction is ended: type, length, text.
 const COMMIT: &[u8] = b"Q\0\0\0\x0bCOMMIT\0";
 
-/// On which side of the COMMIT the connection breaks.
+/// Side of the COMMIT on which the connection breaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cut {
-    /// The server never hears it.
+    /// The server never receives it.
     Before,
-    /// The server carries it out, and its answer is lost.
+    /// The server executes it, and its answer is lost.
     After,
 }
 
 #[derive(Default)]
 struct Plan {
-    /// Commits to let through before the next cut; `usize::MAX` while nothing is planned.
+    /// Commits to let through before the next cut; `usize::MAX` if none is planned.
     skip: AtomicUsize,
     after: AtomicBool,
     fired: AtomicUsize,
 }
 
-/// Forwards to the server until told to cut. Ends with the test's runtime.
+/// Forwards to the server until a cut is planned. Ends with the test's runtime.
 #[derive(Clone)]
 pub struct CuttingProxy {
     address: SocketAddr,
@@ -61,7 +62,7 @@ impl CuttingProxy {
         let mut url = self.server.clone();
         url.set_host(Some("127.0.0.1")).unwrap();
         url.set_port(Some(self.address.port())).unwrap();
-        // What is encrypted cannot be read here.
+        // Encrypted traffic cannot be parsed here.
         url.query_pairs_mut().append_pair("sslmode", "disable");
         url.into()
     }
@@ -72,7 +73,7 @@ impl CuttingProxy {
         self.plan.skip.store(skip, Ordering::SeqCst);
     }
 
-    /// How many connections were cut.
+    /// Number of connections cut.
     pub fn fired(&self) -> usize {
         self.plan.fired.load(Ordering::SeqCst)
     }
@@ -98,7 +99,7 @@ impl CuttingProxy {
 }
 
 impl Plan {
-    /// Whether this COMMIT is the one.
+    /// Returns true if this COMMIT is to be cut.
     fn is_next(&self) -> bool {
         let count_down = |left: usize| match left {
             usize::MAX => None,

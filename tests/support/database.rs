@@ -25,7 +25,8 @@ impl TestDatabase {
         let template = TEMPLATE.get_or_init(make_template).await;
         let name = named(&format!("{:016x}", rand::random::<u64>()));
         let mut server = server().await;
-        // Several tests clone at once; the server refuses a source that is in use, so they queue up.
+        // Several tests clone at once; the server refuses a source that is in use, so they queue
+        // up.
         lock(&mut server).await;
         run(&mut server, &format!("create database {name} template {template}")).await;
         Self { url: url_of(&name), name }
@@ -42,7 +43,7 @@ impl TestDatabase {
         connect(&self.url).await
     }
 
-    /// From the next connection on no commit waits for a disk. For tests in which no server dies.
+    /// From the next connection on no commit waits for the disk. For tests in which no server dies.
     pub async fn write_lazily(&self) {
         let statement = format!("alter database {} set synchronous_commit = off", self.name);
         run(&mut server().await, &statement).await;
@@ -88,7 +89,7 @@ async fn server() -> PgConnection {
     connect(&maintenance_url()).await
 }
 
-/// Others may use the same server, whose connections are few: waits for one.
+/// Others may use the same server, whose connections are few: waits for a free one.
 async fn connect(url: &str) -> PgConnection {
     eventually("a free connection to PostgreSQL", async || match PgConnection::connect(url).await {
         Ok(connection) => Some(connection),
@@ -103,7 +104,8 @@ fn maintenance_url() -> String {
         .unwrap_or_else(|_| panic!("DATABASE_URL is not set; `make test` finds a server for it"))
 }
 
-/// Names begin with the maintenance database's own, by which `make test` and `make clean-services` know them.
+/// Names begin with the maintenance database's own, by which `make test` and `make clean-services`
+/// recognise them.
 fn named(rest: &str) -> String {
     let url = Url::parse(&maintenance_url()).unwrap();
     format!("{}_{rest}", url.path().trim_start_matches('/'))

@@ -1,4 +1,4 @@
-//! Room on a small disk, taken and given back.
+//! Space on a small disk, taken and given back.
 
 use std::{
     fs::File,
@@ -8,11 +8,11 @@ use std::{
 
 const PIECE: [u8; 4096] = [1; 4096];
 
-/// A file that takes room until it is dropped.
+/// A file that takes up space until it is dropped.
 pub struct Ballast(PathBuf);
 
 impl Ballast {
-    /// All the room there is.
+    /// Takes all the space there is.
     pub fn filling(folder: &Path) -> Self {
         let (ballast, mut file) = Self::create(folder);
         let full = (0..).find_map(|_| file.write_all(&PIECE).err()).unwrap();
@@ -20,7 +20,7 @@ impl Ballast {
         ballast
     }
 
-    /// All but so many bytes.
+    /// Takes all but this many bytes.
     pub fn leaving(folder: &Path, bytes: u64) -> Self {
         let (ballast, mut file) = Self::create(folder);
         while free(folder) > bytes {

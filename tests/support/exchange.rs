@@ -1,4 +1,4 @@
-//! One HTTP exchange that may go wrong, and how exactly it went wrong.
+//! One HTTP exchange that may fail, and its exact failure.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -10,19 +10,20 @@ use tokio::net::TcpStream;
 
 use crate::client::Answer;
 
-/// Longer than any limit of the server: what takes longer hangs.
+/// Longer than any limit of the server: an exchange that takes longer hangs.
 const PATIENCE: Duration = Duration::from_secs(40);
 
-/// Why there is no whole answer.
+/// Reason for a missing or incomplete response.
 #[derive(Debug)]
 pub enum Lost {
     /// Nothing was sent.
     NotConnected(String),
-    /// It was sent, and the connection ended or the time ran out before the answer was whole.
+    /// The request was sent, and the connection ended or the time ran out before the response was
+    /// complete.
     Cut(String),
 }
 
-/// A request, to be sent over a connection of its own or over one that is kept.
+/// A request, to be sent over a separate or a kept connection.
 #[derive(Clone)]
 pub struct Exchange {
     pub method: Method,
@@ -42,13 +43,13 @@ impl Exchange {
         Self { method: Method::POST, path: path.to_owned(), headers, body }
     }
 
-    /// Over a fresh connection.
+    /// Sends it over a new connection.
     pub async fn once(&self, server: SocketAddr) -> Result<Answer, Lost> {
         Kept::open(server).await?.send(self).await
     }
 }
 
-/// A connection that is used again.
+/// A connection that is reused.
 pub struct Kept(http1::SendRequest<Full<Bytes>>);
 
 impl Kept {

@@ -1,8 +1,10 @@
-//! A fake EVM node for doubt. It says what it is (`web3_clientVersion`), and stands beside the real one, never for it.
+//! A fake EVM node with faults. It identifies itself (`web3_clientVersion`), and complements the
+//! real node, never replaces it.
 //!
-//! It has no virtual machine and checks no signature: it keeps nonces, balances, blocks and a mempool, and from a seed it
-//! loses requests and answers, does things twice, hears what was sent long ago, answers from an old state, says "already known" and "nonce too
-//! low" when it likes, forgets its mempool, and replaces its newest blocks, though never one that was final.
+//! It has no virtual machine and checks no signature: it keeps nonces, balances, blocks and a
+//! mempool, and from a seed it loses requests and responses, executes requests twice, receives old
+//! requests late, answers from an old state, returns "already known" and "nonce too low" at random,
+//! drops its mempool, and reorganises its newest blocks, though never a final one.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -27,29 +29,29 @@ use crate::anvil::{address_word, word};
 const GWEI: u128 = 1_000_000_000;
 const COIN_GAS: u128 = 21_000;
 const TOKEN_GAS: u128 = 51_600;
-/// Of a transfer of coins while it is dear.
+/// Gas of an expensive transfer of coins.
 const DEAR_GAS: u128 = 300_000;
 const TRANSFER_TOPIC: &str = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
 
-/// Who is who on the chain of one seed.
+/// Accounts on the chain of one seed.
 #[derive(Clone, Default)]
 pub struct Cast {
     pub chain_id: u64,
     /// Confirmations that make a block final.
     pub required: usize,
     pub token: String,
-    /// The order's address; whoever pays it is the gas wallet.
+    /// The order's address; the gas wallet is the account that funds it.
     pub order: String,
     pub gas_wallet: String,
-    /// The gas wallet's nonce at first.
+    /// Initial nonce of the gas wallet.
     pub gas_nonce: u64,
-    /// Refuse every estimate.
+    /// Recipients that refuse every estimate.
     pub refusing: HashSet<String>,
-    /// Are estimated well and fail when they are mined.
+    /// Recipients whose transfers are estimated well and fail when mined.
     pub turning: HashSet<String>,
 }
 
-/// A signed transaction as its bytes tell it.
+/// A signed transaction, decoded from its bytes.
 #[derive(Clone, Debug)]
 pub struct Handed {
     pub hash: String,
@@ -80,24 +82,24 @@ pub struct State {
     /// The highest block that can never go.
     last_final: usize,
     forks: u64,
-    /// Requests on whose answers nobody waits any more, and which still arrive.
+    /// Requests whose callers no longer wait, and which still arrive.
     late: Vec<Value>,
-    /// From now on every word is true.
+    /// If set, every response is true from now on.
     honest: bool,
     pub lies: u64,
     dear: Option<Dear>,
-    /// Recipients whose transfers it cannot estimate, and says so.
+    /// Recipients whose transfers it reports as impossible to estimate.
     pub unknown: HashSet<String>,
-    /// Whether what is handed in gets lost before it is heard.
+    /// If true, payments are lost before the node processes them.
     pub loses_payments: bool,
 }
 
-/// How it says that every transfer of coins takes more gas than it may.
+/// Response to transfers of coins that need more gas than allowed.
 #[derive(Clone, Copy, Debug)]
 pub enum Dear {
-    /// It keeps to the bound that it was given.
+    /// Keeps to the given bound and fails.
     Refused,
-    /// It tells what it takes.
+    /// Returns the gas needed.
     Told,
 }
 
@@ -107,7 +109,7 @@ pub struct FakeEvm {
     state: Arc<Mutex<State>>,
 }
 
-/// What becomes of one request.
+/// Fate of one request.
 enum Fate {
     Answered,
     Unheard,
@@ -189,14 +191,15 @@ impl State {
         }
     }
 
-    /// What the newest block asked for a unit of gas.
+    /// Sets the base fee of the newest block.
     pub fn set_base(&mut self, wei: u128) {
         if let Some(block) = self.chain.last_mut() {
             block.base = wei;
         }
     }
 
-    /// Makes transfers of coins dear, as a price of bytes that is part of their gas does; `None` ends it.
+    /// Makes transfers of coins expensive, like a data fee that is part of their gas; `None` ends
+    /// it.
     pub const fn set_dear(&mut self, dear: Option<Dear>) {
         self.dear = dear;
     }
@@ -226,7 +229,7 @@ impl State {
         Fate::Answered
     }
 
-    /// Time passes: a block, or a reorganisation, or the mempool is forgotten; and what was on its way comes in.
+    /// Lets time pass: a block, or a reorg, or a dropped mempool; delayed requests arrive.
     pub fn pass(&mut self) {
         for request in std::mem::take(&mut self.late) {
             if self.honest || self.random.random_range(0..3) == 0 {
@@ -287,7 +290,7 @@ impl State {
         }
     }
 
-    /// Nonces of `sender` that are used up to a block.
+    /// Nonces of `sender` used up to a block.
     fn count(&self, sender: &str, height: usize) -> u64 {
         let first = if sender == self.cast.gas_wallet { self.cast.gas_nonce } else { 0 };
         let of = |block: &Block| {
@@ -313,7 +316,7 @@ impl State {
         balance
     }
 
-    /// What the order's recipients got, by the chain as it is now: how often, and how much.
+    /// Payments to the order's recipients on the current chain: their number and their sum.
     pub fn paid(&self) -> BTreeMap<String, (u32, u128)> {
         let mut paid = BTreeMap::new();
         let all = self.chain.iter().flat_map(|block| &block.transactions);
@@ -324,7 +327,8 @@ impl State {
         paid
     }
 
-    /// Every nonce with which somebody was ever to be paid: two for one recipient could both confirm.
+    /// Every nonce of any signed payment per recipient: payments with two nonces for one recipient
+    /// could both confirm.
     pub fn nonces(&self) -> BTreeMap<String, HashSet<u64>> {
         let mut nonces: BTreeMap<String, HashSet<u64>> = BTreeMap::new();
         for handed in self.known.values().filter(|handed| handed.sender == self.cast.order) {
@@ -460,7 +464,7 @@ impl State {
             return Err((-32000, "txpool is full"));
         }
         if self.chance(2) {
-            // A lie: it has not taken it.
+            // A lie: it was not accepted.
             return Err((-32000, "already known"));
         }
         if handed.nonce < self.count(&handed.sender, head) {
@@ -482,13 +486,14 @@ impl State {
             return Err((-32000, "already known"));
         }
         if self.chance(3) {
-            // A lie as well: it was taken.
+            // Also a lie: it was accepted.
             return Err((-32000, "nonce too low"));
         }
         Ok(hash)
     }
 
-    /// Reads the bytes by itself. Who signed follows from what they do: only three kinds of payment exist here.
+    /// Decodes the bytes. The signer follows from their content: only three kinds of payment exist
+    /// here.
     fn read(&self, raw: &str) -> Option<Handed> {
         let bytes = hex::decode(raw.strip_prefix("0x")?).ok()?;
         let fields = rlp_list(bytes.strip_prefix(&[2])?)?;
@@ -543,7 +548,7 @@ fn cost(handed: &Handed) -> u128 {
     gas(handed) * handed.max_fee + if handed.is_token { 0 } else { handed.amount }
 }
 
-/// The items of a list of texts; an inner list is given as its bytes.
+/// The items of a list of texts; an inner list is returned as its bytes.
 fn rlp_list(bytes: &[u8]) -> Option<Vec<&[u8]>> {
     let (mut rest, _) = rlp_item(bytes)?;
     let mut items = Vec::new();
@@ -555,7 +560,7 @@ fn rlp_list(bytes: &[u8]) -> Option<Vec<&[u8]>> {
     Some(items)
 }
 
-/// One item and what follows it.
+/// Returns one item and the remaining bytes.
 fn rlp_item(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let first = *bytes.first()?;
     let (header, length) = match first {

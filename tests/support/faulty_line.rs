@@ -1,4 +1,4 @@
-//! The line to a node: carries HTTP as it is, or spoils every answer in one way.
+//! A proxy to a node: forwards HTTP unchanged, or corrupts every response in one way.
 
 use std::{
     sync::{
@@ -22,22 +22,23 @@ use url::Url;
 
 use crate::line::{Answer, Node, Question};
 
-/// Changes one answer. Gets what was asked, a method of JSON-RPC or a path, and what the node says to it.
+/// Changes one response. Its arguments are the request, a JSON-RPC method or a path, and the node's
+/// response.
 pub type Edit = fn(&str, &mut Value);
 
-/// What becomes of every answer.
+/// Fault of every response.
 #[derive(Debug, Clone, Copy)]
 pub enum Fault {
-    /// Something before the node answers instead of it.
+    /// A proxy before the node answers instead of it.
     Says(StatusCode, &'static str),
-    /// The first so many thousandths of it come, and look whole to HTTP.
+    /// Only the first thousandths arrive, and look complete to HTTP.
     Part(usize),
-    /// The first so many thousandths come, then the connection ends.
+    /// Only the first thousandths arrive, then the connection ends.
     Cut(usize),
     Silence,
-    /// It is whole, and comes so much later.
+    /// It is complete, but late by this time.
     Late(Duration),
-    /// It is whole, and says something else.
+    /// It is complete, but with another content.
     Tells(Edit),
 }
 
@@ -54,7 +55,7 @@ pub struct FaultyLine {
 }
 
 impl FaultyLine {
-    /// A line to the node at `url`, whose name and password go along.
+    /// Starts a proxy to the node at `url`, with its name and password.
     pub async fn to(url: &str) -> Result<Self> {
         let (node, fault) = (Node::at(url)?, Mutex::new(None));
         let shared = Arc::new(Shared { node, fault, spoilt: AtomicUsize::new(0) });
@@ -72,7 +73,7 @@ impl FaultyLine {
         *self.shared.fault.lock().unwrap() = fault;
     }
 
-    /// How many questions were answered otherwise than the node does.
+    /// Number of corrupted responses.
     pub fn spoilt(&self) -> usize {
         self.shared.spoilt.load(Ordering::Relaxed)
     }
@@ -80,7 +81,7 @@ impl FaultyLine {
 
 async fn carry(State(shared): State<Arc<Shared>>, question: Question) -> Response {
     let fault = *shared.fault.lock().unwrap();
-    // Whether an edit found something to change is known only afterwards.
+    // For an edit it is known only afterwards if it changed anything.
     let is_spoilt = !matches!(fault, Some(Fault::Tells(_)) | None);
     shared.spoilt.fetch_add(usize::from(is_spoilt), Ordering::Relaxed);
     match fault {
@@ -108,7 +109,7 @@ async fn carry(State(shared): State<Arc<Shared>>, question: Question) -> Respons
 
 fn spoilt(fault: Option<Fault>, answer: Answer) -> Response {
     let body = answer.body.clone();
-    // What follows the last brace is not missed by anybody.
+    // Bytes after the last brace would not be missed.
     let whole = body.trim_ascii_end().len();
     let spoilt = match fault {
         Some(Fault::Part(thousandths)) => {
@@ -127,7 +128,7 @@ fn spoilt(fault: Option<Fault>, answer: Answer) -> Response {
     spoilt.unwrap()
 }
 
-/// Whether they say something else: an edited answer is spelt anew even where nothing was changed.
+/// Returns true if the contents differ: an edited response is formatted anew even without a change.
 fn differ(one: &[u8], other: &[u8]) -> bool {
     match (serde_json::from_slice::<Value>(one), serde_json::from_slice::<Value>(other)) {
         (Ok(one), Ok(other)) => one != other,
@@ -135,7 +136,7 @@ fn differ(one: &[u8], other: &[u8]) -> bool {
     }
 }
 
-/// What is no JSON, a redirection for example, stays as it is.
+/// A response that is not JSON, a redirect for example, stays unchanged.
 fn edited(edit: Edit, path: &str, asked: &[u8], mut answer: Answer) -> Answer {
     let Ok(mut body) = serde_json::from_slice::<Value>(&answer.body) else { return answer };
     match serde_json::from_slice(asked) {
@@ -151,7 +152,7 @@ fn edited(edit: Edit, path: &str, asked: &[u8], mut answer: Answer) -> Answer {
     answer
 }
 
-/// A refusal stays one.
+/// An error response stays one.
 fn edit_reply(edit: Edit, path: &str, asked: &Value, reply: &mut Value) {
     match asked["method"].as_str() {
         Some(method) => reply.get_mut("result").into_iter().for_each(|result| edit(method, result)),

@@ -1,7 +1,7 @@
-//! How often a test made its fault happen, for the table of `make test-faults`.
+//! Number of faults that a test caused, for the table of `make test-faults`.
 
-/// Counts for the test under way, which may say it more than once: what it has seen happen, not what it meant to do. A test of
-/// the table that says nothing, or nothing but zero, fails.
+/// Adds to the count of the current test, which may call it more than once: faults it has seen
+/// happen, not planned ones. A test of the table that reports nothing, or only zero, fails.
 pub fn fired(times: impl TryInto<u64>) {
     println!("fired {}", times.try_into().unwrap_or(0));
 }

@@ -1,7 +1,7 @@
 //! A receiver that misbehaves at the level of TCP, which no HTTP framework lets a test do.
 //!
-//! Each connection is served by one task: it reads whole requests and does to each what the script says for its
-//! number, counted over all connections from zero.
+//! Each connection is served by one task: it reads whole requests and answers each with the
+//! script's act for its number, counted over all connections from zero.
 
 use std::{
     net::SocketAddr,
@@ -20,7 +20,7 @@ use tokio::{
     time::timeout,
 };
 
-/// What is done to one request.
+/// Reaction to one request.
 #[derive(Clone, Debug)]
 pub enum Act {
     /// These bytes; the connection stays open for the next request.
@@ -31,9 +31,9 @@ pub enum Act {
     SayAndReset(Vec<u8>),
     /// These bytes, then silence on an open connection.
     SayAndHang(Vec<u8>),
-    /// The first bytes at once, the second text over and over as fast as it is taken.
+    /// The first bytes at once, then the second text repeated as fast as the peer reads.
     Flood(Vec<u8>, Vec<u8>),
-    /// The first bytes at once, then one more `x` at each period, for ever.
+    /// The first bytes at once, then one more `x` per period, for ever.
     Trickle(Vec<u8>, Duration),
 }
 
@@ -46,7 +46,7 @@ impl Act {
     }
 }
 
-/// Where the receiver listens and what it met.
+/// Address of the receiver and a record of its requests.
 pub struct Hostile {
     pub address: SocketAddr,
     seen: Arc<Mutex<Vec<Vec<u8>>>>,
@@ -72,7 +72,8 @@ impl Hostile {
         Self::reading(move |number, _| script(number)).await
     }
 
-    /// The same act for every request to any of this machine's addresses: on loopback there are millions.
+    /// The same act for every request to any of this machine's addresses: on loopback there are
+    /// millions.
     pub async fn everywhere(act: Act) -> Self {
         Self::serving("0.0.0.0:0", move |_, _| act.clone()).await
     }
@@ -102,7 +103,8 @@ impl Hostile {
                 opened.send_modify(|open| *open += 1);
                 let (desk, opened) = (desk.clone(), opened.clone());
                 tokio::spawn(async move {
-                    // An error here is the caller going away, which several tests want to see.
+                    // An error here means that the caller closed the connection, which several
+                    // tests expect.
                     let _ = desk.serve(stream).await;
                     opened.send_modify(|open| *open -= 1);
                 });
@@ -174,7 +176,8 @@ impl Desk {
                 }
                 Act::SayAndHang(bytes) => {
                     self.say(&mut stream, &bytes).await?;
-                    // The next byte or the end of the connection; the caller is told nothing more.
+                    // The next byte or the end of the connection; the caller gets no further
+                    // information.
                     while stream.read(&mut [0; 1024]).await? > 0 {}
                     return Ok(());
                 }

@@ -1,4 +1,4 @@
-//! The gateway as its real programs, over servers that a test may hurt.
+//! The gateway as its real programs, over servers that a test may stop or kill.
 
 use std::{
     net::SocketAddr,
@@ -24,10 +24,10 @@ use crate::{
 
 const READY_LIMIT: Duration = Duration::from_secs(60);
 pub const MASTER_KEY: &str = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
-/// Followed by the watchers of these tests. All 15 would keep the machine busy with looking at nothing.
+/// Networks that the watchers of these tests follow. All 15 would only keep the machine busy.
 const FOLLOWED: [&str; 2] = ["polygon", "litecoin"];
 
-/// Where a broker is, and who we are there.
+/// Address of a broker and the credentials for it.
 #[derive(Clone)]
 pub struct BrokerAccess {
     pub amqp_url: String,
@@ -68,15 +68,16 @@ impl BrokerAccess {
     }
 }
 
-/// One installation: its settings, its addresses, and a hand of the test's own in the same database.
+/// One installation: its settings, its addresses, and a gateway of the test's own over the same
+/// database.
 pub struct Installation {
-    /// For merchants and the simulated chain; nothing of it runs by itself.
+    /// For merchants and the simulated chain; it runs nothing by itself.
     pub gateway: Gateway,
     pub database_url: String,
     pub broker: BrokerAccess,
     pub api: SocketAddr,
     settings: Vec<(String, String)>,
-    /// All that were ever started: process ids, and where each serves its metrics.
+    /// All programs ever started: process ids, and the address of each one's metrics.
     launched: Mutex<Vec<(u32, SocketAddr)>>,
 }
 
@@ -132,7 +133,7 @@ impl Installation {
         Self { gateway, database_url, broker, api, settings, launched }
     }
 
-    /// What its programs find in their environment.
+    /// Environment of its programs.
     pub fn settings(&self) -> &[(String, String)] {
         &self.settings
     }
@@ -174,7 +175,7 @@ impl Installation {
         Program { process, metrics }
     }
 
-    /// What its programs that run tell of themselves.
+    /// Metrics of its running programs.
     pub async fn metrics(&self) -> Result<Vec<Page>, String> {
         let launched = self.launched.lock().unwrap().clone();
         let mut pages = Vec::new();

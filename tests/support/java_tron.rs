@@ -1,8 +1,8 @@
 //! A stub of a TRON node's HTTP interface.
 //!
-//! Shapes: java-tron's documentation and its recorded replies of the Nile test network (beside the adapter). Not seen
-//! live. A transaction's id is the hash of its real encoding, so that tronweb can check it; block ids are random
-//! behind their height.
+//! Shapes: java-tron's documentation and its recorded replies of the Nile test network (beside the
+//! adapter). Not seen live. A transaction's id is the hash of its real encoding, so that tronweb
+//! can check it; block ids are random after their height.
 
 use std::collections::HashMap;
 
@@ -41,7 +41,8 @@ impl TronTx {
         Self::new("TransferContract", 1, &value, &encoded)
     }
 
-    /// A call of `transfer` at a contract, given by its address without a version. What it does is what it shows.
+    /// A call of `transfer` at a contract, given by its address without a version. Its effect is
+    /// given by the logs.
     pub fn call(contract: &str, logs: Vec<Value>, internals: Vec<Value>) -> Self {
         let contract = format!("41{contract}");
         let data = format!("a9059cbb{:0>64}{:064x}", &SENDER[2..], 5);
@@ -102,7 +103,7 @@ impl TronTx {
         hex::encode(Sha256::digest(&self.raw))
     }
 
-    /// How much of TRX or of a token it brings to `account`, told from what it shows itself.
+    /// Amount of TRX or of a token that it brings to `account`, computed from its own content.
     fn brings(&self, account: &str, token: Option<&str>) -> u128 {
         let value = &self.contract["parameter"]["value"];
         let number = |value: &Value| u128::from(value.as_u64().unwrap_or(0));
@@ -191,7 +192,7 @@ pub fn transfer_log(contract: &str, to: &str, amount: &str) -> Value {
     json!({ "address": contract, "topics": topics, "data": amount })
 }
 
-/// What a contract does with TRX, or with something else, as `note` says.
+/// Movement of TRX, or of another asset, by a contract, as `note` says.
 pub fn internal(to: &str, value: &Value, note: &str) -> Value {
     json!({
         "hash": hex::encode(rand::random::<[u8; 32]>()),
@@ -310,14 +311,14 @@ impl JavaTron {
         }
     }
 
-    /// TRX and tokens that blocks up to `newest` brought to an account, of what succeeded.
+    /// TRX and tokens received by an account in successful transactions of blocks up to `newest`.
     fn received(&self, address: &str, newest: u64, token: Option<&str>) -> u128 {
         let blocks = self.chain.blocks.iter().filter(|block| block.height <= newest);
         let done = blocks.flat_map(|b| &b.transactions).filter(|tx| tx.contract_ret == "SUCCESS");
         done.map(|tx| tx.brings(&node_hex(address), token)).sum()
     }
 
-    /// Nothing of an account that nobody ever paid; zeros are left out.
+    /// Empty for an account without payments; zeros are left out.
     fn account(&self, address: &str, newest: u64) -> Value {
         match self.received(address, newest, None) {
             0 => json!({}),

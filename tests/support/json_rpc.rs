@@ -1,6 +1,7 @@
 //! A second, independent JSON-RPC client, and a proxy that lies.
 //!
-//! Tests drive nodes with this client and not with the gateway's own, so that the two cannot agree on one mistake.
+//! Tests drive nodes with this client and not with the gateway's own, so that the two cannot agree
+//! on one mistake.
 
 use std::{
     net::Ipv4Addr,
@@ -27,7 +28,8 @@ use serde_json::{Value, json};
 
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// Calls one method of the node at `url`, with the user name and password in it; an error answer is an error.
+/// Calls one method of the node at `url`, with the user name and password in it; an error response
+/// is an error.
 pub async fn call(url: &str, method: &str, params: Value) -> Result<Value> {
     let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
     let mut reply: Value = serde_json::from_slice(&send(url, body.to_string().into()).await?)?;
@@ -52,7 +54,7 @@ async fn send(url: &str, body: Bytes) -> Result<Bytes> {
     tokio::time::timeout(DEADLINE, exchange).await.context("the node is silent")?
 }
 
-/// What the proxy does with an answer.
+/// Action of the proxy on a response.
 pub enum Answer {
     /// Passes this reply object on.
     Reply(Value),
@@ -70,7 +72,7 @@ struct Desk {
     changed: AtomicUsize,
 }
 
-/// Stands before a node and changes what it says. Stops with its runtime.
+/// Proxy to a node that changes its responses. Stops with its runtime.
 pub struct Proxy {
     url: String,
     desk: Arc<Desk>,
@@ -95,7 +97,7 @@ impl Proxy {
         &self.url
     }
 
-    /// How many answers went out otherwise than the node gave them.
+    /// Number of responses that differ from the node's.
     pub fn changed(&self) -> usize {
         self.desk.changed.load(Ordering::Relaxed)
     }

@@ -1,7 +1,7 @@
-//! The line to two nodes behind one address, of which one lags.
+//! Proxy to two nodes behind one address, of which one lags.
 //!
-//! As long as nobody lags it remembers what the node answers. Then the node loses its newest blocks, and so becomes the one
-//! that lags; what is remembered are the answers of the one that does not.
+//! Until then it records the node's responses. Then the node loses its newest blocks, and becomes
+//! the lagging one; the recorded responses are those of the other.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -21,11 +21,11 @@ use crate::line::{Answer, Node, Question};
 
 #[derive(Default)]
 struct Nodes {
-    /// What the node that is ahead answers.
+    /// Responses of the node that is ahead.
     ahead: BTreeMap<String, Answer>,
-    /// What reaches the one that lags; `None` while they are one.
+    /// Requests that reach the lagging node; `None` until it lags.
     behind: Option<BTreeSet<String>>,
-    /// Questions that reached it since.
+    /// Number of requests that have reached it since.
     lagged: usize,
 }
 
@@ -41,7 +41,7 @@ pub struct LaggingLine {
 }
 
 impl LaggingLine {
-    /// A line to the node at `url`, whose name and password go along.
+    /// Starts a proxy to the node at `url`, with its name and password.
     pub async fn to(url: &str) -> Result<Self> {
         let shared = Arc::new(Shared { node: Node::at(url)?, nodes: Mutex::default() });
         let router = Router::new().fallback(carry).with_state(shared.clone());
@@ -53,17 +53,18 @@ impl LaggingLine {
         self.url.as_str()
     }
 
-    /// All that was asked while nobody lagged.
+    /// All requests made before the node lagged.
     pub fn questions(&self) -> BTreeSet<String> {
         self.shared.nodes.lock().unwrap().ahead.keys().cloned().collect()
     }
 
-    /// From now on these questions reach the node that lags, as does whatever the other was never asked.
+    /// From now on these requests reach the lagging node, as does any request that the other never
+    /// got.
     pub fn lag(&self, questions: BTreeSet<String>) {
         self.shared.nodes.lock().unwrap().behind = Some(questions);
     }
 
-    /// How many questions reached the node that lags.
+    /// Number of requests that reached the lagging node.
     pub fn lagged(&self) -> usize {
         self.shared.nodes.lock().unwrap().lagged
     }

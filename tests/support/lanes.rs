@@ -1,7 +1,8 @@
-//! Stories drawn from seeds, told in lanes beside each other: a thread each, with a gateway and a database of its own.
+//! Random scenarios drawn from seeds, run in parallel lanes: a thread each, with a gateway and a
+//! database of its own.
 //!
-//! What dies in them is our own work, dropped where it stands, and never a server: no broker is there, and no commit need
-//! reach a disk.
+//! Only our own work crashes in them, dropped at any point, never a server: there is no broker, and
+//! no commit need reach a disk.
 
 use std::{
     collections::BTreeMap,
@@ -19,7 +20,7 @@ use crate::{database::TestDatabase, stack::MASTER_KEY};
 
 const LANES: u64 = 2;
 
-/// Which stories are told.
+/// Seeds of the scenarios.
 #[derive(Debug, Clone, Copy)]
 pub struct Seeds {
     pub first: u64,
@@ -27,7 +28,8 @@ pub struct Seeds {
 }
 
 impl Seeds {
-    /// `GATEWAY_TEST_SEED` is the first one, and the variable `name` says how many there are; else a few from anywhere.
+    /// `GATEWAY_TEST_SEED` is the first seed, and the variable `name` their number; else a few
+    /// random ones.
     pub fn given(name: &str, few: u64) -> Self {
         let read = |name: &str| std::env::var(name).ok().map(|text| text.parse().unwrap());
         let first = read("GATEWAY_TEST_SEED").unwrap_or_else(|| u64::from(rand::random::<u32>()));
@@ -36,7 +38,7 @@ impl Seeds {
         Self { first, count }
     }
 
-    /// Gives every lane its share of the seeds, and returns what each of them came to.
+    /// Gives every lane its share of the seeds, and returns the result of each lane.
     pub fn in_lanes<T, F>(self, tell: impl Fn(Vec<u64>) -> F + Copy + Send + 'static) -> Vec<T>
     where
         T: Send + 'static,
@@ -46,7 +48,8 @@ impl Seeds {
         let lane = move |at: u64| {
             let seeds = (first..first + count).skip(usize::try_from(at).unwrap());
             let seeds = seeds.step_by(usize::try_from(LANES).unwrap()).collect();
-            // A runtime of one thread: what is polled when hangs on the seed as far as the servers let it.
+            // A runtime of one thread: the order of polls depends on the seed as far as the servers
+            // allow.
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             runtime.unwrap().block_on(tell(seeds))
         };
@@ -56,7 +59,7 @@ impl Seeds {
     }
 }
 
-/// What stories were made of.
+/// Counts of events in the scenarios.
 #[derive(Debug, Default, Clone)]
 pub struct Tally {
     counts: BTreeMap<&'static str, u64>,
@@ -72,7 +75,7 @@ impl Tally {
         self.counts.get(what).copied().unwrap_or(0)
     }
 
-    /// One more story has ended.
+    /// Counts one more finished scenario.
     pub fn told_since(&mut self, began: Instant) {
         self.slowest = self.slowest.max(began.elapsed());
     }
@@ -91,10 +94,11 @@ impl Tally {
     }
 }
 
-/// What the stories of one lane happen to.
+/// Environment of the scenarios of one lane.
 pub struct Lane {
     pub gateway: Gateway,
-    /// The test's own: one of the gateway's may still be in the transaction of whoever was dropped.
+    /// The test's own connection: those of the gateway may still be in the transaction of a dropped
+    /// task.
     pub connection: PgConnection,
     database: TestDatabase,
 }
@@ -131,14 +135,15 @@ impl Lane {
     }
 }
 
-/// After how many polls a look at an order is cut off: mostly early, as most looks are short, now and then late in a long one.
+/// Number of polls after which a look at an order is cut off: mostly early, as most looks are
+/// short, now and then late in a long one.
 pub fn moment(random: &mut StdRng) -> u32 {
     let last = [15, 50, 150][random.random_range(0..3)];
     random.random_range(1..last)
 }
 
-/// Polls `work` so often, then drops it where it stands: a transaction that is open is rolled back; a commit or a request
-/// that is on its way may arrive or not.
+/// Polls `work` this many times, then drops it at that point: an open transaction is rolled back; a
+/// commit or a request in flight may arrive or not.
 pub async fn killed_after<F: Future>(polls: u32, work: F) -> Option<F::Output> {
     let mut work = pin!(work);
     let mut left = polls;

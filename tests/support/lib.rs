@@ -1,4 +1,4 @@
-//! What integration tests share: servers they start, and ways to drive them.
+//! Support of the integration tests: servers they start, and ways to drive them.
 
 #![allow(clippy::unwrap_used, reason = "only tests use it, and a test that cannot go on panics")]
 

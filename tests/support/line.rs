@@ -1,4 +1,4 @@
-//! What every line to a node is: an address of its own, and the node behind it.
+//! Common part of every proxy to a node: a local address, and the node behind it.
 
 use std::net::Ipv4Addr;
 
@@ -17,7 +17,7 @@ use hyper_util::{
 };
 use url::Url;
 
-/// What comes in at a line.
+/// A request to the proxy.
 pub struct Question {
     method: Method,
     uri: Uri,
@@ -25,7 +25,7 @@ pub struct Question {
     pub body: Bytes,
 }
 
-/// What the node says.
+/// The node's response.
 #[derive(Clone)]
 pub struct Answer {
     pub status: StatusCode,
@@ -33,7 +33,7 @@ pub struct Answer {
     pub body: Bytes,
 }
 
-/// The far end of a line.
+/// The node behind a proxy.
 pub struct Node {
     url: Url,
     client: Client<HttpConnector, Full<Bytes>>,
@@ -50,19 +50,19 @@ impl<S: Send + Sync> FromRequest<S> for Question {
 }
 
 impl Question {
-    /// Where it goes, without a node's name.
+    /// Path of the request, without the node's name.
     pub fn path(&self) -> &str {
         self.uri.path()
     }
 
-    /// The same for the same question, whenever it is asked.
+    /// The same text for the same request at any time.
     pub fn text(&self) -> String {
         format!("{} {} {}", self.method, self.uri, String::from_utf8_lossy(&self.body))
     }
 }
 
 impl Answer {
-    /// How an answer of this one's kind begins.
+    /// Start of a response with the same status and headers.
     pub fn head(&self) -> http::response::Builder {
         let mut head = Response::builder().status(self.status);
         for name in [header::CONTENT_TYPE, header::LOCATION] {
@@ -100,8 +100,8 @@ impl Node {
         Ok(Answer { status: head.status, headers: head.headers, body })
     }
 
-    /// Serves `router` in this node's place. Returns the address, with the name and the password of the node's; ends with
-    /// the test's runtime.
+    /// Serves `router` in place of the node. Returns the address, with the node's name and
+    /// password; ends with the test's runtime.
     pub async fn served_by(&self, router: Router) -> Result<Url> {
         let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let mut url = self.url.clone();

@@ -1,7 +1,9 @@
-//! The way from our programs to a server, which a test may interrupt without closing anything.
+//! The network path from our programs to a server, which a test may interrupt without closing a
+//! connection.
 //!
-//! With root's rights the way leads through a network namespace and packets are lost in the kernel, so that repetitions,
-//! back-off and silence are those of a real network. Without, a proxy keeps what does not pass.
+//! With root's rights the path leads through a network namespace and packets are lost in the
+//! kernel, so that retransmission, backoff and silence are those of a real network. Without, a
+//! proxy holds back the data.
 
 use std::{
     net::SocketAddr,
@@ -23,13 +25,13 @@ use url::Url;
 
 use crate::namespace::{End, Namespace};
 
-/// What passes.
+/// Directions that pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Passes {
     Everything,
-    /// What our programs say; they hear nothing.
+    /// Data from our programs; they receive nothing.
     Questions,
-    /// What the server says; it hears nothing.
+    /// Data from the server; it receives nothing.
     Answers,
     Nothing,
 }
@@ -90,7 +92,7 @@ impl Link {
         }
     }
 
-    /// How many packets were lost so far, or pieces had to wait.
+    /// Number of packets lost so far, or of held-back pieces.
     pub fn stopped(&self) -> usize {
         match &self.way {
             Way::Network(network) => network.lost(),
@@ -115,7 +117,7 @@ struct Network {
     lost: Lost,
 }
 
-/// For each end: packets lost in the losses that are over, and, while it loses, how many it had sent before.
+/// For each end: packets lost in past losses, and, during a loss, the number it had sent before.
 #[derive(Default)]
 struct Lost {
     over: AtomicUsize,
@@ -146,7 +148,7 @@ impl Network {
     }
 }
 
-/// Keeps what does not pass; it passes later, as a network's own repetitions do.
+/// Holds back data; it passes later, as with a network's retransmission.
 #[derive(Clone)]
 struct Proxy {
     passes: watch::Sender<Passes>,
@@ -182,7 +184,7 @@ impl Proxy {
     async fn carry(&self, direction: Passes, mut from: OwnedReadHalf, mut to: OwnedWriteHalf) {
         let mut buffer = vec![0; 64 * 1024];
         while let Ok(count) = from.read(&mut buffer).await {
-            // A farewell does not pass either.
+            // The closing of a connection does not pass either.
             self.wait_for(direction).await;
             if count == 0 || to.write_all(&buffer[..count]).await.is_err() {
                 return;

@@ -1,4 +1,5 @@
-//! Private servers of a test that say where they listen: found by a script, started, and gone with their test.
+//! Private servers of a test that print their address: found by a script, started, and stopped with
+//! their test.
 
 use std::{
     collections::HashMap,
@@ -12,7 +13,8 @@ use std::{
 use anyhow::{Context, Result, ensure};
 
 const START_DEADLINE: Duration = Duration::from_secs(120);
-/// Runs the program and waits for us: when we end in whatever way, its input closes and it stops the program.
+/// Runs the program and waits for this process: when it ends in any way, the keeper's input closes
+/// and it stops the program.
 const KEEPER: &str = r#""$@" </dev/null & server=$!; read -r _; kill "$server"; wait"#;
 
 /// A running server. Dropping it stops it.
@@ -40,7 +42,7 @@ impl Listener {
         std::thread::spawn(move || {
             for line in BufReader::new(output).lines().map_while(Result::ok) {
                 if let Some(address) = line.strip_prefix("Listening on ") {
-                    // Nobody listens any more if the start took too long.
+                    // The receiver is gone if the start took too long.
                     let _ = sender.send(address.trim_start_matches("http://").to_owned());
                 }
             }
@@ -65,8 +67,8 @@ impl Drop for Listener {
     }
 }
 
-/// What `script` of this repository (with its arguments, after blanks) prints: a path. It may have to install things, so
-/// it is asked once per process.
+/// Path printed by `script` of this repository (with its arguments, separated by blanks). It may
+/// have to install things, so it runs once per process.
 pub fn found_by(script: &'static str) -> Result<PathBuf> {
     static FOUND: Mutex<Option<HashMap<&'static str, PathBuf>>> = Mutex::new(None);
     let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! What programs tell of themselves, as Prometheus reads it.
+//! Metrics of programs, as Prometheus reads them.
 
 use std::net::SocketAddr;
 
@@ -8,7 +8,7 @@ use crate::exchange::Exchange;
 pub struct Page(pub String);
 
 impl Page {
-    /// Asks the program that serves its metrics there.
+    /// Requests the page of the program that serves its metrics at `address`.
     pub async fn read(address: SocketAddr) -> Result<Self, String> {
         match Exchange::get(address, "/metrics").await {
             Ok(answer) if answer.status == 200 => Ok(Self(answer.body)),
@@ -16,7 +16,7 @@ impl Page {
         }
     }
 
-    /// The sum of all series of a measure that have this label (`to="paid"`), or of all if it is empty.
+    /// Sum of all series of a metric with this label (`to="paid"`), or of all if it is empty.
     pub fn sum(&self, measure: &str, label: &str) -> u64 {
         let series = self.0.lines().filter_map(|line| line.strip_prefix(measure));
         series
@@ -26,8 +26,9 @@ impl Page {
     }
 }
 
-/// What living programs tell that is not so, once `orders` orders are finished and nothing is left to do. They count what
-/// they have committed, so together never more than there is, and less where one of them has died.
+/// Contradictions in the metrics of live programs, once `orders` orders are finished and no work is
+/// left. Programs count their commits, so together never more than there are, and fewer if one of
+/// them died.
 pub fn contradictions(pages: &[Page], orders: usize) -> Vec<String> {
     let counts = [
         ("invoice_transitions_total", "to=\"paid\"", orders as u64),

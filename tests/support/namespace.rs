@@ -1,5 +1,5 @@
-//! A host of its own for one listener: a network namespace, joined to ours by a pair of interfaces that can lose every packet
-//! of one direction. Needs root, as the kernel lets nobody else.
+//! A separate host for one listener: a network namespace, joined to ours by a pair of interfaces
+//! that can lose every packet of one direction. The kernel allows it only for root.
 
 use std::{
     fs::{self, File},
@@ -13,7 +13,7 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use crate::processes::is_alive;
 
-/// Nobody has this address, so what is sent to it is lost.
+/// No interface has this address, so packets to it are lost.
 const NOBODY: &str = "02:00:00:00:00:99";
 const PREFIX: &str = "gw";
 static MADE: AtomicU8 = AtomicU8::new(0);
@@ -28,7 +28,7 @@ pub struct Namespace {
     their_card: String,
 }
 
-/// From whose end packets are lost.
+/// End of the pair whose packets are lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
     Ours,
@@ -64,7 +64,8 @@ impl Namespace {
         made
     }
 
-    /// A listener of that host. Its connections come over the pair; what it serves may be anywhere.
+    /// Opens a listener on that host. Its connections come over the pair; its server may run
+    /// anywhere.
     pub fn listen(&self) -> TcpListener {
         let (path, address) = (format!("/run/netns/{}", self.name), self.theirs);
         let inside = thread::spawn(move || {
@@ -77,7 +78,7 @@ impl Namespace {
         inside.join().unwrap()
     }
 
-    /// Whether every packet sent from that end is lost.
+    /// Starts or stops losing every packet sent from that end.
     pub fn lose(&self, from: End, all: bool) {
         let card = |true_one: &str| if all { NOBODY } else { true_one }.to_owned();
         let (theirs, ours) = (self.theirs.to_string(), self.ours.to_string());
@@ -133,7 +134,7 @@ impl Drop for Namespace {
     }
 }
 
-/// What processes left that were killed before they could clean up.
+/// Removes the leftovers of processes that were killed before they could clean up.
 fn remove_orphans() {
     for name in ip(&["netns", "list"]).lines().filter_map(|line| line.split(' ').next()) {
         let owner = name.strip_prefix("gw-").and_then(|rest| rest.split('-').next());

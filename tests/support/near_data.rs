@@ -1,8 +1,9 @@
 //! A stub of a neardata server: finalized NEAR blocks by height.
 //!
-//! Shapes: the server's documentation and source, and the views of nearcore, which a schema made from nearcore itself
-//! reads in a test. Not seen live. Hashes are random, signatures and roots are filler, but the roots over outcomes and the
-//! ways to them are real. As on the main network, every block does something.
+//! Shapes: the server's documentation and source, and the views of nearcore, which a schema made
+//! from nearcore itself reads in a test. Not seen live. Hashes are random, signatures and roots are
+//! filler, but the roots over outcomes and the paths to them are real. As on the main network,
+//! every block has activity.
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use http::StatusCode;
@@ -46,7 +47,7 @@ impl NearReceipt {
         }
     }
 
-    /// What somebody always asks of some contract; the same each time that its block is asked for.
+    /// A routine call of some contract; the same each time that its block is requested.
     fn heartbeat(block_hash: &str) -> Self {
         let call = json!({ "FunctionCall": {
             "method_name": "beat", "args": "e30=", "gas": 1_000_000_000_000_u64, "deposit": "0"
@@ -55,7 +56,7 @@ impl NearReceipt {
         Self { id: id.clone(), ..Self::new(&id, "heart.near", vec![call]) }
     }
 
-    /// What a token contract does when it is asked to transfer, one movement a line.
+    /// Execution of a transfer by a token contract, one movement per line.
     pub fn token(tx_hash: &str, contract: &str, movements: &[(String, String)]) -> Self {
         let call = json!({ "FunctionCall": {
             "method_name": "ft_transfer", "args": "e30=", "gas": 30_000_000_000_000_u64, "deposit": "1"
@@ -65,8 +66,8 @@ impl NearReceipt {
         receipt
     }
 
-    /// What a token contract does when it is asked for `ft_transfer_call` to an account without a contract: the tokens
-    /// move, and a later receipt takes them back.
+    /// Execution of `ft_transfer_call` by a token contract to an account without a contract: the
+    /// tokens move, and a later receipt returns them.
     pub fn token_and_back(contract: &str, to: &str, amount: &str) -> [Self; 2] {
         let tx_hash = random_hash();
         let args = json!({ "receiver_id": to, "amount": amount, "msg": "" }).to_string();
@@ -109,11 +110,11 @@ pub fn random_hash() -> String {
 
 pub struct NearData {
     pub chain: StubChain<NearReceipt>,
-    /// Where blocks below this height are kept by another server, as FastNEAR does.
+    /// Height below which another server keeps the blocks, as FastNEAR does.
     pub archive_below: Option<u64>,
-    /// The height of a block in which nothing happens unless somebody pays.
+    /// Height of a block with activity only if a payment is made.
     pub idle_at: Option<u64>,
-    /// The height of a block in whose second shard nothing happens unless somebody pays there.
+    /// Height of a block whose second shard has activity only if a payment is made there.
     pub quiet_at: Option<u64>,
 }
 
@@ -128,7 +129,7 @@ impl Default for NearData {
 }
 
 impl NearData {
-    /// What each shard executes; the second makes no chunk for every third block.
+    /// Receipts that each shard executes; the second makes no chunk for every third block.
     fn executed(&self, block: &StubBlock<NearReceipt>) -> [Option<Vec<Value>>; 2] {
         let hash = bs58::encode(block.hash).into_string();
         let has_second = !block.height.is_multiple_of(3);
@@ -212,7 +213,7 @@ impl NearData {
 }
 
 impl NearData {
-    /// As nearcore's own JSON-RPC answers `query`. Heights that were skipped have no state of their own.
+    /// Answers `query` as nearcore's own JSON-RPC does. Skipped heights have no state of their own.
     fn query(&self, ask: &Value) -> Value {
         let params = &ask["params"];
         let hash = |block: &&StubBlock<NearReceipt>| {
@@ -256,7 +257,7 @@ impl NearData {
         blocks.flat_map(|b| &b.transactions).filter(|r| r.status["SuccessValue"].is_string())
     }
 
-    /// Without gas that comes back: who sends nothing gets none.
+    /// Without gas refunds: an account that sends nothing gets none.
     fn received(&self, account: &str, height: u64) -> u128 {
         let own = self.done(height).filter(|r| r.receiver == account && r.predecessor != "system");
         let actions = own.flat_map(|receipt| &receipt.actions);
@@ -381,7 +382,7 @@ fn outcome(block_hash: &str, receipt: &NearReceipt) -> Value {
     })
 }
 
-/// Gives each outcome of a shard its way to the root.
+/// Gives each outcome of a shard its Merkle path to the root.
 pub fn prove(outcomes: &mut [Value]) {
     for outcome in &mut *outcomes {
         outcome["execution_outcome"]["proof"] = json!([]);

@@ -1,4 +1,4 @@
-//! Open invoices, written as rows: quicker than asking for them, for tests that need many.
+//! Open invoices, inserted as rows: faster than over the API, for tests that need many.
 
 use gateway::invoice::PaymentId;
 use sqlx::PgConnection;
@@ -14,7 +14,7 @@ pub struct Payable {
 }
 
 impl Payable {
-    /// With the address at which its events are told, if they are to be told at all.
+    /// Inserts an invoice, with the URL for its events, if it has any.
     pub async fn insert(connection: &mut PgConnection, merchant: Uuid, url: Option<&str>) -> Self {
         let payable = Self {
             payment_id: PaymentId::generate().to_string(),

@@ -36,12 +36,12 @@ pub async fn with_paying_on(
     with_paying_as(network, &settings, test).await;
 }
 
-/// The same with `settings` of the network, one a line, that say among others where its node is.
+/// The same with `settings` of the network, one per line, which include the node's address.
 pub async fn with_paying_as(network: Network, settings: &str, test: impl AsyncFnOnce(Paying)) {
     with_rates(network, settings, "select 1", test).await;
 }
 
-/// The same where coins are dear, so that the few of a node of one's own buy something.
+/// The same with expensive coins, so that the few of a private node suffice.
 pub async fn with_dear_coins(network: Network, settings: &str, test: impl AsyncFnOnce(Paying)) {
     with_rates(network, settings, "update rate set price = 10000", test).await;
 }
@@ -52,7 +52,7 @@ async fn with_rates(
     change: &'static str,
     test: impl AsyncFnOnce(Paying),
 ) {
-    // Nodes of tests mine when they are told to, and some date their blocks as they like.
+    // Test nodes mine on request, and some choose their block times freely.
     let settings = format!("source = \"node\"\npoll_ms = 50\nhead_age_max_seconds = 0\n{settings}");
     let of_network = settings.lines().map(|setting| format!("chains.{network}.{setting}\n"));
     let toml: String = std::iter::once(only(network)).chain(of_network).collect();
@@ -69,7 +69,7 @@ async fn with_rates(
 }
 
 impl Paying {
-    /// The first look starts at the head; what is mined after it is seen.
+    /// The first look starts at the chain tip; blocks mined after it are seen.
     async fn until_watched(&self) {
         let mut connection = self.stack.database.connect().await;
         eventually("the watcher's first look", async || {
@@ -105,7 +105,7 @@ impl Paying {
         .await;
     }
 
-    /// How many deposits are in `state`, those that stand in a block and those that wait for one.
+    /// Number of deposits in `state`, those in a block and those that wait for one.
     pub async fn deposits(&self, state: &str) -> (i64, i64) {
         let query = "select count(height), count(*) - count(height) from deposit where state = $1";
         let query = sqlx::query_as(query).bind(state);
@@ -116,13 +116,13 @@ impl Paying {
         self.invoice_of(25, pay_currency).await
     }
 
-    /// An invoice of so many dollars.
+    /// Creates an invoice of this many dollars.
     pub async fn invoice_of(&self, dollars: u32, pay_currency: &str) -> Value {
         let body = json!({
             "price_amount": dollars, "price_currency": "usd", "pay_currency": pay_currency,
             "ipn_callback_url": self.receiver.url,
         });
-        // A currency that was switched on a moment ago is offered within seconds.
+        // A currency that was just enabled is offered within seconds.
         eventually("the currency is offered", async || {
             let answer = self.merchant.client.post("/v1/payment", &body).await;
             let is_known = answer.status != 400;
@@ -138,7 +138,7 @@ impl Paying {
         answer["payment_status"].as_str().unwrap().to_owned()
     }
 
-    /// Waits for the internal status; asking for it over HTTP would use up the rate limit.
+    /// Waits for the internal status; polling over HTTP would use up the rate limit.
     pub async fn becomes(&self, invoice: &Value, status: Status) {
         let id = invoice["payment_id"].as_str().unwrap();
         eventually(&format!("the invoice is {}", status.as_str()), async || {

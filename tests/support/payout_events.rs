@@ -1,5 +1,5 @@
-//! What merchants are told of an order in the end, whatever happened to us meanwhile: legal events, each as often as it may
-//! come, in a legal order (spec, "Mass-payout webhooks").
+//! Checks the events of an ended order, after any faults of ours: legal events, each as often as
+//! allowed, in a legal order (spec, "Mass-payout webhooks").
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-/// An event as it is written, in the order in which merchants get them.
+/// An event as written, in the order of delivery to merchants.
 #[derive(Debug, Clone, sqlx::FromRow)]
 pub struct Told {
     pub event_id: String,
@@ -17,17 +17,17 @@ pub struct Told {
     pub payload: String,
 }
 
-/// A batch of an order: its row, its name, and how it stands.
+/// A batch of an order: its row, its id, and its state.
 #[derive(Debug, Clone, sqlx::FromRow)]
 pub struct Batch {
     pub id: Uuid,
     pub batch_id: String,
     pub state: String,
-    /// Whether any of its rows was paid.
+    /// True if any of its rows was paid.
     pub has_paid: bool,
 }
 
-/// An order that has ended, and all that was told of it.
+/// An order that has ended, and all its events.
 #[derive(Debug, Clone)]
 pub struct Ended {
     pub order_id: String,
@@ -36,7 +36,7 @@ pub struct Ended {
     pub batches: Vec<Batch>,
 }
 
-/// Reads what was told of an order that has ended, and panics at what may not be told. `whose` names the story.
+/// Reads the events of an ended order, and panics on an illegal one. `whose` names the scenario.
 pub async fn are_legal(connection: &mut PgConnection, order_id: &str, whose: &str) {
     let ended = read(connection, order_id).await;
     if let Some(fault) = fault(&ended) {
@@ -62,7 +62,7 @@ async fn read(connection: &mut PgConnection, order_id: &str) -> Ended {
     }
 }
 
-/// How far a story is: what comes in a later part is followed by nothing of an earlier one.
+/// Phase of an order: no event of an earlier phase follows one of a later phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Part {
     Quoting,
@@ -71,7 +71,7 @@ enum Part {
     Ended,
 }
 
-/// What a merchant knows by now.
+/// State of a merchant's knowledge.
 #[derive(Default)]
 struct Heard {
     ids: HashSet<String>,
@@ -81,7 +81,7 @@ struct Heard {
     part: Option<Part>,
 }
 
-/// What is wrong with what was told, if anything is.
+/// Returns the first fault in the events, if there is one.
 pub fn fault(ended: &Ended) -> Option<String> {
     let mut heard = Heard::default();
     for event in &ended.events {
@@ -145,7 +145,7 @@ fn hear(heard: &mut Heard, ended: &Ended, event: &Told) -> Result<(), String> {
     };
     must(heard.part != Some(Part::Ended), "comes after the end")?;
     must(heard.part.is_none_or(|before| before <= part), "comes too late")?;
-    // A draft may be quoted anew, or cancelled, before anybody was told that it exists.
+    // A draft may be quoted anew, or cancelled, before any event announced it.
     let untold = matches!(kind, E::Created | E::QuoteRefreshed | E::Cancelled);
     must(heard.is_created || untold, "comes before the order")?;
     must(part != Part::Ended || states == [ended.state.as_str()], "is not how it ended")?;
@@ -154,7 +154,7 @@ fn hear(heard: &mut Heard, ended: &Ended, event: &Told) -> Result<(), String> {
     says(ended, event, kind, states)
 }
 
-/// Whether its text says what it is about, and nothing that was not so then.
+/// Checks that the event's text has its own subject, and nothing untrue at that time.
 fn says(ended: &Ended, event: &Told, kind: EventType, states: &[&str]) -> Result<(), String> {
     use EventType as E;
     let order: Value = serde_json::from_str(&event.payload).map_err(|error| error.to_string())?;
@@ -183,7 +183,8 @@ fn says(ended: &Ended, event: &Told, kind: EventType, states: &[&str]) -> Result
     must(in_batch.contains(&state), &format!("shows a batch that is {state}"))
 }
 
-/// Each batch was told to its end, and no other end than its own; the order's follows from theirs.
+/// Every batch has an event for its end, and only for its real end; the order's end follows from
+/// theirs.
 fn batches(heard: &Heard, ended: &Ended) -> Result<(), String> {
     use EventType as E;
     let mut ends: HashMap<&str, usize> = HashMap::new();
@@ -192,7 +193,7 @@ fn batches(heard: &Heard, ended: &Ended) -> Result<(), String> {
         let told = [E::BatchBroadcasted, E::BatchConfirmed, E::BatchFailed].map(was_told);
         let expected = match batch.state.as_str() {
             "confirmed" => [true, true, false],
-            // Whatever paid somebody was sent; what paid nobody may have been.
+            // A batch that paid a recipient was sent; one that paid none may have been.
             "failed" => [batch.has_paid || told[0], false, true],
             "pending" => [false; 3],
             other => return Err(format!("batch {} is {other} in the end", batch.batch_id)),

@@ -1,4 +1,4 @@
-//! Mass payouts in the words of the stories: orders, their funding, and an oracle that reads the chain.
+//! Mass payouts for tests: orders, their funding, and an oracle that reads the chain.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -28,7 +28,7 @@ use crate::{
     stack::{Merchant, Stack},
 };
 
-/// One merchant with a receiver for the events of his orders.
+/// One merchant with a receiver for the events of their orders.
 pub struct Payer {
     pub stack: Arc<Stack>,
     pub merchant: Merchant,
@@ -77,7 +77,8 @@ impl Payer {
         self.stack.gateway.explain_payout(id).await.unwrap()
     }
 
-    /// Waits until the order is in `state`. Asked of the gateway: polling would use up the merchant's requests.
+    /// Waits until the order is in `state`. Reads the gateway directly: polling would use up the
+    /// merchant's rate limit.
     pub async fn becomes(&self, id: &str, state: &str) -> Story {
         eventually(&format!("{id} is {state}"), async || {
             Some(self.story(id).await).filter(|story| story.order.state.as_str() == state)
@@ -85,7 +86,7 @@ impl Payer {
         .await
     }
 
-    /// Waits until nothing is left with the order and its refund is final.
+    /// Waits until the order holds nothing and its refund is final.
     pub async fn settles(&self, id: &str) -> Story {
         eventually(&format!("{id} owes nothing"), async || {
             Some(self.story(id).await).filter(|story| {
@@ -112,7 +113,8 @@ impl Payer {
         self.events().iter().map(name).collect()
     }
 
-    /// Verifies as a merchant would: over the received bytes, independently of the gateway's own code.
+    /// Verifies as a merchant would: over the received bytes, independently of the gateway's own
+    /// code.
     pub fn verified(&self, received: &Received) -> Value {
         let secret = self.merchant.new.webhook_secret.reveal();
         let mut mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).unwrap();
@@ -132,7 +134,8 @@ impl Payer {
         event
     }
 
-    /// What the simulated chain gave to each address, and how often: the oracle that code cannot argue with.
+    /// Number and sum of the payments to each address on the simulated chain: an oracle independent
+    /// of our code.
     pub async fn received_on_chain(&self, network: &str) -> BTreeMap<String, (i64, String)> {
         let mut connection = self.stack.database.connect().await;
         let rows: Vec<(String, i64, String)> = sqlx::query_as(
@@ -152,7 +155,7 @@ pub fn evm_address(number: u32) -> String {
     format!("0x{:040x}", 0x00aa_0000_0000_u64 + u64::from(number))
 }
 
-/// A merchant who orders without an API between. His events are written and have nowhere to go.
+/// A merchant that orders without the API. Its events are written, but have no receiver.
 pub struct Orders {
     caller: Caller,
 }
@@ -173,7 +176,8 @@ impl Orders {
     }
 }
 
-/// Of a merchant whose events are written: they have nowhere to go as long as nobody delivers them.
+/// Settings of a merchant whose events are written: they have no receiver unless a test delivers
+/// them.
 pub fn told() -> Settings {
     let payout_webhook_url = Some("https://shop.example/payouts".to_owned());
     Settings { payout_webhook_url, ..Settings::default() }
@@ -230,7 +234,7 @@ async fn send_to(gateway: &Gateway, order: &Value, units: u128, txid: Option<Str
     gateway.simulate_deposit(&deposit).await.unwrap()
 }
 
-/// Books all that an order asks for as a deposit that is final since long. `contract` is the token's.
+/// Books the full amount of an order as a deposit that is long final. `contract` is the token's.
 pub async fn fund_from_nowhere(
     connection: &mut PgConnection,
     order_id: &str,

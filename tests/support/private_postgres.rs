@@ -27,7 +27,7 @@ pub struct PrivatePostgres {
     _janitor: Janitor,
 }
 
-/// The one server of all tests that hurt theirs, running. They take turns.
+/// The one running server shared by all tests that stop or kill theirs. They take turns.
 pub async fn private_postgres() -> MutexGuard<'static, PrivatePostgres> {
     static SERVER: OnceLock<Mutex<PrivatePostgres>> = OnceLock::new();
     let server = SERVER.get_or_init(|| Mutex::new(PrivatePostgres::create()));
@@ -44,14 +44,14 @@ pub(crate) fn packaged(name: &str) -> PathBuf {
     PathBuf::from(String::from_utf8(output.stdout).unwrap().trim())
 }
 
-/// A server of one test's own, running.
+/// A running server for one test.
 pub async fn fresh_postgres() -> PrivatePostgres {
     let mut server = PrivatePostgres::create();
     server.start().await;
     server
 }
 
-/// A server of one test's own whose disk has `megabytes`, running. Only root may make such a disk.
+/// A running server for one test, on a disk of `megabytes`. Only root may make such a disk.
 pub async fn cramped_postgres(megabytes: u32) -> PrivatePostgres {
     let mut server = PrivatePostgres::in_a_folder(Some(megabytes));
     server.initialize();
@@ -59,7 +59,7 @@ pub async fn cramped_postgres(megabytes: u32) -> PrivatePostgres {
     server
 }
 
-/// Mounts a disk of so many megabytes at `folder`, which somebody has to unmount.
+/// Mounts a disk of this size at `folder`; the caller has to unmount it.
 pub fn mount_small_disk(folder: &Path, megabytes: u32) {
     let size = format!("size={megabytes}m,mode=0700");
     let mount =
@@ -83,7 +83,8 @@ impl PrivatePostgres {
 
     fn in_a_folder(megabytes: Option<u32>) -> Self {
         let programs = packaged("postgresql");
-        // Root may not run PostgreSQL, and user postgres may not see this checkout: the folder lies outside.
+        // Root may not run PostgreSQL, and user postgres may not see this checkout: the folder lies
+        // outside.
         let root = id("-u", &[]) == 0;
         let owner = root.then(|| (id("-u", &["postgres"]), id("-g", &["postgres"])));
         let parent = if root { PathBuf::from("/var/tmp") } else { std::env::temp_dir() };
@@ -92,7 +93,7 @@ impl PrivatePostgres {
         fs::set_permissions(&folder, fs::Permissions::from_mode(0o700)).unwrap();
         let path = folder.display().to_string();
         let janitor = match megabytes {
-            // Lazily: nobody waits for a server that is slow to die.
+            // Lazily, without waiting for a server that is slow to die.
             Some(_) => Janitor::of(&folder, &["umount".to_owned(), "-l".to_owned(), path.clone()]),
             None => Janitor::of(&folder, &[]),
         };
@@ -152,7 +153,8 @@ impl PrivatePostgres {
         let launch = self.launch("postgres", &arguments);
         let url = self.url("postgres");
         let (_, took) = within(START_LIMIT, "the private database answers", async || {
-            // After a kill the shared memory is in use until the last backend has noticed; then a start is refused.
+            // After a kill the shared memory is in use until the last backend has noticed; until
+            // then a start is refused.
             if !self.process.as_ref().is_some_and(Process::is_alive) {
                 self.process = Some(Process::start(&launch));
             }
@@ -169,7 +171,7 @@ impl PrivatePostgres {
         &self.folder
     }
 
-    /// What it said since its last start.
+    /// Output since its last start.
     pub fn said(&self) -> String {
         self.process().output()
     }
@@ -184,7 +186,7 @@ impl PrivatePostgres {
         self.process().ended(Duration::from_secs(30)).await;
     }
 
-    /// Ends it without a word; the next start recovers from the log.
+    /// Kills it; the next start recovers from the WAL.
     pub async fn kill(&mut self) {
         self.process().signal(Signal::Kill);
         self.process().ended(Duration::from_secs(10)).await;
@@ -209,7 +211,7 @@ impl PrivatePostgres {
         url
     }
 
-    /// A second server that repeats this one, running.
+    /// A running standby that replicates this server.
     pub async fn standby(&self) -> Self {
         let mut standby = Self::in_a_folder(None);
         let (data, source) = (standby.data(), self.url("postgres"));

@@ -1,4 +1,5 @@
-//! A RabbitMQ broker of the tests' own, to be stopped, wiped, killed and frozen; or a cluster of them.
+//! A RabbitMQ broker of the tests' own, to be stopped, wiped, killed and frozen; or a cluster of
+//! them.
 
 use std::{
     fs, net::SocketAddr, os::unix::fs::PermissionsExt, path::PathBuf, sync::OnceLock,
@@ -47,7 +48,7 @@ struct Ports {
     names: u16,
 }
 
-/// The one broker of all tests that hurt theirs, running. They take turns.
+/// The one running broker shared by all tests that stop or kill theirs. They take turns.
 pub async fn private_rabbitmq() -> MutexGuard<'static, PrivateRabbitmq> {
     static BROKER: OnceLock<Mutex<PrivateRabbitmq>> = OnceLock::new();
     let broker = BROKER.get_or_init(|| Mutex::new(PrivateRabbitmq::alone(None)));
@@ -56,7 +57,7 @@ pub async fn private_rabbitmq() -> MutexGuard<'static, PrivateRabbitmq> {
     broker
 }
 
-/// A broker of its own on a disk of so many megabytes, running. It stops taking messages when less than
+/// A broker of its own on a disk of this size, running. It blocks publishers when less than
 /// [`DISK_FREE_LIMIT_MB`] are free.
 pub async fn cramped_rabbitmq(megabytes: u32) -> PrivateRabbitmq {
     let mut broker = PrivateRabbitmq::alone(Some(megabytes));
@@ -64,7 +65,7 @@ pub async fn cramped_rabbitmq(megabytes: u32) -> PrivateRabbitmq {
     broker
 }
 
-/// Three brokers that hold every queue together, running.
+/// A running cluster of three brokers that replicate every queue.
 pub async fn private_cluster() -> [PrivateRabbitmq; 3] {
     let names = free_port();
     let ports = [(); 3].map(|()| Ports::free(names));
@@ -91,14 +92,15 @@ impl Ports {
 }
 
 impl PrivateRabbitmq {
-    /// On a disk of so many megabytes, if they are said.
+    /// On a disk of this size, if one is given.
     fn alone(megabytes: Option<u32>) -> Self {
         let ports = Ports::free(free_port());
         let secret = format!("{:032x}", rand::random::<u128>());
         Self::of(ports, vec![ports.node()], secret, megabytes)
     }
 
-    /// `secret` is the administrator's password, and what the nodes of a cluster know each other by.
+    /// `secret` is the administrator's password, and the cookie by which the nodes of a cluster
+    /// authenticate each other.
     fn of(ports: Ports, nodes: Vec<String>, secret: String, megabytes: Option<u32>) -> Self {
         let programs = packaged("rabbitmq");
         let id = rand::random::<u64>();
@@ -110,7 +112,7 @@ impl PrivateRabbitmq {
         if let Some(megabytes) = megabytes {
             let data = folder.join("data");
             mount_small_disk(&data, megabytes);
-            // Lazily: nobody waits for a broker that is slow to die.
+            // Lazily, without waiting for a broker that is slow to die.
             end.push_str(&format!("; umount -l {}", data.display()));
         }
         let janitor = Janitor::of(&folder, &["bash".into(), "-c".into(), end]);
@@ -181,7 +183,7 @@ impl PrivateRabbitmq {
         }
     }
 
-    /// Where it stores what it holds.
+    /// Its data folder.
     pub fn data(&self) -> PathBuf {
         self.folder.join("data")
     }
@@ -263,7 +265,7 @@ impl PrivateRabbitmq {
         Frozen::freeze(self.pid().unwrap())
     }
 
-    /// Changes settings of the running broker, as Erlang terms. What is open keeps the old ones.
+    /// Changes settings of the running broker, as Erlang terms. Open connections keep the old ones.
     pub fn set(&self, settings: &[(&str, &str)]) {
         let set =
             |(name, value): &(&str, &str)| format!("application:set_env(rabbit, {name}, {value})");
@@ -315,7 +317,7 @@ impl Frozen {
         Self(pid)
     }
 
-    /// Whether the kernel says so too.
+    /// Returns true if the kernel confirms it.
     pub fn is_frozen(&self) -> bool {
         processes::is_frozen(self.0)
     }

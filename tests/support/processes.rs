@@ -1,4 +1,5 @@
-//! Real processes under a test's control: started, watched, frozen, killed. None outlives the tests, however they end.
+//! Real processes under a test's control: started, watched, frozen, killed. None outlives the
+//! tests, however they end.
 
 use std::{
     env,
@@ -15,15 +16,17 @@ use std::os::unix::process::CommandExt;
 
 const PAUSE: Duration = Duration::from_millis(50);
 const LOG_LINES_SHOWN: usize = 40;
-/// Runs the program in a process group of its own and waits for us: when we end in whatever way, its input closes and
-/// it kills the group.
+/// Runs the program in a process group of its own and waits for this process: when it ends in any
+/// way, the keeper's input closes and it kills the group.
 const KEEPER: &str =
     r#"set -m; "$@" </dev/null >&2 & echo $!; read -r _; kill -KILL -- "-$!"; wait"#;
-/// Waits for the same moment, runs a last command, and removes a folder once nobody writes there any more.
+/// Waits for the same moment, runs a last command, and removes a folder once no process writes
+/// there any more.
 const JANITOR: &str =
     r#"read -r _; "${@:2}"; for _ in $(seq 50); do rm -rf -- "$1" && exit; sleep 0.1; done"#;
 
-/// How a process is to be started. Nothing of our own environment reaches it but what `environment` names.
+/// Command line of a process. Of our own environment it gets only the variables named in
+/// `environment`.
 pub struct Launch {
     pub name: String,
     pub program: PathBuf,
@@ -61,7 +64,8 @@ impl Signal {
         }
     }
 
-    /// Sends it to a process that we, or a server of ours, started. `false` if that is gone already.
+    /// Sends it to a process that we, or a server of ours, started. Returns `false` if that is gone
+    /// already.
     pub fn send(self, pid: u32) -> bool {
         let status = Command::new("kill")
             .args([self.flag(), &pid.to_string()])
@@ -146,17 +150,17 @@ impl Drop for Process {
     }
 }
 
-/// Whether the process is there. One that only waits to be reaped is not.
+/// Returns true if the process exists. One that only waits to be reaped does not.
 pub fn is_alive(pid: u32) -> bool {
     !matches!(state(pid), None | Some('Z'))
 }
 
-/// Whether the kernel has stopped it.
+/// Returns true if the kernel has stopped it.
 pub fn is_frozen(pid: u32) -> bool {
     state(pid) == Some('T')
 }
 
-/// Whether it is there and not frozen.
+/// Returns true if it exists and is not frozen.
 pub fn runs(pid: u32) -> bool {
     !matches!(state(pid), None | Some('Z' | 'T'))
 }
@@ -210,7 +214,8 @@ fn log_file(name: &str) -> PathBuf {
     folder.join(format!("{name}-{:08x}.log", rand::random::<u32>()))
 }
 
-/// A port below the kernel's ephemeral range, so that no outgoing connection takes it before its server does.
+/// A port below the kernel's ephemeral range, so that no outgoing connection takes it before its
+/// server does.
 pub fn free_port() -> u16 {
     const FIRST: u16 = 20_000;
     const COUNT: u16 = 12_000;
@@ -225,7 +230,7 @@ pub fn free_port() -> u16 {
     }
 }
 
-/// Asks again until there is an answer, and returns it with the time it took.
+/// Polls until there is a value, and returns it with the time it took.
 pub async fn within<T>(
     limit: Duration,
     what: &str,

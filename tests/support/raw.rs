@@ -10,7 +10,7 @@ use tokio::{
 /// Generous: it ends a test whose server never closes, it never decides one that works.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A connection that says exactly what it is told.
+/// A connection that sends exactly the given bytes.
 pub struct RawClient(TcpStream);
 
 impl RawClient {
@@ -18,12 +18,13 @@ impl RawClient {
         Self(TcpStream::connect(server).await.unwrap())
     }
 
-    /// Whether all of it was taken. If not, the server has closed; what it said before that can still be read.
+    /// Sends the bytes; returns `false` if not all were accepted. Then the server has closed, and
+    /// its earlier response can still be read.
     pub async fn say(&mut self, bytes: &[u8]) -> bool {
         self.0.write_all(bytes).await.is_ok()
     }
 
-    /// Everything that the server says until it closes.
+    /// Reads everything until the server closes.
     pub async fn hear_all(&mut self) -> Vec<u8> {
         let mut heard = Vec::new();
         let reading = async {
@@ -37,7 +38,7 @@ impl RawClient {
     }
 }
 
-/// Everything that is said to one request, until the server closes.
+/// The whole response to one request, until the server closes.
 pub async fn exchange(server: SocketAddr, request: &[u8]) -> RawAnswer {
     let mut client = RawClient::connect(server).await;
     client.say(request).await;
@@ -48,12 +49,12 @@ pub async fn exchange(server: SocketAddr, request: &[u8]) -> RawAnswer {
 pub struct RawAnswer(pub String);
 
 impl RawAnswer {
-    /// Of the first answer; `None` if the server closed without a word.
+    /// Status of the first response; `None` if the server closed without one.
     pub fn status(&self) -> Option<u16> {
         self.0.strip_prefix("HTTP/1.1 ")?.get(..3)?.parse().ok()
     }
 
-    /// How many answers there are.
+    /// Number of responses.
     pub fn answers(&self) -> usize {
         self.0.matches("HTTP/1.1 ").count()
     }

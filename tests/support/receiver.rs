@@ -1,4 +1,4 @@
-//! A merchant's webhook receiver that keeps every byte it got and answers as it is told.
+//! A merchant's webhook receiver that keeps every byte it got and answers with a configured status.
 
 use std::{
     collections::VecDeque,
@@ -36,7 +36,8 @@ impl Received {
         self.headers.get(name).unwrap_or_else(|| panic!("no header {name}")).to_str().unwrap()
     }
 
-    /// Verifies as a merchant would: over the received bytes, independently of the gateway's own code.
+    /// Verifies as a merchant would: over the received bytes, independently of the gateway's own
+    /// code.
     pub fn verify(&self, secret: &str) {
         let mut mac = Hmac::<Sha512>::new_from_slice(secret.as_bytes()).unwrap();
         mac.update(&self.body);
@@ -53,7 +54,7 @@ struct Log {
     received: Vec<Received>,
     /// Answers to give before the default one.
     script: VecDeque<u16>,
-    /// The next answer comes so much later.
+    /// Delay of the next response.
     hesitation: Duration,
 }
 
@@ -107,17 +108,17 @@ impl Receiver {
         self.log.lock().unwrap().script.extend(statuses);
     }
 
-    /// The next answer comes so much later.
+    /// Delays the next response by this time.
     pub fn hesitate_once(&self, by: Duration) {
         self.log.lock().unwrap().hesitation = by;
     }
 
-    /// From now on.
+    /// Status of all further responses.
     pub fn answer(&self, status: u16) {
         *self.answer.lock().unwrap() = status;
     }
 
-    /// What arrived so far is of no interest any more.
+    /// Clears the record of received requests.
     pub fn forget(&self) {
         self.log.lock().unwrap().received.clear();
     }

@@ -1,6 +1,7 @@
-//! A private node of bitcoin or litecoin per test: blocks only when asked for, no wallet unless a test makes one.
+//! A private node of bitcoin or litecoin per test: blocks only on request, no wallet unless a test
+//! makes one.
 //!
-//! Payments are spends of the one key below, put together here byte by byte and signed by the node.
+//! Payments are spends of the one key below, assembled here byte by byte and signed by the node.
 
 use std::{
     net::{Ipv4Addr, TcpListener},
@@ -23,12 +24,12 @@ const START_DEADLINE: Duration = Duration::from_secs(60);
 const STARTS_MAX: usize = 5;
 /// The private key 1, as regtest spells it.
 const KEY: &str = "cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87JcbXMTcA";
-/// What pays that key.
+/// Output script of that key.
 const KEY_SCRIPT: &str = "0014751e76e8199196d454941c45d1b3a323f1433bd6";
 const COINBASE_MATURITY: u64 = 100;
-/// What a payment offers for its place in a block.
+/// Fee of a payment.
 pub const FEE: u64 = 20_000;
-/// What each prepared coin is worth.
+/// Value of each prepared coin.
 const COIN: u64 = 10_000_000;
 const COINS: usize = 400;
 /// Blocks whose whole reward stays one coin, for large payments.
@@ -106,7 +107,8 @@ impl Regtest {
         Ok(text(&self.rpc("getblockhash", json!([height])).await?)?.to_owned())
     }
 
-    /// Mines blocks with all that waits. Each reward goes elsewhere, so that no two blocks are ever the same.
+    /// Mines blocks with all pending transactions. Each reward goes to another address, so that no
+    /// two blocks are the same.
     pub async fn mine(&self, blocks: u64) -> Result<()> {
         for _ in 0..blocks {
             let to = self.fresh_address().await?;
@@ -121,7 +123,7 @@ impl Regtest {
         self.rpc("generateblock", json!([to, transactions])).await.map(drop)
     }
 
-    /// An address of nobody.
+    /// An address without an owner.
     pub async fn fresh_address(&self) -> Result<String> {
         let script = format!("0014{}", hex::encode(rand::random::<[u8; 20]>()));
         self.address_of(&script).await
@@ -174,7 +176,8 @@ impl Regtest {
         Ok(coins.remove(place.context("no coin is left")?))
     }
 
-    /// Broadcasts a payment of `outputs` (address, base units), which waits for a block. Returns its id and the coin it spends.
+    /// Broadcasts a payment of `outputs` (address, base units), which stays pending. Returns its id
+    /// and the coin it spends.
     pub async fn pay(&self, outputs: &[(String, u64)]) -> Result<(String, Coin)> {
         let paid: u64 = outputs.iter().map(|(_, units)| units).sum();
         let coin = self.take_coin(paid + FEE)?;
@@ -182,13 +185,13 @@ impl Regtest {
         Ok((txid, coin))
     }
 
-    /// Broadcasts a payment of `coin`, which takes the place of another one with a lower `fee`.
+    /// Broadcasts a payment of `coin`, which replaces another one with a lower `fee`.
     pub async fn spend(&self, coin: &Coin, outputs: &[(String, u64)], fee: u64) -> Result<String> {
         let raw = self.signed_payment(coin, outputs, fee).await?;
         self.send_signed(&raw).await
     }
 
-    /// The bytes of a payment that nobody sent yet; what is left returns to the key.
+    /// The bytes of a payment that is not broadcast; the change returns to the key.
     pub async fn signed_payment(
         &self,
         coin: &Coin,
@@ -235,7 +238,8 @@ impl Regtest {
     }
 
     pub async fn send_signed(&self, raw: &str) -> Result<String> {
-        // No limit on the fee rate, and where there is one on what is made unspendable, a high one.
+        // No limit on the fee rate, and a high one on the amount made unspendable, where there is
+        // such a limit.
         let params = match self.kind {
             Kind::Bitcoin => json!([raw, 0, 1]),
             Kind::Litecoin => json!([raw, 0]),
@@ -243,8 +247,8 @@ impl Regtest {
         Ok(text(&self.rpc("sendrawtransaction", params).await?)?.to_owned())
     }
 
-    /// Declares the newest `depth` blocks invalid and returns the transactions of each but the rewards, oldest block first.
-    /// Those wait for a block again.
+    /// Declares the newest `depth` blocks invalid and returns the transactions of each but the
+    /// rewards, oldest block first. They become pending again.
     pub async fn roll_back(&self, depth: u64) -> Result<Vec<Vec<String>>> {
         let height = self.height().await?;
         let mut forgotten = Vec::new();
@@ -261,7 +265,7 @@ impl Regtest {
     }
 }
 
-/// Whether a transaction may be replaced by one with a higher fee (BIP-125).
+/// Signals if a transaction may be replaced by one with a higher fee (BIP-125).
 #[derive(Clone, Copy)]
 enum Sequence {
     Final,
@@ -305,11 +309,13 @@ fn length(value: usize) -> Result<Vec<u8>> {
     })
 }
 
-/// Runs the node under a shell that waits for us: when we die in whatever way, its input closes and it stops the node.
+/// Runs the node under a shell that waits for this process: when it ends in any way, the shell's
+/// input closes and it stops the node.
 fn spawn(kind: Kind, arguments: &[&str]) -> Result<(Child, Arc<AtomicBool>, String)> {
     let folder = std::env::temp_dir().join(format!("gateway-node-{:016x}", rand::random::<u64>()));
     std::fs::create_dir(&folder)?;
-    // Chosen by the system and given back; whoever is faster makes the start fail, and it is tried again.
+    // Chosen by the system and given back; if another process takes it first, the start fails and
+    // is repeated.
     let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
     let password = hex::encode(rand::random::<[u8; 16]>());
     let script = r#"folder=$1; shift; "$@" </dev/null 2>&1 & node=$!; exec >/dev/null; read -r _
@@ -322,7 +328,7 @@ fn spawn(kind: Kind, arguments: &[&str]) -> Result<(Child, Arc<AtomicBool>, Stri
         .args([format!("-rpcport={port}"), format!("-rpcpassword={password}")])
         .args(["-regtest", "-server", "-rpcuser=test", "-listen=0", "-connect=0", "-dnsseed=0"])
         .args(["-dbcache=4", "-par=1", "-rpcthreads=4", "-fallbackfee=0.0002", "-dustrelayfee=0"])
-        // The last of two that say different things counts.
+        // The last of two contradicting arguments counts.
         .args(arguments)
         // Debian's start script for litecoin writes into the home folder.
         .env("HOME", &folder)
@@ -342,7 +348,7 @@ fn spawn(kind: Kind, arguments: &[&str]) -> Result<(Child, Arc<AtomicBool>, Stri
     Ok((child, ended, format!("http://test:{password}@127.0.0.1:{port}")))
 }
 
-/// Waits for the node's first answer; `false` if another program has its port.
+/// Waits for the node's first response; `false` if another program has its port.
 async fn answers(ended: &AtomicBool, url: &str) -> bool {
     let began = Instant::now();
     while began.elapsed() < START_DEADLINE {

@@ -1,4 +1,4 @@
-//! A folder of one test, gone with it.
+//! A temporary folder of one test, removed with it.
 
 use std::path::PathBuf;
 
@@ -23,7 +23,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // What is left behind lies in the system's own folder for such things.
+        // Leftovers lie in the system's own temporary folder.
         let _ = std::fs::remove_dir_all(&self.folder);
     }
 }

@@ -1,5 +1,5 @@
-//! A chain in memory, read in the same process: it forks when a test says so, and its node lags, goes back, fails, falls
-//! silent, or changes its mind between two calls of one look.
+//! A chain in memory, read in the same process: it forks when a test says so, and its node lags,
+//! goes back, fails, falls silent, or changes its state between two calls of one look.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -15,13 +15,13 @@ use gateway::{
     money::BaseUnits,
 };
 
-/// In the year 2026. What a block says of its time decides nothing here.
+/// In the year 2026. A block's time decides nothing here.
 const FIRST_BLOCK_AFTER: TimeDelta = TimeDelta::seconds(1_780_000_000);
 
 /// Blocks from the lowest up, each the parent of the next.
 pub type Branch = Vec<Arc<Block>>;
 
-/// What a transfer moves. On another branch it may be another amount under the same key.
+/// Movement of a transfer. On another branch it may be another amount under the same key.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Movement {
     pub key: String,
@@ -39,53 +39,55 @@ impl From<&Transfer> for Movement {
     }
 }
 
-/// How many confirmations a transfer needs.
+/// Number of confirmations that a transfer needs.
 pub type Needed = Box<dyn Fn(&Transfer) -> u64 + Send>;
 
-/// What happens at one of the calls that follow.
+/// Action at one of the following calls.
 pub enum Turn {
-    /// It is never answered.
+    /// The call is never answered.
     Silence,
     Change(Box<dyn FnOnce(&mut Script) + Send>),
 }
 
-/// The chain, and what its node shows of it.
+/// The chain, and the part of it that its node shows.
 pub struct Script {
     network: Network,
     made: u64,
-    /// What the blocks that follow say of their time, without a second for each height.
+    /// Time of the following blocks, without a second for each height.
     pub first_block_after: TimeDelta,
     by_hash: HashMap<String, Arc<Block>>,
     pub canonical: Branch,
-    /// What the node shows instead of the canonical chain.
+    /// Branch that the node shows instead of the canonical chain.
     pub shown: Option<Branch>,
-    /// The branch that the last reorganisation left.
+    /// The branch abandoned by the last reorg.
     pub former: Branch,
     pub waiting: Vec<Transfer>,
-    /// The hashes of transactions that wait as well and that the node was not asked for.
+    /// Hashes of further pending transactions, which were not requested from the node.
     pub unread: Vec<String>,
-    /// The node does not tell what waits, for whatever reason.
+    /// If set, the node does not show its mempool.
     pub hides_mempool: bool,
-    /// What addresses hold, if the node tells it at all: the same at every block.
+    /// Balances of addresses, if the node reports them: the same at every block.
     pub coins: Option<HashMap<String, BaseUnits>>,
-    /// Whether the node tells instead what they held at each block: what it paid them, and what it did not show.
+    /// If set, the node reports balances at each block instead: the payments it showed, and the
+    /// hidden ones.
     pub tells_balances: bool,
-    /// The node refuses to tell what was held below this height.
+    /// Height below which the node refuses to report balances.
     pub state_from: u64,
-    /// What arrives in a block without showing there, by the block's hash.
+    /// Amounts that arrive in a block without showing there, by the block's hash.
     hidden: HashMap<String, Vec<(String, BaseUnits)>>,
-    /// How many of the next calls fail.
+    /// Number of the next calls that fail.
     pub failing: u32,
-    /// What happens once so many calls more were made.
+    /// Action after this many more calls.
     pub turn: Option<(u32, Turn)>,
     /// A call waits for an answer that never comes.
     pub is_silent: bool,
-    /// Blocks that are being asked for, and the most that ever were at one time.
+    /// Blocks being requested, and their maximum at one time.
     asked_for: u32,
     pub most_asked_for: u32,
-    /// Confirmations after which a transfer is final, for tests that ask what was; finding out costs more than a block.
+    /// Confirmations after which a transfer is final, for tests that ask for final movements;
+    /// finding them out costs more than a block.
     pub needed: Option<Needed>,
-    /// All that the node ever showed with the confirmations it needs.
+    /// All movements that the node ever showed with the required confirmations.
     pub final_somewhere: HashSet<Movement>,
 }
 
@@ -142,19 +144,19 @@ impl Script {
         self.append(self.tip().header.height + 1 + skipped, transfers);
     }
 
-    /// Lets value arrive in the newest block that no block shows.
+    /// Adds an amount to the newest block that no block shows.
     pub fn hide(&mut self, to: &str, units: BaseUnits) {
         let hash = self.tip().header.hash.clone();
         self.hidden.entry(hash).or_default().push((to.to_owned(), units));
     }
 
-    /// What arrived unseen in the newest `depth` blocks.
+    /// Amounts that arrived unseen in the newest `depth` blocks.
     pub fn hidden_in(&self, depth: usize) -> Vec<(String, BaseUnits)> {
         let newest = self.canonical.iter().rev().take(depth);
         newest.filter_map(|block| self.hidden.get(&block.header.hash)).flatten().cloned().collect()
     }
 
-    /// What `address` holds at the block `hash`.
+    /// Balance of `address` at the block `hash`.
     fn held_at(&self, hash: &str, address: &str) -> BaseUnits {
         let mut sum = 0;
         let mut next = self.by_hash.get(hash);
@@ -176,7 +178,7 @@ impl Script {
         BaseUnits::new(sum)
     }
 
-    /// Takes the newest `depth` blocks off; returns what was in each, the oldest first.
+    /// Removes the newest `depth` blocks; returns the transfers of each, the oldest first.
     pub fn roll_back(&mut self, depth: usize) -> Vec<Vec<Transfer>> {
         self.former.clone_from(&self.canonical);
         let orphaned = self.canonical.split_off(self.canonical.len() - depth);
@@ -187,13 +189,13 @@ impl Script {
         self.shown.as_ref().unwrap_or(&self.canonical)
     }
 
-    /// The block at `height`, or the next one where that height was skipped.
+    /// The block at `height`, or the next one if that height was skipped.
     fn at(&self, height: u64) -> Option<&Arc<Block>> {
         let shown = self.shown();
         shown.get(shown.partition_point(|block| block.header.height < height))
     }
 
-    /// What moved on the branch that ends in the block `hash`.
+    /// Movements on the branch that ends in the block `hash`.
     pub fn movements_up_to(&self, hash: &str) -> HashSet<Movement> {
         self.matching_up_to(hash, |_, _| true)
     }
@@ -241,7 +243,7 @@ impl ScriptedChain {
         self.script.lock().unwrap()
     }
 
-    /// One call: what was to happen at it happens, and the rest of the program gets its turn.
+    /// Counts one call: performs its planned action, and lets other tasks run.
     async fn call(&self) -> Result<MutexGuard<'_, Script>, ChainError> {
         tokio::task::yield_now().await;
         let due = {
@@ -271,7 +273,7 @@ impl ScriptedChain {
     }
 }
 
-/// A block that is being asked for, until it is told or nobody waits any more.
+/// A requested block, until it is returned or its caller stops waiting.
 struct AskedFor<'a>(&'a ScriptedChain);
 
 impl<'a> AskedFor<'a> {

@@ -1,6 +1,6 @@
-//! What random tests draw from.
+//! Seed of random tests.
 
-/// From the environment, to repeat a run, or drawn; printed in the words that repeat it.
+/// From the environment, to repeat a run, or drawn; printed as the setting that repeats it.
 pub fn seed() -> u64 {
     let given = std::env::var("GATEWAY_TEST_SEED").ok();
     let seed = given.map_or_else(rand::random, |text| text.parse().unwrap());

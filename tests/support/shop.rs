@@ -1,6 +1,7 @@
-//! A merchant's shop on a stack of its own: invoices, buyers and webhooks in the words of the stories.
+//! A merchant's shop on a stack of its own: invoices, buyers and webhooks for scenario tests.
 //!
-//! Statuses are asked of the gateway and not over HTTP, because waiting for one would use up the rate limits.
+//! Statuses are read from the gateway and not over HTTP, because polling would use up the rate
+//! limits.
 
 use std::sync::Arc;
 
@@ -120,7 +121,7 @@ impl Shop {
         eventually(&what, async || (self.status(id).await == status).then_some(())).await;
     }
 
-    /// What the merchant reads.
+    /// The payment as the merchant reads it.
     pub async fn payment(&self, id: &str) -> Value {
         self.merchant.client.get(&format!("/v1/payment/{id}")).await.json()
     }
@@ -146,10 +147,11 @@ impl Shop {
         received.json()
     }
 
-    /// The events ever written for an invoice. They are written with the change that causes them, so what is missing
-    /// here is not on its way either.
+    /// All events written for an invoice. They are written with the change that causes them, so an
+    /// event that is missing here is not on its way either.
     pub async fn events(&self, id: &str) -> Vec<String> {
-        // First: races by the dozen that each held one connection and asked for another would wait for themselves.
+        // First, because dozens of concurrent calls that each held one connection and asked for
+        // another would deadlock.
         let row = self.row_id(id).await;
         let mut connection = self.stack.gateway.db.connection().await.unwrap();
         let rows = deliveries::of_invoice(&mut connection, row).await.unwrap();
@@ -178,7 +180,7 @@ impl Shop {
         invoices::by_payment_id(&mut connection, id).await.unwrap().unwrap().id
     }
 
-    /// An invoice that has just expired, with its event on the way. Needs no worker and no chain.
+    /// An invoice that has just expired, with its event queued. Needs no worker and no chain.
     pub async fn expired(&self, fields: Value) -> String {
         let mut draft = json!({ "pay_currency": "all" });
         draft.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
@@ -252,7 +254,7 @@ impl Shop {
         connection.close().await.unwrap();
     }
 
-    /// Looks at a network by hand until nothing is left to read, as its watcher would.
+    /// Looks at a network directly until no block is left to read, as its watcher would.
     pub async fn look(&self, network: Network) -> Look {
         let gateway = &self.stack.gateway;
         let mut follower = follower_of(gateway, gateway.config.chain(network)).unwrap().unwrap();
@@ -274,7 +276,7 @@ impl Shop {
     }
 }
 
-/// What the sandbox derives for EVM networks at `index`.
+/// Address that the sandbox derives for EVM networks at `index`.
 pub fn evm_address(index: i64) -> String {
     let key = sandbox::account_key(Realm::Main, Family::Evm).unwrap();
     let key = AccountKey::parse(Family::Evm, key).unwrap();

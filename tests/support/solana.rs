@@ -1,4 +1,4 @@
-//! A stand-in for Solana per test, blocks only when asked for (`solana/README.md`).
+//! A substitute for a Solana node per test, blocks only on request (`solana/README.md`).
 
 use std::{
     collections::HashMap,
@@ -15,7 +15,7 @@ use crate::{
     listener::{Listener, found_by},
 };
 
-/// A running stand-in. Dropping it stops it.
+/// A running substitute. Dropping it stops it.
 pub struct SolanaNode {
     node: Listener,
 }
@@ -32,7 +32,7 @@ pub struct Reading {
 pub struct ReadTransaction {
     pub signature: String,
     pub failed: bool,
-    /// In lamports, by account; digits, with a sign where it lost some.
+    /// In lamports, by account; digits, with a sign for a loss.
     pub gained: HashMap<String, String>,
 }
 
@@ -56,7 +56,8 @@ impl SolanaNode {
         json_rpc::call(self.url(), method, params).await
     }
 
-    /// Pays every receiver its lamports in one transaction. Returns its signature, as all of these do.
+    /// Pays every receiver its lamports in one transaction. Returns its signature, as all of these
+    /// do.
     pub async fn pay(&self, outputs: &[(String, u128)]) -> Result<String> {
         text(&self.act("pay", json!({ "outputs": outputs_json(outputs) })).await?)
     }
@@ -81,8 +82,8 @@ impl SolanaNode {
         text(&self.act("fail", json!({ "mint": mint })).await?)
     }
 
-    /// What looks like a payment to `to` and is none: failed ones, empty ones, an empty token account, coins that are
-    /// taken back at once.
+    /// Transactions that look like a payment to `to` but are none: failed ones, empty ones, an
+    /// empty token account, coins that are taken back at once.
     pub async fn make_noise(&self, mint: &str, to: &str) -> Result<()> {
         self.act("noise", json!({ "mint": mint, "to": to })).await.map(drop)
     }
@@ -92,7 +93,8 @@ impl SolanaNode {
         self.act("forget", json!({ "blocks": blocks })).await.map(drop)
     }
 
-    /// Puts everything since the last block into the next one; some slots are skipped before some. Returns its slot.
+    /// Puts everything since the last block into the next one; some slots are skipped before some.
+    /// Returns its slot.
     pub async fn mine(&self) -> Result<u64> {
         self.act("mine", json!({})).await?.as_u64().context("a slot")
     }

@@ -1,4 +1,5 @@
-//! A whole gateway for one test: its own database, its own queues, an API over HTTP, and the workers it asks for.
+//! A whole gateway for one test: its own database, its own queues, an API over HTTP, and the
+//! workers it asks for.
 
 use std::{net::SocketAddr, panic::AssertUnwindSafe, sync::Arc};
 
@@ -40,13 +41,14 @@ pub struct Stack {
     stop: CancellationToken,
 }
 
-/// A merchant with everything that is shown once.
+/// A merchant with everything that is shown only once.
 pub struct Merchant {
     pub new: NewMerchant,
     pub client: Client,
 }
 
-/// Runs `test` over a fresh stack with an API, a relay and fresh rates; workers are started by [`Stack::start`].
+/// Runs `test` over a new stack with an API, a relay and current rates; workers are started by
+/// [`Stack::start`].
 pub async fn with_stack<F: Future<Output = ()>>(test: impl FnOnce(Arc<Stack>) -> F) {
     with_configured_stack("", test).await;
 }
@@ -70,7 +72,8 @@ pub async fn with_configured_stack<F: Future<Output = ()>>(
     database.remove().await;
 }
 
-/// Configuration with one network alone: a watcher of each takes a connection, and the server has few.
+/// Configuration with only one network: a watcher of each takes a connection, and the server has
+/// few.
 pub fn only(network: Network) -> String {
     let others = Network::ALL.into_iter().filter(|other| *other != network);
     others.map(|other| format!("chains.{other}.source = \"off\"\n")).collect()
@@ -120,7 +123,7 @@ impl Stack {
         (stop, handles)
     }
 
-    /// Everything but the rate refresher: tests set rates themselves.
+    /// Starts all roles but the rate refresher: tests set rates themselves.
     pub fn start_all(&self) {
         let roles: Vec<_> =
             Role::ALL.into_iter().filter(|role| *role != Role::RateRefresher).collect();
@@ -137,7 +140,7 @@ impl Stack {
         Merchant { new, client }
     }
 
-    /// Another API over the same database, with connections and caches of its own and `toml` on top.
+    /// Another API over the same database, with separate connections and caches and `toml` on top.
     pub async fn replica(&self, toml: &str) -> SocketAddr {
         self.replica_within(Limits::default(), toml).await
     }
@@ -157,12 +160,13 @@ impl Stack {
         address
     }
 
-    /// Changes the database behind the gateway's back.
+    /// Changes the database directly.
     pub async fn sql(&self, statement: &'static str) {
         self.database.connect().await.execute(statement).await.unwrap();
     }
 
-    /// Lets a test ask more often than 60 times a minute: the ring forgets at once what it is told.
+    /// Lifts the limit of 60 requests per minute for a test: the record of requests is discarded at
+    /// once.
     pub async fn lift_rate_limits(&self) {
         self.sql(
             "create function forget() returns trigger language plpgsql as $$
@@ -209,8 +213,8 @@ fn configuration(
     let default = |line: &str| {
         if given(line.split(' ').next().unwrap()) { String::new() } else { format!("{line}\n") }
     };
-    // Receivers of tests listen on loopback; a test of the wall says so itself. Many stacks share one server, whose
-    // connections are few.
+    // Test receivers listen on loopback; a test of the egress guard enables it itself. Many stacks
+    // share one server, whose connections are few.
     let defaults =
         default("egress.allow_private = true") + &default("database_connections_max = 8");
     format!("{base}{defaults}{toml}")

@@ -1,23 +1,25 @@
-//! A chain in memory, for stubs of nodes that cannot be had here: blocks of whatever a transaction is.
+//! A chain in memory, for stubs of nodes that cannot be run here: blocks of any kind of
+//! transaction.
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-/// In the year 2026. What a block says of its time decides nothing.
+/// In the year 2026. A block's time decides nothing.
 const FIRST_BLOCK_AFTER: TimeDelta = TimeDelta::seconds(1_780_000_000);
 
-/// One block. Its hash is random, because nothing that reads a stub may compute it.
+/// One block. Its hash is random, because no reader of a stub may compute it.
 #[derive(Debug, Clone)]
 pub struct StubBlock<T> {
     pub height: u64,
     pub hash: [u8; 32],
     pub parent: [u8; 32],
-    /// The height of the block with `parent`, which is lower by more than one where heights were skipped.
+    /// The height of the block with `parent`, which is lower by more than one if heights were
+    /// skipped.
     pub parent_height: u64,
     pub mined_at: DateTime<Utc>,
     pub transactions: Vec<T>,
 }
 
-/// Blocks without gaps in their ancestry, and what waits for the next one.
+/// Blocks without gaps in their ancestry, and the transactions that wait for the next one.
 #[derive(Debug)]
 pub struct StubChain<T> {
     /// Lowest first, never empty.
@@ -49,7 +51,7 @@ impl<T: Clone> StubChain<T> {
         self.blocks.iter().find(|block| block.height == height)
     }
 
-    /// Everything that waits goes into one new block.
+    /// Puts all waiting transactions into one new block.
     pub fn mine(&mut self) {
         let head = self.head();
         let block = StubBlock {
@@ -64,7 +66,7 @@ impl<T: Clone> StubChain<T> {
         self.blocks.push(block);
     }
 
-    /// Takes the newest `depth` blocks off and returns what was in each, oldest first.
+    /// Removes the newest `depth` blocks and returns the transactions of each, oldest first.
     pub fn roll_back(&mut self, depth: u64) -> Vec<Vec<T>> {
         let depth = usize::try_from(depth).unwrap();
         let removed = self.blocks.split_off(self.blocks.len() - depth);

@@ -1,4 +1,4 @@
-//! The HTTP side of a stub: questions come in, a test may change the answers.
+//! HTTP server of a stub node, whose responses a test may change.
 
 use std::{
     collections::HashMap,
@@ -19,7 +19,7 @@ use axum::{
 use http::{StatusCode, Uri, header};
 use serde_json::Value;
 
-/// One question, as a node's routes see it.
+/// One request, as a node's routes see it.
 #[derive(Debug)]
 pub struct Ask {
     pub path: String,
@@ -40,7 +40,7 @@ pub enum Answer {
     Silence,
 }
 
-/// What a node is: state, and how it answers.
+/// A stub node: its state, and its responses.
 pub trait Node: Send + 'static {
     fn answer(&self, ask: &Ask) -> Answer;
 }
@@ -74,12 +74,12 @@ impl<N: Node> StubNode<N> {
         &self.url
     }
 
-    /// What the node knows; do not keep it over an await.
+    /// State of the node; do not hold it over an await.
     pub fn node(&self) -> MutexGuard<'_, N> {
         self.shared.node.lock().unwrap()
     }
 
-    /// Changes all answers from now on.
+    /// Changes all responses from now on.
     pub fn lie(&self, lie: impl Fn(&Ask, Answer) -> Answer + Send + Sync + 'static) {
         *self.shared.lie.lock().unwrap() = Some(Arc::new(lie));
     }
@@ -88,7 +88,7 @@ impl<N: Node> StubNode<N> {
         *self.shared.lie.lock().unwrap() = None;
     }
 
-    /// How many answers went out otherwise than the node gave them.
+    /// Number of responses that differ from the node's.
     pub fn changed(&self) -> usize {
         self.shared.changed.load(Ordering::Relaxed)
     }

@@ -1,4 +1,5 @@
-//! Surfpool per test: Solana's own virtual machine and programs, with a block every tenth of a second (`surfpool/README.md`).
+//! Surfpool per test: Solana's own virtual machine and programs, with a block every tenth of a
+//! second (`surfpool/README.md`).
 
 use std::{path::Path, process::Command};
 
@@ -16,11 +17,11 @@ pub struct Surfpool {
     genesis: String,
 }
 
-/// The programs that tokens live by.
+/// Token programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Program {
     Token,
-    /// Keeps so many hundredths of a percent of each payment.
+    /// Withholds this many hundredths of a percent of each payment.
     Token2022 {
         fee_bps: u32,
     },

@@ -1,8 +1,9 @@
 //! A stub of a THORChain node: CometBFT's RPC by path and by JSON-RPC.
 //!
-//! Shapes: the CometBFT 0.38 documentation, and recorded replies of chains of the same kind (beside the adapter). Not
-//! seen live. Headers are reduced to what the documentation calls required; hashes are random, but `data_hash` is the
-//! real one and transactions are hashed as CometBFT hashes them.
+//! Shapes: the CometBFT 0.38 documentation, and recorded replies of chains of the same kind (beside
+//! the adapter). Not seen live. Headers are reduced to the fields that the documentation calls
+//! required; hashes are random, but `data_hash` is the real one and transactions are hashed as
+//! CometBFT hashes them.
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use http::StatusCode;
@@ -59,9 +60,9 @@ pub fn transfer(to: &str, coins: &str) -> Value {
 pub struct Thornode {
     pub chain: StubChain<ThorTx>,
     pub network: String,
-    /// What the next blocks do by themselves, besides paying rewards: events by height.
+    /// Events of the next blocks themselves, in addition to rewards, by height.
     pub block_events: Vec<(u64, Value)>,
-    /// Blocks of which this is said pay no rewards.
+    /// Returns true for blocks without rewards.
     pub without_rewards: fn(u64) -> bool,
 }
 
@@ -98,7 +99,7 @@ impl Thornode {
         }
     }
 
-    /// As CometBFT's own index of transactions answers.
+    /// Answers as CometBFT's own index of transactions.
     fn transaction(&self, hash: &str) -> Result<Value, Value> {
         let wanted = hash.trim_start_matches("0x");
         for block in &self.chain.blocks {
@@ -115,7 +116,7 @@ impl Thornode {
         Err(json!({ "code": -32603, "message": "Internal error", "data": data }))
     }
 
-    /// As the bank module answers a question about one balance, at the height that was asked for.
+    /// Answers as the bank module for one balance, at the requested height.
     fn balance(&self, data: &str, height: u64) -> Value {
         let question = hex::decode(data.trim_start_matches("0x")).unwrap();
         let (address, rest) = field(&question);
@@ -130,7 +131,8 @@ impl Thornode {
         }})
     }
 
-    /// What succeeded up to a height, and what blocks did by themselves.
+    /// Amount received up to a height, in successful transactions and in events of blocks
+    /// themselves.
     fn received(&self, address: &str, denom: &str, height: u64) -> u128 {
         let blocks = self.chain.blocks.iter().filter(|block| block.height <= height);
         let done = blocks.flat_map(|block| &block.transactions).filter(|tx| tx.code == 0);
@@ -244,7 +246,7 @@ impl Thornode {
     }
 }
 
-/// The content of the first field of a message of short fields, and what follows it.
+/// Returns the content of the first field of a message of short fields, and the remaining bytes.
 fn field(message: &[u8]) -> (&[u8], &[u8]) {
     message[2..].split_at(usize::from(message[1]))
 }
@@ -257,8 +259,8 @@ fn rfc3339(block: &StubBlock<ThorTx>) -> String {
     block.mined_at.to_rfc3339_opts(chrono::SecondsFormat::Nanos, true)
 }
 
-/// CometBFT's own root over the hashes of transactions, written apart from the adapter's: level by level would pair
-/// differently, so it splits as RFC 6962 does.
+/// CometBFT's own root over the hashes of transactions, written independently of the adapter's:
+/// level by level would pair differently, so it splits as RFC 6962 does.
 fn data_hash(transactions: &[ThorTx]) -> String {
     fn root(leaves: &[Vec<u8>]) -> Vec<u8> {
         if leaves.len() <= 1 {

@@ -1,4 +1,5 @@
-//! A private TON per test: real virtual machine and contracts, blocks only when asked for (`ton/README.md`).
+//! A private TON per test: real virtual machine and contracts, blocks only on request
+//! (`ton/README.md`).
 
 use std::{
     path::Path,
@@ -52,32 +53,34 @@ impl TonNode {
         json_rpc::call(self.url(), method, params).await
     }
 
-    /// A payment of `nanotons`, which goes back if `bounce` is set and nobody is there. Returns the hash of the
-    /// receiver's transaction and whether it is `aborted`.
+    /// A payment of `nanotons`, which bounces if `bounce` is set and the account does not exist.
+    /// Returns the hash of the receiver's transaction and `aborted`.
     pub async fn pay(&self, to: &str, nanotons: u128, bounce: bool) -> Result<(String, bool)> {
         let params = json!({ "to": to, "units": nanotons.to_string(), "bounce": bounce });
         let done = self.act("pay", params).await?;
         Ok((text(&done["hash"])?, done["aborted"] == true))
     }
 
-    /// A new token called `name`, whose master contract is at `at` if that is given. Returns the master's address.
+    /// A new token called `name`, whose master contract is at `at` if that is given. Returns the
+    /// master's address.
     pub async fn token(&self, name: &str, at: Option<&str>) -> Result<String> {
         text(&self.act("token", json!({ "name": name, "at": at })).await?)
     }
 
-    /// Returns the hash of the transaction in which the receiver's holder contract gets the tokens.
+    /// Returns the hash of the transaction in which the receiver's jetton wallet gets the tokens.
     pub async fn pay_token(&self, master: &str, to: &str, units: u128) -> Result<String> {
         let params = json!({ "master": master, "to": to, "units": units.to_string() });
         text(&self.act("payToken", params).await?["hash"])
     }
 
-    /// Tells a real holder contract of tokens that nobody sent. Returns the hash of its failure.
+    /// Notifies a real jetton wallet of tokens that were never sent. Returns the hash of its
+    /// failure.
     pub async fn forge_token(&self, master: &str) -> Result<String> {
         text(&self.act("forgeToken", json!({ "master": master })).await?["hash"])
     }
 
-    /// What looks like a payment to `to` and is none: one that goes back, a notice of tokens from nobody, and a contract
-    /// that claims to hold `to`'s tokens of `master`.
+    /// Transactions that look like a payment to `to` but are none: one that bounces, a notification
+    /// of tokens without a sender, and a contract that claims to hold `to`'s tokens of `master`.
     pub async fn make_noise(&self, master: &str, to: &str) -> Result<()> {
         self.act("noise", json!({ "master": master, "to": to })).await.map(drop)
     }

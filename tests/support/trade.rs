@@ -1,5 +1,6 @@
-//! A trade to watch a fault by: merchants, orders that are created and paid, and an oracle that compares what every
-//! party knows in the end: chain, ledger, receivers, dead letters, and what the programs tell of themselves.
+//! Trade during a fault: merchants, orders that are created and paid, and an oracle that compares
+//! the final state of every party: chain, ledger, receivers, dead letters, and the programs'
+//! metrics.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -35,7 +36,7 @@ pub struct Shop {
     merchants: Vec<NewMerchant>,
     pub receiver: Receiver,
     ordered: AtomicUsize,
-    /// Tells its order ids from those of other shops.
+    /// Distinguishes its order ids from those of other shops.
     name: String,
 }
 
@@ -49,20 +50,20 @@ pub struct Order {
     merchant: usize,
 }
 
-/// What the trade came to.
+/// Result of the trade.
 #[derive(Debug)]
 pub struct Outcome {
-    /// From the question until everything was done.
+    /// Time from the request until everything was done.
     pub took: Duration,
     pub posts: usize,
-    /// POSTs beyond the first of their event: allowed, and to be recognised by their event id.
+    /// POSTs beyond the first of their event: allowed, and recognisable by their event id.
     pub repeats: usize,
-    /// Programs that ran in the end, whose metrics say the same.
+    /// Programs that ran in the end, whose metrics agree.
     pub programs: usize,
 }
 
 impl Shop {
-    /// For up to `orders` orders within one minute.
+    /// Opens a shop for up to `orders` orders within one minute.
     pub async fn open(installation: &Installation, orders: usize) -> Self {
         let mut merchants = Vec::new();
         for _ in 0..orders.div_ceil(ORDERS_PER_MERCHANT) {
@@ -83,7 +84,7 @@ impl Shop {
         &self.merchants[0]
     }
 
-    /// Of the merchant whose order it is.
+    /// API key of the merchant of the order.
     pub fn key_of(&self, order: &Order) -> &str {
         self.merchants[order.merchant].api_key.reveal()
     }
@@ -111,7 +112,7 @@ impl Shop {
         Order { order_id, payment_id, amount, address, merchant }
     }
 
-    /// Orders once; returns the order and the time until its answer.
+    /// Creates one order; returns it and the time until the response.
     pub async fn try_create(
         &self,
         installation: &Installation,
@@ -149,8 +150,8 @@ impl Shop {
         }
     }
 
-    /// The healing half: waits until all `orders` are finished everywhere. The safety half: nothing happened twice, and
-    /// nothing was given up.
+    /// Liveness: waits until all `orders` are finished everywhere. Safety: nothing happened twice,
+    /// and nothing was given up.
     pub async fn converge(
         &self,
         installation: &Installation,
@@ -178,7 +179,7 @@ impl Shop {
         Outcome { took, posts, repeats: posts - orders.len(), programs }
     }
 
-    /// By payment id: all POSTs about it.
+    /// All POSTs by payment id.
     fn told(&self) -> BTreeMap<String, Vec<Received>> {
         let mut told: BTreeMap<String, Vec<Received>> = BTreeMap::new();
         for received in self.receiver.received() {
@@ -209,7 +210,8 @@ impl Shop {
         assert_eq!(told.len(), orders.len(), "an IPN about no order of ours arrived");
     }
 
-    /// At least once is not without end: an event is repeated by an attempt that is on record, or by a death before that.
+    /// At-least-once has a bound: an event is repeated by a recorded attempt, or by a crash before
+    /// the record.
     async fn check_repeats(&self, installation: &Installation) {
         let mut posts: BTreeMap<String, i64> = BTreeMap::new();
         for received in self.receiver.received() {
@@ -227,7 +229,7 @@ async fn connect(installation: &Installation) -> PgConnection {
     PgConnection::connect(&installation.database_url).await.unwrap()
 }
 
-/// What the database says is still to be done.
+/// Remaining work according to the database.
 async fn unfinished(installation: &Installation, orders: usize) -> Result<(), String> {
     let connecting = PgConnection::connect(&installation.database_url);
     let mut connection = connecting.await.map_err(|error| error.to_string())?;
@@ -251,7 +253,8 @@ async fn unfinished(installation: &Installation, orders: usize) -> Result<(), St
     ))
 }
 
-/// Every order once: one invoice, one deposit, one event, one entry; the books hold what was ordered and not more.
+/// Every order exactly once: one invoice, one deposit, one event, one entry; the books hold exactly
+/// the orders' amounts.
 async fn check_books(installation: &Installation, orders: usize) {
     let mut connection = connect(installation).await;
     let counts: (i64, i64, i64, i64) = sqlx::query_as(
@@ -273,7 +276,8 @@ async fn check_books(installation: &Installation, orders: usize) {
     assert_eq!((&sums.0, &sums.0), (&sums.1, &sums.2), "ordered, deposited, booked");
 }
 
-/// Whatever the chain moved to one of our addresses is one deposit of that amount, and there is no other deposit.
+/// Every movement on chain to one of our addresses is one deposit of that amount, and there is no
+/// other deposit.
 async fn check_chain(installation: &Installation) {
     let query = sqlx::query_as(
         "select coalesce(t.txid, d.tx_hash), t.amount::text, d.amount::text
@@ -294,7 +298,7 @@ async fn attempts(installation: &Installation) -> BTreeMap<String, i64> {
     rows.into_iter().collect()
 }
 
-/// Each invoice has been credited with what was booked for its own deposits.
+/// The credit of each invoice equals the bookings of its own deposits.
 async fn check_credits(installation: &Installation) {
     let query = sqlx::query_as(
         "select order_id, credited::text, booked::text
@@ -322,7 +326,7 @@ async fn check_dead_letters(installation: &Installation, limit: Duration) {
     }
 }
 
-/// What an operator sees is so. Returns how many programs were asked.
+/// Checks that the metrics an operator sees are true. Returns the number of programs asked.
 async fn check_metrics(installation: &Installation, orders: usize, limit: Duration) -> usize {
     let (programs, _) = within(limit, "the programs' metrics tell what happened", async || {
         let pages = installation.metrics().await?;
@@ -333,12 +337,12 @@ async fn check_metrics(installation: &Installation, orders: usize, limit: Durati
     programs
 }
 
-/// How many messages a dead-letter queue holds, up to ten.
+/// Number of messages in a dead-letter queue, up to ten.
 pub async fn dead_letters(installation: &Installation, queue: DeadLetterQueue) -> usize {
     count_dead_letters(installation, queue).await.unwrap()
 }
 
-/// Asks the queue itself, since what the broker counts is some seconds old.
+/// Counts in the queue itself, since the broker's statistics are some seconds old.
 async fn count_dead_letters(
     installation: &Installation,
     queue: DeadLetterQueue,
@@ -360,7 +364,8 @@ pub async fn stored_order_ids(installation: &Installation) -> BTreeSet<String> {
     ids.into_iter().collect()
 }
 
-/// A commit whose answer was lost is stored and not acknowledged, which is right and not to be paid.
+/// A commit whose response was lost is stored but not acknowledged, which is right and not to be
+/// paid.
 pub async fn forget_unanswered(database_url: &str, acknowledged: &BTreeSet<String>) {
     let mut connection = PgConnection::connect(database_url).await.unwrap();
     let acknowledged: Vec<_> = acknowledged.iter().cloned().collect();

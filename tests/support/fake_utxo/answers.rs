@@ -1,4 +1,4 @@
-//! What a fake node answers, and how it fails whoever asked.
+//! Responses of a fake node, and its faults.
 
 use std::sync::{Arc, Mutex};
 
@@ -21,23 +21,23 @@ use super::{
 const NOT_FOUND: Refusal = (-5, "not in mempool");
 const UNKNOWN_METHOD: Refusal = (-32601, "Method not found");
 
-/// What becomes of one call.
+/// Fate of one call.
 enum Fate {
     Answered,
-    /// Done, and the answer is lost.
+    /// Executed, and the response is lost.
     Lost,
-    /// Not even done.
+    /// Not executed.
     Unheard,
-    /// Done when nobody waits for the answer any more.
+    /// Executed when the caller no longer waits for the response.
     Late,
     Doubled,
-    /// Done, but said to have been known already.
+    /// Executed, but reported as already known.
     Known,
-    /// Not done, and said to stand in the chain.
+    /// Not executed, and reported as in the chain.
     Lied,
 }
 
-/// Does what is late, or some of it.
+/// Executes some or all of the late requests.
 pub fn hear_late(world: &mut World) {
     for request in std::mem::take(&mut world.late) {
         if !world.unkind || world.random.random_range(0..3) == 0 {
@@ -115,7 +115,7 @@ impl World {
     }
 
     fn block(&self, hash: &str, verbosity: usize) -> Result<Value, Refusal> {
-        // It is mostly a new one that is asked for.
+        // Most requests are for a new one.
         let at = self.blocks.iter().rposition(|block| block.hash == hash);
         let at = at.ok_or((-5, "Block not found"))?;
         let block = &self.blocks[at];
@@ -136,7 +136,7 @@ impl World {
         Ok(told)
     }
 
-    /// Only what pays is failed; what watches has tests of its own.
+    /// Only payment calls fail; the calls of the watcher have tests of their own.
     fn fate(&mut self, method: &str, params: &Value) -> Fate {
         let of_payer = match method {
             "sendrawtransaction" | "getmempoolentry" | "gettxout" | "getblockcount"

@@ -1,8 +1,9 @@
-//! A node of bitcoin, litecoin or dogecoin that is none: its blocks need no work and its memory is its disk, but what payments
-//! depend on follows the real rules (inputs, signatures, fees, replacement, dust). On demand it fails its callers as nodes and
-//! networks do.
+//! A fake node of bitcoin, litecoin or dogecoin: its blocks need no work and its memory is its
+//! disk, but the rules that payments depend on are real (inputs, signatures, fees, replacement,
+//! dust). On request it fails calls as nodes and networks do.
 //!
-//! It stands beside real nodes, never instead of them: `payout::utxo::conformance` holds both to the same behaviour.
+//! It complements real nodes, never replaces them: `payout::utxo::conformance` checks both for the
+//! same behaviour.
 
 mod answers;
 mod rules;
@@ -47,32 +48,35 @@ impl FakeUtxo {
         lock(&self.world).blocks[0].hash.clone()
     }
 
-    /// From here on every chance is drawn from `seed`.
+    /// Draws all further random choices from `seed`.
     pub fn reseed(&self, seed: u64) {
         lock(&self.world).random = StdRng::seed_from_u64(seed);
     }
 
-    /// Whether callers are failed from now on.
+    /// Enables or disables faults.
     pub fn set_unkind(&self, unkind: bool) {
         lock(&self.world).unkind = unkind;
     }
 
-    /// What miners ask for a virtual byte from now on. What offers less waits, unless it is pulled along.
+    /// Sets the fee rate that miners ask per virtual byte. A transaction below it stays pending,
+    /// unless a child pays for it (CPFP).
     pub fn set_price(&self, rate: u64) {
         lock(&self.world).price = rate;
     }
 
-    /// What the node says it takes at least per virtual byte from now on: its mempool is full of better.
+    /// Sets the mempool's minimum fee rate per virtual byte, as if the mempool were full of better
+    /// transactions.
     pub fn set_least(&self, rate: u64) {
         lock(&self.world).least = rate;
     }
 
-    /// How many calls were failed so far, in whatever way.
+    /// Number of failed calls so far, of any kind.
     pub fn failures(&self) -> u64 {
         lock(&self.world).failures
     }
 
-    /// Mines blocks with all that waits and pays the price, after some of what was still on its way.
+    /// Mines blocks with all pending transactions that pay the rate, after some of the delayed
+    /// requests.
     pub fn mine(&self, blocks: u64) {
         let mut world = lock(&self.world);
         answers::hear_late(&mut world);
@@ -82,7 +86,7 @@ impl FakeUtxo {
         }
     }
 
-    /// Mines a block that pays `units` to `script` out of nowhere.
+    /// Mines a block that creates `units` for `script`.
     pub fn fund(&self, script: &str, units: u64) {
         let mut world = lock(&self.world);
         let random = world.random.random();
@@ -95,8 +99,8 @@ impl FakeUtxo {
         world.connect(vec![Named::new(world::transaction(input, output))]);
     }
 
-    /// Mines what came last of all that waits under another hash: a miner may write signatures of the legacy kind another
-    /// way. The hash, and the block's height.
+    /// Mines the last pending transaction under another hash: a miner may re-encode signatures of
+    /// the legacy kind (malleability). Returns the hash and the block's height.
     pub fn mine_rewritten(&self) -> (String, u64) {
         let mut world = lock(&self.world);
         let mut transaction = world.mempool.pop().unwrap().transaction;
@@ -107,12 +111,13 @@ impl FakeUtxo {
         world.put_in_block(transaction)
     }
 
-    /// Whoever has the key of `script` takes all that lies there. The hash, and the block's height.
+    /// Spends all coins of `script`, as a holder of its key could. Returns the hash and the block's
+    /// height.
     pub fn take_all(&self, script: &str) -> (String, u64) {
         self.take_all_for(script, "51", 0)
     }
 
-    /// The same for whoever has the key of `to`, who pays `fee` for it.
+    /// The same in favour of `to`, with a fee of `fee`.
     pub fn take_all_for(&self, script: &str, to: &str, fee: u64) -> (String, u64) {
         let mut world = lock(&self.world);
         let [script, to] = [script, to].map(|hex| ScriptBuf::from_hex(hex).unwrap());
@@ -131,17 +136,18 @@ impl FakeUtxo {
         world.put_in_block(transaction)
     }
 
-    /// Forgets all that waits for a block.
+    /// Drops the mempool.
     pub fn forget(&self) {
         lock(&self.world).mempool.clear();
     }
 
-    /// Forgets what came last of all that waits: a child goes before its parent.
+    /// Drops the last pending transaction: a child goes before its parent.
     pub fn forget_last(&self) {
         lock(&self.world).mempool.pop();
     }
 
-    /// Replaces the newest `depth` blocks by one more; what stood in them waits again, or is forgotten.
+    /// Replaces the newest `depth` blocks by one more; their transactions become pending again, or
+    /// are forgotten.
     pub fn reorganise(&self, depth: usize, forget: bool) {
         let mut world = lock(&self.world);
         let mut back = Vec::new();
@@ -154,20 +160,21 @@ impl FakeUtxo {
         }
         let held = std::mem::take(&mut world.mempool);
         back.extend(held);
-        // What came out of nowhere is known to nobody else, so it stays.
+        // Created coins exist only in this node, so they stay.
         let (funding, ours): (Vec<_>, Vec<_>) = back.into_iter().partition(Named::is_unsigned);
         if !funding.is_empty() {
             world.connect(funding);
         }
         if !forget {
             for transaction in ours {
-                // A child whose parent came first is taken after it; what conflicts is dropped, as nodes do.
+                // A child whose parent came first is accepted after it; a conflicting transaction
+                // is dropped, as nodes do.
                 let _ = world.accept(transaction);
             }
         }
     }
 
-    /// How often a script is paid by the chain and by what waits, and how much in sum.
+    /// Number and sum of the payments to a script, in the chain and the mempool.
     pub fn paid(&self, script: &str) -> (u32, u64) {
         let world = lock(&self.world);
         let script = ScriptBuf::from_hex(script).unwrap();
@@ -181,7 +188,7 @@ impl FakeUtxo {
         (count, sum)
     }
 
-    /// What lies unspent under a script.
+    /// Unspent amount of a script.
     pub fn unspent(&self, script: &str) -> u64 {
         let world = lock(&self.world);
         let script = ScriptBuf::from_hex(script).unwrap();

@@ -1,4 +1,4 @@
-//! What the nodes of the three networks ask of a transaction, as their defaults are.
+//! Default transaction policy of the nodes of the three networks.
 
 use bitcoin::{
     FeeRate, PublicKey, ScriptBuf, Transaction, TxIn, TxOut,
@@ -12,11 +12,12 @@ use gateway::asset::Network;
 
 pub type Refusal = (i64, &'static str);
 
-/// Dogecoin's, in its smallest coin: no output is below the first limit, and one below the second is paid for extra.
+/// Dogecoin's dust limits, in its smallest coin: no output is below the first, and one below the
+/// second costs an extra fee.
 const DOGECOIN_DUST: u64 = 100_000;
 const DOGECOIN_DEAR_DUST: u64 = 1_000_000;
 
-/// What sets a network apart.
+/// Differences between the networks.
 #[derive(Debug, Clone, Copy)]
 pub struct Rules {
     network: Network,
@@ -27,17 +28,18 @@ impl Rules {
         Self { network }
     }
 
-    /// Whether a higher fee takes the place of a transaction that says so. Litecoin and dogecoin can, and do not by default.
+    /// Returns true if a higher fee replaces a transaction that signals it (RBF). Litecoin and
+    /// dogecoin can, and do not by default.
     pub const fn replaces(self) -> bool {
         matches!(self.network, Network::Bitcoin)
     }
 
-    /// Dogecoin's nodes follow rules and speak the words of ten years ago.
+    /// Dogecoin's nodes have the rules and messages of ten years ago.
     pub const fn are_old(self) -> bool {
         matches!(self.network, Network::Dogecoin)
     }
 
-    /// What is asked for a virtual byte.
+    /// Minimum relay fee per virtual byte.
     pub const fn relay_rate(self) -> u64 {
         if self.are_old() { 100 } else { 1 }
     }
@@ -49,7 +51,7 @@ impl Rules {
         Ok(())
     }
 
-    /// Less than what spending it costs, at a rate of the network's.
+    /// Returns true if the output is worth less than spending it costs, at a rate of the network's.
     fn is_dust(self, output: &TxOut) -> bool {
         let rate = if self.network == Network::Litecoin { 30_u32 } else { 3 };
         let rate = FeeRate::from_sat_per_vb_u32(rate);
@@ -68,7 +70,8 @@ impl Rules {
         Ok(())
     }
 
-    /// Every input carries its key's signature over the whole transaction, where the lock of its coin wants it.
+    /// Checks that every input has its key's signature over the whole transaction, in the place
+    /// that the lock of its coin requires.
     pub fn check_signatures(
         self,
         transaction: &Transaction,

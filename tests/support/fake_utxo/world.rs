@@ -1,4 +1,4 @@
-//! The chain of a fake node, and what waits there for a block.
+//! The chain of a fake node, and its mempool.
 
 use std::collections::{HashMap, HashSet};
 
@@ -17,22 +17,22 @@ use super::rules::{Refusal, Rules};
 pub struct World {
     pub rules: Rules,
     pub random: StdRng,
-    /// Whether callers are failed.
+    /// Set while calls may fail.
     pub unkind: bool,
     pub failures: u64,
-    /// Calls on whose answers nobody waits any more, and which still arrive.
+    /// Calls whose callers no longer wait, and which still arrive.
     pub late: Vec<Value>,
-    /// What miners ask for a virtual byte.
+    /// Fee rate per virtual byte that miners ask.
     pub price: u64,
-    /// What it takes at least per virtual byte, where that is more than its rules say.
+    /// Minimum fee rate per virtual byte, if above the policy's.
     pub least: u64,
     pub blocks: Vec<Block>,
     pub mempool: Vec<Named>,
-    /// Outputs of the chain that no block spends.
+    /// Unspent outputs of the chain.
     pub coins: HashMap<OutPoint, TxOut>,
     /// The height of every transaction in the chain.
     pub heights: HashMap<Txid, usize>,
-    /// How often the chain pays each script, and how much in sum.
+    /// Number and sum of the payments to each script in the chain.
     pub paid: HashMap<ScriptBuf, (u32, u64)>,
 }
 
@@ -40,7 +40,7 @@ pub struct Block {
     pub hash: String,
     pub time: u64,
     pub transactions: Vec<Named>,
-    /// What it spends.
+    /// The spent outputs.
     spent: Vec<(OutPoint, TxOut)>,
 }
 
@@ -68,7 +68,7 @@ impl Named {
         u64::try_from(self.transaction.vsize()).unwrap()
     }
 
-    /// Nobody's: it came out of nowhere.
+    /// Returns true for a created coin, which has no owner.
     pub fn is_unsigned(&self) -> bool {
         let input = &self.transaction.input[0];
         input.witness.is_empty() && input.script_sig.is_empty()
@@ -129,7 +129,7 @@ impl World {
         self.blocks.push(Block { hash, time, transactions: all, spent });
     }
 
-    /// Puts one transaction into a block, whatever it is. Its hash, and the block's height.
+    /// Puts any transaction into a block. Returns its hash and the block's height.
     pub fn put_in_block(&mut self, transaction: Transaction) -> (String, u64) {
         let named = Named::new(transaction);
         let hash = named.id.to_string();
@@ -137,7 +137,7 @@ impl World {
         (hash, u64::try_from(self.tip()).unwrap())
     }
 
-    /// Takes the newest block off and returns what stood in it.
+    /// Removes the newest block and returns its transactions.
     pub fn disconnect(&mut self) -> Vec<Named> {
         let block = self.blocks.pop().unwrap();
         for one in &block.transactions {
@@ -154,7 +154,8 @@ impl World {
         block.transactions
     }
 
-    /// Takes out of what waits whatever pays the price, alone or with those whom it needs and who need it.
+    /// Removes every pending transaction that pays the rate, alone or together with its ancestors
+    /// and descendants.
     pub fn take_chosen(&mut self) -> Vec<Named> {
         let mut chosen = HashSet::new();
         for one in &self.mempool {
@@ -171,10 +172,10 @@ impl World {
         chosen
     }
 
-    /// With all that waits and that it builds on.
+    /// The transaction with all its pending ancestors.
     fn with_ancestors<'a>(&'a self, one: &'a Named) -> Vec<&'a Named> {
         let mut package = vec![one];
-        // Whatever it builds on came before it.
+        // Its ancestors came before it.
         for older in self.mempool.iter().rev() {
             let needed = |tx: &&Named| tx.inputs().any(|coin| coin.txid == older.id);
             if package.iter().any(needed) {
@@ -184,7 +185,7 @@ impl World {
         package
     }
 
-    /// An output of the chain or of what waits, whether something that waits spends it or not.
+    /// Returns an output of the chain or the mempool, spent in the mempool or not.
     fn coin(&self, coin: OutPoint) -> Option<TxOut> {
         let waiting = || self.mempool.iter().flat_map(Named::outputs);
         let found = self.coins.get(&coin).or_else(|| Some(waiting().find(|o| o.0 == coin)?.1));
@@ -197,7 +198,8 @@ impl World {
         inputs?.checked_sub(one.outputs().map(|(_, output)| output.value.to_sat()).sum())
     }
 
-    /// Why an output cannot be spent: old nodes tell apart whether others of the same transaction still can.
+    /// Reason why an output cannot be spent: old nodes distinguish if other outputs of the same
+    /// transaction still can.
     fn missing(&self, coin: OutPoint) -> Refusal {
         let sibling = |other: &OutPoint| other.txid == coin.txid;
         if self.rules.are_old() && self.coins.keys().any(sibling) {
@@ -206,7 +208,7 @@ impl World {
         (-25, "bad-txns-inputs-missingorspent")
     }
 
-    /// Takes a transaction as nodes do, or says no as they do.
+    /// Accepts or refuses a transaction as nodes do.
     pub fn accept(&mut self, new: Named) -> Result<Txid, Refusal> {
         if self.heights.contains_key(&new.id)
             && new.outputs().any(|(coin, _)| self.coins.contains_key(&coin))
@@ -228,7 +230,8 @@ impl World {
         Ok(id)
     }
 
-    /// Takes out what a transaction conflicts with and all that builds on it, if it offers enough for that.
+    /// Removes the transactions in conflict and their descendants, if the new one pays enough for
+    /// that.
     fn replace(&mut self, new: &Named, fee: u64) -> Result<(), Refusal> {
         let inputs: HashSet<_> = new.inputs().collect();
         let mut out = HashSet::new();
