@@ -10,7 +10,8 @@ use support::{
 
 use super::{order, rows_written};
 
-/// Every authenticated endpoint, asked with a request that would work with a key. `HEAD` is part of every `GET`.
+/// Every authenticated endpoint, with a request that would succeed with a key. `HEAD` is part of
+/// every `GET`.
 async fn ask_all(client: &Client) -> Vec<(String, Answer)> {
     let mut answers = Vec::new();
     for endpoint in endpoints().iter().filter(|endpoint| endpoint.access == Access::Merchant) {

@@ -1,4 +1,5 @@
-//! Input that no honest client sends: always the envelope, never our failure, nothing half-written.
+//! Input that no honest client sends: always the error envelope, never a server error, nothing
+//! half-written.
 
 use http::Method;
 use serde_json::json;
@@ -6,7 +7,7 @@ use support::stack::with_stack;
 
 use super::{order, rows_written};
 
-/// Members that spoil a valid object.
+/// Members that invalidate a valid object.
 const BROKEN_MEMBERS: [&str; 25] = [
     r#""price_amount":26"#,
     r#""order_id":"a","order_id":"a""#,
@@ -70,7 +71,7 @@ fn no_objects() -> Vec<(&'static str, Vec<u8>)> {
     texts.map(|(name, text)| (name, text.as_bytes().to_vec())).into()
 }
 
-/// Bodies that are no text, too large or too deep.
+/// Bodies that are not text, too large or too deep.
 fn no_texts() -> Vec<(&'static str, Vec<u8>)> {
     let valid = order(&json!({})).to_string();
     let deep = format!("{}1{}", "[".repeat(30_000), "]".repeat(30_000));

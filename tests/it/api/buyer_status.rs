@@ -1,4 +1,5 @@
-//! `GET /v1/invoices/:id/status`: for whoever holds the id, and nothing that is not the buyer's business.
+//! `GET /v1/invoices/:id/status`: for any holder of the id, and without data that does not concern
+//! the buyer.
 
 use gateway::{
     app::simulate::{Deposit, PaidIn, Payee},

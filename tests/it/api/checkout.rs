@@ -1,4 +1,4 @@
-//! The checkout's origin over plain HTTP: headers, caching, what is shown to whom, limits.
+//! The checkout's origin over plain HTTP: headers, caching, visibility, limits.
 
 use http::Method;
 use serde_json::json;
@@ -106,7 +106,8 @@ async fn scripts_are_kept_for_ever_under_the_name_of_their_content() {
     .await;
 }
 
-/// Missing, malformed and foreign look the same (A58), and no address is made of the request's own host (A30).
+/// Missing, malformed and foreign ids look the same (A58), and no address is derived from the
+/// request's own host (A30).
 #[tokio::test(flavor = "multi_thread")]
 async fn unknown_ids_look_alike_and_hosts_are_not_believed() {
     with_stack(|stack| async move {
@@ -161,7 +162,7 @@ async fn what_a_buyer_changes_has_a_limit_of_its_own_per_address() {
         for path in [format!("/api/pay/{id}/cancel"), format!("/api/pay/{id}/select")] {
             stack.buyer().post(&path, &json!({})).await.expect_error(429, "RATE_LIMIT_EXCEEDED");
         }
-        // Looking is not changing.
+        // Viewing changes nothing.
         assert_eq!(stack.buyer().get(&format!("/v1/invoices/{id}/status")).await.status, 200);
         assert_eq!(stack.buyer().get(&format!("/pay/{id}")).await.status, 200);
     })
@@ -196,7 +197,7 @@ async fn a_form_that_says_nothing_useful_is_told_so_in_the_page() {
             post(format!("/pay/{id}/select"), "token_id=usdtmatic%40polygon").await.status,
             303
         );
-        // The same again, as a second tap sends it: the page with the one that was chosen.
+        // The same again, as a second tap sends it: the page with the chosen currency.
         let again = post(format!("/pay/{id}/select"), "token_id=usdcmatic%40polygon").await;
         assert_eq!(again.status, 409);
         assert!(again.body.contains("was chosen already") && again.body.contains("Send only"));

@@ -47,7 +47,7 @@ async fn what_is_no_http_is_refused_without_an_effect_and_without_our_failure() 
         for request in requests {
             let answer = raw::exchange(stack.api, request.as_bytes()).await;
             let start: String = request.chars().take(60).collect();
-            // Closing without a word is a refusal, too: it is what HTTP/2 gets.
+            // Closing without a response is a refusal, too: HTTP/2 gets it.
             let refused = answer.status().is_none_or(|status| [400, 414, 431].contains(&status));
             assert!(refused, "{answer:?} for {start:?}");
         }
@@ -65,8 +65,9 @@ async fn no_second_request_hides_behind_two_lengths() {
         let chunked = format!("{:x}\r\n{body}\r\n0\r\n\r\n", body.len());
         let head = format!("POST /v1/payment HTTP/1.1\r\nHost: x\r\nx-api-key: {key}\r\n");
         let hidden = format!("{head}Content-Length: {}\r\n\r\n{body}", body.len());
-        // The chunks count and the connection ends with their answer (RFC 9112, 6.3). It is not refused, because hyper takes
-        // the length out of the head before anybody could see that both were there.
+        // The chunks count and the connection ends with their response (RFC 9112, 6.3). The request
+        // is not refused, because hyper removes the length from the head before any code could see
+        // that both were there.
         for lengths in [
             "Content-Length: 4\r\nTransfer-Encoding: chunked\r\n",
             "Transfer-Encoding: chunked\r\nContent-Length: 4\r\n",
@@ -94,7 +95,7 @@ async fn a_client_that_sends_ten_megabytes_before_it_listens_still_hears_why_the
         );
         let mut client = RawClient::connect(stack.api).await;
         assert!(client.say(head.as_bytes()).await);
-        // Many clients read no answer once sending has failed.
+        // Many clients read no response once sending has failed.
         assert!(client.say(&vec![b' '; length]).await, "the server did not take the body");
         let answer = String::from_utf8(client.hear_all().await).unwrap();
         assert!(answer.starts_with("HTTP/1.1 400"), "{answer}");

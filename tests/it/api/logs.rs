@@ -1,4 +1,4 @@
-//! What the API writes into its logs, at the most talkative level: no key, no secret, no password.
+//! Log lines of the API at the most verbose level: no key, no secret, no password.
 
 use std::{
     cell::Cell,
@@ -41,8 +41,8 @@ thread_local! {
     static LISTENING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Hears this thread alone. The subscriber is the whole process's, because one of a single thread misses the callsites
-/// that other tests met first.
+/// Captures this thread alone. The subscriber is that of the whole process, because one of a single
+/// thread misses the callsites that other tests met first.
 fn listen() -> Log {
     let log = Log::default();
     let heard = dynamic_filter_fn(|_, _| LISTENING.get());
@@ -53,7 +53,7 @@ fn listen() -> Log {
     log
 }
 
-/// On one thread, so that it hears the whole gateway.
+/// On one thread, so that it captures the whole gateway.
 #[tokio::test]
 async fn logs_never_contain_a_key_a_secret_or_a_password() {
     let heard = listen();

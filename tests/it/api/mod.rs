@@ -1,5 +1,5 @@
-//! The merchant API to the letter of the specification: one file per route, as in `api/src/route/`, and one per rule that
-//! all routes share.
+//! The merchant API to the letter of the specification: one file per route, as in `api/src/route/`,
+//! and one per rule shared by all routes.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
@@ -33,7 +33,8 @@ fn order(changes: &Value) -> Value {
     body
 }
 
-/// How many rows the tables hold that a creation writes. The outbox is not among them: the relay empties it.
+/// Row counts of the tables that a creation writes. The outbox is not among them: the relay empties
+/// it.
 async fn rows_written(stack: &Stack) -> [i64; 4] {
     let mut connection = stack.database.connect().await;
     let counts = "select (select count(*) from invoice), (select count(*) from timer),

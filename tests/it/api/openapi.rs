@@ -1,4 +1,4 @@
-//! The API's description: served, shown, valid, and kept to by what is really answered.
+//! The OpenAPI document: served, shown, valid, and true for real responses.
 
 use std::{
     path::Path,
@@ -11,7 +11,8 @@ use serde_json::Value;
 use support::stack::{Merchant, Stack, with_stack};
 use tokio::process::Command;
 
-/// Cases per operation and phase: enough to reach every limit, few enough for every run of the tests.
+/// Cases per operation and phase: enough to reach every limit, few enough for every run of the
+/// tests.
 const EXAMPLES: &str = "40";
 /// Any fixed number: a run that failed fails again.
 const SEED: &str = "7";
@@ -29,7 +30,7 @@ async fn the_description_is_served_for_machines_and_for_people() {
         let policy = page.header("content-security-policy").unwrap();
         assert!(policy.starts_with("default-src 'none'; style-src 'self';"), "{policy}");
         assert!(!policy.contains("unsafe") && !page.body.contains("<script"), "{policy}");
-        // Everything that the page loads comes from here.
+        // Everything that the page loads comes from this server.
         let loaded: Vec<_> = ["src=\"", "<link rel=\"stylesheet\" href=\""]
             .iter()
             .flat_map(|mark| page.body.split(mark).skip(1))
@@ -85,7 +86,7 @@ async fn the_page_shows_every_endpoint_field_and_error_code() {
     .await;
 }
 
-/// Room enough that neither the quota nor the budget of requests ends the run.
+/// A high quota and request budget, so that neither ends the run.
 async fn busy_merchant(stack: &Stack) -> Merchant {
     stack.lift_rate_limits().await;
     stack.merchant_with(Settings { open_invoices_max: 100_000, ..Settings::default() }).await
@@ -99,7 +100,7 @@ async fn program() -> String {
     String::from_utf8(found.stdout).unwrap().trim().to_owned()
 }
 
-/// An order of each family, under whose ids the operations about one order are asked, beside ids that name none.
+/// An order of each family, whose ids are used for the operations on one order, beside unknown ids.
 async fn orders(merchant: &Merchant) -> String {
     let mut config = String::new();
     for (path, network, currency, address) in [
@@ -126,7 +127,7 @@ async fn orders(merchant: &Merchant) -> String {
     config + &nc_payout(merchant).await
 }
 
-/// The same for a payout that its merchant signs: on the sandbox's chain anybody has enough.
+/// The same for a payout signed by the merchant: on the sandbox's chain every address has enough.
 async fn nc_payout(merchant: &Merchant) -> String {
     let asked = serde_json::json!({
         "network": "polygon", "currency": "usdtmatic", "fromAddress": "0x52908400098527886E0F7030069857D2E4169EE7",
@@ -135,7 +136,7 @@ async fn nc_payout(merchant: &Merchant) -> String {
     let created = merchant.client.post("/v1/nc-payout", &asked).await;
     assert_eq!(created.status, 201, "{}", created.body);
     let id = created.json()["data"]["id"].as_str().unwrap().to_owned();
-    // One that is there: the run builds payouts by itself, and what was just built must be found.
+    // A real payout: the run builds payouts by itself, and one that was just built must be found.
     format!(
         "[[operations]]\ninclude-path-regex = \"^/v1/nc-payout/\\\\{{id\"\n\
          parameters = {{ \"path.id\" = {id:?} }}\n"
@@ -143,7 +144,7 @@ async fn nc_payout(merchant: &Merchant) -> String {
 }
 
 async fn schemathesis(stack: &Stack, merchant: &Merchant) -> Output {
-    // Its notes about the run go where the build's products are.
+    // Its notes about the run are written beside the build's products.
     let folder =
         Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("schemathesis-{}", stack.api.port()));
     std::fs::create_dir_all(&folder).unwrap();
@@ -157,8 +158,8 @@ async fn schemathesis(stack: &Stack, merchant: &Merchant) -> Output {
         .args(["run", &format!("http://{}/v1/openapi.json", stack.api)])
         .args(["--header", &format!("x-api-key: {}", merchant.new.api_key.reveal())])
         .args(["--phases", "examples,coverage,fuzzing,stateful", "--checks", "all"])
-        // A sound request may still name a currency that does not exist: the description cannot list what operators
-        // switch on.
+        // A valid request may still name a currency that is not available: the description cannot
+        // list the currencies that operators enable.
         .args(["--exclude-checks", "positive_data_acceptance"])
         .args(["--max-examples", EXAMPLES, "--seed", SEED, "--request-timeout", "15"])
         .output()
@@ -175,7 +176,7 @@ async fn whatever_is_asked_no_answer_is_a_failure_of_ours_or_undocumented() {
         let outcome = schemathesis(&stack, &merchant).await;
         let said = String::from_utf8_lossy(&outcome.stdout);
         assert!(outcome.status.success(), "{said}\n{}", String::from_utf8_lossy(&outcome.stderr));
-        // A run that asked nothing would have passed too.
+        // A run without requests would have passed too.
         let rows = super::rows_written(&stack).await;
         assert!(rows[0] > 5, "only {} invoices were created\n{said}", rows[0]);
         let orders =

@@ -24,7 +24,8 @@ fn expect_no_counters(answer: &Answer) {
     }
 }
 
-/// How many of `count` parallel requests are answered; the rest must be refused as the specification says.
+/// Number of accepted requests of `count` parallel ones; the rest must be refused as the
+/// specification says.
 async fn answered(clients: &[Client], path: &str, count: usize) -> usize {
     let gets = (0..count).map(|number| clients[number % clients.len()].get(path));
     let answers = join_all(gets).await;
@@ -38,7 +39,7 @@ async fn answered(clients: &[Client], path: &str, count: usize) -> usize {
     answered.len()
 }
 
-/// Moves the ring back in time instead of waiting.
+/// Moves the record of requests back in time instead of waiting.
 async fn a_minute_passes(stack: &Stack) {
     stack
         .sql(
@@ -58,7 +59,8 @@ async fn two_hundred_requests_at_once_over_three_replicas_get_sixty_answers() {
             clients.push(replica.with_key(merchant.new.api_key.reveal()));
         }
         assert_eq!(answered(&clients, "/v1/payment", 200).await, 60);
-        // Refused requests do not count: the window is free again one minute after the answers.
+        // Refused requests do not count: the window is free again one minute after the accepted
+        // ones.
         assert_eq!(answered(&clients, "/v1/payment", 30).await, 0);
         let other = stack.merchant().await.client;
         assert_eq!(other.get("/v1/payment").await.status, 200);
@@ -156,10 +158,10 @@ async fn a_forwarded_address_counts_only_if_a_trusted_proxy_wrote_it() {
         let proxied = stack.replica("api.trusted_proxies = [\"127.0.0.0/8\"]").await;
         let from =
             |server, address: &str| Client::new(server).with_header("x-forwarded-for", address);
-        // Nobody is trusted: all of these are one client.
+        // No proxy is trusted: all of these are one client.
         let spoofed: Vec<_> = (0..61).map(|n| from(stack.api, &format!("203.0.113.{n}"))).collect();
         assert_eq!(polls_answered(&spoofed, 61).await, 60);
-        // The proxy is trusted, and what the client wrote before it is not.
+        // The proxy is trusted, but not the part of the header before it, which the client wrote.
         for victim in
             ["198.51.100.1, 203.0.113.1", "rubbish, 203.0.113.1", "203.0.113.1, 127.0.0.1"]
         {

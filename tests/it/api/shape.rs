@@ -1,4 +1,5 @@
-//! Field lists and number forms of the specification, checked exactly: nothing missing, nothing extra, no other type.
+//! Field lists and number forms of the specification, checked exactly: nothing missing, nothing
+//! extra, no other type.
 
 use chrono::DateTime;
 use serde_json::Value;
@@ -50,7 +51,7 @@ pub const PAYMENT: &[(&str, Kind)] = &[
     ("next_renewal_at", TEXT_OR_NULL),
 ];
 
-/// What a draft lacks until its buyer picks a currency.
+/// Fields that are null on a draft until its buyer picks a currency.
 pub const NULL_ON_DRAFTS: [&str; 6] =
     ["pay_address", "pay_amount", "pay_currency", "network", "network_precision", "smart_contract"];
 
@@ -102,7 +103,7 @@ pub const LIST: &[(&str, Kind)] = &[
     ("total", Number),
 ];
 
-/// What a buyer sees of an invoice that can be paid; every amount is text.
+/// The buyer's view of an invoice that can be paid; every amount is text.
 pub const BUYER_STATUS: &[(&str, Kind)] = &[
     ("payment_id", Text),
     ("status", Text),

@@ -1,4 +1,4 @@
-//! A client that dawdles holds a connection for a while, not for ever.
+//! A slow client holds a connection for a while, not for ever.
 
 use std::time::Duration;
 
@@ -21,7 +21,8 @@ async fn headers_that_never_end_and_silence_are_both_cut_off() {
         let server = stack.replica_within(limits, "").await;
         let whole = b"GET /v1/status HTTP/1.1\r\nHost: x\r\n\r\n";
         for begun in [&b""[..], b"GET", b"GET /v1/status HTTP/1.1\r\nHost: x\r\nx-a: ", whole] {
-            // More of them than there are connections: each must go before the next is heard.
+            // More of them than there are connections: each must be closed before the next is
+            // served.
             let mut slow = [RawClient::connect(server).await, RawClient::connect(server).await];
             for client in &mut slow {
                 client.say(begun).await;
@@ -56,7 +57,7 @@ async fn a_client_that_asks_and_never_reads_is_cut_off() {
         let limits = Limits { connections_max: 1, header_timeout: SHORT };
         let server = stack.replica_within(limits, "").await;
         let mut greedy = RawClient::connect(server).await;
-        // Many megabytes of answers: no buffer on the way holds them.
+        // Many megabytes of responses: no buffer on the way holds them.
         let asked = "GET /v1/currencies HTTP/1.1\r\nHost: x\r\n\r\n".repeat(2_000);
         greedy.say(asked.as_bytes()).await;
         // The only connection is free again while the greedy client still holds its end.

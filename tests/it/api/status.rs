@@ -1,4 +1,4 @@
-//! `GET /v1/status`, and what the other endpoints say while the database is gone.
+//! `GET /v1/status`, and the responses of the other endpoints while the database is unavailable.
 
 use serde_json::json;
 use support::stack::with_stack;
@@ -39,8 +39,8 @@ async fn a_lost_database_is_an_internal_error_that_tells_nothing() {
     .await;
 }
 
-/// The database refuses in each of the ways in which it tells about itself: an error of its own words, a constraint, a lock
-/// that is not given, a table that is not there.
+/// The database refuses in each way that includes its own text: a raised error, a constraint, a
+/// lock timeout, a missing table.
 #[tokio::test(flavor = "multi_thread")]
 async fn whatever_the_database_says_no_client_reads_it() {
     with_stack(|stack| async move {

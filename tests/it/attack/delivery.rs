@@ -1,4 +1,5 @@
-//! The deliverer as a weapon: to read what only we can reach, to write headers, to flood a stranger.
+//! Attacks through the deliverer: reading internal addresses, injecting headers, flooding a third
+//! party.
 
 use std::time::Duration;
 
@@ -14,10 +15,10 @@ use support::{
     stack::{Stack, with_stack},
 };
 
-/// What a person sees of an answer at most.
+/// Maximum length of a response's excerpt that a person sees.
 const EXCERPT_CHARS_MAX: usize = 300;
 const SECOND: Duration = Duration::from_secs(1);
-/// How long an attempt lasts whose receiver says nothing.
+/// Duration of an attempt whose receiver sends nothing.
 const HANGS: Duration = Duration::from_secs(10);
 
 #[tokio::test(flavor = "multi_thread")]
@@ -88,7 +89,7 @@ async fn line_breaks_in_a_url_or_a_field_never_become_a_header() {
 const MERCHANTS: usize = 8;
 const PER_MERCHANT: usize = 30;
 
-/// Hundreds of events at once that all point at one stranger's host, from several merchants.
+/// Hundreds of simultaneous events of several merchants that all point at one third-party host.
 async fn announce_to(stack: &Stack, victim: &Hostile) {
     let mut connection = stack.database.connect().await;
     let mut tx = stack.gateway.db.begin().await.unwrap();
@@ -104,7 +105,7 @@ async fn announce_to(stack: &Stack, victim: &Hostile) {
     stack.gateway.relay_wake.notify_one();
 }
 
-/// How many requests arrived in each second of `time`.
+/// Number of requests in each second of `time`.
 async fn arrivals(victim: &Hostile, time: Duration) -> Vec<usize> {
     let (mut seconds, mut before) = (Vec::new(), 0);
     let mut clock = tokio::time::interval(SECOND);
@@ -120,7 +121,8 @@ async fn arrivals(victim: &Hostile, time: Duration) -> Vec<usize> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn many_invoices_that_name_one_victim_reach_it_a_few_at_a_time() {
-    // What `app::deliver` lets reach one host from both lanes; the merchants' own shares would let 104.
+    // Limit of `app::deliver` for one host over both lanes; the merchants' own shares would allow
+    // 104.
     const AT_A_TIME: usize = 50 + 10;
     with_stack(|stack| async move {
         let victim = Hostile::always(Act::SayAndHang(Vec::new())).await;
@@ -128,7 +130,7 @@ async fn many_invoices_that_name_one_victim_reach_it_a_few_at_a_time() {
         stack.start(&[Role::IpnDelivery]);
         let seconds = arrivals(&victim, 3 * HANGS).await;
         println!("a victim that hangs got, each second: {seconds:?}");
-        // All places at once; and each again when its attempt has run out of time.
+        // All slots at once; and each again when its attempt has timed out.
         let rush = usize::try_from(HANGS.as_secs()).unwrap() - 1;
         assert_eq!(seconds[..rush].iter().sum::<usize>(), AT_A_TIME);
         for window in seconds.windows(rush) {

@@ -1,4 +1,5 @@
-//! Many questions at once must not become expensive for us, or for those who ask nothing special (A50).
+//! Many requests at once must not become expensive for us, or for clients that make ordinary
+//! requests (A50).
 
 use std::time::{Duration, Instant};
 
@@ -13,31 +14,33 @@ use support::{
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-/// More than the database has connections for us, several times over.
+/// Several times the number of our database connections.
 const FLOODERS: usize = 32;
 const FLOOD: Duration = Duration::from_secs(1);
 const ORDERS_MIN: usize = 5;
-/// To each of the flooders.
+/// Minimum responses to each of the flooders.
 const ANSWERS_MIN: usize = 2;
-/// Generous for a machine that runs other tests too, and for codes that are drawn by a program that is not optimised.
+/// Generous for a machine that runs other tests too, and for QR codes that an unoptimised build
+/// draws.
 const USUAL_MAX: Duration = Duration::from_secs(5);
-/// Fewer than the limit of a merchant's requests.
+/// Fewer than a merchant's rate limit.
 const ORDERS_IN_A_MINUTE: usize = 50;
-/// Of one merchant, at a time. So many would wait for the row of his budget, each with a connection of ours.
+/// Concurrent requests of one merchant. This many would wait for the row of the merchant's request
+/// budget, each with a database connection.
 const RUSH: u32 = 400;
-/// To each of them.
+/// Minimum refusals to each of them.
 const REFUSALS_MIN: u32 = 2;
 
 const ALL: &str = "all of them";
 
-/// A question, and of whom it is asked.
+/// A request and the client that sends it.
 type Question = (Client, String);
 
 fn an_order() -> Value {
     json!({ "price_amount": 25, "price_currency": "usd", "pay_currency": "usdtmatic" })
 }
 
-/// Every endpoint that only tells, each asked for the most it can be asked for.
+/// Every read-only endpoint, each with the most expensive request possible.
 async fn questions(stack: &Stack) -> Vec<Question> {
     let flooder = stack.merchant().await.client;
     let made = flooder.post("/v1/payment", &an_order()).await.json();
@@ -52,14 +55,14 @@ async fn questions(stack: &Stack) -> Vec<Question> {
     let told = told.map(|endpoint| {
         (flooder.clone(), endpoint.path.replace("{id}", id) + asking(endpoint.path))
     });
-    // Two codes are drawn for each page, and each wrong key is looked for.
+    // Two QR codes are drawn for each page, and each wrong key is looked up.
     let page = (stack.buyer(), format!("/pay/{id}"));
     let stranger = stack.anybody().with_key(&"x".repeat(40));
     told.chain([page, (flooder.clone(), "/docs".into()), (stranger, "/v1/payment".into())])
         .collect()
 }
 
-/// Asks `questions` in turns from many sides until `stop`; returns how many were answered.
+/// Sends `questions` in turns from many clients until `stop`; returns the number of responses.
 fn flood(questions: &[Question], stop: &CancellationToken) -> JoinSet<usize> {
     let mut flooders = JoinSet::new();
     for first in 0..FLOODERS {
@@ -78,7 +81,8 @@ fn flood(questions: &[Question], stop: &CancellationToken) -> JoinSet<usize> {
     flooders
 }
 
-/// Orders one after the other beside the flood, and tells how long each took, the quickest first.
+/// Creates orders one after the other beside the flood, and returns their durations, shortest
+/// first.
 async fn order_beside(questions: &[Question], shop: &Client) -> (usize, Vec<Duration>) {
     let stop = CancellationToken::new();
     let flooders = flood(questions, &stop);
@@ -101,7 +105,7 @@ async fn a_flood_of_public_questions_leaves_room_for_an_order() {
         let shop = stack.merchant().await.client;
         let questions = questions(&stack).await;
         assert!(questions.len() >= 10, "only {} questions", questions.len());
-        // Each alone, so that the dear ones do not hide among the cheap, then all of them.
+        // Each alone, so that the expensive ones do not hide among the cheap, then all of them.
         let mut floods: Vec<&[Question]> = questions.chunks(1).collect();
         floods.push(&questions);
         let mut total = 0;
@@ -156,7 +160,8 @@ async fn a_merchant_who_asks_hundreds_of_times_at_once_keeps_no_other_waiting() 
             "{} orders, p50 {p50:?}, beside {refused} refusals of {of_the_rush:?}",
             took.len()
         );
-        // Where each that waits has a connection, an order waits for one several times as long as a refusal, which needs one.
+        // If each waiting request holds a connection, an order waits for one several times as long
+        // as a refusal, which needs one.
         assert!(p50 < of_the_rush, "{p50:?}, {of_the_rush:?}");
     })
     .await;

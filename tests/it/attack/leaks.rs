@@ -1,4 +1,5 @@
-//! What a thief of the database, the broker's messages or the metrics would hold: no key, no secret, no password.
+//! Data that a thief of the database, the broker's messages or the metrics would get: no key, no
+//! secret, no password.
 
 use gateway::{asset::Network, invoice::Status, telemetry};
 use gateway_workers::Role;
@@ -32,7 +33,7 @@ async fn neither_the_database_nor_the_broker_nor_the_metrics_hold_a_secret() {
         shop.look(Network::Polygon).await;
         shop.stack.start(&roles);
         shop.becomes(&id, Status::Paid).await;
-        // Five attempts, so that messages of every kind have been about and one lies among the dead.
+        // Five attempts, so that every kind of message has been sent and one is dead-lettered.
         shop.delivery_becomes(&id, "dead").await;
         let dead = broker.topology.dead_letter_queue(gateway::broker::route::DeadLetterQueue::Ipn);
         let parked = broker.arrival(&dead).await;
@@ -65,7 +66,7 @@ async fn neither_the_database_nor_the_broker_nor_the_metrics_hold_a_secret() {
                 assert!(!text.contains(&secret), "a secret is in the {place}");
             }
         }
-        // What a merchant wrote is the database's alone.
+        // Text written by a merchant is only in the database.
         for canary in ["CALLBACK-CANARY", "BODY-CANARY"] {
             for (place, text) in
                 [("message", &message), ("headers", &headers), ("metrics", &metrics)]

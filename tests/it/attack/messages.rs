@@ -1,4 +1,5 @@
-//! Somebody who may write to the broker: messages with true ids, at the wrong time, change nothing.
+//! An attacker with write access to the broker: messages with true ids, at the wrong time, change
+//! nothing.
 
 use gateway::{
     app::deliver::{DeliverError, InFlight, Lane, PAYOUT},
@@ -18,7 +19,7 @@ async fn true_ids_sent_by_hand_neither_pay_nor_expire_nor_tell_anything() {
     with_shop(|shop| async move {
         let broker = &shop.stack.broker;
         let queue = |queue| broker.topology.work_queue(queue);
-        // Open, seen but not confirmed, and told already.
+        // Open, seen but unconfirmed, and already delivered.
         let open = shop.invoice().await;
         let seen = shop.invoice().await;
         shop.send(&unconfirmed(&seen, "100")).await;
@@ -39,7 +40,8 @@ async fn true_ids_sent_by_hand_neither_pay_nor_expire_nor_tell_anything() {
             let again = DeliveryRef::new(row.id, &row.event_id, Turn { cycle, attempt });
             broker.publish_by_hand(&queue(WorkQueue::Ipn), &encode(&again)).await;
         }
-        // A payment and the end of a window behind them in the same queues: when those have been told, all has been read.
+        // A payment and the end of a window follow in the same queues: once their events are
+        // delivered, all messages have been read.
         let paid = shop.invoice().await;
         shop.pay(&paid, "100").await;
         shop.look(Network::Polygon).await;
@@ -64,7 +66,7 @@ async fn true_ids_sent_by_hand_neither_pay_nor_expire_nor_tell_anything() {
     .await;
 }
 
-/// Somebody moves a message to the queue of the other channel, whose signature and headers are others.
+/// A message is moved to the queue of the other channel, whose signature and headers differ.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_event_is_never_signed_as_one_of_the_other_channel() {
     with_shop(|shop| async move {

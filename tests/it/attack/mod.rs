@@ -1,4 +1,5 @@
-//! Attacks that no other area tests by itself. `tests/attacks.md` lists every attack with the tests that answer it.
+//! Attacks that no other area tests by itself. `tests/attacks.md` lists every attack with the tests
+//! that answer it.
 
 mod delivery;
 mod flood;

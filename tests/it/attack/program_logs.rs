@@ -1,4 +1,5 @@
-//! What the programs write into their logs while they work: no key, no secret, no password, no words of a merchant.
+//! Log lines of the programs while they work: no key, no secret, no password, no text of a
+//! merchant.
 
 use std::time::Duration;
 
@@ -27,7 +28,7 @@ async fn programs_at_their_most_talkative_name_no_secret() {
         let shop = Shop::open(&installation, 2).await;
         let merchant = shop.merchant();
         let receiver = Receiver::answering(200).await;
-        // One that fails is talked about most.
+        // A failing delivery produces the most log lines.
         receiver.answer_first(&[500]);
         let order = json!({
             "price_amount": 10, "price_currency": "usd", "pay_currency": "usdtmatic", "order_id": "talk",

@@ -1,4 +1,5 @@
-//! Thousands of sockets that say nothing, or never finish what they say, against one who asks (A49).
+//! Thousands of sockets that send nothing, or never finish a request, beside one honest client
+//! (A49).
 
 use std::time::{Duration, Instant};
 
@@ -12,18 +13,19 @@ use tokio::{
     task::JoinSet,
 };
 
-/// More than an API process takes at a time.
+/// More than an API process accepts at a time.
 const SLOW: usize = 5_000;
 const ATTACK: Duration = Duration::from_secs(20);
 const ASK_EVERY: Duration = Duration::from_millis(50);
-/// Most answers come at once.
+/// Most responses come at once.
 const P50_MAX: Duration = Duration::from_millis(700);
-/// Whoever connects in the first rush stands behind thousands, and the kernel repeats what it had no room for.
+/// A client that connects in the first rush queues behind thousands, and the kernel retransmits
+/// SYNs that it had no room for.
 const P99_MAX: Duration = Duration::from_secs(9);
-/// Of sockets that one process may open, for both ends of ours.
+/// Sockets that one process may open, for both ends of ours.
 const DESCRIPTORS: u64 = 10_000;
 
-/// Says the beginning of a request, waits until it is cut off, and comes again.
+/// Sends the beginning of a request, waits until it is cut off, and reconnects.
 async fn dawdle(server: std::net::SocketAddr, number: usize) {
     let begun = [&b""[..], b"G", b"GET /v1/status HTTP/1.1\r\nHost: x\r\n"][number % 3];
     loop {

@@ -1,4 +1,4 @@
-//! One merchant asks for what is another's, at every endpoint that takes a key.
+//! One merchant requests data of another, at every endpoint that takes a key.
 
 use std::time::{Duration, Instant};
 
@@ -42,7 +42,7 @@ async fn what_is_another_s_looks_at_every_endpoint_like_what_does_not_exist() {
             asked += 1;
         }
         assert!(asked >= 3, "only {asked} endpoints were asked");
-        // The other's idempotency key is one's own to use.
+        // The other's idempotency key is free for one's own use.
         let own = keyed(&rival.client).post("/v1/payment", &body).await;
         assert_eq!((own.status, own.header("x-gateway-idempotent-replay")), (201, None));
         assert_ne!(own.json()["payment_id"], made["payment_id"]);
@@ -73,7 +73,7 @@ async fn another_s_payout_looks_at_every_operation_like_one_that_does_not_exist(
                 ask(&rival.client, PayoutFamily::Evm, "empo_00000000000000000000000000").await;
             assert_eq!(missing.0, 404, "{}", row.path);
             assert_eq!(ask(&rival.client, PayoutFamily::Evm, id).await, missing, "{}", row.path);
-            // Nor is it an order of the other family, for whomever it is.
+            // Nor is it an order of the other family, for either merchant.
             let other = ask(&owner.client, PayoutFamily::Utxo, id).await;
             assert_eq!(other, missing, "{}", row.path);
             asked += 1;
@@ -87,7 +87,7 @@ async fn another_s_payout_looks_at_every_operation_like_one_that_does_not_exist(
     .await;
 }
 
-/// No second spelling of a path is a way around what guards the first.
+/// No second spelling of a path bypasses the checks of the first.
 #[tokio::test(flavor = "multi_thread")]
 async fn no_other_spelling_of_a_path_reaches_an_endpoint() {
     with_stack(|stack| async move {

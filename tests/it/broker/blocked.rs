@@ -1,4 +1,4 @@
-//! A broker that is short of memory or disk, played by a proxy in front of the real one.
+//! A broker that is short of memory or disk, simulated by a proxy in front of the real one.
 
 use std::{
     sync::{
@@ -37,12 +37,12 @@ struct Proxy {
     says: Arc<Says>,
 }
 
-/// What the proxy is told to play.
+/// Commands for the proxy.
 #[derive(Default)]
 struct Says {
     block: Notify,
     unblock: Notify,
-    /// Keep what the client sends from the broker, and answer it with a block.
+    /// Hold back the client's data from the broker, and answer it with a block.
     block_at_next_message: AtomicBool,
 }
 
@@ -77,7 +77,7 @@ async fn upward(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, says: &Says) {
     }
 }
 
-/// Whole frames only, so that ours can go between them.
+/// Whole frames only, so that ours can be inserted between them.
 async fn downward(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, says: &Says) {
     let (sender, mut frames) = tokio::sync::mpsc::channel(16);
     tokio::spawn(async move {

@@ -66,7 +66,7 @@ async fn what_keeps_crashing_its_worker_ends_as_a_dead_letter() {
         broker.publish(outgoing(1, Route::Ipn, "{}")).await;
         let mut consumer = consumer(&broker, WorkQueue::Ipn).await;
         let dead = broker.topology.dead_letter_queue(DeadLetterQueue::Ipn);
-        // The fuse allows 20 returns; the 21st delivery is the last.
+        // The delivery limit allows 20 requeues; the 21st delivery is the last.
         for _ in 0..21 {
             next(&mut consumer).await.requeue().await.unwrap();
             fired(1);
@@ -88,7 +88,8 @@ async fn after_a_cancel_the_taken_can_be_finished_and_the_rest_returns() {
         })
         .await;
         consumer.cancel().await.unwrap();
-        // What was fetched ahead still comes out; nobody answers it here, so the close returns it.
+        // Prefetched messages still come out; they stay unanswered here, so the close requeues
+        // them.
         for _ in 0..4 {
             let ahead = consumer.next().await.unwrap().unwrap();
             assert!(!ahead.redelivered);

@@ -1,4 +1,4 @@
-//! What the runbook in `rabbitmq/README.md` promises.
+//! Promises of the runbook in `rabbitmq/README.md`.
 
 use gateway::broker::{
     envelope::{DeliveryRef, Turn, decode, encode},

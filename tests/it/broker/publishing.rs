@@ -124,7 +124,7 @@ async fn what_arrives_is_persistent_and_carries_only_our_headers() {
             .inner()
             .keys()
             .map(ShortString::as_str)
-            // Quorum queues add their own count to what they hand out.
+            // Quorum queues add their own count to deliveries.
             .filter(|name| *name != "x-delivery-count")
             .collect();
         assert_eq!(names, ["gw-cycle", "gw-event-id", "gw-last-status", "gw-reason"]);

@@ -100,7 +100,7 @@ async fn the_check_names_what_a_person_changed() {
             ),
         ];
         assert_eq!(said, expected);
-        // What holds messages is never replaced; the broker's refusal comes through.
+        // Queues with messages are never replaced; the broker's refusal is reported.
         let refused = broker.management.apply(&broker.topology).await.unwrap_err();
         assert!(refused.to_string().contains("inequivalent arg"), "{refused}");
     })

@@ -1,4 +1,5 @@
-//! The first view is small, comes from one host, and stands within a second on a slow phone connection.
+//! The first view is small, comes from one host, and stands within a second on a slow phone
+//! connection.
 
 use serde_json::{Value, json};
 use support::{browser::Browser, stack::with_stack};
@@ -6,11 +7,12 @@ use support::{browser::Browser, stack::with_stack};
 /// HTML with its style and codes, scripts and the icon, as they travel, headers included.
 const BYTES_MAX: u64 = 60 * 1024;
 const LARGEST_PAINT_MAX_MS: u64 = 1000;
-/// Each page is opened so often without a cache, and the best counts: other tests use the same two cores, and what the
-/// page itself costs is what it costs without them.
+/// Number of loads of each page without a cache, of which the best counts: other tests use the same
+/// two cores, and the page's own cost is that without them.
 const LOADS: usize = 5;
 
-/// "Fast 3G" as Chromium's own developer tools define it: 1.6 Mbit/s less a tenth, and 562.5 ms for each answer.
+/// "Fast 3G" as Chromium's own developer tools define it: 1.6 Mbit/s less a tenth, and 562.5 ms for
+/// each answer.
 fn fast_3g() -> Value {
     json!({ "offline": false, "latency": 562.5, "downloadThroughput": 180_000, "uploadThroughput": 84_375 })
 }

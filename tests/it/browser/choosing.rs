@@ -19,7 +19,7 @@ async fn a_buyer_searches_chooses_and_pays_with_the_sandbox_s_button() {
         let id = draft(&shop).await;
         tab.open(&page(&shop, &id)).await;
         tab.phase("choosing").await;
-        // Too small for BNB Smart Chain, which is said instead of left out.
+        // Too small for BNB Smart Chain, which is shown with the reason instead of left out.
         assert!(tab.text(".unavailable").await.contains("only from 20 USD"));
         inspect(&tab, "choosing").await;
         tab.click("#search").await;
@@ -55,7 +55,7 @@ async fn two_tabs_give_one_choice_and_back_leads_to_the_payment() {
         one.click("input[value='usdcmatic@polygon']").await;
         one.click(".go button").await;
         one.phase("paying").await;
-        // The second tab is told kindly, whether it was quicker than its own poll or not.
+        // The second tab gets a friendly notice, regardless of its own poll.
         let submit = "document.querySelector('.go button')?.click(); true";
         two.eval(submit).await;
         two.front().await;

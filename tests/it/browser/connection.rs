@@ -1,4 +1,4 @@
-//! A buyer's connection comes and goes; the page goes on by itself.
+//! A buyer's connection fails and recovers; the page continues by itself.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ async fn a_lost_connection_is_said_and_made_up_for() {
         tab.call("Network.emulateNetworkConditions", offline(true)).await;
         tab.shows("document.querySelector('#offline').textContent.includes('connection is lost')").await;
         tab.picture("offline", 360).await;
-        // What is needed to pay stays on the page.
+        // Everything needed to pay stays on the page.
         assert!(tab.has("#address").await);
         shop.pay(&id, "100").await;
         shop.webhook_about(&id, 1).await;
@@ -32,7 +32,7 @@ async fn a_lost_connection_is_said_and_made_up_for() {
     .await;
 }
 
-/// A tab that was hidden, as while the buyer was in the wallet, is right the moment it is looked at.
+/// A tab that was hidden, as while the buyer was in the wallet, is current the moment it is shown.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_page_that_was_out_of_sight_is_right_at_the_first_look() {
     with_browser(|shop, browser| async move {

@@ -37,7 +37,7 @@ async fn a_part_asks_for_the_rest_and_the_rest_ends_it() {
         tab.phase("confirming").await;
         assert!(!tab.has("#address").await, "whoever paid now would pay twice");
         inspect(&tab, "confirming").await;
-        // Confirmations as they come; the youngest payment is what is waited for.
+        // Confirmations as they come; the page waits for the latest payment.
         shop.stack.gateway.simulate_confirm(&waiting.txid).await.unwrap();
         shop.stack.gateway.simulate_mine(Network::Polygon, 3).await.unwrap();
         tab.shows(
@@ -74,7 +74,8 @@ async fn too_much_expired_and_late_each_say_what_to_do() {
         assert!(other.text(".lead").await.contains("40 of 100 USDT arrived"));
         let link = other.eval("document.querySelector('#return').href").await;
         assert_eq!(link, URLS[1].1);
-        // The page of an expired payment does not follow any more, but says so when it is looked at again.
+        // The page of an expired payment no longer polls, but shows a change when it becomes
+        // visible again.
         shop.pay(&id, "60").await;
         shop.webhook_about(&id, 2).await;
         other.open(&page(&shop, &id)).await;
@@ -98,14 +99,14 @@ async fn a_buyer_cancels_with_two_taps_and_only_while_nothing_was_seen() {
         tab.click(".cancel button").await;
         tab.phase("cancelled").await;
         inspect(&tab, "cancelled").await;
-        // The other tab learns of it by itself, at once when it is looked at.
+        // The other tab shows it by itself, at once when it becomes visible.
         beside.front().await;
         beside.phase("cancelled").await;
 
         let id = invoice(&shop).await;
         tab.open(&page(&shop, &id)).await;
         tab.click(".cancel summary").await;
-        // Somebody's payment arrives between the look and the tap.
+        // Another payer's payment arrives between the view and the tap.
         tab.call("Emulation.setScriptExecutionDisabled", json!({ "value": true })).await;
         shop.send(&unconfirmed(&id, "1")).await;
         support::broker::eventually("it is seen", async || {

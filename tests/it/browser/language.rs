@@ -20,7 +20,7 @@ async fn a_buyer_reads_the_language_of_the_browser_and_may_choose_another() {
         tab.click("footer a[lang=ar]").await;
         tab.shows("document.documentElement.dir === 'rtl'").await;
         inspect(&tab, "choosing-ar").await;
-        // The language that was asked for stays, through the form and beyond.
+        // The requested language stays, through the form and beyond.
         tab.click("input[value='usdtmatic@polygon']").await;
         tab.click(".go button").await;
         tab.phase("paying").await;

@@ -29,8 +29,8 @@ fn page(shop: &Shop, id: &str) -> String {
     format!("http://{}/pay/{id}", shop.stack.checkout)
 }
 
-/// Takes the page's picture on a phone and in a window, light and dark, and finds nothing that a screen reader, a
-/// narrow screen or the page's own policy objects to.
+/// Takes the page's picture on a phone and in a window, light and dark, and finds no problem for a
+/// screen reader, a narrow screen or the page's own policy.
 async fn inspect(tab: &Tab, name: &str) {
     for (width, scheme, suffix) in [(1280, "light", ""), (360, "dark", "-dark"), (360, "light", "")]
     {
@@ -47,7 +47,7 @@ async fn inspect(tab: &Tab, name: &str) {
     assert_eq!(tab.complaints().await, Vec::<String>::new(), "{name}");
 }
 
-/// Keeps what was measured in `.run`.
+/// Keeps measurements in `.run`.
 fn keep(name: &str, text: &str) {
     let run = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../.run");
     std::fs::create_dir_all(&run).unwrap();

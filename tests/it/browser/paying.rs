@@ -54,7 +54,7 @@ async fn the_page_counts_down_follows_quietly_and_copies_exactly() {
             tab.shows(&format!("document.querySelector({button:?}).textContent.trim() === 'Copied'")).await;
             assert_eq!(tab.eval("navigator.clipboard.readText()").await, expected);
         }
-        // As long as nothing changes the page is not asked for again.
+        // Without a change the page is not requested again.
         for polls in 1..=3 {
             tab.eval("dispatchEvent(new Event('online')); true").await;
             tab.until_answers("/status", polls).await;
@@ -65,7 +65,7 @@ async fn the_page_counts_down_follows_quietly_and_copies_exactly() {
     .await;
 }
 
-/// Nothing but the keyboard, from the first key to the money.
+/// Uses only the keyboard, from the first key to the payment.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_keyboard_reaches_everything_in_order_and_shows_where_it_is() {
     with_browser(|shop, browser| async move {

@@ -1,4 +1,4 @@
-//! What an attacker would try with the page (attacks A12, A24, A30, A38 to A42, A57, A58, A61).
+//! Attacks on the page (attacks A12, A24, A30, A38 to A42, A57, A58, A61).
 
 use gateway::asset::{Network, catalogue::Catalogue};
 use serde_json::json;
@@ -6,7 +6,7 @@ use support::stack::with_stack;
 
 use super::{inspect, page, with_browser};
 
-/// Markup, script addresses and writing that turns around, as a merchant's data.
+/// Markup, script addresses and bidirectional text, as a merchant's data.
 const HOSTILE: [&str; 8] = [
     "<script>alert(1)</script>",
     "\"><img src=x onerror=alert(1)>",
@@ -33,7 +33,7 @@ async fn hostile_words_are_only_words() {
                         "success_url": format!("https://shop.example/?q={}", words.replace(' ', "+")),
                     }))
                     .await;
-                // What the address of the page carries is as little believed.
+                // The query of the page's URL is trusted no more than that.
                 let query = HOSTILE_QUERIES[turn % HOSTILE_QUERIES.len()];
                 tab.open(&format!("{}{query}", page(&shop, &id))).await;
                 assert_eq!(tab.text(".description").await, words);

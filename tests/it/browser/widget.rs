@@ -1,4 +1,5 @@
-//! The widget in a shop's own page: the demonstration shop of `examples/shop`, as `make run` starts it.
+//! The widget in a shop's own page: the demonstration shop of `examples/shop`, as `make run` starts
+//! it.
 
 use std::time::Duration;
 
@@ -73,7 +74,7 @@ async fn a_shop_hears_of_each_change_once_and_ships_on_the_signed_webhook() {
         inspect(&tab, "shop").await;
         let id = buy(&tab, &roastery).await;
         tab.picture("widget-choosing", 1280).await;
-        // Whoever is not the checkout's frame may say what it likes.
+        // Messages from any window but the checkout's frame are ignored.
         let forged = json!({ "source": "gateway-widget", "v": 1, "type": "status", "paymentId": id, "status": "paid" });
         tab.eval(&format!("postMessage({forged}, '*'); true")).await;
         let choose = "document.querySelector(\"input[value='usdtmatic@polygon']\").click(); \

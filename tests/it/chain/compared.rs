@@ -1,5 +1,6 @@
-//! Balances on chain against the rows, on every kind of node: nothing is told where all was seen, and a payment that was
-//! missed is told once. Polygon's own stand beside its other questions (`paid_on_a_node`).
+//! Balances on chain compared with the rows, on every kind of node: no report if every payment was
+//! seen, and one report of a missed payment. The tests of Polygon are in `paid_on_a_node`, beside
+//! its other ones.
 
 use gateway::{
     app::{reconcile::ReconcileError, set_currency::Change},
@@ -23,10 +24,10 @@ use super::{
     },
 };
 
-/// Above the least that every currency is taken for.
+/// Above the minimum of every currency.
 const DOLLARS: u32 = 300;
 
-/// How many addresses differ from the rows now.
+/// Number of addresses that differ from the rows now.
 async fn differ(paying: &Paying, network: Network) -> usize {
     paying.stack.gateway.reconcile(network).await.unwrap().unwrap().differ
 }
@@ -35,7 +36,7 @@ async fn told(paying: &Paying) -> Vec<Difference> {
     paying.stack.gateway.balance_differences(None, 100).await.unwrap()
 }
 
-/// `pay` mines one block with what it is told to pay, and returns its height.
+/// `pay` mines one block with the payments that it is given, and returns its height.
 async fn compares(
     paying: &Paying,
     currency: &str,
@@ -135,7 +136,7 @@ async fn on_ton_whose_coins_shrink_and_whose_tokens_do_not() {
     .await;
 }
 
-/// Over a stub, by whatever else its settings name.
+/// Over a stub, with `more` settings.
 async fn on_a_stub<F: Flavour>(network: Network, currency: &str, coin: Coin, more: &str) {
     let chain = StubDriver::<F>::start().await;
     chain.mine_now();

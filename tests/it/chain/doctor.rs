@@ -1,5 +1,5 @@
-//! What the doctor says of the tokens that are sold on Solana and TRON, in the table that a person reads; and of nodes that do
-//! not tell the same.
+//! The doctor's findings about the tokens sold on Solana and TRON, in the table for people; and
+//! about nodes that contradict each other.
 
 use gateway::{
     app::{
@@ -22,7 +22,7 @@ use super::{
     stub::{driver::StubDriver, tron::Tron},
 };
 
-/// A doctor's visit to the node of one network.
+/// A doctor's run against the node of one network.
 struct Visit {
     database: TestDatabase,
     ctl: Ctl,
@@ -43,7 +43,8 @@ impl Visit {
         self.ctl.run(&["doctor", "--network", self.network.name()]).await
     }
 
-    /// The line of the table about tokens: its state and what was found; and the advice below, if there is any.
+    /// The table's line about tokens: its state and findings; and the advice below, if there is
+    /// any.
     async fn tokens(&self) -> (String, String, Option<String>) {
         let ran = self.run().await;
         let check = format!("tokens of {}", self.network);
@@ -61,7 +62,8 @@ fn sold(network: Network) -> Vec<&'static Currency> {
     all.filter(|c| c.network == network && c.contract.is_some()).collect()
 }
 
-/// `[right, wrong, absent]` as the table says them; the last token of the catalogue is the one that is wrong or absent.
+/// `[right, wrong, absent]` as the table shows them; the last token of the catalogue is the one
+/// that is wrong or absent.
 async fn tells_them_apart(visit: Visit, set: impl AsyncFn(&Currency, Option<u8>)) {
     let tokens = sold(visit.network);
     let last = tokens[tokens.len() - 1];
@@ -114,7 +116,7 @@ async fn contracts_on_tron_are_there_with_their_decimals_or_told() {
     .await;
 }
 
-/// A gateway without servers of its own that knows two nodes of TRON.
+/// A gateway without own servers that is configured with two nodes of TRON.
 fn beside(first: &str, second: &str) -> Gateway {
     let mut settings = Config::from_toml(&format!(
         "database_url = \"postgres://nobody@127.0.0.1:1/none\"\namqp_url = \"amqp://nobody@127.0.0.1:1\"\n\
@@ -163,7 +165,7 @@ async fn of_two_nodes_the_one_that_tells_otherwise_is_named() {
     let held = format!("{first} holds 0 TRX at block 1, but by node 1 5 TRX at block 2");
     assert_eq!((differs.health, differs.detail), (Health::Doubtful, held));
     assert!(differs.advice.unwrap().contains("look again"));
-    // It told of other decimals, and of another balance.
+    // It reported other decimals, and another balance.
     fired(2);
 
     let gateway = beside(one.node.url(), "http://127.0.0.1:1");

@@ -1,4 +1,4 @@
-//! Where a transaction stands, asked of every kind of node: people ask, the watcher never does.
+//! Lookup of a transaction by id, on every kind of node: people use it, the watcher never does.
 
 use gateway::{
     asset::Network,
@@ -14,7 +14,7 @@ use super::{
     utxo::driver::RegtestChain,
 };
 
-/// Above every network's dust.
+/// Above every network's dust limit.
 const UNITS: u128 = 10_000_000;
 
 /// The height of the newest block that reports `tx_hash`.
@@ -51,7 +51,7 @@ async fn expect_found<C: ChainUnderTest>(chain: &mut C, unknown: &str) {
         assert!(there, "{name}: {found:?}");
     }
     let nowhere = chain.source().locate(unknown).await.unwrap();
-    // Without an index of transactions a node cannot know that there is none.
+    // Without an index of transactions a node cannot know that it does not exist.
     assert!(matches!(nowhere, Located::Unknown | Located::CannotTell), "{name}: {nowhere:?}");
 }
 

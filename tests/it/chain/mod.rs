@@ -1,4 +1,5 @@
-//! Chains: one suite for every adapter, what each adapter must survive on its own, and invoices that are paid on a node.
+//! Chains: one suite for every adapter, the faults that each adapter must survive, and invoices
+//! that are paid on a node.
 
 mod compared;
 mod conformance;

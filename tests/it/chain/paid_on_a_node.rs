@@ -26,13 +26,13 @@ use support::{
     paying::{Paying, due, with_paying_as},
 };
 
-/// Of a chain that is nobody's.
+/// Chain id of no real network.
 const CHAIN_ID: u64 = 313_371;
 const CONFIRMATIONS: u64 = 2;
 /// The contracts of USDT and USDC in the catalogue.
 const USDT: &str = "0xc2132d05d31c914a87c6611c10748aeb04b58e8f";
 const USDC: &str = "0x3c499c542cef5e3811e1192ce70d8cc03d5c3359";
-/// More than any amount of these tests, for whoever deploys.
+/// Above any amount of these tests, for the deployer.
 const SUPPLY: &str = "ffffffffffffffff";
 
 /// A gateway whose Polygon is a node of this test, with the catalogue's tokens on it.
@@ -64,7 +64,7 @@ async fn node_with_tokens() -> Anvil {
     anvil
 }
 
-/// `told_by` are the settings that name who tells the gateway of `anvil`.
+/// `told_by` are the settings for the node from which the gateway reads `anvil`.
 async fn with_told<F: Future<Output = ()>>(
     anvil: Anvil,
     told_by: &str,
@@ -96,7 +96,7 @@ impl Scene {
         }
     }
 
-    /// Waits until the watcher stands on the node's head.
+    /// Waits until the watcher has reached the node's chain tip.
     async fn until_read(&self) {
         let head = self.anvil.rpc("eth_getBlockByNumber", json!(["latest", false])).await.unwrap();
         self.paying.until_at(head["hash"].as_str().unwrap()).await;
@@ -112,7 +112,7 @@ impl Scene {
         key.address(u32::try_from(last + 1).unwrap()).unwrap().to_lowercase()
     }
 
-    /// Waits until the balance of a fresh address was compared with what it held at first.
+    /// Waits until the balance of a new address was compared with its initial one.
     async fn until_compared(&self, address: &str) {
         let mut connection = self.stack.database.connect().await;
         eventually("the starting balance was read", async || {
@@ -163,7 +163,7 @@ async fn native_coins_count_whether_they_come_by_a_transfer_or_out_of_a_contract
         let call = Call { to: Some(&forwarder), value, data };
         scene.anvil.send(&from, &call).await.unwrap();
         scene.mine(CONFIRMATIONS).await;
-        // Only a balance shows it; it counts from the block in which it was read.
+        // Only the balance shows it; it counts from the block at which it was read.
         scene.until_read().await;
         eventually("the rest is confirmed", async || {
             scene.mine(1).await;
@@ -202,7 +202,7 @@ async fn coins_that_lay_at_an_address_before_it_was_given_pay_no_invoice() {
     .await;
 }
 
-/// Turns every payment of one unit into one of `claim`, while there is a claim.
+/// Changes every payment of one unit to one of `claim`, while there is a claim.
 fn inflate(claim: Option<u128>, mut reply: Value) -> (Value, usize) {
     let Some(claim) = claim else { return (reply, 0) };
     let mut lies = 0;
@@ -339,7 +339,7 @@ async fn a_payment_that_is_reorganised_away_before_its_confirmations_pays_nothin
         scene.until_read().await;
         assert_eq!(scene.deposits("seen").await, (1, 0), "the payment was not seen");
         scene.anvil.roll_back(1).await.unwrap();
-        // Another branch, long enough to confirm what the first one held, without the payment.
+        // Another branch without the payment, long enough to confirm the blocks of the first.
         let elsewhere = format!("0x{}", hex::encode(rand::random::<[u8; 20]>()));
         scene.pay_native(&elsewhere, 1).await;
         scene.mine(CONFIRMATIONS + 2).await;

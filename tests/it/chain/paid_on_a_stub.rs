@@ -1,4 +1,5 @@
-//! Invoices on THORChain, NEAR and TRON, paid over a stub of each node, from the request to the signed IPN.
+//! Invoices on THORChain, NEAR and TRON, paid over a stub of each node, from the request to the
+//! signed IPN.
 
 use gateway::{asset::Network, invoice::Status};
 use support::paying::{due, with_paying};
@@ -13,10 +14,10 @@ use super::{
     },
 };
 
-/// Above the least that tokens on TRON are taken for.
+/// Above the minimum of tokens on TRON.
 const DOLLARS: u32 = 150;
 
-/// An invoice is paid in two parts, with all that looks like a payment between them, and finishes.
+/// An invoice is paid in two parts, with every false payment between them, and finishes.
 async fn paid<F: Flavour>(network: Network, currency: &str, coin: Coin, decimals: u32) {
     let chain = StubDriver::<F>::start().await;
     chain.mine_now();

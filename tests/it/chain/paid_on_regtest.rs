@@ -1,5 +1,6 @@
-//! Invoices paid by real transactions on real nodes of bitcoin and litecoin, from the request to the signed IPN. Dogecoin's
-//! node is to be had nowhere, so litecoin's stands in: with addresses by key hash the two speak alike.
+//! Invoices paid by real transactions on real nodes of bitcoin and litecoin, from the request to
+//! the signed IPN. No dogecoin node is available, so litecoin's replaces it: with P2PKH addresses
+//! the two behave alike.
 
 use std::ops::Deref;
 
@@ -13,7 +14,7 @@ use support::{
 };
 
 const CONFIRMATIONS: u64 = 2;
-/// The least that bitcoin is taken for.
+/// The minimum of bitcoin.
 const DOLLARS: u32 = 250;
 const DECIMALS: u32 = 8;
 
@@ -48,7 +49,7 @@ async fn with_node<F: Future<Output = ()>>(network: Network, test: impl FnOnce(S
 }
 
 impl Scene {
-    /// Waits until the watcher stands on the node's head.
+    /// Waits until the watcher has reached the node's chain tip.
     async fn until_read(&self) {
         let height = self.node.height().await.unwrap();
         self.paying.until_at(&self.node.hash_at(height).await.unwrap()).await;
@@ -61,7 +62,7 @@ impl Scene {
         (invoice, address, units.try_into().unwrap())
     }
 
-    /// How many deposits are in `state`, in blocks and waiting.
+    /// Waits for these numbers of deposits in `state`, in blocks and pending.
     async fn until_deposits(&self, state: &str, count: (i64, i64)) {
         eventually(&format!("{count:?} deposits are {state}"), async || {
             (self.deposits(state).await == count).then_some(())
@@ -69,7 +70,7 @@ impl Scene {
         .await;
     }
 
-    /// The newest of `count` IPNs, which says that `invoice` is paid.
+    /// The newest of `count` IPNs, which reports `invoice` as paid.
     async fn finishes(&self, invoice: &Value, count: usize) -> Value {
         let ipn = self.ipns(count).await.remove(count - 1);
         assert_eq!(ipn["payment_id"], invoice["payment_id"]);
@@ -78,8 +79,8 @@ impl Scene {
     }
 }
 
-/// One invoice is paid, the payment is taken back on another branch, and it is paid again; another one is paid in a block
-/// that is there before any watcher can know of the invoice.
+/// One invoice is paid, the payment is reversed on another branch, and it is paid again; another
+/// one is paid in a block mined before any watcher can know of the invoice.
 async fn finishes_invoices(network: Network) {
     with_node(network, |scene| async move {
         let (invoice, address, units) = scene.owed().await;
@@ -129,8 +130,8 @@ async fn an_invoice_on_dogecoin_is_finished_after_a_payment_that_was_taken_back(
     finishes_invoices(Network::Dogecoin).await;
 }
 
-/// An invoice is paid by the very reward of a block: real coins, which nobody can spend before they have `maturity`
-/// confirmations.
+/// An invoice is paid by a block reward itself: real coins, which cannot be spent before they have
+/// `maturity` confirmations.
 async fn is_paid_by_a_reward(network: Network, maturity: u64) {
     with_node(network, |scene| async move {
         let (invoice, address, units) = scene.owed().await;

@@ -23,7 +23,8 @@ const LOOK_ALIKE: &str = "0x000000000000000000000000000000000000bad1";
 struct SimulatedChain {
     db: Db,
     source: SimulatedSource,
-    /// Who sent a replacement, by its hash. What replaces nothing has a sender of its own, called as it is.
+    /// Sender of a replacement, by its hash. A transaction that replaces none has a sender of its
+    /// own, named like itself.
     senders: HashMap<String, String>,
 }
 

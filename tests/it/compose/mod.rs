@@ -1,4 +1,4 @@
-//! `docker-compose.yml`, as far as it can be judged without an engine.
+//! Checks of `docker-compose.yml` that are possible without a container engine.
 
 use std::{collections::BTreeSet, path::Path};
 

@@ -1,4 +1,4 @@
-//! `gatewayctl addresses`: pools made where the seed is, taken in where nothing can be signed.
+//! `gatewayctl addresses`: pools exported where the seed is, imported on machines that cannot sign.
 
 use gateway::{
     asset::{
@@ -19,7 +19,7 @@ use support::{
 
 use super::with_database;
 
-/// Nobody's.
+/// Seed of no real wallet.
 const SEED: [u8; SEED_BYTES] = [0x42; SEED_BYTES];
 
 fn signer() -> String {
@@ -79,7 +79,7 @@ async fn an_export_needs_no_server_and_its_file_fills_the_pool() {
         let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
         let made = offline.json(&arguments).await;
         assert_eq!((&made["signer"], &made["last"]), (&json!(signer()), &json!(249)));
-        // Nothing is written over.
+        // No file is overwritten.
         offline.run(&arguments).await.expect_failure("cannot be written");
 
         let ctl = trusting(&ctl);
@@ -149,7 +149,8 @@ async fn a_file_that_is_not_ours_or_was_changed_adds_nothing() {
         for (text, words) in cases {
             import(&trusted, &written(&scratch, &text)).await.expect_failure(words);
         }
-        // The sandbox trusts its own published seed alone, production nobody until it is told.
+        // The sandbox trusts only its own published seed, production no seed until one is
+        // configured.
         import(&ctl, &written(&scratch, &good)).await.expect_failure("the signature is not");
         import(&trusted, "/nowhere/pool").await.expect_failure("cannot be read");
         let nameless = trusted.run(&["addresses", "import", &written(&scratch, &good)]).await;
@@ -213,7 +214,7 @@ async fn another_first_address_than_expected_stops_everything_but_the_doctor() {
         refused.expect_failure(&format!("not {second} as addresses.expected_first_address.near"));
         import(&near, &file_of(&scratch, Network::Near, 1, 3)).await.expect_ok();
         assert_eq!(state(&near, "near").await["usable"], true);
-        // One that was filled before anybody said what to expect is not given from.
+        // A pool filled before an expected address was configured is not used.
         let first = pool::address(&SEED, Network::Near.family(), 0).unwrap();
         let late = trusting(&ctl).with("GATEWAY_ADDRESSES__EXPECTED_FIRST_ADDRESS__NEAR", &first);
         let near = state(&late, "near").await;
@@ -249,7 +250,7 @@ async fn an_empty_pool_takes_its_own_currencies_off_the_market_and_no_others() {
         }
         let derived = [0, 1].map(|n| pool::address(&SEED, Network::Near.family(), n).unwrap());
         assert_eq!(given, derived);
-        // Whether the market has noticed or not.
+        // Immediately, or once the market has noticed.
         shop.post("/v1/payment", &order("near")).await.expect_error(400, "CURRENCY_NOT_SUPPORTED");
         eventually("near is gone", async || (!listed("near").await).then_some(())).await;
         shop.post("/v1/payment", &order("near")).await.expect_error(400, "CURRENCY_NOT_SUPPORTED");
@@ -265,7 +266,8 @@ async fn an_empty_pool_takes_its_own_currencies_off_the_market_and_no_others() {
 async fn after_a_lost_database_a_pool_goes_on_far_beyond_what_was_given() {
     with_database(|ctl, database| async move {
         let (scratch, ctl) = (Scratch::new(), trusting(&ctl));
-        // The first connection notes which database this is; then as `storage/identity.rs` leaves it.
+        // The first connection records the identity of the database; then as `storage/identity.rs`
+        // leaves it.
         ctl.json(&["addresses", "status"]).await;
         let lost = sqlx::query("update database_identity set returns = 1")
             .execute(&mut database.connect().await)
@@ -276,7 +278,7 @@ async fn after_a_lost_database_a_pool_goes_on_far_beyond_what_was_given() {
         fired(lost.rows_affected());
         import(&ctl, &file_of(&scratch, Network::Near, 10_000_000, 3)).await.expect_ok();
         assert_eq!(state(&ctl, "near").await["next_index"], 10_000_003);
-        // The sandbox's own goes on behind it.
+        // The sandbox's own pool continues after it.
         let filled = ctl.json(&["addresses", "fill", "--network", "near", "--count", "2"]).await;
         assert_eq!((&filled["added"], &filled["free"]), (&json!(2), &json!(5)));
     })

@@ -1,4 +1,4 @@
-//! `gatewayctl audit`: what was changed by hand is noted with who did it, and stays.
+//! `gatewayctl audit`: every manual change is recorded with its operator, and the record stays.
 
 use serde_json::Value;
 use sqlx::Connection;

@@ -1,4 +1,4 @@
-//! `gatewayctl balances`: what addresses hold, beside what the rows say.
+//! `gatewayctl balances`: balances of addresses compared with the rows.
 
 use gateway::{app::reconcile::Reconciled, asset::Network, money::BaseUnits, storage::balances};
 use serde_json::{Value, json};
@@ -44,7 +44,7 @@ async fn a_payment_that_was_not_seen_is_found_by_its_balance_and_named() {
         let row = "delete from deposit where invoice_id = $1";
         shop.sql(row, &id).await;
         assert_eq!(reconcile(&shop).await.differ, 1);
-        // Once may be a payment on its way into the rows.
+        // A single observation may be a payment that is not recorded yet.
         assert_eq!(ctl.json(&["balances", "list"]).await, json!([]));
         assert_eq!(reconcile(&shop).await.differ, 1);
         assert_eq!(ctl.json(&["balances", "list"]).await, json!([]), "at the same height");
@@ -93,7 +93,7 @@ async fn coins_that_were_moved_away_are_told_until_somebody_accounts_for_them() 
         shop.pay(&id, "100").await;
         shop.look(Network::Polygon).await;
         let address = address_of(&shop, &id).await;
-        // The simulated chain counts what came in, so what left is taken from there.
+        // The simulated chain counts incoming amounts, so the outgoing amount is subtracted there.
         shop.run("update sim_transfer set amount = 40000000").await;
         for _ in 0..2 {
             reconcile(&shop).await;
@@ -116,7 +116,7 @@ async fn coins_that_were_moved_away_are_told_until_somebody_accounts_for_them() 
             mine(&shop, &ctl).await;
         }
         assert_eq!(ctl.json(&["balances", "list"]).await, json!([]));
-        // What differs from then on is new.
+        // A further difference from then on is new.
         shop.run("update sim_transfer set amount = 30000000").await;
         for _ in 0..2 {
             reconcile(&shop).await;
@@ -139,7 +139,7 @@ async fn a_minute_s_walk_is_bounded_and_comes_to_everybody() {
         for _ in 0..20 {
             ids.push(shop.invoice().await);
         }
-        // Most are over; every second one of the rest was overlooked.
+        // Most are over; every second one of the rest was missed.
         shop.run("update invoice set status = 'expired' where random() < 2").await;
         let open = shop.invoice().await;
         for id in ids.iter().step_by(5).chain([&open]) {
@@ -184,7 +184,8 @@ async fn what_cannot_be_compared_says_so() {
     .await;
 }
 
-/// One look: at which height the rows were read, up to which the chain may have known, and what both said.
+/// One look: the height at which the rows were read, the height up to which the chain may have
+/// known, and the balances of both.
 type Look = ((u64, u64), u128, u128);
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,4 +1,4 @@
-//! `gatewayctl chain`: going on after a reorganisation deeper than the watcher remembers.
+//! `gatewayctl chain`: continuing after a reorg deeper than the watcher remembers.
 
 use gateway::{
     app::follow_chain::{FollowError, follower_of},
@@ -14,7 +14,7 @@ fn restart(height: &str) -> [&str; 6] {
     ["chain", "restart", "--network", "polygon", "--height", height]
 }
 
-/// As if the blocks from `height` on were of a branch that nobody is on any more.
+/// As if the blocks from `height` on were of an abandoned branch.
 async fn stray(shop: &Shop, height: i64) {
     let mut connection = shop.stack.database.connect().await;
     for statement in [
@@ -70,7 +70,7 @@ async fn a_watcher_that_met_too_deep_a_reorganisation_goes_on_from_a_block_below
         sure.extend(["--reason", "drill", "--by", "ada"]);
         assert_eq!(ctl.json(&sure).await["restarted"], true);
         assert_eq!(shop.number(alerts).await, 0);
-        // The same watcher goes on, and finds what it had read on the other branch.
+        // The same watcher continues, and finds the deposits that it had read on the other branch.
         while !follower.look(gateway).await.unwrap().complete {}
         assert_eq!(shop.number("select count(*) from deposit where state = 'settled'").await, 2);
         let lost = "select count(*) from deposit where height is null or block_hash like 'x%'";

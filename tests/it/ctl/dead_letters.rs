@@ -1,4 +1,4 @@
-//! `gatewayctl dead-letters`: what was given up is found, and gets exactly one fresh cycle.
+//! `gatewayctl dead-letters`: dead letters are listed, and get exactly one fresh cycle.
 
 use gateway::webhook::retry::IPN;
 use serde_json::{Value, json};

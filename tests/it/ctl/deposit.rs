@@ -1,4 +1,5 @@
-//! `gatewayctl deposit`: why a payment was counted or not, importing one that was missed, accepting one that came back.
+//! `gatewayctl deposit`: the reason why a payment was counted or not, import of one that was
+//! missed, acceptance of one that came back.
 
 use gateway::{
     app::simulate::{Deposit, PaidIn, Payee},
@@ -42,13 +43,13 @@ const ACCEPT: [&str; 10] = [
     "mined again",
 ];
 
-/// A confirmed payment in the transaction that these tests take back.
+/// A confirmed payment in the transaction that these tests reverse.
 async fn bad(shop: &Shop, id: &str, amount: &str) {
     shop.send(&Deposit { txid: Some("0xbad".to_owned()), ..deposit(id, amount) }).await;
     shop.look(Network::Polygon).await;
 }
 
-/// A chain on which it never was.
+/// A chain without that transaction.
 async fn without_it(shop: &Shop) {
     shop.stack.gateway.simulate_orphan("0xbad").await.unwrap();
     shop.stack.gateway.simulate_mine(Network::Polygon, 20).await.unwrap();
@@ -63,7 +64,7 @@ async fn kinds(shop: &Shop, id: &str) -> Vec<String> {
     shop.books(id).await.into_iter().map(|entry| entry.kind).collect()
 }
 
-/// What an account holds by the books.
+/// Booked balance of an account.
 async fn held(shop: &Shop, id: &str, account: &str) -> i128 {
     let signed = |amount: u128| i128::try_from(amount).unwrap();
     let books = shop.books(id).await;
@@ -87,7 +88,7 @@ fn in_currency(id: &str, currency: &str, amount: &str) -> Deposit {
     Deposit { paid_in, ..deposit(id, amount) }
 }
 
-/// As if the watcher had overlooked all of it: the blocks are read, and nothing is left of what they held.
+/// As if the watcher had missed all of it: the blocks are read, and their deposits are gone.
 async fn forget_deposits(shop: &Shop) {
     shop.run("delete from deposit").await;
     shop.run("delete from outbox").await;
@@ -138,7 +139,7 @@ async fn what_is_not_counted_says_why() {
     with_shop(|shop| async move {
         let ctl = Ctl::of(&shop.stack);
         shop.look(Network::Polygon).await;
-        // To nobody, and to an address before anybody had it.
+        // To an unknown address, and to an address before it was given out.
         let nobody = "0x52908400098527886E0F7030069857D2E4169EE7";
         let stray = shop.send(&paid_to(Network::Polygon, nobody, "1")).await;
         let first = shop.invoice().await;
@@ -214,7 +215,7 @@ async fn a_missed_deposit_is_imported_once_and_credited_like_any_other() {
         );
         shop.look(Network::Polygon).await;
         forget_deposits(&shop).await;
-        // The watcher has read that block and never comes back to it.
+        // The watcher has read that block and never returns to it.
         shop.look(Network::Polygon).await;
         let missed = one(&ctl, &sent.txid).await;
         assert_eq!(missed["state"], "missed");
@@ -226,7 +227,7 @@ async fn a_missed_deposit_is_imported_once_and_credited_like_any_other() {
         assert_eq!(shop.number("select count(*) from deposit").await, 0);
         let nameless = ["deposit", "import", &sent.txid, "--network", "polygon", "--yes"];
         ctl.run(&nameless).await.expect_wrong_usage("say who you are");
-        // Two people at once: one row.
+        // Two operators at once: one row.
         let both = tokio::join!(import(&ctl, &sent.txid), import(&ctl, &sent.txid));
         let written = both.0["written"].as_i64().unwrap() + both.1["written"].as_i64().unwrap();
         assert_eq!(written, 1, "{both:?}");
@@ -267,7 +268,7 @@ async fn an_import_waits_for_the_confirmations_that_its_network_asks_for() {
             (&told["state"], &told["confirmations"], &told["needed"]),
             (&json!("confirming"), &json!(16), &json!(30))
         );
-        // The watcher, which asks for 16, goes on with it.
+        // The watcher, which requires 16 confirmations, continues with it.
         ctl.json(&["simulate", "mine", "--network", "polygon"]).await;
         shop.look(Network::Polygon).await;
         assert_eq!(one(&ctl, &sent.txid).await["state"], "final");
@@ -349,7 +350,7 @@ async fn a_deposit_that_came_back_after_its_reversal_is_accepted_into_the_books_
                 (1, &json!(0))
             );
             ctl.run(&ACCEPT[..8]).await.expect_wrong_usage("--reason");
-            // Two people at once: one of them.
+            // Two operators at once: one of them succeeds.
             let both = tokio::join!(ctl.json(&ACCEPT), ctl.json(&ACCEPT));
             let accepted =
                 both.0["accepted"].as_i64().unwrap() + both.1["accepted"].as_i64().unwrap();
@@ -362,7 +363,7 @@ async fn a_deposit_that_came_back_after_its_reversal_is_accepted_into_the_books_
             assert_eq!(held(&shop, &id, "treasury").await, 50_000_000, "{times}");
             let custody = held(&shop, &id, "custody:polygon").await;
             assert_eq!(custody, -150_000_000, "{:?}", shop.books(&id).await);
-            // Its invoice has counted it all the while, and its merchant was told long ago.
+            // Its invoice has counted it throughout, and its merchant was notified long ago.
             assert_eq!(shop.payment(&id).await["actually_paid"].to_string(), "150");
             assert_eq!(shop.status(&id).await, Status::Overpaid);
             assert_eq!(shop.events(&id).await, ["finished"]);
@@ -390,7 +391,8 @@ async fn what_an_open_invoice_had_lost_and_gets_back_was_in_time_if_it_was_seen_
         settle(&shop, &id).await;
         without_it(&shop).await;
         assert_eq!(shop.payment(&id).await["actually_paid"].to_string(), "0");
-        // Its window ends before the transaction is mined again, and nobody has decided that yet.
+        // Its window ends before the transaction is mined again, and the deadline is not decided
+        // yet.
         shop.end_window(&id, 0).await;
         bad(&shop, &id, "60").await;
         assert_eq!(ctl.json(&ACCEPT).await["accepted"], 1);
@@ -458,7 +460,7 @@ async fn what_was_found_by_balance_is_named_by_its_key() {
                    where invoice_id = $1";
         shop.sql(row, &id).await;
         assert_eq!(one(&ctl, &key).await["booked_as"], "credit");
-        // As when a reorganisation has taken it away, and it was found again.
+        // As after a reorg that removed it, and its return.
         shop.run("update deposit set state = 'reversed'").await;
         let back = one(&ctl, &key).await;
         let why = back["why"].as_str().unwrap();

@@ -1,4 +1,4 @@
-//! `gatewayctl doctor` over stacks that are well and stacks that are not.
+//! `gatewayctl doctor` over healthy and broken stacks.
 
 use serde_json::Value;
 use support::{broker::eventually, ctl::Ctl, stack::with_stack};

@@ -1,4 +1,5 @@
-//! `--help` teaches. The texts are frozen like the flags in them: they may grow, and a reviewer sees how.
+//! `--help` teaches. The texts are frozen like the flags in them: they may grow, and a reviewer
+//! sees every change.
 //!
 //! `UPDATE_EXPECT=1 cargo test -p tests ctl::help` writes the files anew.
 

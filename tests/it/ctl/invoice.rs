@@ -1,4 +1,4 @@
-//! `gatewayctl invoice` and `deliveries`: an invoice's life, told afterwards.
+//! `gatewayctl invoice` and `deliveries`: an invoice's history.
 
 use serde_json::json;
 use support::{

@@ -35,7 +35,7 @@ async fn migrating_needs_no_setting_but_the_database() {
     .await;
 }
 
-/// Hangs up on the first callers, as a server does that is not up yet; lets the others through.
+/// Closes the first connections, as a starting server does; lets the others through.
 async fn slow_to_start(listener: TcpListener, server: (String, u16), refused: usize) {
     for _ in 0..refused {
         drop(listener.accept().await.unwrap());
@@ -54,7 +54,7 @@ async fn migrating_waits_for_a_database_that_is_on_its_way_up() {
         let server = (url.host_str().unwrap().to_owned(), url.port().unwrap_or(5432));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let door = listener.local_addr().unwrap();
-        // More than `reach` itself has patience with.
+        // Longer than the patience of `reach` itself.
         tokio::spawn(slow_to_start(listener, server, 60));
         url.set_host(Some("127.0.0.1")).unwrap();
         url.set_port(Some(door.port())).unwrap();

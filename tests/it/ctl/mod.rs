@@ -1,4 +1,4 @@
-//! The operator's command line as people and scripts meet it: the built program over real servers.
+//! The operator's command line as used by people and scripts: the built program over real servers.
 
 #![allow(clippy::unwrap_used, reason = "what a test's helper cannot unwrap has failed the test")]
 
@@ -24,7 +24,7 @@ use std::{panic::AssertUnwindSafe, sync::Arc};
 use futures_util::FutureExt;
 use support::{ctl::Ctl, database::TestDatabase};
 
-/// Runs `test` over a database of its own and removes it afterwards, whatever happens.
+/// Runs `test` over a database of its own and removes it afterwards, even after a panic.
 async fn with_database<F: Future<Output = ()>>(test: impl FnOnce(Ctl, Arc<TestDatabase>) -> F) {
     over(TestDatabase::create().await, test).await;
 }

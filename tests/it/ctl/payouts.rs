@@ -1,4 +1,4 @@
-//! `gatewayctl payouts`: orders looked at, held, let go, helped along and watched.
+//! `gatewayctl payouts`: orders listed, held, released, bumped and watched.
 
 use gateway::{asset::Network, payout::State};
 use serde_json::{Value, json};
@@ -133,7 +133,7 @@ async fn what_waits_for_a_limit_says_so_and_is_not_held() {
         assert_eq!((&story["waitsFor"], &story["holdReason"]), (&json!(why), &Value::Null));
         let text = ctl.run(&["payouts", "explain", &id]).await.expect_ok().stdout;
         assert!(text.contains("waits for") && text.contains(why), "{text}");
-        // Who holds it says something else, and only that counts then.
+        // A new hold replaces the reason, and only the new reason counts then.
         ctl.run(&["payouts", "hold", &id, "--reason", "drill"]).await.expect_ok();
         let held = ctl.json(&["payouts", "explain", &id]).await;
         assert_eq!((&held["waitsFor"], &held["holdReason"]), (&Value::Null, &json!("drill")));
@@ -196,7 +196,7 @@ async fn a_cancelled_order_is_told_and_no_good_news_to_whoever_watches_it() {
     .await;
 }
 
-/// A payout that its merchant is to sign: operators see it, and have nothing to decide about it.
+/// A payout to be signed by its merchant: operators see it, and have nothing to decide about it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_payout_that_its_merchant_signs_is_listed_shown_and_explained() {
     with_configured_stack(&only(Network::Polygon), |stack| async move {
@@ -216,7 +216,7 @@ async fn a_payout_that_its_merchant_signs_is_listed_shown_and_explained() {
         assert_eq!((&listed[0]["payout_id"], &listed[0]["output_count"]), (&json!(id), &json!(2)));
         assert_eq!(listed[0]["total_raw"], "12500000");
         assert_eq!(ctl.json(&["payouts", "list", "--nc", "--state", "submitted"]).await, json!([]));
-        // Orders have other states, and a payout is none of them.
+        // Orders have other states, and a payout has none of them.
         ctl.run(&["payouts", "list", "--nc", "--state", "draft"])
             .await
             .expect_wrong_usage("states are awaiting_signature");

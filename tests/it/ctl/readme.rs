@@ -1,4 +1,4 @@
-//! What a stranger copies from the README works as it stands there.
+//! Commands copied from the README work as they stand there.
 
 use std::{path::Path, process::Stdio};
 
@@ -14,7 +14,7 @@ use tokio::{
 };
 
 const README: &str = include_str!("../../../README.md");
-/// Where the README's receiver listens.
+/// Port of the README's receiver.
 const PORT: &str = "9999";
 
 /// The blocks of code below a heading.

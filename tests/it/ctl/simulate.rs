@@ -1,4 +1,4 @@
-//! `gatewayctl simulate`: the sandbox's chain by hand.
+//! `gatewayctl simulate`: manual control of the sandbox's chain.
 
 use super::with_database;
 
@@ -83,7 +83,8 @@ async fn production_has_no_simulated_chain() {
     with_database(|ctl, database| async move {
         let mut url = url::Url::parse(&database.url).unwrap();
         if url.password().is_none() {
-            // A server that asks for none takes any; production refuses to have none.
+            // A database server without password authentication accepts any; production refuses an
+            // empty one.
             url.set_password(Some("chosen-by-nobody")).unwrap();
         }
         let production = ctl

@@ -1,4 +1,4 @@
-//! Exit codes: 1 for what failed, 2 for what can never work. And no secret in any message.
+//! Exit codes: 1 for failures, 2 for arguments that can never work. And no secret in any message.
 
 use support::ctl::Ctl;
 

@@ -1,4 +1,4 @@
-//! The Kubernetes manifests, as far as they can be judged without a cluster.
+//! Checks of the Kubernetes manifests that are possible without a cluster.
 
 use std::{
     collections::BTreeSet,
@@ -155,7 +155,7 @@ fn every_setting_is_one_that_the_programs_read() {
             known.insert(format!("GATEWAY_{section}{}", key.to_uppercase()));
         }
     }
-    // The broker's users, and what is no setting but says where settings are.
+    // The broker's users, and variables that are not settings but their locations.
     let others = ["RUST_LOG", "DATABASE_URL", "AMQP_URL", "GATEWAY_CONFIG", "networks.toml"];
     for object in [of_kind("ConfigMap"), of_kind("Secret")].concat() {
         let data = [&object["data"], &object["stringData"]];

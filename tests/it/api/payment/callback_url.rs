@@ -1,4 +1,4 @@
-//! Where IPNs may go: `ipn_callback_url`, refused at creation when it literally points inward.
+//! Allowed values of `ipn_callback_url`: refused at creation if it literally points inward.
 
 use secrecy::ExposeSecret;
 use serde_json::json;

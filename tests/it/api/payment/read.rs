@@ -17,7 +17,7 @@ async fn found(shop: &Client, reference: &str) -> Value {
     answer.json()["payment_id"].clone()
 }
 
-/// Every byte but the unreserved ones, in percent.
+/// Percent-encodes every byte but the unreserved ones.
 fn encoded(text: &str) -> String {
     let unreserved = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
     text.bytes()
@@ -35,7 +35,8 @@ async fn a_payment_id_wins_over_an_order_id_inside_the_merchant() {
         assert_eq!(found(&shop, &imposter).await, imposter.as_str());
         assert_eq!(found(&shop, "A-1").await, first.as_str());
 
-        // Somebody else's id as an order_id finds the own invoice, and gives nothing of the other away.
+        // Another merchant's id as an order_id finds the own invoice, and reveals nothing of the
+        // other.
         let rival = stack.merchant().await.client;
         let own = create(&rival, &json!({"order_id": first})).await;
         assert_eq!(found(&rival, &first).await, own.as_str());

@@ -1,4 +1,4 @@
-//! What a chain under test must be able to do. Nothing here knows how a chain works.
+//! Abilities required of a chain under test. Nothing here depends on how a chain works.
 
 use std::time::Duration;
 
@@ -8,9 +8,9 @@ use gateway::{
 };
 use support::faulty_line::Edit;
 
-/// A chain that can be told what happens on it, and the source that must report it.
+/// A chain whose events the test controls, and the source that must report them.
 ///
-/// A driver panics if its chain does not do what it is told; that is a fault of the test, not of the source.
+/// A driver panics if its chain does not obey; that is a fault of the test, not of the source.
 pub trait ChainUnderTest {
     type Source: ChainSource;
 
@@ -29,39 +29,44 @@ pub trait ChainUnderTest {
         panic!("{:?}", self.lacks(Feature::Line));
     }
 
-    /// A source that reads at `url` as [`source`](Self::source) reads the node; with [`Feature::Line`].
+    /// A source that reads at `url` as [`source`](Self::source) reads the node; with
+    /// [`Feature::Line`].
     fn source_at(&self, url: &str, deadline: Duration) -> Self::Source;
 
-    /// Why this chain cannot show `feature`; `None` where it can, and then the suite demands it.
+    /// Reason why this chain cannot show `feature`; `None` if it can, and then the suite demands
+    /// it.
     fn lacks(&self, feature: Feature) -> Option<&'static str>;
 
-    /// What a transfer of `coin` must be reported as.
+    /// The asset that a transfer of `coin` must be reported as.
     fn asset(&self, coin: Coin) -> TransferAsset;
 
-    /// An address nobody has paid yet, as `match_key` spells it.
+    /// A new unpaid address, as `match_key` spells it.
     async fn fresh_address(&mut self) -> String;
 
-    /// Broadcasts one transaction, which waits for [`mine`](Self::mine). Returns its id as `tx_hash` spells it.
+    /// Broadcasts one transaction, which stays pending until [`mine`](Self::mine). Returns its id
+    /// as `tx_hash` spells it.
     async fn send(&mut self, act: &Act) -> String;
 
-    /// Broadcasts a native payment that takes the place of the waiting one called `tx_hash`, as its sender does who offers
-    /// more for it; with [`Feature::Replacement`]. Returns its id.
+    /// Broadcasts a native payment that replaces the pending one called `tx_hash` with a higher fee
+    /// from the same sender (replace-by-fee); with [`Feature::Replacement`]. Returns its id.
     async fn replace(&mut self, tx_hash: &str, output: &Output) -> String {
         panic!("{:?}: {tx_hash} stays before {output:?}", self.lacks(Feature::Replacement));
     }
 
-    /// Ways in which a node answers and leaves `what` out of it, each with a name; with [`Feature::Evidence`].
+    /// Named ways in which a node's responses leave out `what`; with [`Feature::Evidence`].
     fn left_out(&self, what: LeftOut) -> &'static [(&'static str, Edit)] {
         panic!("{:?}", self.lacks(Feature::Evidence(what)));
     }
 
-    /// Broadcasts everything this chain knows that looks like a payment to `address` and is none.
+    /// Broadcasts every kind of transaction of this chain that looks like a payment to `address`
+    /// but is none.
     async fn make_noise(&mut self, address: &str);
 
     /// Mines one block with all waiting transactions.
     async fn mine(&mut self);
 
-    /// Replaces the newest `depth` blocks by `depth + 1` others; what was in them comes back as `connect` says.
+    /// Replaces the newest `depth` blocks by `depth + 1` others; their transactions come back as
+    /// `connect` says.
     async fn reorg(&mut self, depth: u64, connect: Connect);
 
     /// The node loses its newest `blocks`; with [`Feature::Line`].
@@ -83,7 +88,7 @@ pub enum Act {
 pub enum Coin {
     Native,
     Token,
-    /// A second token that calls itself like the first.
+    /// A second token with the name of the first.
     LookAlike,
 }
 
@@ -99,7 +104,7 @@ impl Output {
     }
 }
 
-/// What some chains have and others do not.
+/// Features that some chains have and others do not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Feature {
     Tokens,
@@ -112,33 +117,33 @@ pub enum Feature {
     ZeroAmount(Coin),
     /// Transactions that are mined and fail.
     Failures,
-    /// Things that look like payments and are none.
+    /// Transactions that look like payments but are none.
     Noise,
     /// Native value that shows in balances only; then the source answers `native_balances`.
     HiddenNative,
     Mempool,
-    /// Waiting transactions that give way to others with a higher fee.
+    /// Pending transactions that can be replaced by others with a higher fee.
     Replacement,
-    /// Blocks that are replaced by others. Missing where every block that a source shows is final.
+    /// Blocks that are replaced by others. Missing if every block that a source shows is final.
     Reorganisations,
-    /// A node that is asked over HTTP.
+    /// A node with an HTTP interface.
     Line,
-    /// Something in a node's answers that shows what was left out of them.
+    /// Data in a node's responses that shows an omission.
     Evidence(LeftOut),
 }
 
-/// What of a block a node leaves out of its answers.
+/// Part of a block that a node's responses leave out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LeftOut {
     /// Every payment.
     All,
-    /// One transaction of several, or all that came of it.
+    /// One transaction of several, or all of its effects.
     Transaction,
     /// One movement of a transaction that makes several.
     Movement,
 }
 
-/// What happens to the transactions of replaced blocks.
+/// Fate of the transactions of replaced blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Connect {
     /// Each is mined at its height again, after one more transaction has taken the first place.

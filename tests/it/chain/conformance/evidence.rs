@@ -1,4 +1,5 @@
-//! The proof about nodes that answer and leave something out. None of it may pass for a block without payments.
+//! Proof for nodes whose responses leave out data. None of them may pass for a block without
+//! payments.
 
 use std::time::Duration;
 
@@ -15,11 +16,11 @@ use super::{
 };
 
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Where a block alone shows nothing, so many that come after it do.
+/// If the block alone shows no omission, this many later blocks do.
 const BLOCKS_LATER: u64 = 17;
 
-/// Mines one block with several payments, one of which pays twice where the chain has that, and those after it. Returns the
-/// height of the one.
+/// Mines one block with several payments, one of which pays twice where the chain allows that, and
+/// the blocks after it. Returns the height of the one.
 async fn paid<C: ChainUnderTest>(chain: &mut C) -> u64 {
     let (one, two) = (chain.fresh_address().await, chain.fresh_address().await);
     let coin = match chain.lacks(Feature::Tokens) {

@@ -1,4 +1,4 @@
-//! The proof about what addresses hold, asked for several at once as balances are compared with the rows.
+//! Proof for balances of addresses, several at once, as in the comparison with the rows.
 
 use gateway::chain::{BlockRef, ChainSource, coin_slack};
 
@@ -8,10 +8,10 @@ use super::{
     proof::head,
 };
 
-/// Far above every network's dust, and little enough to be paid on each.
+/// Far above every network's dust limit, and small enough to be paid on each.
 const UNITS: u128 = 200_000_000;
 
-/// What addresses hold of `coin`, and up to which block that is.
+/// Balances of addresses in `coin`, and the block up to which they hold.
 async fn held<C: ChainUnderTest>(
     chain: &C,
     at: &BlockRef,
@@ -25,7 +25,7 @@ async fn held<C: ChainUnderTest>(
     (units.collect(), held.up_to)
 }
 
-/// As exactly as the network lets balances be.
+/// Compares as exactly as the network reports balances.
 fn expect_held<C: ChainUnderTest>(chain: &C, found: &[u128], expected: [u128; 3]) {
     let slack = coin_slack(chain.source().network()).get();
     let enough = |(found, expected): (&u128, &u128)| found.abs_diff(*expected) <= slack;
@@ -37,7 +37,7 @@ async fn pay<C: ChainUnderTest>(chain: &mut C, coin: Coin, to: &str, units: u128
     chain.send(&Act::Pay(coin, vec![Output::new(to, units)])).await;
 }
 
-/// Of three addresses one is paid in two blocks, one never and one in the second block alone.
+/// Of three addresses, one is paid in two blocks, one never and one in the second block alone.
 async fn sums_of<C: ChainUnderTest>(chain: &mut C, coin: Coin) {
     let mut addresses = Vec::new();
     for _ in 0..3 {
@@ -54,7 +54,7 @@ async fn sums_of<C: ChainUnderTest>(chain: &mut C, coin: Coin) {
     let (now, up_to) = held(chain, &at, &addresses, coin).await;
     expect_held(chain, &now, [3 * UNITS, 0, 5 * UNITS]);
     assert_eq!(up_to, at.height, "{}: nothing came after it", chain.name());
-    // At an older block: what it was then; or what it is by now, with a bound that says so.
+    // At an older block: the balance then, or the current one with a bound that says so.
     let (then, up_to) = held(chain, &before, &addresses, coin).await;
     if up_to == before.height {
         expect_held(chain, &then, [UNITS, 0, 0]);

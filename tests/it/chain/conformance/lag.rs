@@ -1,4 +1,4 @@
-//! The proof about nodes that lag: asked behind one address, some answer from before the newest block.
+//! Proof for lagging nodes: behind one address, some respond from before the newest block.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -12,18 +12,18 @@ use super::{
 };
 
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Some nodes keep a question about what they have not got yet waiting.
+/// Some nodes hold a request for data that they do not have yet.
 const IMPATIENCE: Duration = Duration::from_secs(1);
 
-/// What there is to know of the newest block.
+/// All facts about the newest block.
 struct Truth {
-    /// The head of whoever lags.
+    /// Chain tip of the lagging node.
     before: BlockRef,
     newest: Block,
 }
 
 impl Truth {
-    /// Reads all of it by `source`, so that every question is asked once.
+    /// Reads all of it by `source`, so that every request is made once.
     async fn told_by(source: &impl ChainSource, before: BlockRef) -> Self {
         let head = source.head().await.expect("head");
         let header = source.header(head.height).await.expect("header");
@@ -33,7 +33,7 @@ impl Truth {
         Self { before, newest }
     }
 
-    /// Whatever is told is the truth, and all of it. To say nothing, or that something is wrong, is no lie.
+    /// Every response must be true and complete. No response, or an error, is not a lie.
     async fn is_all(&self, source: &impl ChainSource, place: &str) {
         let newest = &self.newest.header;
         if let Ok(head) = source.head().await {
@@ -48,7 +48,7 @@ impl Truth {
         }
     }
 
-    /// The node that lags, and it alone, is at the end of the line.
+    /// Only the lagging node is behind the proxy.
     async fn is_not_there(&self, source: &impl ChainSource, place: &str) {
         let head = source.head().await.unwrap_or_else(|error| panic!("{place}: {error}"));
         assert_eq!(head, self.before, "{place}: its head is not the last block that it has");
@@ -58,7 +58,7 @@ impl Truth {
     }
 }
 
-/// Which questions reach the node that lags: each alone, and all but each.
+/// Sets of requests that reach the lagging node: each alone, and all but each.
 fn mixtures(questions: &BTreeSet<String>) -> Vec<BTreeSet<String>> {
     let alone = questions.iter().map(|question| BTreeSet::from([question.clone()]));
     let others = questions.iter().map(|question| {
@@ -99,7 +99,7 @@ pub async fn behind<C: ChainUnderTest>(chain: &mut C) -> Outcome {
     let place = format!("{} that lags", chain.name());
     line.lag(questions);
     truth.is_not_there(&chain.source_at(line.url(), PATIENCE), &place).await;
-    // To one who has seen the newest block already.
+    // For a follower that has already seen the newest block.
     truth.is_not_there(&follower, &place).await;
     fired(line.lagged());
 
@@ -107,7 +107,7 @@ pub async fn behind<C: ChainUnderTest>(chain: &mut C) -> Outcome {
     let caught_up = Truth::told_by(&follower, truth.before.clone()).await.newest;
     assert_eq!(caught_up.header, truth.newest.header, "{}", chain.name());
     assert_eq!(caught_up.transfers, truth.newest.transfers, "{}", chain.name());
-    // What came back to the waiting ones is out of the next proof's way.
+    // Mines the transactions that became pending again, so that they do not disturb the next proof.
     chain.mine().await;
     Outcome::Proven
 }

@@ -1,4 +1,4 @@
-//! The proofs about nodes that refuse, break off, fall silent or go back.
+//! Proofs for nodes that refuse, break off, fall silent or go back.
 
 use std::time::{Duration, Instant};
 
@@ -17,11 +17,12 @@ use super::{
 
 const PATIENCE: Duration = Duration::from_secs(20);
 const IMPATIENCE: Duration = Duration::from_millis(400);
-/// Of a silent node: every call of an answer has the deadline to itself, and busy machines are slow.
+/// For a silent node: every call of a response has the deadline to itself, and busy machines are
+/// slow.
 const GIVEN_UP_AFTER: Duration = Duration::from_secs(10);
 const LOST: u64 = 3;
 
-/// What every call says to a source behind such a line.
+/// Result of every call of a source behind such a proxy.
 async fn told<C: ChainUnderTest>(
     chain: &C,
     fault: Fault,
@@ -35,7 +36,7 @@ async fn told<C: ChainUnderTest>(
     assert_eq!(there.header.height, height);
 
     line.set(Some(fault));
-    // A source of its own each time: nothing may be remembered from better days.
+    // A separate source each time: it must remember nothing from before the fault.
     let source = || chain.source_at(line.url(), deadline);
     let mut told = Vec::new();
     let mut refused = |call, answer: Result<String, ChainError>| {
@@ -78,7 +79,7 @@ pub async fn outage<C: ChainUnderTest>(chain: &mut C) -> Outcome {
     is_told(chain, Fault::Says(StatusCode::BAD_GATEWAY, "<html>"), "Unreachable").await
 }
 
-/// However much of an answer comes, it is no answer.
+/// A truncated response of any length is not a response.
 pub async fn truncation<C: ChainUnderTest>(chain: &mut C) -> Outcome {
     if let Some(reason) = chain.lacks(Feature::Line) {
         return Outcome::Lacking(reason);
@@ -108,7 +109,8 @@ pub async fn silence<C: ChainUnderTest>(chain: &mut C) -> Outcome {
     Outcome::Proven
 }
 
-/// A node that lost its newest blocks, or another one behind the same address that has not got them yet.
+/// A node that lost its newest blocks, or another one behind the same address that does not have
+/// them yet.
 pub async fn going_back<C: ChainUnderTest>(chain: &mut C) -> Outcome {
     if let Some(reason) = chain.lacks(Feature::Line) {
         return Outcome::Lacking(reason);

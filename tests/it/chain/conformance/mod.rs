@@ -1,8 +1,9 @@
-//! What every `ChainSource` must do, proven against a chain that a driver makes happen.
+//! Requirements for every `ChainSource`, proven on a chain that a driver controls.
 //!
-//! A driver ([`ChainUnderTest`]) knows how to pay, mine and reorganise on one kind of chain. What its chain cannot
-//! show at all it says with a reason ([`ChainUnderTest::lacks`]); everything else is demanded. [`prove`] runs all
-//! proofs and returns one column of the table that [`table`] prints.
+//! A driver ([`ChainUnderTest`]) can pay, mine and reorganise on one kind of chain. It names the
+//! features that its chain cannot show at all, with a reason ([`ChainUnderTest::lacks`]);
+//! everything else is demanded. [`prove`] runs all proofs and returns one column of the table that
+//! [`table`] prints.
 
 mod driver;
 mod evidence;
@@ -17,22 +18,22 @@ use std::fmt::Write as _;
 
 pub use driver::{Act, ChainUnderTest, Coin, Connect, Feature, LeftOut, Output};
 
-/// What became of one sentence on one chain.
+/// Result of one requirement on one chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     Proven,
-    /// The chain has no such thing, for this reason.
+    /// The chain lacks the feature, for this reason.
     Lacking(&'static str),
 }
 
-/// All sentences of one chain.
+/// All results of one chain.
 #[derive(Debug)]
 pub struct Report {
     pub chain: String,
     pub outcomes: Vec<(&'static str, Outcome)>,
 }
 
-/// Runs every proof, in the order of the table; panics with the chain and the fact where one fails.
+/// Runs every proof, in the order of the table; panics with the chain and the failed requirement.
 pub async fn prove<C: ChainUnderTest>(chain: &mut C) -> Report {
     let outcomes = vec![
         ("headers form one chain up to the head", proof::headers(chain).await),

@@ -1,4 +1,4 @@
-//! The proofs about single blocks.
+//! Proofs for single blocks.
 
 use std::collections::HashSet;
 
@@ -12,12 +12,12 @@ use super::{
     driver::{Act, ChainUnderTest, Coin, Feature, Output},
 };
 
-/// Blocks between a payment and the first question about its block.
+/// Blocks between a payment and the first request for its block.
 const BLOCKS_LATER: u64 = 3;
-/// More than any adapter asks for in one call.
+/// More than any adapter requests in one call.
 const ADDRESSES: usize = 1_201;
 
-/// Leaves the proof with the driver's reason if the chain has no such thing.
+/// Leaves the proof with the driver's reason if the chain lacks the feature.
 macro_rules! need {
     ($chain:expr, $feature:expr) => {
         if let Some(reason) = $chain.lacks($feature) {
@@ -61,7 +61,8 @@ fn received(block: &Block, addresses: &[&str]) -> Vec<(String, Output, String)> 
     received
 }
 
-/// Pays, mines, and demands that the new block reports exactly these payments, each under a key of its own.
+/// Pays, mines, and requires that the new block reports exactly these payments, each under a key of
+/// its own.
 async fn pays<C: ChainUnderTest>(chain: &mut C, transactions: &[(Coin, Vec<Output>)]) -> Block {
     let mut expected = Vec::new();
     for (coin, outputs) in transactions {
@@ -127,8 +128,8 @@ pub async fn token<C: ChainUnderTest>(chain: &mut C) -> Outcome {
     Outcome::Proven
 }
 
-/// Nobody asks about the block of the payment before others have come. Then it is read as a follower reads it who starts
-/// below it, and told as it was paid.
+/// The block of the payment is requested only after later ones exist. It is then read as by a
+/// follower that starts below it, and reported as it was paid.
 pub async fn older<C: ChainUnderTest>(chain: &mut C) -> Outcome {
     let to = chain.fresh_address().await;
     let before = head(chain).await;
@@ -148,7 +149,7 @@ pub async fn older<C: ChainUnderTest>(chain: &mut C) -> Outcome {
     Outcome::Proven
 }
 
-/// A payment that is too small, and its top-up. Whether an invoice existed by then is nothing that a source knows.
+/// An underpayment and its top-up. A source does not know when an invoice was created.
 pub async fn in_parts<C: ChainUnderTest>(chain: &mut C) -> Outcome {
     let to = chain.fresh_address().await;
     let mut keys = HashSet::new();
@@ -169,7 +170,7 @@ pub async fn one_address<C: ChainUnderTest>(chain: &mut C) -> Outcome {
         Some(_) => &[Coin::Native],
         None => &[Coin::Native, Coin::Token],
     };
-    // The same amount twice: only the key tells the payments apart.
+    // The same amount twice: only the key distinguishes the payments.
     let payments: Vec<_> = coins
         .iter()
         .flat_map(|coin| [500, 500, 700].map(|units| (*coin, vec![Output::new(&to, units)])))

@@ -1,4 +1,4 @@
-//! The proofs about blocks that are replaced.
+//! Proofs for replaced blocks.
 
 use gateway::chain::{BlockRef, ChainSource, Transfer};
 use support::fired::fired;
@@ -11,7 +11,7 @@ use super::{
 
 const DEPTH_MAX: u64 = 6;
 
-/// Replaces 1 to [`DEPTH_MAX`] blocks under a payment and reads what became of it.
+/// Replaces 1 to [`DEPTH_MAX`] blocks under a payment and reads the payment's new state.
 pub async fn connect<C: ChainUnderTest>(chain: &mut C, connect: Connect) -> Outcome {
     if let Some(reason) = chain.lacks(Feature::Reorganisations) {
         return Outcome::Lacking(reason);
@@ -86,7 +86,7 @@ async fn received<C: ChainUnderTest>(chain: &C, fork: &BlockRef, to: &str) -> Ve
     received
 }
 
-/// Where balances exist, the one at the new head is what the new branch paid.
+/// If balances are supported, the one at the new tip equals the payments of the new branch.
 async fn balance_follows<C: ChainUnderTest>(chain: &C, to: &str, paid: &[Transfer], place: &str) {
     use gateway::chain::{TransferAmount, TransferAsset};
     if chain.lacks(Feature::HiddenNative).is_some() {

@@ -1,4 +1,4 @@
-//! The proof about payments that give way to others with a higher fee before they are mined.
+//! Proof for payments that are replaced by others with a higher fee before they are mined.
 
 use gateway::chain::{ChainSource, Transfer};
 use support::fired::fired;
@@ -12,7 +12,7 @@ use super::{
 const FIRST: u128 = 70_000;
 const LESS: u128 = 60_000;
 
-/// The waiting transactions that pay `to`. None but those may be listed among `known`.
+/// The pending transactions that pay `to`. Only those may be listed among `known`.
 async fn waiting<C: ChainUnderTest>(chain: &C, to: &str, known: &[&String]) -> Vec<String> {
     let waiting = chain.source().mempool().await.expect("mempool");
     let to_us = waiting.transfers.iter().filter(|transfer| transfer.to == to);
@@ -29,7 +29,8 @@ fn paying<'a>(transfers: &'a [Transfer], to: &str) -> Vec<&'a str> {
     own.map(|transfer| transfer.tx_hash.as_str()).collect()
 }
 
-/// A payment is replaced by a smaller one, and that by one to somebody else: the buyer takes all of it back.
+/// A payment is replaced by a smaller one, and that by one to another address: the buyer takes all
+/// of it back (double-spend).
 pub async fn by_fee<C: ChainUnderTest>(chain: &mut C) -> Outcome {
     if let Some(reason) = chain.lacks(Feature::Replacement) {
         return Outcome::Lacking(reason);

@@ -1,4 +1,4 @@
-//! Nodes that lag, drop and invent. None of it may pass for a block without payments.
+//! Nodes that lag, drop and invent data. None of it may pass for a block without payments.
 
 use gateway::chain::{ChainError, ChainSource};
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use super::stage::{
 };
 use crate::chain::conformance::{ChainUnderTest, Connect};
 
-/// What a node with `eth_getBlockReceipts` may get wrong.
+/// Possible faults of a node with `eth_getBlockReceipts`.
 const LIES: [(&str, Lie); 11] = [
     ("the first log of a transaction is dropped", |method, result| {
         if method == RECEIPTS {
@@ -76,7 +76,7 @@ const LIES: [(&str, Lie); 11] = [
     }),
 ];
 
-/// What a node without it may get wrong.
+/// Possible faults of a node without it.
 const OLD_LIES: [(&str, Lie); 5] = [
     ("the first log is dropped", |method, result| {
         if method == LOGS {
@@ -146,7 +146,7 @@ async fn a_block_that_is_replaced_between_two_calls_is_refused() {
         })
         .await;
         let answer = source.block(height).await;
-        // A node may also say that it does not know the hash.
+        // A node may also report that it does not know the hash.
         assert!(
             matches!(answer, Err(ChainError::Inconsistent { .. } | ChainError::Refused { .. })),
             "{answer:?}"
@@ -209,7 +209,7 @@ async fn one_entry_that_cannot_be_read_does_not_stop_its_block() {
         let block = told(&chain.anvil, height, poison).await;
         let block = block.unwrap_or_else(|error| panic!("{name}: {error}"));
         assert_eq!(block.transfers.len(), left, "{name}");
-        // What is left keeps its name.
+        // The remaining transfers keep their keys.
         for transfer in &block.transfers {
             assert!(honest.transfers.contains(transfer), "{name}: {transfer:?}");
         }

@@ -1,4 +1,4 @@
-//! Makes things happen on anvil.
+//! Controls an anvil chain.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use support::{
 use super::left_out;
 use crate::chain::conformance::{Act, ChainUnderTest, Coin, Connect, Feature, LeftOut, Output};
 
-/// What Avalanche cannot show; see `settled.rs` for what it still does.
+/// Features that Avalanche cannot show; see `settled.rs` for the remaining ones.
 const FILTERS_OTHER_BLOCKS: &str =
     "since Helicon a header of Avalanche filters the logs of other blocks: a witness is needed";
 const DOES_IT: &str = "anvil does what the test says";
@@ -28,13 +28,13 @@ pub struct AnvilChain {
     pub source: EvmSource,
     pub hostile: String,
     name: String,
-    /// Where the source reads.
+    /// The URL of the source.
     url: String,
     pub token: String,
     look_alike: String,
     forwarder: String,
     refuser: String,
-    /// What was sent and is not mined yet, and whether it must succeed.
+    /// Pending transactions, and if each must succeed.
     waiting: Vec<(String, bool)>,
 }
 
@@ -69,7 +69,7 @@ impl AnvilChain {
         })
     }
 
-    /// Reads at `url` from now on, which the table calls `name`.
+    /// Reads at `url` from now on, under `name` in the table.
     #[must_use]
     pub fn read_at(mut self, url: &str, name: &str) -> Self {
         self.source = source(self.source.network(), url);

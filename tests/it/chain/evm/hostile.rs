@@ -1,4 +1,4 @@
-//! What contracts can do to mislead, beyond what the suite asks of every chain.
+//! Misleading contracts, beyond the cases that the suite has for every chain.
 
 use gateway::{
     asset::Network,

@@ -1,4 +1,4 @@
-//! What nodes leave out of their answers, those of some years ago too, which are asked otherwise.
+//! Omissions in nodes' responses, including nodes of some years ago, which need other requests.
 
 use serde_json::{Value, json};
 use support::faulty_line::Edit;
@@ -26,7 +26,8 @@ const ALL: Ways = &[
     }),
 ];
 
-/// Nothing tells of a payment of coins that is left out but its receipt, which nodes of some years ago give by name alone.
+/// A payment of coins that is left out shows only in its receipt, which nodes of some years ago
+/// return only by hash.
 const TRANSACTION: Ways = &[
     ("the transaction with logs", |method, result| {
         if method == BODY {
@@ -61,7 +62,7 @@ pub fn of(what: LeftOut) -> Ways {
     }
 }
 
-/// Those of the one transaction that has some.
+/// The logs of the one transaction that has some.
 fn logs<'a>(method: &str, result: &'a mut Value) -> Option<&'a mut Vec<Value>> {
     match method {
         RECEIPTS => Some(list(&mut result[1]["logs"])),

@@ -1,4 +1,5 @@
-//! Avalanche since Helicon: a header's filter is of the logs of the blocks that it settles, not of its own.
+//! Avalanche since Helicon: a header's filter covers the logs of the blocks that it settles, not
+//! its own.
 
 use std::time::Duration;
 
@@ -16,7 +17,8 @@ use super::{
 };
 use crate::chain::conformance::{Act, ChainUnderTest, Coin, LeftOut, Output};
 
-/// A block with three payments of coins and one of tokens to two, and an empty one above it, behind a line.
+/// A block with three payments of coins and one of tokens to two, and an empty one above it, behind
+/// a proxy.
 struct Stage {
     chain: AnvilChain,
     line: FaultyLine,
@@ -82,7 +84,8 @@ async fn elsewhere_a_header_that_filters_other_logs_is_refused() {
     }
 }
 
-/// What is noticed without the filter, and, for whoever asks whether a witness is needed, what is not.
+/// Faults that are noticed without the filter, and those that are not, on which the need for a
+/// witness depends.
 #[tokio::test]
 async fn on_avalanche_lost_receipts_and_gaps_are_noticed_and_lost_last_logs_are_not() {
     let stage = Stage::of(Network::Avalanche).await;

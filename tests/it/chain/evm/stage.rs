@@ -1,4 +1,4 @@
-//! A node behind a proxy that changes its answers.
+//! A node behind a proxy that changes its responses.
 
 use std::time::Duration;
 
@@ -21,10 +21,10 @@ pub const RECEIPTS: &str = "eth_getBlockReceipts";
 pub const RECEIPT: &str = "eth_getTransactionReceipt";
 pub const LOGS: &str = "eth_getLogs";
 
-/// How many transfers the block of [`eventful`] has.
+/// Number of transfers in the block of [`eventful`].
 pub const TRANSFERS: usize = 6;
 
-/// Changes one answer; gets the method and its result.
+/// Changes one response; gets the method and its result.
 pub type Lie = fn(&str, &mut Value);
 
 /// A block with a native payment, three equal token payments in one, a payment of another
@@ -33,7 +33,7 @@ pub async fn eventful() -> (AnvilChain, u64) {
     let mut chain = AnvilChain::start(Network::Arbitrum).await.expect("anvil starts");
     let output = || Output::new(&random_address(), 5_000);
     chain.send(&Act::Pay(Coin::Native, vec![output()])).await;
-    // Three logs that the header's bloom filter cannot tell apart.
+    // Three logs that the header's bloom filter cannot distinguish.
     chain.send(&Act::Pay(Coin::Token, vec![output(); 3])).await;
     chain.send(&Act::Pay(Coin::LookAlike, vec![output()])).await;
     chain.send(&Act::Pay(Coin::Native, vec![output()])).await;
@@ -51,7 +51,7 @@ pub async fn proxied(
     (proxy, source)
 }
 
-/// What the source makes of the block when `lie` changes results on the way.
+/// Reads the block through the source while `lie` changes results on the way.
 pub async fn told(anvil: &Anvil, height: u64, lie: Lie) -> Result<Block, ChainError> {
     let (proxy, source) = proxied(anvil, move |method, mut reply| {
         lie(method, &mut reply["result"]);

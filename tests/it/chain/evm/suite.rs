@@ -11,7 +11,7 @@ use support::json_rpc::{Answer, Proxy};
 use super::driver::{AnvilChain, source};
 use crate::chain::conformance::{Outcome, Report, prove, table};
 
-/// What headers that filter other blocks' logs cannot show.
+/// Requirements that headers which filter other blocks' logs cannot show.
 const NOT_ON_AVALANCHE: [&str; 2] =
     ["a block emptied of its payments is refused", "a transaction without one movement is refused"];
 
@@ -22,7 +22,8 @@ async fn chain(network: Network) -> AnvilChain {
 /// Reads `chain` as through a node of some years ago.
 async fn through_old_node(chain: &AnvilChain) -> (Proxy, EvmSource) {
     let proxy = Proxy::start(chain.anvil.url(), |method, mut reply| {
-        // A contract's function returns one word; what reads many balances at once returns one for each.
+        // A contract's function returns one word; a call for many balances at once returns one for
+        // each.
         let is_function = reply["result"].as_str().is_some_and(|words| words.len() == 2 + 64);
         if method == "eth_getBlockReceipts" || method == "eth_call" && !is_function {
             let error = json!({ "code": -32601, "message": "the method does not exist" });

@@ -1,4 +1,4 @@
-//! How long a full block takes.
+//! Time to read a full block.
 
 use std::time::{Duration, Instant};
 
@@ -9,8 +9,8 @@ use crate::chain::conformance::{ChainUnderTest, Output};
 
 const TRANSFERS: usize = 1_000;
 const PER_TRANSACTION: usize = 20;
-/// Without optimisation, on a busy machine. A block of a busy chain comes every 250 ms, and a release build needs a
-/// tenth of that.
+/// Without optimisation, on a busy machine. A block of a busy chain comes every 250 ms, and a
+/// release build needs a tenth of that.
 const BOUND: Duration = Duration::from_secs(5);
 
 #[tokio::test]

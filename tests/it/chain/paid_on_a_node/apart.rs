@@ -1,4 +1,5 @@
-//! The way between a watcher and its node is interrupted, both ways and one way (F37).
+//! The connection between a watcher and its node is interrupted, in both directions and in one
+//! (F37).
 
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use support::{
 
 use super::{CONFIRMATIONS, USDT, due, node_with_tokens, with_told};
 
-/// Longer than a question may take.
+/// Longer than the limit of a request.
 const APART: Duration = Duration::from_secs(14);
 
 async fn paid_apart(passes: Passes) {

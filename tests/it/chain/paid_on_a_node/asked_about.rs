@@ -1,4 +1,5 @@
-//! What people ask about payments on a real node: why one counted, what was missed, and whether balances agree.
+//! Operators' commands about payments on a real node: the reason why one counted, missed payments,
+//! and the comparison of balances.
 
 use gateway::{
     app::{
@@ -34,7 +35,7 @@ async fn import(scene: &Scene, tx_hash: &str) -> u32 {
     done.unwrap().written
 }
 
-/// What differs and stands to be looked at, in base units.
+/// Differences to be examined, in base units.
 async fn differences(scene: &Scene) -> Vec<String> {
     let found = scene.stack.gateway.balance_differences(None, 100).await.unwrap();
     found.into_iter().map(|one| one.unexplained).collect()
@@ -129,7 +130,7 @@ async fn a_coin_that_its_balance_has_counted_is_not_imported_once_more() {
     with_node(|mut scene| async move {
         let invoice = scene.invoice("pol").await;
         let (address, units) = due(&invoice, 18);
-        // Its watcher does not record what blocks show, only what balances do.
+        // Its watcher does not record transfers in blocks, only those in balances.
         scene
             .stack
             .sql(
@@ -181,7 +182,7 @@ async fn the_doctor_compares_tokens_with_the_catalogue_and_reads_an_address() {
     with_node(|scene| async move {
         let findings = scene.stack.gateway.doctor(Some(Network::Polygon)).await;
         let found = |check: &str| findings.iter().find(|finding| finding.check == check).unwrap();
-        // This node has two tokens of the catalogue's, and nothing where it expects the others.
+        // This node has two tokens of the catalogue's, and no contract where it expects the others.
         let tokens = found("tokens of polygon");
         assert_eq!(tokens.health, Health::Broken);
         assert!(
@@ -197,7 +198,7 @@ async fn the_doctor_compares_tokens_with_the_catalogue_and_reads_an_address() {
         assert!(node.facts["finalized_height"].is_u64(), "{node:?}");
         assert!(node.detail.contains("; deposits count after "), "{node:?}");
 
-        // A token of 6 decimals where the catalogue says 18.
+        // A token of 6 decimals where the catalogue has 18.
         let (usdt, dai) = (USDT, "0x8f3Cf7ad23Cd3CaDbD9735AFf958023239c6A063");
         let code = scene.anvil.rpc("eth_getCode", json!([usdt, "latest"])).await.unwrap();
         scene.anvil.rpc("anvil_setCode", json!([dai, code])).await.unwrap();

@@ -1,5 +1,6 @@
-//! A coin and a token on each EVM network, over a node with that network's own chain id and a token where the catalogue
-//! expects one. What a network does differently from Ethereum's virtual machine no such node shows.
+//! A coin and a token on each EVM network, over a node with that network's own chain id and a token
+//! where the catalogue expects one. Such a node does not show a network's differences from
+//! Ethereum's virtual machine.
 
 use gateway::asset::catalogue::{Catalogue, Currency};
 use serde_json::Value;
@@ -7,16 +8,16 @@ use support::{anvil::Anvil, paying::with_paying_as};
 
 use super::{CONFIRMATIONS, Scene, due};
 
-/// Above the least that Ethereum's tokens are taken for.
+/// Above the minimum of Ethereum's tokens.
 const DOLLARS: u32 = 600;
-/// More than that of any token, for whoever deploys: most count in millionths, some in 10⁻¹⁸.
+/// Above the amount of any token, for the deployer: most have 6 decimals, some 18.
 const SUPPLY: &str = "ffffffffffffffffffffffff";
 
 fn named(currency: &str) -> &'static Currency {
     Catalogue::get().named(currency).unwrap()
 }
 
-/// Invoices in `coin` and in `token`, by the names that a merchant calls them, are paid and finish.
+/// Invoices in `coin` and in `token`, given by their API names, are paid and finish.
 async fn finished(coin: &str, token: &str) {
     let (network, contract) = (named(token).network, named(token).contract.unwrap());
     assert_eq!((named(coin).network, named(coin).is_native()), (network, true));

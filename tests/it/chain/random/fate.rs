@@ -1,4 +1,4 @@
-//! What happens to a random chain and to its node.
+//! Random events of a chain and of its node.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,18 +9,18 @@ use gateway::{
 use rand::{Rng, RngExt, SeedableRng, rngs::StdRng};
 use support::scripted_chain::{Script, Turn};
 
-/// Blocks that a node may be behind.
+/// Maximum number of blocks that a node lags.
 const LAG_MAX: usize = 6;
 
-/// What a chain is like.
+/// Properties of a chain.
 #[derive(Debug, Clone, Copy)]
 pub struct Rules {
     pub confirmations: u64,
-    /// How many heights a reorganisation takes back at most.
+    /// Maximum number of heights that a reorg removes.
     pub depth_max: u64,
-    /// Whether some heights have no block.
+    /// True if some heights have no block.
     pub skips: bool,
-    /// Whether what is final may be taken back all the same.
+    /// True if even final blocks may be removed.
     pub is_deep: bool,
 }
 
@@ -37,7 +37,8 @@ impl Rules {
     }
 }
 
-/// One block with some of what waits; now and then the node lists a transfer twice.
+/// Mines one block with some of the pending transfers; now and then the node lists a transfer
+/// twice.
 pub fn mine(script: &mut Script, random: &mut StdRng, rules: Rules) {
     let waiting = std::mem::take(&mut script.waiting);
     let (mut block, waiting): (Vec<_>, Vec<_>) =
@@ -49,16 +50,16 @@ pub fn mine(script: &mut Script, random: &mut StdRng, rules: Rules) {
     script.mine(rules.gap(random), block);
 }
 
-/// What another branch made of the old one.
+/// Differences of another branch from the old one.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Fork {
-    /// How many blocks it replaced.
+    /// Number of replaced blocks.
     pub depth: usize,
-    /// How many movements do something else there.
+    /// Number of movements that differ there.
     pub changed: usize,
 }
 
-/// Another branch, which ends higher than the old one.
+/// Builds another branch, which ends higher than the old one.
 pub fn reorganise(script: &mut Script, random: &mut StdRng, rules: Rules) -> Fork {
     let tip = script.tip().header.height;
     let within = |depth: &usize| {
@@ -74,20 +75,20 @@ pub fn reorganise(script: &mut Script, random: &mut StdRng, rules: Rules) -> For
     let mut blocks = script.roll_back(depth);
     let changed = act_otherwise(&mut blocks, random);
     match random.random_range(0..4) {
-        // Each comes back at its place.
+        // Each comes back at its height.
         0 => {}
         // All come back in the last block.
         1 => {
             let all: Vec<Transfer> = blocks.iter_mut().flat_map(std::mem::take).rev().collect();
             blocks.push(all);
         }
-        // All wait again, each once however often its block was said to list it.
+        // All become pending again, each once even if its block listed it twice.
         2 => {
             let mut seen = HashSet::new();
             let all = blocks.iter_mut().flat_map(std::mem::take);
             script.waiting.extend(all.filter(|transfer| seen.insert(transfer.key.clone())));
         }
-        // Their coins are spent otherwise.
+        // Double-spend: their coins are spent otherwise.
         _ => blocks.iter_mut().for_each(Vec::clear),
     }
     for transfers in blocks {
@@ -97,7 +98,7 @@ pub fn reorganise(script: &mut Script, random: &mut StdRng, rules: Rules) -> For
     while script.tip().header.height <= tip || random.random_ratio(1, 3) {
         script.mine(rules.gap(random), Vec::new());
     }
-    // Some of what no block showed arrives again, above all that anybody has read.
+    // Some of the hidden amounts arrive again, above every block that was read.
     for (to, units) in hidden {
         if random.random_ratio(2, 3) {
             script.hide(&to, units);
@@ -117,8 +118,9 @@ pub fn reorganise(script: &mut Script, random: &mut StdRng, rules: Rules) -> For
     Fork { depth, changed }
 }
 
-/// A contract can do something else with the same transaction on another branch: pay another amount, somebody else, or with
-/// something else. A movement that a block lists twice stays one movement. Returns how many changed.
+/// A contract can act differently for the same transaction on another branch: pay another amount,
+/// another recipient, or another asset. A movement that a block lists twice stays one movement.
+/// Returns the number of changed ones.
 fn act_otherwise(blocks: &mut [Vec<Transfer>], random: &mut StdRng) -> usize {
     let receivers: Vec<String> =
         blocks.iter().flatten().map(|transfer| transfer.to.clone()).collect();
@@ -147,7 +149,7 @@ fn otherwise(transfer: &Transfer, receivers: &[String], random: &mut StdRng) -> 
     other
 }
 
-/// The node shows less than there is, or a branch that nobody else is on any more.
+/// The node shows fewer blocks than there are, or an abandoned branch.
 pub fn lag(script: &mut Script, random: &mut StdRng, rules: Rules) {
     if rules.is_deep && !script.former.is_empty() && random.random_ratio(1, 4) {
         script.shown = Some(script.former.clone());
@@ -158,7 +160,7 @@ pub fn lag(script: &mut Script, random: &mut StdRng, rules: Rules) {
     script.shown = Some(script.canonical[..shown].to_vec());
 }
 
-/// Something between two calls of one look.
+/// A change between two calls of one look.
 pub fn turn(random: &mut StdRng, rules: Rules) -> (u32, Turn) {
     let calls = random.random_range(0..10);
     if random.random_ratio(1, 3) {

@@ -1,5 +1,5 @@
-//! A random chain, a watcher that dies and comes back, messages that get lost or come twice: in the end the books hold what
-//! the chain holds, and nothing was ever booked that was not final.
+//! A random chain, a watcher that crashes and restarts, messages that are lost or duplicated: in
+//! the end the books equal the chain, and nothing was ever booked that was not final.
 
 mod fate;
 mod oracle;

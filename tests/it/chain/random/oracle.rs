@@ -1,4 +1,4 @@
-//! What the books must hold once a story is over.
+//! Required state of the books once a scenario is over.
 
 use std::collections::{HashMap, HashSet};
 
@@ -6,7 +6,7 @@ use gateway::chain::{Transfer, TransferAmount, TransferAsset};
 
 use super::story::{NO_TOKEN_OF_OURS, Story};
 
-/// A deposit as the rows have it, with what the books hold of it.
+/// A deposit as the rows have it, with its booked amount.
 #[derive(Debug, sqlx::FromRow)]
 struct Row {
     deposit_key: String,
@@ -23,7 +23,8 @@ const ROWS: &str = "
     from deposit d
     where d.deposit_key not like '%@%' and not exists (select from deposit next where next.replaces = d.id)";
 
-/// The books equal the canonical chain, once a person has accepted what was reversed and came back.
+/// Checks that the books equal the canonical chain, once reversed deposits that came back were
+/// accepted manually.
 pub async fn judge(story: &mut Story<'_>) {
     let accepted = story.accept().await;
     let canonical = story.canonical();
@@ -67,7 +68,8 @@ pub async fn judge(story: &mut Story<'_>) {
     }
 }
 
-/// What arrived unseen is counted once, at whatever height. What was reversed and is there again waits for a person.
+/// Each hidden amount is counted once, at any height. A reversed one that is there again waits for
+/// an operator.
 async fn judge_unseen(story: &mut Story<'_>) {
     for place in 0..story.unseen.len() {
         let (address, address_id) =
@@ -92,7 +94,7 @@ fn moved(transfer: &Transfer) -> bool {
     !matches!(&transfer.amount, TransferAmount::Units(units) if units.is_zero())
 }
 
-/// What a transfer is booked with, whoever's it is.
+/// The booked amount of a transfer, for any recipient.
 fn worth(transfer: &Transfer) -> u128 {
     match (&transfer.asset, &transfer.amount) {
         (TransferAsset::Contract(contract), _) if contract == NO_TOKEN_OF_OURS => 0,
@@ -111,7 +113,7 @@ async fn judge_alerts(story: &mut Story<'_>) {
     }
 }
 
-/// Each invoice received what the chain paid it in its own token, and its status says so.
+/// Each invoice received its payments on chain in its own token, and its status agrees.
 async fn judge_invoices(story: &mut Story<'_>, canonical: &HashMap<String, Transfer>) {
     for payable in &story.payees {
         let own = canonical.values().filter(|transfer| {

@@ -1,5 +1,5 @@
-//! Many seeds, each a story of its own. `GATEWAY_TEST_SEED` is the first, `GATEWAY_TEST_CHAINS` how many; `make test-faults`
-//! takes a thousand.
+//! Many seeds, each a scenario of its own. `GATEWAY_TEST_SEED` is the first, `GATEWAY_TEST_CHAINS`
+//! the number; `make test-faults` takes a thousand.
 
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ use super::{
 
 const CHAINS: u64 = 20;
 
-/// Returns what the stories were made of and how long the slowest took.
+/// Returns the counts of the scenarios and the duration of the slowest.
 async fn tell(seeds: Vec<u64>) -> (Tally, Duration) {
     let lane = Lane::open("").await;
     let merchant = lane.gateway.create_merchant("Random", Settings::default()).await.unwrap();

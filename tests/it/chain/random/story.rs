@@ -1,4 +1,5 @@
-//! One seed: payments, forks, faults and deaths over some hundred blocks, and what is booked meanwhile.
+//! One seed: payments, forks, faults and crashes over some hundred blocks, and the bookings
+//! meanwhile.
 
 use std::{collections::HashMap, pin::pin, task::Poll};
 
@@ -29,16 +30,17 @@ const FIRST_HEIGHT: u64 = 5_000;
 const BLOCKS: u64 = 200;
 const PAYEES_MAX: usize = 5;
 const UNSEEN: usize = 2;
-/// What a deposit must be worth to need more confirmations, in base units of the token.
+/// Value from which a deposit needs more confirmations, in base units of the token.
 const LARGE: u128 = 5_000_000_000;
 const LARGE_NEEDS_MORE: u64 = 3;
 const MATURITY_MAX: u64 = 9;
 pub const NO_TOKEN_OF_OURS: &str = "0x00000000000000000000000000000000000bad01";
-/// A look at a healthy node gets to the head at once, unless an earlier one's last words still come in.
+/// A look at a healthy node reaches the chain tip at once, unless delayed messages of an earlier
+/// one still arrive.
 const LOOKS_MAX: usize = 20;
 const STEPS_SHOWN: usize = 40;
 
-/// What a story was made of.
+/// Counts of a scenario.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Tally {
     pub payments: u64,
@@ -48,7 +50,7 @@ pub struct Tally {
     pub reversed: u64,
     pub accepted: u64,
     pub reorganisations: u64,
-    /// Movements that did something else on another branch.
+    /// Movements that differed on another branch.
     pub changed: u64,
     pub rewinds: u64,
     pub faults: u64,
@@ -81,11 +83,12 @@ pub struct Story<'a> {
     settings: ChainSettings,
     follower: Follower<ScriptedChain>,
     pub payees: Vec<Payable>,
-    /// Those who are paid in the coin, in ways that no block shows; what they are owed is never reached.
+    /// Invoices that are paid in the coin, in ways that no block shows; their amount due is never
+    /// reached.
     pub unseen: Vec<Payable>,
-    /// Final deposits somebody was told of and did not settle yet.
+    /// Final deposits whose message was received and not processed yet.
     told: Vec<Uuid>,
-    /// The newest entry of the books that was checked.
+    /// The newest checked entry of the books.
     checked: i64,
     pub tally: Tally,
     steps: Vec<String>,
@@ -136,7 +139,7 @@ impl<'a> Story<'a> {
             steps: Vec::new(),
         };
         story.invite().await;
-        // The first look begins at the head.
+        // The first look begins at the chain tip.
         story.follower.look(gateway).await.unwrap();
         for _ in 0..UNSEEN {
             story.invite_unseen().await;
@@ -158,13 +161,13 @@ impl<'a> Story<'a> {
 
     async fn invite(&mut self) {
         let payee = Payable::insert(&mut self.connection, self.merchant, None).await;
-        // What its address holds of the coin is nobody's business.
+        // The coin balance of its address is not checked.
         let query = "update invoice set contract = 'a token' where id = $1";
         sqlx::query(query).bind(payee.invoice).execute(&mut self.connection).await.unwrap();
         self.payees.push(payee);
     }
 
-    /// It asks for more than ever arrives, so it stays open, and for nothing large.
+    /// It asks for more than ever arrives, so it stays open, and for no large amount.
     async fn invite_unseen(&mut self) {
         let payee = Payable::insert(&mut self.connection, self.merchant, None).await;
         let query = "with owed as (update invoice set token_id = $2, decimals = 18, pay_amount = 1e18::numeric where id = $1)
@@ -176,7 +179,7 @@ impl<'a> Story<'a> {
         self.unseen.push(payee);
     }
 
-    /// Some of what chains, buyers and nodes do.
+    /// Random actions of chains, buyers and nodes.
     async fn happen(&mut self) {
         if self.payees.len() < PAYEES_MAX && self.random.random_ratio(1, 10) {
             self.invite().await;
@@ -190,7 +193,7 @@ impl<'a> Story<'a> {
             script.waiting.extend(payments(random, self.seed, number, &self.payees));
         }
         if random.random_ratio(1, 10) && !script.waiting.is_empty() {
-            // Replaced by a payment to somebody else.
+            // Double-spend: replaced by a payment to another address.
             let lost = random.random_range(0..script.waiting.len());
             script.waiting.remove(lost);
         }
@@ -232,7 +235,8 @@ impl<'a> Story<'a> {
         self.steps.push(step);
     }
 
-    /// One look of the watcher, which may die in it. `false` if somebody else may have written after it was over.
+    /// One look of the watcher, which may crash in it. Returns `false` if another task may have
+    /// written after it was over.
     async fn look(&mut self) -> bool {
         let kind = self.random.random_range(0..10);
         let polls = (kind < 2).then(|| self.random.random_range(1..60));
@@ -277,7 +281,7 @@ impl<'a> Story<'a> {
         }
     }
 
-    /// Takes the messages out of the outbox. Some get lost, some come twice.
+    /// Takes the messages out of the outbox. Some are lost, some are duplicated.
     async fn hear(&mut self) {
         let query = sqlx::query_scalar("delete from outbox returning body");
         let bodies: Vec<String> = query.fetch_all(&mut self.connection).await.unwrap();
@@ -288,7 +292,8 @@ impl<'a> Story<'a> {
         }
     }
 
-    /// Settles most of what was told of; the rest comes later. Some who settle die.
+    /// Settles most of the deposits with a message; the rest comes later. Some of the settling
+    /// tasks crash.
     async fn settle(&mut self) {
         let mut later = Vec::new();
         for deposit in std::mem::take(&mut self.told) {
@@ -310,15 +315,16 @@ impl<'a> Story<'a> {
         self.told = later;
     }
 
-    /// Waits until the transaction of somebody who died while he settled has ended. He may have sent his commit, and what he
-    /// books must not show after the watcher has moved on. Until then the invoice is his.
+    /// Waits until the transaction of a task that crashed while settling has ended. Its commit may
+    /// be in flight, and its booking must not appear after the watcher has moved on. Until then it
+    /// holds the invoice.
     async fn outlive(&mut self, deposit: Uuid) {
         let query = "select from invoice where id = (select invoice_id from deposit where id = $1) for update";
         sqlx::query(query).bind(deposit).execute(&mut self.connection).await.unwrap();
     }
 
-    /// Nothing was booked that was final nowhere, or that is not on the branch that the watcher stands on. It may stand there
-    /// with fewer confirmations than it had: a branch of the same blocks may be lower.
+    /// Checks that every booking was final somewhere, and is on the watcher's branch. It may have
+    /// fewer confirmations there than it had: a branch of the same blocks may be lower.
     async fn check(&mut self, is_whole: bool) {
         let query = "select e.id, d.deposit_key, d.amount_text, c.hash from ledger_entry e
              join deposit d on d.id = e.source join chain_cursor c on c.network = d.network
@@ -341,7 +347,7 @@ impl<'a> Story<'a> {
         self.checked = *last;
     }
 
-    /// Everything works again. What is left is read, told and settled.
+    /// Everything works again. The remaining blocks, messages and deposits are processed.
     async fn heal(&mut self) {
         {
             let mut script = self.chain.script();
@@ -351,15 +357,16 @@ impl<'a> Story<'a> {
                 script.mine(0, Vec::new());
             }
         }
-        // A watcher that starts judges all that waits, whoever of those before it saw that wait.
+        // A watcher that starts judges all pending deposits, including those that earlier watchers
+        // saw.
         self.follower = Follower::new(self.chain.clone(), self.settings.clone());
         self.reach_head().await;
-        // What no block shows stands where it was found.
+        // A hidden amount counts from the height at which it was found.
         for _ in 0..self.rules.confirmations {
             self.chain.script().mine(0, Vec::new());
         }
         self.reach_head().await;
-        // Messages that got lost are found again, in rows.
+        // Lost messages are found again, in rows.
         let query = sqlx::query_scalar("select id from deposit where state = 'final'");
         let unsettled: Vec<Uuid> = query.fetch_all(&mut self.connection).await.unwrap();
         for deposit in unsettled.into_iter().chain(std::mem::take(&mut self.told)) {
@@ -383,7 +390,7 @@ impl<'a> Story<'a> {
         }
     }
 
-    /// Accepts what had been reversed and is there again, as a person would. Returns how many.
+    /// Accepts reversed deposits that are there again, as an operator would. Returns their number.
     pub async fn accept(&mut self) -> u32 {
         let query = "select deposit_key from deposit where state = 'reversed'";
         let keys: Vec<String> =
@@ -413,7 +420,7 @@ impl<'a> Story<'a> {
         accepted
     }
 
-    /// What arrived unseen at `address` on the canonical chain.
+    /// Hidden amounts at `address` on the canonical chain.
     pub fn hidden_at(&self, address: &str) -> u128 {
         let script = self.chain.script();
         let hidden = script.hidden_in(script.canonical.len());
@@ -452,8 +459,8 @@ impl Drop for Story<'_> {
     }
 }
 
-/// Polls `work` until it is done, `polls` are used up, or it waits for an answer of the node that never comes. Then it is
-/// dropped where it stands, like the work of a process that died.
+/// Polls `work` until it is done, `polls` are used up, or it waits for a response of the node that
+/// never comes. Then it is dropped at that point, like the work of a crashed process.
 async fn unless_killed<F: Future>(
     chain: &ScriptedChain,
     polls: Option<u32>,
@@ -491,7 +498,7 @@ fn is_large(transfer: &Transfer) -> bool {
     matches!(transfer.amount, TransferAmount::Units(units) if is_token && units.get() >= LARGE)
 }
 
-/// One transaction: mostly one transfer of the invoice's own token, now and then something else.
+/// One transaction: mostly one transfer of the invoice's own token, now and then another kind.
 fn payments(random: &mut StdRng, seed: u64, number: u64, payees: &[Payable]) -> Vec<Transfer> {
     let token = Catalogue::get().by_token_id("usdtmatic@polygon").unwrap().contract.unwrap();
     let own = TransferAsset::Contract(token.to_ascii_lowercase());

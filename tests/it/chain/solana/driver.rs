@@ -1,4 +1,4 @@
-//! Makes things happen on a stand-in for Solana.
+//! Controls a substitute for Solana.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::chain::conformance::{Act, ChainUnderTest, Coin, Connect, Feature, Lef
 
 const DOES_IT: &str = "the node does what the test says";
 
-/// A stand-in with two tokens, and the source that reads it.
+/// A substitute with two tokens, and the source that reads it.
 pub struct SolanaChain {
     pub node: SolanaNode,
     pub source: SolanaSource,
@@ -120,7 +120,8 @@ impl ChainUnderTest for SolanaChain {
         signature.expect(DOES_IT)
     }
 
-    /// Blocks without transactions do not happen for long: only a node that has lost all of them is noticed.
+    /// Consecutive blocks without transactions are rare: only a node that has lost all transactions
+    /// is noticed.
     fn left_out(&self, _what: LeftOut) -> &'static [(&'static str, Edit)] {
         &[("the transactions of all blocks", |_, result| {
             if let Some(transactions) = result.get_mut("transactions") {

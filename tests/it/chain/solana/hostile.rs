@@ -1,4 +1,5 @@
-//! Nodes of Solana that leave out, forget and stand on another cluster. None of it may pass for a slot without payments.
+//! Nodes of Solana that leave out and forget data, or belong to another cluster. None of it may
+//! pass for a slot without payments.
 
 use gateway::chain::{Block, ChainError, ChainSource, solana::SolanaSource};
 use serde_json::{Value, json};
@@ -50,7 +51,7 @@ async fn eventful() -> (SolanaChain, u64) {
 }
 
 fn skip(method: &str, reply: &mut Value, slot: u64) {
-    // The header of a later block is asked for as well, so the slot is told by its time.
+    // The header of a later block is requested as well, so the slot is recognised by its time.
     let asked = reply["result"]["blockTime"].as_u64() == Some(1_760_000_000 + slot);
     if method == "getBlock" && asked {
         let error = json!({ "code": -32007, "message": "Slot was skipped" });
@@ -64,11 +65,11 @@ async fn a_slot_counts_as_skipped_only_when_a_later_block_says_so() {
     let honest = told(&chain, slot, |_, _| ()).await.unwrap().unwrap();
     assert_eq!(honest.transfers.len(), 3);
 
-    // A node that does not give a block it has: to be waited for.
+    // A node that does not return a block it has: the follower waits for it.
     let answer = told(&chain, slot, move |method, reply| skip(method, reply, slot)).await;
     assert!(matches!(answer, Ok(None)), "{answer:?}");
 
-    // One that does not list it either: the next block names it as its parent.
+    // A node that does not list it either: the next block names it as its parent.
     let answer = told(&chain, slot, move |method, reply| {
         skip(method, reply, slot);
         if method == "getBlocksWithLimit" {
@@ -97,7 +98,7 @@ async fn a_node_that_empties_its_blocks_is_not_read() {
     let answer = told(&chain, slot, all_empty).await;
     assert!(matches!(answer, Err(ChainError::Inconsistent { .. })), "{answer:?}");
 
-    // One leader's empty block is read as what it is, and so are those of a cluster that nobody uses.
+    // One leader's empty block is read as empty, and so are those of an unused cluster.
     let one_empty = move |_: &str, reply: &mut Value| {
         if reply["result"]["blockTime"].as_u64() == Some(1_760_000_000 + slot) {
             empty(reply);

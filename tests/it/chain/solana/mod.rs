@@ -1,4 +1,4 @@
-//! The Solana adapter on a stand-in.
+//! The Solana adapter on a substitute node.
 
 pub(super) mod driver;
 mod hostile;

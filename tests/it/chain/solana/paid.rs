@@ -1,4 +1,4 @@
-//! Invoices paid on a stand-in for Solana, from the request to the signed IPN.
+//! Invoices paid on a substitute for Solana, from the request to the signed IPN.
 
 use gateway::asset::{Network, catalogue::Catalogue};
 use support::{

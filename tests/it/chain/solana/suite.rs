@@ -1,4 +1,4 @@
-//! The conformance suite, and what Solana's own client says of the same block.
+//! The conformance suite, and the reading of the same block by Solana's own client.
 
 use gateway::chain::{ChainSource, TransferAmount, TransferAsset};
 

@@ -1,4 +1,4 @@
-//! Each stub is read by a client that others wrote, and by the adapter; both must see the same.
+//! Each stub is read by a third-party client and by the adapter; both must see the same.
 
 use std::collections::BTreeSet;
 
@@ -35,7 +35,7 @@ async fn busy<F: Flavour>() -> StubDriver<F> {
     chain
 }
 
-/// A payment as both sides can tell it: height, receiver, amount, coin.
+/// A payment in the terms of both sides: height, receiver, amount, coin.
 type Paid = (u64, String, String, String);
 
 fn paid(height: u64, transfer: &Transfer) -> Paid {
@@ -46,7 +46,7 @@ fn paid(height: u64, transfer: &Transfer) -> Paid {
     (height, transfer.to.clone(), digits(&transfer.amount), coin)
 }
 
-/// What the adapter reads, and that its headers are those of `blocks`.
+/// The adapter's view, after checking that its headers are those of `blocks`.
 async fn adapters_view<F: Flavour>(
     chain: &StubDriver<F>,
     hash: &str,

@@ -1,4 +1,4 @@
-//! Makes things happen on a chain in memory that a stub serves.
+//! Controls a chain in memory that a stub serves.
 
 use std::time::Duration;
 
@@ -13,10 +13,10 @@ use support::{
 use super::left_out::Ways;
 use crate::chain::conformance::{Act, ChainUnderTest, Coin, Connect, Feature, LeftOut, Output};
 
-/// What the sources wait for an answer by themselves.
+/// Default deadline of the sources for a response.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What one network's stub and adapter are, and how its transactions look.
+/// Stub and adapter of one network, and the form of its transactions.
 pub trait Flavour: Default {
     type Tx: Clone;
     type Node: Node + Default;
@@ -30,9 +30,9 @@ pub trait Flavour: Default {
     fn lacks(feature: Feature) -> Option<&'static str>;
     fn asset(&self, coin: Coin) -> TransferAsset;
     fn fresh_address() -> String;
-    /// What one payment puts into a block, and its id as `tx_hash` spells it.
+    /// Transactions of one payment in a block, and its id as `tx_hash` spells it.
     fn pay(&self, coin: Coin, outputs: &[Output]) -> (Vec<Self::Tx>, String);
-    /// The same for one that fails and would have paid some address.
+    /// The same for one that fails and would have paid an address.
     fn fail(&self, coin: Coin) -> (Vec<Self::Tx>, String);
     fn noise(&self, address: &str) -> Vec<Self::Tx>;
     fn left_out(what: LeftOut) -> Ways;
@@ -133,8 +133,8 @@ impl<F: Flavour> ChainUnderTest for StubDriver<F> {
         self.mine_now();
     }
 
-    /// These chains are final and never do this. The stub does it all the same: what the adapter calls a payment must
-    /// not depend on where it stands.
+    /// These chains are final and never reorganise. The stub does it all the same: the key of a
+    /// payment must not depend on its place.
     async fn reorg(&mut self, depth: u64, connect: Connect) {
         let mut blocks = F::chain(&mut self.node.node()).roll_back(depth);
         match connect {

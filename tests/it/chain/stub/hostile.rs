@@ -21,15 +21,16 @@ use super::{
 };
 use crate::chain::conformance::{Coin, Output};
 
-/// Answers whatever is asked.
+/// Answers any request.
 type Node = fn() -> Answer;
-/// Changes one answer; gets the path and the JSON.
+/// Changes one response; gets the path and the JSON.
 type Lie = fn(&str, &mut Value);
 type Lies<'a> = &'a [(&'a str, Lie)];
-/// With how many transfers are left.
+/// With the number of remaining transfers.
 type Poisons<'a> = &'a [(&'a str, usize, Lie)];
 
-/// A chain whose newest block has four payments in three transactions, and the height of that block.
+/// A chain whose newest block has four payments in three transactions, and the height of that
+/// block.
 async fn eventful<F: Flavour>() -> (StubDriver<F>, u64) {
     let chain = StubDriver::<F>::start().await;
     chain.mine_now();
@@ -42,7 +43,7 @@ async fn eventful<F: Flavour>() -> (StubDriver<F>, u64) {
     (chain, height)
 }
 
-/// What the adapter makes of the block when the JSON of every answer is changed.
+/// Reads the block through the adapter while the JSON of every response is changed.
 async fn told<F: Flavour>(
     chain: &StubDriver<F>,
     height: u64,
@@ -64,7 +65,7 @@ async fn told<F: Flavour>(
     block.map(|block| block.expect("a block up to the head"))
 }
 
-/// All answers that have nothing to do with any network.
+/// All responses that are the same for every network.
 async fn general_refusals<F: Flavour>() {
     let (chain, height) = eventful::<F>().await;
     let cases: [(&str, Node); 8] = [
@@ -90,7 +91,7 @@ async fn general_refusals<F: Flavour>() {
         assert!(!format!("{kind} {refused}").contains(chain.node.url()), "the address is shown");
         assert!(chain.source.head().await.is_err(), "{} case {place}: a head", F::NAME);
     }
-    // Half an answer, as behind a proxy that gave up.
+    // Half a response, as behind a proxy that gave up.
     chain.node.lie(|_, answer| match answer {
         Answer::Json(value) => {
             let text = value.to_string();
@@ -184,7 +185,7 @@ async fn refuses<F: Flavour>(lies: Lies<'_>) {
     }
 }
 
-/// Checks what is left when one entry of the block cannot be read.
+/// Checks the remaining transfers when one entry of the block cannot be read.
 async fn quarantines<F: Flavour>(poisons: Poisons<'_>) {
     let (chain, height) = eventful::<F>().await;
     let honest = told(&chain, height, |_, _| ()).await.unwrap();
@@ -192,7 +193,7 @@ async fn quarantines<F: Flavour>(poisons: Poisons<'_>) {
         let block = told(&chain, height, *poison).await;
         let block = block.unwrap_or_else(|error| panic!("{} {name}: {error}", F::NAME));
         assert_eq!(block.transfers.len(), *left, "{} {name}", F::NAME);
-        // What is left keeps its name.
+        // The remaining transfers keep their keys.
         for transfer in &block.transfers {
             assert!(honest.transfers.contains(transfer), "{} {name}: {transfer:?}", F::NAME);
         }
@@ -344,7 +345,7 @@ async fn a_shard_of_near_whose_outcomes_are_all_left_out_is_missed() {
     }
 }
 
-/// Else a reader would never have read all there is: the newest block is newer each time that he asks.
+/// Otherwise a reader would never catch up: the newest block is newer at each request.
 #[tokio::test]
 async fn a_block_of_near_with_a_quiet_shard_is_the_head_once_there_is_a_next_one() {
     let (chain, height) = eventful::<Near>().await;

@@ -1,4 +1,4 @@
-//! What nodes of the three leave out of their answers.
+//! Omissions in the responses of the three networks' nodes.
 
 use serde_json::{Value, json};
 use support::faulty_line::Edit;
@@ -55,7 +55,7 @@ pub fn of_thorchain(what: LeftOut) -> Ways {
     }
 }
 
-/// Headers tell what was left out as well, so they are left as they are.
+/// Headers show an omission as well, so they stay unchanged.
 pub fn of_near(what: LeftOut) -> Ways {
     match what {
         LeftOut::All => &[
@@ -75,7 +75,8 @@ pub fn of_near(what: LeftOut) -> Ways {
                 first(&mut value["shards"][0], "receipt_execution_outcomes");
             }),
         ],
-        // What is alone in its shard is borne out by nothing in its block; here it is not.
+        // A movement alone in its shard is confirmed by nothing else in its block; here it is not
+        // alone.
         LeftOut::Movement => &[("a line of a log", |_, value| {
             let shards = value["shards"].as_array_mut().expect("shards").iter_mut();
             for outcome in

@@ -1,4 +1,4 @@
-//! The adapters of chains whose nodes cannot be had here, over stubs that behave like them.
+//! Adapters of chains whose nodes cannot be run here, over stubs that behave like them.
 
 mod clients;
 pub mod driver;

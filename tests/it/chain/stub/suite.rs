@@ -1,4 +1,4 @@
-//! The conformance suite over the three, and what each can show that the suite has no word for.
+//! The conformance suite over the three networks, and their features that the suite does not cover.
 
 use gateway::chain::{ChainSource, TransferAsset};
 use support::thornode::transfer;
@@ -19,8 +19,8 @@ async fn proven<F: Flavour>() -> Report {
 async fn thorchain_near_and_tron_pass_the_suite() {
     let reports = [proven::<Thorchain>().await, proven::<Near>().await, proven::<Tron>().await];
     println!("{}", table(&reports));
-    // No hidden value, no dated balances, no mempool and nothing replaced in it; and where nothing commits to what a
-    // transaction did, nobody notices a part that is missing.
+    // No hidden value, no balances at past blocks, no mempool and so no replacement; and if nothing
+    // commits to a transaction's effects, a missing part is not noticed.
     for (report, lacking) in reports.iter().zip([5, 4, 5]) {
         let proven = report.outcomes.iter().filter(|(_, outcome)| *outcome == Outcome::Proven);
         assert_eq!(proven.count(), report.outcomes.len() - lacking, "{}", report.chain);
@@ -60,7 +60,7 @@ async fn a_reader_who_goes_up_one_by_one_walks_over_skipped_heights_of_near() {
     assert_eq!(chain.source.header(first.height + 1).await.unwrap(), None);
     let last = chain.source.block(next.header.height + 1).await.unwrap().unwrap();
     assert_eq!(last.header, head);
-    // A server keeps a question about the future waiting; it is not asked.
+    // A server holds a request for a future block; it is not requested.
     assert!(chain.source.block(head.height + 1).await.unwrap().is_none());
 }
 

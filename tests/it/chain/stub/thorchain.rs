@@ -99,7 +99,8 @@ impl Flavour for Thorchain {
         payment(0, coin, outputs)
     }
 
-    /// A real node leaves the transfer out of a failed transaction; an adapter must not need that.
+    /// A real node leaves the transfer out of a failed transaction; an adapter must not depend on
+    /// that.
     fn fail(&self, coin: Coin) -> (Vec<ThorTx>, String) {
         payment(5, coin, &[Output::new(&Self::fresh_address(), 7)])
     }

@@ -31,7 +31,7 @@ pub struct Tron;
 fn word(amount: &TransferAmount) -> String {
     let digits = match amount {
         TransferAmount::Units(units) => format!("{:x}", units.get()),
-        // 2^128, which is what the suite sends.
+        // 2^128, the amount that the suite sends.
         TransferAmount::Beyond128Bits(_) => format!("1{}", "0".repeat(32)),
     };
     format!("{digits:0>64}")

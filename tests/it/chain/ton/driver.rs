@@ -1,4 +1,4 @@
-//! Makes things happen on a private TON.
+//! Controls a private TON.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ pub fn source(url: &str) -> TonSource {
     TonSource::new(Network::Ton, &SecretString::from(url)).expect("TON and an http url")
 }
 
-/// Leaves out at once what impostors took: the suite reads each block in the moment it is made.
+/// Skips tokens of impostors at once: the suite reads each block in the moment it is made.
 fn impatient(url: &str) -> TonSource {
     source(url).with_listing_wait(TimeDelta::zero())
 }
@@ -130,7 +130,7 @@ impl ChainUnderTest for TonChain {
                 let master = self.master(*coin);
                 self.node.pay_token(master, to, units(amount)).await.expect(DOES_IT)
             }
-            // Nobody is there, so it goes back.
+            // The account does not exist, so the payment bounces.
             Act::Fail(Coin::Native) => {
                 let paid = self.node.pay(&random_address(), 1_000_000_000, true).await;
                 paid.expect(DOES_IT).0

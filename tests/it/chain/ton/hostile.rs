@@ -1,4 +1,5 @@
-//! Nodes of TON that lag, drop and stand on another network. None of it may pass for a block without payments.
+//! Nodes of TON that lag, drop data or belong to another network. None of it may pass for a block
+//! without payments.
 
 use std::{
     net::SocketAddr,
@@ -20,16 +21,17 @@ use tokio::task::JoinSet;
 
 use super::driver::{TonChain, random_address, source};
 
-/// Changes one answer; gets the path after `/api/v3/` and what the node said. What becomes null is not found.
+/// Changes one response; gets the path after `/api/v3/` and the node's response. A response changed
+/// to null means not found.
 type Lie = fn(&str, &mut Value);
 
 const TRANSACTIONS: &str = "transactionsByMasterchainBlock";
 const SHARDS: &str = "masterchainBlockShards";
 const HOLDERS: &str = "jetton/wallets";
-/// More of the stand-in's blocks, which are a second apart, than a holder is waited for.
+/// More of the node's blocks, one second apart, than the wait for a jetton wallet.
 const BLOCKS_OF_PATIENCE: usize = 20;
 
-/// What the source makes of block `height` when `lie` changes answers on the way.
+/// Reads block `height` through the source while `lie` changes responses on the way.
 async fn told(chain: &TonChain, height: u64, lie: Lie) -> Result<Option<Block>, ChainError> {
     let (liar, source) = lied_to(chain, lie).await;
     let block = source.block(height).await;
@@ -37,7 +39,7 @@ async fn told(chain: &TonChain, height: u64, lie: Lie) -> Result<Option<Block>, 
     block
 }
 
-/// Who stands before the node, until he is dropped.
+/// Proxy before the node, until it is dropped.
 struct Liar {
     desk: Arc<Desk>,
     _serving: JoinSet<()>,
@@ -49,7 +51,7 @@ struct Desk {
     changed: AtomicUsize,
 }
 
-/// A source whose answers `lie` changes on the way.
+/// A source whose responses `lie` changes on the way.
 async fn lied_to(chain: &TonChain, lie: Lie) -> (Liar, TonSource) {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -136,20 +138,21 @@ async fn one_transaction_that_cannot_be_read_does_not_stop_its_block() {
     let (chain, height) = eventful().await;
     let answer = told(&chain, height, |path, body| {
         if path == TRANSACTIONS {
-            // The transactions take turns: the payer's, and that of whom it paid.
+            // The transactions alternate: the payer's, and the payee's.
             list(body, "transactions")[1]["in_msg"]["value"] = json!("1.5");
         }
     });
     assert_eq!(answer.await.unwrap().unwrap().transfers.len(), 2);
 }
 
-/// A block in which a holder's contract took the token's first payment to an owner.
+/// A block in which a jetton wallet received the token's first payment to an owner.
 async fn first_token_payment(chain: &TonChain, token: &str) -> u64 {
     chain.node.pay_token(token, &random_address(), 7).await.unwrap();
     chain.node.mine().await.unwrap()
 }
 
-/// What a follower of the chain gets of a block, as transfers of `token`; `None` if he has to come back for it.
+/// A follower's view of a block, as the number of transfers of `token`; `None` if it has to return
+/// for the block.
 async fn followed(source: &TonSource, height: u64, token: &str) -> Option<usize> {
     source.head().await.unwrap();
     let asset = TransferAsset::Contract(token.to_owned());

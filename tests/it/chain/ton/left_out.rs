@@ -1,4 +1,4 @@
-//! What nodes of TON leave out of their answers.
+//! Omissions in the responses of TON's nodes.
 
 use serde_json::Value;
 use support::faulty_line::Edit;

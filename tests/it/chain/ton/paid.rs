@@ -39,7 +39,7 @@ async fn a_token_pays_under_its_own_master_contract_alone() {
     node.token("Tether USD", usdt.contract).await.unwrap();
     let fake = node.token("Tether USD", None).await.unwrap();
     with_paying(Network::Ton, node.url(), async |paying| {
-        // The spec lists no token minimum for TON, so an operator has to switch its tokens on.
+        // The spec lists no token minimum for TON, so an operator has to enable its tokens.
         paying.stack.gateway.set_currency(usdt, Change::Enable).await.unwrap();
         let invoice = paying.invoice("usdtton").await;
         let (address, units) = due(&invoice, 6);

@@ -1,4 +1,4 @@
-//! The conformance suite, and what TON's own client says of the same transactions.
+//! The conformance suite, and the reading of the same transactions by TON's own client.
 
 use gateway::chain::{ChainSource, Transfer, TransferAmount};
 

@@ -1,4 +1,4 @@
-//! Makes things happen on bitcoind and litecoind.
+//! Controls bitcoind and litecoind.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -18,7 +18,7 @@ use crate::chain::conformance::{
     Act, ChainUnderTest, Coin as Paid, Connect, Feature, LeftOut, Output,
 };
 
-/// What a replacement offers above all that was offered before: enough for every node.
+/// Rise of a replacement's fee above the highest one before: enough for every node.
 const FEE_STEP: u64 = 2 * FEE;
 const DOES_IT: &str = "the node does what the test says";
 
@@ -31,7 +31,7 @@ pub struct RegtestChain {
     name: String,
     /// The coin that each payment spends, to spend it again on another branch.
     coins: HashMap<String, Coin>,
-    /// The highest fee that was offered yet.
+    /// The highest fee offered so far.
     fee: u64,
 }
 
@@ -41,7 +41,7 @@ pub fn source(network: Network, url: &str, genesis: &str) -> UtxoSource {
     source.expect("a bitcoin-like network and an http url").with_test_chain(genesis)
 }
 
-/// An address that nobody has yet, as a deposit address of `network` is spelt.
+/// A new random address, spelt like a deposit address of `network`.
 pub fn random_address(network: Network) -> String {
     let hash = hex::encode(rand::random::<[u8; 20]>());
     let script = if network == Network::Dogecoin {
@@ -63,7 +63,8 @@ pub fn satoshis(amount: &TransferAmount) -> u64 {
 
 impl RegtestChain {
     pub async fn start(network: Network) -> Result<Self> {
-        // Litecoin's nodes replace nothing unless they are told to, and what others do reaches the blocks all the same.
+        // Litecoin's nodes replace nothing by default, but miners that replace still mine the
+        // replacement.
         let is_bitcoin = network == Network::Bitcoin;
         let kind = if is_bitcoin { Kind::Bitcoin } else { Kind::Litecoin };
         let arguments: &[_] = if is_bitcoin { &[] } else { &["-mempoolreplacement=1"] };
@@ -83,7 +84,7 @@ impl RegtestChain {
         txid
     }
 
-    /// The bytes of a payment to nobody that spends the same coin as `txid`.
+    /// Bytes of a payment to a random address that spends the same coin as `txid` (double-spend).
     async fn conflict(&self, txid: &str) -> String {
         let to = [(random_address(self.network), 1_000)];
         self.node.signed_payment(&self.coins[txid], &to, 50_000).await.expect(DOES_IT)
@@ -160,7 +161,7 @@ impl ChainUnderTest for RegtestChain {
         left_out::of(what)
     }
 
-    /// The very bytes that lie behind the address, in scripts that pay no address or another one.
+    /// The very bytes of the address, in scripts that pay no address or another one.
     async fn make_noise(&mut self, address: &str) {
         let script = self.node.script_of(address).await.expect(DOES_IT);
         // By key hash the script ends in two more bytes than a witness program does.
@@ -195,7 +196,8 @@ impl ChainUnderTest for RegtestChain {
                 blocks.iter_mut().for_each(Vec::clear);
                 blocks.push(all);
             }
-            // Their coins are spent otherwise in the first new block: they can never come back.
+            // Double-spend: their coins are spent otherwise in the first new block, so they can
+            // never come back.
             Connect::Gone => {
                 let all: Vec<String> = blocks.concat();
                 blocks.iter_mut().for_each(Vec::clear);

@@ -1,4 +1,4 @@
-//! Litecoin's extension block (MWEB): coins that leave it for an address of ours.
+//! Litecoin's extension block (MWEB): coins that leave it for one of our addresses.
 
 use gateway::{
     asset::Network,
@@ -13,7 +13,7 @@ use super::driver::{RegtestChain, random_address};
 const ACTIVE_AT: u64 = 432;
 const DOES_IT: &str = "the node does what the test says";
 
-/// A wallet of the node, with an address of the extension block where `kind` is `mweb`.
+/// A wallet of the node, with an address of the extension block if `kind` is `mweb`.
 async fn wallet(chain: &RegtestChain, name: &str, kind: &str) -> String {
     chain.node.rpc("createwallet", json!([name])).await.expect(DOES_IT);
     let address = chain.node.wallet_rpc(name, "getnewaddress", json!(["", kind])).await;

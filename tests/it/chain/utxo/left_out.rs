@@ -1,4 +1,4 @@
-//! What nodes leave out of their answers.
+//! Omissions in nodes' responses.
 
 use serde_json::{Value, json};
 use support::faulty_line::Edit;

@@ -1,4 +1,4 @@
-//! Nodes that serve another chain, are not ready, contradict themselves, or do not let us in.
+//! Nodes that serve another chain, are not ready, contradict themselves, or refuse our credentials.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use super::driver::{RegtestChain, random_address, source};
 
 type Lie = fn(&str, &mut Value);
 
-/// What the source sees when `lie` changes results on the way.
+/// The source's view when `lie` changes results on the way.
 async fn through(chain: &RegtestChain, lie: Lie) -> (Proxy, UtxoSource) {
     let proxy = Proxy::start(chain.node.url(), move |method, mut reply| {
         lie(method, &mut reply["result"]);
@@ -159,7 +159,7 @@ async fn what_was_read_of_a_mempool_before_a_refusal_is_not_asked_for_again() {
         let text = match (asked["method"].as_str(), asked.as_array()) {
             (Some("getrawmempool"), _) => reply(&asked["id"], json!(names)),
             (Some(_), _) => reply(&asked["id"], tip.clone()),
-            // Two hundred are told, then it has had enough.
+            // Two hundred are answered, then the limit is reached.
             (None, Some(calls)) if calls.len() == 50 => {
                 return Act::answer("429 Too Many Requests", "");
             }
