@@ -69,7 +69,7 @@ impl Resolve for SystemResolver {
                 known.learn(host, found.clone(), Instant::now());
                 Ok(found)
             });
-            // `spawn_blocking` panics if the system has no thread for it.
+            // `lookup_host` panics if the system has no thread for it.
             lookup.await.map_err(|_| Errno::AGAIN)?
         })
     }
