@@ -1,4 +1,4 @@
-//! What is sent and what comes back, when nobody is hostile, and what is left alone.
+//! Requests and responses with honest servers, and data that the client leaves unchanged.
 
 use super::*;
 use support::fired::fired;
@@ -47,7 +47,8 @@ async fn a_redirect_is_an_answer_and_is_never_followed() {
 
 #[tokio::test]
 async fn a_gzip_bomb_stays_what_was_sent() {
-    // The first bytes of a gzip stream; its content does not matter, because nobody looks inside.
+    // The first bytes of a gzip stream; its content does not matter, because the client does not
+    // decode it.
     let mut raw =
         b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 14\r\n\r\n".to_vec();
     let packed = b"\x1f\x8b\x08\0\0\0\0\0\0\x03\xec\xc1\x01\x01";
@@ -116,7 +117,7 @@ fn proxy_variables_of_the_environment_are_not_read() {
     let mut child = std::process::Command::new(std::env::current_exe().expect("this test"));
     child.args([name, "--exact"]).env(CHILD, "1");
     for variable in ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY", "https_proxy"] {
-        // Port 9 discards; nobody listens there.
+        // Port 9 is the discard port; no server listens there.
         child.env(variable, "http://127.0.0.1:9");
     }
     let output = child.output().expect("a child process");

@@ -1,4 +1,4 @@
-//! Receivers that give too much, or too slowly.
+//! Receivers that send too much, or too slowly.
 
 use tokio::time::Instant;
 
@@ -37,7 +37,7 @@ async fn one_deadline_covers_whatever_hangs() {
 
 #[tokio::test]
 async fn the_deadline_covers_the_handshake_and_the_lookup() {
-    // A listener that accepts and says nothing: the handshake never begins.
+    // A listener that accepts and sends nothing: the handshake never begins.
     let silent = Hostile::always(Act::SayAndHang(vec![])).await;
     let target = url(&format!("https://{}/", silent.address));
     let error = local().send(Call::get(target, SHORT)).await.expect_err("no handshake");
@@ -72,7 +72,7 @@ async fn a_body_of_a_gigabyte_is_read_to_its_limit_and_left() {
         let answer = local().send(call).await.expect("an answer");
         assert_eq!((answer.status, answer.body.len(), answer.truncated), (200, 1000, true));
         receiver.open_at_most(0, LONG).await;
-        // What was sent beyond the limit sits in socket buffers at most.
+        // Bytes sent beyond the limit are at most in socket buffers.
         assert!(receiver.bytes_sent() < 64 * 1024 * 1024, "{} bytes", receiver.bytes_sent());
         fired(receiver.request_count());
     }

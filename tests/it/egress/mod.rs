@@ -32,7 +32,7 @@ async fn post(egress: &Egress, text: &str) -> Result<Answer, EgressError> {
     egress.send(Call::post(url(text), r#"{"a":1}"#, LONG)).await
 }
 
-/// A resolver made of a function.
+/// A resolver made from a function.
 struct Names<F>(F);
 
 impl<F> Resolve for Names<F>

@@ -1,4 +1,4 @@
-//! Names that lead inside, and names that change their mind.
+//! Names that resolve to internal addresses, and names that change their address (DNS rebinding).
 
 use std::{
     net::Ipv4Addr,

@@ -22,7 +22,8 @@ pub(super) fn program(name: &str) -> Command {
     Command::new(String::from_utf8(output.stdout).unwrap().trim())
 }
 
-/// Runs the check program that `of` makes for each channel's folder, and compares with its recording.
+/// Runs the check program that `of` builds for each channel's folder, and compares with its
+/// recording.
 #[track_caller]
 fn comes_to_the_recorded_verdicts(of: fn(&Path) -> Command) {
     for channel in CHANNELS {
@@ -80,7 +81,8 @@ fn php_comes_to_the_recorded_verdicts() {
 fn go_comes_to_the_recorded_verdicts() {
     comes_to_the_recorded_verdicts(|folder| {
         let mut check = program("go");
-        // Inside target, so that no test needs a home folder; no checkout's version is stamped, so none is asked for.
+        // Inside target, so that no test needs a home folder; version stamping is off, so git is
+        // not run.
         check.current_dir(folder.join("go"));
         check.env("GOCACHE", target().join("go-cache")).env("GOFLAGS", "-buildvcs=false");
         check.args(["run", "."]);
@@ -117,7 +119,7 @@ fn the_two_snippets_of_a_language_without_modules_name_nothing_alike() {
     }
 }
 
-/// What a file of PHP or Go declares at its outermost level.
+/// Top-level declarations of a PHP or Go file.
 fn names(text: &str) -> Vec<String> {
     let words = ["const ", "function ", "final class ", "func ", "type ", "\tErr"];
     let declared = text.lines().filter_map(|line| {

@@ -1,4 +1,5 @@
-//! The snippets that merchants copy: every language comes to the same verdict on the same recorded deliveries.
+//! The snippets that merchants copy: every language reaches the same verdict on the same recorded
+//! deliveries.
 
 mod languages;
 mod numbers;
@@ -7,7 +8,7 @@ mod recording;
 
 use serde_json::{Value, json};
 
-/// Deliveries in the order in which a receiver is to see them, each with the verdict that it must come to.
+/// Deliveries in the order in which a receiver gets them, each with the expected verdict.
 #[derive(Default)]
 struct Recorder {
     deliveries: Vec<Value>,
@@ -21,7 +22,8 @@ impl Recorder {
         }));
     }
 
-    /// Adds what nobody may take: `good` and its `signature`, changed in every way that a name tells.
+    /// Adds deliveries that must be refused: `good` and its `signature`, each with the named
+    /// change.
     fn refuse(&mut self, good: &str, signature: &str, at: i64, forgeries: &[(&str, String, &str)]) {
         for (name, body, forged) in forgeries {
             assert!(body != good || *forged != signature, "'{name}' changed nothing");

@@ -1,4 +1,5 @@
-//! Amounts survive receivers that parse and serialise again in JavaScript, as far as a double can hold them.
+//! Amounts survive receivers that parse and serialise again in JavaScript, as far as a double is
+//! exact.
 
 use std::process::{Command, Stdio};
 
@@ -14,7 +15,7 @@ use serde_json::json;
 use super::languages::program;
 
 const AMOUNTS: usize = 2_000;
-/// What a buyer is asked to pay has at most 15 significant digits, which any double holds.
+/// An amount due has at most 15 significant digits, which any double holds.
 const UNITS_MAX: u128 = 999_999_999_999_999;
 
 /// Reads lines of JSON, writes each again as JavaScript would.

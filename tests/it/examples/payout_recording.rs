@@ -1,4 +1,5 @@
-//! `recorded.json` of the payout webhooks: deliveries by the gateway's own signer, and what becomes of them on a bad way.
+//! `recorded.json` of the payout webhooks: deliveries by the gateway's own signer, and forged or
+//! damaged copies of them.
 
 use chrono::{DateTime, Utc};
 use expect_test::expect_file;
@@ -19,10 +20,10 @@ use sha2::Sha512;
 
 use super::Recorder;
 
-/// No merchant's: it was made for this file.
+/// Secret of no merchant: it was made for this file.
 const SECRET: &str = "4be07d8a1c5f92e36a70b1d8c9e2f3045566778899aabbccddeeff0011223344";
 const SIGNED_AT: i64 = 1_767_225_600;
-/// The oldest that a receiver takes.
+/// The oldest that a receiver accepts.
 const AGE_MAX: i64 = 600;
 const NOW: i64 = SIGNED_AT + 2;
 
@@ -30,7 +31,8 @@ fn at(seconds: i64) -> DateTime<Utc> {
     DateTime::from_timestamp(seconds, 0).expect("a time of this age")
 }
 
-/// Two recipients paid with tokens. Keys of the merchant's own object stand in no order, and its digits are odd.
+/// Two recipients paid with tokens. Keys of the merchant's own object are unordered, and its
+/// numbers unusual.
 fn completed() -> OrderView {
     OrderView {
         id: "empo_7n4c2v9k1x8m3q6w5e0r2t4y6a".into(),
@@ -89,7 +91,7 @@ fn completed() -> OrderView {
     }
 }
 
-/// Coins with more digits than a double holds, and nothing paid.
+/// Amounts with more digits than a double holds, and no recipient paid.
 fn cancelled() -> OrderView {
     OrderView {
         id: "empo_0a1b2c3d4e5f6g7h8j9k0m1n2p".into(),
@@ -137,7 +139,8 @@ fn record() -> Value {
     to.add("from a time to come", &odd, &signature, SIGNED_AT - AGE_MAX - 1, "stale");
     let accepted = "accepted mass_payout.cancelled cancelled";
     to.add("just young enough", &odd, &signature, SIGNED_AT + AGE_MAX, accepted);
-    // Sent late: its order is older than what was seen of it before. It is genuine; what it may overwrite is the books' affair.
+    // Sent late: its order is older than one already seen. It is genuine; the receiver's books
+    // decide if it may overwrite the newer state.
     let processing = OrderView { state: State::Processing, finished_at: None, ..completed() };
     let late = body(EventType::BatchConfirmed, &processing, "pzwe_3", SIGNED_AT);
     let accepted = "accepted mass_payout.batch_confirmed processing";
@@ -152,7 +155,7 @@ fn refuse_forgeries(to: &mut Recorder, good: &str, signature: &str) {
     let others = payout::sign(&WebhookSecret::from("0".repeat(64)), good.as_bytes());
     let first_flipped =
         format!("{}{}", if signature.starts_with('0') { '1' } else { '0' }, &signature[1..]);
-    // What a receiver would sign that parses and serialises instead of taking the raw bytes.
+    // Signature base of a receiver that parses and serialises instead of using the raw bytes.
     let parsed: Value = serde_json::from_str(good).expect("the body is JSON");
     let (twice, beyond) = (format!("{signature}{signature}"), "é".repeat(32));
     let (longer, no_hex) = (format!("{signature}00"), "z".repeat(64));

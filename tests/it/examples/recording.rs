@@ -1,4 +1,4 @@
-//! `recorded.json`: deliveries by the gateway's own signer, and what becomes of them on a bad way.
+//! `recorded.json`: deliveries by the gateway's own signer, and forged or damaged copies of them.
 
 use chrono::{DateTime, Utc};
 use expect_test::expect_file;
@@ -18,10 +18,10 @@ use sha2::Sha256;
 
 use super::Recorder;
 
-/// No merchant's: it was made for this file.
+/// Secret of no merchant: it was made for this file.
 const SECRET: &str = "9f2b6c1d4e8a7053b1c6d2e9f4a80713c5d6e7f8091a2b3c4d5e6f708192a3b4";
 const SIGNED_AT: i64 = 1_767_225_600;
-/// The oldest that a receiver takes (spec, "Payment IPN").
+/// The oldest that a receiver accepts (spec, "Payment IPN").
 const AGE_MAX: i64 = 600;
 
 fn at(seconds: i64) -> DateTime<Utc> {
@@ -55,7 +55,8 @@ fn finished() -> PaymentView {
     }
 }
 
-/// Amounts at the ends of what JSON readers get wrong, and text that re-serialising would escape in other ways.
+/// Extreme amounts that JSON readers get wrong, and text that re-serialising would escape in other
+/// ways.
 fn expired() -> PaymentView {
     PaymentView {
         payment_id: "pzi_0a1b2c3d4e5f6g7h8j9k0m1n2p".into(),
@@ -88,7 +89,7 @@ fn sign(body: &str) -> String {
     ipn::sign(&WebhookSecret::from(SECRET.to_owned()), body.as_bytes())
 }
 
-/// The bytes that a receiver would sign that parses and serialises instead of taking the raw ones.
+/// Signature base of a receiver that parses and serialises instead of using the raw bytes.
 fn in_other_order(body: &str) -> String {
     let (head, tail) = body.split_at(body.find(",\"payment_id\"").expect("the field is there"));
     format!("{{{},{}}}", tail[1..tail.len() - 1].trim(), &head[1..])

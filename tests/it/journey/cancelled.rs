@@ -1,4 +1,4 @@
-//! Cancelling, which is possible only while nothing was seen (spec, Rules 1).
+//! Cancelling, which is possible only before a deposit is seen (spec, Rules 1).
 
 use gateway::{asset::Network, invoice::Status};
 use serde_json::json;
@@ -35,7 +35,8 @@ async fn a_payment_waiting_in_the_mempool_rules_out_cancelling() {
         shop.look(Network::Polygon).await;
         cancel(&shop, &id).await.expect_error(400, "INVALID_REQUEST");
         assert_eq!(shop.status(&id).await, Status::Pending);
-        // Replaced by its sender: then nothing was paid, and cancelling is possible again.
+        // Replaced by its sender (replace-by-fee): then the invoice is unpaid, and cancelling is
+        // possible again.
         shop.stack.gateway.simulate_orphan(&waiting.txid).await.unwrap();
         shop.look(Network::Polygon).await;
         assert_eq!(cancel(&shop, &id).await.status, 200);

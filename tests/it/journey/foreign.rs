@@ -1,4 +1,4 @@
-//! Tokens that nobody asked for (spec, "Informational deliveries").
+//! Tokens other than the requested one (spec, "Informational deliveries").
 
 use gateway::{
     app::simulate::{Deposit, PaidIn, Payee},
@@ -72,9 +72,9 @@ async fn unknown_contracts_and_impossible_amounts_are_suspicious_and_worth_nothi
         let told = notice(&shop, &id, 1).await;
         assert_eq!(told["type"], "suspicious_token_received");
         assert_eq!(told["contract_address"], UNKNOWN_CONTRACT);
-        // Nobody knows its decimals, so the amount is in base units.
+        // Its decimals are unknown, so the amount is in base units.
         assert_eq!((&told["currency"], &told["amount"]), (&Value::Null, &json!("5000000")));
-        // The invoice's own token, but more of it than 128 bits can say.
+        // The invoice's own token, but more of it than 128 bits can hold.
         let beyond = "9".repeat(40);
         shop.pay(&id, &beyond).await;
         let told = notice(&shop, &id, 2).await;

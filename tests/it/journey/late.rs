@@ -1,4 +1,4 @@
-//! Deposits after the end: never silent, never a status change.
+//! Deposits after the end: always reported, never a status change.
 
 use gateway::invoice::Status;
 use serde_json::json;
@@ -7,7 +7,8 @@ use support::{
     shop::{Shop, with_shop},
 };
 
-/// Pays twice after the end: each deposit gives one notice, counts as paid, and changes nothing else.
+/// Pays twice after the end: each deposit gives one notice, counts as paid, and changes nothing
+/// else.
 async fn late_twice(shop: &Shop, id: &str, status: Status, paid_before: u32) {
     shop.becomes(id, status).await;
     let told = shop.events(id).await.len();

@@ -1,4 +1,4 @@
-//! The specification as stories, end to end.
+//! The specification as end-to-end scenarios.
 
 mod cancelled;
 mod draft;

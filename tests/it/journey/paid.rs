@@ -21,7 +21,7 @@ async fn an_invoice_paid_in_two_parts_is_finished_once_and_told_once() {
         let id = payment["payment_id"].as_str().unwrap().to_owned();
 
         stack.gateway.simulate_deposit(&deposit(&id, "10")).await.unwrap();
-        // Asked of the gateway, because polling the API would use up the merchant's requests.
+        // Read from the gateway, because polling the API would use up the merchant's rate limit.
         eventually("partial", async || {
             let seen = stack.gateway.buyer_status(&id).await.unwrap().unwrap();
             (seen.status == Status::Partial).then_some(())

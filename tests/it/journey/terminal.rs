@@ -7,7 +7,7 @@ use support::shop::{Shop, with_shop};
 const STATUSES: [&str; 7] =
     ["draft", "pending", "partial", "paid", "overpaid", "expired", "cancelled"];
 
-/// Writes `status` past all rules and expects the database to refuse.
+/// Writes `status` directly and expects the database to refuse.
 async fn cannot_become(shop: &Shop, id: &str, status: &str) {
     let row = shop.row_id(id).await;
     let mut connection = shop.stack.database.connect().await;
@@ -42,7 +42,7 @@ async fn a_terminal_status_never_changes_not_even_by_hand() {
             for other in STATUSES.into_iter().filter(|other| *other != status.as_str()) {
                 cannot_become(&shop, &id, other).await;
             }
-            // Nothing that the gateway itself can be asked moves it either.
+            // No operation of the gateway itself moves it either.
             let row = shop.row_id(&id).await;
             shop.stack.gateway.expire_invoice(row).await.unwrap();
             assert!(shop.stack.gateway.cancel_invoice(&id).await.is_err());

@@ -1,4 +1,4 @@
-//! The right address on the wrong network: found, kept apart, and told to the merchant.
+//! The right address on the wrong network: found, kept apart, and reported to the merchant.
 
 use gateway::{
     app::simulate::{Deposit, PaidIn, Payee},
@@ -39,7 +39,8 @@ async fn pay_on(shop: &Shop, network: Network, address: &str) {
     shop.send(&deposit).await;
 }
 
-/// Every EVM network against every other, and an EVM address on NEAR, which takes it for an account of the same key.
+/// Every EVM network against every other, and an EVM address on NEAR, which accepts it as an
+/// account of the same key.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_payment_on_any_network_that_can_name_the_address_is_told_as_a_wrong_token() {
     let others = Network::ALL.into_iter().filter(|n| !n.address_families().contains(&Family::Evm));

@@ -1,4 +1,4 @@
-//! Prices from servers that tell the truth, lie, or say nothing.
+//! Prices from servers that are honest, lie, or do not respond.
 
 mod providers;
 mod stack;
@@ -21,7 +21,7 @@ fn pairs(text: &str) -> Vec<Pair> {
     text.split_whitespace().map(pair).collect()
 }
 
-/// A provider's server at `receiver`, asked as the operator configures it.
+/// HTTP access to a provider's server at `receiver`, as the operator configures it.
 fn web(receiver: &Hostile) -> Web {
     let base = receiver.url("").parse().expect("a url");
     Web::new(Egress::new(Policy::Operator), base, Duration::from_secs(20))

@@ -1,4 +1,4 @@
-//! Each provider's documented answers, and what is read out of them.
+//! Each provider's documented responses, and the prices read from them.
 
 use expect_test::{Expect, expect};
 use gateway::rate::{Batch, Binance, CoinGecko, Coinbase, Kraken, RateError, RateProvider};
@@ -203,7 +203,7 @@ async fn coingecko_keeps_every_digit_and_the_time() {
     assert_eq!(receiver.request_count(), 1);
 }
 
-/// What every provider says to an answer that is not a list of prices.
+/// Result of every provider for a response that is not a list of prices.
 async fn fault(act: Act) -> [String; 4] {
     let receiver = Hostile::always(act).await;
     let wanted = pairs("btc/usd");

@@ -46,7 +46,7 @@ fn shown(outcome: &Outcome) -> String {
     quotes.chain(refused).chain(failed).collect()
 }
 
-/// What one server's answer, the only source, comes to beside a last price of 3000.
+/// Result of one server's response, the only source, beside a last price of 3000.
 async fn alone(act: Act) -> String {
     let limits = limits(&act);
     let receiver = Hostile::always(act).await;
@@ -90,7 +90,7 @@ async fn a_single_source_sells_only_at_a_sound_price() {
     }
 }
 
-/// The preferred provider's answer beside a sound second one at 3000.
+/// The preferred provider's response beside a sound second one at 3000.
 async fn beside_a_sound_one(first: Act) -> String {
     let limits = limits(&first);
     let receiver = Hostile::always(first).await;

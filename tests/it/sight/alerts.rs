@@ -1,4 +1,5 @@
-//! The alert rules: sound, each fired on purpose, silent in calm, and each with its paragraph in the runbook.
+//! The alert rules: valid, each fired on purpose, silent in calm, and each with its paragraph in
+//! the runbook.
 
 use std::collections::BTreeSet;
 
@@ -60,7 +61,7 @@ fn every_alert_has_its_paragraph_in_the_runbook_and_every_paragraph_its_alert() 
     }
 }
 
-/// What a person copies from the runbook in the night must exist.
+/// Every command that a person copies from the runbook in an emergency must exist.
 #[test]
 fn every_command_that_the_runbook_names_exists() {
     let runbook = read("RUNBOOK.md").replace('\n', " ");

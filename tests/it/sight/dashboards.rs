@@ -1,7 +1,8 @@
-//! The dashboards: sound JSON of Grafana's kind, every panel explained, every expression about measures that exist.
+//! The dashboards: valid Grafana JSON, every panel explained, every expression about existing
+//! metrics.
 //!
-//! Grafana itself is in no registry that the tests may use. What it would send is sent to a real Prometheus instead: see
-//! [`super::metrics`].
+//! Grafana itself is in no registry that the tests may use. Its queries are sent to a real
+//! Prometheus instead: see [`super::metrics`].
 
 use std::collections::BTreeSet;
 
@@ -31,7 +32,8 @@ pub(super) fn expressions() -> Vec<(String, String)> {
     found
 }
 
-/// The names in an expression that can only be measures: what stands before `{`, `[`, or a closing, and is no function.
+/// Names in an expression that can only be metrics: those before `{`, `[`, or a closing bracket
+/// that are not functions.
 fn named(expression: &str) -> BTreeSet<String> {
     let quoted: String = expression.split('"').step_by(2).collect::<Vec<_>>().join(" ");
     let words = quoted.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
@@ -40,7 +42,7 @@ fn named(expression: &str) -> BTreeSet<String> {
     words.filter(is_measure).map(str::to_owned).collect()
 }
 
-/// As processes expose them: a histogram is three series.
+/// Names as processes expose them: a histogram is three series.
 pub(super) fn exposed_names() -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for (name, kind, _) in MEASURES {

@@ -1,4 +1,5 @@
-//! Real processes, a real Prometheus: every measure is exposed, every expression answers, and in calm no alert fires.
+//! Real processes, a real Prometheus: every metric is exposed, every expression returns a value,
+//! and in calm no alert fires.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -20,8 +21,8 @@ use support::{
 use super::{alerts, dashboards, prometheus::Prometheus};
 
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Only events that calm does not have bring these forth: a provider that fails has a name only then. And pools belong to
-/// networks that these programs do not follow.
+/// Metrics that appear only with events that do not occur in calm: a failing provider has a name
+/// only then. And pools belong to networks that these programs do not follow.
 const RARE: [&str; 6] = [
     "rate_provider_failures_total",
     "payout_webhook_attempt_seconds",
@@ -67,7 +68,7 @@ async fn finish_an_invoice(installation: &Installation) {
     receiver.wait_for(1).await;
 }
 
-/// The dashboards' expressions that show nothing, though calm has something for them to show.
+/// Expressions of the dashboards without a value, though there is one in calm.
 async fn silent_expressions(prometheus: &Prometheus) -> Vec<String> {
     let mut silent = Vec::new();
     for (place, expression) in dashboards::expressions() {
@@ -107,7 +108,7 @@ async fn every_measure_is_exposed_every_expression_answers_and_calm_raises_no_al
             if missing.is_empty() { Ok(()) } else { Err(format!("{missing:?}")) }
         })
         .await;
-        // Each process tells of the rows that all share, and of its own parts.
+        // Each process exposes the rows that all share, and its own parts.
         for page in [scrape(&api).await, scrape(&workers).await] {
             for line in [
                 "outbox_waiting 0",
@@ -127,7 +128,8 @@ async fn every_measure_is_exposed_every_expression_answers_and_calm_raises_no_al
             assert!(page.contains(line), "no {line} in {page}");
         }
 
-        // A rate stands on two scrapes of the same series, which begins when its first event is counted.
+        // A rate needs two scrapes of the same series, which begins when its first event is
+        // counted.
         within(PATIENCE, "every expression of the dashboards answers", async || {
             let up = prometheus.query("min(min_over_time(up[5s])) == 1 and count(up) == 2").await;
             let silent = silent_expressions(&prometheus).await;

@@ -1,4 +1,4 @@
-//! What operators see: measures, alerts, dashboards and traces, of real processes.
+//! Observability for operators: metrics, alerts, dashboards and traces, of real processes.
 
 mod alerts;
 mod dashboards;

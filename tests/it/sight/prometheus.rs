@@ -1,4 +1,5 @@
-//! Prometheus and promtool, found or installed by `scripts/prometheus.sh`, and a server of a test's own.
+//! Prometheus and promtool, found or installed by `scripts/prometheus.sh`, and a server of a test's
+//! own.
 
 use std::{
     net::SocketAddr,
@@ -92,7 +93,7 @@ impl Prometheus {
 
 impl Drop for Prometheus {
     fn drop(&mut self) {
-        // The process may still write; what is left lies among the build's products.
+        // The process may still write; leftovers are in the build folder.
         let _ = std::fs::remove_dir_all(&self.folder);
     }
 }

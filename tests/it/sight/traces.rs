@@ -1,4 +1,5 @@
-//! One trace from the block that paid an invoice, through RabbitMQ twice, to the merchant's request.
+//! One trace from the block that paid an invoice, through RabbitMQ twice, to the merchant's
+//! request.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -18,7 +19,7 @@ use support::{
 
 const CALLER: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 
-/// All spans that a collector was told, by trace.
+/// All spans that a collector received, by trace.
 fn told(collector: &Hostile) -> BTreeMap<String, Vec<Value>> {
     let mut traces = BTreeMap::<String, Vec<Value>>::new();
     for request in collector.requests() {
@@ -84,7 +85,7 @@ async fn a_trace_crosses_rabbitmq_to_the_merchants_request_and_to_the_collector(
             all.then_some(spans)
         })
         .await;
-        // Each is the child of the one before, and the last is the one that the merchant was shown.
+        // Each is the child of the one before, and the last is the one sent to the merchant.
         let of = |name: &String| spans.iter().find(|span| span["name"] == name.as_str()).unwrap();
         for pair in expected.windows(2) {
             assert_eq!(of(&pair[1])["parentSpanId"], of(&pair[0])["spanId"], "{pair:?}");
@@ -92,7 +93,7 @@ async fn a_trace_crosses_rabbitmq_to_the_merchants_request_and_to_the_collector(
         assert_eq!(of(&expected[0])["parentSpanId"], "");
         assert_eq!(of(&expected[3])["spanId"], span_id.as_str());
         assert!(!spans.iter().any(|span| span.to_string().contains(&receiver.url)));
-        // What a merchant's own trace asked for belongs to that trace.
+        // Requests within a merchant's own trace belong to that trace.
         let asked =
             eventually("the order's span", async || told(&collector).remove(&CALLER[3..35])).await;
         assert!(names(&asked).contains(&"POST /v1/payment"), "{asked:?}");

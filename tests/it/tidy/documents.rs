@@ -1,4 +1,4 @@
-//! Documents: their links lead somewhere and the commands that they name exist.
+//! Documents: their links resolve and the commands that they name exist.
 
 use super::{
     expect_none,
@@ -80,7 +80,7 @@ fn links(text: &str) -> Vec<(usize, String)> {
     links
 }
 
-/// How GitHub turns a heading into an anchor.
+/// GitHub's anchor of a heading.
 fn slug(heading: &str) -> String {
     let text = heading.trim_start_matches('#').trim().to_lowercase();
     text.chars()

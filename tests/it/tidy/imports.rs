@@ -1,4 +1,4 @@
-//! The arrows between modules point downward, as `src/lib.rs` and ARCHITECTURE.md draw them.
+//! Imports between modules point downward, as `src/lib.rs` and ARCHITECTURE.md draw them.
 
 use super::{
     expect_none,
@@ -11,9 +11,11 @@ const LAYERS: &[&[&str]] = &[
     &["asset"],
     &["merchant", "ledger"],
     &["invoice"],
-    // Above invoices: what was in time, and how an instant is spelt, is the same for both.
+    // Above invoices: the rule of punctual deposits and the format of an instant are the same for
+    // both.
     &["payout"],
-    // Above mass payouts: who can be paid, and what is done with signed bytes, is the same for both.
+    // Above mass payouts: the check of recipients and the broadcast of signed bytes are the same
+    // for both.
     &["nc_payout"],
     &["webhook"],
     &["egress", "fail_point", "retry", "telemetry"],
@@ -23,7 +25,7 @@ const LAYERS: &[&[&str]] = &[
     &["serve"],
 ];
 
-/// Arrows within a layer, each with its reason.
+/// Imports within a layer, each with its reason.
 const SIDEWAYS: &[(&str, &str)] = &[
     // The simulated chain keeps its blocks in tables of its own.
     ("chain", "storage"),
@@ -59,7 +61,7 @@ fn the_api_and_the_workers_meet_only_in_the_database_and_the_broker() {
     expect_none("the library, the API and the workers must not know one another so", &found);
 }
 
-/// The programs sit on top of the library, so what they do with a database or a broker is a thing for `app`.
+/// The programs sit on top of the library, so their use of a database or a broker belongs in `app`.
 #[test]
 fn drivers_stay_behind_their_modules() {
     let owners = [
@@ -99,12 +101,13 @@ fn fault(module: &str, used: &str) -> Option<String> {
         (None, _) => {
             Some(format!("{module} has no place in the layers of tests/it/tidy/imports.rs"))
         }
-        // An item of the crate's root, such as a macro, is no module.
+        // An item of the crate's root, such as a macro, is not a module.
         (_, None) => None,
     }
 }
 
-/// `src/invoice/quote.rs` and `src/money.rs` belong to `invoice` and `money`; the root and the programs to none.
+/// `src/invoice/quote.rs` and `src/money.rs` belong to `invoice` and `money`; the root and the
+/// programs to none.
 fn module_of(path: &str) -> Option<&str> {
     let inside = path.strip_prefix("src/")?.strip_suffix(".rs")?;
     let module = inside.split('/').next()?;

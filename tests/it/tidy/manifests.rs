@@ -1,8 +1,8 @@
-//! Dependencies: each with its reason, and some never.
+//! Dependencies: each with its reason, and some forbidden.
 
 use super::expect_none;
 
-/// From `Cargo.toml`'s own words: the first block was named by the user and needs no reason.
+/// A sentence of `Cargo.toml`: the first block was named by the user and needs no reason.
 const REASONS_START: &str = "# From here on each dependency carries its reason";
 
 /// Two sets of TLS and C libraries in one process, or code that only its author can fetch again.
@@ -17,7 +17,8 @@ fn read(path: &str) -> String {
         .expect("the file is part of the repository")
 }
 
-/// A comment speaks for the one dependency below it, or, ending in a colon, for all up to the next blank line.
+/// A comment applies to the one dependency below it, or, ending in a colon, to all up to the next
+/// blank line.
 #[test]
 fn every_dependency_carries_its_reason() {
     let manifest = read("Cargo.toml");

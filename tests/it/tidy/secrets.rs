@@ -1,11 +1,13 @@
-//! How secrets are made, compared and kept out of statements, as far as text can tell.
+//! Rules for secrets: generation, comparison, and absence from statements, as far as text can show.
 
 use super::{expect_none, tree::sources};
 
-/// Where nobody can measure: a program looks at its own settings, once, when it starts.
+/// Exempt, because the timing cannot be measured: a program checks its own settings, once, when it
+/// starts.
 const AT_START: &str = "src/config/check.rs";
 
-/// A comparison that ends at the first difference tells a patient stranger how much of a guess was right.
+/// A comparison that ends at the first difference reveals by its timing how much of a guess was
+/// right.
 #[test]
 fn no_secret_is_compared_with_an_ordinary_operator() {
     let compares = |line: &str| {
@@ -22,7 +24,8 @@ fn no_secret_is_compared_with_an_ordinary_operator() {
     expect_none("compare with subtle, or look the hash up", &found);
 }
 
-/// Keys, secrets and bearer ids come from the operating system's randomness alone; what is seeded can be guessed.
+/// Keys, secrets and bearer ids come only from the operating system's randomness; seeded values can
+/// be guessed.
 #[test]
 fn nothing_random_is_seeded() {
     const SEEDED: [&str; 8] = [
@@ -47,7 +50,7 @@ fn nothing_random_is_seeded() {
     expect_none("use rand::rng(), which the operating system seeds", &found);
 }
 
-/// sqlx takes static text only, unless it is told that a text is safe.
+/// sqlx accepts only static text, unless the text is marked as safe.
 #[test]
 fn no_statement_is_put_together_from_text() {
     let found: Vec<_> = sources()

@@ -1,4 +1,4 @@
-//! Rules about single source files: names, lengths, and words that have no place in them.
+//! Rules about single source files: names, lengths, and forbidden words.
 
 use std::path::Path;
 
@@ -21,7 +21,7 @@ fn no_source_file_is_too_long_to_hold_in_mind() {
     expect_none("split these along what they are about", &long);
 }
 
-/// A drawer's name tells nobody what goes in it.
+/// A generic module name does not show which code belongs there.
 #[test]
 fn every_module_is_named_after_what_it_is_about() {
     const DRAWERS: &[&str] = &[
@@ -100,7 +100,7 @@ fn no_file_carries_leftovers_or_a_path_of_somebodys_machine() {
     ];
     let mut found = Vec::new();
     for file in files() {
-        // What tools generate, and vectors of others, are not ours to word.
+        // Generated files and third-party test vectors keep their wording.
         if file.path == "Cargo.lock" || file.path.ends_with(".hex") {
             continue;
         }

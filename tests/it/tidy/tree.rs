@@ -30,20 +30,20 @@ pub(super) fn files() -> Vec<File> {
     files
 }
 
-/// `None` for what is deleted but not yet committed, and for what is not text.
+/// `None` for a file that is deleted but not yet committed, or is not text.
 fn read(path: &str) -> Option<File> {
     let text = std::fs::read_to_string(root().join(path)).ok()?;
     Some(File { path: path.to_owned(), text })
 }
 
-/// A Rust file, taken apart.
+/// A Rust file, split up.
 pub(super) struct Source {
     pub(super) path: String,
     /// The text with comments and the contents of literals blanked; lines stay where they were.
     pub(super) code: String,
     /// Text literals outside test modules, with their lines.
     pub(super) literals: Vec<(usize, String)>,
-    /// Whether the file holds nothing but tests.
+    /// True if the file holds only tests.
     pub(super) is_test: bool,
 }
 
@@ -73,7 +73,8 @@ pub(super) fn sources() -> Vec<Source> {
     sources
 }
 
-/// The files of modules that `source` declares for tests only: `#[cfg(test)] mod name;`, with `#[path]` or without.
+/// Files of modules that `source` declares for tests only: `#[cfg(test)] mod name;`, with `#[path]`
+/// or without.
 fn test_files(source: &Source) -> Vec<String> {
     let (folder, file) = source.path.rsplit_once('/').unwrap_or(("", &source.path));
     let stem = file.strip_suffix(".rs").unwrap_or(file);
@@ -113,7 +114,7 @@ pub(super) fn take_apart(path: String, text: &str) -> Source {
 
 const TEST_MARK: &str = "#[cfg(test)]";
 
-/// Where the first `#[cfg(test)] mod …` with a body begins and ends.
+/// Start and end of the first `#[cfg(test)] mod …` with a body.
 fn test_module(code: &str) -> Option<(usize, usize)> {
     code.match_indices(TEST_MARK).map(|(start, _)| start).find_map(|start| {
         let item = &code[start + TEST_MARK.len()..];
@@ -134,7 +135,7 @@ fn test_module(code: &str) -> Option<(usize, usize)> {
     })
 }
 
-/// Just enough of Rust's lexical grammar to tell code from comments and literals.
+/// The part of Rust's lexical grammar that separates code from comments and literals.
 struct Lexer<'a> {
     rest: &'a str,
     code: String,
@@ -215,7 +216,7 @@ impl Lexer<'_> {
         self.blank((end + closing.len()).min(self.rest.len()));
     }
 
-    /// The length of a character literal; a lifetime is none.
+    /// Length of a character literal; `None` for a lifetime.
     fn character(&self) -> Option<usize> {
         let inner = self.rest.strip_prefix('\'')?;
         if inner.starts_with('\\') {
