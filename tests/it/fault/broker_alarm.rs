@@ -1,4 +1,4 @@
-//! A real broker short of disk or of memory: it takes no messages, and says so (F23, F34).
+//! A real broker short of disk or of memory: it blocks publishers, and reports that (F23, F34).
 
 use std::time::Duration;
 
@@ -17,11 +17,11 @@ const DISK_MB: u32 = 300;
 /// The broker looks at its disk every ten seconds at the most.
 const NOTICE_LIMIT: Duration = Duration::from_secs(40);
 const RECOVERY_LIMIT: Duration = Duration::from_secs(90);
-/// Of a request that must not notice the broker; the machine may be busy with other tests.
+/// Limit of a request that must not notice the broker; the machine may be busy with other tests.
 const ANSWER_LIMIT: Duration = Duration::from_secs(3);
 const TOLD: &str = "the broker takes no messages for now";
 
-/// Trades while `alarm` is on. What it returns lasts as long as the alarm.
+/// Trades while `alarm` is on. The returned value lives as long as the alarm.
 async fn trades_through<A>(
     broker: &PrivateRabbitmq,
     alarm: impl AsyncFnOnce(&PrivateRabbitmq) -> A,

@@ -15,9 +15,9 @@ use support::{
     trade::{Order, Shop},
 };
 
-/// That each replica takes, one after another without a pause.
+/// Orders that each replica takes, one after another without a pause.
 const ORDERS: usize = 90;
-/// So many merchants have been told of an order when the node is killed.
+/// Number of orders with a delivered event when the node is killed.
 const TOLD_BEFORE: usize = 20;
 const ORDERS_AFTERWARDS: usize = 6;
 const CONVERGE_LIMIT: Duration = Duration::from_secs(120);
@@ -38,7 +38,7 @@ async fn balanced(
     (access, balancers)
 }
 
-/// A queue as a node tells it.
+/// A queue as a node reports it.
 async fn queue(
     node: &PrivateRabbitmq,
     access: &BrokerAccess,
@@ -49,7 +49,7 @@ async fn queue(
     Ok(told.map_err(|error| error.to_string())?.unwrap_or_default())
 }
 
-/// Every work queue has three members, of which so many run.
+/// Waits until every work queue has three members, of which `wanted` run.
 async fn until_online(node: &PrivateRabbitmq, access: &BrokerAccess, wanted: usize) {
     within(JOIN_LIMIT, &format!("{wanted} of three members run"), async || {
         for each in WorkQueue::ALL {
@@ -64,7 +64,7 @@ async fn until_online(node: &PrivateRabbitmq, access: &BrokerAccess, wanted: usi
     .await;
 }
 
-/// `node` tells a leader of every work queue, and `right` holds for them.
+/// Waits until `node` reports a leader of every work queue, and `right` holds for them.
 async fn until_led(
     node: &PrivateRabbitmq,
     access: &BrokerAccess,
@@ -98,7 +98,7 @@ async fn trade(shop: &Shop, replica: &Installation, count: usize) -> Vec<Order> 
     orders
 }
 
-/// Kills the node once merchants are being told; returns how many orders were told of by then.
+/// Kills the node once merchants get events; returns the number of orders with one by then.
 async fn kill_under_load(node: &mut PrivateRabbitmq, shop: &Shop) -> usize {
     let (told, _) = within(CONVERGE_LIMIT, "merchants are being told", async || {
         match shop.receiver.received().len() {
@@ -118,7 +118,8 @@ async fn a_killed_node_of_three_loses_nothing_for_any_replica() {
     let direct = cluster[0].access().await;
     let (access, _balancers) = balanced(&cluster, &direct).await;
     until_online(&cluster[1], &access, 3).await;
-    // The queues were declared at the first node, so it leads them, but for those that moved since, and is the one to lose.
+    // The queues were declared at the first node, so it leads them, except for those that moved
+    // since, and is the one to lose.
     let lost = name(&cluster[0]).await;
     until_led(&cluster[1], &access, |leaders| leaders.contains(&lost)).await;
     let replicas = [(); 2].map(|()| Installation::new(&database.url, &access, &[]));

@@ -1,4 +1,4 @@
-//! The broker stops, is killed, or loses all it ever stored, while invoices are created and paid.
+//! The broker stops, is killed, or loses its data, while invoices are created and paid.
 
 use std::time::Duration;
 
@@ -14,16 +14,16 @@ use support::{
 };
 
 const ORDERS: usize = 15;
-/// Whose IPNs a wiped broker held.
+/// Orders whose IPNs a wiped broker held.
 const UNTOLD: usize = 100;
 /// The reconnect delay is at most 15 s.
 const RECONNECT_LIMIT: Duration = Duration::from_secs(60);
-/// Three minutes is what a wiped broker may cost.
+/// Maximum time of recovery from a wiped broker: three minutes.
 const REBUILD_LIMIT: Duration = Duration::from_secs(180);
-/// Of a request that must not notice the broker; the machine may be busy with other tests.
+/// Limit of a request that must not notice the broker; the machine may be busy with other tests.
 const ANSWER_LIMIT: Duration = Duration::from_secs(3);
 
-/// Orders while the broker is away, and pays them and those before.
+/// Creates orders while the broker is away, and pays them and earlier ones.
 async fn trade_without_broker(
     installation: &Installation,
     shop: &Shop,
@@ -43,7 +43,7 @@ async fn trade_without_broker(
     orders
 }
 
-/// Waits until the broker holds `count` messages of a queue, whether somebody has taken them without a word or not.
+/// Waits until the broker holds `count` messages of a queue, ready or unacknowledged.
 async fn holds(broker: &PrivateRabbitmq, access: &BrokerAccess, queue: WorkQueue, count: usize) {
     let (management, queue) = (broker.management(), access.topology.work_queue(queue));
     within(Duration::from_secs(30), "messages wait in the broker", async || {
@@ -72,7 +72,7 @@ async fn comes_back(broker: &mut PrivateRabbitmq, how: Return) {
         program.ready().await;
     }
     let shop = Shop::open(&installation, 4 * ORDERS).await;
-    // Whoever would take them is frozen, so that messages of both kinds are in the broker when it goes.
+    // The consumers are frozen, so that messages of both kinds are in the broker when it stops.
     let mut held = shop.create(&installation, 2 * ORDERS).await;
     let before = shop.create(&installation, ORDERS).await;
     delivery.process.signal(Signal::Stop);
@@ -85,7 +85,7 @@ async fn comes_back(broker: &mut PrivateRabbitmq, how: Return) {
         Return::Stopped => broker.stop().await,
         Return::Killed => broker.kill().await,
     }
-    // A balancer must go on sending requests to the API, and must not count on the consumers.
+    // A load balancer must go on sending requests to the API, and must not depend on the consumers.
     for consumers in [&matching, &delivery] {
         consumers.process.signal(Signal::Continue);
         consumers.unready().await;
@@ -119,7 +119,8 @@ async fn a_wiped_broker_is_rebuilt_with_its_users_and_all_it_held() {
     let access = broker.access().await;
     let installation = Installation::new(&database.url, &access, &[]);
     let api = installation.start_api().await;
-    // Without the roles that deliver, messages about paid orders wait in the broker, and are lost with it.
+    // Without the roles that deliver, messages about paid orders wait in the broker, and are lost
+    // with it.
     let early = installation.start_workers(&["chain-watcher", "rate-refresher"]).await;
     let matching = installation.start_workers(&["deposit-matching"]).await;
     for program in [&api, &early, &matching] {

@@ -1,4 +1,4 @@
-//! A broker that is there and says nothing: requests must not notice.
+//! An unresponsive broker: requests must not notice.
 
 use std::time::{Duration, Instant};
 
@@ -8,13 +8,13 @@ use support::{
 };
 
 const ORDERS: usize = 20;
-/// Of the freeze; `make test-faults` says a minute.
+/// Duration of the freeze; `make test-faults` sets a minute.
 const FROZEN_SECONDS: u64 = 20;
 /// From the thaw until everything is done.
 const RECOVERY_LIMIT: Duration = Duration::from_secs(90);
 /// From the thaw until every queue is read again. The reconnect delay is at most 15 s.
 const RECONNECT_LIMIT: Duration = Duration::from_secs(60);
-/// Beyond it a request has waited for the broker, however busy the machine is.
+/// A request beyond this limit has waited for the broker, even on a busy machine.
 const ANSWER_LIMIT: Duration = Duration::from_secs(3);
 
 fn frozen_for() -> Duration {
@@ -49,7 +49,8 @@ async fn a_frozen_broker_makes_no_request_wait() {
     }
     let told = shop.receiver.received().len();
     assert_eq!(told, 0, "the broker was not frozen");
-    // Its silence has cost the consumers their connections, and the API nothing that a balancer should see.
+    // Its silence has cost the consumers their connections, and the API nothing that a load
+    // balancer should see.
     workers.unready().await;
     api.ready().await;
     fired(usize::from(frozen.is_frozen()));

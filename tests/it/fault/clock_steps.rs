@@ -26,7 +26,7 @@ const WINDOW_S: u32 = 3;
 const ORDERS: usize = 6;
 const EARLY: &str = "-600s";
 const LATE: &str = "+600s";
-/// How far a clock must be off to have been moved.
+/// Offset from which a clock counts as moved.
 const OFF: TimeDelta = TimeDelta::minutes(9);
 
 /// The clock of one process, to be moved while it runs.
@@ -48,7 +48,7 @@ impl Clock {
         clock
     }
 
-    /// A whole new file each time: half an offset would be another one.
+    /// A whole new file each time: a half-written offset would be another one.
     fn step(&self, offset: &str) {
         let fresh = self.file.with_extension("new");
         fs::write(&fresh, format!("{offset}\n")).unwrap();
@@ -79,7 +79,7 @@ async fn database_now(url: &str) -> DateTime<Utc> {
     query.fetch_one(&mut connection).await.unwrap()
 }
 
-/// What the program's clock showed when it wrote its first and its last line.
+/// Times shown by the program's clock in its first and its last log line.
 fn showed(program: &Program) -> (DateTime<Utc>, DateTime<Utc>) {
     let output = program.process.output();
     let times: Vec<DateTime<Utc>> =
@@ -129,7 +129,8 @@ async fn programs_whose_clocks_are_wrong_and_jump_keep_to_the_databases_time() {
     .await;
 }
 
-/// Invoices end when the database says so, wherever the clocks jump meanwhile. Leaves the clocks swapped as they were.
+/// Invoices end by the database's clock, however the other clocks jump. Leaves the clocks swapped
+/// as they were.
 async fn expire(installation: &Installation, clocks: [&Clock; 2]) {
     let settings = Settings { payment_window_seconds: WINDOW_S, ..Settings::default() };
     let merchant = installation.gateway.create_merchant("Hasty", settings).await.unwrap();

@@ -1,4 +1,4 @@
-//! The connection to the database breaks around a COMMIT, so that nobody knows whether it happened (F30).
+//! The connection to the database breaks around a COMMIT, so that its outcome is unknown (F30).
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use support::{
 const RECOVERY_LIMIT: Duration = Duration::from_secs(90);
 const ORDERS: usize = 8;
 
-/// An installation whose workers and API, if they are started through it, reach the database over a proxy.
+/// An installation whose workers and API, if started through it, reach the database over a proxy.
 async fn with_proxy<F: Future<Output = ()>>(test: impl FnOnce(Installation, CuttingProxy) -> F) {
     let database = TestDatabase::create().await;
     with_broker(|broker| async move {
@@ -51,7 +51,7 @@ async fn a_creation_whose_commit_is_cut_off_is_told_as_a_failure_and_repeated_gi
         for (number, cut) in [Cut::Before, Cut::After].into_iter().enumerate() {
             let (mut request, order_id, _) = shop.next();
             request.headers.push(("idempotency-key".into(), format!("{cut:?}")));
-            // The relay commits as well, as long as it has something to publish.
+            // The relay commits as well, as long as it has messages to publish.
             within(RECOVERY_LIMIT, "the relay rests", async || {
                 let waiting = outbox(&installation).await;
                 if waiting == 0 { Ok(()) } else { Err(format!("{waiting} messages")) }

@@ -17,13 +17,14 @@ use support::{
     trade::{Order, Shop, forget_unanswered, stored_order_ids},
 };
 
-/// Of the programs, once the database answers again. The reconnect delay is at most 15 s.
+/// Recovery time of the programs, once the database responds again. The reconnect delay is at most
+/// 15 s.
 const RECOVERY_LIMIT: Duration = Duration::from_secs(60);
-/// A request is answered, with whatever, within the API's own limit.
+/// A request gets some response within the API's own limit.
 const ANSWER_LIMIT: Duration = Duration::from_secs(14);
 const PAUSE: Duration = Duration::from_millis(30);
 
-/// What customers saw while the database went away and came back.
+/// Results of customers' requests while the database stopped and came back.
 #[derive(Default)]
 struct Seen {
     acknowledged: Vec<Order>,
@@ -31,7 +32,7 @@ struct Seen {
     slowest: Duration,
 }
 
-/// Orders without pause until told to stop.
+/// Creates orders without pause until stopped.
 async fn order_until(installation: &Installation, shop: &Shop, stop: &AtomicBool) -> Seen {
     let mut seen = Seen::default();
     while !stop.load(Ordering::Relaxed) {
@@ -70,7 +71,7 @@ async fn survives(crash: bool) {
         tokio::time::sleep(Duration::from_millis(500)).await;
         stop.store(true, Ordering::Relaxed);
         let seen = customers.await.unwrap();
-        // A request may wait for the database as long as it is short; then nobody is refused.
+        // A request may wait for a short outage of the database; then none is refused.
         let noticed = seen.failed > 0 || seen.slowest > Duration::from_secs(1);
         assert!(noticed, "the database was never away");
         fired(1);

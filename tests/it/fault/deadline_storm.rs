@@ -1,7 +1,8 @@
-//! A storm of deadlines (F52): all of one second, of many merchants with receivers of their own, one of whom has more
-//! of them than any other and is slow. In the middle both expiry workers die, and what waits for them in the broker is lost (F53).
+//! A storm of deadlines (F52): all within one second, of many merchants with receivers of their
+//! own, one of which has more of them than any other and is slow. In the middle both expiry workers
+//! are killed, and their queued messages are lost (F53).
 //!
-//! `GATEWAY_TEST_DEADLINES` says how many; `make test-faults` sets a hundred thousand.
+//! `GATEWAY_TEST_DEADLINES` sets the number; `make test-faults` sets a hundred thousand.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -30,21 +31,22 @@ use uuid::Uuid;
 
 const DEADLINES: usize = 2_000;
 const MERCHANTS: usize = 50;
-/// The first merchant has this part of all deadlines, and at most so many: once the others are done his few places decide how
-/// long he takes, some thirty a second.
+/// The first merchant has this part of all deadlines, up to a maximum: once the others are done,
+/// the time for its deliveries depends on its few slots, some thirty a second.
 const HOT_PART: usize = 4;
 const HOT_MAX: usize = 2_500;
 const HOT_PAUSE: Duration = Duration::from_millis(100);
-/// Everything is told within a minute and what the slowest step takes at this rate. Two busy cores do several times as much
-/// in a debug build.
+/// Everything is delivered within a minute plus the time of the slowest step at this rate. Two busy
+/// cores reach several times this rate in a debug build.
 const SPARE: Duration = Duration::from_secs(60);
 const TOLD_PER_SECOND_MIN: usize = 100;
-/// How much longer than the merchant with the many and slow ones the others may wait for an event that is written.
+/// Maximum by which the wait of the other merchants' events may exceed that of the merchant with
+/// the many and slow ones.
 const BEHIND_THE_HOT_MAX_MS: f64 = 5_000.0;
-/// Every so many IPNs one is verified; a debug build takes a while for each.
+/// One IPN of this many is verified; a debug build takes a while for each.
 const VERIFY_EVERY: usize = 20;
 
-/// Of one row `$1`, `$2` more that end within the second that began at `$3`.
+/// Copies of one row `$1`, `$2` more that end within the second that began at `$3`.
 const COPIES: &str = "
     with copy as (
         insert into invoice select (jsonb_populate_record(original, jsonb_build_object(
@@ -71,7 +73,8 @@ async fn number(connection: &mut PgConnection, query: &'static str) -> usize {
     usize::try_from(number).unwrap()
 }
 
-/// A merchant with one invoice, and a receiver at an address of its own: attempts at one host are limited.
+/// A merchant with one invoice, and a receiver at an address of its own: attempts at one host are
+/// limited.
 async fn open(installation: &Installation, place: usize) -> Shop {
     let host = Ipv4Addr::new(127, 4, 0, u8::try_from(place + 1).unwrap());
     let pause = if place == 0 { HOT_PAUSE } else { Duration::ZERO };
@@ -88,7 +91,7 @@ async fn open(installation: &Installation, place: usize) -> Shop {
     Shop { merchant, receiver, payment_id }
 }
 
-/// `count` deadlines within one second, which is over by now.
+/// Moves `count` deadlines into one second, which is over by now.
 async fn gather(connection: &mut PgConnection, shops: &[Shop], count: usize) {
     let began = Instant::now();
     let second: chrono::DateTime<chrono::Utc> =
@@ -99,7 +102,7 @@ async fn gather(connection: &mut PgConnection, shops: &[Shop], count: usize) {
     let hot = (count / HOT_PART).min(HOT_MAX);
     let others = (count - hot).div_ceil(shops.len() - 1);
     for (place, shop) in shops.iter().enumerate() {
-        // With the original.
+        // Including the original.
         let copies = if place == 0 { hot - 1 } else { others - 1 };
         let moved =
             "with moved as (update invoice set deadline_at = $2 where payment_id = $1 returning id)
@@ -125,7 +128,8 @@ async fn until_left(connection: &mut PgConnection, count: usize, limit: Duration
     .await;
 }
 
-/// The workers die, deadlines go on ringing, and the broker loses what nobody has taken. Returns how much that was.
+/// The workers are killed, deadlines continue to fire, and the broker loses the queued messages.
+/// Returns their number.
 async fn lose(
     installation: &Installation,
     broker: &TestBroker,
@@ -144,13 +148,13 @@ async fn lose(
     })
     .await;
     let lost = broker.purge(&broker.topology.work_queue(WorkQueue::Expiry)).await;
-    // What was lost rings again after a minute. Nobody waits for it here.
+    // Lost ones fire again after a minute, which the test does not wait for.
     let minute = "update timer set due_at = due_at - interval '60 seconds' where due_at > now()";
     sqlx::query(minute).execute(connection).await.unwrap();
     usize::try_from(lost).unwrap()
 }
 
-/// One buyer of each merchant pays when his deadline is over, and others are not yet.
+/// One buyer of each merchant pays when their own deadline is over and others are not yet.
 async fn pay_late(installation: &Installation, connection: &mut PgConnection, shops: &[Shop]) {
     let ids: Vec<_> = shops.iter().map(|shop| shop.payment_id.clone()).collect();
     within(SPARE, "what ended first has expired", async || {
@@ -169,7 +173,8 @@ async fn pay_late(installation: &Installation, connection: &mut PgConnection, sh
     installation.gateway.simulate_mine(Network::Polygon, confirmations).await.unwrap();
 }
 
-/// Each invoice has expired and says so in one event; those that were paid too late say that in another one.
+/// Each invoice has expired, with one event for it; those that were paid too late have another one
+/// for that.
 async fn check_rows(connection: &mut PgConnection, all: usize, paid_late: usize) {
     for (query, expected) in [
         ("select count(*) from invoice where status = 'expired'", all),
@@ -183,7 +188,8 @@ async fn check_rows(connection: &mut PgConnection, all: usize, paid_late: usize)
     }
 }
 
-/// Milliseconds from an event to its merchant's answer, 99 of 100: of this merchant, and of all others.
+/// Milliseconds from an event to its merchant's response, 99th percentile: of this merchant, and of
+/// all others.
 async fn waited(connection: &mut PgConnection, hot: Uuid) -> (f64, f64) {
     let query = "
         with took as (
@@ -195,7 +201,8 @@ async fn waited(connection: &mut PgConnection, hot: Uuid) -> (f64, f64) {
     sqlx::query_as(query).bind(hot).fetch_one(connection).await.unwrap()
 }
 
-/// Each event of the merchant reached its receiver under one id, and nothing else did. Returns how many POSTs repeated one.
+/// Each event of the merchant reached its receiver under one id, and no other did. Returns the
+/// number of repeated POSTs.
 async fn check_told(connection: &mut PgConnection, shop: &Shop) -> usize {
     let query =
         "select event_id, (select count(*) from delivery_attempt where delivery_id = delivery.id)
@@ -218,14 +225,15 @@ async fn check_told(connection: &mut PgConnection, shop: &Shop) -> usize {
     assert_eq!(counts.len(), written.len(), "events told and written");
     for (id, attempts) in &written {
         let posts = counts.get(id.as_str()).copied().unwrap_or_default();
-        // The relays of the killed have published what they could not delete, and both copies may be sent at once.
+        // Relays of the killed processes have published messages that they could not delete, and
+        // both copies may be sent at once.
         assert!((1..=attempts + 1).contains(&posts), "{id}: {posts} POSTs, {attempts} attempts");
     }
     check_order(shop, &posts);
     posts.len() - counts.len()
 }
 
-/// What a POST is about: the invoice, and whether it is its end or the payment that came too late.
+/// Subject of a POST: the invoice, and its end or its late payment.
 fn subject(post: &Received) -> (String, String) {
     let ipn = post.json();
     assert_eq!(ipn["payment_status"], "expired");
@@ -235,7 +243,8 @@ fn subject(post: &Received) -> (String, String) {
     )
 }
 
-/// Of the invoice with two events: each says when its state became so, and that is in the order of what had been received.
+/// For the invoice with two events: each has the time at which its state arose, in the order of the
+/// received amounts.
 fn check_order(shop: &Shop, posts: &[Received]) {
     let told = posts.iter().map(Received::json);
     let of_both = told.filter(|ipn| ipn["payment_id"] == shop.payment_id.as_str());

@@ -1,4 +1,5 @@
-//! Callers that give up while a transaction begins: a request that ran out of time, a look that took too long.
+//! Callers that give up while a transaction begins: a request that timed out, a look that took too
+//! long.
 
 use std::{pin::pin, task::Poll};
 
@@ -6,10 +7,10 @@ use gateway::storage::Db;
 use sqlx::{Connection, Executor};
 use support::{database::TestDatabase, fired::fired};
 
-/// More than a BEGIN over an open connection is polled.
+/// More polls than a BEGIN over an open connection takes.
 const POLLS: u32 = 12;
 
-/// Polls `work` so many times and then drops it. Whether it was dropped before its end?
+/// Polls `work` this many times and then drops it. Returns true if it was dropped before its end.
 async fn dropped_after<F: Future>(polls: u32, work: F) -> bool {
     let mut work = pin!(work);
     let mut left = polls;
@@ -28,7 +29,7 @@ async fn a_transaction_that_nobody_waited_for_swallows_no_later_statement() {
     let database = TestDatabase::create().await;
     let mut other = database.connect().await;
     other.execute("create table noted (number bigint)").await.unwrap();
-    // One connection, so that whoever comes next gets the one that was given up.
+    // One connection, so that the next caller gets the abandoned one.
     let db = Db::connect_lazy(&database.url.clone().into(), 1).unwrap();
     drop(db.connection().await.unwrap());
     let (mut noted, mut dropped) = (0_i64, 0);

@@ -1,4 +1,5 @@
-//! One PostgreSQL backend stops answering: its request ends in bound, the others do not notice.
+//! One PostgreSQL backend stops responding: its request ends within the limit, the others do not
+//! notice.
 
 use std::time::{Duration, Instant};
 
@@ -37,7 +38,7 @@ async fn an_idle_connection_that_died_silently_fails_at_most_its_request() {
         let (api, workers) = installation.start().await;
         let shop = Shop::open(&installation, 200).await;
         shop.create(&installation, 5).await;
-        // Only the API's connections are left, and the test's own hand's.
+        // Only the API's connections are left, and the test's own.
         drop(workers);
         installation.gateway.db.close().await;
         let (idle, _) = within(Duration::from_secs(10), "an idle connection", async || {
@@ -82,7 +83,7 @@ async fn a_request_whose_backend_freezes_gets_its_500_in_bound_and_the_next_ones
         drop(workers);
         installation.gateway.db.close().await;
 
-        // Holds the request in the middle of its work for as long as it takes to freeze its backend.
+        // Holds the request in the middle of its work until its backend is frozen.
         let mut holder = PgConnection::connect(&url).await.unwrap();
         let mut lock = holder.begin().await.unwrap();
         sqlx::query("lock table invoice in exclusive mode").execute(&mut *lock).await.unwrap();
@@ -98,7 +99,8 @@ async fn a_request_whose_backend_freezes_gets_its_500_in_bound_and_the_next_ones
         let frozen = freeze(busy);
         lock.rollback().await.unwrap();
 
-        // Of other merchants: the frozen backend keeps its own merchant's row until it is thawed or killed.
+        // Orders of other merchants: the frozen backend keeps its own merchant's row until it is
+        // thawed or killed.
         let mut slowest = Duration::ZERO;
         for _ in 0..ORDERS {
             let (_, took) = others.try_create(&installation).await.unwrap();

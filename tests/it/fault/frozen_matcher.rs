@@ -1,5 +1,5 @@
-//! A matcher that stands still in the middle of its transaction, with an invoice's row in its hands (F8): nobody closes its
-//! connection, so only the database's patience ends it.
+//! A matcher that is stopped in the middle of its transaction, with a lock on an invoice's row
+//! (F8): its connection stays open, so only the database's timeout ends it.
 
 use std::time::{Duration, Instant};
 
@@ -14,12 +14,13 @@ use support::{
 };
 
 const ORDERS: usize = 12;
-/// The broker takes the message back after three heartbeats at most, the database the row after its
-/// `idle_in_transaction_session_timeout` of 30 s; then the message is tried again within a lock's patience of 8 s.
+/// The broker requeues the message after three heartbeats at most, the database releases the row
+/// after its `idle_in_transaction_session_timeout` of 30 s; then the message is retried within a
+/// lock timeout of 8 s.
 const RECOVERY_LIMIT: Duration = Duration::from_secs(120);
 const MOMENT: &str = "match.written";
 
-/// Whether somebody has the order's row.
+/// Returns true if the order's row is locked.
 async fn is_held(connection: &mut PgConnection, order: &Order) -> bool {
     let query = "select id from invoice where payment_id = $1 for update skip locked";
     let free = sqlx::query(query).bind(&order.payment_id).fetch_optional(connection).await;
@@ -66,7 +67,7 @@ async fn a_matcher_frozen_in_its_transaction_is_waited_for_no_longer_than_the_da
         let outcome = shop.converge(&installation, &orders, RECOVERY_LIMIT).await;
         println!("done {:?} after one stood still: {outcome:?}", began.elapsed());
 
-        // It finds its transaction ended, its message taken back, and the work done.
+        // It finds its transaction ended, its message requeued, and the work done.
         frozen.process.signal(Signal::Continue);
         within(RECOVERY_LIMIT, "it tries again", async || {
             let said = frozen.process.output();

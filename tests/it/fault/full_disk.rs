@@ -57,7 +57,7 @@ async fn a_full_disk_is_told_as_a_failure_and_with_room_again_everything_is_ther
         assert!(api.process.is_alive() && workers.process.is_alive());
 
         drop(ballast);
-        // It may have given up; whoever looks after it starts it again.
+        // The server may have given up; its supervisor starts it again.
         server.start().await;
         api.ready().await;
         workers.ready().await;

@@ -1,8 +1,8 @@
-//! Tables after years of work (F58): trade goes on over indexes, and what may be forgotten goes faster than it comes and
-//! keeps nobody waiting.
+//! Tables after years of work (F58): queries use indexes, and old rows are deleted faster than new
+//! ones come, without delaying others.
 //!
-//! `GATEWAY_TEST_ROWS` says how many rows the tables have that are swept; those that are kept for ever have a tenth. `make
-//! test-faults` sets ten million.
+//! `GATEWAY_TEST_ROWS` sets the rows of the tables that are swept; those that are kept for ever
+//! have a tenth. `make test-faults` sets ten million.
 
 use std::{
     collections::BTreeMap,
@@ -23,23 +23,23 @@ use support::{
 
 const ROWS: i64 = 100_000;
 const ORDERS: usize = 12;
-/// Of all rounds within a minute.
+/// Orders of all rounds within a minute.
 const SHOPPING: usize = 100 * ORDERS;
 const LIMIT: Duration = Duration::from_secs(120);
-/// What the sweeper gives one sweep.
+/// Time limit of one sweep.
 const SWEEP_LIMIT: Duration = Duration::from_secs(60);
 const FILL: &str = include_str!("grown_tables.sql");
-/// Rounds of trade before and while the sweeper is at it.
+/// Rounds of trade before and during the sweep.
 const ROUNDS: usize = 5;
-/// The longest round beside the sweeper may take so many times as long as the usual one before it.
+/// Maximum ratio of the longest round during the sweep to the usual one before it.
 const SLOWER_MAX: u32 = 10;
-/// Nobody calls that slow, however fast the calm was.
+/// A shorter round is not slow, however fast the ones without load were.
 const UNNOTICED: Duration = Duration::from_secs(10);
 const SWEEPER: &str = "sweeper";
 const TRADERS: [&str; 5] =
     ["chain-watcher", "deposit-matching", "expiry-timer", "ipn-delivery", "rate-refresher"];
-/// Small tables are read whole, and should be; so is `deposit_address`, by a watcher that starts. The outbox is empty between
-/// two messages however old the gateway is.
+/// Small tables are scanned sequentially, and should be; so is `deposit_address`, by a watcher that
+/// starts. The outbox is empty between two messages at any age of the gateway.
 const GROWN: &str = "
     select s.relname::text, coalesce(seq_scan, 0), reltuples::bigint
     from pg_stat_user_tables s join pg_class c on c.oid = relid
@@ -53,7 +53,7 @@ fn rows() -> i64 {
 /// Copies one finished order's rows.
 async fn fill(hand: &mut PgConnection, rows: i64) {
     let started = Instant::now();
-    // What is filled here is not what is tested; without it ten million rows take an hour.
+    // Filling is not the subject of the test; without this ten million rows take an hour.
     hand.execute("set synchronous_commit = off").await.unwrap();
     for statement in FILL.split(";\n").filter(|statement| !statement.trim().is_empty()) {
         let count = if statement.contains("-- swept") { rows } else { rows / 10 };
@@ -61,22 +61,24 @@ async fn fill(hand: &mut PgConnection, rows: i64) {
         hand.execute(sqlx::AssertSqlSafe(statement)).await.unwrap();
     }
     hand.execute("analyze").await.unwrap();
-    // A session tells its own reads at most once a second; these would be counted as the programs'.
+    // A session reports its own reads at most once a second; these would be counted as the
+    // programs'.
     tokio::time::sleep(Duration::from_millis(1_500)).await;
     hand.execute("select 1").await.unwrap();
     println!("{rows} rows after {:?}", started.elapsed());
 }
 
-/// How often each grown table was read whole. All of them are as large as they were filled.
+/// Number of sequential scans of each grown table. All of them are as large as they were filled.
 async fn scans(hand: &mut PgConnection) -> BTreeMap<String, i64> {
     let tables: Vec<(String, i64, i64)> = sqlx::query_as(GROWN).fetch_all(hand).await.unwrap();
-    // Estimates, a little beside the truth.
+    // Estimates, close to the true counts.
     let small: Vec<_> = tables.iter().filter(|(.., found)| *found < rows() / 20).collect();
     assert!(small.is_empty(), "not grown: {small:?}");
     tables.into_iter().map(|(name, scans, _)| (name, scans)).collect()
 }
 
-/// How long the slowest buyer of a round waited for his invoice, and merchants from the payments to the last IPN.
+/// Wait of the slowest buyer of a round for the invoice, and of merchants from the payments to the
+/// last IPN.
 #[derive(Debug, Clone, Copy, Default)]
 struct Waited {
     created: Duration,
@@ -84,7 +86,7 @@ struct Waited {
 }
 
 impl Waited {
-    /// Of some rounds: each alone, from the shortest to the longest.
+    /// Waits of some rounds, each sorted from the shortest to the longest.
     fn sorted(rounds: &[Self]) -> Vec<Self> {
         let parts = |part: fn(&Self) -> Duration| {
             let mut parts: Vec<_> = rounds.iter().map(part).collect();
@@ -101,7 +103,7 @@ impl Waited {
     }
 }
 
-/// Orders that are made, paid and told.
+/// Creates and pays orders, and waits for their IPNs.
 async fn trade(installation: &Installation, shop: &Shop) -> (Vec<Order>, Waited) {
     let (mut orders, mut waited) = (Vec::new(), Waited::default());
     for _ in 0..ORDERS {
@@ -116,7 +118,7 @@ async fn trade(installation: &Installation, shop: &Shop) -> (Vec<Order>, Waited)
     (orders, waited)
 }
 
-/// Trades beside the sweeper, until it has long begun to forget.
+/// Trades during the sweep, until it has deleted rows for some time.
 async fn trade_beside_the_sweeper(
     installation: &Installation,
     shop: &Shop,
@@ -135,7 +137,7 @@ async fn count(hand: &mut PgConnection, query: &'static str) -> i64 {
     sqlx::query_scalar(query).fetch_one(hand).await.unwrap()
 }
 
-/// Waits until every order is told as finished, once.
+/// Waits until every order is reported as finished, once.
 async fn told(shop: &Shop, orders: &[Order]) {
     within(LIMIT, "every order is told", async || {
         let told: Vec<_> = shop.receiver.received();
@@ -211,8 +213,8 @@ async fn trade_over_grown_tables_reads_none_of_them_whole_and_what_may_go_goes()
     .await;
 }
 
-/// The programs' own sweeper has begun. Sweeps until nothing is left to forget; each sweep is bounded, and what is still
-/// needed stays.
+/// The programs' own sweeper has begun. Sweeps until no old row is left; each sweep is bounded, and
+/// rows still needed stay.
 async fn sweep_all(installation: &Installation, hand: &mut PgConnection) {
     const OLD: &str = "select (select count(*) from idempotency where created_at < now() - interval '24 hours')
                             + (select count(*) from request_window where last_at < now() - interval '6 minutes')";

@@ -16,13 +16,13 @@ use uuid::Uuid;
 const HANGING: usize = 1_000;
 const HEALTHY: usize = 10;
 const HEALTHY_EVENTS: usize = 400;
-/// Of one healthy merchant at once, beside the others.
+/// Events of one healthy merchant at once, beside the others.
 const BURST: usize = 200;
 const EVERY: Duration = Duration::from_millis(25);
-/// An attempt at a hanging receiver lasts for ten seconds, and whoever waited for its slot would wait as long. On a quiet
-/// machine this is some milliseconds.
+/// An attempt at a hanging receiver lasts for ten seconds, and a delivery that waited for its slot
+/// would take as long. On a quiet machine this is some milliseconds.
 const P99_MAX: Duration = Duration::from_secs(5);
-/// A socket at each end of a hanging attempt, and what else the test has open.
+/// A socket at each end of a hanging attempt, and the test's other files.
 const FILES: u64 = 4_096;
 
 struct Merchant {
@@ -67,7 +67,7 @@ async fn a_thousand_receivers_that_hang_keep_nobody_else_waiting() {
         announce(&stack, &bad).await;
         for number in 0..HEALTHY_EVENTS {
             if number == HEALTHY_EVENTS / 2 {
-                // Those that hang by now are known to.
+                // Receivers that hang are known by now.
                 announce(&stack, &bad).await;
             }
             announce(&stack, &good[number % HEALTHY..=number % HEALTHY]).await;
@@ -99,7 +99,8 @@ async fn delivered(stack: &Stack) -> usize {
     usize::try_from(count).unwrap()
 }
 
-/// Milliseconds from the commit of an event to its answer: the median and the 99th percentile of what was delivered.
+/// Milliseconds from the commit of an event to its response: the median and the 99th percentile of
+/// delivered events.
 async fn waited(stack: &Stack) -> (f64, f64) {
     let query = "
         with took as (

@@ -1,4 +1,4 @@
-//! A migration dies halfway, or wants a table that somebody reads for long (F56).
+//! A migration is killed halfway, or waits for a table that a long query reads (F56).
 
 use std::{
     collections::BTreeMap,
@@ -16,7 +16,8 @@ use support::{
 const STEP_LIMIT: Duration = Duration::from_secs(60);
 /// DDL statements from one kill to the next within a step.
 const STRIDE: i64 = 12;
-/// Halts whoever has come to a chosen DDL statement of its run, or to the first one of its next step.
+/// Halts the session that reaches a chosen DDL statement of its run, or the first one of its next
+/// step.
 const HALT: &str = "
     create schema fault;
     create sequence fault.seen;
@@ -32,7 +33,7 @@ const HALT: &str = "
         end if;
     end $$;
     create event trigger fault_halt on ddl_command_end execute function fault.halt();";
-/// All that a schema consists of, as one text, but for the migrations' own list.
+/// The whole schema as one text, without the migrations' own list.
 const SHAPE: &str = "
     select string_agg(line, E'\\n' order by line) from (
         select format('%s.%s %s %s %s', table_name, column_name, data_type, is_nullable, column_default) as line
@@ -54,7 +55,7 @@ fn migrating(url: &str) -> Process {
     })
 }
 
-/// Steps that are committed.
+/// Number of committed steps.
 async fn made(connection: &mut PgConnection) -> i64 {
     let exists = "select to_regclass('public._sqlx_migrations') is not null";
     if !sqlx::query_scalar::<_, bool>(exists).fetch_one(&mut *connection).await.unwrap() {
@@ -69,7 +70,7 @@ async fn shape(connection: &mut PgConnection) -> String {
     shape.unwrap_or_default()
 }
 
-/// Sessions of this database but ours, in all or waiting for a lock of this kind.
+/// Number of sessions of this database but ours, in total or waiting for a lock of this kind.
 async fn others(connection: &mut PgConnection, waiting_for: Option<&str>) -> i64 {
     let query = "select count(*) from pg_stat_activity
                  where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend'
@@ -77,7 +78,7 @@ async fn others(connection: &mut PgConnection, waiting_for: Option<&str>) -> i64
     sqlx::query_scalar(query).bind(waiting_for).fetch_one(connection).await.unwrap()
 }
 
-/// Kills one run at the `at`th statement. `None` if it came to its end first.
+/// Kills one run at the `at`th statement. `None` if it ended before.
 async fn killed_at(url: &str, hand: &mut PgConnection, at: i64) -> Option<i64> {
     let before = made(hand).await;
     hand.execute("select setval('fault.seen', 1, false)").await.unwrap();
@@ -140,9 +141,9 @@ async fn a_migration_killed_in_the_middle_of_any_step_is_finished_by_the_next_ru
     assert_eq!(shape(&mut hand).await, shape(&mut clean).await);
 }
 
-/// Up to the step before the one that changes tables which are in use.
+/// Up to the step before the one that changes tables in use.
 const BEFORE_PAYOUTS: i64 = 20_261_121_000_200;
-/// A statement of the API fails after so long without its lock.
+/// The lock timeout of the API's statements.
 const APPLICATION_PATIENCE: &str = "set lock_timeout = 8000";
 const TURNS: usize = 2;
 
@@ -151,7 +152,7 @@ async fn a_migration_that_waits_for_a_table_lets_its_users_go_on() {
     let database = TestDatabase::empty().await;
     let mut hand = database.connect().await;
     sqlx::migrate!("../migrations").run_to(BEFORE_PAYOUTS, &mut hand).await.unwrap();
-    // Somebody's long report.
+    // A long report of another session.
     let mut reporter = database.connect().await;
     let mut report = reporter.begin().await.unwrap();
     report.execute("select count(*) from deposit_address").await.unwrap();

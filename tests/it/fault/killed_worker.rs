@@ -1,4 +1,4 @@
-//! Workers die in the middle of their work, at moments that nobody chose.
+//! Workers are killed in the middle of their work, at random moments.
 
 use std::{sync::Arc, time::Duration};
 
@@ -17,7 +17,7 @@ const ORDERS: usize = 40;
 const KILLS: usize = 6;
 const RECOVERY_LIMIT: Duration = Duration::from_secs(90);
 
-/// Orders and pays one after the other, so that there is always something under way.
+/// Creates and pays orders one after the other, so that work is always in progress.
 async fn trade(installation: Arc<Installation>, shop: Arc<Shop>) -> Vec<Order> {
     let mut orders = Vec::new();
     for _ in 0..ORDERS {

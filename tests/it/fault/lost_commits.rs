@@ -1,6 +1,6 @@
-//! The database goes on from an earlier point: a standby that lacks the last commits takes over (F32), or a backup is
-//! restored (F33). What was committed since is lost; nothing of it may be done a second time in another way. Until it is
-//! promoted, a standby decides nothing (F36).
+//! The database goes on from an earlier point: a standby that lacks the last commits takes over
+//! (failover, F32), or a backup is restored (F33). Later commits are lost; none of that work may be
+//! done a second time in another way. Until it is promoted, a standby decides nothing (F36).
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -31,14 +31,14 @@ fn name_of(url: &str) -> &str {
     url.rsplit('/').next().unwrap()
 }
 
-/// No address twice, over all that buyers ever saw.
+/// No address was given out twice, over all that buyers ever saw.
 fn all_differ(orders: &[&[Order]]) {
     let all: Vec<_> = orders.iter().flat_map(|orders| orders.iter()).collect();
     let addresses: BTreeSet<_> = all.iter().map(|order| &order.address).collect();
     assert_eq!(addresses.len(), all.len(), "an address was given twice");
 }
 
-/// Nothing is signed until a person has looked, and somebody is told.
+/// Signing is stopped until an operator has looked, and an alert is raised.
 async fn is_made_safe(url: &str) {
     let stopped = "select count(*) from payout_stop where network = '*'";
     assert_eq!(
@@ -62,7 +62,7 @@ async fn caught_up(standby: &str) {
     .await;
 }
 
-/// From now on it gets nothing more from its primary.
+/// Stops replication from its primary.
 async fn cut_off(standby: &PrivatePostgres) {
     let mut hand = PgConnection::connect(&standby.url("postgres")).await.unwrap();
     hand.execute("alter system set primary_conninfo = ''").await.unwrap();
@@ -75,7 +75,7 @@ async fn cut_off(standby: &PrivatePostgres) {
     .await;
 }
 
-/// Programs that were pointed at a standby serve nobody, and say why.
+/// Programs connected to a standby serve no request, and report the reason.
 async fn refused(installation: &Installation, programs: [&Program; 2], shop: &Shop, known: &Order) {
     for program in programs {
         program.unready().await;

@@ -1,8 +1,9 @@
-//! The programs as processes, with servers and programs that are stopped, killed, frozen and wiped under them.
+//! The programs as processes, with servers and programs that are stopped, killed, frozen and wiped
+//! under them.
 //!
-//! Each test has two halves. Safety: whatever the fault did, nothing happens twice and nothing acknowledged is lost.
-//! Convergence: once the fault is over, everything that was begun is finished within a stated time. A test whose fault
-//! did not happen fails.
+//! Each test has two halves. Safety: whatever the fault did, nothing happens twice and nothing
+//! acknowledged is lost. Convergence: once the fault is over, all work in progress is finished
+//! within a stated time. A test whose fault did not happen fails.
 
 mod broker_alarm;
 mod broker_cluster;

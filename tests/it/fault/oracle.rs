@@ -1,4 +1,4 @@
-//! The oracle of these tests says no where it should.
+//! Negative tests of the oracle.
 
 use std::{panic::AssertUnwindSafe, time::Duration};
 
@@ -17,7 +17,7 @@ use support::{
 
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// What the oracle complains of.
+/// Complaint of the oracle.
 async fn complaint(installation: &Installation, shop: &Shop, orders: &[Order]) -> String {
     let judging = AssertUnwindSafe(shop.converge(installation, orders, LIMIT)).catch_unwind();
     let complaint = judging.await.expect_err("the oracle was content");

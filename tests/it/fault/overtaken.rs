@@ -1,7 +1,7 @@
-//! Events that overtake each other on their way: one that was refused comes again after a later one.
+//! Events out of order: a refused one is delivered again after a later one.
 //!
-//! Nothing can keep that from a receiver that refuses, so each body says when its own state became so, and that is what
-//! receivers compare. `event_at` is the time of the attempt and orders nothing.
+//! A receiver that refuses cannot be spared this, so each body has the time at which its own state
+//! arose, which receivers compare. `event_at` is the time of the attempt and defines no order.
 
 use gateway::asset::Network;
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ use support::{
     stack::{only, with_configured_stack},
 };
 
-/// What a receiver ends with that never lets an older state overwrite a newer one.
+/// Final state of a receiver that never lets an older state overwrite a newer one.
 fn kept<'a>(bodies: &'a [Value], changed_at: &str) -> &'a Value {
     let time = |body: &Value| body.pointer(changed_at).unwrap().as_str().unwrap().to_owned();
     bodies.iter().fold(&bodies[0], |kept, body| if time(body) > time(kept) { body } else { kept })
@@ -29,7 +29,7 @@ async fn an_ipn_that_comes_after_a_later_one_says_that_it_is_older() {
         shop.pay(&id, "100").await;
         shop.receiver.wait_for(5).await;
         let (dead, _) = shop.delivery_becomes(&id, "dead").await;
-        // What comes too late moves no status, but it is counted and told.
+        // A late deposit changes no status, but it is counted and reported.
         shop.pay(&id, "50").await;
         let newer = shop.webhook(6).await;
         assert_ne!(newer["event_id"], dead.event_id);

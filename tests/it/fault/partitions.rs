@@ -1,4 +1,5 @@
-//! The parts cannot reach one another, both ways or one way (F37). Nothing is closed: packets are lost until they are not.
+//! Network partitions between the parts, in both directions or in one (F37). No connection is
+//! closed: packets are lost until the partition ends.
 
 use std::{
     collections::BTreeSet,
@@ -19,12 +20,12 @@ use support::{
 const LIMIT: Duration = Duration::from_secs(120);
 /// The API's own limit is 12 s; the machine may be busy.
 const ANSWER_LIMIT: Duration = Duration::from_secs(20);
-/// Of a request that must not notice; the machine may be busy.
+/// Limit of a request that must not notice; the machine may be busy.
 const UNNOTICED_LIMIT: Duration = Duration::from_secs(3);
 const ORDERS: usize = 8;
 const APART: Duration = Duration::from_secs(8);
 
-/// The requests during the partition are told as failures in bound, or are done.
+/// Requests during the partition get an error within the limit, or succeed.
 async fn api_apart_from_its_database(passes: Passes) {
     let database = TestDatabase::create().await;
     with_broker(|broker| async move {
@@ -82,11 +83,11 @@ async fn an_api_apart_from_its_database_says_so_in_bound() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_api_whose_database_is_heard_no_more_says_so_in_bound() {
-    // What it sends arrives and is done; nobody tells it.
+    // Its requests arrive and are executed, but their responses are lost.
     api_apart_from_its_database(Passes::Questions).await;
 }
 
-/// Where the workers' way is interrupted.
+/// Connection of the workers that is interrupted.
 enum Way {
     Database,
     Broker,
@@ -119,7 +120,7 @@ async fn workers_apart(way: Way, passes: Passes, apart: Duration) {
         assert!(link.stopped() > 0, "they were never apart");
         fired(link.stopped());
         let told = shop.receiver.received().len();
-        // What the broker had sent before it was heard no more may be done.
+        // Messages that the broker had sent before the partition may be processed.
         let all = told == 2 * ORDERS && passes != Passes::Answers;
         assert!(!all, "everything was done without the way");
         assert!(workers.process.is_alive(), "{}", workers.process.said());
@@ -155,11 +156,11 @@ async fn workers_apart_from_the_broker_finish_everything_once_afterwards() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn workers_whom_the_broker_hears_no_more_finish_everything_once_afterwards() {
-    // Messages arrive, and no answer to them.
+    // Messages arrive, but their acknowledgements do not.
     workers_apart(Way::Broker, Passes::Answers, APART).await;
 }
 
-/// Orders are taken as ever, and whoever else hears the broker does the rest.
+/// Orders are taken as usual, and another process with a connection to the broker does the rest.
 async fn api_apart_from_the_broker(passes: Passes) {
     let database = TestDatabase::create().await;
     with_broker(|broker| async move {

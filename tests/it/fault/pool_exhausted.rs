@@ -1,4 +1,4 @@
-//! A row that somebody holds for long, and every connection of the API waiting for it (F35).
+//! A row that is locked for long, and every connection of the API waiting for it (F35).
 
 use std::time::{Duration, Instant};
 

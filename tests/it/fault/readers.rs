@@ -1,4 +1,4 @@
-//! With all roles running, every queue that is meant to be read has a reader, and no other.
+//! With all roles running, every work queue has a consumer, and no other queue has.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -12,7 +12,7 @@ use support::{
     broker::with_broker, database::TestDatabase, installation::Installation, processes::within,
 };
 
-/// By queue name, hint queues left out.
+/// Consumers by queue name, hint queues left out.
 async fn readers(management: &Management, topology: &Topology) -> BTreeMap<String, usize> {
     let path = ["consumers", management.vhost()];
     let consumers = management.call(Method::GET, &path, None).await.unwrap().unwrap();

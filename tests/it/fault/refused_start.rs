@@ -1,4 +1,4 @@
-//! Production does not start on what is good enough for trying things out, and says why.
+//! Production refuses to start with settings meant for a sandbox, and names the reason.
 
 use std::{path::Path, process::Command, time::Duration};
 
@@ -16,7 +16,7 @@ const KEY: &str = "00112233445566778899aabbccddeeff00112233445566778899aabbccdde
 const ZERO: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 const PROGRAMS: [(&str, &[&str]); 2] = [("gateway-api", &[]), ("gateway-worker", &["all"])];
 
-/// A production that starts; its servers may come later.
+/// Settings of a production that starts; its servers may come later.
 const SOUND: [(&str, &str); 8] = [
     ("GATEWAY_PROFILE", "production"),
     ("DATABASE_URL", "postgres://app:e6a1f0c2@127.0.0.1:1/gateway"),
@@ -28,13 +28,13 @@ const SOUND: [(&str, &str); 8] = [
     ("GATEWAY_LOG", "text"),
 ];
 
-/// Whatever certificates this machine has.
+/// Independent of this machine's certificates.
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../src/egress/fixture/root.pem");
 
-/// What `timeout` ends with where the program did not.
+/// Exit code of `timeout` if the program did not end.
 const TIME_IS_OVER: i32 = 124;
 
-/// Runs a program that is expected to end by itself; what it said, and its exit code.
+/// Runs a program that is expected to end by itself; returns its output and exit code.
 fn run(program: &Path, arguments: &[&str], changed: &[(&str, &str)]) -> (String, Option<i32>) {
     let output = Command::new("timeout")
         .arg("10")
@@ -99,13 +99,13 @@ fn production_refuses_each_thing_that_only_a_sandbox_may_have() {
         let both = said.contains("all-zero") && said.contains("ALLOW_PRIVATE");
         assert!(both, "faults are told together: {said}");
     }
-    // What looks like a number is still a key.
+    // A key that looks like a number is still a key.
     let (said, _) =
         run(&program("gateway-api"), &[], &[("GATEWAY_MASTER_KEY", &digits), ("AMQP_URL", "")]);
     assert!(!said.contains("GATEWAY_MASTER_KEY"), "{said}");
 }
 
-/// A key of another wallet derives addresses like any other, and nobody can spend from them.
+/// A key of another wallet derives addresses like any other, but their funds cannot be spent.
 #[test]
 fn a_key_that_gives_another_first_address_than_expected_is_not_started_with() {
     let key = "a4b2856bfec510abab89753fac1ac0e1112364e7d250545963f135f2a33188ed";
@@ -122,7 +122,8 @@ fn a_key_that_gives_another_first_address_than_expected_is_not_started_with() {
     }
 }
 
-/// The same of a pool, whose first address stands in the database. A pool that was never filled has nothing to compare.
+/// The same for a pool, whose first address is in the database. A pool that was never filled has
+/// nothing to compare.
 #[tokio::test]
 async fn a_pool_of_another_wallet_than_expected_is_not_started_with() {
     let database = TestDatabase::create().await;
@@ -160,7 +161,7 @@ async fn a_pool_of_another_wallet_than_expected_is_not_started_with() {
     database.remove().await;
 }
 
-/// It would take messages from the workers that can reach somebody.
+/// It would take messages from workers that can make outgoing calls.
 #[test]
 fn a_worker_that_trusts_nobody_does_not_deliver() {
     let worker = program("gateway-worker");

@@ -1,4 +1,5 @@
-//! The database ends transactions as serialization failures and deadlocks, at a statement and at the commit itself (F35).
+//! The database ends transactions as serialization failures and deadlocks, at a statement and at
+//! the commit itself (F35).
 
 use std::time::Duration;
 
@@ -14,12 +15,12 @@ use support::{
 
 const LIMIT: Duration = Duration::from_secs(120);
 const ORDERS: usize = 30;
-/// While no booking passes.
+/// Time during which every booking fails.
 const STORM: Duration = Duration::from_secs(8);
-/// Each deposit's message is tried again after 200 ms at the earliest, and ever later.
+/// Each deposit's message is retried after 200 ms at the earliest, with increasing delays.
 const TRIES_MAX: usize = ORDERS * 5 * 8;
 
-/// What a sequence counts stays counted when its transaction is refused.
+/// A sequence keeps its count when its transaction fails.
 const REFUSALS: &str = "
     create sequence refused;
     create table refusing (name text primary key, chance float8 not null);
@@ -54,7 +55,7 @@ impl Refusals {
         Self(connection)
     }
 
-    /// From now on transactions that write to `table` are refused, and no others.
+    /// From now on only transactions that write to `table` fail.
     async fn only(&mut self, table: &str) {
         let query = "update refusing set chance = case when name = $1 then 1 else 0 end";
         sqlx::query(query).bind(table).execute(&mut self.0).await.unwrap();
@@ -67,7 +68,8 @@ impl Refusals {
     }
 }
 
-/// Orders until `count` were taken. Returns also how many requests were refused, each told as a failure of ours.
+/// Creates orders until `count` succeeded. Also returns the number of failed requests, each of
+/// which was reported as a server error.
 async fn taken(shop: &Shop, installation: &Installation, count: usize) -> (Vec<Order>, usize) {
     let (mut orders, mut failed) = (Vec::new(), 0);
     while orders.len() < count {

@@ -1,4 +1,4 @@
-//! Processes that may open no more files, or get no more memory (F18).
+//! Processes at their limit of open files or of memory (F18).
 
 use std::{collections::BTreeSet, process::Command, time::Duration};
 
@@ -15,15 +15,15 @@ use tokio::{io::AsyncWriteExt, net::TcpStream};
 
 const LIMIT: Duration = Duration::from_secs(90);
 const ORDERS: usize = 10;
-/// Clients that connect and say nothing.
+/// Clients that connect and send nothing.
 const SILENT: usize = 20;
-/// Room for some 40 deliveries at a time beside all else.
+/// Enough for some 40 deliveries at a time beside everything else.
 const FEW_FILES: u32 = 800;
 const MANY_ORDERS: usize = 100;
-/// Clients more, each time it is looked whether the memory suffices.
+/// Additional clients for each check of the memory limit.
 const HUNGRY: usize = 20;
 const NO_MORE_FILES: &str = "Too many open files";
-/// What a worker says of an attempt that it could not begin.
+/// Log line of a worker about an attempt that it could not begin.
 const PUT_OFF: &str = "ipn attempt: put_off";
 /// Longer than five attempts and the pauses between them, as tests have them.
 const SHORTAGE: Duration = Duration::from_secs(4);
@@ -38,7 +38,7 @@ fn limit(program: &Program, resource: &str, soft: &str) {
     assert!(status.success(), "the limit {resource}={soft} was not set");
 }
 
-/// Below all that are in use, so that not even a hole between them is left.
+/// Below all that are in use, so that not even a gap between them is left.
 const NO_FILES: &str = "8";
 
 async fn says(program: &Program, words: &str) {
@@ -68,7 +68,7 @@ async fn an_api_without_a_free_descriptor_serves_whom_it_has_and_everybody_after
         }
         says(&api, NO_MORE_FILES).await;
         fired(api.process.output().matches(NO_MORE_FILES).count());
-        // Whoever is connected already is served.
+        // Connected clients are still served.
         let (exchange, order_id, merchant) = shop.next();
         let answer = kept.send(&exchange).await.unwrap();
         assert_eq!(answer.status, 201, "{}", answer.body);
@@ -105,7 +105,7 @@ async fn workers_without_a_free_descriptor_deliver_everything_once_they_have_som
         shop.pay(&installation, &orders).await;
         says(&workers, PUT_OFF).await;
         assert!(workers.process.is_alive(), "{}", workers.process.said());
-        // So often each could have been tried and given up.
+        // Long enough for each delivery to be attempted until it is dead-lettered.
         tokio::time::sleep(SHORTAGE).await;
         limit(&workers, "nofile", "1024");
         let outcome = shop.converge(&installation, &orders, LIMIT).await;
@@ -118,7 +118,7 @@ async fn workers_without_a_free_descriptor_deliver_everything_once_they_have_som
     .await;
 }
 
-/// How many attempts are noted, how many of them have no answer, and the most of one event.
+/// Number of recorded attempts, of those without a response, and the maximum of one event.
 async fn attempts(installation: &Installation) -> (i64, i64, i16) {
     use sqlx::Connection;
     let mut connection = sqlx::PgConnection::connect(&installation.database_url).await.unwrap();
@@ -165,7 +165,7 @@ async fn an_api_without_memory_dies_and_its_heir_has_all_it_acknowledged() {
         let (api, _workers) = installation.start().await;
         let shop = Shop::open(&installation, 1_000).await;
         let mut orders = shop.create(&installation, ORDERS).await;
-        // Less than it has: whatever it asks for beyond that is refused.
+        // Less than it has: every further allocation is refused.
         limit(&api, "data", "1048576");
         let (mut held, mut unanswered) = (Vec::new(), 0);
         within(LIMIT, "it has run out of memory", async || {
@@ -200,7 +200,7 @@ async fn an_api_without_memory_dies_and_its_heir_has_all_it_acknowledged() {
     .await;
 }
 
-/// A client who sends most of a body and waits.
+/// A client that sends most of a body and waits.
 async fn half_a_body(installation: &Installation, key: &str) -> Option<TcpStream> {
     let mut client = TcpStream::connect(installation.api).await.ok()?;
     let head = format!(

@@ -1,4 +1,5 @@
-//! Messages that come several times, in any order, too early, and long after their work is done (F26).
+//! Messages that come several times, in any order, too early, and long after their work is done
+//! (F26).
 
 use std::time::Duration;
 
@@ -22,11 +23,12 @@ use uuid::Uuid;
 const ORDERS: usize = 20;
 const COPIES: usize = 3;
 const LIMIT: Duration = Duration::from_secs(60);
-/// The first is due; of the others one is never reached and one is of a cycle that nobody asked for.
+/// The first is due; of the others one is never reached and one is of a cycle that was never
+/// requested.
 const TURNS: [Turn; 3] =
     [Turn { cycle: 1, attempt: 1 }, Turn { cycle: 1, attempt: 2 }, Turn { cycle: 2, attempt: 1 }];
 
-/// A trade whose every message a stranger repeats.
+/// A trade whose every message is repeated.
 struct Scene<'a> {
     broker: &'a TestBroker,
     installation: &'a Installation,
@@ -34,7 +36,7 @@ struct Scene<'a> {
 }
 
 impl Scene<'_> {
-    /// Publishes copies of a message about everything there is, whether it is its time or not, in any order.
+    /// Publishes copies of a message about every existing row, due or not, in any order.
     async fn repeat(&mut self) {
         let mut copies = vec![self.messages().await; COPIES].concat();
         copies.shuffle(&mut self.random);
@@ -80,7 +82,7 @@ impl Scene<'_> {
         .await;
     }
 
-    /// Waits until nobody has anything left to take.
+    /// Waits until all copies are processed.
     async fn until_taken(&self) {
         within(LIMIT, "every copy is taken", async || {
             let counts = self.broker.management.queue_counts(&self.broker.topology).await;
@@ -123,7 +125,7 @@ async fn messages_repeated_in_any_order_do_nothing_twice_and_nothing_early() {
         scene.repeat().await;
         let _deliverer = installation.start_workers(&["ipn-delivery"]).await;
         let outcome = shop.converge(&installation, &orders, LIMIT).await;
-        // One process made them, in which no two copies are under way at once.
+        // One process made them; within it no two copies are in progress at once.
         assert_eq!(outcome.posts, ORDERS);
 
         scene.repeat().await;

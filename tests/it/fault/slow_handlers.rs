@@ -1,4 +1,4 @@
-//! Work that takes longer than the broker waits for its answer (F28), in every role that consumes.
+//! Work that takes longer than the broker's consumer timeout (F28), in every consuming role.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -19,13 +19,14 @@ use tokio::sync::MutexGuard;
 
 const ORDERS: usize = 6;
 const LIMIT: Duration = Duration::from_secs(120);
-/// The broker's patience here, and how often it looks, in milliseconds. Its own are 30 minutes and one.
+/// The consumer timeout here, and the interval of its check, in milliseconds. The defaults are 30
+/// minutes and one.
 const SHORT: [(&str, &str); 2] = [("consumer_timeout", "2000"), ("channel_tick_interval", "500")];
 const USUAL: [(&str, &str); 2] =
     [("consumer_timeout", "1800000"), ("channel_tick_interval", "60000")];
-/// What the broker says when it closes the channel.
+/// Error of the broker when it closes the channel.
 const TOO_SLOW: &str = "PRECONDITION_FAILED";
-/// Longer than the broker's patience, shorter than an attempt may take.
+/// Longer than the consumer timeout, shorter than the timeout of an attempt.
 const SLOW_ANSWER: Duration = Duration::from_secs(9);
 /// Until a merchant's invoices expire.
 const WINDOW_S: u32 = 2;
@@ -38,7 +39,8 @@ const ROLES: [&str; 6] = [
     "sweeper",
 ];
 
-/// An installation in which `slow` is the only role that does not run yet, and whose broker is impatient from `begin` on.
+/// An installation in which `slow` is the only role that does not run yet, and whose broker has a
+/// short consumer timeout from `begin` on.
 struct Scene {
     broker: Impatient,
     database: TestDatabase,
@@ -47,7 +49,8 @@ struct Scene {
     _others: [Program; 2],
 }
 
-/// A broker that has its patience again whatever becomes of the test: others use it after this one.
+/// A broker that gets its default timeout back even if the test fails: other tests use it
+/// afterwards.
 struct Impatient(MutexGuard<'static, PrivateRabbitmq>);
 
 impl Drop for Impatient {
@@ -69,7 +72,7 @@ impl Scene {
         Self { broker: Impatient(broker), database, installation, slow, _others: [api, workers] }
     }
 
-    /// Starts the slow role, and waits until the broker has lost its patience with it so many times.
+    /// Starts the slow role, and waits until the broker has closed its channel this many times.
     async fn begin(&self, times: usize) -> Program {
         self.broker.0.set(&SHORT);
         let worker = self.installation.start_workers(&[self.slow]).await;
@@ -102,7 +105,7 @@ impl Scene {
     }
 }
 
-/// Whoever works on this row waits, until the transaction ends.
+/// Locks this row until the transaction ends.
 async fn hold<'a>(
     holder: &'a mut PgConnection,
     query: &'static str,
@@ -152,7 +155,8 @@ async fn a_receiver_slower_than_the_brokers_patience_is_told_once_and_holds_up_n
     shop.receiver.hesitate_once(SLOW_ANSWER);
     let _worker = scene.begin(1).await;
     let outcome = shop.converge(&scene.installation, &orders, LIMIT).await;
-    // The attempt under way came to its end and was recorded, so what the broker sent again was stale.
+    // The running attempt finished and was recorded, so the message that the broker sent again was
+    // stale.
     assert_eq!(outcome.repeats, 0, "{outcome:?}");
     println!("channels closed on a slow receiver; afterwards {outcome:?}");
     scene.end().await;

@@ -1,7 +1,9 @@
-//! Processes that die at named moments, between steps that must survive each other (F1, F2, F4 to F9, F11, F12).
+//! Processes that are killed at named moments, between steps that must survive each other (F1, F2,
+//! F4 to F9, F11, F12).
 //!
-//! Each moment: a process dies there in the middle of an order, another one starts, and in the end every order is
-//! paid, told and booked once. A moment that kills nobody fails.
+//! For each moment: a process is killed there in the middle of an order, another one starts, and in
+//! the end every order is paid, delivered and booked once. A moment at which no process is killed
+//! fails.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -24,7 +26,7 @@ const DEATH_LIMIT: Duration = Duration::from_secs(60);
 const RECOVERY_LIMIT: Duration = Duration::from_secs(90);
 const FAIL_POINT: &str = "FAIL_POINT";
 
-/// The roles of a trade. Each moment is in one of them; the others live on.
+/// Roles of a trade. Each moment is in one of them; the others go on running.
 const ROLES: [&str; 4] = ["chain-watcher", "deposit-matching", "ipn-delivery", "rate-refresher"];
 
 const MOMENTS: [(&str, &str); 7] = [
@@ -37,10 +39,10 @@ const MOMENTS: [(&str, &str); 7] = [
     ("ipn.recorded", "ipn-delivery"),
 ];
 
-/// Of one delivery, before it is given up (spec, "Retries").
+/// Attempts of one delivery before it is dead-lettered (spec, "Retries").
 const ATTEMPTS: usize = 5;
 
-/// An invoice that something is on its way to is decided by itself, all others many at a time.
+/// An invoice with a payment on its way is decided by itself, all others many at a time.
 const EXPIRIES: [(&str, bool); 4] = [
     ("expire.written", false),
     ("expire.committed", false),
@@ -57,7 +59,7 @@ async fn with_installation<F: Future<Output = ()>>(test: impl FnOnce(Installatio
     .await;
 }
 
-/// A program that dies when it comes to `moment`.
+/// A program that is killed when it reaches `moment`.
 async fn doomed(installation: &Installation, name: &str, roles: &[&str], moment: &str) -> Program {
     let program = installation.launch(name, roles, &[(FAIL_POINT, moment)]);
     program.listening().await;
@@ -86,7 +88,7 @@ async fn a_worker_that_dies_between_any_two_steps_leaves_every_order_done_once()
             shop.pay(&installation, &order).await;
             dies(victim, moment).await;
             orders.extend(order);
-            // The sweeper is part of the cure: a message may have died with the process.
+            // The sweeper is part of the recovery: a message may have been lost with the process.
             let heir = installation.start_workers(&[role, "expiry-timer", "sweeper"]).await;
             let outcome = shop.converge(&installation, &orders, RECOVERY_LIMIT).await;
             println!("{moment}: {outcome:?}");
@@ -96,7 +98,8 @@ async fn a_worker_that_dies_between_any_two_steps_leaves_every_order_done_once()
     .await;
 }
 
-/// An order is paid whose merchant refuses to be told, by workers that die at `moment`, `deaths` times.
+/// An order is paid whose merchant refuses its webhook, by workers that are killed at `moment`,
+/// `deaths` times.
 async fn refused_around(installation: &Installation, moment: &str, deaths: usize) -> Shop {
     let api = installation.start_api().await;
     let others: Vec<_> = ROLES.into_iter().filter(|role| *role != "ipn-delivery").collect();
@@ -117,7 +120,7 @@ async fn refused_around(installation: &Installation, moment: &str, deaths: usize
     shop
 }
 
-/// The only delivery is dead after five attempts, and nothing more is to be sent.
+/// The only delivery is dead after five attempts, and no further message is queued.
 async fn given_up(installation: &Installation) -> Result<(), String> {
     let connecting = PgConnection::connect(&installation.database_url);
     let mut connection = connecting.await.map_err(|error| error.to_string())?;
@@ -205,7 +208,7 @@ async fn a_relay_that_dies_after_the_confirm_publishes_again_and_nothing_happens
         workers.ready().await;
         let shop = Shop::open(&installation, 4).await;
         let victim = doomed(&installation, "gateway-api", &[], "relay.confirmed").await;
-        // Its answer may come or not: the relay dies beside it.
+        // Its response may come or not: the relay dies beside it.
         let (request, order_id, _) = shop.next();
         let _ = request.once(installation.api).await;
         dies(victim, "relay.confirmed").await;
@@ -239,7 +242,7 @@ async fn an_expiry_timer_that_dies_around_its_commit_tells_one_expiry() {
             }
             let ripe = format!("{moment}: the deadline can be decided");
             within(RECOVERY_LIMIT, &ripe, async || ripe_for_expiry(&installation, &id).await).await;
-            // It may die before it could answer anybody.
+            // It may die before any response.
             let role = ["expiry-timer"];
             let victim = installation.launch("gateway-worker", &role, &[(FAIL_POINT, moment)]);
             dies(victim, moment).await;
@@ -249,7 +252,8 @@ async fn an_expiry_timer_that_dies_around_its_commit_tells_one_expiry() {
             assert_eq!(ipns[told].json()["payment_status"], "expired");
             drop(heir);
         }
-        // Its message comes after all that the dead left behind, so nothing of theirs is told any more.
+        // Its message follows all those that the killed process left behind, so none of them can
+        // still be delivered.
         let _calm = installation.start_workers(&["expiry-timer"]).await;
         create_hasty(&installation, &receiver).await;
         let all = EXPIRIES.len() + 1;
@@ -282,7 +286,7 @@ async fn create_hasty(installation: &Installation, receiver: &Receiver) -> Strin
     created.json()["payment_id"].as_str().unwrap().to_owned()
 }
 
-/// The watcher has looked beyond its deadline, and has seen what was sent to it.
+/// The watcher has looked beyond its deadline, and has seen its payments.
 async fn ripe_for_expiry(installation: &Installation, payment_id: &str) -> Result<(), String> {
     let connecting = PgConnection::connect(&installation.database_url);
     let mut connection = connecting.await.map_err(|error| error.to_string())?;
@@ -299,7 +303,7 @@ async fn ripe_for_expiry(installation: &Installation, payment_id: &str) -> Resul
     }
 }
 
-/// Nothing is due, nothing waits to be published, nothing waits to be delivered.
+/// No timer is due, no message waits to be published or delivered.
 async fn settled(installation: &Installation) -> Result<(), String> {
     let connecting = PgConnection::connect(&installation.database_url);
     let mut connection = connecting.await.map_err(|error| error.to_string())?;

@@ -1,4 +1,5 @@
-//! SIGTERM under load: what was begun is answered, and nothing that was not answered whole was done.
+//! SIGTERM under load: requests in progress are completed, and a request without a complete
+//! response had no effect.
 
 use std::{
     collections::BTreeSet,
@@ -20,17 +21,18 @@ use support::{
 const CUSTOMERS: usize = 24;
 const STOP_LIMIT: Duration = Duration::from_secs(20);
 
-/// What one customer saw before the API was gone.
+/// Results of one customer before the API stopped.
 #[derive(Default)]
 struct Seen {
     acknowledged: Vec<String>,
-    /// Over a connection that had carried an answer before.
+    /// Over a connection that had carried a response before.
     cut_while_served: Vec<(String, String)>,
-    /// Over a connection that was still to be served.
+    /// Over a connection that had not been served yet.
     cut_before: Vec<(String, String)>,
 }
 
-/// Orders without pause until nobody listens any more: over one connection, or over a fresh one each time.
+/// Creates orders without pause until no server listens: over one connection, or over a new one
+/// each time.
 async fn order(installation: Arc<Installation>, shop: Arc<Shop>, keeps: bool) -> Seen {
     let mut seen = Seen::default();
     let mut kept = None;
@@ -91,9 +93,10 @@ async fn a_stopping_api_answers_what_it_has_begun_and_nothing_else_happens() {
         assert!(api.process.output().contains("stopping"), "{}", api.process.said());
         fired(1);
         assert!(!api.process.output().contains("cut off by the stop"), "{}", api.process.said());
-        // Kept connections are told to close with their last answer.
+        // Kept connections are closed with their last response.
         assert!(served.is_empty(), "{served:?}");
-        // The accept queue is emptied before the listener closes. Whoever comes between the two is reset by the kernel.
+        // The accept queue is emptied before the listener closes. A connection that arrives between
+        // the two is reset by the kernel.
         assert!(cut.len() <= 1, "{cut:?}");
         database.remove().await;
     })

@@ -9,7 +9,8 @@ use std::{
 
 const TABLE: &str = include_str!("../../faults.md");
 
-/// Those that must be answered, by their numbers in the project's list of faults. Whatever else is listed has to have a test too.
+/// Faults that must have a test, by their numbers in the project's list of faults. Any other one
+/// listed has to have a test too.
 const FAULTS: RangeInclusive<u8> = 1..=58;
 
 /// The rows as (number of the fault, tests).
@@ -57,7 +58,7 @@ fn every_test_that_the_table_names_exists() {
     assert!(missing.is_empty(), "no such test: {missing:#?}");
 }
 
-/// What a test's file and those beside it say; for a chain also the suite that all of them share.
+/// Text of a test's file and those beside it; for a chain also of the suite that all of them share.
 fn around(file: &Path) -> String {
     let folder = file.parent().unwrap();
     let chains = Path::new(env!("CARGO_MANIFEST_DIR")).join("it/chain");
@@ -71,7 +72,8 @@ fn around(file: &Path) -> String {
     files.map(|entry| fs::read_to_string(entry.unwrap().path()).unwrap_or_default()).collect()
 }
 
-/// `make test-faults` fails the test that never says it. This finds a file of them before hours of faults.
+/// `make test-faults` fails a test that never calls it. This finds such a test before hours of
+/// faults.
 const COUNTS: &str = "fired(";
 
 #[test]

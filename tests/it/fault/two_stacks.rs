@@ -29,7 +29,7 @@ async fn a_key_of_one_stack_is_unknown_to_the_other_and_no_queue_is_shared() {
         let prefix = format!("{}-p", access.topology.prefix());
         other.topology = Topology::new(&prefix, SHORT).unwrap();
         broker.management.apply(&other.topology).await.unwrap();
-        // A password of its own, though this server asks nobody for one.
+        // A separate password, though this server requires none.
         let url = with_password(&production_db.url);
         let production = Installation::new(&url, &other, &PRODUCTION);
         let (_a, _b) = sandbox.start().await;

@@ -1,7 +1,9 @@
-//! A rolling update (F17): the next version beside this one, over one schema and one set of queues, under load.
+//! A rolling update (F17): the next version beside this one, over one schema and one set of queues,
+//! under load.
 //!
-//! There is one version to test with, so the other is played: by a schema one step ahead, as the next version's migration
-//! would leave it, and by messages that carry more than this version knows.
+//! Only one version can be tested, so the other is simulated: by a schema one step ahead, as the
+//! next version's migration would leave it, and by messages with more fields than this version
+//! knows.
 
 use std::{
     collections::BTreeSet,
@@ -33,7 +35,8 @@ use tokio::sync::watch;
 const LIMIT: Duration = Duration::from_secs(120);
 const CUSTOMERS: usize = 3;
 const PAUSE: Duration = Duration::from_millis(150);
-/// Adds to every table what a next version might: a column that may be empty, and one with a default.
+/// Adds to every table columns that a next version might have: a nullable one, and one with a
+/// default.
 const NEXT_SCHEMA: &str = "
     set lock_timeout = 500;
     do $$ declare name text; begin
@@ -50,8 +53,8 @@ fn local() -> SocketAddr {
     SocketAddr::from(([127, 0, 0, 1], free_port()))
 }
 
-/// Orders without pause from whichever API the balancer names; no answer but 201 will do. Also returns how many requests
-/// had none.
+/// Creates orders without pause over the API that the load balancer names; only 201 is accepted.
+/// Also returns the number of requests without a response.
 async fn customer(
     shop: Arc<Shop>,
     balancer: watch::Receiver<SocketAddr>,
@@ -66,7 +69,8 @@ async fn customer(
                 assert_eq!(answer.status, 201, "{}", answer.body);
                 orders.push(Shop::order(&answer, order_id, merchant));
             }
-            // It stopped between the balancer's choice and the connection: a balancer asks the next one.
+            // It stopped between the load balancer's choice and the connection: a load balancer
+            // tries the next one.
             Err(Lost::NotConnected(_)) => {}
             Err(Lost::Cut(_)) => cut += 1,
         }
@@ -75,7 +79,7 @@ async fn customer(
     (orders, cut)
 }
 
-/// As its migration would: a table in use is asked for again.
+/// As its migration would: a table in use is tried again.
 async fn next_schema(installation: &Installation) {
     let mut connection = PgConnection::connect(&installation.database_url).await.unwrap();
     within(LIMIT, "the next version's schema is there", async || {
@@ -84,7 +88,7 @@ async fn next_schema(installation: &Installation) {
     .await;
 }
 
-/// The same message as ours with more in it.
+/// Our message with an additional field.
 async fn message_of_the_next_version(broker: &TestBroker, installation: &Installation) {
     let mut connection = PgConnection::connect(&installation.database_url).await.unwrap();
     let query = sqlx::query_scalar("select id from invoice limit 1");
@@ -142,7 +146,7 @@ async fn a_rolling_update_under_load_loses_no_request_and_no_work() {
             orders.extend(acknowledged);
             cut += unanswered;
         }
-        // The balancer has sent nobody to the old one since before it was told to stop.
+        // The load balancer has sent no request to the old one since before it was stopped.
         assert_eq!(cut, 0, "requests were cut off");
         assert!(orders.len() > 4 * CUSTOMERS, "there was no load: {} orders", orders.len());
         let acknowledged: BTreeSet<_> = orders.iter().map(|order| order.order_id.clone()).collect();

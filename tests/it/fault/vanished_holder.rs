@@ -1,5 +1,5 @@
-//! The machine that holds a lock is gone, and nothing of it says so any more: no process that dies, no connection that is
-//! closed. Only the server's own probes notice.
+//! The machine that holds a lock is gone without a trace: no process exits, no connection is
+//! closed. Only the server's own keepalive probes notice.
 
 use std::fs;
 
@@ -7,12 +7,12 @@ use gateway::storage::locks::SessionLock;
 use sqlx::Row;
 use support::{broker::eventually, fired::fired, stack::with_stack};
 
-/// The kernel's table of connections counts in these, whatever its own clock.
+/// Unit of the kernel's table of connections, independent of its own clock.
 const TICKS_PER_SECOND: u64 = 100;
 const KEEPALIVE_TIMER: &str = "02";
 
-/// The timer that the server's kernel has for the client at `client_port`, and the seconds left of it; `None` if that kernel
-/// is not this machine's.
+/// The timer of the server's kernel for the client at `client_port`, and its remaining seconds;
+/// `None` if that kernel is not this machine's.
 fn timer(server_port: u16, client_port: u16) -> Option<(String, u64)> {
     let table = fs::read_to_string("/proc/net/tcp").unwrap();
     let (server, client) = (format!(":{server_port:04X}"), format!(":{client_port:04X}"));
@@ -34,7 +34,7 @@ async fn a_lock_whose_holder_is_silent_is_probed_every_few_seconds() {
                       where locktype = 'advisory' and granted and datname = current_database()";
         let holder = sqlx::query(holder).fetch_one(&mut connection).await.unwrap();
         let port = |name: &str| u16::try_from(holder.get::<i32, _>(name)).unwrap();
-        // Until its last answer is acknowledged, the timer is the one for sending it again.
+        // Until its last response is acknowledged, the timer is the one for retransmission.
         let seconds = eventually("the server's kernel is at rest", async || {
             match timer(port("port"), port("client_port")) {
                 Some((timer, seconds)) => (timer == KEEPALIVE_TIMER).then_some(Some(seconds)),
