@@ -1,4 +1,4 @@
-//! What comes back signed is exactly what was built, or nothing of it is kept.
+//! Signed transactions are exactly the built ones, or nothing of them is kept.
 
 use serde_json::{Value, json};
 use support::{anvil::Anvil, broker::eventually};
@@ -64,7 +64,7 @@ async fn a_changed_field_another_chain_and_another_key_are_refused() {
     .await;
 }
 
-/// What was signed of an earlier build is not taken for the later one.
+/// Transactions signed for an earlier build are refused for the later one.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_built_anew_is_signed_anew() {
     with_node(|scene| async move {
@@ -89,7 +89,8 @@ async fn what_was_built_anew_is_signed_anew() {
     .await;
 }
 
-/// The merchant hands in himself what he signed first, and then has it built anew.
+/// The merchant broadcasts the first signed transaction directly, and then has the payout built
+/// again.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_payout_that_its_merchant_sent_himself_pays_once_however_often_it_is_built() {
     with_node(|scene| async move {
@@ -106,7 +107,7 @@ async fn a_payout_that_its_merchant_sent_himself_pays_once_however_often_it_is_b
             scene.anvil.rpc("eth_sendRawTransaction", json!([raw])).await.unwrap();
         }
         for _ in 0..2 {
-            // While it waits for a block, and when it stands in one.
+            // While it is pending, and when it is in a block.
             let late = scene.post(&payout, "refresh", &json!({})).await;
             refused(&late, 409, "NONCE_USED");
             let said = late.json()["error"]["message"].as_str().unwrap().to_owned();
@@ -121,7 +122,8 @@ async fn a_payout_that_its_merchant_sent_himself_pays_once_however_often_it_is_b
     .await;
 }
 
-/// The merchant uses the nonce for something else: before he submits, and while the payout waits for a block.
+/// The merchant uses the nonce for another transaction: before submitting, and while the payout is
+/// pending.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_nonce_that_was_used_meanwhile_is_told_and_pays_nobody() {
     with_node(|scene| async move {
@@ -149,7 +151,8 @@ async fn a_nonce_that_was_used_meanwhile_is_told_and_pays_nobody() {
         assert_eq!(scene.submit(&fresh, &signed).await.status, 200);
         scene.anvil.rpc("eth_sendTransaction", own(nonce, "0x174876e800")).await.unwrap();
         let ended = eventually("it has failed", async || {
-            // A node that lags looks like this for a while, so nothing is decided soon after it was handed in.
+            // A lagging node looks like this for a while, so nothing is decided soon after the
+            // broadcast.
             let age = "update nc_payout_transaction set sent_at = now() - interval '1 hour'";
             scene.stack.sql(age).await;
             scene.anvil.mine().await.unwrap();

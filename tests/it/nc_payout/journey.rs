@@ -7,7 +7,7 @@ use support::{broker::eventually, payouts::evm_address};
 
 use super::{CONFIRMATIONS, PATH, REVERTS, TENTH, USDT, number, recipients, sign, with_node};
 
-/// PUSH1 1, PUSH1 0, MSTORE, PUSH1 32, PUSH1 0, RETURN: true, whatever it is asked.
+/// PUSH1 1, PUSH1 0, MSTORE, PUSH1 32, PUSH1 0, RETURN: returns true for every call.
 const SAYS_YES: &str = "0x600160005260206000f3";
 
 #[tokio::test(flavor = "multi_thread")]
@@ -26,7 +26,7 @@ async fn recipients_are_paid_once_and_one_that_turns_hostile_fails_alone() {
         assert_eq!(nonces, consecutive);
 
         let mut signed = sign(&scene.anvil, &payout).await;
-        // The order in which they come back does not matter.
+        // The order in which they are submitted does not matter.
         signed.reverse();
         scene.anvil.rpc("anvil_setCode", json!([hostile, REVERTS])).await.unwrap();
         let answer = scene.submit(&payout, &signed).await;
@@ -47,7 +47,7 @@ async fn recipients_are_paid_once_and_one_that_turns_hostile_fails_alone() {
         assert_eq!((&failed["state"], &failed["address"]), (&json!("failed"), &json!(hostile)));
         assert!(failed["error"].as_str().unwrap().contains("did nothing"), "{failed}");
         assert!(ended["confirmations"].as_u64().unwrap() >= CONFIRMATIONS);
-        // What the chain says of the fee is what the merchant is told.
+        // The merchant sees the fee that the chain reports.
         let mut fee = 0;
         for hash in ended["txHashes"].as_array().unwrap() {
             let receipt = scene.anvil.receipt(hash.as_str().unwrap()).await.unwrap();
@@ -85,7 +85,7 @@ async fn tokens_are_paid_through_their_contract_and_only_its_log_proves_it() {
         assert_eq!(scene.tokens(&evm_address(2)).await, 1);
         assert_eq!(ended["outputs"][1]["reference"], "b");
 
-        // While they wait for a block, the token becomes one that takes every call and moves nothing.
+        // While they are pending, the token becomes one that accepts every call and moves nothing.
         let payout = scene.create(&body).await;
         let signed = sign(&scene.anvil, &payout).await;
         assert_eq!(scene.submit(&payout, &signed).await.status, 200);
@@ -98,7 +98,7 @@ async fn tokens_are_paid_through_their_contract_and_only_its_log_proves_it() {
     .await;
 }
 
-/// 20 clients hand in the same bytes at the same moment, and again once they are in a block.
+/// 20 clients submit the same bytes at the same moment, and again once they are in a block.
 #[tokio::test(flavor = "multi_thread")]
 async fn however_often_it_is_submitted_it_is_sent_once() {
     with_node(|scene| async move {
@@ -123,7 +123,7 @@ async fn however_often_it_is_submitted_it_is_sent_once() {
     .await;
 }
 
-/// A node that lost what it took gets the same bytes again.
+/// A node that lost the transactions gets the same bytes again.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_node_forgot_is_handed_in_again() {
     with_node(|scene| async move {
@@ -143,7 +143,7 @@ async fn what_a_node_forgot_is_handed_in_again() {
     .await;
 }
 
-/// A block with everything in it is lost; nothing is told to be final, and all of it is sent again.
+/// A block with all of them is lost in a reorg; none is reported as final, and all are sent again.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lost_block_ends_nothing() {
     with_node(|scene| async move {

@@ -1,4 +1,5 @@
-//! Processes die between storing and sending, at every named moment, and everybody is paid once.
+//! Processes are killed between storing and sending, at every named moment, and every recipient is
+//! paid once.
 
 use std::time::Duration;
 
@@ -11,9 +12,9 @@ use support::{
 
 use super::{CHAIN_ID, CONFIRMATIONS, PATH, TENTH, node, number, recipients, sign};
 
-/// Of the request that submits: before and after its commit.
+/// Moments of the request that submits: before and after its commit.
 pub const OF_THE_REQUEST: [&str; 2] = ["nc_payout.storing", "nc_payout.stored"];
-/// Of whoever follows.
+/// Moments of the worker that follows.
 pub const OF_THE_WORKER: [&str; 3] = ["nc_payout.sending", "nc_payout.sent", "nc_payout.noting"];
 
 pub async fn due_now(database: &TestDatabase) {
@@ -64,7 +65,7 @@ async fn whoever_is_killed_between_storing_and_sending_pays_everybody_once() {
             assert!(doomed.process.said().contains(&format!("dies at {moment}")));
             assert!(lost.await.is_err(), "an answer came from a dead process");
             fired(1);
-            // Nothing was sent yet, whether the bytes are stored or not.
+            // Nothing was sent yet, with or without stored bytes.
             let waiting = anvil.rpc("txpool_status", json!([])).await.unwrap();
             assert_eq!(number(&waiting["pending"]), 0, "{moment}: {waiting}");
         }

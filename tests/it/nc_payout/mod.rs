@@ -1,4 +1,4 @@
-//! Non-custodial payouts on a real EVM node, signed by somebody else's code: anvil's own wallet.
+//! Non-custodial payouts on a real EVM node, signed by third-party code: anvil's own wallet.
 
 mod forged;
 mod journey;
@@ -74,7 +74,7 @@ async fn with_node<F: Future<Output = ()>>(test: impl FnOnce(Scene) -> F) {
     with_scene(anvil, &toml, test).await;
 }
 
-/// Runs `test` over that node, whoever tells of it.
+/// Runs `test` over that node, with `toml` as the gateway's settings.
 async fn with_scene<F: Future<Output = ()>>(
     anvil: Arc<Anvil>,
     toml: &str,
@@ -146,7 +146,7 @@ impl Scene {
     }
 }
 
-/// Has a node's wallet sign what was built; the fields go in as they came.
+/// Has a node's wallet sign the built transactions; the fields are passed unchanged.
 async fn sign(wallet: &Anvil, payout: &Value) -> Vec<String> {
     let mut signed = Vec::new();
     for entry in payout["unsigned"]["payload"].as_array().unwrap() {

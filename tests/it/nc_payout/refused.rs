@@ -1,4 +1,4 @@
-//! Requests that cannot be met, each under its own code.
+//! Requests that cannot be met, each with its own error code.
 
 use serde_json::{Value, json};
 use support::{client::Client, payouts::evm_address, stack::with_configured_stack};
@@ -132,7 +132,7 @@ async fn what_was_given_up_or_came_too_late_is_not_sent() {
     .await;
 }
 
-/// Nothing is learnt of the node's address.
+/// The response reveals nothing of the node's address.
 #[tokio::test(flavor = "multi_thread")]
 async fn without_its_node_a_network_says_so() {
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

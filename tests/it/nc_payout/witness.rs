@@ -1,4 +1,5 @@
-//! A node that says something else used a payout's nonces, beside one that does not.
+//! A node that falsely reports a payout's nonces as used by other transactions, beside an honest
+//! one.
 
 use std::sync::{
     Arc,
@@ -13,7 +14,7 @@ use support::{
 
 use super::{TENTH, node, recipients, settings, sign, with_scene};
 
-/// A look at a payout asks for the nonces once.
+/// Requests for the nonces: one per look at a payout.
 const LIES: usize = 10;
 
 /// It knows none of our transactions, and all nonces are used.
@@ -48,7 +49,7 @@ async fn a_payout_does_not_fail_on_the_word_of_one_of_two_nodes() {
         assert_eq!(scene.submit(&payout, &signed).await.status, 200);
         lying.store(true, Ordering::Relaxed);
         eventually("the lie was told again and again", async || {
-            // What was handed in long ago is believed to be displaced.
+            // A transaction broadcast long ago may be judged as displaced.
             let age = "update nc_payout_transaction set sent_at = now() - interval '1 hour'";
             scene.stack.sql(age).await;
             (told.load(Ordering::Relaxed) >= LIES).then_some(())

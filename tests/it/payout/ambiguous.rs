@@ -1,4 +1,5 @@
-//! A node whose answers to a broadcast say nothing for certain, and a fee market that leaves a payment behind.
+//! A node whose responses to a broadcast are ambiguous, and a fee market that leaves a payment
+//! behind.
 
 use std::{
     sync::{
@@ -30,14 +31,14 @@ const CHAIN_ID: u64 = 313_373;
 const CONFIRMATIONS: u64 = 2;
 const RECIPIENTS: u32 = 24;
 const EACH: u128 = 10_u128.pow(16);
-/// How many payments of one order are under way at a time.
+/// Number of concurrent payments of one order.
 const WINDOW: i64 = 16;
-/// The order is looked at at once, however long it would have rested.
+/// Makes the order's timer due at once.
 const RING: &str = "update timer set due_at = least(due_at, now()) where kind = 'payout'";
-/// Answers that mean nothing: by then the node has the transaction.
+/// Number of ambiguous responses: the node has accepted the transaction already.
 const AMBIGUOUS: usize = 6;
 
-/// What a node, or whoever stands before it, says of a transaction that it took.
+/// Response of a node, or of a proxy before it, to a transaction that the node accepted.
 fn ambiguous(number: usize, reply: Value) -> Answer {
     let error = |text: &str| json!({ "jsonrpc": "2.0", "id": reply["id"], "error": { "code": -32000, "message": text } });
     match number % (AMBIGUOUS + 1) {
@@ -75,7 +76,7 @@ async fn sql(stack: &Stack, statement: &'static str) {
     connection.close().await.unwrap();
 }
 
-/// An order over the node's own coin with its money at its address, and its id.
+/// Creates an order of the node's own coin, with its money at its address; returns its id.
 async fn funded(payer: &Payer, anvil: &Anvil, recipients: u32) -> String {
     eventually("the watcher's first look", async || {
         let mut connection = payer.stack.database.connect().await;
@@ -120,7 +121,7 @@ async fn mine_until_ended(payer: &Payer, anvil: &Anvil, id: &str) -> Story {
     panic!("it has not ended: {}", payer.story(id).await.object);
 }
 
-/// Everybody has his money once, and no nonce was used by anything but a payment in the books.
+/// Every recipient is paid once, and every nonce was used by a payment in the books.
 async fn everybody_is_paid_once(anvil: &Anvil, story: &Story, recipients: u32) {
     assert_eq!(story.order.state.as_str(), "completed");
     for n in 1..=recipients {
@@ -153,7 +154,8 @@ async fn answers_that_mean_nothing_make_nobody_paid_twice_and_nobody_forgotten()
         let id = funded(&payer, &anvil, RECIPIENTS).await;
         let story = mine_until_ended(&payer, &anvil, &id).await;
         everybody_is_paid_once(&anvil, &story, RECIPIENTS).await;
-        // Each kind of answer was given, so the same bytes went out more often than there are payments.
+        // Each kind of response was given, so the same bytes were sent more often than there are
+        // payments.
         let asked = asked.load(Ordering::Relaxed);
         assert!(asked > story.payments.len(), "{asked} broadcasts");
         fired(asked - story.payments.len());
@@ -162,8 +164,8 @@ async fn answers_that_mean_nothing_make_nobody_paid_twice_and_nobody_forgotten()
     .await;
 }
 
-/// Of one order half is in the chain when the fee market leaves the other half behind. It waits with its nonces, and goes on
-/// with a higher fee of the same nonce.
+/// Half of an order is in the chain when the fee market leaves the other half behind. That half is
+/// pending with its nonces, and continues with a higher fee for the same nonce (replace-by-fee).
 #[tokio::test(flavor = "multi_thread")]
 async fn payments_that_the_fee_market_left_behind_keep_their_nonce_and_are_made_in_the_end() {
     let anvil = Arc::new(Anvil::start(CHAIN_ID + 1).await.unwrap());
@@ -181,7 +183,7 @@ async fn payments_that_the_fee_market_left_behind_keep_their_nonce_and_are_made_
             })
             .await
         };
-        // As many as are under way at a time are made final, the rest is sent.
+        // The concurrent payments become final, the rest is sent.
         sent(WINDOW - 1).await;
         for _ in 0..CONFIRMATIONS {
             anvil.mine().await.unwrap();
@@ -190,7 +192,7 @@ async fn payments_that_the_fee_market_left_behind_keep_their_nonce_and_are_made_
         let offered = anvil.rpc("eth_getTransactionByHash", json!([hash])).await.unwrap();
         let offered = offered["maxFeePerGas"].as_str().unwrap().trim_start_matches("0x").to_owned();
         let offered = u128::from_str_radix(&offered, 16).unwrap();
-        // Above what they offer, below what one more version may.
+        // Above the offered fee, below the maximum of one more version.
         for _ in 0..3 {
             let base = format!("{:#x}", offered + offered / 50);
             anvil.rpc("anvil_setNextBlockBaseFeePerGas", json!([base])).await.unwrap();

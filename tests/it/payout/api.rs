@@ -137,7 +137,7 @@ async fn every_refusal_has_its_kind() {
     .await;
 }
 
-/// What a merchant does wrong with an order that exists, or cannot do any more.
+/// Faulty requests of a merchant for an existing order, and those that come too late.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_order_that_is_past_it_refuses_by_kind() {
     with_configured_stack(&only(Network::Polygon), |stack| async move {
@@ -219,7 +219,7 @@ async fn a_key_that_is_none_creates_nothing() {
     .await;
 }
 
-/// The watcher of a real network says what payments cost there; until it has, nobody knows what to quote.
+/// The watcher of a real network records its fees; until it has, no quote is possible.
 #[tokio::test(flavor = "multi_thread")]
 async fn without_a_word_of_its_node_nothing_is_quoted() {
     let node =

@@ -1,4 +1,5 @@
-//! An order never gives away more than it received: the database refuses what code would have to do wrong first.
+//! An order never spends more than it received: the database refuses the mistakes that code would
+//! have to make first.
 
 use gateway::{
     asset::Network,
@@ -34,10 +35,10 @@ async fn stored(connection: &mut PgConnection, order: &PayoutOrder) -> Result<()
     payouts::update_standing(connection, order).await.map(drop)
 }
 
-/// Takes so much out of an order's books in one of the ways there are.
+/// One way to take an amount out of an order's books.
 type Spend = fn(&mut Books, BaseUnits);
 
-/// Each way in which an order could give away one unit more than it has.
+/// Each way in which an order could spend one unit more than it has.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_database_lets_no_order_give_away_more_than_it_received() {
     with_configured_stack(&only(Network::Polygon), |stack| async move {
@@ -72,7 +73,7 @@ async fn the_database_lets_no_order_give_away_more_than_it_received() {
                 tx.rollback().await.unwrap();
             }
         }
-        // All of them together, and what was received taken back under what was given.
+        // All of them together, and a reversal that leaves less received than spent.
         let quarter = units(HELD / 4);
         let (kept, reserved, paid) = (quarter, quarter, quarter);
         let full = Books { kept, reserved, paid, returned: quarter, ..order.books };
@@ -88,7 +89,7 @@ async fn the_database_lets_no_order_give_away_more_than_it_received() {
     .await;
 }
 
-/// By hand, past all of our code: a signature that books what is not there leaves nothing behind.
+/// Directly, without our code: a signature that books missing funds leaves nothing behind.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_refused_takes_its_whole_transaction_with_it() {
     with_configured_stack(&only(Network::Polygon), |stack| async move {

@@ -1,4 +1,5 @@
-//! Networks that take something for a payment's bytes beside its gas: it is quoted, fronted, and waited out when it rises.
+//! Networks with a data fee for a payment's bytes in addition to its gas: it is quoted, fronted,
+//! and waited out when it rises.
 
 use gateway::{
     app::payouts::{Story, Wallet},
@@ -17,10 +18,10 @@ use super::node::COIN;
 const BASE: Network = Network::Base;
 const CHAIN_ID: u64 = 313_375;
 const USDC: &str = "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913";
-/// Where every network of the kind has the contract that tells.
+/// Address of the fee oracle contract on every network of this kind.
 const ORACLE: &str = "0x420000000000000000000000000000000000000F";
 const ROWS: u32 = 3;
-/// A hundred times what the gas of a payment takes.
+/// A hundred times the gas cost of a payment.
 const DEAR: u128 = 10_u128.pow(16);
 
 struct Scene {
@@ -46,7 +47,7 @@ impl Scene {
         Self { lane, anvil, wallet, orders }
     }
 
-    /// From now on the network takes `wei` for the bytes of each transaction, and that is known.
+    /// From now on the data fee of each transaction is `wei`, and that is recorded.
     async fn charge(&self, wei: u128) {
         // PUSH32 wei, PUSH1 0, MSTORE, PUSH1 32, PUSH1 0, RETURN.
         let code = format!("0x7f{wei:064x}60005260206000f3");
@@ -78,7 +79,7 @@ impl Scene {
         self.story(&order.order.order_id).await
     }
 
-    /// What the gas wallet puts to a token order's address.
+    /// Amount that the gas wallet fronts to a token order's address.
     async fn fronted(&mut self) -> u128 {
         let order = self.order("usdcbase").await;
         let story = self.looked_at(&order).await;
@@ -96,7 +97,7 @@ async fn what_a_network_takes_for_bytes_is_quoted_and_fronted_and_waited_out() {
     let cheap_gas = scene.fronted().await;
     scene.charge(DEAR).await;
     let order = scene.order("eth").await;
-    // Of every row and of the refund, with the room that every quote has.
+    // For every row and the refund, with the headroom of every quote.
     let quoted = order.order.quote.network_fee.get() - cheap.network_fee.get();
     let data = u128::from(ROWS + 1) * DEAR * 3 / 2;
     assert!(quoted >= data && quoted < data + COIN / 1_000_000, "{quoted}");

@@ -1,4 +1,5 @@
-//! What strangers send to an order's address in any number: none of it hides what was sent for the order.
+//! Dust sent by third parties to an order's address in any number: none of it hides the order's own
+//! funding.
 
 use gateway::{
     app::payouts::{Story, Wallet},
@@ -23,7 +24,7 @@ struct Scene {
     row: Uuid,
 }
 
-/// A confirmed order over dollar tokens, on a network that nobody watches.
+/// A confirmed order of dollar tokens, on a network without a watcher.
 async fn confirmed() -> Scene {
     let toml = only(Network::Polygon)
         + &format!(
@@ -40,7 +41,7 @@ async fn confirmed() -> Scene {
 }
 
 impl Scene {
-    /// So many deposits of one unit of `token`, an hour ago.
+    /// Inserts `count` deposits of one unit of `token`, an hour ago.
     async fn dust(&mut self, count: i32, token: Option<&str>, state: &str) {
         let statement = "insert into deposit (id, network, deposit_key, tx_hash, address_id, payout_order_id, token_id, \
                  contract, amount, amount_text, height, block_hash, mined_at, first_seen_at, state, min_confirmations) \
@@ -75,7 +76,7 @@ async fn a_deposit_behind_a_thousand_others_funds_its_order() {
     }
     let order = story.order;
     assert_eq!((order.books.credited, order.state.as_str()), (order.total_to_send, "completed"));
-    // Each is in a book or with a person, and none of them twice.
+    // Each is booked or assigned to an operator, and none of them twice.
     let open = "select count(*) from deposit where state = 'final'";
     let open: i64 = sqlx::query_scalar(open).fetch_one(&mut scene.lane.connection).await.unwrap();
     assert_eq!(open, 0);
@@ -91,7 +92,7 @@ async fn a_deposit_behind_a_thousand_others_holds_its_deadline() {
     scene.run("update payout_order set expires_at = now()").await;
     let story = scene.look().await;
     assert_eq!(story.order.state.as_str(), "pending_deposit");
-    // Without it nobody waits for the dust.
+    // Without it no order waits for the dust.
     scene.run("update deposit set state = 'withdrawn' where amount > 1").await;
     assert_eq!(scene.look().await.order.state.as_str(), "expired");
     scene.lane.close().await;

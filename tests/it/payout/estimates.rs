@@ -1,4 +1,4 @@
-//! What a node says of the gas that payments take and of its price, when it is not the recipient's doing.
+//! A node's responses about gas and its price that are not the recipient's fault.
 
 use std::collections::HashMap;
 
@@ -23,7 +23,7 @@ const AMOUNT: u128 = COIN / 100;
 const ROUNDS: u32 = 60;
 const GWEI: u128 = 1_000_000_000;
 
-/// A gateway that pays on a fake node which tells no lies.
+/// A gateway that pays on a fake node without faults.
 struct Scene {
     lane: Lane,
     fake: FakeEvm,
@@ -72,14 +72,14 @@ impl Scene {
         self.lane.gateway.explain_payout(id).await.unwrap()
     }
 
-    /// One look, and what the order is after it.
+    /// One look, and the order after it.
     async fn look(&mut self, order: &Story) -> (Result<(), AdvanceError>, Story) {
         let done = self.lane.gateway.advance_payout(order.order.id, &self.wallet).await;
         self.fake.with(State::pass);
         (done, self.story(&order.order.order_id).await)
     }
 
-    /// Everybody is paid, and nobody twice.
+    /// Every recipient is paid, and none twice.
     async fn is_paid_once(&mut self, order: &Story) {
         for _ in 0..ROUNDS {
             let (done, story) = self.look(order).await;
@@ -97,8 +97,8 @@ impl Scene {
     }
 }
 
-/// On Arbitrum the price of a payment's bytes is part of its gas, so what others pay on Ethereum can make every transfer take
-/// more than was quoted.
+/// On Arbitrum the data fee is part of a payment's gas, so the fees of others on Ethereum can make
+/// every transfer take more than was quoted.
 #[tokio::test(flavor = "multi_thread")]
 async fn while_every_transfer_is_dear_rows_wait_and_nobody_fails() {
     let mut scene = Scene::open().await;
@@ -143,7 +143,7 @@ async fn a_row_that_no_node_estimates_keeps_no_other_from_being_sent() {
     scene.lane.close().await;
 }
 
-/// The sixth version is the last one only as long as it offers what is asked.
+/// The sixth version is the last only while its offer meets the network's fee.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_outbid_after_its_sixth_version_is_raised_again_and_a_bump_tells_the_truth() {
     let mut scene = Scene::open().await;
@@ -160,7 +160,7 @@ async fn what_is_outbid_after_its_sixth_version_is_raised_again_and_a_bump_tells
         assert_eq!(gateway.bump_order(&id).await.unwrap(), 3, "{round}");
         gateway.advance_payout(row, &scene.wallet).await.unwrap();
     }
-    // They offer what is asked, and there are six of each.
+    // Each has six versions, and they meet the network's fee.
     assert_eq!(gateway.bump_order(&id).await.unwrap(), 0);
     gateway.advance_payout(row, &scene.wallet).await.unwrap();
     assert_eq!(versions().await, [i64::from(VERSIONS_MAX); 3]);

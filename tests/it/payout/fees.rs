@@ -12,7 +12,7 @@ use super::{
 const GWEI: u128 = 1_000_000_000;
 
 impl Scene {
-    /// The base fee of the next block, and of that one alone.
+    /// Sets the base fee of the next block only.
     async fn set_base_fee(&self, wei: u128) {
         let params = json!([format!("{wei:#x}")]);
         self.anvil.rpc("anvil_setNextBlockBaseFeePerGas", params).await.unwrap();
@@ -30,7 +30,7 @@ impl Scene {
         .await
     }
 
-    /// Asks for a higher fee until every open payment of `purpose` has a second version at a node.
+    /// Requests a higher fee until every open payment of `purpose` has a second version at a node.
     async fn bump(&self, id: &str, purpose: &str) {
         self.payer.stack.gateway.bump_order(id).await.unwrap();
         eventually("the second versions are sent", async || {
@@ -116,7 +116,8 @@ async fn stuck_gas_is_replaced_beyond_what_one_order_was_quoted() {
     .await;
 }
 
-/// While the network asks more than was quoted, nothing is signed; when it asks less, all is paid.
+/// While the network's fee is above the quote, nothing is signed; when it falls, all recipients are
+/// paid.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_order_waits_while_the_network_asks_more_than_was_quoted() {
     with_node("", |scene| async move {
@@ -145,7 +146,8 @@ async fn an_order_waits_while_the_network_asks_more_than_was_quoted() {
     .await;
 }
 
-/// What an order that was never paid out sends back pays for itself, whatever was quoted when fees were lower.
+/// A refund of an order that was never paid out pays for itself, even if the quote was made at
+/// lower fees.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refund_that_pays_for_itself_goes_out_above_the_quote() {
     with_node("", |scene| async move {
@@ -167,7 +169,7 @@ async fn a_refund_that_pays_for_itself_goes_out_above_the_quote() {
     .await;
 }
 
-/// All the gas at its address is reserved for what was offered, so nothing is left for an eighth more.
+/// All the gas at its address is reserved for the offered fee, so none is left for an eighth more.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_node_has_lost_goes_out_again_where_no_gas_is_left_for_a_higher_fee() {
     with_node("", |scene| async move {

@@ -1,4 +1,5 @@
-//! Deposits of orders on a real EVM node: what vanishes pays nobody, and what a contract sends is found.
+//! Deposits of orders on a real EVM node: a vanished deposit pays no recipient, and a deposit by a
+//! contract is found.
 
 use serde_json::json;
 use support::{
@@ -37,7 +38,7 @@ async fn a_deposit_that_vanishes_before_its_depth_pays_nobody() {
         for n in 1..=2 {
             assert_eq!(scene.anvil.coins(&evm_address(n)).await.unwrap(), 0);
         }
-        // Nothing is on its way any more, so nothing speaks against today's prices.
+        // No deposit is on its way any more, so today's prices may be quoted.
         let path = format!("{EVM}/{id}/refresh-quote");
         let refreshed = scene.payer.merchant.client.post(&path, &json!({})).await;
         assert_eq!(refreshed.status, 200, "{}", refreshed.body);

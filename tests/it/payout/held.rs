@@ -1,4 +1,4 @@
-//! What addresses of payouts hold on a real EVM node, beside what the rows say.
+//! Balances of payout addresses on a real EVM node, compared with the rows.
 
 use gateway::asset::Network;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use support::broker::eventually;
 
 use super::node::{COIN, Scene, due, is_settled, items, with_node};
 
-/// Compares at two heights that the watcher has read; how many differ in the end.
+/// Compares at two heights that the watcher has read; returns the number of differences in the end.
 async fn differ(scene: &Scene) -> usize {
     let mut differ = 0;
     for _ in 0..2 {
@@ -23,7 +23,7 @@ async fn differ(scene: &Scene) -> usize {
     differ
 }
 
-/// What is told, by address and amount in base units.
+/// Reported differences, by address and amount in base units.
 async fn told(scene: &Scene) -> Vec<(String, String, String)> {
     let found = scene.stack.gateway.balance_differences(None, 100).await.unwrap();
     found.into_iter().map(|one| (one.address, one.token_id, one.unexplained)).collect()
@@ -33,7 +33,7 @@ async fn alerts(scene: &Scene) -> u128 {
     scene.number("select count(*) from operator_alert where kind = 'gas_wallet_short'").await
 }
 
-/// An order that paid `currency` to two, to its end.
+/// Completes an order that pays `currency` to two recipients.
 async fn settled(scene: &Scene, currency: &str) -> Value {
     let order = scene.order(currency, &items(1, 2)).await;
     scene.fund(&order, due(&order)).await;

@@ -1,4 +1,4 @@
-//! The specification's events as stories (spec, "Mass-payout webhooks").
+//! The specification's events as scenarios (spec, "Mass-payout webhooks").
 
 use std::time::Duration;
 
@@ -130,7 +130,7 @@ async fn what_came_too_late_or_for_nothing_goes_back_to_the_unit() {
         let story = payer.settles(&id).await;
         let sent = story.order.books.returned.get() + story.order.books.kept.get();
         assert_eq!(sent, 5_000_000);
-        // Money that comes after the end goes back as well.
+        // Money that arrives after the end is refunded as well.
         payer.fund(&order, 7_000_000).await;
         eventually("the second refund", async || {
             let books = payer.story(&id).await.order.books;
@@ -201,7 +201,7 @@ async fn two_thousand_recipients_are_paid_once_each() {
     .await;
 }
 
-/// Loses what is queued for the payers, and what waits to be.
+/// Drops the queued and the unpublished messages for the payers.
 async fn lose_messages(stack: &Stack) {
     stack.sql("delete from outbox").await;
     let work = stack.broker.topology.work_queue(WorkQueue::Payout);
@@ -217,7 +217,7 @@ async fn is_refunded_without_messages(is_cancelled_first: bool) {
         let order = payer.confirm(EVM, &id).await;
         if is_cancelled_first {
             stack.gateway.cancel_any_payout(&id).await.unwrap();
-            // As by a look that found nothing to send back.
+            // As after a look that found nothing to refund.
             stack.sql("delete from timer where kind = 'payout'").await;
         }
         payer.fund(&order, 1_000_000).await;

@@ -1,4 +1,4 @@
-//! The process that pays is killed, again and again, at moments that nobody chose.
+//! The paying process is killed, again and again, at random moments.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ use super::node;
 
 const RECIPIENTS: u32 = 600;
 const KILLS: usize = 5;
-/// On a real node, each with so much of its coin.
+/// Recipients on a real node, and the amount of its coin for each.
 const REPLACED: u32 = 3;
 const EACH: u128 = 10_u128.pow(16);
 /// Between every two steps of a payment.
@@ -47,7 +47,7 @@ fn order() -> NewOrder {
     new_order(Network::Polygon, "usdtmatic", rows.collect())
 }
 
-/// How many were paid, and that nobody was paid twice.
+/// Number of paid recipients, after checking that none was paid twice.
 async fn paid_once(database: &TestDatabase) -> i64 {
     let mut connection = database.connect().await;
     let (recipients, most): (i64, i64) = sqlx::query_as(
@@ -62,7 +62,7 @@ async fn paid_once(database: &TestDatabase) -> i64 {
     recipients
 }
 
-/// Its merchant was told of it as if nobody had died.
+/// The merchant got the same events as without a crash.
 async fn is_told(database: &TestDatabase, id: &str) {
     let mut connection = database.connect().await;
     payout_events::are_legal(&mut connection, id, "killed").await;
@@ -144,7 +144,7 @@ async fn whoever_is_killed_pays_everybody_once() {
     .await;
 }
 
-/// The test's own hand on the same database, which knows the node as the processes do.
+/// The test's own gateway on the same database, with the processes' node.
 fn in_process(database: &TestDatabase, broker: &TestBroker, node: &Anvil) -> Gateway {
     let toml = format!(
         "database_url = {:?}\namqp_url = {:?}\nmaster_key = {MASTER_KEY:?}\nbroker.prefix = {:?}\n\
@@ -157,7 +157,7 @@ fn in_process(database: &TestDatabase, broker: &TestBroker, node: &Anvil) -> Gat
     Gateway::new(Config::from_toml(&toml).unwrap()).unwrap()
 }
 
-/// An order of the node's own coin with its money at its address, and its id.
+/// An order of the node's own coin with its money at its address; returns its id.
 async fn funded_order(gateway: &Gateway, node: &Anvil) -> String {
     let orders = Orders::open(gateway).await;
     gateway.note_network_fee(Network::Polygon).await.unwrap();
@@ -172,7 +172,7 @@ async fn funded_order(gateway: &Gateway, node: &Anvil) -> String {
     order["id"].as_str().unwrap().to_owned()
 }
 
-/// Waits until what is stored of the payments reads so.
+/// Waits until a query for the stored payments returns true.
 async fn until_stored(database: &TestDatabase, what: &'static str, query: &'static str) {
     eventually(what, async || {
         let mut connection = database.connect().await;
@@ -183,7 +183,7 @@ async fn until_stored(database: &TestDatabase, what: &'static str, query: &'stat
     .await;
 }
 
-/// What stands in the database is one version more than any node has seen.
+/// The database has one version more than any node has seen.
 #[tokio::test(flavor = "multi_thread")]
 async fn whoever_is_killed_between_storing_and_sending_a_higher_fee_pays_everybody_once() {
     let node = node::node().await;

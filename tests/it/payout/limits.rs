@@ -1,4 +1,4 @@
-//! What keeps a stolen order from emptying the wallet.
+//! Protections against emptying the wallet with a stolen order.
 
 use gateway::{app::Gateway, asset::Network, merchant::secret::SEED_BYTES};
 use support::{
@@ -22,7 +22,7 @@ async fn funded_by(payer: &Payer) -> (String, String) {
     (id, payer.fund(&order, due).await.txid)
 }
 
-/// As the seed's file keeps it.
+/// Seed as its file stores it.
 fn sealed(gateway: &Gateway, seed: &[u8; SEED_BYTES]) -> String {
     hex::encode(gateway.config.seed_key().unwrap().seal_seed(seed))
 }
@@ -49,7 +49,7 @@ async fn above_the_limit_two_different_people_must_let_an_order_go() {
     .await;
 }
 
-/// Who let an order go has seen why it was held then, and nothing of what came later.
+/// A release applies to the hold that the operator saw, not to a later one.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_release_counts_for_the_hold_that_it_was_given_for() {
     let toml = only(Network::Polygon) + "payouts.two_people_above_usd = 10\n";
@@ -87,7 +87,7 @@ async fn a_payment_above_the_limit_of_one_transaction_is_never_signed() {
     .await;
 }
 
-/// No hour and no day will ever have room for it, so waiting would be for ever.
+/// It exceeds the limit of an hour and of a day, so waiting would be for ever.
 async fn holds_what_no_window_has_room_for(setting: &str, words: &str) {
     let toml = only(Network::Polygon) + &format!("payouts.{setting} = 5\n");
     with_configured_stack(&toml, |stack| async move {
@@ -98,7 +98,7 @@ async fn holds_what_no_window_has_room_for(setting: &str, words: &str) {
         assert!(reason.contains(words), "{reason}");
         assert!(payer.story(&id).await.payments.is_empty());
         assert_eq!(stack.gateway.release_order(&id, "ada").await.unwrap(), 0);
-        // It is compared again, and no release stands above a limit.
+        // It is compared again, and a release does not override a limit.
         assert_eq!(held(&payer, &id).await, reason);
         assert!(payer.story(&id).await.payments.is_empty());
     })
@@ -182,7 +182,7 @@ async fn an_order_whose_deposit_left_the_chain_is_held_and_no_other_one() {
     .await;
 }
 
-/// What an account holds by the books.
+/// Booked balance of an account.
 async fn in_books(stack: &support::stack::Stack, account: &str) -> String {
     let query =
         "select sum(case when credit = $1 then amount else -amount end)::text from ledger_entry
@@ -212,7 +212,8 @@ async fn a_deposit_of_an_order_that_came_back_is_accepted_and_pays_its_rows() {
         gateway.simulate_mine(Network::Polygon, 20).await.unwrap();
         held(&payer, &id).await;
         assert_ne!(in_books(&stack, &account).await, before);
-        // Its fees were taken of what is gone, so that much stays counted; nobody can let it pay with what is not there.
+        // Its fees were paid out of funds that are gone, so they stay counted; no release lets it
+        // pay with missing funds.
         let books = eventually("it is taken back", async || {
             Some(payer.story(&id).await.order.books).filter(|books| books.left().is_zero())
         })
@@ -239,7 +240,7 @@ async fn a_deposit_of_an_order_that_came_back_is_accepted_and_pays_its_rows() {
         assert!(gateway.resume_payouts("*").await.unwrap());
         gateway.release_order(&id, "ada").await.unwrap();
         let story = payer.becomes(&id, "completed").await;
-        // What was made up for is no overpayment.
+        // Replaced funding is not an overpayment.
         assert!(story.events.iter().all(|event| !event.kind.ends_with("overfunded")));
     })
     .await;
@@ -277,7 +278,7 @@ async fn an_order_that_lost_a_part_of_its_money_gives_back_the_rest_once_it_is_c
         let chain = payer.received_on_chain("polygon").await;
         let back = chain[&support::payouts::evm_address(900)].clone();
         assert_eq!(back, (1, books.returned.get().to_string()));
-        // What had left comes back after all, and follows the rest.
+        // The vanished deposit comes back after all, and is treated like the rest.
         payer.fund_in(&order, due - part, &lost).await;
         let sure = Some(("ada", "mined again"));
         eventually("it is there again, final and accepted", async || {
@@ -323,7 +324,7 @@ fn wallet(stack: &support::stack::Stack) -> gateway::app::payouts::Wallet {
     gateway::app::payouts::Wallet::open(&stack.gateway).unwrap()
 }
 
-/// A seed that is not behind the account key would sign nothing that any order received.
+/// A seed of another account key could not sign for any received funds.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_wallet_of_another_account_is_refused_and_a_sealed_one_opens() {
     use gateway::{

@@ -29,7 +29,7 @@ use support::{
 
 use super::node::{CHAIN_ID, COIN, CONFIRMATIONS, USDT, due, is_settled, node, settings};
 
-/// In `make test`; GATEWAY_TEST_PAYOUT_ROWS says otherwise.
+/// Rows in `make test`; GATEWAY_TEST_PAYOUT_ROWS overrides it.
 const ROWS: u32 = 60;
 /// Between every two steps of a payment, and of gas.
 const MOMENTS: [&str; 6] = [
@@ -60,7 +60,7 @@ fn order(currency: &str, rows: u32, hostile: &str) -> NewOrder {
     let row = |number| Row {
         number,
         address: if number == HOSTILE_ROW { hostile.to_owned() } else { evm_address(number) },
-        // The last one gets the least there is: dust to us, a payment to him.
+        // The last one gets the smallest amount possible: dust to us, a payment to the recipient.
         amount: Amount::Units(if number == rows { "1".into() } else { "1000000".into() }),
         reference: None,
         memo: None,
@@ -98,7 +98,7 @@ impl Run<'_> {
         self.gateway.explain_payout(&self.id).await.unwrap()
     }
 
-    /// Kills a process at each moment, while blocks are mined, and then lets one live to the end.
+    /// Kills a process at each moment, while blocks are mined, and then lets one run to the end.
     async fn to_the_end(&self, moments: &[&str]) -> Story {
         let mining = async {
             loop {
@@ -160,7 +160,7 @@ fn environment(anvil: &Anvil) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// The test's own hand in the same database.
+/// The test's own gateway on the same database.
 fn hand(database: &TestDatabase, anvil: &Anvil) -> Gateway {
     let toml = format!(
         "database_url = {:?}\namqp_url = {:?}\nmaster_key = {MASTER_KEY:?}\n{}",
@@ -205,7 +205,8 @@ async fn fund(database: &TestDatabase, anvil: &Anvil, order: &Value) {
     anvil.send(anvil.deployer(), &call).await.unwrap();
 }
 
-/// Everybody but the hostile one has what he was to get, and every unit is somewhere, on the chain and in the books.
+/// Every recipient but the hostile one has the right amount, and every unit is accounted for, on
+/// the chain and in the books.
 async fn adds_up(run: &Run<'_>, story: &Story, order: &Value, (rows, hostile): (u32, &str)) {
     let (anvil, database, is_token) = (run.anvil, run.database, run.is_token);
     let holding = async |who: &str| {

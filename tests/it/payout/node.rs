@@ -1,4 +1,5 @@
-//! Orders on a private EVM node: a gateway whose Polygon it is, with the catalogue's dollar token on it.
+//! Orders on a private EVM node, which serves as the gateway's Polygon, with the catalogue's dollar
+//! token on it.
 
 use std::{sync::Arc, time::Duration};
 
@@ -29,7 +30,7 @@ pub struct Scene {
     pub gas: String,
 }
 
-/// A node whose dollar token pays nobody who is blacklisted.
+/// A node whose dollar token refuses blacklisted recipients.
 pub async fn node() -> Arc<Anvil> {
     let anvil = Anvil::start(CHAIN_ID).await.unwrap();
     let token = anvil.deploy("Token").await.unwrap();
@@ -37,12 +38,12 @@ pub async fn node() -> Arc<Anvil> {
     Arc::new(anvil)
 }
 
-/// The settings of a gateway that pays on that node alone.
+/// Settings of a gateway that pays only on that node.
 pub fn settings(url: &str) -> String {
     told_by(&format!("rpc_url = {url:?}"))
 }
 
-/// The settings of a gateway that pays on Polygon alone, whose nodes are `nodes`.
+/// Settings of a gateway that pays only on Polygon, with these nodes.
 pub fn told_by(nodes: &str) -> String {
     let mut toml = format!(
         "[chains.polygon]\nsource = \"node\"\n{nodes}\nchain_id = {CHAIN_ID}\n\
@@ -54,14 +55,14 @@ pub fn told_by(nodes: &str) -> String {
     toml
 }
 
-/// Runs `test` with every worker at work; `more` stands before the sections of the networks.
+/// Runs `test` with all workers running; `more` precedes the sections of the networks.
 pub async fn with_node<F: Future<Output = ()>>(more: &str, test: impl FnOnce(Scene) -> F) {
     let anvil = node().await;
     let toml = format!("{more}\n{}", settings(anvil.url()));
     with_scene(anvil, &toml, test).await;
 }
 
-/// Runs `test` with every worker at work on that node, whoever tells of it.
+/// Runs `test` with all workers running on that node, with `toml` as the gateway's settings.
 pub async fn with_scene<F: Future<Output = ()>>(
     anvil: Arc<Anvil>,
     toml: &str,
@@ -110,8 +111,9 @@ impl Scene {
         text.map_or(0, |text| text.parse().unwrap())
     }
 
-    /// As if the process had died after every node took its bytes and before any of it was noted. A worker that is at it
-    /// may be in the way: then it is not forgotten this time. Returns how many rows were.
+    /// As if the process had died after every node accepted its bytes and before that was recorded.
+    /// A running worker may be in the way: then nothing is changed this time. Returns the number of
+    /// rows changed.
     pub async fn forget_what_was_sent(&self) -> u64 {
         let mut connection = self.stack.database.connect().await;
         let forget = "begin; set local lock_timeout = '200ms';
@@ -131,7 +133,7 @@ impl Scene {
         self.payer.confirm(EVM, &id).await
     }
 
-    /// Sends `units` of the order's asset to its address, in a transaction that waits for a block.
+    /// Sends `units` of the order's asset to its address, in a transaction that stays pending.
     pub async fn send_deposit(&self, order: &Value, units: u128) {
         let address = order["depositAddress"].as_str().unwrap();
         let call = if order["contractAddress"].is_null() {
@@ -175,7 +177,8 @@ impl Scene {
         panic!("it does not end: {} {:?} {:?}", story.object, story.order.held, story.payments);
     }
 
-    /// Gas in the books and on the chain: what was fronted is at the order's address, used up, or back.
+    /// Gas in the books and on the chain: the fronted amount is at the order's address, spent, or
+    /// returned.
     pub async fn gas_adds_up(&self, order: &Value, at_first: u128) {
         let address = order["depositAddress"].as_str().unwrap();
         let sum = async |kind: &str, who: &str| {
@@ -206,7 +209,8 @@ pub fn is_settled(story: &Story) -> bool {
     story.order.state.is_terminal() && is_empty && !open && !story.order.gas_open
 }
 
-/// `count` recipients from `first` on, each with as many cents of a coin or token as his number.
+/// `count` recipients from `first` on, each with a number of cents of a coin or token equal to its
+/// own number.
 pub fn items(first: u32, count: u32) -> Vec<Value> {
     let item =
         |n| json!({ "address": evm_address(n), "amount": format!("{}.{:02}", n / 100, n % 100) });

@@ -10,7 +10,7 @@ use super::{
 };
 
 const PAID: u32 = 24;
-/// Payments that a node keeps of one account, as far as we trust it.
+/// Concurrent payments of one account that we expect a node to keep.
 const WINDOW: usize = 16;
 /// PUSH1 0, PUSH1 0, REVERT.
 const REVERTS: &str = "0x60006000fd";
@@ -40,7 +40,8 @@ async fn everybody_is_paid_once_and_those_who_refuse_fail_alone() {
         let order = scene.order("pol", &rows).await;
         let id = order["id"].as_str().unwrap().to_owned();
         scene.fund(&order, due(&order)).await;
-        // Nothing is mined while they are sent, so what was signed waits; one recipient turns hostile meanwhile.
+        // No block is mined while they are sent, so signed payments stay pending; one recipient
+        // turns hostile meanwhile.
         eventually("the first payments are sent", async || {
             let story = scene.payer.story(&id).await;
             let sent = story.payments.iter().filter(|p| p.state == "sent").count();
@@ -73,7 +74,7 @@ async fn everybody_is_paid_once_and_those_who_refuse_fail_alone() {
         assert_eq!(failed["total"], if turned { 5 } else { 4 }, "{failed}");
         fired(failed["total"].as_u64().unwrap());
 
-        // Paid, sent back, kept as fees: to the unit, in the books and on the chain.
+        // Paid, refunded, kept as fees: to the unit, in the books and on the chain.
         let books = story.order.books;
         assert_eq!(books.paid.get() + books.returned.get() + books.kept.get(), due(&order));
         assert_eq!(coins(&evm_address(900)).await, books.returned.get());
@@ -97,7 +98,7 @@ async fn everybody_is_paid_once_and_those_who_refuse_fail_alone() {
     .await;
 }
 
-/// What an order keeps because it is worth less than sending it pays for no refund.
+/// A rest that an order keeps, because it is worth less than sending it, pays for no refund.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_late_deposit_goes_back_and_pays_its_own_way_although_crumbs_were_kept() {
     with_node("", |scene| async move {
@@ -119,7 +120,7 @@ async fn a_late_deposit_goes_back_and_pays_its_own_way_although_crumbs_were_kept
     .await;
 }
 
-/// His account refuses coins in the very block, and takes them again later.
+/// The recipient's account refuses coins in that very block, and accepts them again later.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refund_that_failed_in_its_block_is_made_anew_once_it_is_released() {
     with_node("", |scene| async move {

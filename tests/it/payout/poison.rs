@@ -1,4 +1,5 @@
-//! Messages about payouts that can never be worked on: to the dead letters, and out of the way of the others (A63, F27).
+//! Messages about payouts that can never be processed are dead-lettered, and do not block the
+//! others (A63, F27).
 
 use gateway::{
     asset::Network,

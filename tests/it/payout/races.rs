@@ -1,4 +1,4 @@
-//! Many hands on one order at once.
+//! Concurrent operations on one order.
 
 use gateway::asset::Network;
 use serde_json::json;
@@ -11,7 +11,8 @@ use support::{
 
 use super::{EVM, two_rows};
 
-/// 50 decisions at once, and money arriving meanwhile: one legal state, one event of each kind, every unit accounted for.
+/// 50 decisions at once, and a deposit meanwhile: one legal state, one event of each kind, every
+/// unit accounted for.
 async fn ends_in_one_legal_state(is_confirmed_before: bool) {
     with_configured_stack(&only(Network::Polygon), |stack| async move {
         stack.start_all();
@@ -50,7 +51,8 @@ async fn ends_in_one_legal_state(is_confirmed_before: bool) {
     .await;
 }
 
-/// Pays more than enough as soon as the order has an address; how much. Nothing if it was cancelled before.
+/// Overpays as soon as the order has an address; returns the amount, or zero if the order was
+/// cancelled before.
 async fn fund_if_confirmed(payer: &Payer, id: &str) -> u128 {
     let address_or_end = async || {
         let order = payer.story(id).await.order;
@@ -74,7 +76,7 @@ async fn parallel_confirms_cancels_and_refreshes_end_in_one_legal_state() {
     ends_in_one_legal_state(true).await;
 }
 
-/// Two processes, and messages that come twice or were typed by a stranger, pay nobody twice.
+/// Two processes, and messages that are duplicated or forged, pay no recipient twice.
 #[tokio::test(flavor = "multi_thread")]
 async fn any_number_of_workers_and_messages_pays_once() {
     with_configured_stack(&only(Network::Polygon), |stack| async move {
@@ -92,7 +94,7 @@ async fn any_number_of_workers_and_messages_pays_once() {
         let row = payer.story(&id).await.order.id;
         let work = stack.broker.topology.work_queue(WorkQueue::Payout);
         let message = json!({ "order_id": row }).to_string();
-        // A message alone starts nothing: the order is not confirmed, let alone funded.
+        // A message alone starts nothing: the order is neither confirmed nor funded.
         stack.broker.publish_by_hand(&work, &message).await;
         let order = payer.confirm(EVM, &id).await;
         stack.broker.publish_by_hand(&work, &message).await;

@@ -1,4 +1,5 @@
-//! Payments whose nonce or outputs somebody else used: what a person may record of them, and what he may not.
+//! Payments whose nonce or outputs a conflicting transaction used (double-spend): the records that
+//! an operator may make, and those that are refused.
 
 use gateway::app::payouts::Story;
 use serde_json::{Value, json};
@@ -12,7 +13,7 @@ use support::{
 use super::node::{CHAIN_ID, COIN, CONFIRMATIONS, Scene, due, is_settled, items, with_node};
 
 const STRANGER: u32 = 700;
-/// 0.01 of a coin: what the one row of each order gets.
+/// 0.01 of a coin: amount of the one row of each order.
 const AMOUNT: u128 = COIN / 100;
 
 /// An order whose only payment was signed and sent, and then lost by every node.
@@ -44,7 +45,8 @@ impl<'a> Lost<'a> {
         Self { scene, ctl, id, address, due: due(&order) }
     }
 
-    /// Somebody else has the key of the order's address, and is first with its nonce. The transaction's hash.
+    /// A third party has the key of the order's address, and uses its nonce first. Returns the
+    /// transaction's hash.
     async fn usurped(&self, to: &str, value: u128) -> String {
         let rpc = async |method: &str, params| self.scene.anvil.rpc(method, params).await.unwrap();
         rpc("anvil_dropAllTransactions", json!([])).await;
@@ -76,7 +78,7 @@ impl<'a> Lost<'a> {
         self.ctl.run(&[&what[..], &reason].concat()).await
     }
 
-    /// Nothing of it was settled so far.
+    /// Checks that no payment was settled so far.
     async fn is_open(&self) {
         let payments = self.story().await.payments;
         assert!(payments.iter().any(|one| one.purpose == "pay" && one.state == "sent"));
@@ -96,7 +98,8 @@ impl<'a> Lost<'a> {
         settled
     }
 
-    /// Released, and to its end. What came in is what went out and what is left, in the books and on the chain.
+    /// Releases the order and runs it to its end. The amount received equals the amounts paid out
+    /// and left, in the books and on the chain.
     async fn ends(&self) -> Story {
         self.scene.stack.gateway.release_order(&self.id, "ada").await.unwrap();
         let story = self.scene.mine_until(&self.id, is_settled, async |_, _| ()).await;
@@ -107,7 +110,7 @@ impl<'a> Lost<'a> {
         story
     }
 
-    /// Of the network's own coin: what its payments took is all that is missing of what it kept.
+    /// For the network's own coin: the kept rest lacks only the fees of the order's payments.
     async fn coins_add_up(&self, story: &Story) {
         let fees = self.scene.number("select sum(fee) from payout_payment").await;
         let left = self.scene.anvil.coins(&self.address).await.unwrap();
@@ -133,19 +136,19 @@ async fn a_payment_whose_nonce_paid_nobody_fails_and_its_money_goes_back() {
             }
         }
         let hash = lost.usurped(&evm_address(STRANGER), 0).await;
-        // In a block that may still go.
+        // In a block that a reorg may still remove.
         lost.settle(&hash, "--nobody-paid").await.expect_failure(took_no_place);
         lost.is_open().await;
         scene.mine(CONFIRMATIONS).await;
         lost.is_held_as_displaced().await;
-        // A final transaction of somebody's, which has nothing to do with it.
+        // A final transaction of another account, unrelated to the payment.
         let other = &lost.story().await.deposits[0].tx_hash;
         lost.settle(other, "--nobody-paid").await.expect_failure(took_no_place);
         lost.settle(&hash, "--paid").await.expect_failure("it paid none of the recipients");
         lost.is_open().await;
 
         lost.is_settled_as(lost.settle(&hash, "--nobody-paid").await, "nobody_paid").await;
-        // Once.
+        // Only once.
         lost.settle(&hash, "--nobody-paid").await.expect_failure(took_no_place);
         let story = lost.ends().await;
         assert_eq!(story.order.state.as_str(), "partial_failed");
@@ -182,7 +185,7 @@ async fn a_payment_that_another_transaction_made_is_paid_and_not_made_again() {
     .await;
 }
 
-/// Neither what was signed for nor nothing: no rule says how that ends.
+/// Neither the signed payment nor no payment: no rule says how that ends.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_payment_whose_nonce_paid_its_recipient_something_else_cannot_be_settled() {
     with_node("", |scene| async move {

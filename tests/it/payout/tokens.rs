@@ -1,4 +1,4 @@
-//! Tokens on a real EVM node: gas that is fronted, logs that prove, recipients whom the token refuses.
+//! Tokens on a real EVM node: fronted gas, logs as proof, recipients refused by the token.
 
 use serde_json::json;
 use support::{broker::eventually, fired::fired, payouts::evm_address};
@@ -53,8 +53,8 @@ async fn everybody_gets_his_tokens_once_and_whom_the_token_refuses_fails_alone()
             due(&order) + SURPLUS
         );
         scene.gas_adds_up(&order, COIN).await;
-        // Nobody is woken: not by our own gas, which is no deposit of somebody else, and not by a node that refuses bytes
-        // because they stand in the chain.
+        // No alert: neither our own gas, which is not a third party's deposit, nor a node that
+        // refuses bytes because they are in the chain raises one.
         assert_eq!(scene.number("select count(*) from operator_alert").await, 0);
     })
     .await;
@@ -95,14 +95,14 @@ async fn gas_has_a_limit_of_a_day() {
     .await;
 }
 
-/// A token that is paused refuses everybody: nobody's row fails for that.
+/// A paused token refuses every recipient: no row fails for that.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_token_that_refuses_its_sender_fails_nobody() {
     with_node("", |scene| async move {
         scene.anvil.set_coins(&scene.gas, COIN).await.unwrap();
         let order = scene.order("usdtmatic", &items(1, 3)).await;
         let id = order["id"].as_str().unwrap().to_owned();
-        // The self-transfer by which the two are told apart is refused as well.
+        // The self-transfer that distinguishes the two is refused as well.
         let token = scene.anvil.rpc("eth_getCode", json!([USDT, "latest"])).await.unwrap();
         scene.fund(&order, due(&order)).await;
         eventually("it is funded", async || {

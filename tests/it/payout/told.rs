@@ -1,4 +1,4 @@
-//! The oracle of what merchants are told finds what must not be told.
+//! The oracle of merchants' events finds illegal ones.
 
 use gateway::payout::EventType;
 use serde_json::json;
@@ -17,7 +17,7 @@ fn batch(number: u128, state: &str) -> Batch {
     Batch { id: thing(number), batch_id, state: state.to_owned(), has_paid }
 }
 
-/// `kind` about `number`, said while the order was `state`.
+/// `kind` about `number`, written while the order was `state`.
 fn event(kind: &str, number: u128, state: &str) -> Told {
     let mut order = json!({ "id": ORDER, "state": state });
     if let Some(said) = kind.strip_prefix("batch_") {
@@ -31,7 +31,7 @@ fn event(kind: &str, number: u128, state: &str) -> Told {
     }
 }
 
-/// An order that is told of as it should be: quoted twice, funded in two parts, paid in two batches.
+/// A legal history of an order: quoted twice, funded in two parts, paid in two batches.
 fn good() -> Ended {
     let events = vec![
         event("quote_refreshed", 90, "draft"),

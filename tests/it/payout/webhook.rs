@@ -1,4 +1,4 @@
-//! The second channel: how often, and what an answer means (spec, "Mass-payout webhooks").
+//! The second channel: its attempts, and the meaning of a response (spec, "Mass-payout webhooks").
 
 use gateway::{
     asset::Network,

@@ -1,4 +1,4 @@
-//! A node that tells the end of payments too early, beside one that does not.
+//! A node that reports payments as final too early, beside an honest one.
 
 use std::sync::{
     Arc,
@@ -15,9 +15,9 @@ use support::{
 use super::node::{CONFIRMATIONS, due, is_settled, items, node, told_by, with_scene};
 
 const RECIPIENTS: u32 = 3;
-/// How much higher than it is the chain is said to be.
+/// Number of blocks by which the reported height is too high.
 const LIE: u64 = 100;
-/// A look at a payment asks for the head once.
+/// Requests for the chain tip: one per look at a payment.
 const LIES: usize = 10;
 
 /// A block with a number that is not its own.

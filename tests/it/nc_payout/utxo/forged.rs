@@ -1,4 +1,4 @@
-//! What comes back signed is exactly what was built, or nothing of it is kept.
+//! The signed transaction is exactly the built one, or nothing of it is kept.
 
 use bitcoin::{Amount, OutPoint, Psbt, ScriptBuf, Sequence, TxIn, TxOut, psbt};
 use gateway::asset::Network;
@@ -8,7 +8,7 @@ use super::{super::refused, LEGACY, Scene, WALLET, WITNESS, changed, finished, s
 
 type Change = fn(&mut Psbt);
 
-/// Each signed by the merchant's own wallet, and told by the fields that differ.
+/// Each signed by the merchant's own wallet, and named by the fields that differ.
 const FORGERIES: [(&[&str], Change); 7] = [
     (&["outputs[0].script"], |psbt| {
         psbt.unsigned_tx.output[0].script_pubkey =
@@ -62,7 +62,7 @@ async fn only_what_was_built_is_taken(kind: &str) {
             differs(&scene, &payout, &forged, fields).await;
             differs(&scene, &payout, &finished(&scene.node, &forged).await, fields).await;
         }
-        // A third coin of his own, which the wallet signs as gladly.
+        // A third coin of the merchant's, which the wallet signs as well.
         let third = scene.coins(1).await.remove(0);
         let txid = third["txid"].as_str().unwrap().parse().unwrap();
         let added = changed(psbt, |psbt| {
@@ -104,7 +104,7 @@ async fn only_what_was_built_is_taken(kind: &str) {
     .await;
 }
 
-/// The first signature with one bit of its last byte but one turned.
+/// The first signature with one bit of its last byte but one flipped.
 fn wrong_signature(raw: &str) -> String {
     let bytes = hex::decode(raw).unwrap();
     let mut transaction: bitcoin::Transaction =

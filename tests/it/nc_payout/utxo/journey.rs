@@ -57,7 +57,7 @@ async fn everybody_is_paid_to_the_unit(network: Network, kind: &str) {
         assert_eq!(ended["networkFeePaidRaw"], payout["networkFeeRaw"]);
         assert!(ended["confirmations"].as_u64().unwrap() >= CONFIRMATIONS);
         assert!(ended["outputs"].as_array().unwrap().iter().all(|one| one["state"] == "confirmed"));
-        // In whatever form it comes, it is the same and changes nothing.
+        // In every form it is the same transaction and changes nothing.
         for again in [signed, raw.clone(), format!("0x{raw}")] {
             let answer = scene.submit(&payout, &again).await;
             assert_eq!((answer.status, &answer.json()["data"]), (200, &ended), "{}", answer.body);
@@ -86,7 +86,7 @@ async fn dogecoin_pays_everybody_to_the_unit() {
     everybody_is_paid_to_the_unit(Network::Dogecoin, LEGACY).await;
 }
 
-/// 50 clients hand in the same bytes at the same moment, some as a PSBT and some as a transaction.
+/// 50 clients submit the same bytes at the same moment, some as a PSBT and some as a transaction.
 #[tokio::test(flavor = "multi_thread")]
 async fn however_often_it_is_submitted_there_is_one_transaction() {
     with_wallet(Network::Bitcoin, WITNESS, |scene| async move {
@@ -110,7 +110,8 @@ async fn however_often_it_is_submitted_there_is_one_transaction() {
     .await;
 }
 
-/// A block with the payout in it is lost; nothing is told to be final, and the same bytes are mined again.
+/// A block with the payout in it is lost in a reorg; it is not reported as final, and the same
+/// bytes are mined again.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lost_block_ends_nothing() {
     with_wallet(Network::Bitcoin, WITNESS, |scene| async move {
@@ -139,7 +140,7 @@ async fn a_lost_block_ends_nothing() {
     .await;
 }
 
-/// The merchant hands his transaction in himself, before he tells us.
+/// The merchant broadcasts the transaction directly, before submitting it to us.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_its_merchant_sent_himself_is_followed_all_the_same() {
     with_wallet(Network::Litecoin, WITNESS, |scene| async move {
@@ -160,8 +161,8 @@ async fn what_its_merchant_sent_himself_is_followed_all_the_same() {
     .await;
 }
 
-/// The merchant spends an input elsewhere while the payout waits: it fails for good, and what else it would have spent is
-/// free again.
+/// Double-spend: the merchant spends an input elsewhere while the payout is pending. It fails for
+/// good, and its other inputs are free again.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_input_that_was_spent_elsewhere_ends_the_payout_and_frees_the_others() {
     with_wallet(Network::Bitcoin, WITNESS, |scene| async move {
@@ -171,7 +172,8 @@ async fn an_input_that_was_spent_elsewhere_ends_the_payout_and_frees_the_others(
         assert_eq!(scene.submit(&payout, &signed).await.status, 200);
         replace(&scene, &inputs[0]).await;
         let ended = eventually("it has failed", async || {
-            // A node that lags looks like this for a while, so nothing is decided soon after it was handed in.
+            // A lagging node looks like this for a while, so nothing is decided soon after the
+            // broadcast.
             scene.wait_long().await;
             scene.node.mine(1).await.unwrap();
             Some(scene.read(&payout).await).filter(|read| read["state"] == "failed")
@@ -190,7 +192,7 @@ async fn an_input_that_was_spent_elsewhere_ends_the_payout_and_frees_the_others(
     .await;
 }
 
-/// Spends `input` back to its owner, at a fee that takes the place of whatever waits.
+/// Spends `input` back to its owner, with a fee that replaces any pending transaction.
 async fn replace(scene: &Scene, input: &Value) {
     let outputs = json!([{ scene.own.clone(): 0.055 }]);
     let raw = scene.node.rpc("createrawtransaction", json!([[input], outputs])).await.unwrap();
@@ -199,7 +201,8 @@ async fn replace(scene: &Scene, input: &Value) {
     scene.node.send_signed(signed["hex"].as_str().unwrap()).await.unwrap();
 }
 
-/// What is built anew spends the same, at the fee of the level that is asked for; the earlier signature is worth nothing.
+/// A new build spends the same inputs, with the fee of the requested level; the earlier signature
+/// is void.
 #[tokio::test(flavor = "multi_thread")]
 async fn every_build_of_a_payout_spends_the_same() {
     with_wallet(Network::Bitcoin, WITNESS, |scene| async move {

@@ -1,4 +1,5 @@
-//! Processes die between storing and sending, at every named moment, and everybody is paid once.
+//! Processes are killed between storing and sending, at every named moment, and every recipient is
+//! paid once.
 
 use std::time::Duration;
 
@@ -57,7 +58,7 @@ async fn whoever_is_killed_between_storing_and_sending_pays_everybody_on_bitcoin
             assert!(doomed.process.said().contains(&format!("dies at {moment}")));
             assert!(lost.await.is_err(), "an answer came from a dead process");
             fired(1);
-            // Nothing was sent yet, whether the bytes are stored or not.
+            // Nothing was sent yet, with or without stored bytes.
             let waiting = node.rpc("getrawmempool", json!([])).await.unwrap();
             assert_eq!(waiting, json!([]), "{moment}");
         }

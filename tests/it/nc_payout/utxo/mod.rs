@@ -1,5 +1,6 @@
-//! Non-custodial payouts on real nodes of bitcoin and litecoin, signed by the nodes' own wallets. Dogecoin's node is to be had
-//! nowhere, so litecoin's stands in: with addresses by key hash the two speak alike.
+//! Non-custodial payouts on real nodes of bitcoin and litecoin, signed by the nodes' own wallets.
+//! No dogecoin node is available, so litecoin's replaces it: with P2PKH addresses the two behave
+//! alike.
 
 mod forged;
 mod journey;
@@ -29,9 +30,9 @@ use crate::payout::utxo::{
 const WALLET: &str = "merchant";
 const WITNESS: &str = "bech32";
 const LEGACY: &str = "legacy";
-/// What each of his coins is worth.
+/// Value of each of the merchant's coins.
 const COIN: u64 = 6_000_000;
-/// Above what any of the networks calls dust.
+/// Above the dust limit of every network.
 const AMOUNT: u64 = 1_000_000;
 
 /// A gateway over one node, and a merchant with a wallet there.
@@ -40,7 +41,7 @@ struct Scene {
     node: Arc<Regtest>,
     network: Network,
     merchant: Merchant,
-    /// His address as the node writes it, and as the gateway's network does.
+    /// The merchant's address as the node writes it, and as the gateway's network does.
     own: String,
     from: String,
     began_at: u64,
@@ -103,14 +104,14 @@ async fn sign(node: &Regtest, psbt: &str) -> String {
     signed["psbt"].as_str().unwrap().to_owned()
 }
 
-/// The PSBT with something changed.
+/// The PSBT after `change`.
 fn changed(psbt: &str, change: impl FnOnce(&mut Psbt)) -> String {
     let mut psbt = Psbt::deserialize(&BASE64_STANDARD.decode(psbt).unwrap()).unwrap();
     change(&mut psbt);
     BASE64_STANDARD.encode(psbt.serialize())
 }
 
-/// The transaction in a PSBT that is signed, in hex.
+/// The transaction of a signed PSBT, in hex.
 async fn finished(node: &Regtest, psbt: &str) -> String {
     let finished = node.rpc("finalizepsbt", json!([psbt])).await.unwrap();
     finished["hex"].as_str().unwrap().to_owned()
@@ -178,7 +179,7 @@ impl Scene {
         panic!("it is not {state} after 200 blocks: {}", self.read(payout).await);
     }
 
-    /// Every recipient was paid once and to the unit.
+    /// Checks that every recipient was paid once and exactly.
     async fn are_paid(&self, numbers: std::ops::Range<u32>) {
         let paid = paid_since(self.node.url(), self.began_at).await;
         for number in numbers {
@@ -192,7 +193,7 @@ impl Scene {
         assert_eq!(paid.get(&script(self.network, number)), None);
     }
 
-    /// Every transaction looks as if it had been handed in an hour ago.
+    /// Makes every transaction look as if it had been broadcast an hour ago.
     async fn wait_long(&self) {
         let age = "update nc_payout_transaction set sent_at = now() - interval '1 hour'";
         self.stack.sql(age).await;

@@ -1,4 +1,4 @@
-//! Requests that cannot be met, each under its own code.
+//! Requests that cannot be met, each with its own error code.
 
 use gateway::asset::Network;
 use serde_json::{Value, json};
@@ -83,7 +83,8 @@ async fn every_refusal_of_a_request_has_its_code() {
     .await;
 }
 
-/// A real address pays the same script on a test chain only if it is spelt for it; the change returns to where it came from.
+/// A real address pays the same script on a test chain only in its test spelling; the change
+/// returns to its source.
 #[tokio::test(flavor = "multi_thread")]
 async fn one_key_builds_one_payout_and_another_s_inputs_conflict() {
     with_wallet(Network::Litecoin, WITNESS, |scene| async move {

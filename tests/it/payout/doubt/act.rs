@@ -1,4 +1,4 @@
-//! One order on a fresh fake chain, and what it must come to.
+//! One order on a new fake chain, and its required result.
 
 use std::collections::{HashMap, HashSet};
 
@@ -17,7 +17,7 @@ use crate::payout::node::{COIN, USDT, due};
 const RECIPIENTS: u32 = 6;
 const REFUND: u32 = 900;
 
-/// One order, its chain, and what its recipients are like.
+/// One order, its chain, and the behaviour of its recipients.
 pub struct Act {
     seed: u64,
     is_token: bool,
@@ -37,7 +37,8 @@ fn amount(recipient: u32, is_token: bool) -> u128 {
 }
 
 impl Act {
-    /// A funded order on a fresh chain. Funding is not what is doubted here: its deposit is final from the start.
+    /// A funded order on a new chain. Funding is not tested here: its deposit is final from the
+    /// start.
     pub async fn begin(seed: u64, scene: &mut Scene, random: &mut StdRng) -> Self {
         let fresh = "insert into network_fee (network, fee_rate) values ('polygon', 6000000000) \
                      on conflict (network) do update set observed_at = now()";
@@ -92,7 +93,7 @@ impl Act {
         self.refusing.contains(recipient) || self.turning.contains(recipient)
     }
 
-    /// Nobody was paid twice so far, and nothing exists that could still do it.
+    /// No recipient was paid twice so far, and no transaction exists that could still do it.
     pub fn nobody_is_paid_twice(&self, chain: &State) {
         let refund = evm_address(REFUND);
         let may_repeat = |to: &String| *to == refund || *to == self.gas_wallet;
@@ -112,7 +113,7 @@ impl Act {
         }
     }
 
-    /// Everybody was paid once or failed with a proof, and every unit is somewhere.
+    /// Every recipient was paid once or failed with a proof, and every unit is accounted for.
     pub async fn adds_up(&self, scene: &mut Scene) {
         let seed = self.seed;
         let story = scene.lane.gateway.explain_payout(&self.id).await.unwrap();
@@ -135,7 +136,8 @@ impl Act {
         payout_events::are_legal(&mut scene.lane.connection, &self.id, &whose).await;
     }
 
-    /// What recipients got is `given`; what the network took and what gas went to and fro, the rows say.
+    /// `given` is the sum received by recipients; network fees and gas transfers come from the
+    /// rows.
     async fn coins_add_up(&self, scene: &mut Scene, given: u128) {
         let seed = self.seed;
         let of = |what: &str, which: &str| {

@@ -1,6 +1,7 @@
-//! Whoever pays is killed at any moment while his node lies in every way it can: from seeds, over a fake node.
+//! The payer is killed at any moment while its node lies in every possible way: from seeds, over a
+//! fake node.
 //!
-//! `GATEWAY_TEST_SEEDS` says how many; `GATEWAY_TEST_SEED` is the first one.
+//! `GATEWAY_TEST_SEEDS` sets the number; `GATEWAY_TEST_SEED` is the first one.
 
 mod act;
 
@@ -21,12 +22,12 @@ use self::act::Act;
 
 const CHAIN_ID: u64 = 313_373;
 const REQUIRED: usize = 3;
-/// In `make test`.
+/// Number in `make test`.
 const SEEDS: u64 = 12;
-/// Looks at an order until it must have ended. The last of them without a lie.
+/// Looks at an order by which it must have ended. The last of them are without lies.
 const ROUNDS: u32 = 400;
 const LYING_ROUNDS: u32 = 60;
-/// Prices get old.
+/// Seeds after which prices must be refreshed.
 const SEEDS_PER_PRICE: usize = 20;
 
 /// A gateway that pays on its own fake node.
@@ -65,7 +66,7 @@ impl Scene {
         query.fetch_one(&mut self.lane.connection).await.unwrap().parse().unwrap()
     }
 
-    /// Nobody holds the order any more, and what waits has waited longer.
+    /// Releases the order's lease, and ages everything that waits.
     async fn age(&mut self, order: Uuid) {
         for statement in [
             "update payout_order set leased_until = null where id = $1",
@@ -76,7 +77,7 @@ impl Scene {
         }
     }
 
-    /// Why the order is held, and whether it has ended with nothing left and nothing on its way.
+    /// Hold reason of the order, and if it has ended with nothing left and nothing on its way.
     async fn standing(&mut self, order: Uuid) -> (Option<String>, bool) {
         let query = "select hold_reason, \
                             state in ('completed', 'partial_failed') and reserved = 0 and not gas_open \

@@ -1,4 +1,4 @@
-//! What a chain itself says about payments: the oracle that code cannot argue with.
+//! Payments as the chain itself shows them: an oracle independent of our code.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ pub fn script(network: Network, number: u32) -> Script {
     }
 }
 
-/// As people write it.
+/// Address of the script.
 pub fn address(network: Network, script: &str) -> String {
     let script = hex::decode(script).unwrap();
     address::of_script(network, Realm::Regtest, &script).unwrap()
@@ -40,7 +40,7 @@ async fn rpc(url: &str, method: &str, params: Value) -> Value {
     json_rpc::call(url, method, params).await.unwrap()
 }
 
-/// How often each script was paid by blocks above `height` and by what waits, and how much in sum.
+/// Number and sum of the payments to each script, in blocks above `height` and in the mempool.
 pub async fn paid_since(url: &str, height: u64) -> BTreeMap<Script, (u32, u128)> {
     let mut transactions = Vec::new();
     let tip = rpc(url, "getblockcount", json!([])).await.as_u64().unwrap();
@@ -68,7 +68,7 @@ pub async fn paid_since(url: &str, height: u64) -> BTreeMap<Script, (u32, u128)>
     paid
 }
 
-/// What lies unspent at an address.
+/// Unspent amount at an address.
 pub async fn unspent(url: &str, address: &str) -> u128 {
     let found = rpc(url, "scantxoutset", json!(["start", [format!("addr({address})")]])).await;
     units(&found["total_amount"])

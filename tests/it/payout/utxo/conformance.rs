@@ -1,7 +1,8 @@
-//! What payments depend on in a node, asked of bitcoind, litecoind and the fake nodes alike: a fake passes what the real one
-//! does. Dogecoin's node is to be had nowhere, so litecoin's stands in: asked to pay at dogecoin's prices from keys by their
-//! hash, it does what the fake one does. What sets them apart beyond that (limits of dust, no test before a signature) is
-//! asked of nobody real.
+//! Node behaviour that payments depend on, checked for bitcoind, litecoind and the fake nodes
+//! alike: a fake passes the same checks as the real one. No dogecoin node is available, so
+//! litecoin's replaces it: with dogecoin's prices and P2PKH keys it behaves like the fake one.
+//! Further differences of dogecoin (dust limits, no test before a signature) are checked on no real
+//! node.
 
 use gateway::{
     asset::{Network, Realm, address},
@@ -23,12 +24,12 @@ const HIGH: u64 = 20;
 const CONFIRMED: u64 = 100_000;
 const PAID: u64 = 20_000;
 
-/// How coins are locked, and what a unit of this test is worth.
+/// Lock of the coins, and value of a unit of this test.
 #[derive(Clone, Copy)]
 struct Ways {
     network: Network,
     lock: Lock,
-    /// What pays the private key 1.
+    /// Script of the private key 1.
     own: &'static str,
     units: u64,
     rate: u64,
@@ -55,7 +56,7 @@ enum Node {
     Fake(FakeUtxo),
 }
 
-/// A signed payment, or one that nobody has signed.
+/// A payment, signed and unsigned.
 struct Payment {
     bare: String,
     signed: String,
@@ -84,7 +85,7 @@ impl Node {
         match self {
             Self::Real(node) => {
                 let script = hex::decode(ways.own).unwrap();
-                // Litecoind stands in for dogecoin.
+                // Litecoind replaces dogecoin.
                 let is_bitcoin = ways.network == Network::Bitcoin;
                 let network = if is_bitcoin { Network::Bitcoin } else { Network::Litecoin };
                 let to = address::of_script(network, Realm::Regtest, &script).unwrap();
@@ -149,7 +150,7 @@ impl Node {
 }
 
 impl Ways {
-    /// Of one coin at a rate: to somebody, or to nobody but the coin's owner.
+    /// Payment of one coin at a rate: to a recipient, or only back to the coin's owner.
     fn payment(self, coin: &Coin, amount: Option<u64>, rate: u64) -> Payment {
         let own = hex::decode(self.own).unwrap();
         let somebody = match self.lock {
@@ -190,7 +191,7 @@ fn place(coin: &Coin) -> Value {
     json!([hash, n.parse::<u32>().unwrap(), false])
 }
 
-/// What a node says to outputs before anybody has signed.
+/// Tests outputs on a node before they are signed.
 async fn tests_outputs(node: &Node, ways: Ways, coin: &Coin) {
     let paid = ways.payment(coin, Some(PAID), LOW);
     let dust = ways.payment(coin, Some(200), LOW);
@@ -200,7 +201,8 @@ async fn tests_outputs(node: &Node, ways: Ways, coin: &Coin) {
     assert_eq!(said, node.verdict(&again.bare).await, "what is no dust does not");
 }
 
-/// A payment is taken, a second one of the same coin only where a higher fee wins, and one of them is mined.
+/// A payment is accepted, a second one of the same coin only where a higher fee replaces it, and
+/// one of them is mined.
 async fn behaves(node: &Node, ways: Ways) {
     let coin = node.coin(ways).await;
     if ways.network != Network::Dogecoin {
@@ -211,7 +213,7 @@ async fn behaves(node: &Node, ways: Ways) {
     assert!(node.send(&first.bare).await.is_err());
     Node::has_code(&node.ask("getmempoolentry", json!([first.id])).await, &[-5]);
     for _ in 0..2 {
-        // Handed in twice, it is the same.
+        // Submitted twice, it is the same.
         node.takes(&first).await;
     }
     assert!(node.waits(&first).await);
@@ -241,7 +243,8 @@ async fn behaves(node: &Node, ways: Ways) {
     assert!(node.newest_block().await.contains(&json!(winner.id)));
 }
 
-/// Miners ask for more than a payment offers: it waits until its child, of which there can be one, pays for both.
+/// Miners ask for a higher fee rate than a payment offers: it stays pending until its child, of
+/// which there can be one, pays for both (CPFP).
 async fn lets_children_pay(node: &Node, ways: Ways) {
     let coin = node.coin(ways).await;
     let parent = ways.payment(&coin, Some(PAID), LOW);
@@ -265,7 +268,7 @@ async fn lets_children_pay(node: &Node, ways: Ways) {
     Node::has_code(&node.send(&other.signed).await, &[-25, -26]);
 }
 
-/// What is asked of a node without a payment.
+/// Requests to a node without a payment.
 async fn tells_of_itself(node: &Node) {
     let tip = node.ask("getblockcount", json!([])).await.unwrap().as_u64().unwrap();
     Node::has_code(&node.ask("getblockhash", json!([tip + 1])).await, &[-8]);
@@ -274,7 +277,8 @@ async fn tells_of_itself(node: &Node) {
     assert!(node.ask("getmempoolinfo", json!([])).await.unwrap()["mempoolminfee"].is_number());
 }
 
-/// Two real nodes: one with its own limit of dust, and one that mines nothing below twice the lower price.
+/// Two real nodes: one with a dust limit of its own, and one that mines nothing below twice the
+/// lower price.
 async fn conforms(ways: Ways, kind: Kind, [dust, dear]: [&'static [&'static str]; 2]) {
     let real = Node::Real(Regtest::start_with(kind, dust).await.unwrap());
     behaves(&real, ways).await;

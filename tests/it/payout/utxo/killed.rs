@@ -1,5 +1,5 @@
-//! The process that pays on a real node is killed at every step of a payment and at moments that nobody chose, while
-//! blocks go on.
+//! The process that pays on a real node is killed at every step of a payment and at random moments,
+//! while blocks are mined.
 
 use std::{sync::Arc, time::Duration};
 
@@ -66,7 +66,7 @@ fn order(network: Network, recipients: u32, refund: Option<&str>) -> NewOrder {
     }
 }
 
-/// The test's own hand, which knows the chain as the processes do.
+/// The test's own gateway, with the processes' chain.
 pub fn in_process(
     database: &TestDatabase,
     broker: &TestBroker,
@@ -83,7 +83,7 @@ pub fn in_process(
     Gateway::new(Config::from_toml(&toml).unwrap()).unwrap()
 }
 
-/// How the processes know the same chain.
+/// Environment of the processes for the same chain.
 pub fn environment(network: Network, node: &Regtest, genesis: &str) -> Vec<(String, String)> {
     let settings = [
         ("SOURCE", "node"),
@@ -99,7 +99,7 @@ pub fn environment(network: Network, node: &Regtest, genesis: &str) -> Vec<(Stri
     settings.map(named).to_vec()
 }
 
-/// Where payers die, and what the chain must say meanwhile.
+/// Setting in which payers are killed, and checks of the chain meanwhile.
 pub struct Place<'a> {
     pub installation: Installation,
     pub database: &'a TestDatabase,
@@ -111,7 +111,7 @@ pub struct Place<'a> {
 }
 
 impl Place<'_> {
-    /// How many were paid, and that nobody was paid twice.
+    /// Number of paid recipients, after checking that none was paid twice.
     pub async fn paid_once(&self) -> usize {
         let chain = paid_since(self.node.url(), self.began_at).await;
         let mut recipients = 0;
@@ -124,14 +124,15 @@ impl Place<'_> {
         recipients
     }
 
-    /// Its merchant was told of an order as if nobody had died.
+    /// The merchant got the same events as without a crash.
     pub async fn is_told(&self, id: &str) {
         let mut connection = self.database.connect().await;
         payout_events::are_legal(&mut connection, id, "killed").await;
         connection.close().await.unwrap();
     }
 
-    /// The lease of a dead worker is not waited for in the test, and bytes go out again at once.
+    /// Ends the lease of a dead worker instead of waiting for it, and makes bytes due to be sent
+    /// again at once.
     pub async fn forget_lease(&self) {
         let mut connection = self.database.connect().await;
         for statement in [
@@ -143,7 +144,7 @@ impl Place<'_> {
         connection.close().await.unwrap();
     }
 
-    /// A payer dies at the named moment.
+    /// A payer is killed at the named moment.
     pub async fn kill_at(&self, moment: &str) {
         self.forget_lease().await;
         let fail_point = [("FAIL_POINT", moment)];
@@ -161,7 +162,8 @@ impl Place<'_> {
         }
     }
 
-    /// Payers die wherever they happen to be; the last one lives. How many died before everybody was paid?
+    /// Payers are killed at random moments; the last one lives. Returns the number killed before
+    /// every recipient was paid.
     async fn kill_anywhere(&self, random: &mut StdRng) -> (Program, usize) {
         let mut interrupted = 0;
         self.forget_lease().await;
@@ -177,7 +179,7 @@ impl Place<'_> {
     }
 }
 
-/// A confirmed order of so many recipients: its id, its address, and what it asks for.
+/// A confirmed order of this many recipients: its id, its address, and its amount due.
 pub async fn confirmed_order(
     gateway: &Gateway,
     network: Network,

@@ -1,5 +1,5 @@
-//! The process that lets a child pay for a stuck payment is killed before the child is stored, before and after it is sent,
-//! when both end, and at moments that nobody chose.
+//! The process that bumps a stuck payment with a child (CPFP) is killed before the child is stored,
+//! before and after it is sent, when both end, and at random moments.
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
@@ -27,14 +27,14 @@ use super::{
 };
 
 const NETWORK: Network = Network::Litecoin;
-/// A unit more for a virtual byte than payments offer by themselves.
+/// One unit per virtual byte more than payments offer by default.
 const DEAR: &[&str] = &["-blockmintxfee=0.00011"];
 const RECIPIENTS: u32 = 5;
 const REFUND: u32 = 70_000;
 const SURPLUS: u64 = 60_000;
 const KILLS: usize = 6;
 
-/// What is known of a child where its maker dies: how many are stored, and whether the node has it.
+/// State of the child at the moment of the kill: the number stored, and if the node has it.
 struct Moment {
     name: &'static str,
     children: usize,
@@ -61,7 +61,7 @@ impl Stuck<'_> {
         listed.as_array().unwrap().iter().map(|id| id.as_str().unwrap().to_owned()).collect()
     }
 
-    /// What was ever stored of payments with this purpose.
+    /// Transactions ever stored for payments with this purpose.
     async fn stored(&self, purpose: &str) -> Vec<Transaction> {
         let mut connection = self.place.database.connect().await;
         let query = "select v.raw from payout_version v join payout_payment p on p.id = v.payment_id \
@@ -72,7 +72,7 @@ impl Stuck<'_> {
         rows.iter().map(|raw| encode::deserialize(raw).unwrap()).collect()
     }
 
-    /// Children that were ever stored. Each spends the change of a payment that is stored, and no two spend the same.
+    /// Children ever stored. Each spends the change of a stored payment, and no two spend the same.
     async fn children(&self) -> Vec<Transaction> {
         let children = self.stored("bump").await;
         let mut parents = BTreeSet::new();
@@ -88,7 +88,7 @@ impl Stuck<'_> {
         children
     }
 
-    /// Payments look as if they had waited for long, if any waits.
+    /// Makes payments look as if they had been pending for long, if there are any.
     async fn hurry(&self) {
         match self.gateway.bump_order(&self.id).await {
             Ok(_) | Err(OperateError::NothingToBump) => {}
@@ -96,7 +96,8 @@ impl Stuck<'_> {
         }
     }
 
-    /// The payer dies around the first child, which is needed and of which there is never a second one.
+    /// The payer is killed around the first child, which is needed and of which there is never a
+    /// second one.
     async fn kill_around_the_child(&self, parent: &str) {
         for moment in MOMENTS {
             self.hurry().await;
@@ -118,7 +119,8 @@ impl Stuck<'_> {
         }
     }
 
-    /// What is left goes back at the same fee, so it needs a child as well; its maker dies wherever he happens to be.
+    /// The rest is refunded at the same fee, so it needs a child as well; its payer is killed at
+    /// random moments.
     async fn kill_around_the_refund(&self, random: &mut StdRng) {
         for _ in 0..KILLS {
             self.hurry().await;
@@ -150,7 +152,8 @@ impl Stuck<'_> {
         .await;
     }
 
-    /// Everybody was paid once, and what came in is what went out, what the network took, and what is left, to the unit.
+    /// Every recipient was paid once, and the received amount equals the amounts paid, the network
+    /// fees and the rest, to the unit.
     async fn adds_up(&self, received: u64) {
         assert_eq!(self.place.paid_once().await, RECIPIENTS as usize);
         let story = self.gateway.explain_payout(&self.id).await.unwrap();

@@ -1,5 +1,5 @@
-//! Payouts on bitcoin, litecoin and dogecoin, on real nodes. Dogecoin's node is to be had nowhere, so litecoin's stands in:
-//! with addresses by key hash the two speak alike.
+//! Payouts on bitcoin, litecoin and dogecoin, on real nodes. No dogecoin node is available, so
+//! litecoin's replaces it: with P2PKH addresses the two behave alike.
 
 pub mod chain;
 mod conformance;

@@ -12,13 +12,15 @@ use crate::payout::UTXO;
 const ROWS: u32 = 1_000;
 const SURPLUS: u64 = 40_000;
 
-/// Whom nodes with [`STRICT`] refuse to pay so little: a script hash, to which it takes 7,200. By default it is 5,400 on litecoin.
+/// Recipient that nodes with [`STRICT`] refuse to pay this little: a script hash, whose dust limit
+/// there is 7,200. By default it is 5,400 on litecoin.
 const REFUSED: u32 = 70_001;
 const REFUSED_AMOUNT: u64 = 6_000;
 const STRICT: &[&str] = &["-dustrelayfee=0.0004"];
 
-/// Two deposits fund it, one of them too much; all rows are paid but one that the node refuses, if it can be asked. The surplus
-/// and that row's money go back, and every step is told in order.
+/// Two deposits fund the order, one of them too large; all rows are paid but one that the node
+/// refuses, if it can be asked. The surplus and that row's money are refunded, and every step has
+/// its event in order.
 async fn pays_everybody_once(network: Network, rows: u32, surplus: u64) {
     let is_asked = network != Network::Dogecoin;
     with_node(network, if is_asked { STRICT } else { &[] }, |scene| async move {
@@ -77,7 +79,8 @@ async fn recipients_on_dogecoin_are_paid_once_each() {
     pays_everybody_once(Network::Dogecoin, 210, 5_000_000).await;
 }
 
-/// Anybody can pay any address: outputs that cost more than they bring, and more of them than one transaction can spend.
+/// Any address can receive coins from third parties: here outputs that cost more than their value,
+/// and more of them than one transaction can spend.
 #[tokio::test(flavor = "multi_thread")]
 async fn dust_of_strangers_keeps_no_refund_back() {
     const DUST: u64 = 600;
@@ -106,7 +109,7 @@ async fn dust_of_strangers_keeps_no_refund_back() {
     .await;
 }
 
-/// Rows that can never be paid are told at once, each by its row; nothing is created.
+/// Rows that can never be paid are reported at once, each with its fault; nothing is created.
 #[tokio::test(flavor = "multi_thread")]
 async fn rows_that_cannot_be_paid_are_refused_when_they_are_sent() {
     with_node(Network::Litecoin, &[], |scene| async move {
@@ -118,7 +121,7 @@ async fn rows_that_cannot_be_paid_are_refused_when_they_are_sent() {
             { "address": good, "amountRaw": "545" },
             { "address": typo, "amountRaw": "10000" },
             { "address": "bcrt1qquv9lg5g2r4jkr0ahun0ddfg5xntxjelwjpnuw", "amountRaw": "10000" },
-            // Of litecoin's extension block, which only a wallet of its own kind pays.
+            // An address of litecoin's extension block, which only a wallet of its own kind pays.
             { "address": format!("tmweb1{}", "q".repeat(100)), "amountRaw": "10000" },
         ]);
         let currency = Catalogue::get().native(Network::Litecoin).code;
@@ -136,7 +139,8 @@ async fn rows_that_cannot_be_paid_are_refused_when_they_are_sent() {
     .await;
 }
 
-/// The node's own limit of dust is higher than the network's: one row fails, and its money goes back.
+/// The node's own dust limit is higher than the network's: one row fails, and its money is
+/// refunded.
 async fn fails_alone(network: Network) {
     with_node(network, STRICT, |scene| async move {
         let refund = scene.node.fresh_address().await.unwrap();
@@ -171,7 +175,7 @@ async fn a_row_that_litecoinds_refuse_fails_alone() {
     fails_alone(Network::Litecoin).await;
 }
 
-/// An order that was never funded enough sends everything back in one transaction without change.
+/// An underfunded order refunds everything in one transaction without change.
 async fn goes_back_without_change(network: Network) {
     with_node(network, &[], |scene| async move {
         let refund = scene.recipient(70_000);

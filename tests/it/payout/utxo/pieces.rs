@@ -1,5 +1,6 @@
-//! Orders whose money comes in many small pieces. On dogecoin, where a quote has little room above what nodes insist on, the
-//! gateway's own fee pays for them as far as it goes; what costs more is held, and says what would help.
+//! Orders whose money comes in many small pieces. On dogecoin, where a quote has little room above
+//! the minimum relay fee, the gateway's own fee pays for them as far as it goes; an order that
+//! costs more is held, and its reason names the remedy.
 
 use gateway::{
     app::{
@@ -25,7 +26,7 @@ use super::{
 };
 
 pub const REFUND: u32 = 900;
-/// More than a search for a payment ever goes back.
+/// More blocks than a search for a payment ever goes back.
 const BLOCKS_BEFORE: u64 = 130;
 
 pub struct Scene {
@@ -60,7 +61,7 @@ impl Scene {
         while !self.follower.look(&self.lane.gateway).await.unwrap().complete {}
     }
 
-    /// Pays an order's address in so many pieces, the last of them the largest.
+    /// Pays an order's address in this many pieces, the last of them the largest.
     pub async fn fund(&mut self, to: &str, units: u64, pieces: u64) {
         let each = units / pieces;
         for piece in 1..=pieces {
@@ -71,7 +72,8 @@ impl Scene {
         self.watch().await;
     }
 
-    /// A confirmed order over so many rows of `units`, funded to the unit in so many pieces: its id, address and total.
+    /// A confirmed order of `rows` rows of `units`, funded exactly in `pieces` pieces: its id,
+    /// address and total.
     pub async fn order(&mut self, rows: u32, units: u64, pieces: u64) -> (String, String, u64) {
         let network = self.network;
         let recipient = |n| row(n, address(network, &script(network, n)), units.into());
@@ -107,7 +109,7 @@ impl Scene {
         panic!("it is not settled: {}", self.story(id).await.object);
     }
 
-    /// To the unit: in the books, and on the chain. Returns what the network took.
+    /// Checks the sums to the unit: in the books, and on the chain. Returns the network fees.
     pub async fn adds_up(&mut self, story: &Story, received: u64, rows: u32, units: u64) -> u64 {
         let books = story.order.books;
         assert_eq!(story.order.state.as_str(), "completed");
@@ -154,7 +156,7 @@ async fn a_small_order_in_seven_pieces_is_paid() {
     is_paid(30_000_000, 7).await;
 }
 
-/// Three times the deposits that a quote expects, and then some.
+/// More than three times the deposits that a quote expects.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_small_order_in_as_many_pieces_as_all_its_fees_pay_for_is_paid() {
     is_paid(30_000_000, 10).await;
@@ -165,7 +167,7 @@ async fn the_fee_of_a_larger_order_pays_for_more_pieces_and_what_is_left_of_it_r
     is_paid(1_000_000_000, 30).await;
 }
 
-/// The deposit that would help, in base units.
+/// The missing deposit that the reason names, in base units.
 fn missing(reason: &str, symbol: &str) -> u64 {
     let (_, rest) = reason.split_once("One more deposit of ").unwrap();
     let (amount, _) = rest.split_once(&format!(" {symbol} or more")).unwrap();
@@ -191,7 +193,8 @@ async fn an_order_in_too_many_pieces_is_held_and_the_deposit_that_it_names_lets_
     scene.lane.close().await;
 }
 
-/// What is bound at a rate that no block takes is bound for long: nothing of it comes back, and there is nothing for a child.
+/// Coins in a transaction at a rate that no block takes stay locked for long: nothing of it
+/// returns, and there is no change for a child.
 #[tokio::test(flavor = "multi_thread")]
 async fn no_first_version_offers_less_than_half_of_what_the_network_asks() {
     const UNITS: u64 = 200_000;
@@ -220,7 +223,7 @@ async fn no_first_version_offers_less_than_half_of_what_the_network_asks() {
     scene.lane.close().await;
 }
 
-/// The node says what it takes; a rate below that is not even passed on.
+/// The node reports its minimum rate; a transaction below it is not even relayed.
 #[tokio::test(flavor = "multi_thread")]
 async fn no_first_version_offers_less_than_the_node_lets_in() {
     const UNITS: u64 = 200_000;

@@ -1,4 +1,4 @@
-//! A gateway that pays out on one node, and what its books and the chain must agree on.
+//! A gateway that pays out on one node, and the sums on which its books and the chain must agree.
 
 use std::{sync::Arc, time::Duration};
 
@@ -45,7 +45,7 @@ pub fn settings(network: Network, node: &Regtest, genesis: &str) -> String {
         )
 }
 
-/// Runs `test` over a node started with `arguments` and a gateway that follows nothing else.
+/// Runs `test` over a node started with `arguments` and a gateway that follows only it.
 pub async fn with_node<F: Future<Output = ()>>(
     network: Network,
     arguments: &'static [&'static str],
@@ -60,7 +60,7 @@ pub async fn with_node<F: Future<Output = ()>>(
     with_scene(network, node, &toml, test).await;
 }
 
-/// Runs `test` over that node, whoever tells of it.
+/// Runs `test` over that node, with `toml` as the gateway's settings.
 pub async fn with_scene<F: Future<Output = ()>>(
     network: Network,
     node: Arc<Regtest>,
@@ -97,7 +97,7 @@ impl Scene {
         address(self.network, &script(self.network, number))
     }
 
-    /// What every recipient of [`Self::rows`] gets: above every limit of dust.
+    /// Amount of every recipient of [`Self::rows`]: above every dust limit.
     pub fn amount(&self, number: u32) -> u64 {
         let least = if self.network == Network::Dogecoin { 1_000_000 } else { AMOUNT };
         u64::from(least + number)
@@ -109,7 +109,7 @@ impl Scene {
         numbers.map(row).collect()
     }
 
-    /// A confirmed order: its id, its address, and what it asks for.
+    /// A confirmed order: its id, its address, and its amount due.
     pub async fn order(&self, items: Vec<Value>, refund: Option<&str>) -> (String, String, u64) {
         let currency = Catalogue::get().native(self.network).code;
         let fields = json!({
@@ -125,12 +125,12 @@ impl Scene {
     /// Pays `units` to an order's address and confirms it.
     pub async fn fund(&self, to: &str, units: u64) {
         let (txid, _) = self.node.pay(&[(to.to_owned(), units)]).await.unwrap();
-        // By name: the node may be one that mines nothing at this fee by itself.
+        // Mined explicitly: the node may not mine a transaction with this fee by itself.
         self.node.mine_exactly(&[txid]).await.unwrap();
         self.node.mine(CONFIRMATIONS - 1).await.unwrap();
     }
 
-    /// Mines until an order owes nothing to anybody.
+    /// Mines until an order owes nothing.
     pub async fn mine_until_settled(&self, id: &str) -> Story {
         for _ in 0..600 {
             let story = self.payer.story(id).await;
@@ -157,15 +157,15 @@ impl Scene {
         .await
     }
 
-    /// Every transaction looks as if it had waited for hours.
+    /// Makes every transaction look as if it had been pending for hours.
     pub async fn wait_long(&self) {
         self.stack
             .sql("update payout_payment set sent_at = now() - interval '3 hours' where state = 'sent'")
             .await;
     }
 
-    /// Recipients were paid once each and to the unit; what came in is what went out, what the network took, and what is
-    /// left, in the books and on the chain.
+    /// Every recipient was paid once and exactly; the received amount equals the amounts paid, the
+    /// network fees and the rest, in the books and on the chain.
     pub async fn adds_up(
         &self,
         story: &Story,

@@ -1,4 +1,5 @@
-//! What took the outputs of a payment on dogecoin, and what a person may record of it.
+//! Conflicting transactions that spent the outputs of a payment on dogecoin, and the records that
+//! an operator may make.
 
 use gateway::{
     app::payouts::{OperateError, Outcome, Settled, Settling},
@@ -25,7 +26,7 @@ struct Sent {
     received: u64,
 }
 
-/// An order with a surplus, whose payment waits for a block.
+/// An order with a surplus, whose payment is pending.
 async fn sent() -> Sent {
     let mut scene = Scene::open().await;
     let (id, address, due) = scene.order(ROWS, UNITS, 1).await;
@@ -54,7 +55,7 @@ impl Sent {
         assert_eq!(self.scene.story(&self.id).await.payments[0].state, "sent");
     }
 
-    /// What it spends is gone for good, and nobody knows why.
+    /// Its inputs are spent for good, and the reason is unknown.
     async fn is_held_as_displaced(&mut self) {
         for _ in 0..2 {
             self.scene.node.mine(CONFIRMATIONS);
@@ -70,7 +71,8 @@ impl Sent {
 
 const TOOK_NO_PLACE: &str = "took the place of an open payment";
 
-/// A miner can write a signature another way. The recipients are paid; what returned under the other hash goes back.
+/// A miner can re-encode a signature (malleability). The recipients are paid; the change under the
+/// other hash is refunded.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_same_payment_under_another_hash_is_paid_and_its_change_is_not_lost() {
     let mut sent = sent().await;
@@ -90,7 +92,7 @@ async fn the_same_payment_under_another_hash_is_paid_and_its_change_is_not_lost(
     let story = sent.scene.work(&sent.id).await;
     assert_eq!(story.order.held, None);
     assert_eq!(story.order.books.returned.get(), u128::from(SURPLUS));
-    // What returned under a strange hash was taken for a deposit, and is a fee again.
+    // The change under a foreign hash was booked as a deposit, and is a fee again.
     let counted = u64::try_from(story.order.books.credited.get()).unwrap();
     assert!(counted > sent.received);
     sent.scene.adds_up(&story, counted, ROWS, UNITS).await;
@@ -116,7 +118,8 @@ async fn a_payment_whose_outputs_were_taken_fails_and_its_order_stays_held() {
     sent.scene.lane.close().await;
 }
 
-/// Whoever has the key spends all of the order for the order itself: the rows fail, and what is there goes back, once.
+/// A holder of the key spends everything of the order for the order itself: the rows fail, and the
+/// rest is refunded, once.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_took_the_outputs_of_a_payment_and_paid_the_order_itself_counts_once() {
     const FEE: u64 = 1_000_000;
@@ -133,7 +136,8 @@ async fn what_took_the_outputs_of_a_payment_and_paid_the_order_itself_counts_onc
     assert_eq!(books.returned.get(), u128::from(u64::from(ROWS) * UNITS + SURPLUS));
     let back = sent.scene.node.paid(&script(Network::Dogecoin, REFUND)).1;
     assert_eq!(books.returned.get(), u128::from(back));
-    // What came in is what went back, what the network took, and what is left there; by the books too, where it is twice.
+    // The received amount equals the refunds, the network fees and the rest; in the books too,
+    // where it is counted twice.
     let left = sent.scene.node.unspent(&own);
     let fees = "select fee::bigint from payout_payment where purpose = 'refund'";
     let fees: i64 =

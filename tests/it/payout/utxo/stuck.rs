@@ -1,4 +1,5 @@
-//! Payments that wait for too long: replaced where nodes let a higher fee win, pulled along by a child where they do not.
+//! Payments that are pending for too long: replaced where nodes accept a higher fee
+//! (replace-by-fee), bumped by a child where they do not (CPFP).
 
 use gateway::asset::Network;
 use serde_json::{Value, json};
@@ -12,7 +13,7 @@ async fn waiting(scene: &Scene) -> Vec<String> {
     listed.as_array().unwrap().iter().map(|id| id.as_str().unwrap().to_owned()).collect()
 }
 
-/// Hashes and fees of all that was signed, the oldest first.
+/// Hashes and fees of all signed versions, the oldest first.
 async fn versions(scene: &Scene) -> Vec<(String, i64)> {
     let mut connection = scene.stack.database.connect().await;
     let query = "select tx_hash, fee::bigint from payout_version order by created_at, version";
@@ -51,7 +52,7 @@ async fn a_stuck_payment_on_bitcoin_is_replaced_and_pays_once() {
     .await;
 }
 
-/// The first version is mined after all, by somebody who never heard of the second.
+/// The first version is mined after all, by a miner that never got the second.
 #[tokio::test(flavor = "multi_thread")]
 async fn whichever_version_is_mined_counts_and_its_change_is_what_goes_on() {
     with_node(Network::Bitcoin, &[], |scene| async move {
@@ -73,7 +74,8 @@ async fn whichever_version_is_mined_counts_and_its_change_is_what_goes_on() {
     .await;
 }
 
-/// Nothing below 11 per virtual byte is mined here: ten is not enough, a child that raises both is.
+/// Transactions below 11 per virtual byte are not mined here: ten is not enough, a child that
+/// raises both is.
 async fn is_pulled_along(network: Network, arguments: &'static [&'static str]) {
     with_node(network, arguments, |scene| async move {
         let refund = scene.recipient(70_000);
@@ -96,7 +98,7 @@ async fn is_pulled_along(network: Network, arguments: &'static [&'static str]) {
         for hash in [&parent, &child] {
             assert!(block["tx"].as_array().unwrap().contains(&json!(hash)));
         }
-        // What is left goes back at the same fee, and is pulled along as well.
+        // The rest is refunded at the same fee, and is bumped by a child as well.
         let mut story = scene.payer.story(&id).await;
         for _ in 0..100 {
             let books = story.order.books;
@@ -132,7 +134,8 @@ async fn ask(scene: &Scene, query: &'static str) -> String {
     answer
 }
 
-/// Waits until a look that begins from now on has ended: each moves the timer when it is rung and when it ends.
+/// Waits until a look that begins from now on has ended: each moves the timer when it fires and
+/// when it ends.
 async fn is_looked_at(scene: &Scene) {
     let due = async || ask(scene, "select due_at::text from timer where kind = 'payout'").await;
     for _ in 0..4 {
@@ -141,7 +144,7 @@ async fn is_looked_at(scene: &Scene) {
     }
 }
 
-/// To spend a deposit for every recipient takes all that was quoted, so nothing is left for a child.
+/// Spending a deposit for every recipient uses up the whole quote, so nothing is left for a child.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_child_that_cannot_be_paid_for_does_not_hold_its_order() {
     const DEPOSITS: u64 = 40;

@@ -1,4 +1,4 @@
-//! A node that counts blocks that are not there, beside one that does not.
+//! A node that reports a height too high, beside an honest one.
 
 use std::sync::{
     Arc,
@@ -18,7 +18,7 @@ use support::{
 use super::scene::{CONFIRMATIONS, kind_of, settings, with_scene};
 
 const LIE: u64 = 100;
-/// A look at a payment asks for the height once.
+/// Requests for the height: one per look at a payment.
 const LIES: usize = 10;
 
 #[tokio::test(flavor = "multi_thread")]

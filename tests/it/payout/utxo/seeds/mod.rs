@@ -1,8 +1,8 @@
-//! Orders on bitcoin, litecoin and dogecoin, on a node that loses, doubles and delays answers, says what is not so, forgets what
-//! waits, asks more than payments offer and reorganises blocks, while the payer is given up in the middle. Every chance is drawn
-//! from a seed.
+//! Orders on bitcoin, litecoin and dogecoin, on a node that loses, duplicates and delays responses,
+//! lies, drops its mempool, raises its fees and reorganises blocks, while the payer is interrupted
+//! at any point. Every random choice is drawn from a seed.
 //!
-//! `GATEWAY_TEST_SEEDS` says how many; `GATEWAY_TEST_SEED` is the first one.
+//! `GATEWAY_TEST_SEEDS` sets the number; `GATEWAY_TEST_SEED` is the first one.
 
 mod plan;
 
@@ -32,20 +32,21 @@ use super::chain::{script, script_of};
 
 pub const CONFIRMATIONS: u64 = 3;
 const STEPS_MAX: usize = 600;
-/// Whose change would be dust after a child has none, and waits until less is asked.
+/// A payment whose change would be dust after a child cannot have one, and waits until fees fall.
 const DEAR_STEPS_MAX: usize = 120;
-/// More than a search for a payment ever goes back, which on a node that fails takes several looks.
+/// More blocks than a search for a payment ever goes back, which on a failing node takes several
+/// looks.
 const BLOCKS_BEFORE: u64 = 130;
-/// Prices get old.
+/// Seeds after which prices must be refreshed.
 const SEEDS_PER_PRICE: usize = 20;
 const SEEDS: u64 = 8;
 
-/// One network's fake node, and who watches it.
+/// One network's fake node, and its watcher.
 struct Chain {
     network: Network,
     node: FakeUtxo,
     follower: Follower<Agreement<Source>>,
-    /// What payments offer for a virtual byte by themselves.
+    /// Default fee rate of payments per virtual byte.
     fee_rate: u64,
 }
 
@@ -54,7 +55,8 @@ impl Chain {
         while !self.follower.look(gateway).await.unwrap().complete {}
     }
 
-    /// Whether what offers no more than at first waits from now on.
+    /// Raises the fee rate of the network, so that transactions at the initial rate stay pending, or
+    /// resets it.
     fn set_dear(&self, dear: bool) {
         self.node.set_price(if dear { self.fee_rate + self.fee_rate / 10 } else { 0 });
     }
@@ -64,12 +66,12 @@ impl Chain {
 struct Scene {
     lane: Lane,
     chains: Vec<Chain>,
-    /// The one that the order at hand is on.
+    /// Index of the current order's chain.
     at: usize,
     wallet: Wallet,
     orders: Orders,
     tally: Tally,
-    /// What the last look that was not given up came to.
+    /// Result of the last look that was not interrupted.
     last: String,
 }
 
@@ -147,11 +149,11 @@ impl Scene {
         query.execute(&mut self.lane.connection).await.unwrap();
     }
 
-    /// One look of a worker, which is given up in the middle now and then.
+    /// One look of a worker, which is interrupted now and then.
     async fn work(&mut self, random: &mut StdRng, order: Uuid) {
         let polls = if random.random_bool(0.4) { moment(random) } else { u32::MAX };
         let work = self.lane.gateway.advance_payout(order, &self.wallet);
-        // It may say that the node failed it, which is the point; the next look goes on.
+        // It may report a failure of the node, which is intended; the next look continues.
         let outcome = killed_after(polls, work).await;
         self.tally.note("looks", 1);
         match outcome {
@@ -163,7 +165,7 @@ impl Scene {
         }
     }
 
-    /// What a chain and its time do by themselves.
+    /// Random changes of a chain and of time.
     async fn upheaval(&mut self, random: &mut StdRng, order: Uuid, is_dear: bool) {
         match random.random_range(0..100) {
             0..50 => self.node().mine(random.random_range(1..3)),
@@ -179,7 +181,7 @@ impl Scene {
                               where order_id = $1 and state = 'sent'";
                 self.run(waited, order).await;
             }
-            // Who has to wait is helped sooner or later, and not only by chance.
+            // A pending payment is helped sooner or later, and not only by chance.
             at if at < 90 || is_dear => {
                 let waited = "update payout_payment set sent_at = now() - interval '3 hours' \
                               where order_id = $1 and state = 'sent'";
@@ -189,14 +191,15 @@ impl Scene {
         }
     }
 
-    /// Whether a higher fee or a child was signed.
+    /// Returns true if a replacement or a child was signed.
     async fn is_helped(&mut self, order: Uuid) -> bool {
         let query = "select exists (select from payout_payment p join payout_version v on v.payment_id = p.id \
                                     where p.order_id = $1 and (p.purpose = 'bump' or v.version > 1))";
         sqlx::query_scalar(query).bind(order).fetch_one(&mut self.lane.connection).await.unwrap()
     }
 
-    /// Whether the order owes nothing and nothing of it is under way; it is never held.
+    /// Returns true if the order owes nothing and nothing of it is in progress; it must never be
+    /// held.
     async fn is_settled(&mut self, order: Uuid, seed: u64) -> bool {
         let query = "select hold_reason, \
                             state = 'completed' and reserved = 0 \
@@ -210,7 +213,7 @@ impl Scene {
         settled
     }
 
-    /// Everybody was paid 0 or 1 times; how many once.
+    /// Every recipient was paid 0 or 1 times; returns the number paid once.
     fn paid_once(&self, plan: &Plan) -> usize {
         let (mut count, seed) = (0, plan.seed);
         for number in plan.recipients.clone() {
@@ -260,7 +263,7 @@ impl Scene {
         panic!("seed {seed}: not settled: {object} {payments:?}, the last look: {last}");
     }
 
-    /// In the end: paid once each, and to the unit on the chain and in the books.
+    /// In the end: each paid once, with exact sums on the chain and in the books.
     async fn adds_up(&mut self, plan: &Plan, story: &Story, received: u64) {
         let (seed, network) = (plan.seed, plan.network);
         assert_eq!(story.order.state.as_str(), "completed", "seed {seed}");

@@ -1,4 +1,4 @@
-//! What one seed is about.
+//! Plan of one seed.
 
 use gateway::asset::Network;
 use rand::{RngExt, rngs::StdRng};
@@ -14,7 +14,7 @@ pub struct Plan {
     pub recipients: std::ops::Range<u32>,
     pub refund: Option<String>,
     pub surplus: u64,
-    /// Whether payments wait at first until they are replaced or have a child.
+    /// True if payments are pending at first until they are replaced or have a child.
     pub is_dear: bool,
 }
 
@@ -28,23 +28,23 @@ impl Plan {
         let recipients = first..first + rows;
         let refund = address(network, &script(network, first + 999));
         let refund = random.random_bool(0.5).then_some(refund);
-        // Now and then about as much as an output must be at least.
+        // Now and then about the dust limit.
         let surplus = match random.random_range(0..4) {
             3 => random.random_range(0..8_000),
             often => often * 25_000,
         };
-        // Not drawn: all networks are dear in some seeds of every few.
+        // Not drawn: all networks have high fees in some seeds of every few.
         let is_dear = (seed / networks).is_multiple_of(2);
         let surplus = surplus * unit(network);
         Self { seed, network, recipients, refund, surplus, is_dear }
     }
 
-    /// What a recipient gets.
+    /// Amount of a recipient.
     pub fn amount(&self, number: u32) -> u64 {
         (10_000 + u64::from(number % 1_000)) * unit(self.network)
     }
 
-    /// What all of them get.
+    /// Sum of all amounts.
     pub fn total(&self) -> u64 {
         self.recipients.clone().map(|number| self.amount(number)).sum()
     }
