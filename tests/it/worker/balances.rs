@@ -1,4 +1,4 @@
-//! Value that no block shows: when it arrived, and what a reorganisation does to it.
+//! Amounts that no block shows: the time of their arrival, and the effect of a reorg on them.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,8 @@ use uuid::Uuid;
 
 use super::chain_watcher::{NETWORK, over};
 
-/// An invoice in the network's coin over five base units, and its address. What it held at first is known.
+/// An invoice in the network's coin over five base units, and its address. Its initial balance is
+/// known.
 async fn invoice(
     shop: &Shop,
     chain: &ScriptedChain,
@@ -52,7 +53,7 @@ fn units(units: u128) -> BaseUnits {
     BaseUnits::new(units)
 }
 
-/// The watcher is away from block 101 to 260; the deadline lies between the blocks 200 and 201.
+/// The watcher is down from block 101 to 260; the deadline lies between the blocks 200 and 201.
 async fn after_an_outage(state_from: u64) -> (String, String, Status) {
     let (mut told, mut received, mut status) = (String::new(), String::new(), Status::Draft);
     with_shop(|shop| {
@@ -81,7 +82,7 @@ async fn after_an_outage(state_from: u64) -> (String, String, Status) {
             }
             read(&shop, &mut follower).await;
             *told = deposits(&shop).await;
-            // Read again at later heads, nothing is new.
+            // Read again at later chain tips, nothing is new.
             (0..20).for_each(|_| chain.script().mine(0, Vec::new()));
             read(&shop, &mut follower).await;
             settle(&shop, &id).await;
@@ -136,7 +137,7 @@ async fn unseen_value_of_a_paid_invoice_that_a_deep_reorganisation_keeps_is_not_
         }
         assert_eq!(shop.number("select count(*) from operator_alert").await, 0);
 
-        // Gone, it is reversed; back again, a person is told, and nothing is credited.
+        // Gone, it is reversed; back again, an operator is alerted, and nothing is credited.
         chain.script().roll_back(64);
         (0..90).for_each(|_| chain.script().mine(0, Vec::new()));
         read(&shop, &mut follower).await;
@@ -151,7 +152,8 @@ async fn unseen_value_of_a_paid_invoice_that_a_deep_reorganisation_keeps_is_not_
     .await;
 }
 
-/// What is found first on another branch may have arrived at a height whose name is booked already.
+/// An amount found first on another branch may have arrived at a height whose key is booked
+/// already.
 #[tokio::test(flavor = "multi_thread")]
 async fn unseen_value_of_another_amount_at_the_same_height_is_another_deposit() {
     with_shop(|shop| async move {
@@ -183,7 +185,7 @@ async fn unseen_value_of_another_amount_at_the_same_height_is_another_deposit() 
     .await;
 }
 
-/// An invoice in the network's coin that was made while the watcher was away, and its address.
+/// An invoice in the network's coin that was created while the watcher was down, and its address.
 async fn made_meanwhile(shop: &Shop) -> (String, String) {
     let id = shop.invoice_of(json!({ "pay_currency": "pol" })).await;
     shop.sql("update invoice set pay_amount = 5 where id = $1", &id).await;
@@ -231,7 +233,8 @@ async fn what_a_forgetful_node_cannot_date_waits_for_a_person_and_what_comes_lat
         assert_eq!(sorted(&shop).await, ["@320 1 seen", "@320 5 seen"]);
         assert_eq!(shop.number(UNKNOWN).await, 2);
 
-        // Nobody but a person knows that these had nothing at first. One of the invoices has ended by then.
+        // Only an operator knows that the initial balance of these was zero. One of the invoices
+        // has ended by then.
         shop.sql("update invoice set status = 'expired' where id = $1", &over_now.0).await;
         for (_, address) in [&over_now, &doubtful] {
             let say = async |held| {
@@ -341,7 +344,7 @@ async fn unseen_value_that_came_back_is_accepted_once_if_its_address_still_holds
         chain.script().tells_balances = true;
         assert_eq!(follower.accept(gateway, found, &key, sure).await.unwrap(), 1);
         assert_eq!(follower.accept(gateway, found, &key, sure).await.unwrap(), 0);
-        // The invoice is paid all the while; only the books lacked it.
+        // The invoice stays paid throughout; only the books lacked the entry.
         let back = "select id from deposit where replaces is not null";
         gateway.match_deposits(row(&shop, back).await).await.unwrap();
         let kinds: Vec<_> = shop.books(&id).await.into_iter().map(|entry| entry.kind).collect();

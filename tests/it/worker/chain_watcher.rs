@@ -1,4 +1,5 @@
-//! Following a chain: what it takes back, what it moves elsewhere, and what happens while nobody looks.
+//! Following a chain: reversals and moves of transactions by reorgs, and events while the watcher
+//! is down.
 
 use std::collections::HashMap;
 
@@ -27,7 +28,7 @@ use support::{
 
 pub(super) const NETWORK: Network = Network::Polygon;
 
-/// What the buyer sees as unconfirmed, and the confirmations of it.
+/// Unconfirmed amount in the buyer's view, and its confirmations.
 pub(super) async fn under_way(shop: &Shop, id: &str) -> (u128, Option<u64>) {
     let status = shop.stack.gateway.buyer_status(id).await.unwrap().unwrap();
     let asset = status.asset.unwrap();
@@ -44,7 +45,8 @@ async fn alerts(shop: &Shop) -> i64 {
     shop.number("select count(*) from operator_alert").await
 }
 
-/// Another branch from the block of `txid` on, in which it stands `later` blocks later; one block longer than before.
+/// Another branch from the block of `txid` on, in which it is `later` blocks later; one block
+/// longer than before.
 async fn move_transaction(shop: &Shop, txid: &str, later: i64) {
     let mut tx = shop.stack.gateway.db.begin().await.unwrap();
     simulation::lock_chain(&mut tx, NETWORK).await.unwrap();
@@ -67,7 +69,7 @@ async fn with_the_watcher_stopped_a_deposit_changes_nothing() {
         shop.stack.start(&[DepositMatching, ExpiryTimer, IpnDelivery, Sweeper]);
         let id = shop.invoice().await;
         shop.pay(&id, "100").await;
-        // Everything else works meanwhile, and the deadline of the paid one is rung.
+        // Everything else works meanwhile, and the deadline timer of the paid one fires.
         shop.end_window(&id, 0).await;
         let draft = shop.invoice_of(json!({ "pay_currency": "all" })).await;
         shop.end_window(&draft, 1).await;
@@ -156,7 +158,7 @@ async fn a_deposit_orphaned_after_its_credit_is_reversed_and_a_person_told_once(
         shop.look(NETWORK).await;
         reversed().await;
         assert_eq!(alerts(&shop).await, 1);
-        // The same transaction once more: a person decides, nothing is booked twice.
+        // The same transaction once more: an operator decides, nothing is booked twice.
         shop.send(&sent).await;
         shop.look(NETWORK).await;
         match_first(&shop, &id).await;
@@ -220,7 +222,7 @@ async fn a_reorg_that_includes_the_transaction_elsewhere_credits_it_once() {
     .await;
 }
 
-/// The transaction stands elsewhere and pays another amount there, as one of a contract may.
+/// The transaction is in another block and pays another amount there, as one of a contract may.
 async fn change_transaction(shop: &Shop, txid: &str, amount: i64) {
     move_transaction(shop, txid, 1).await;
     let mut connection = shop.stack.database.connect().await;
@@ -339,7 +341,7 @@ async fn a_second_watcher_takes_over_when_the_first_one_stops() {
 pub(super) fn over(gateway: &Gateway, chain: &ScriptedChain) -> Follower<ScriptedChain> {
     let settings = ChainSettings {
         source: ChainSourceKind::Node,
-        // Its blocks are dated as its tests like.
+        // Its tests choose the dates of its blocks.
         head_age_max: None,
         ..gateway.config.chain(chain.network())
     };
@@ -385,7 +387,7 @@ async fn a_head_that_is_older_than_what_the_node_tells_next_takes_nothing_back()
         for _ in 0..2 {
             chain.script().mine(0, Vec::new());
         }
-        // The mempool and the head are asked for first; then the chain reorganises.
+        // The mempool and the chain tip are requested first; then the chain reorganises.
         let reorganise = |script: &mut Script| {
             script.roll_back(2);
             (0..3).for_each(|_| script.mine(0, Vec::new()));
@@ -400,7 +402,7 @@ async fn a_head_that_is_older_than_what_the_node_tells_next_takes_nothing_back()
     .await;
 }
 
-/// More blocks than are remembered: nothing of what it tells can be compared.
+/// More blocks than are remembered: no block of the node can be compared.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_far_behind_is_no_reorganisation() {
     with_shop(|shop| async move {
@@ -431,7 +433,8 @@ async fn a_credited_deposit_that_stands_beyond_the_confirmations_again_is_not_re
         let sent = shop.pay(&id, "100").await;
         shop.look(NETWORK).await;
         match_first(&shop, &id).await;
-        // More blocks are replaced than a deposit needs above it, and it comes back at its height near their end.
+        // More blocks are replaced than a deposit needs confirmations, and it comes back at its
+        // height near their end.
         shop.stack.gateway.simulate_mine(NETWORK, 5).await.unwrap();
         shop.look(NETWORK).await;
         let mut tx = shop.stack.gateway.db.begin().await.unwrap();
@@ -451,7 +454,7 @@ async fn a_credited_deposit_that_stands_beyond_the_confirmations_again_is_not_re
     .await;
 }
 
-/// 100 USDT that wait for a block or stand in one.
+/// 100 USDT, pending or in a block.
 pub(super) async fn payment(shop: &Shop, id: &str, tx_hash: &str) -> Transfer {
     let invoice = shop.payment(id).await;
     let text = |field: &str| invoice[field].as_str().unwrap().to_ascii_lowercase();
@@ -505,7 +508,7 @@ async fn a_reversed_coin_that_returns_is_not_credited_by_the_balance() {
         chain.script().coins = Some(HashMap::new());
         follower.look(gateway).await.unwrap();
         let id = shop.invoice_of(json!({ "pay_currency": "pol" })).await;
-        // What the address held when it was given is read at the next head.
+        // The address's initial balance is read at the next chain tip.
         chain.script().mine(0, Vec::new());
         follower.look(gateway).await.unwrap();
         let units = BaseUnits::new(1_000_000_000);
@@ -537,7 +540,7 @@ async fn a_reversed_coin_that_returns_is_not_credited_by_the_balance() {
         while !follower.look(gateway).await.unwrap().complete {}
         let credited = "select coalesce(sum(credited), 0)::bigint from invoice";
         assert_eq!(shop.number(credited).await, 0);
-        // It comes back twice, the second time after it was taken out of the chain once more.
+        // It comes back twice, the second time after another removal from the chain.
         for depth in [0, 21] {
             chain.script().roll_back(depth);
             arrive();
@@ -546,7 +549,7 @@ async fn a_reversed_coin_that_returns_is_not_credited_by_the_balance() {
             assert_eq!(shop.number(credited).await, 0);
         }
         assert_eq!(alerts(&shop).await, 2);
-        // Gone again, it explains nothing of what the address holds.
+        // Gone again, it no longer explains the address's balance.
         chain.script().roll_back(21);
         (0..22).for_each(|_| chain.script().mine(0, Vec::new()));
         while !follower.look(gateway).await.unwrap().complete {}
@@ -560,7 +563,8 @@ async fn what_was_paid_before_the_first_look_at_a_network_is_found() {
     with_shop(|shop| async move {
         let gateway = &shop.stack.gateway;
         let id = shop.invoice().await;
-        // Block 103 was mined ten minutes before the address was given, which is as far as clocks may be apart.
+        // Block 103 was mined ten minutes before the address was given out, the maximum difference
+        // of clocks.
         let given = "select extract(epoch from min(created_at))::bigint - 703 from deposit_address";
         let chain = ScriptedChain::new(NETWORK, 100);
         chain.script().first_block_after = TimeDelta::seconds(shop.number(given).await);

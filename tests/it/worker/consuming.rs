@@ -1,4 +1,4 @@
-//! Messages that can never be worked on: to the dead letters, and out of the way of the others.
+//! Messages that can never be processed are dead-lettered, and do not block the others.
 
 use gateway::{
     asset::Network,

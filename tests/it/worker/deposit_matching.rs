@@ -1,4 +1,4 @@
-//! Crediting: once, whatever comes twice, late or at the same moment.
+//! Crediting: once, even with duplicate, late or concurrent messages.
 
 use gateway::{
     app::expire_invoice::ExpireError,
@@ -64,7 +64,8 @@ async fn a_deposit_that_is_orphaned_while_it_is_matched_is_not_booked() {
         shop.look(Network::Polygon).await;
         let gateway = shop.stack.gateway.clone();
         let deposit = shop.deposit_of(&id).await;
-        // A watcher in the middle of a reorganisation has taken the deposit out of its block, but not committed.
+        // A watcher in the middle of a reorg has taken the deposit out of its block, but not
+        // committed.
         let mut reorg = gateway.db.begin().await.unwrap();
         deposits::orphan_above(&mut reorg, Network::Polygon, height - 1, height).await.unwrap();
         let matching = tokio::spawn({
@@ -94,7 +95,7 @@ async fn an_invoice_nobody_knows_is_not_decided() {
         assert!(matches!(unknown, Err(ExpireError::UnknownInvoice)), "{unknown:?}");
         let id = shop.invoice().await;
         let row = shop.row_id(&id).await;
-        // A message before the time decides nothing.
+        // An early message decides nothing.
         assert_eq!(shop.stack.gateway.expire_invoice(row).await.unwrap(), Verdict::Kept);
         assert_eq!(shop.status(&id).await, Status::Pending);
     })

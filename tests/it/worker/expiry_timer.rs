@@ -1,4 +1,4 @@
-//! Deadlines: nobody who paid in time expires, and nobody waits for ever.
+//! Deadlines: an invoice paid in time never expires, and no invoice waits for ever.
 
 use std::collections::HashSet;
 
@@ -35,7 +35,7 @@ async fn decide(shop: &Shop, id: &str) -> Verdict {
     shop.stack.gateway.expire_invoice(row).await.unwrap()
 }
 
-/// Whether a timer still stands for the invoice, due in the future.
+/// Returns true if the invoice still has a timer, due in the future.
 async fn will_be_looked_at_again(shop: &Shop, id: &str) -> bool {
     shop.sql("update timer set due_at = due_at where ref = $1 and due_at > now()", id).await == 1
 }
@@ -46,7 +46,8 @@ async fn a_watcher_stopped_for_ten_minutes_expires_nobody_who_paid_in_time() {
         let (paid, unpaid) = (shop.invoice().await, shop.invoice().await);
         shop.look(Network::Polygon).await;
         shop.pay(&paid, "100").await;
-        // Nobody has looked for eleven minutes; the payment was mined ten and a half ago, the windows ended ten ago.
+        // The watcher has not looked for eleven minutes; the payment was mined ten and a half ago,
+        // the windows ended ten ago.
         shop.run("update chain_cursor set watched_through = now() - interval '11 minutes'").await;
         shop.run("update sim_block set mined_at = now() - interval '630 seconds'").await;
         for id in [&paid, &unpaid] {
@@ -70,7 +71,7 @@ async fn lag(shop: &Shop) -> i64 {
     lags.iter().find(|lag| lag.network == NETWORK).unwrap().seconds
 }
 
-/// It has lost its peers and goes on telling the last block that it got.
+/// The node has lost its peers and continues to report the last block that it got.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_whose_head_is_old_expires_nobody_and_shows_as_lag() {
     with_shop(|shop| async move {
@@ -108,7 +109,7 @@ async fn a_node_whose_head_is_old_expires_nobody_and_shows_as_lag() {
             assert!(will_be_looked_at_again(&shop, id).await);
         }
 
-        // It has found its peers again: somebody had paid.
+        // It has found its peers again: a payment had been made.
         mine(630, vec![payment(&shop, &paid, "0xa").await]);
         (0..16).for_each(|_| mine(0, Vec::new()));
         while !follower.look(gateway).await.unwrap().complete {}
@@ -208,7 +209,7 @@ async fn any_number_of_ringers_ring_each_due_timer_once() {
             rung.push(decode::<InvoiceRef>(&message.delivery.data).unwrap().invoice_id);
         }
         assert_eq!(rung.iter().copied().collect::<HashSet<_>>(), due);
-        // They ring again only after a minute.
+        // They fire again only after a minute.
         let again = "select count(*) from timer where due_at > now() + interval '50 seconds'";
         assert_eq!(shop.number(again).await, 12);
         let due_at = "select sum(extract(epoch from due_at) * 1000000)::bigint from timer";
@@ -268,7 +269,7 @@ async fn deadlines_whose_message_was_lost_ring_again_and_expire_once() {
         }
         gateway.ring_timers().await.unwrap();
         shop.stack.start(&[Role::ExpiryTimer, Role::Sweeper, Role::IpnDelivery]);
-        // What was lost is lost: nobody rings again before the minute is over.
+        // Lost messages stay lost: no timer fires again before the minute is over.
         assert!(broker.take(&queue).await.is_none());
         for id in [&draft, &payable] {
             assert!(!shop.status(id).await.is_terminal(), "{id}");

@@ -1,4 +1,5 @@
-//! One attempt after another: how often, how signed, and what counts as an answer (spec, "Payment IPN").
+//! Successive attempts: their number, their signatures, and the responses that count (spec,
+//! "Payment IPN").
 
 use std::time::Duration;
 
@@ -69,7 +70,8 @@ async fn a_failing_receiver_gets_five_attempts_and_then_the_dead_letter_waits() 
     .await;
 }
 
-/// Starts a delivery to a receiver that answers its first request with `act`, and all others with 200.
+/// Starts a delivery to a receiver that reacts to its first request with `act`, and to all others
+/// with 200.
 async fn answered_by(shop: &Shop, act: Act) -> (String, Hostile) {
     let receiver = Hostile::start(move |number| match number {
         0 => act.clone(),
@@ -191,7 +193,8 @@ async fn addresses_that_are_not_public_are_refused_and_never_called() {
         for host in
             ["127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0", "169.254.169.254"]
         {
-            // Whatever the API thinks of such an address at creation, the one that is dialled decides.
+            // Independent of the API's check of such an address at creation, the dialled address
+            // decides.
             let id = shop.expired(json!({ "ipn_callback_url": "https://shop.example/ipn" })).await;
             let url = format!("http://{host}:{port}/ipn");
             let mut connection = shop.stack.database.connect().await;

@@ -19,7 +19,7 @@ use support::{
     shop::{Shop, with_shop},
 };
 
-/// More than both lanes together have room for, per merchant.
+/// More than both lanes together have slots for, per merchant.
 const HANGING: usize = 30;
 const FAST_PER_MERCHANT: usize = 10;
 const SLOW_PER_MERCHANT: usize = 3;
@@ -41,7 +41,8 @@ async fn a_hanging_endpoint_keeps_no_other_merchant_waiting() {
         for shop in &good {
             shop.receiver.wait_for(1).await;
         }
-        // The bad one's attempts hang: none has ended, and none beyond its share of both lanes has begun.
+        // The bad merchant's attempts hang: none has ended, and none beyond its share of both lanes
+        // has begun.
         eventually("both lanes are as full as they get", async || {
             let full = hanging.request_count() == FAST_PER_MERCHANT + SLOW_PER_MERCHANT;
             full.then_some(())

@@ -8,7 +8,7 @@ const NETWORK: Network = Network::Polygon;
 const RULE: &str =
     "chains.polygon.large_amount_usd = 50\nchains.polygon.large_confirmations = 20\n";
 
-/// An invoice that asks for less than what is large.
+/// An invoice below the limit of large amounts.
 async fn small(shop: &Shop) -> String {
     shop.invoice_of(json!({ "price_amount": 10 })).await
 }
@@ -34,7 +34,7 @@ async fn a_large_deposit_waits_for_more_confirmations_and_the_buyer_is_told_how_
         assert_eq!(finalized_after(&shop, 15).await, 0);
         assert_eq!(finalized_after(&shop, 1).await, 1, "the small one");
         assert_eq!(finalized_after(&shop, 3).await, 0);
-        // A price that falls meanwhile releases nobody early.
+        // A falling price does not lower the required confirmations.
         shop.run("update rate set price = price / 2 where symbol = 'USDT'").await;
         assert_eq!(required(&shop, &large).await, 20);
         assert_eq!(finalized_after(&shop, 1).await, 1, "the large one");
@@ -70,7 +70,7 @@ async fn a_large_invoice_that_is_paid_in_small_parts_waits_like_one_that_is_paid
     .await;
 }
 
-/// Some may be final by then; what is still under way waits.
+/// Some parts may be final by then; those still unconfirmed wait.
 #[tokio::test(flavor = "multi_thread")]
 async fn parts_wait_as_soon_as_what_a_small_invoice_has_got_is_large() {
     with_configured_shop(RULE, Settings::default(), |shop| async move {

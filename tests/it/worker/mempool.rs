@@ -1,4 +1,4 @@
-//! Payments that wait for a block: seen, mined while somebody looks, and withdrawn only when they are gone.
+//! Pending payments: seen, mined during a look, and withdrawn only when they are gone.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -22,15 +22,15 @@ use support::{
 
 use super::chain_watcher::{NETWORK, over, payment, under_way};
 
-/// What happens right before one of the calls of a look.
+/// Change right before one of the calls of a look.
 enum Meanwhile {
     BlockBeforeMempool,
     BlockBeforeHead,
-    /// A payment comes in before the head is asked for, and another watcher sees it.
+    /// A payment arrives before the chain tip is requested, and another watcher sees it.
     SeenByAnother(Deposit),
 }
 
-/// A chain on which it happens.
+/// A chain with that change.
 struct MovesDuringALook {
     source: Source,
     gateway: std::sync::Arc<Gateway>,
@@ -123,7 +123,8 @@ async fn a_payment_that_its_node_still_lists_waits_though_nobody_read_it_again()
         chain.script().waiting = vec![payment(&shop, &id, "0xa").await];
         over(gateway, &chain).look(gateway).await.unwrap();
         assert_eq!(under_way(&shop, &id).await, (100_000_000, Some(0)));
-        // A watcher that starts reads only so much of a full mempool, and something else first.
+        // A watcher that starts reads only a limited part of a full mempool, and another
+        // transaction comes first.
         chain.script().waiting.clear();
         chain.script().unread = vec!["0xa".to_owned()];
         let mut follower = over(gateway, &chain);
@@ -167,7 +168,8 @@ async fn a_payment_in_a_block_that_only_one_node_has_does_not_vanish() {
         nodes.iter().for_each(|node| node.script().waiting = vec![paid.clone()]);
         follower.look(gateway).await.unwrap();
         assert_eq!(under_way(&shop, &id).await, (100_000_000, Some(0)));
-        // The first node has a block more, so that its mempool lacks what the other's still holds.
+        // The first node has one block more, so that its mempool lacks the transaction that the
+        // other's still holds.
         first.script().waiting.clear();
         first.script().mine(0, vec![paid.clone()]);
         assert!(follower.look(gateway).await.unwrap().complete);
@@ -192,7 +194,7 @@ async fn a_node_that_refuses_its_mempool_has_its_blocks_credited_and_its_deadlin
         let before = shop.number(watched).await;
         let (id, waits) = (shop.invoice().await, shop.invoice().await);
         chain.script().waiting = vec![payment(&shop, &waits, "0xb").await];
-        // A fresh follower notes its first complete look at once.
+        // A new follower records its first complete look at once.
         let mut follower = over(gateway, &chain);
         follower.look(gateway).await.unwrap();
         let after = shop.number(watched).await;
@@ -210,7 +212,8 @@ async fn a_node_that_refuses_its_mempool_has_its_blocks_credited_and_its_deadlin
         }
         gateway.match_deposits(shop.deposit_of(&id).await).await.unwrap();
         assert_eq!(shop.status(&id).await, Status::Paid);
-        // What is not told has not vanished, and nothing counts as seen whole.
+        // A missing mempool does not mean that its transactions vanished, and nothing counts as
+        // completely seen.
         assert_eq!(under_way(&shop, &waits).await, (100_000_000, Some(0)));
         assert_eq!(shop.number(watched).await, after);
         chain.script().hides_mempool = false;

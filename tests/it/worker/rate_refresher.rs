@@ -1,4 +1,4 @@
-//! Rates: stored for everything that can be paid in.
+//! Rates: stored for every currency that can be paid in.
 
 use gateway::asset::catalogue::Catalogue;
 use gateway_workers::Role;

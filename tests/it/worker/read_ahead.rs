@@ -1,4 +1,4 @@
-//! A watcher far behind its chain, on a line where every answer takes its time.
+//! A watcher far behind its chain, with a slow node.
 
 use std::time::{Duration, Instant};
 
@@ -21,7 +21,7 @@ use super::chain_watcher::{NETWORK, over, payment};
 const BLOCKS: u32 = 40;
 const LATE: Duration = Duration::from_millis(250);
 
-/// What is recorded above the first block, the lowest first.
+/// Recorded deposits above the first block, the lowest first.
 async fn recorded(shop: &Shop) -> String {
     let query =
         "select string_agg(hash, ' ' order by height) from chain_block where network = 'polygon'";
@@ -35,7 +35,7 @@ fn told(chain: &ScriptedChain) -> String {
     hashes.join(" ")
 }
 
-/// A follower of a chain that has made so many blocks since it looked.
+/// A follower of a chain that has made this many blocks since its last look.
 async fn behind(shop: &Shop, blocks: u32) -> (ScriptedChain, Follower<ScriptedChain>) {
     let chain = ScriptedChain::new(NETWORK, 100);
     let mut follower = over(&shop.stack.gateway, &chain);
@@ -64,7 +64,7 @@ async fn over_a_slow_line_many_blocks_are_caught_up_sooner_than_one_by_one() {
         let look = follower.look(gateway).await.unwrap();
         let took = began.elapsed();
         assert_eq!((look.complete, look.blocks), (true, BLOCKS));
-        // One answer a block, for they are empty.
+        // One response per block, for they are empty.
         assert!(took < LATE * BLOCKS / 2, "{took:?}");
     })
     .await;
@@ -86,14 +86,14 @@ async fn only_a_long_way_to_the_head_is_read_several_blocks_at_once() {
     .await;
 }
 
-/// At whichever of the calls the chain gets another branch: blocks of the two are never recorded upon each other.
+/// A reorg at any of the calls: blocks of the two branches are never recorded on top of each other.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_reorganisation_among_blocks_that_are_read_at_once_mixes_no_branches() {
     with_shop(|shop| async move {
         let gateway = &shop.stack.gateway;
         let (chain, mut follower) = behind(&shop, 0).await;
         let id = shop.invoice().await;
-        // The mempool and the head come first.
+        // The mempool and the chain tip come first.
         for call in 2..14 {
             (0..BLOCKS).for_each(|_| chain.script().mine(0, Vec::new()));
             let paid = payment(&shop, &id, &format!("0xa{call}")).await;

@@ -64,7 +64,7 @@ async fn an_unknown_route_is_set_aside_and_blocks_nothing() {
     .await;
 }
 
-/// Another route's message is sent, after everything that was in the outbox before it was tried.
+/// Another route's message is sent, after everything that was in the outbox before.
 async fn passes(shop: &Shop) {
     queue(shop, Route::Expiry, "{}").await;
     let broker = &shop.stack.broker;
@@ -88,7 +88,7 @@ async fn a_full_queue_pauses_its_own_route_and_no_other() {
             "definition": { "max-length": 1 },
         });
         broker.management.call(Method::PUT, &policy, Some(&full)).await.unwrap();
-        // Each message that is taken makes the queue fuller; from some point on it refuses.
+        // Each accepted message fills the queue further; from some point on it refuses.
         let waiting = "select count(*) from outbox where route = 'ipn'";
         let mut sent = 0;
         while shop.number(waiting).await == 0 {

@@ -1,4 +1,4 @@
-//! Dead letters come back to life by every way an operator has, for exactly one fresh cycle each time.
+//! Dead letters are requeued by every way an operator has, for exactly one fresh cycle each time.
 
 use gateway::{
     app::requeue_dead_letters::WORK,
@@ -47,7 +47,8 @@ async fn every_way_of_putting_a_dead_letter_back_gives_five_fresh_attempts() {
             dies(&shop, id, 1).await;
         }
         let work = broker.topology.work_queue(WorkQueue::Ipn);
-        // Typed by hand with the row's id, typed with the event's id, and asked of the database.
+        // Typed by hand with the row's id, typed with the event's id, and requeued through the
+        // database.
         let by_row = json!({ "delivery_id": shop.delivery(&ids[0]).await.0.id }).to_string();
         let by_event = json!({ "event_id": shop.delivery(&ids[1]).await.0.event_id }).to_string();
         broker.publish_by_hand(&work, &by_row).await;
@@ -62,7 +63,7 @@ async fn every_way_of_putting_a_dead_letter_back_gives_five_fresh_attempts() {
         }
         dies(&shop, &ids[3], 1).await;
 
-        // All that lies in the dead-letter queue by now, stale copies of three of them included.
+        // All messages in the dead-letter queue by now, including stale copies of three of them.
         let operator = broker.management_as(topology::Role::Operator).await;
         let dead = broker.topology.dead_letter_queue(DeadLetterQueue::Ipn);
         move_messages(&operator, &dead, &work).await;

@@ -86,7 +86,8 @@ async fn final_deposits_whose_message_was_lost_are_credited_after_all() {
 #[tokio::test(flavor = "multi_thread")]
 async fn messages_that_never_left_the_database_are_found_too() {
     with_shop(|shop| async move {
-        // As after a restore that lost the outbox: the rows of the events exist, their messages do not.
+        // As after a restore that lost the outbox: the rows of the events exist, their messages do
+        // not.
         let id = shop.expired(json!({})).await;
         let unsent = shop.run("delete from outbox").await;
         let work = shop.stack.broker.topology.work_queue(WorkQueue::Ipn);

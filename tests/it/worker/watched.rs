@@ -1,4 +1,5 @@
-//! The addresses that a watcher reads: each once, none lost, in whatever order their transactions end.
+//! The addresses that a watcher reads: each once, none lost, in any order in which their
+//! transactions end.
 
 use std::cell::Cell;
 
@@ -28,8 +29,8 @@ async fn read(db: &Db, up_to: Option<ReadUpTo>) -> (Vec<String>, Option<ReadUpTo
     (read.0.into_iter().map(|address| address.match_key).collect(), Some(read.1))
 }
 
-/// Reads on until nothing is new: what was read is not read again, once all has ended that was under way then. Databases
-/// of one server count together.
+/// Reads until nothing is new: addresses are not read again, once all transactions in progress at
+/// the time have ended. Databases of one server count together.
 async fn until_all_is_read(db: &Db, place: Option<ReadUpTo>) -> Option<ReadUpTo> {
     let place = Cell::new(place);
     eventually("nothing is read again", async || {
@@ -66,7 +67,7 @@ async fn a_reader_gets_what_is_new_and_loses_nothing_that_is_committed_late() {
     keys.retain(|key| key != "second");
     assert_eq!(keys, ["late", "later"]);
     until_all_is_read(&db, place).await;
-    // Whoever knows nothing of this server reads all.
+    // A reader without a position on this server reads all.
     assert_eq!(read(&db, None).await.0.len(), 4);
     for connection in [slow, quick] {
         connection.close().await.unwrap();

@@ -1,7 +1,8 @@
 //! A payment and its deadline at the same instant (F10): one outcome, and it follows from the rows.
 //!
-//! In half of the races the watcher has recorded the deposit, and its matcher meets the expiry. In the others the watcher is
-//! still reading the payments while expiries go round, and matcher and expiry meet afterwards.
+//! In half of the races the watcher has recorded the deposit, and its matcher meets the expiry. In
+//! the others the watcher is still reading the payments while expiries run, and matcher and expiry
+//! meet afterwards.
 
 mod outcome;
 mod payments;
@@ -28,20 +29,21 @@ use uuid::Uuid;
 use payments::{Dating, Payment};
 
 const ROUNDS: usize = 24;
-/// Each side of a race wants a connection, and the gateway has eight.
+/// Each side of a race needs a connection, and the gateway has eight.
 const TOGETHER: usize = 4;
-/// Races about payments that the same blocks confirm. Rates are good for five minutes, and a batch takes some seconds.
+/// Races per batch, whose payments the same blocks confirm. Rates are valid for five minutes, and a
+/// batch takes some seconds.
 const BATCH: usize = 100;
 /// The watcher records each block in a transaction of its own.
 const PAYMENTS_PER_BLOCK: usize = 4;
-/// One that reads the payments, and one that begins after all deadlines that lie in the first.
+/// One that reads the payments, and one that begins after all deadlines of the first.
 const LOOKS: usize = 2;
 const EXPIRIES: usize = 2;
 const APART_MAX: Duration = Duration::from_millis(3);
 /// An expiry takes about as long here.
 const LOST_AFTER_MAX: Duration = Duration::from_millis(20);
 
-/// How often; from the environment for `make test-faults`.
+/// Number of rounds; from the environment for `make test-faults`.
 fn rounds() -> usize {
     std::env::var("GATEWAY_TEST_ROUNDS").map_or(ROUNDS, |text| text.parse().unwrap())
 }
@@ -50,12 +52,12 @@ fn up_to(random: &mut StdRng, limit: Duration) -> Duration {
     limit.mul_f64(random.random())
 }
 
-/// How a deadline is decided.
+/// Conditions under which an expiry runs.
 #[derive(Debug, Clone, Copy)]
 struct Expiry {
-    /// It looks at many invoices at once before it looks at this one, as its role does.
+    /// It processes many invoices at once before this one, as its role does.
     in_bulk: bool,
-    /// It is lost at this moment, and its message comes again.
+    /// It is dropped at this moment, and its message is redelivered.
     lost_after: Option<Duration>,
 }
 
@@ -68,7 +70,7 @@ impl Expiry {
 
     async fn decide(self, gateway: &Gateway, row: Uuid) {
         if let Some(moment) = self.lost_after {
-            // Lost after its end, it is a message that comes twice.
+            // Dropped after its end, it is a duplicate message.
             let _ = tokio::time::timeout(moment, self.decide_once(gateway, row)).await;
         }
         self.decide_once(gateway, row).await;
@@ -99,7 +101,7 @@ impl Race {
         }
     }
 
-    /// Whether they were under way at the same time.
+    /// Returns true if they ran at the same time.
     async fn run(self, gateway: Arc<Gateway>, payment: Payment) -> bool {
         let wait = |is_first: bool| if is_first { Duration::ZERO } else { self.apart };
         let matcher = gateway.clone();
@@ -114,7 +116,7 @@ impl Race {
     }
 }
 
-/// When `work`, begun after `wait`, began and ended.
+/// Start and end of `work`, which begins after `wait`.
 async fn timed(wait: Duration, work: impl Future<Output = ()>) -> (Instant, Instant) {
     tokio::time::sleep(wait).await;
     let began = Instant::now();
@@ -122,7 +124,7 @@ async fn timed(wait: Duration, work: impl Future<Output = ()>) -> (Instant, Inst
     (began, Instant::now())
 }
 
-/// Races about `payments`; returns how many met.
+/// Runs races about `payments`; returns the number that met.
 async fn race(shop: &Shop, random: &mut StdRng, payments: &[Payment]) -> usize {
     let races: Vec<_> = payments.iter().map(|payment| (Race::random(random), *payment)).collect();
     let run = |(race, payment): (Race, Payment)| race.run(shop.stack.gateway.clone(), payment);
@@ -130,7 +132,7 @@ async fn race(shop: &Shop, random: &mut StdRng, payments: &[Payment]) -> usize {
     met.filter(|met| std::future::ready(*met)).count().await
 }
 
-/// The deposits are recorded and final, and nobody has matched them.
+/// The deposits are recorded and final, but not matched.
 async fn recorded(shop: &Shop, random: &mut StdRng, count: usize) -> usize {
     let invoices = payments::invoices(shop, count).await;
     payments::send(shop, &invoices).await;
@@ -149,7 +151,7 @@ async fn recorded(shop: &Shop, random: &mut StdRng, count: usize) -> usize {
     met
 }
 
-/// The payments are in blocks that the watcher has not read. It reads them while expiries go round.
+/// The payments are in blocks that the watcher has not read. It reads them while expiries run.
 async fn unseen(shop: &Shop, random: &mut StdRng, count: usize) -> usize {
     let invoices = payments::invoices(shop, count).await;
     shop.look(Network::Polygon).await;
@@ -194,7 +196,7 @@ async fn unseen(shop: &Shop, random: &mut StdRng, count: usize) -> usize {
     met.len()
 }
 
-/// Decides again and again, as long as the watcher looks; returns about which invoices.
+/// Decides repeatedly while the watcher looks; returns the invoices.
 async fn go_round(
     gateway: Arc<Gateway>,
     looking: Arc<AtomicBool>,

@@ -1,4 +1,4 @@
-//! What came of the races.
+//! Outcome of the races.
 
 use support::shop::Shop;
 use uuid::Uuid;
@@ -7,7 +7,7 @@ use uuid::Uuid;
 pub enum Rule {
     /// Paid if the deposit was seen or mined by the deadline, and expired if not.
     TheRow,
-    /// In time, but the deadline could be decided before anybody had seen it.
+    /// In time, but the deadline could be decided before the deposit was seen.
     WhoeverIsFirst,
 }
 
@@ -22,7 +22,7 @@ struct Outcome {
 }
 
 impl Outcome {
-    /// Paid or expired, and told, booked and credited as just that, once.
+    /// Paid or expired, and reported, booked and credited accordingly, once.
     fn is_paid(&self) -> bool {
         let is_paid = self.status == "paid";
         let (status, events, booked) = if is_paid {
@@ -38,7 +38,7 @@ impl Outcome {
     }
 }
 
-/// Checks each; returns how many were paid.
+/// Checks each; returns the number of paid ones.
 pub async fn check(shop: &Shop, rows: &[Uuid], rule: Rule) -> usize {
     let mut connection = shop.stack.gateway.db.connection().await.unwrap();
     let query = sqlx::query_as(

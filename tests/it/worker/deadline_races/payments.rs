@@ -19,18 +19,19 @@ pub struct Payment {
     pub deposit: Uuid,
 }
 
-/// How the deadlines lie to a block that the watcher has not read.
+/// Position of the deadlines relative to a block that the watcher has not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dating {
-    /// They are the block's own instant, beyond which nobody has looked.
+    /// They are the block's own instant, and the watcher has not looked beyond it.
     OnTime,
     /// The same, a microsecond earlier.
     Late,
     /// The watcher has looked beyond them, so that they may be decided before it reads the block.
     LookedBeyond,
-    /// The same, and the block bears a date before them: in time if it is read before they are decided.
+    /// The same, and the block is dated before them: in time if it is read before they are decided.
     DatedBack,
-    /// They come while the watcher reads, and the block is dated far ahead: what counts is when it was read.
+    /// They come while the watcher reads, and the block is dated far ahead: the time of reading
+    /// counts.
     WhileReading,
 }
 
@@ -49,7 +50,7 @@ impl Dating {
         }
     }
 
-    /// What SQL calls the block's date and the deadlines.
+    /// SQL expressions of the block's date and the deadlines.
     const fn sql(self) -> (&'static str, &'static str) {
         match self {
             Self::OnTime => ("mined_at", "mined_at"),
@@ -82,7 +83,7 @@ impl Dating {
     }
 }
 
-/// New invoices: what they are called and their rows. No timer rings for them and no message is left.
+/// Creates invoices and returns their ids and rows. No timer fires for them and no message is left.
 pub async fn invoices(shop: &Shop, count: usize) -> Vec<(String, Uuid)> {
     let create = |_| async move {
         let id = shop.invoice().await;
@@ -92,7 +93,7 @@ pub async fn invoices(shop: &Shop, count: usize) -> Vec<(String, Uuid)> {
     stream::iter(0..count).map(create).buffer_unordered(TOGETHER).collect().await
 }
 
-/// Pays each what it asks for; the transactions wait to be mined.
+/// Pays the amount due of each; the transactions are pending.
 pub async fn send(shop: &Shop, invoices: &[(String, Uuid)]) {
     for (id, _) in invoices {
         shop.send(&unconfirmed(id, "100")).await;
@@ -104,7 +105,7 @@ pub fn confirmations(shop: &Shop) -> u32 {
     u32::try_from(settings.confirmations).unwrap()
 }
 
-/// The first of the blocks takes what waits. Returns the height of the last one.
+/// Mines blocks, the first with all pending transactions. Returns the height of the last one.
 pub async fn mine(shop: &Shop, blocks: u32) -> i64 {
     let head = shop.stack.gateway.simulate_mine(Network::Polygon, blocks).await.unwrap();
     i64::try_from(head).unwrap()
