@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The benchmarks, over the servers that the tests use and the programs as they are released. ONLY and ROUNDS narrow it.
+# The benchmarks, over the tests' servers and release builds of the programs. ONLY and ROUNDS limit
+# them.
 set -euo pipefail
 
 dir=$(dirname "${BASH_SOURCE[0]}")

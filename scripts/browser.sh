@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# What the browser tests need, found or installed: prints the path of a Chromium, or of axe-core's script.
+# Finds or installs the tools of the browser tests: prints the path of a Chromium, or of axe-core's
+# script.
 #
 #   browser.sh chromium | axe
 #
-# Chromium: $CHROMIUM, then what is on PATH, then Debian's package. axe-core: $AXE, then the copy from earlier, then npm.
+# Chromium: $CHROMIUM, then one on PATH, then Debian's package. axe-core: $AXE, then the copy
+# installed earlier, then npm.
 set -euo pipefail
 
 dir=$(dirname "${BASH_SOURCE[0]}")

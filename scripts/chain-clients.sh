@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Prints two lines: the path of node, and of the folder with the clients that read the stubs of chain nodes; installs
-# them if they are not there. Order: $CHAIN_CLIENTS, the copy installed earlier, npm.
+# Prints two lines: the path of node, and of the folder with the clients that read the stubs of
+# chain nodes; installs them if they are missing. Order: $CHAIN_CLIENTS, the copy installed earlier,
+# npm.
 set -euo pipefail
 
 dir=$(dirname "${BASH_SOURCE[0]}")

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Names, folders, ports and passwords that belong to this clone alone, so that two clones live side by side.
+# Names, folders, ports and passwords of this clone, so that two clones can run side by side.
 # Sourced by the other scripts; does nothing by itself.
 # shellcheck disable=SC2034 # most variables are for those scripts
 
@@ -21,8 +21,8 @@ need() {
     command -v "$1" >/dev/null || die "'$1' is not installed; it is needed to $2"
 }
 
-# One script at a time changes this clone's services. Descriptor 9 must be closed for every daemon (`9>&-`), or the
-# daemon would hold the lock for as long as it lives.
+# One script at a time changes this clone's services. Descriptor 9 must be closed for every daemon
+# (`9>&-`), or the daemon would hold the lock for as long as it lives.
 lock_clone() {
     mkdir -p "$run_dir/log"
     command -v flock >/dev/null || return 0
@@ -43,8 +43,8 @@ secret() {
 
 listening() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 
-# Prints the port called $1: the one it had last time, else the first free one from base + $2. Ports that answer are
-# somebody else's (callers stop their own first) and are stepped over.
+# Prints the port called $1: the one it had last time, else the first free one from base + $2. Ports
+# that answer belong to other programs (callers stop their own first) and are skipped.
 port() {
     local name=$1 file=$run_dir/ports others candidate
     others=$(grep -v "^$name=" "$file" 2>/dev/null || true)
@@ -68,7 +68,7 @@ process_arguments() {
     fi 2>/dev/null
 }
 
-# A process that nobody has reaped is gone as well; it has no command line any more.
+# A zombie process counts as gone; it has no command line any more.
 process_gone() { [ -z "$(process_arguments "$1" || true)" ]; }
 
 # Waits up to $1 seconds for the command that follows.
@@ -116,7 +116,8 @@ compose() {
         --file "$root/docker-compose.yml" "$@" 9>&-
 }
 
-# Everything the compose file interpolates, written once: changing a password later would not change the volumes.
+# Everything the compose file interpolates, written once: a later change of a password would not
+# change the volumes.
 write_compose_env() {
     [ ! -s "$run_dir/compose.env" ] || return 0
     (

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Compiles the test contracts again. Their bytecode is committed, so that tests need no compiler; run this after
-# editing a .sol file. Needs npm.
+# Recompiles the test contracts. Their bytecode is committed, so that tests need no compiler; run
+# this after editing a .sol file. Needs npm.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=scripts/clone.sh

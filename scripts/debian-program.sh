@@ -1,8 +1,9 @@
 #!/bin/sh
-# Prints the path of program $2, which Debian's package $3 of suite $4 keeps at $5, fetched into target/ with every library
-# it needs, its own libc included: it runs on any Linux of this kind, and nothing is installed on the machine.
-# Order: the environment variable $1, $2 on PATH, the copy fetched earlier, Debian's mirror. The first three use no network.
-# Used by bitcoind.sh and litecoind.sh.
+# Prints the path of program $2, which Debian's package $3 of suite $4 has at $5, fetched into
+# target/ with every library it needs, including its own libc: it runs on any Linux of this
+# architecture, and nothing is installed on the machine. Order: the environment variable $1, $2 on
+# PATH, the copy fetched earlier, Debian's mirror. The first three use no network. Used by
+# bitcoind.sh and litecoind.sh.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -31,7 +32,7 @@ if [ "$(uname -s)-$(uname -m)" != Linux-x86_64 ] || ! command -v apt-get >/dev/n
     echo "$program is fetched from Debian's mirror by Debian's apt only: install $program, or set $variable" >&2
     exit 1
 fi
-# The mirror that this machine uses already.
+# The mirror that this machine already uses.
 if [ "$(id -u)" = 0 ] && [ -z "$(apt-get indextargets 'Created-By: Packages')" ]; then apt-get update -q >&2; fi
 # shellcheck disable=SC2016 # apt's own variables
 mirror=$(apt-get indextargets --format '$(REPO_URI) $(LABEL)' 'Created-By: Packages' | sed -n 's/ Debian$//p' | head -n 1)
@@ -72,7 +73,7 @@ mkdir "$fresh/root"
 for deb in "$apt"/cache/archives/*.deb; do dpkg -x "$deb" "$fresh/root"; done
 rm -rf "$apt"
 
-# The loader is told where its libraries are: they are not those of this machine.
+# The loader gets the paths of its libraries: they are not those of this machine.
 cat >"$fresh/$program" <<END
 #!/bin/sh
 root=\$(dirname "\$0")/root

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Writes .env for docker-compose.yml: .env.example with random values. Leaves an existing .env alone.
+# Writes .env for docker-compose.yml: .env.example with random values. Leaves an existing .env
+# alone.
 set -euo pipefail
 
 dir=$(dirname "${BASH_SOURCE[0]}")

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Prints the path of libfaketime, by which tests give a program another clock. Installs the distribution's package if there
-# is none and we may. Order: $FAKETIME_LIBRARY, an installed package, the package manager.
+# Prints the path of libfaketime, by which tests give a program another clock. Installs the
+# distribution's package if it is missing and the user may. Order: $FAKETIME_LIBRARY, an installed
+# package, the package manager.
 set -euo pipefail
 
 dir=$(dirname "${BASH_SOURCE[0]}")

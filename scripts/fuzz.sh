@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Fuzzes each target of tests/fuzz for a bounded time, guided by coverage, from the kept corpus. Arguments: targets (default:
-# all). SECONDS_EACH says how long (default 15). What breaks is left in .run/fuzz and printed with the command that repeats it;
-# new inputs that reached new code are kept there too and belong into tests/fuzz/corpus when they tell something.
+# Fuzzes each target of tests/fuzz for a bounded time, guided by coverage, from the kept corpus.
+# Arguments: targets (default: all). SECONDS_EACH sets the time (default 15). A failing input is
+# left in .run/fuzz and printed with the command that repeats it; inputs that reached new code are
+# kept there too and belong in tests/fuzz/corpus if they are instructive.
 set -euo pipefail
 
 dir=$(dirname "${BASH_SOURCE[0]}")
@@ -17,7 +18,7 @@ seconds=${SECONDS_EACH:-15}
 found=$run_dir/fuzz
 mkdir -p "$found"
 
-# Only our own crates are instrumented, so everything else is taken as `make test` built it.
+# Only our own crates are instrumented; everything else is used as `make test` built it.
 step fuzz "building the targets"
 RUSTC_WORKSPACE_WRAPPER=$root/scripts/coverage-rustc.sh cargo build --locked -p fuzz --features libfuzzer --bin fuzz
 
@@ -43,7 +44,8 @@ done
 for name in "${broken[@]}"; do
     say ""
     step "$name" "BROKEN: repeat with FUZZ_TARGET=$name target/debug/fuzz $found/$name-…, or with this input in Base64"
-    # The file may be gone with the machine; what it takes to repeat it must not be.
+    # The machine may be discarded with the file, so the output must contain everything needed to
+    # repeat it.
     grep -aE -A1 'panicked at|SUMMARY|Base64:' "$found/$name.log" | cut -c1-2000 >&2
 done
 [ ${#broken[@]} -eq 0 ]

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Prints the path of a language's program, for the tests that run the examples; installs the distribution's package if
-# there is none and we may.
+# Prints the path of a language's program, for the tests that run the examples; installs the
+# distribution's package if it is missing and the user may.
 #
 #   languages.sh node | python3 | php | go
 set -euo pipefail

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Changes the pure rules in small ways, one at a time, and demands that a test notices each change. Arguments: source files
-# (default: money, the ledger, the lifecycles, retries and signatures). Takes three quarters of an hour on two cores.
+# Mutation tests of the pure rules: changes them in small ways, one at a time, and requires a test
+# to fail for each change. Arguments: source files (default: money, the ledger, the lifecycles,
+# retries and signatures). Takes three quarters of an hour on two cores.
 set -euo pipefail
 
 dir=$(dirname "${BASH_SOURCE[0]}")

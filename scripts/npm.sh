@@ -1,10 +1,12 @@
 # shellcheck shell=bash
-# Tools from npm, each in a folder of its own outside of any clone, so that a fresh one finds them. Sourced after clone.sh.
+# Tools from npm, each in a folder of its own outside of any clone, so that a new clone finds them.
+# Sourced after clone.sh.
 
 npm_tools=${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/gateway/tools
 
-# Installs packages into a folder for $1, once, and sets npm_modules to its node_modules. What follows goes to npm: options,
-# and packages with their versions. The folder is named by it, so that a new version is a new folder.
+# Installs packages into a folder for $1, once, and sets npm_modules to its node_modules. Further
+# arguments go to npm: options, and packages with their versions. They name the folder, so that a
+# new version is a new folder.
 npm_tool() {
     local name=$1 wanted folder fresh
     shift
@@ -13,7 +15,7 @@ npm_tool() {
     npm_modules=$folder/node_modules
     if [ -d "$npm_modules" ]; then return; fi
     mkdir -p "$npm_tools"
-    # Tests that run side by side ask at once; one of them installs for all.
+    # Concurrent tests ask at once; one of them installs for all.
     if command -v flock >/dev/null; then
         exec 8>"$folder.lock"
         flock -w 600 8 || die "another run has been installing into $folder for 10 minutes"
@@ -24,7 +26,7 @@ npm_tool() {
         command -v npm >/dev/null || apt_install nodejs npm >&2
     fi
     need npm "fetch $name for the tests"
-    # Made aside, so that a run that was interrupted leaves nothing half done.
+    # Built in a separate folder, so that an interrupted run leaves nothing half done.
     fresh=$(mktemp -d "$npm_tools/$name.XXXXXX")
     npm install --prefix "$fresh" --silent --no-audit --no-fund --prefer-offline "$@" >&2 8>&- 9>&- ||
         { rm -rf "$fresh"; die "npm could not install $name: $*"; }

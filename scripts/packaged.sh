@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Prints the folder of an installed server's own programs, for tests that start, freeze and kill servers of their own.
-# Installs the distribution's package if there is none and we may.
+# Prints the folder of an installed server's own programs, for tests that start, freeze and kill
+# private servers. Installs the distribution's package if it is missing and the user may.
 #
 #   packaged.sh postgresql | rabbitmq
 set -euo pipefail

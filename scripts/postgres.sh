@@ -1,5 +1,6 @@
 # shellcheck shell=bash
-# Finds or starts PostgreSQL. Sourced by services.sh after clone.sh; sets postgres_kind and postgres_url (no database).
+# Finds or starts PostgreSQL. Sourced by services.sh after clone.sh; sets postgres_kind and
+# postgres_url (no database).
 # shellcheck disable=SC2154 # clone.sh sets root, run_dir, clone_id
 
 postgres_database=gateway_$clone_id
@@ -12,8 +13,9 @@ psql_at() {
 
 postgres_free="current_setting('max_connections')::int - (select count(*) from pg_stat_activity)"
 
-# A server that loses what it confirmed is no place for money, not even for trying things out: fsync must be on. And a
-# stack with its watchers takes some 35 connections, tests of whole stacks as many each: others must leave room.
+# fsync must be on: a server that loses confirmed data must not hold money, not even in a trial. And
+# a stack with its watchers takes some 35 connections, tests of whole stacks as many each: other
+# users must leave enough.
 postgres_suits() {
     local answer
     answer=$(psql_at "$1/postgres" "select (rolcreatedb or rolsuper) and current_setting('fsync') = 'on'
@@ -22,7 +24,7 @@ postgres_suits() {
     [ "$answer" = t ]
 }
 
-# Prints how many more connections the server would take.
+# Prints the number of further connections that the server would accept.
 postgres_room() { postgres_run "select $postgres_free"; }
 
 postgres_find() {
@@ -39,7 +41,8 @@ postgres_find() {
     return 1
 }
 
-# Root may not run PostgreSQL, and user postgres may not see a clone below /root: then the folder lies outside.
+# Root may not run PostgreSQL, and user postgres may not see a clone below /root: then the folder
+# lies outside.
 postgres_home() {
     if [ "$(id -u)" = 0 ]; then echo "/var/tmp/gateway-$clone_id"; else echo "$run_dir/postgres"; fi
 }
@@ -66,7 +69,8 @@ postgres_create_cluster() {
     local bin=$1 home=$2
     step postgres "creating a private cluster in $home"
     if [ "$(id -u)" = 0 ]; then
-        # The name is predictable and /var/tmp is everybody's: a folder that is already there must be ours.
+        # The name is predictable and /var/tmp is writable by all users: an existing folder must be
+        # ours.
         mkdir -m 700 "$home" 2>/dev/null || [ "$(stat -c %U "$home")" = postgres ] || die "$home belongs to somebody else"
         chown postgres: "$home"
         printf '%s\n' "$(secret postgres)" | runuser -u postgres -- sh -c "umask 077; cat >'$home/password'"
@@ -112,7 +116,8 @@ postgres_start_docker() {
     postgres_kind=docker postgres_url=postgres://gateway:$(secret postgres)@127.0.0.1:$port
 }
 
-# Runs statement $1 on the server; in the container where there is one, as the host may have no psql then.
+# Runs statement $1 on the server; in the container if there is one, as the host may have no psql
+# then.
 postgres_run() {
     if [ "$postgres_kind" = docker ]; then
         compose exec -T postgres psql -X -q -A -t -v ON_ERROR_STOP=1 -U gateway -d postgres -c "$1" </dev/null
@@ -121,7 +126,7 @@ postgres_run() {
     fi
 }
 
-# Whether the server of the last time still answers.
+# Returns success if the server of the last run still responds.
 postgres_answers() {
     [ -n "$postgres_kind" ] && postgres_run 'select 1' >/dev/null 2>&1
 }
@@ -134,7 +139,7 @@ postgres_create_databases() {
     done
 }
 
-# A private cluster is started again rather than looked for again: the rows of the last time are in it.
+# A private cluster is restarted rather than searched again: it holds the rows of the last run.
 postgres_start() {
     if postgres_answers; then return 0; fi
     if [ "$postgres_kind" = private ]; then
@@ -161,7 +166,7 @@ postgres_stop() {
     fi
 }
 
-# Databases of tests that were interrupted. One that is in use belongs to a run that still goes on.
+# Databases of interrupted tests. One in use belongs to a test run that is still active.
 postgres_forget_tests() {
     local name
     for name in $(postgres_run "select datname from pg_database where datname ~ '^${postgres_database}_test_'
@@ -170,7 +175,8 @@ postgres_forget_tests() {
     done
 }
 
-# Drops what this clone made: on somebody else's server its databases, otherwise the whole private server.
+# Drops everything that this clone made: on a shared server its databases, otherwise the whole
+# private server.
 postgres_clean() {
     local name
     if [ "$postgres_kind" = found ] && postgres_answers; then

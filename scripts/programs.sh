@@ -1,5 +1,6 @@
 # shellcheck shell=bash
-# Starts, watches and stops this clone's own programs. Sourced by up.sh, down.sh and run.sh after clone.sh.
+# Starts, watches and stops this clone's own programs. Sourced by up.sh, down.sh and run.sh after
+# clone.sh.
 # shellcheck disable=SC2154,SC2034 # clone.sh sets root and run_dir; the callers use stack_env and set env_file
 
 target_dir=${CARGO_TARGET_DIR:-$root/target}
@@ -9,7 +10,8 @@ programs='gateway-api gateway-worker'
 # Started by `make run` beside them.
 extras='demo-shop'
 
-# Prints the process id of program $1 if it is the one we started: a process that inherited the id runs another file.
+# Prints the process id of program $1 if it is the one started here: a process that reuses the id
+# runs another file.
 program_pid() {
     local pid
     pid=$(cat "$run_dir/pid/$1" 2>/dev/null) || return 1
@@ -22,7 +24,8 @@ programs_run() {
     for name in $programs; do program_pid "$name" >/dev/null || return 1; done
 }
 
-# Starts program $1 with the arguments after it, away from this terminal: Ctrl-C must not reach it before us.
+# Starts program $1 with the arguments after it, detached from this terminal: Ctrl-C must not reach
+# it before this script.
 program_start() {
     local name=$1
     mkdir -p "$run_dir/pid" "$run_dir/log"
@@ -52,7 +55,7 @@ programs_stop() {
 
 program_ready() { curl -fsS --max-time 2 "$1/readyz"; }
 
-# Waits until program $1 answers on its metrics address $2; says why not if it does not.
+# Waits until program $1 responds on its metrics address $2; prints the reason if it does not.
 program_await() {
     local name=$1 url=$2 deadline=$((SECONDS + 60)) reason="is not ready after 60 seconds"
     while [ "$SECONDS" -lt "$deadline" ]; do

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Prints the path of prometheus or promtool, for the tests that load the alerts and the dashboards' expressions; installs
-# the distribution's package if there is none and we may.
+# Prints the path of prometheus or promtool, for the tests that load the alerts and the dashboards'
+# expressions; installs the distribution's package if it is missing and the user may.
 #
 #   prometheus.sh prometheus | promtool
 set -euo pipefail

@@ -1,7 +1,8 @@
 # shellcheck shell=bash disable=SC2154 # run_dir comes from clone.sh
 # Tools from PyPI, each in an environment of its own under .run. Sourced after clone.sh.
 
-# Installs the tool $1 in version $2, with further packages after it, once; sets python_folder to its environment.
+# Installs the tool $1 in version $2, with further packages after it, once; sets python_folder to
+# its environment.
 python_tool() {
     local name=$1 version=$2
     python_folder=$run_dir/tools/$name-$version

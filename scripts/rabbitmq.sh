@@ -1,25 +1,29 @@
 # shellcheck shell=bash
 # Finds or starts RabbitMQ with its management API. Sourced by services.sh after clone.sh; sets
-# rabbitmq_kind (found, docker or private), rabbitmq_port, rabbitmq_management (host:port) and rabbitmq_admin (user:pass).
+# rabbitmq_kind (found, docker or private), rabbitmq_port, rabbitmq_management (host:port) and
+# rabbitmq_admin (user:pass).
 #
-# Everything of ours lives in two virtual hosts, one for the stack and one for tests. They and the users bear the clone's
-# id, as the broker may serve others too.
+# Everything of this clone is in two virtual hosts, one for the stack and one for tests. Their names
+# and those of the users contain the clone's id, as the broker may serve others too.
 # shellcheck disable=SC2154 # clone.sh sets root, run_dir, clone_id
 
 rabbitmq_name=gateway-$clone_id
 rabbitmq_node=$rabbitmq_name@localhost
 rabbitmq_home=$run_dir/rabbitmq
 
-# Users are known to the whole broker, so on a shared one their names, which begin with the prefix, bear the id too.
+# Users belong to the whole broker, so on a shared one their names, which begin with the prefix,
+# contain the id too.
 rabbitmq_prefix() { if [ "$rabbitmq_kind" = found ]; then echo "gw-$clone_id"; else echo gw; fi; }
 
-# Calls the management API: method, path, JSON body. The password travels by a pipe, out of sight of `ps`.
+# Calls the management API: method, path, JSON body. The password goes through a pipe, invisible to
+# `ps`.
 rabbitmq_api() {
     curl -fsS --max-time 10 -K <(printf 'user = "%s"\n' "$rabbitmq_admin") -X "$1" -H 'content-type: application/json' \
         ${3:+--data "$3"} "http://$rabbitmq_management/api/$2" 9>&-
 }
 
-# A broker is of use if we may administer it, it is 3.10 or later and operators can move messages (shovel).
+# A broker is usable if this clone may administer it, it is 3.10 or later and operators can move
+# messages (shovel).
 rabbitmq_find() {
     local overview version
     listening 5672 && listening 15672 || return 1
@@ -32,7 +36,8 @@ rabbitmq_find() {
     rabbitmq_kind=found rabbitmq_port=5672
 }
 
-# Prints the folder of the package's own scripts: those in /usr/sbin would switch to the system broker's user.
+# Prints the folder of the package's own scripts: those in /usr/sbin would switch to the system
+# broker's user.
 rabbitmq_sbin() {
     local dir
     for dir in /usr/lib/rabbitmq/lib/rabbitmq_server-*/sbin /opt/rabbitmq/sbin /opt/homebrew/opt/rabbitmq/sbin \
@@ -49,7 +54,7 @@ rabbitmq_environment() {
     export RABBITMQ_ENABLED_PLUGINS_FILE=$rabbitmq_home/enabled_plugins RABBITMQ_CONF_ENV_FILE=$rabbitmq_home/env.conf
     export RABBITMQ_PID_FILE=$rabbitmq_home/pid RABBITMQ_DIST_PORT=$1 ERL_EPMD_PORT=$2 ERL_EPMD_ADDRESS=127.0.0.1
     export RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS="-kernel inet_dist_use_interface {127,0,0,1}"
-    # A crash during the boot is told by the log; a dump of the machine's memory in the clone would help nobody.
+    # The log shows a crash during the boot; a memory dump in the clone would be of no use.
     export ERL_CRASH_DUMP_SECONDS=0
 }
 
@@ -61,7 +66,7 @@ rabbitmq_write_configuration() {
         umask 077
         cat "$root/rabbitmq/rabbitmq.conf" - >"$rabbitmq_home/rabbitmq.conf" <<CONF
 
-# What follows is this clone's own.
+# The rest belongs to this clone.
 listeners.tcp.1 = 127.0.0.1:$1
 management.tcp.ip = 127.0.0.1
 management.tcp.port = $2
@@ -74,7 +79,8 @@ CONF
     )
 }
 
-# The node's folder is on the command line of its process; a process that inherited its id does not carry it.
+# The node's folder is on the command line of its process; a process that reuses its id does not
+# have it.
 rabbitmq_pid() {
     local pid
     pid=$(cat "$rabbitmq_home/pid" 2>/dev/null) || return 1
@@ -131,14 +137,14 @@ rabbitmq_start_docker() {
     wait_for 60 rabbitmq_ready || die "the broker's management API on $rabbitmq_management does not answer"
 }
 
-# A user: name, password, tags, virtual host, and what it may configure, write and read there.
+# A user: name, password, tags, virtual host, and the names it may configure, write and read there.
 rabbitmq_put_user() {
     rabbitmq_api PUT "users/$1" "{\"password\":\"$2\",\"tags\":\"$3\"}"
     rabbitmq_api PUT "permissions/$4/$1" "{\"configure\":\"$5\",\"write\":\"$6\",\"read\":\"$7\"}"
 }
 
-# The users of the stack and their rights come with the topology (`gatewayctl topology apply`); tests get a user that may
-# do anything in a host of its own.
+# The stack's users and their permissions come with the topology (`gatewayctl topology apply`);
+# tests get a user with all permissions in a separate virtual host.
 rabbitmq_create_hosts() {
     local everything='{"configure":".*","write":".*","read":".*"}' admin=${rabbitmq_admin%%:*}
     rabbitmq_api PUT "vhosts/$rabbitmq_name"
@@ -148,7 +154,7 @@ rabbitmq_create_hosts() {
     rabbitmq_api PUT "permissions/$rabbitmq_name-test/$rabbitmq_name-test" "$everything"
 }
 
-# Queues of tests that were interrupted, unless a run still goes on.
+# Queues of interrupted tests, unless a test run is still active.
 rabbitmq_forget_tests() {
     local host=$rabbitmq_name-test
     [ "$(rabbitmq_api GET "vhosts/$host/connections?columns=name")" = '[]' ] || return 0
@@ -182,7 +188,7 @@ rabbitmq_stop() {
     rabbitmq_stop_epmd
 }
 
-# The name service of Erlang outlives its node; it refuses to go while a node is registered with it.
+# Erlang's name service outlives its node; it does not stop while a node is registered with it.
 rabbitmq_stop_epmd() {
     local epmd
     epmd=$(sed -n 's/^epmd=//p' "$run_dir/ports" 2>/dev/null || true)
@@ -198,7 +204,7 @@ rabbitmq_clean() {
         rabbitmq_api DELETE "vhosts/$name" || true
         rabbitmq_api DELETE "vhosts/$name-test" || true
         for user in "$name-test" "$(rabbitmq_prefix)"-{application,operator,topology}; do
-            # A user that was never created is as good as deleted.
+            # A user that was never created counts as deleted.
             rabbitmq_api DELETE "users/$user" 2>/dev/null || true
         done
     fi

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The sandbox in the foreground: brings it up, takes one invoice through its life, stays until Ctrl-C, stops all.
+# The sandbox in the foreground: starts it, takes one invoice through its life, stays until Ctrl-C,
+# stops everything.
 set -euo pipefail
 
 dir=$(dirname "${BASH_SOURCE[0]}")
@@ -25,7 +26,7 @@ demo() {
     )
 }
 
-# A shop with the checkout's widget in its page, as a merchant of its own.
+# A shop with the checkout's widget in its page, with a merchant of its own.
 start_shop() {
     local listen merchant
     listen=127.0.0.1:$(port shop 4)

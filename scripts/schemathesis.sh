@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Prints the path of schemathesis, which asks the API everything its description allows and much that it does not.
+# Prints the path of schemathesis, which tests the API with requests inside and outside of its
+# OpenAPI description.
 set -euo pipefail
 
 dir=$(dirname "${BASH_SOURCE[0]}")

@@ -3,15 +3,16 @@
 #
 #   services.sh start             find or start both; quick when they already run
 #   services.sh env KIND          print addresses as KEY=value lines: for the stack or for tests
-#   services.sh status            say which servers are used
+#   services.sh status            print which servers are used
 #   services.sh test-threads      print how many tests may run at once
 #   services.sh forget-tests      remove databases and queues of interrupted tests
 #   services.sh stop              stop the private ones
-#   services.sh clean             stop them and remove all that this clone made, on shared servers too
+#   services.sh clean             stop them and remove all data of this clone, on shared servers too
 #
-# Looked for in this order: addresses given in the environment (DATABASE_URL; AMQP_URL together with
-# GATEWAY_BROKER__MANAGEMENT_URL); local servers on the standard ports that let us in; containers of docker-compose.yml;
-# private servers from installed packages, which on Debian and Ubuntu root installs.
+# Search order: addresses given in the environment (DATABASE_URL; AMQP_URL together with
+# GATEWAY_BROKER__MANAGEMENT_URL); local servers on the standard ports that accept the login;
+# containers of docker-compose.yml; private servers from installed packages, which on Debian and
+# Ubuntu root installs.
 set -euo pipefail
 
 dir=$(dirname "${BASH_SOURCE[0]}")
@@ -25,8 +26,8 @@ dir=$(dirname "${BASH_SOURCE[0]}")
 postgres_kind='' postgres_url=''
 rabbitmq_kind='' rabbitmq_port='' rabbitmq_management='' rabbitmq_admin=''
 
-# An address counts as given unless it is one of our own, which bear the clone's id (a shell may have loaded
-# .run/stack.env and then run the tests).
+# An address counts as given unless it is one of this clone's own, which contain its id (a shell may
+# have loaded .run/stack.env and then run the tests).
 given() {
     [ -n "${!1:-}" ] && [[ ${!1} != *"$clone_id"* ]]
 }
@@ -76,7 +77,7 @@ print_database() {
     fi
 }
 
-# A broker given in the environment is used as it is, with the one user that the environment names.
+# A broker given in the environment is used unchanged, with the one user that the environment names.
 print_given_broker() {
     local rest=${AMQP_URL#*://} vhost=/
     if [[ $rest == */?* ]]; then vhost=${rest#*/} && vhost=${vhost%%\?*}; fi
@@ -87,8 +88,9 @@ print_given_broker() {
     printf 'GATEWAY_BROKER__PREFIX=%q\n' "${GATEWAY_BROKER__PREFIX:-gw}"
 }
 
-# The management credential is an administrator's: after the broker lost its data, the sweeper must be able to create the
-# users again. The application's own user, in AMQP_URL, can neither declare nor delete.
+# The management credential is an administrator's: after the broker lost its data, the sweeper must
+# be able to create the users again. The application's own user, in AMQP_URL, can neither declare
+# nor delete.
 print_stack() {
     local prefix
     prefix=$(rabbitmq_prefix)
@@ -108,7 +110,7 @@ RABBITMQ_UI_PASSWORD=$(secret operator)
 ENV
 }
 
-# For tests, which make databases, queues and users at will.
+# For tests, which create databases, queues and users freely.
 print_test() {
     local user=$rabbitmq_name-test
     print_database "${postgres_database}_test"
@@ -125,7 +127,8 @@ status() {
     step rabbitmq "${rabbitmq_kind:-none} ${rabbitmq_port:+127.0.0.1:$rabbitmq_port} ${rabbitmq_management:+(management http://$rabbitmq_management, user $(rabbitmq_prefix)-operator)}"
 }
 
-# How many tests may run at once: one per core, but no more than the server has room for.
+# Number of tests that may run at once: one per core, but no more than the server has connections
+# for.
 test_threads() {
     local cores room threads
     load_state
@@ -137,7 +140,7 @@ test_threads() {
     echo "$threads"
 }
 
-# What interrupted tests left behind.
+# Leftovers of interrupted tests.
 forget_tests() {
     lock_clone
     load_state

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Prints the folder whose node_modules hold Solana's own client, and fetches it with npm if it is not there. Order:
-# $SOLANA_CLIENT, the copy from earlier, npm. The first two use no network.
+# Prints the folder whose node_modules hold Solana's own client, and fetches it with npm if it is
+# missing. Order: $SOLANA_CLIENT, the copy from earlier, npm. The first two use no network.
 set -euo pipefail
 
 dir=$(dirname "${BASH_SOURCE[0]}")

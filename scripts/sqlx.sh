@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# Refreshes .sqlx, what the checked queries learn from the database at compile time; with --check only compares.
+# Refreshes .sqlx, the description of the checked queries that the build uses without a database;
+# with --check only compares.
 #
-# Does by hand what `cargo sqlx prepare` does, so that nobody has to install that: the query macros write one file per
-# query when they expand against a live database. Here that is a scratch database with all migrations applied.
+# Does the same as `cargo sqlx prepare`, without having to install it: the query macros write one
+# file per query when they expand against a live database. Here that is a scratch database with all
+# migrations applied.
 set -euo pipefail
 
 dir=$(dirname "${BASH_SOURCE[0]}")
@@ -34,7 +36,8 @@ make_scratch() {
 expand_queries() {
     rm -rf "$fresh"
     mkdir -p "$fresh"
-    # Cargo cannot know that the macros read a database: only a changed source makes it expand them again.
+    # Cargo cannot know that the macros read a database: only a changed source makes it expand them
+    # again.
     touch "$root/src/lib.rs"
     (
         cd "$root"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Prints the folder whose node_modules hold surfpool, which is Solana's virtual machine as a node of one process, and Solana's
-# own clients; fetches them with npm if they are not there. Order: $SURFPOOL, the copy from earlier, npm.
+# Prints the folder whose node_modules hold surfpool, which is Solana's virtual machine as a node of
+# one process, and Solana's own clients; fetches them with npm if they are missing. Order:
+# $SURFPOOL, the copy from earlier, npm.
 set -euo pipefail
 
 dir=$(dirname "${BASH_SOURCE[0]}")
@@ -9,7 +10,7 @@ dir=$(dirname "${BASH_SOURCE[0]}")
 # shellcheck source=scripts/npm.sh
 . "$dir/npm.sh"
 
-# The native library alone: it is a package per platform, and this is the one of Linux.
+# Only the native library: there is one package per platform, and this is the one of Linux.
 library=@solana/surfpool-linux-x64-gnu
 if [ -n "${SURFPOOL:-}" ]; then
     [ -d "$SURFPOOL/node_modules/$library" ] || die "SURFPOOL is set to $SURFPOOL, which has no node_modules/$library"

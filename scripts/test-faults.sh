@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The tests of tests/faults.md, one row per fault: how often it was made to happen, and whether its invariant held.
+# The tests of tests/faults.md, one row per fault: the number of times it happened, and the result
+# of its invariant.
 set -euo pipefail
 
 dir=$(dirname "${BASH_SOURCE[0]}")
@@ -9,7 +10,7 @@ dir=$(dirname "${BASH_SOURCE[0]}")
 log=$run_dir/log/faults.log
 mkdir -p "$run_dir/log"
 export GATEWAY_TEST_SEED=${GATEWAY_TEST_SEED:-$RANDOM}
-# Sizes for which `make test` has no time.
+# Sizes that `make test` has no time for.
 export GATEWAY_TEST_ROWS=${GATEWAY_TEST_ROWS:-10000000} GATEWAY_TEST_ROUNDS=${GATEWAY_TEST_ROUNDS:-10000}
 export GATEWAY_TEST_CHAINS=${GATEWAY_TEST_CHAINS:-1000} GATEWAY_TEST_SEEDS=${GATEWAY_TEST_SEEDS:-1000}
 export GATEWAY_TEST_PAYOUT_ROWS=${GATEWAY_TEST_PAYOUT_ROWS:-2000} GATEWAY_TEST_DEADLINES=${GATEWAY_TEST_DEADLINES:-100000}
@@ -25,7 +26,7 @@ mapfile -t wanted < <(rows | names | sort -u)
 outcome=0
 FIRST_TRY_COUNTS=1 "$dir/test.sh" --workspace --test it -- --exact --show-output "${wanted[@]}" 2>&1 | tee "$log" || outcome=1
 
-# How often a test saw its fault happen, as it says itself.
+# Number of faults that a test saw happen, as the test reports it.
 times_of() {
     awk -v name="$1" '
         /^---- .* stdout ----$/ { own = ($2 == name) }
@@ -44,7 +45,7 @@ while IFS='|' read -r fault what invariant tests; do
         if ! grep -qx "test $name \.\.\. ok" "$log"; then
             holds=false
         elif [ "$times" -eq 0 ]; then
-            # It passed, and proved nothing.
+            # It passed, but proved nothing.
             holds=false
             unproven+=("$fault: $name never saw its fault happen")
         fi

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# All tests. The pure rules first, without any server; then everything over the real PostgreSQL and RabbitMQ, where each
-# test makes its own database and its own queues. Arguments go to the second `cargo test`, instead of the whole workspace.
+# All tests. The pure rules first, without any server; then everything over the real PostgreSQL and
+# RabbitMQ, where each test makes its own database and its own queues. Arguments go to the second
+# `cargo test`, instead of the whole workspace.
 set -euo pipefail
 
 dir=$(dirname "${BASH_SOURCE[0]}")
@@ -11,9 +12,10 @@ need cargo "build the gateway (https://rustup.rs)"
 need cc "link the gateway (a C compiler: package build-essential on Debian)"
 cd "$root"
 
-# Servers, browsers and clocks are real and share a few cores, so a deadline may pass here that would hold elsewhere. At most
-# two tests of the big test program that failed beside the others run once more, each alone. What then passes is named at the
-# end as unstable: it is let through, and it is a fault to be mended.
+# Servers, browsers and clocks are real and share a few cores, so a deadline may pass here that
+# would hold elsewhere. At most two failed tests of the big test program run once more, each alone.
+# A test that then passes is reported at the end as unstable: it is let through, and it is a fault
+# to be fixed.
 second_try() {
     local names name
     mapfile -t names < <(sed -n '/^failures:$/,/^test result/ s/^    \([a-z0-9_]*::[a-z0-9_:]*\)$/\1/p' "$1" | sort -u)
@@ -45,12 +47,12 @@ set +a
 (umask 077 && printf '%s\nGATEWAY_BROKER_MANAGEMENT_URL=%q\n' "$environment" "$GATEWAY_BROKER_MANAGEMENT_URL" >"$run_dir/test.env")
 
 step test "everything, over PostgreSQL and RabbitMQ"
-# Tests that start the gateway's programs find them in target/debug.
+# Tests that start the gateway's programs look for them in target/debug.
 cargo build --locked --workspace
 RUST_TEST_THREADS=${RUST_TEST_THREADS:-$("$dir/services.sh" test-threads)}
 export RUST_TEST_THREADS
 log=$run_dir/log/test.log
 if cargo test --locked --no-fail-fast "${@:---workspace}" 2>&1 | tee "$log"; then exit 0; fi
-# A fault that was not withstood once was not withstood.
+# A fault that was not survived once was not survived.
 [ "${FIRST_TRY_COUNTS:-}" != 1 ] || exit 1
 second_try "$log"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Prints the folder whose node_modules hold TON's virtual machine and its own client, and fetches them with npm if they
-# are not there. Order: $TON_SANDBOX, the copy from earlier, npm. The first two use no network.
+# Prints the folder whose node_modules hold TON's virtual machine and its own client, and fetches
+# them with npm if they are missing. Order: $TON_SANDBOX, the copy from earlier, npm. The first two
+# use no network.
 set -euo pipefail
 
 dir=$(dirname "${BASH_SOURCE[0]}")
@@ -16,6 +17,6 @@ if [ -n "${TON_SANDBOX:-}" ]; then
     exit
 fi
 
-# The peer dependencies are test frameworks for those who write contracts.
+# The peer dependencies are test frameworks for contract authors.
 npm_tool ton-sandbox --legacy-peer-deps @ton/sandbox@0.41.0 @ton/core@0.63.1 @ton/crypto@3.3.0 @ton/ton@16.3.0
 dirname "$npm_modules"

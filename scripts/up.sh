@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Builds the gateway and brings its sandbox up in the background; returns when it is healthy. Twice is fine.
+# Builds the gateway and starts its sandbox in the background; returns when it is healthy. Safe to
+# repeat.
 set -euo pipefail
 
 dir=$(dirname "${BASH_SOURCE[0]}")
@@ -15,7 +16,7 @@ build() {
     (cd "$root" && cargo build --release --locked -p gateway -p gateway-api -p gateway-workers -p demo-shop --bins) 9>&- >&2
 }
 
-# What a running stack was started from; another build or other servers mean a restart.
+# Build and servers that a running stack was started with; a change of either means a restart.
 fingerprint() {
     local name
     for name in gatewayctl $programs; do cksum "$bin_dir/$name"; done
@@ -97,7 +98,7 @@ report() {
     say "  logs       .run/log"
 }
 
-# What came up half is taken down again, so that the next try starts from nothing.
+# A stack that started only partly is stopped again, so that the next attempt starts from nothing.
 # shellcheck disable=SC2317 # called by the trap
 stop_unfinished() {
     if [ ! -s "$stack_env" ]; then programs_stop; fi
@@ -125,7 +126,7 @@ else
     start_programs
     await_programs
     (umask 077 && printf '%s\n' "$current" >"$run_dir/stack.fingerprint")
-    # Last, so that whoever sees it may rely on it.
+    # Last, so that readers of the file may rely on it.
     mv "$env_file" "$stack_env"
     env_file=$stack_env
 fi
