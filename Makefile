@@ -1,12 +1,12 @@
-# Everything people type. `make` alone lists it.
+# Commands for people. `make` alone lists them.
 
 .DEFAULT_GOAL := help
 .PHONY: help run up down status test test-faults test-solana fuzz mutants bench fmt lint check sqlx env clean-services
 
-help: ## this list
+help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
 
-run: ## the sandbox in the foreground, with one invoice taken through its life; Ctrl-C stops all
+run: ## the sandbox in the foreground, with one invoice from order to webhook; Ctrl-C stops all
 	@scripts/run.sh
 
 up: ## the sandbox in the background; returns when healthy and writes .run/stack.env
@@ -15,25 +15,25 @@ up: ## the sandbox in the background; returns when healthy and writes .run/stack
 down: ## stop what `make up` started; data stays
 	@scripts/down.sh
 
-status: ## which servers are used and where
+status: ## show which servers are used and where
 	@scripts/services.sh status
 
 test: ## all tests, after finding or starting the servers they need
 	@scripts/test.sh
 
-test-faults: ## every fault of tests/faults.md, with a table of what happened
+test-faults: ## every fault of tests/faults.md, with a table of the results
 	@scripts/test-faults.sh
 
 test-solana: ## invoices paid on Solana's own virtual machine (surfpool, fetched once; Linux on x86-64)
 	@scripts/test.sh --workspace --test solana
 
-fuzz: ## what strangers send, guided by coverage, for some seconds each (SECONDS_EACH=n)
+fuzz: ## coverage-guided fuzzing of untrusted input, some seconds per target (SECONDS_EACH=n)
 	@scripts/fuzz.sh
 
-mutants: ## small changes of the pure rules, each of which a test must notice (three quarters of an hour)
+mutants: ## mutation tests of the pure rules; each mutant must fail a test (45 minutes)
 	@scripts/mutants.sh
 
-bench: ## what it does per second, each figure beside a limit measured in the same run (ONLY=word, ROUNDS=n)
+bench: ## benchmarks, each beside a limit measured in the same run (ONLY=word, ROUNDS=n)
 	@scripts/bench.sh
 
 fmt: ## format the code
@@ -43,7 +43,7 @@ lint: ## formatting and clippy, as CI runs them
 	@cargo fmt --all --check
 	@cargo clippy --workspace --all-targets --locked -- -D warnings
 
-check: ## what CI runs
+check: ## everything that CI runs
 	@.ci/run
 
 sqlx: ## refresh .sqlx, the query data that lets a clone build without a database
