@@ -24,8 +24,8 @@ impl FeeLevel {
     /// gas.
     ///
     /// A block's base fee rises by at most an eighth. `slow` covers one such rise, `normal` six
-    /// full blocks in a row, `fast` nine, and offers twice the tip. The network keeps only the base
-    /// fee it asks.
+    /// full blocks in a row, `fast` nine, and offers twice the tip. Of the maximum fee the network
+    /// charges only the current base fee and the tip.
     pub const fn fees(self, base: u128, tip: u128) -> Fees {
         let (bearable, priority_fee) = match self {
             Self::Slow => (base.saturating_add(base.div_ceil(8)), tip),

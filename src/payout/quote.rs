@@ -1,4 +1,4 @@
-//! Exact costs of an order. Every division rounds up: the fees must cover those of the network.
+//! Exact costs of an order. Every fraction rounds up: the fees must cover those of the network.
 //!
 //! The price is fixed: the merchant pays the quote, and the gateway keeps or bears the difference
 //! to the actual network fees.

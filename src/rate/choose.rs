@@ -82,8 +82,8 @@ fn at_peg(pair: &Pair, price: Decimal) -> Result<Decimal, Reason> {
     }
 }
 
-/// The pair that shows if the pegged coin of `pair` keeps its peg, as its fiat currency, if that is
-/// another pair.
+/// Fiat currency to which the coin of `pair` is pegged, if that is another one than the pair's:
+/// the price in it shows if the coin keeps its peg.
 pub(super) fn watched_peg(pair: &Pair) -> Option<Fiat> {
     symbol::peg(pair.symbol()).filter(|fiat| *fiat != pair.fiat())
 }

@@ -66,7 +66,7 @@ impl Default for Limits {
     }
 }
 
-/// Serves `router` on `listener` until `stop` and [`LINGER`] longer, then completes the requests in
+/// Serves `router` on `listener` until `stop` and a moment longer, then completes the requests in
 /// progress and returns.
 pub async fn serve(listener: TcpListener, router: Router, limits: Limits, stop: CancellationToken) {
     let slots = Arc::new(Semaphore::new(limits.connections_max));
