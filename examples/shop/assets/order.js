@@ -1,4 +1,4 @@
-// The buyer's side of the shop: the widget in the page, and what the shop's own server knows of the order.
+// The buyer's side of the shop: the widget in the page, and the order's state on the shop's own server.
 (() => {
   "use strict";
   const mount = document.querySelector("#pay");

@@ -1,4 +1,4 @@
-// Says what VerifyIPN makes of each recorded delivery: go run . recorded.json
+// Prints the result of VerifyIPN for each recorded delivery: go run . recorded.json
 package main
 
 import (

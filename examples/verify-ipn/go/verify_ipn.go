@@ -19,7 +19,7 @@ var (
 	ErrDuplicate = errors.New("duplicate")
 )
 
-// Event is what an order needs of an IPN. json.Number keeps the digits of amounts.
+// Event has the fields of an IPN that an order needs. json.Number keeps the digits of amounts.
 type Event struct {
 	EventID       string      `json:"event_id"`
 	EventAt       int64       `json:"event_at"`

@@ -1,4 +1,4 @@
-// Says what verify-ipn.mjs makes of each recorded delivery: node check.mjs recorded.json
+// Prints the result of verify-ipn.mjs for each recorded delivery: node check.mjs recorded.json
 import { readFileSync } from 'node:fs';
 import { Refused, verifyIpn } from './verify-ipn.mjs';
 

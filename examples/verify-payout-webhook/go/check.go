@@ -1,4 +1,4 @@
-// Says what VerifyPayoutWebhook makes of each recorded delivery: go run . recorded.json
+// Prints the result of VerifyPayoutWebhook for each recorded delivery: go run . recorded.json
 package main
 
 import (

@@ -19,7 +19,7 @@ var (
 	ErrPayoutDuplicate = errors.New("duplicate")
 )
 
-// PayoutEvent is what one's books need of a payout webhook. Amounts named Raw are base units as text.
+// PayoutEvent has the fields of a payout webhook that your books need. Amounts named Raw are base units as text.
 type PayoutEvent struct {
 	EventType string `json:"eventType"`
 	EventID   string `json:"eventId"`

@@ -1,4 +1,4 @@
-// Says what verify-payout-webhook.mjs makes of each recorded delivery: node check.mjs recorded.json
+// Prints the result of verify-payout-webhook.mjs for each recorded delivery: node check.mjs recorded.json
 import { readFileSync } from 'node:fs';
 import { Refused, verifyPayoutWebhook } from './verify-payout-webhook.mjs';
 

@@ -1,6 +1,6 @@
 <?php
 
-// Says what verify_payout_webhook.php makes of each recorded delivery: php check.php recorded.json
+// Prints the result of verify_payout_webhook.php for each recorded delivery: php check.php recorded.json
 
 declare(strict_types=1);
 

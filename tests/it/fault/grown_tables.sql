@@ -1,4 +1,4 @@
--- $1 is how many rows. Each statement copies the rows of one finished order.
+-- $1 is the number of rows. Each statement copies the rows of one finished order.
 insert into merchant (id, name, api_key_sha256, api_key_preview, webhook_secret_sealed, overpay_bps, payment_window_seconds,
     selection_window_seconds, open_invoices_max)
 select gen_random_uuid(), 'Old', decode(md5('key' || n) || md5(n::text), 'hex'), 'old', webhook_secret_sealed, overpay_bps,

@@ -1,5 +1,5 @@
-// The books of a Solana cluster, without its virtual machine: who holds what, changed as the runtime and the token program
-// would, and told in the words of `getBlock`. Blocks only when asked for.
+// The balances of a Solana cluster, without its virtual machine: changed as the runtime and the
+// token program would, and reported in the format of `getBlock`. Blocks only on request.
 import { createHash, randomBytes } from "node:crypto";
 
 const GENESIS = "5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d";
@@ -18,7 +18,7 @@ export class Chain {
     this.tokens = new Map();
     /** By mint: how many decimals it has. */
     this.mints = new Map();
-    /** By slot: what its block left behind. */
+    /** By slot: state after its block. */
     this.states = new Map();
     [this.payer, this.stranger, this.voter] = [this.key(), this.key(), this.key()];
     this.lamports.set(this.payer, 1_000_000n * COIN).set(this.stranger, COIN).set(this.voter, COIN);
@@ -80,7 +80,7 @@ export class Chain {
         })),
         signatures: [signature],
       },
-      // Of the newest kind there is. Its accounts and balances are told as ever.
+      // Of the newest kind there is. Its accounts and balances are reported as usual.
       version: 1,
     });
     return { signature, failed: err !== null };
@@ -155,7 +155,7 @@ export class Chain {
     return signature;
   }
 
-  /** What looks like a payment to `to` and is none. */
+  /** Transactions that look like a payment to `to` but are none. */
   noise({ mint, to }) {
     this.fail({ to });
     this.fail({ mint, to });

@@ -34,5 +34,5 @@ const server = createServer(async (request, response) => {
   response.writeHead(200, { "content-type": "application/json" }).end(body);
 });
 server.listen(0, "127.0.0.1", () => console.log(`Listening on http://127.0.0.1:${server.address().port}`));
-// Whoever started us closes our input when it ends, in whatever way.
+// The parent process closes our input when it ends in any way.
 process.stdin.on("close", () => process.exit()).resume();

@@ -1,4 +1,4 @@
-// A block as Solana's own client reads and checks it, as JSON: what each account of each transaction gained.
+// A block as Solana's own client reads and checks it, as JSON: the gain of each account in each transaction.
 // Usage: node read.mjs FOLDER URL SLOT
 import { createRequire } from "node:module";
 

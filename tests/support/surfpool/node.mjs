@@ -129,8 +129,8 @@ const acts = {
 };
 
 /**
- * What surfpool says. It makes up its blocks' hashes and their parents, and those of blocks with transactions do not fit those of
- * the empty ones around them: here they become one chain. Everything else is left as it is.
+ * Surfpool's response. Surfpool invents its blocks' hashes and their parents, and those of blocks with transactions do not
+ * match those of the empty ones around them: here they become one chain. The rest stays unchanged.
  */
 async function surfpool(asked) {
   const headers = { "content-type": "application/json" };
@@ -160,7 +160,7 @@ const server = createServer(async (request, response) => {
   response.writeHead(200, { "content-type": "application/json" }).end(body);
 });
 server.listen(0, "127.0.0.1", () => console.log(`Listening on http://127.0.0.1:${server.address().port}`));
-// Whoever started us closes our input when it ends, in whatever way.
+// The parent process closes our input when it ends in any way.
 process.stdin.on("close", () => {
   net.stop();
   process.exit();

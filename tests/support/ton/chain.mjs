@@ -1,6 +1,6 @@
 // A TON of one process: the real virtual machine and real contracts, blocks only when asked for.
 //
-// Messages run when they are sent; `mine` puts what ran since the last block under the next masterchain block.
+// Messages run when they are sent; `mine` puts those since the last block under the next masterchain block.
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 
@@ -96,7 +96,7 @@ export class Chain {
     return (await this.holder(this.address(master), this.address(owner))).toRawString();
   }
 
-  /** What is known of an account; nothing of one that nobody ever paid. Runs ahead of the blocks, as messages do here. */
+  /** State of an account; none for one that was never paid. Runs ahead of the blocks, as messages do here. */
   async account(address) {
     const account = this.address(address);
     const contract = await this.tvm.getContract(account);
@@ -124,7 +124,7 @@ export class Chain {
     return { hash: this.ran(sent, await this.holder(token, owner)).hash().toString("hex") };
   }
 
-  /** Tells a real holder contract of tokens that nobody sent; it refuses. */
+  /** Notifies a real jetton wallet of tokens that were never sent; it refuses. */
   async forgeToken({ master }) {
     const holder = await this.holder(this.address(master), this.payer.address);
     const body = this.internalTransfer(7_000_000n, this.stranger.address);
@@ -133,17 +133,17 @@ export class Chain {
     return { hash: tx.hash().toString("hex") };
   }
 
-  /** What looks like a payment to `to` and is none. */
+  /** Messages that look like a payment to `to` but are none. */
   async noise({ master, to }) {
     const { internal, SendMode } = this.core;
     const [token, owner] = [this.address(master), this.address(to)];
     // A payment that its receiver sends back.
     const mode = SendMode.PAY_GAS_SEPARATELY;
     this.ran(await this.stranger.send({ to: owner, value: COIN, bounce: true, sendMode: mode }), owner);
-    // What calls itself a holder's notice, with a billionth of a coin, as wallets send it.
+    // A forged notification of a jetton wallet, with a billionth of a coin, as wallets send it.
     const notice = this.body(OP.notification, 7_000_000n).storeAddress(this.stranger.address).storeBit(0).endCell();
     this.ran(await this.stranger.send({ to: owner, value: 1n, bounce: false, body: notice, sendMode: mode }), owner);
-    // A contract that says it holds the owner's tokens, and takes more of them from whoever it calls the master. Its
+    // A contract that claims to hold the owner's tokens, and accepts more of them from its own master. Its
     // address is not the one that the real master gives the owner.
     const impostor = new this.core.Address(0, createHash("sha256").update(to).digest());
     await this.put(impostor, this.holderCode, this.holding(0n, owner, token));
@@ -170,7 +170,7 @@ export class Chain {
     return this.blocks.length;
   }
 
-  /** What the network's own contracts do in every masterchain block but the first, which is a state and no block. */
+  /** Transactions of the network's own contracts in every masterchain block but the first, which is a state and no block. */
   ticks(seqno) {
     const hash = createHash("sha256").update(`tick of ${this.blocks[seqno].root_hash}`).digest("base64");
     return seqno === 0 ? [] : [{ hash, now: this.blocks[seqno].gen_utime }];

@@ -1,4 +1,4 @@
-// What toncenter shows of a chain: its API v3, which the gateway reads, and of its older v2 what `TonClient` asks.
+// Toncenter's view of a chain: its API v3, which the gateway reads, and the part of its older v2 that `TonClient` uses.
 
 const upper = (address) => (address ? address.toRawString().toUpperCase() : null);
 const text = (number) => (number === undefined || number === null ? null : String(number));

@@ -43,5 +43,5 @@ const server = createServer((request, response) => {
   });
 });
 server.listen(0, "127.0.0.1", () => console.log(`Listening on http://127.0.0.1:${server.address().port}`));
-// Whoever started us closes our input when it ends, in whatever way.
+// The parent process closes our input when it ends in any way.
 process.stdin.on("close", () => process.exit()).resume();
