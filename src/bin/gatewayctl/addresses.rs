@@ -55,7 +55,7 @@ pub struct Export {
     /// The first index; gatewayctl addresses status says which comes next
     #[arg(long, value_name = "N")]
     from: u32,
-    /// How many
+    /// Number of addresses
     #[arg(long, value_name = "N")]
     count: u32,
     /// The file to write; it must not exist yet
@@ -65,7 +65,7 @@ pub struct Export {
 
 #[derive(Args)]
 pub struct Import {
-    /// What an export wrote
+    /// File that an export wrote
     #[arg(value_name = "FILE")]
     file: PathBuf,
     #[command(flatten)]
@@ -77,7 +77,7 @@ pub struct Fill {
     /// Whose pool
     #[arg(long, value_name = "NET", hide_possible_values = true, value_parser = network::parser())]
     network: Network,
-    /// How many to add
+    /// Number of addresses to add
     #[arg(long, value_name = "N")]
     count: u32,
 }

@@ -28,10 +28,10 @@ pub enum Balances {
     /// Compare one address now
     #[command(after_help = words::BALANCES_CHECK)]
     Check(Place),
-    /// Account for what differs at an address
+    /// Record the reason of a difference at an address
     #[command(after_help = words::BALANCES_EXPLAIN)]
     Explain(Explain),
-    /// Say what an address held when it was given, where no node can tell
+    /// Record the initial balance of an address, if no node can report it
     #[command(after_help = words::BALANCES_START)]
     Start(Start),
 }
@@ -68,10 +68,10 @@ pub struct Explain {
 pub struct Start {
     #[command(flatten)]
     place: Place,
-    /// How much of its network's coin it held, in whole coins
+    /// Initial balance in the network's coin, in whole coins
     #[arg(long, value_name = "AMOUNT")]
     held: String,
-    /// How you know
+    /// Source of this knowledge, for the audit log
     #[arg(long, value_name = "TEXT")]
     reason: String,
     #[command(flatten)]

@@ -8,7 +8,7 @@ use crate::{failure::wrong_usage, network, operator::Operator, render::Answer, w
 
 #[derive(Subcommand)]
 pub enum Chain {
-    /// Let a watcher go on that met a reorganisation deeper than it remembers
+    /// Restart a watcher after a reorganisation deeper than it remembers
     #[command(after_help = words::CHAIN_RESTART)]
     Restart(Restart),
 }
@@ -24,7 +24,7 @@ pub struct Restart {
     /// Why, and how it is known that both share it; needed with --yes
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
-    /// Do it; without, only say what it would come to
+    /// Do it; without, only print the effect
     #[arg(long)]
     yes: bool,
     #[command(flatten)]

@@ -24,7 +24,7 @@ use crate::{
 
 #[derive(Subcommand)]
 pub enum Command {
-    /// List what can be paid with, and from which amount on
+    /// List the currencies that can be paid in, with their minimums
     #[command(after_help = words::CURRENCY_LIST)]
     List(List),
     /// Offer a currency for new invoices

@@ -49,7 +49,7 @@ pub enum DeadLetters {
     /// List deliveries that were given up, the longest dead first
     #[command(after_help = words::DEAD_LETTERS_LIST)]
     List(List),
-    /// Give dead letters a fresh cycle of attempts, with the same event ids
+    /// Requeue dead letters: a fresh cycle of attempts, with the same event ids
     #[command(after_help = words::DEAD_LETTERS_REQUEUE)]
     Requeue(Requeue),
 }

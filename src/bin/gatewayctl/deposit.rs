@@ -35,7 +35,7 @@ pub enum Command {
     /// books
     #[command(after_help = words::DEPOSIT_ACCEPT)]
     Accept(Accept),
-    /// List deposits by what they were booked as
+    /// List deposits by kind of booking
     #[command(after_help = words::DEPOSIT_LIST)]
     List(List),
 }
@@ -67,7 +67,7 @@ pub struct Import {
     /// The block that holds it, as explorers show it: needed on near, or if a node cannot find it
     #[arg(long, value_name = "N")]
     height: Option<u64>,
-    /// Write it; without, only say what would be written
+    /// Write it; without, only print the effect
     #[arg(long)]
     yes: bool,
     #[command(flatten)]
@@ -88,7 +88,7 @@ pub struct Accept {
     /// Why it is to count; needed with --yes
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
-    /// Credit it; without, only say what would be credited
+    /// Credit it; without, only print the effect
     #[arg(long)]
     yes: bool,
     #[command(flatten)]
@@ -97,7 +97,7 @@ pub struct Accept {
 
 #[derive(Args)]
 pub struct List {
-    /// What they were booked as
+    /// Kind of booking
     #[arg(long, value_name = "WHAT", value_enum, default_value = "foreign")]
     booked: Booked,
     /// Only on this network

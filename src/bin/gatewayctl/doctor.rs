@@ -18,7 +18,7 @@ use crate::{
 
 #[derive(Args)]
 pub struct Doctor {
-    /// Only what concerns this network, its nodes included, which need not be switched on yet
+    /// Only checks of this network and its nodes; it need not be enabled yet
     #[arg(long, value_name = "NET", hide_possible_values = true, value_parser = network::parser())]
     network: Option<Network>,
 }

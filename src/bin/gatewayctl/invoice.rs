@@ -15,10 +15,10 @@ use crate::{
 
 #[derive(Subcommand)]
 pub enum Command {
-    /// Show the payment as its merchant sees it, and what only we know of it
+    /// Show the payment as its merchant sees it, with internal details
     #[command(after_help = words::INVOICE_SHOW)]
     Show(Id),
-    /// Tell how the invoice became what it is: deposits, bookings, webhooks
+    /// Show the history of the invoice: deposits, bookings, webhooks
     #[command(after_help = words::INVOICE_EXPLAIN)]
     Explain(Id),
     /// Cancel an invoice that nothing was paid for yet

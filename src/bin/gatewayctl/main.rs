@@ -70,7 +70,7 @@ enum Command {
     /// Set up RabbitMQ: exchanges, queues, policies and users
     #[command(subcommand)]
     Topology(setup::Topology),
-    /// Look at everything the gateway depends on; exit code 1 if anything is broken
+    /// Check everything the gateway depends on; exit code 1 if anything is broken
     #[command(after_help = words::DOCTOR)]
     Doctor(doctor::Doctor),
     /// Create merchants, give them new keys, suspend and resume them
@@ -85,31 +85,31 @@ enum Command {
     /// Say why a payment was counted or not, import one that was missed, accept one that came back
     #[command(subcommand)]
     Deposit(deposit::Command),
-    /// Compare what addresses hold on chain with what our rows say
+    /// Compare balances of addresses on chain with the database
     #[command(subcommand)]
     Balances(balances::Balances),
-    /// Get a network's watcher on again after a reorganisation deeper than it remembers
+    /// Restart a network's watcher after a reorganisation deeper than it remembers
     #[command(subcommand)]
     Chain(chain::Chain),
     /// Look at webhooks and the attempts to deliver them
     #[command(subcommand)]
     Deliveries(delivery::Deliveries),
-    /// List webhooks that were given up and send them again
+    /// List and requeue dead letters, webhooks that were given up
     #[command(subcommand)]
     DeadLetters(dead_letters::DeadLetters),
     /// Look at mass payouts, hold and release them, stop all signing
     #[command(subcommand)]
     Payouts(payouts::Payouts),
-    /// Choose what can be paid with, and from which amount on
+    /// Enable and disable currencies, and set their minimums
     #[command(subcommand)]
     Currency(currency::Command),
-    /// Say what addresses are left; make, sign and take in those that no public key derives
+    /// Show free addresses; export, sign and import those that no public key derives
     #[command(subcommand)]
     Addresses(addresses::Addresses),
-    /// See who changed what by hand, the newest first
+    /// Show the audit log of manual changes, the newest first
     #[command(after_help = words::AUDIT)]
     Audit(audit::Audit),
-    /// Take one invoice through its life and print what happens (sandbox only)
+    /// Take one invoice through its life and print every step (sandbox only)
     #[command(after_help = words::DEMO)]
     Demo(demo::Args),
     /// Receive webhooks on this machine and say of each whether its signature verifies

@@ -54,19 +54,19 @@ pub struct Create {
     /// For people; need not be unique
     #[arg(long)]
     name: String,
-    /// How far above the amount still counts as paid, in basis points
+    /// Overpayment tolerance, in basis points
     #[arg(long, value_name = "BPS", default_value_t = settings::OVERPAY_BPS_DEFAULT)]
     overpay_bps: u32,
-    /// How long a buyer may pay
+    /// Time that a buyer has to pay
     #[arg(long, value_name = "SECONDS", default_value_t = settings::PAYMENT_WINDOW_SECONDS_DEFAULT)]
     payment_window: u32,
-    /// How long a buyer may choose the currency of an invoice in `all`
+    /// Time that a buyer has to choose the currency of an invoice in `all`
     #[arg(long, value_name = "SECONDS", default_value_t = settings::SELECTION_WINDOW_SECONDS_DEFAULT)]
     selection_window: u32,
-    /// How many invoices may be open at the same time
+    /// Maximum number of open invoices
     #[arg(long, value_name = "N", default_value_t = settings::OPEN_INVOICES_MAX_DEFAULT)]
     max_open_invoices: u32,
-    /// What a buyer may choose from, separated by commas; all that is enabled if left out
+    /// Currencies a buyer may choose, separated by commas; all enabled ones if left out
     #[arg(long, value_name = "CODE[@NETWORK],…", value_delimiter = ',')]
     accept: Option<Vec<String>>,
     /// Where webhooks about mass payouts go

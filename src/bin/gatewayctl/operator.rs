@@ -8,7 +8,7 @@ const NAME_MAX: usize = 200;
 
 #[derive(Args)]
 pub struct Operator {
-    /// Who you are, for the record; by default the name of your account on this machine
+    /// Your name for the audit log; by default the name of your account on this machine
     #[arg(long, value_name = "NAME")]
     by: Option<String>,
 }

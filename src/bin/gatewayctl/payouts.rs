@@ -33,31 +33,31 @@ pub enum Payouts {
     /// List orders, or payouts that merchants sign, those at work first
     #[command(after_help = words::PAYOUTS_LIST)]
     List(List),
-    /// Show an order or a payout as its merchant sees it, and what only we know of it
+    /// Show an order or a payout as its merchant sees it, with internal details
     #[command(after_help = words::PAYOUTS_SHOW)]
     Show(AnyId),
     /// Follow an order until it has ended
     #[command(after_help = words::PAYOUTS_WATCH)]
     Watch(Id),
-    /// Tell how an order or a payout became what it is: deposits, payments, batches, webhooks
+    /// Show the history of an order or a payout: deposits, payments, batches, webhooks
     #[command(after_help = words::PAYOUTS_EXPLAIN)]
     Explain(AnyId),
     /// Sign nothing more for an order until it is released
     #[command(after_help = words::PAYOUTS_HOLD)]
     Hold(Hold),
-    /// Let a held order go; above the configured limit two people must
+    /// Release a held order; above the configured limit two people must
     #[command(after_help = words::PAYOUTS_RELEASE)]
     Release(Release),
-    /// Say where an order's refund goes, if its merchant never did
+    /// Set the refund address of an order, if its merchant never did
     #[command(after_help = words::PAYOUTS_REFUND_TO)]
     RefundTo(RefundTo),
-    /// Offer a higher fee for payments that wait for a block
+    /// Offer a higher fee for pending payments (replace-by-fee or CPFP)
     #[command(after_help = words::PAYOUTS_BUMP)]
     Bump(Id),
-    /// Cancel an order for which nothing was signed; what came in goes back
+    /// Cancel an order for which nothing was signed; received funds are refunded
     #[command(after_help = words::PAYOUTS_CANCEL)]
     Cancel(Id),
-    /// Record how a payment ended whose place another transaction took
+    /// Record the end of a payment that lost to a conflicting transaction (double-spend)
     #[command(after_help = words::PAYOUTS_SETTLE)]
     Settle(Settle),
     /// Stop all signing, on one network or everywhere
@@ -115,7 +115,7 @@ pub struct Hold {
     /// The order's id, mpo_… or empo_…
     #[arg(value_name = "ORDER_ID")]
     order_id: String,
-    /// For whoever releases it
+    /// Reason, shown to the person releasing it
     #[arg(long, value_name = "TEXT")]
     reason: String,
 }
@@ -125,7 +125,7 @@ pub struct Release {
     /// The order's id, mpo_… or empo_…
     #[arg(value_name = "ORDER_ID")]
     order_id: String,
-    /// Who you are; two releases need two names
+    /// Your name; two releases need two names
     #[arg(long, value_name = "NAME")]
     by: String,
 }
@@ -138,7 +138,7 @@ pub struct RefundTo {
     /// On the order's network, as its merchant tells it
     #[arg(value_name = "ADDRESS")]
     address: String,
-    /// Who you are, for the audit
+    /// Your name, for the audit log
     #[arg(long, value_name = "NAME")]
     by: String,
 }
@@ -152,7 +152,7 @@ pub struct Settle {
     /// The transaction that used the payment's nonce, or all outputs that it spends
     #[arg(value_name = "TXID")]
     txid: String,
-    /// It paid what the payment was to pay
+    /// It paid the payment's recipients as intended
     #[arg(long)]
     paid: bool,
     /// It paid none of the payment's recipients: their rows fail, and their money goes back
@@ -161,10 +161,10 @@ pub struct Settle {
     /// The block that holds it, on bitcoin, litecoin and dogecoin
     #[arg(long, value_name = "NUMBER")]
     height: Option<u64>,
-    /// Who you are, for the audit
+    /// Your name, for the audit log
     #[arg(long, value_name = "NAME")]
     by: String,
-    /// What you found out, for the audit
+    /// Your findings, for the audit log
     #[arg(long, value_name = "TEXT")]
     reason: String,
 }
@@ -174,7 +174,7 @@ pub struct Stop {
     /// Only on this network
     #[arg(long, value_name = "NETWORK")]
     network: Option<Network>,
-    /// For whoever resumes
+    /// Reason, shown to the operator that resumes
     #[arg(long, value_name = "TEXT")]
     reason: String,
 }

@@ -70,10 +70,10 @@ async fn wait_for(db: &Db) -> Result<(), StorageError> {
 
 #[derive(Subcommand)]
 pub enum Topology {
-    /// Create what is missing and set the policies; nothing that exists is changed or deleted
+    /// Create missing entries and set the policies; nothing that exists is changed or deleted
     #[command(after_help = words::TOPOLOGY_APPLY)]
     Apply,
-    /// Compare the broker with what it should be; exit code 1 if they differ
+    /// Compare the broker with the topology; exit code 1 if they differ
     #[command(after_help = words::TOPOLOGY_CHECK)]
     Check,
     /// Print the topology as a RabbitMQ definitions file; always JSON

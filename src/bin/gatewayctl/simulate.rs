@@ -44,7 +44,7 @@ pub struct Deposit {
     /// The address to pay
     #[arg(long, requires = "network")]
     address: Option<String>,
-    /// How much, in whole coins, such as 12.5; without it an order gets what it waits for
+    /// Amount in whole coins, such as 12.5; without it an order gets its missing amount
     #[arg(long, value_name = "DECIMAL", required_unless_present = "payout")]
     amount: Option<String>,
     /// Pay in this currency of the same network
@@ -73,7 +73,7 @@ pub struct Mine {
     /// The network to mine on
     #[arg(long, value_name = "NET", hide_possible_values = true, value_parser = network::parser())]
     network: Network,
-    /// How many blocks
+    /// Number of blocks
     #[arg(long, value_name = "N", default_value_t = 1)]
     blocks: u32,
 }

@@ -36,7 +36,7 @@ pub struct Args {
     /// Price of the order in US dollars
     #[arg(long, default_value = "25")]
     price: String,
-    /// What the buyer pays in
+    /// Currency in which the buyer pays
     #[arg(long, default_value = "usdtmatic")]
     currency: String,
 }
