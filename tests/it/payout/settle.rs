@@ -185,7 +185,7 @@ async fn a_payment_that_another_transaction_made_is_paid_and_not_made_again() {
     .await;
 }
 
-/// Neither the signed payment nor no payment: no rule says how that ends.
+/// Neither the signed amount nor zero: no rule says how that ends.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_payment_whose_nonce_paid_its_recipient_something_else_cannot_be_settled() {
     with_node("", |scene| async move {

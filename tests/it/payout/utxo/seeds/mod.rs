@@ -55,8 +55,8 @@ impl Chain {
         while !self.follower.look(gateway).await.unwrap().complete {}
     }
 
-    /// Raises the fee rate of the network, so that transactions at the initial rate stay pending, or
-    /// resets it.
+    /// Raises the fee rate of the network, so that transactions at the initial rate stay pending,
+    /// or resets it.
     fn set_dear(&self, dear: bool) {
         self.node.set_price(if dear { self.fee_rate + self.fee_rate / 10 } else { 0 });
     }
