@@ -62,9 +62,11 @@ impl From<&Reason> for Flaw {
         match reason {
             Reason::Address(AddressError::OtherNetwork) => Self::OtherNetwork,
             Reason::Address(_) | Reason::OwnAddress => Self::Address,
-            Reason::Amount(_) | Reason::NotPlain | Reason::Zero | Reason::SumTooLarge => {
-                Self::Amount
-            }
+            Reason::Amount(_)
+            | Reason::NotPlain
+            | Reason::Zero
+            | Reason::SumTooLarge
+            | Reason::AboveLimit { .. } => Self::Amount,
             Reason::Dust { .. } | Reason::NetTooSmall { .. } => Self::Dust,
             Reason::DuplicateReference(_) => Self::DuplicateReference,
             Reason::Missing

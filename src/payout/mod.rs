@@ -1,7 +1,8 @@
 //! Rules of mass payouts. Pure: no clock, no database, no network.
 //!
 //! [`csv`] and [`recipients`] decide the recipients, [`quote`], [`fee`] and [`gas`] the costs,
-//! [`lifecycle`] and [`batch`] every state, and [`order`] the merchant's view. [`eip1559`] is the
+//! [`limit`] how much may be signed, [`lifecycle`] and [`batch`] every state, and [`order`] the
+//! merchant's view. [`eip1559`] is the
 //! one kind of transaction for payments on EVM networks, and [`transfer`] its content. On
 //! bitcoin-like networks [`spend`] decides the coin selection and the fee of a transaction, and
 //! [`sighash`] computes the digests to sign.
@@ -13,6 +14,7 @@ pub mod fee;
 pub mod gas;
 pub mod id;
 pub mod lifecycle;
+pub mod limit;
 pub mod order;
 pub mod quote;
 pub mod recipients;

@@ -75,20 +75,16 @@ pub const fn gas_per_transfer(currency: &Currency) -> u128 {
     if currency.is_native() { GAS_PER_COIN_TRANSFER } else { GAS_PER_TOKEN_TRANSFER }
 }
 
-/// Number of batches for `rows` recipients.
-pub fn batches(family: PayoutFamily, rows: usize) -> usize {
-    rows.div_ceil(family.batch_rows_max())
-}
-
-/// Maximum network fee for `rows` recipients and one refund, in the network's own coin.
+/// The most that the network may take for `rows` recipients in `batches` batches and one refund, in
+/// its own coin.
 pub fn native_fee(
     currency: &Currency,
-    rows: usize,
+    (rows, batches): (usize, usize),
     fee_rate: u128,
 ) -> Result<BaseUnits, QuoteFault> {
     let family = PayoutFamily::of(currency.network).ok_or(QuoteFault::NoPayouts)?;
     let count = |n: usize| u128::try_from(n).map_err(|_| QuoteFault::TooLarge);
-    let (payments, batches) = (count(rows)? + 1, count(batches(family, rows))? + 1);
+    let (payments, batches) = (count(rows)? + 1, count(batches)? + 1);
     let work = match family {
         PayoutFamily::Evm => evm_work(currency, payments),
         // Every transaction but the first spends the change of the one before.
@@ -116,19 +112,20 @@ const fn later_bytes(outputs: u128, transactions: u128) -> u128 {
         + outputs * BYTES_PER_OUTPUT
 }
 
-/// Part of its fees that a bitcoin-like order must keep while `rows` of its recipients are unpaid:
-/// those of their payments and of the refund.
-pub fn utxo_reserve(rows: usize, fee_rate: u128) -> BaseUnits {
+/// The fees that a bitcoin-like order keeps while `rows` of its recipients in `batches` batches are
+/// not paid yet: for those rows and for the refund.
+pub fn utxo_reserve((rows, batches): (usize, usize), fee_rate: u128) -> BaseUnits {
     let wide = |n: usize| u128::try_from(n).unwrap_or(u128::MAX);
-    let transactions = wide(batches(PayoutFamily::Utxo, rows)).saturating_add(1);
+    let transactions = wide(batches).saturating_add(1);
     let bytes = later_bytes(wide(rows).saturating_add(1), transactions);
     BaseUnits::new(bytes.saturating_mul(fee_rate))
 }
 
-/// Minimum relay fee for paying this many rows later, out of the change of earlier payments.
-pub fn utxo_rows(rows: usize, fee_rate: u128) -> BaseUnits {
+/// The least that nodes ask for paying so many rows later, each batch out of the change of the one
+/// before it.
+pub fn utxo_rows((rows, batches): (usize, usize), fee_rate: u128) -> BaseUnits {
     let wide = |n: usize| u128::try_from(n).unwrap_or(u128::MAX);
-    let bytes = later_bytes(wide(rows), wide(batches(PayoutFamily::Utxo, rows)));
+    let bytes = later_bytes(wide(rows), wide(batches));
     BaseUnits::new(bytes.saturating_mul(fee_rate))
 }
 
@@ -171,14 +168,15 @@ const fn with_headroom(asked: u128) -> u128 {
     asked.saturating_mul(HEADROOM_PERCENT).div_ceil(100)
 }
 
-/// The quote for `amounts` of `currency`; `native_decimals` are those of the network's coin.
+/// The quote for `amounts` of `currency`, paid in `batches` batches; `native_decimals` are those of
+/// the network's coin.
 pub fn quote(
     currency: &Currency,
     native_decimals: u8,
-    amounts: &[BaseUnits],
+    (amounts, batches): (&[BaseUnits], usize),
     tariff: &Tariff,
 ) -> Result<Quote, QuoteFault> {
-    let native = native_fee(currency, amounts.len(), tariff.fee_rate)?;
+    let native = native_fee(currency, (amounts.len(), batches), tariff.fee_rate)?;
     let network_fee = if currency.is_native() {
         native
     } else {
@@ -322,7 +320,7 @@ mod tests {
     fn a_quote_adds_up_to_the_unit() {
         let ltc = currency("ltc@litecoin");
         let both = amounts(&[125_000_000, 5_000_000]);
-        let quoted = quote(ltc, 8, &both, &tariff(FeeMode::Sender, 50, 10)).unwrap();
+        let quoted = quote(ltc, 8, (&both, 1), &tariff(FeeMode::Sender, 50, 10)).unwrap();
         assert_eq!(quoted.payout_total.get(), 130_000_000);
         assert_eq!(quoted.service_fee.get(), 650_000);
         // Two transactions of 204 bytes, three more inputs, three outputs.
@@ -334,9 +332,13 @@ mod tests {
     #[test]
     fn a_token_s_gas_is_charged_in_the_token_and_rounded_up() {
         let usdt = currency("usdtmatic@polygon");
-        let quoted =
-            quote(usdt, 18, &amounts(&[1_000_000]), &tariff(FeeMode::Sender, 50, 30_000_000_000))
-                .unwrap();
+        let quoted = quote(
+            usdt,
+            18,
+            (&amounts(&[1_000_000]), 1),
+            &tariff(FeeMode::Sender, 50, 30_000_000_000),
+        )
+        .unwrap();
         // 280,000 gas at 30 gwei are 0.0084 coins, that is 0.0042 USD, that is 0.00420042… tokens.
         assert_eq!(quoted.network_fee.get(), 4_201);
         assert_eq!(quoted.service_fee.get(), 5_000);
@@ -351,7 +353,7 @@ mod tests {
         let quoted = quote(
             eth,
             18,
-            &amounts(&[10_u128.pow(18); 3]),
+            (&amounts(&[10_u128.pow(18); 3]), 1),
             &tariff(FeeMode::Recipient, 0, 10_u128.pow(9) + 1),
         )
         .unwrap();
@@ -362,7 +364,7 @@ mod tests {
             (quoted.net.iter().max().unwrap(), quoted.net.iter().min().unwrap());
         assert!(largest.get() - smallest.get() <= 1);
         let fault =
-            quote(eth, 18, &amounts(&[10_u128.pow(18), 5]), &tariff(FeeMode::Recipient, 0, 1))
+            quote(eth, 18, (&amounts(&[10_u128.pow(18), 5]), 1), &tariff(FeeMode::Recipient, 0, 1))
                 .unwrap_err();
         assert_eq!(fault, QuoteFault::NetTooSmall(vec![1]));
     }
@@ -371,14 +373,14 @@ mod tests {
     fn nothing_overflows_and_no_price_is_zero() {
         let eth = currency("eth@ethereum");
         let most = tariff(FeeMode::Sender, 10_000, u128::MAX);
-        assert_eq!(quote(eth, 18, &amounts(&[1]), &most), Err(QuoteFault::TooLarge));
-        let huge = quote(eth, 18, &amounts(&[u128::MAX]), &tariff(FeeMode::Sender, 0, 1));
+        assert_eq!(quote(eth, 18, (&amounts(&[1]), 1), &most), Err(QuoteFault::TooLarge));
+        let huge = quote(eth, 18, (&amounts(&[u128::MAX]), 1), &tariff(FeeMode::Sender, 0, 1));
         assert_eq!(huge, Err(QuoteFault::TooLarge));
         let mut free = tariff(FeeMode::Sender, 0, 1);
         free.prices.asset_usd = Decimal::ZERO;
         let usdt = currency("usdtmatic@polygon");
-        assert_eq!(quote(usdt, 18, &amounts(&[1]), &free), Err(QuoteFault::UnusablePrice));
-        assert_eq!(native_fee(currency("sol@solana"), 1, 1), Err(QuoteFault::NoPayouts));
+        assert_eq!(quote(usdt, 18, (&amounts(&[1]), 1), &free), Err(QuoteFault::UnusablePrice));
+        assert_eq!(native_fee(currency("sol@solana"), (1, 1), 1), Err(QuoteFault::NoPayouts));
     }
 
     #[test]
@@ -401,7 +403,7 @@ mod tests {
         ) {
             let mode = if recipient { FeeMode::Recipient } else { FeeMode::Sender };
             let amounts = amounts(&units);
-            if let Ok(quoted) = quote(currency("eth@ethereum"), 18, &amounts, &tariff(mode, bps, rate)) {
+            if let Ok(quoted) = quote(currency("eth@ethereum"), 18, (&amounts, 1), &tariff(mode, bps, rate)) {
                 let out = sum(&quoted.net).unwrap().get();
                 let fees = quoted.network_fee.get() + quoted.service_fee.get();
                 prop_assert_eq!(quoted.total_to_send.get(), out + fees);

@@ -12,6 +12,7 @@ use crate::{
         catalogue::Currency,
     },
     money::{AmountError, BaseUnits},
+    payout::limit::Limit,
 };
 
 /// Maximum number of reported faults.
@@ -133,6 +134,10 @@ pub enum Reason {
     OwnAddress,
     #[error("is not UTF-8 text")]
     NotText,
+    #[error(
+        "is worth {value} USD, above the limit of {limit}, {most} USD; split it, or ask the operator"
+    )]
+    AboveLimit { value: String, limit: Limit, most: u64 },
 }
 
 /// Minimum amount of one output (dust limit): below it, nodes do not relay the transaction.

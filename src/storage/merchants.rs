@@ -145,6 +145,52 @@ pub async fn set_suspended(
     Ok(done.rows_affected() == 1)
 }
 
+/// A merchant's own payout limits in whole USD; `None` where the settings' hold.
+#[derive(Debug, Clone, Copy)]
+pub struct PayoutLimits {
+    pub hour: Option<u64>,
+    pub day: Option<u64>,
+}
+
+pub async fn payout_limits(
+    connection: &mut PgConnection,
+    id: Uuid,
+) -> Result<PayoutLimits, StorageError> {
+    let row = sqlx::query!(
+        "select payout_hour_usd_max, payout_day_usd_max from merchant where id = $1",
+        id
+    )
+    .fetch_one(connection)
+    .await?;
+    let limit = |value: Option<i64>| value.map(i64::unsigned_abs);
+    Ok(PayoutLimits { hour: limit(row.payout_hour_usd_max), day: limit(row.payout_day_usd_max) })
+}
+
+/// Sets a merchant's own payout limits; `None` leaves one as it is. `false` if there is no such
+/// merchant.
+pub async fn set_payout_limits(
+    connection: &mut PgConnection,
+    id: Uuid,
+    hour: Option<u64>,
+    day: Option<u64>,
+) -> Result<bool, StorageError> {
+    let column = |value: Option<u64>| value.map(|usd| i64::try_from(usd).unwrap_or(i64::MAX));
+    let done = sqlx::query!(
+        r#"
+        update merchant
+        set payout_hour_usd_max = coalesce($2, payout_hour_usd_max),
+            payout_day_usd_max = coalesce($3, payout_day_usd_max)
+        where id = $1
+        "#,
+        id,
+        column(hour),
+        column(day)
+    )
+    .execute(connection)
+    .await?;
+    Ok(done.rows_affected() == 1)
+}
+
 /// Notes one slow answer. Three within five minutes put the merchant into the slow lane for ten.
 pub async fn note_slow_answer(connection: &mut PgConnection, id: Uuid) -> Result<(), StorageError> {
     sqlx::query!(

@@ -113,9 +113,18 @@ impl Stack {
 
     /// Starts workers; they run until the test ends, or until the returned token is cancelled.
     pub fn start(&self, roles: &[Role]) -> (CancellationToken, Vec<JoinHandle<()>>) {
+        self.start_on(&self.gateway, roles)
+    }
+
+    /// The same with the settings of `gateway`, such as a [`Stack::sibling`].
+    pub fn start_on(
+        &self,
+        gateway: &Arc<Gateway>,
+        roles: &[Role],
+    ) -> (CancellationToken, Vec<JoinHandle<()>>) {
         let stop = self.stop.child_token();
         let run = |role: &Role| {
-            let (gateway, readiness) = (self.gateway.clone(), Readiness::default());
+            let (gateway, readiness) = (gateway.clone(), Readiness::default());
             let agent = Agent { gateway, readiness, stop: stop.clone() };
             tokio::spawn(gateway_workers::run(*role, agent))
         };

@@ -69,6 +69,10 @@ kinds! {
         "money is on its way to the order already";
     CsvTooLarge, PAYLOAD_TOO_LARGE, "csv_too_large",
         "the file is above 1 MiB, or the body above 2 MiB";
+    LimitExceeded, UNPROCESSABLE_ENTITY, "limit_exceeded",
+        "rows are worth more than the operator lets anybody pay at once; `details` lists up to 100 of them";
+    QuotaExceeded, TOO_MANY_REQUESTS, "quota_exceeded",
+        "too many of the merchant's orders are open; retry only after some have ended";
     RateLimited, TOO_MANY_REQUESTS, "rate_limited",
         "more than 60 requests within 60 seconds";
     InternalError, INTERNAL_SERVER_ERROR, "internal_error",
@@ -97,6 +101,8 @@ impl Kind {
         Self::PayoutsDisabled,
         Self::IdempotencyConflict,
         Self::CsvTooLarge,
+        Self::LimitExceeded,
+        Self::QuotaExceeded,
         Self::RateProviderDown,
         Self::NodeUnavailable,
     ];

@@ -217,6 +217,8 @@ impl From<PayoutError> for Problem {
             }
             PayoutError::UnsupportedCurrency => of(Kind::UnsupportedCurrency),
             PayoutError::Rows(faults) => Self::of_rows(&faults),
+            PayoutError::AboveLimit(faults) => of(Kind::LimitExceeded).with(told(&faults)),
+            PayoutError::TooManyOpen(_) => of(Kind::QuotaExceeded),
             PayoutError::RefundAddress(AddressError::OtherNetwork) => of(Kind::WrongNetworkAddress),
             PayoutError::RefundAddress(_) | PayoutError::OwnRefundAddress => {
                 of(Kind::InvalidAddress)
@@ -263,7 +265,7 @@ mod tests {
     #[test]
     fn each_refusal_has_its_kind_and_status() {
         let rows = |reason| PayoutError::Rows(vec![fault(reason)]);
-        let cases: [(PayoutError, u16, &str); 18] = [
+        let cases: [(PayoutError, u16, &str); 20] = [
             (PayoutError::Disabled, 403, "payouts_disabled"),
             (PayoutError::UnsupportedNetwork, 400, "unsupported_network"),
             (PayoutError::UnsupportedCurrency, 400, "unsupported_currency"),
@@ -274,6 +276,8 @@ mod tests {
             (rows(Reason::Address(AddressError::OtherNetwork)), 400, "wrong_network_address"),
             (rows(Reason::DuplicateReference(1)), 400, "duplicate_reference"),
             (PayoutError::Suspended, 403, "merchant_suspended"),
+            (PayoutError::AboveLimit(vec![]), 422, "limit_exceeded"),
+            (PayoutError::TooManyOpen(100), 429, "quota_exceeded"),
             (PayoutError::IdempotencyConflict, 409, "idempotency_conflict"),
             (PayoutError::NotFound, 404, "order_not_found"),
             (PayoutError::InvalidState(State::Expired), 409, "invalid_state"),

@@ -32,10 +32,14 @@ use crate::{
         EventType, State,
         batch::{self, BatchState},
         lifecycle::{self, Event, Verdict},
+        limit,
     },
     storage::{
         self, PgConnection, StorageError, alerts,
-        payouts::{self, PayoutOrder, batches, payments, safety},
+        payouts::{
+            self, PayoutOrder, batches, payments,
+            safety::{self, Stop},
+        },
         timers,
     },
 };
@@ -128,6 +132,14 @@ impl Gateway {
                 safety::hold(tx, order.id, &reason).await?;
                 order.held = Some(reason);
             }
+        }
+        if let Some(stop) =
+            safety::stopped(tx, order.currency.network.name(), order.merchant_id).await?
+            && stop == Stop::MerchantSuspended
+        {
+            waits(tx, order, "its merchant is suspended").await?;
+            let due_at = storage::now(tx).await? + LOOK_AGAIN_IDLE;
+            return timers::set(tx, timers::PAYOUT, order.id, due_at).await;
         }
         if order.held.is_some() {
             let due_at = storage::now(tx).await? + LOOK_AGAIN_IDLE;
@@ -241,7 +253,7 @@ impl Gateway {
             return timers::clear(tx, timers::PAYOUT, id).await;
         }
         let network = order.currency.network;
-        let stopped = safety::stopped(tx, network.name()).await?.is_some();
+        let stopped = safety::stopped(tx, network.name(), order.merchant_id).await?.is_some();
         let idle = in_trouble
             || open.is_empty() && (order.held.is_some() || stopped || order.state.is_terminal());
         let poll = TimeDelta::from_std(self.config.chain(network).poll).unwrap_or(LOOK_AGAIN_IDLE);
@@ -286,8 +298,5 @@ const fn events_between(
 
 /// What an amount of the order's asset was worth when it was quoted, to the cent and rounded up.
 pub(super) fn value_usd(order: &PayoutOrder, amount: crate::money::BaseUnits) -> Decimal {
-    let coins: Decimal =
-        amount.to_decimal(u32::from(order.currency.decimals)).parse().unwrap_or(Decimal::MAX);
-    let value = coins.checked_mul(order.quote.asset_price_usd).unwrap_or(Decimal::MAX);
-    value.round_dp_with_strategy(2, rust_decimal::RoundingStrategy::AwayFromZero)
+    limit::value_usd(amount, order.currency.decimals, order.quote.asset_price_usd)
 }

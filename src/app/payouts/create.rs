@@ -5,6 +5,7 @@ use uuid::Uuid;
 
 use super::{
     PayoutError,
+    limits::{batch_sizes, refuse_above_limits},
     price::{priced, stored},
 };
 use crate::{
@@ -16,7 +17,8 @@ use crate::{
     money::BaseUnits,
     payout::{
         FeeMode, Funding, PayoutFamily, State, id,
-        quote::{self, Quote, Tariff},
+        limit::Limits,
+        quote::{Quote, Tariff},
         recipients::{self, Column, FAULTS_MAX, Reason, Recipient, Row, RowFault, shown},
     },
     storage::{
@@ -83,9 +85,13 @@ impl Gateway {
         let recipients = recipients.map_err(PayoutError::Rows)?;
         let fee_rate = self.quoted_fee_rate(currency).await?;
         let tariff = self.tariff(&market, currency, request.fee_mode, fee_rate)?;
+        let price_usd = tariff.prices.asset_usd;
+        let limits = self.limits_of(merchant_id).await?;
+        refuse_above_limits(&recipients, currency, price_usd, &limits)?;
+        let batches = batch_sizes(request.family, &recipients, currency, price_usd, &limits);
         let amounts: Vec<_> = recipients.iter().map(|recipient| recipient.amount).collect();
         let row_of = |position: usize| recipients[position].row;
-        let quoted = priced(currency, &amounts, &tariff, row_of)?;
+        let quoted = priced(currency, (&amounts, batches.len()), &tariff, row_of)?;
 
         let mut tx = self.db.begin().await?;
         if !merchants::lock_for_creation(&mut tx, merchant_id).await? {
@@ -96,12 +102,14 @@ impl Gateway {
         {
             return Ok(replay);
         }
+        self.refuse_beyond_quota(&mut tx, merchant_id).await?;
         self.refuse_own_addresses(&mut tx, currency, &recipients).await?;
         self.refuse_own_refund(&mut tx, currency, refund_address.as_deref()).await?;
         let now = storage::now(&mut tx).await?;
-        let mut order = self.draft(caller, request, currency, &quoted, &tariff, now);
+        let priced = (&quoted, batches.len());
+        let mut order = self.draft(caller, request, currency, priced, &tariff, now);
         order.refund_address = refund_address;
-        insert_order(&mut tx, &order, &recipients, &quoted.net).await?;
+        insert_order(&mut tx, &order, &recipients, (&quoted.net, &batches)).await?;
         timers::set(&mut tx, timers::PAYOUT, order.id, order.abandoned_at).await?;
         let body = self.payout_snapshot(&mut tx, &order, None).await?;
         if let Some(wanted) = &request.idempotency {
@@ -113,12 +121,17 @@ impl Gateway {
         Ok(Created { body, replayed: false })
     }
 
+    async fn limits_of(&self, merchant_id: Uuid) -> Result<Limits, StorageError> {
+        let mut connection = self.db.connection().await?;
+        self.payout_limits(&mut connection, merchant_id).await
+    }
+
     fn draft(
         &self,
         caller: &Caller,
         request: &NewOrder,
         currency: &'static Currency,
-        quoted: &Quote,
+        (quoted, batches): (&Quote, usize),
         tariff: &Tariff,
         now: chrono::DateTime<chrono::Utc>,
     ) -> PayoutOrder {
@@ -138,7 +151,7 @@ impl Gateway {
             refund_address: None,
             callback_url: request.callback_url.clone(),
             item_count: count(quoted.net.len()),
-            batch_count: count(quote::batches(request.family, quoted.net.len())),
+            batch_count: count(batches),
             payout_total: quoted.payout_total,
             total_to_send: quoted.total_to_send,
             quote: stored(quoted, tariff, now, now + held_for),
@@ -233,21 +246,24 @@ async fn insert_order(
     tx: &mut PgConnection,
     order: &PayoutOrder,
     recipients: &[Recipient],
-    net: &[BaseUnits],
+    (net, batches): (&[BaseUnits], &[usize]),
 ) -> Result<(), StorageError> {
     payouts::insert(tx, order).await?;
-    let per_batch = order.family.batch_rows_max();
-    let batch_rows: Vec<_> =
-        (0..order.batch_count).map(|_| (Uuid::now_v7(), id::batch())).collect();
+    let batch_rows: Vec<_> = batches.iter().map(|_| (Uuid::now_v7(), id::batch())).collect();
     batches::insert_all(tx, order.id, &batch_rows).await?;
+    let batch_of_row: Vec<_> = batch_rows
+        .iter()
+        .zip(batches)
+        .flat_map(|((id, _), rows)| std::iter::repeat_n(*id, *rows))
+        .collect();
     let new: Vec<_> = recipients
         .iter()
         .zip(net)
-        .enumerate()
-        .map(|(position, (recipient, net))| NewItem {
+        .zip(batch_of_row)
+        .map(|((recipient, net), batch_id)| NewItem {
             id: Uuid::now_v7(),
             item_id: id::item(),
-            batch_id: batch_rows[position / per_batch].0,
+            batch_id,
             row_number: i32::try_from(recipient.row).unwrap_or(i32::MAX),
             address: recipient.address.clone(),
             amount: recipient.amount,

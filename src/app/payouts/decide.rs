@@ -106,7 +106,8 @@ impl Gateway {
         let tariff = self.tariff(&market, order.currency, order.fee_mode, fee_rate)?;
         let amounts = items::amounts(&mut tx, order.id).await?;
         let row_of = |position| u32::try_from(position + 1).unwrap_or(u32::MAX);
-        let quoted = priced(order.currency, &amounts, &tariff, row_of)?;
+        let batches = usize::try_from(order.batch_count).unwrap_or(usize::MAX);
+        let quoted = priced(order.currency, (&amounts, batches), &tariff, row_of)?;
         let window = if order.state == State::Draft {
             TimeDelta::seconds(i64::from(self.config.payouts.quote_seconds))
         } else {

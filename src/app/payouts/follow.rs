@@ -396,7 +396,8 @@ impl Gateway {
         let mut connection = self.db.connection().await?;
         let network = order.currency.network.name();
         let held = order.held.is_some() && payment.purpose != Purpose::Gas.as_str();
-        Ok(held || safety::stopped(&mut connection, network).await?.is_some())
+        let stopped = safety::stopped(&mut connection, network, order.merchant_id).await?;
+        Ok(held || stopped.is_some())
     }
 
     /// Whom a signed payment pays.

@@ -4,7 +4,7 @@
 //! bytes are stored in one commit before anything is sent, and after any doubt the same bytes go out again.
 
 use k256::ecdsa::SigningKey;
-use rust_decimal::{Decimal, RoundingStrategy};
+use rust_decimal::Decimal;
 use uuid::Uuid;
 
 use super::{
@@ -25,6 +25,7 @@ use crate::{
         State,
         fee::Fee,
         gas::Gas,
+        limit,
         quote::{self, GAS_PER_COIN_TRANSFER},
     },
     storage::{
@@ -186,7 +187,7 @@ impl Gateway {
         let order = locked(&mut tx, order_id).await?;
         let network = order.currency.network;
         let held = order.held.as_deref().is_some_and(|reason| !waits_for_gas(reason));
-        if held || safety::stopped(&mut tx, network.name()).await?.is_some() {
+        if held || safety::stopped(&mut tx, network.name(), order.merchant_id).await?.is_some() {
             return Ok(false);
         }
         let rows = gas::of_order(&mut tx, order_id).await?;
@@ -250,7 +251,8 @@ impl Gateway {
         let mut tx = self.db.begin().await?;
         let order = locked(&mut tx, order_id).await?;
         let network = order.currency.network.name();
-        if order.held.is_some() || safety::stopped(&mut tx, network).await?.is_some() {
+        let stopped = safety::stopped(&mut tx, network, order.merchant_id).await?;
+        if order.held.is_some() || stopped.is_some() {
             return Ok(false);
         }
         let key = order
@@ -411,7 +413,7 @@ fn beyond_quote(
 ) -> Result<bool, StorageError> {
     let payments = count(order.item_count.saturating_add(rows.refunds));
     let rate = fee.all_in(quote::gas_per_transfer(order.currency)).max(order.quote.fee_rate);
-    let quoted = quote::native_fee(order.currency, payments, rate)
+    let quoted = quote::native_fee(order.currency, (payments, count(order.batch_count)), rate)
         .map_err(|fault| StorageError::damaged("payout_order", fault))?;
     Ok(rows.fronted.checked_add(amount).is_none_or(|sum| sum > quoted))
 }
@@ -445,7 +447,5 @@ fn lacks(
 /// An amount of the network's coin in USD at the quoted price, rounded up to the cent.
 fn coins_usd(order: &PayoutOrder, amount: BaseUnits) -> Decimal {
     let decimals = Catalogue::get().native(order.currency.network).decimals;
-    let coins: Decimal = amount.to_decimal(u32::from(decimals)).parse().unwrap_or(Decimal::MAX);
-    let value = coins.checked_mul(order.quote.native_price_usd).unwrap_or(Decimal::MAX);
-    value.round_dp_with_strategy(2, RoundingStrategy::AwayFromZero)
+    limit::value_usd(amount, decimals, order.quote.native_price_usd)
 }

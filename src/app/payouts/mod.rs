@@ -8,6 +8,7 @@ mod fees;
 mod follow;
 mod fund;
 mod gas;
+mod limits;
 mod operate;
 mod price;
 mod purse;
@@ -51,6 +52,10 @@ pub enum PayoutError {
     OwnRefundAddress,
     #[error(transparent)]
     Quote(QuoteFault),
+    #[error("{} of the rows are worth more than may be paid at once", .0.len())]
+    AboveLimit(Vec<RowFault>),
+    #[error("{0} orders are open; confirm, cancel or wait for some of them first")]
+    TooManyOpen(u32),
     #[error("the merchant is suspended")]
     Suspended,
     #[error("the Idempotency-Key was used with another request")]

@@ -41,6 +41,8 @@ pub enum OperateError {
          or send as much to its address"
     )]
     FundsGone { missing: u128 },
+    #[error("no merchant has the id {0}; gatewayctl merchant list shows them all")]
+    UnknownMerchant(Uuid),
     #[error("the order has ended")]
     Ended,
     #[error("no payment of the order waits for a block")]
@@ -223,7 +225,7 @@ impl Gateway {
     /// Why nothing is signed on a network now, if so; `*` asks for the stop of all networks alone.
     pub async fn payouts_stopped(&self, network: &str) -> Result<Option<String>, StorageError> {
         let mut connection = self.db.connection().await?;
-        safety::stopped(&mut connection, network).await
+        safety::switch(&mut connection, network).await
     }
 }
 

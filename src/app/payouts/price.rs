@@ -73,15 +73,17 @@ impl Gateway {
     }
 }
 
-/// The quote for `amounts`; a recipient whose amount the fees eat up is told by his row, which `row_of` knows.
+/// The quote for `amounts` in so many batches. A recipient whose amount the fees eat up is reported
+/// by the number of his row, which `row_of` gives.
 pub(super) fn priced(
     currency: &Currency,
-    amounts: &[BaseUnits],
+    (amounts, batches): (&[BaseUnits], usize),
     tariff: &Tariff,
     row_of: impl Fn(usize) -> u32,
 ) -> Result<Quote, PayoutError> {
     let native_decimals = Catalogue::get().native(currency.network).decimals;
-    quote::quote(currency, native_decimals, amounts, tariff).map_err(|fault| match fault {
+    quote::quote(currency, native_decimals, (amounts, batches), tariff).map_err(|fault| match fault
+    {
         QuoteFault::NetTooSmall(positions) => {
             let least = in_coins(currency, least_amount(currency));
             let faults = positions.into_iter().map(|position| RowFault {

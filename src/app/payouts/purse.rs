@@ -106,6 +106,17 @@ async fn most(
     Ok(budget(tx, order, but, 0, (0, BaseUnits::ZERO)).await?.most)
 }
 
+/// The rows that are not signed yet beside the `rows` of the payment at hand, and their batches.
+async fn later(
+    tx: &mut PgConnection,
+    order: &PayoutOrder,
+    rows: usize,
+) -> Result<(usize, usize), StorageError> {
+    let (unsigned, batches) = items::unsigned_count(tx, order.id).await?;
+    let this_one = usize::from(rows > 0);
+    Ok((unsigned.saturating_sub(rows), batches.saturating_sub(this_one)))
+}
+
 async fn budget(
     tx: &mut PgConnection,
     order: &PayoutOrder,
@@ -114,8 +125,7 @@ async fn budget(
     (rows, kept): (usize, BaseUnits),
 ) -> Result<Budget, StorageError> {
     let for_us = if has_kept_its_fees(order) { order.quote.service_fee } else { BaseUnits::ZERO };
-    let unsigned = items::tally(tx, order.id).await?.pending;
-    let unsigned = usize::try_from(unsigned).unwrap_or(usize::MAX).saturating_sub(rows);
+    let unsigned = later(tx, order, rows).await?;
     let signed = coins::fees_signed(tx, order.id, but).await?;
     let (reserve, least) = if order.state.is_terminal() {
         (BaseUnits::ZERO, BaseUnits::ZERO)

@@ -1,7 +1,6 @@
 //! Signing: the next payments of an order, each with its nonce, its bytes and what it reserves in one commit.
 
 use k256::ecdsa::SigningKey;
-use rust_decimal::Decimal;
 use uuid::Uuid;
 
 use super::{
@@ -21,7 +20,12 @@ use crate::{
     fail_point::fail_point,
     ledger::{Account, Entry, EntryKind},
     money::BaseUnits,
-    payout::{PayoutFamily, State, fee::Fee, quote},
+    payout::{
+        PayoutFamily, State,
+        fee::Fee,
+        limit::{self, Limits},
+        quote,
+    },
     storage::{
         PgConnection, StorageError, ledger,
         payouts::{
@@ -58,6 +62,7 @@ impl Gateway {
         };
         let limit = i64::try_from(rows).unwrap_or(i64::MAX);
         let mut waiting = items::unsigned(&mut connection, order_id, limit).await?;
+        let limits = self.payout_limits(&mut connection, order.merchant_id).await?;
         drop(connection);
         if waiting.is_empty() {
             return Ok(false);
@@ -67,8 +72,8 @@ impl Gateway {
         if waiting.is_empty() {
             return Ok(false);
         }
-        let prepared =
-            self.prepare_all(&order, &groups(order.family, &waiting), fee, payer).await?;
+        let groups = groups(&order, &waiting, &limits);
+        let prepared = self.prepare_all(&order, &groups, fee, payer).await?;
         if prepared.ready.is_empty() && prepared.failure.is_none() {
             // Nothing is left of what it may have waited for.
             let mut connection = self.db.connection().await?;
@@ -341,71 +346,6 @@ impl Gateway {
         keep(tx, order, new.id, intent.kept).await?;
         Ok(())
     }
-
-    /// What may still be signed in this hour and this day. Nothing while payouts are stopped or the order is held.
-    async fn room(
-        &self,
-        tx: &mut PgConnection,
-        order: &PayoutOrder,
-    ) -> Result<Allowed<Room>, StorageError> {
-        if order.held.is_some() {
-            return Ok(Allowed::No);
-        }
-        let network = order.currency.network.name();
-        if let Some(reason) = safety::stopped(tx, network).await? {
-            return Ok(Allowed::Later(format!("payouts are stopped on {network}: {reason}")));
-        }
-        let (hour, day) = safety::signed_lately(tx).await?;
-        let limits = &self.config.payouts;
-        Ok(Allowed::Now(Room {
-            hour: Decimal::from(limits.hour_usd_max) - hour,
-            day: Decimal::from(limits.day_usd_max) - day,
-        }))
-    }
-
-    /// The limits, and whether the order is in a state for this. What no hour and no day has room for would wait for ever, so
-    /// it holds the order; what only this one has no room for is signed later.
-    async fn may_sign(
-        &self,
-        tx: &mut PgConnection,
-        order: &PayoutOrder,
-        intent: &Intent,
-        value: Decimal,
-        room: &mut Room,
-    ) -> Result<Allowed<()>, StorageError> {
-        let wanted = match intent.purpose {
-            Purpose::Pay => order.state == State::Processing,
-            Purpose::Refund => order.state.is_terminal(),
-            // Gas has limits of its own.
-            Purpose::Gas | Purpose::GasReturn => false,
-            Purpose::Bump => order.held.is_none(),
-        };
-        if !wanted {
-            return Ok(Allowed::No);
-        }
-        let limits = &self.config.payouts;
-        let windows =
-            [("an hour", limits.hour_usd_max, room.hour), ("a day", limits.day_usd_max, room.day)];
-        let whole = windows.map(|(what, most, _)| (what, most));
-        let limits = [("one transaction", limits.transaction_usd_max)].into_iter().chain(whole);
-        for (what, most) in limits {
-            if value > Decimal::from(most) {
-                let reason =
-                    format!("a payment of {value:.2} USD is above the limit of {what}, {most} USD");
-                self.hold_payout(tx, order, "payout_limit", &reason).await?;
-                return Ok(Allowed::No);
-            }
-        }
-        if let Some((what, most, left)) = windows.into_iter().find(|(.., left)| value > *left) {
-            let left = left.max(Decimal::ZERO);
-            return Ok(Allowed::Later(format!(
-                "a payment of {value:.2} USD, and of the limit of {what}, {most} USD, {left:.2} are left"
-            )));
-        }
-        room.hour -= value;
-        room.day -= value;
-        Ok(Allowed::Now(()))
-    }
 }
 
 /// Notes why nothing is signed for an order that nobody holds.
@@ -430,18 +370,12 @@ fn scattered(order: &PayoutOrder, error: SpendError, deposit: u64) -> String {
 }
 
 /// Whether something may be signed.
-enum Allowed<T> {
+pub(super) enum Allowed<T> {
     Now(T),
     /// By itself, once this has passed.
     Later(String),
     /// It is held, or has gone on meanwhile.
     No,
-}
-
-/// USD that may still be signed.
-struct Room {
-    hour: Decimal,
-    day: Decimal,
 }
 
 /// What a signature is for.
@@ -492,13 +426,23 @@ struct Prepared {
     failure: Option<ChainError>,
 }
 
-/// The rows that each transaction pays: one, or those of one batch.
-fn groups(family: PayoutFamily, waiting: &[ItemRow]) -> Vec<Vec<&ItemRow>> {
-    match family {
+/// The rows that each transaction pays: one, or those of one batch. A batch that exceeds a limit,
+/// because the limit was lowered or the price rose since it was made, is paid by several.
+fn groups<'a>(
+    order: &PayoutOrder,
+    waiting: &'a [ItemRow],
+    limits: &Limits,
+) -> Vec<Vec<&'a ItemRow>> {
+    match order.family {
         PayoutFamily::Evm => waiting.iter().map(|item| vec![item]).collect(),
         PayoutFamily::Utxo => {
             let batch = waiting.first().map(|first| &first.batch_id);
-            vec![waiting.iter().filter(|item| Some(&item.batch_id) == batch).collect()]
+            let mut rows: Vec<_> =
+                waiting.iter().filter(|item| Some(&item.batch_id) == batch).collect();
+            let amounts: Vec<_> = rows.iter().map(|item| item.net_amount).collect();
+            let fits = |sum| limits.exceeded_by(value_usd(order, sum)).is_none();
+            rows.truncate(limit::rows_that_fit(&amounts, order.family.batch_rows_max(), fits));
+            vec![rows]
         }
     }
 }

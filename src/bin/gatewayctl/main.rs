@@ -21,6 +21,7 @@ mod merchant;
 mod nc_payouts;
 mod network;
 mod operator;
+mod payout_limits;
 mod payout_receiver;
 mod payouts;
 mod receiver;

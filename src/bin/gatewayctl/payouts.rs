@@ -21,7 +21,7 @@ use uuid::Uuid;
 use crate::{
     delivery,
     failure::wrong_usage,
-    nc_payouts,
+    nc_payouts, payout_limits,
     render::{self, Answer, Cell, Tone},
     watch, words,
 };
@@ -66,6 +66,9 @@ pub enum Payouts {
     /// Sign again
     #[command(after_help = words::PAYOUTS_RESUME)]
     Resume(Where),
+    /// Show or set how much may be signed for one merchant
+    #[command(after_help = payout_limits::HELP)]
+    Limits(payout_limits::Limits),
     /// Seal a wallet's seed (64 bytes in hex, on stdin) for payouts.seed_file
     #[command(after_help = words::PAYOUTS_SEAL)]
     SealSeed,
@@ -249,6 +252,7 @@ impl Payouts {
                 Ok(Answer::new(json, text))
             }
             Self::Resume(at) => at.resume(gateway).await,
+            Self::Limits(limits) => limits.run(gateway).await,
             Self::SealSeed => seal(),
         }
     }

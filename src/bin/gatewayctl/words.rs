@@ -516,6 +516,17 @@ Examples:
     database!()
 );
 
+pub const PAYOUTS_LIMITS: &str = concat!(
+    "\
+Without --hour-usd and --day-usd it shows the limits that hold and changes nothing. Limits over all
+merchants are settings: payouts.transaction_usd_max, payouts.hour_usd_max and payouts.day_usd_max.
+
+Examples:
+  gatewayctl payouts limits 0192f3c4-0000-7000-8000-000000000000
+  gatewayctl payouts limits 0192f3c4-0000-7000-8000-000000000000 --hour-usd 20000 --day-usd 100000",
+    database!()
+);
+
 pub const PAYOUTS_SEAL: &str = concat!(
     "\
 No server is asked. It opens under GATEWAY_PAYOUTS__SEED_KEY only, which should be set here and in the

@@ -147,6 +147,25 @@ pub async fn tally(connection: &mut PgConnection, order_id: Uuid) -> Result<Tall
     })
 }
 
+/// How many rows of an order have no payment yet, and in how many batches they are.
+pub async fn unsigned_count(
+    connection: &mut PgConnection,
+    order_id: Uuid,
+) -> Result<(usize, usize), StorageError> {
+    let row = sqlx::query!(
+        r#"
+        select count(*) as "rows!", count(distinct batch_id) as "batches!"
+        from payout_item
+        where order_id = $1 and state = 'pending' and payment_id is null
+        "#,
+        order_id
+    )
+    .fetch_one(connection)
+    .await?;
+    let count = |n: i64| usize::try_from(n).unwrap_or(usize::MAX);
+    Ok((count(row.rows), count(row.batches)))
+}
+
 /// One page of an order's rows and how many there are.
 pub async fn page(
     connection: &mut PgConnection,

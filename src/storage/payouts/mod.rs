@@ -413,6 +413,24 @@ pub async fn end_lease(connection: &mut PgConnection, id: Uuid) -> Result<(), St
     Ok(())
 }
 
+/// The number of a merchant's orders that have not ended. Index: `payout_order_open`.
+pub async fn count_open(
+    connection: &mut PgConnection,
+    merchant_id: Uuid,
+) -> Result<u64, StorageError> {
+    let row = sqlx::query!(
+        r#"
+        select count(*) as "count!"
+        from payout_order
+        where merchant_id = $1 and state in ('draft', 'pending_deposit', 'funded', 'processing')
+        "#,
+        merchant_id
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(row.count.unsigned_abs())
+}
+
 /// Orders of all merchants for the operator, those at work first.
 pub async fn list(
     connection: &mut PgConnection,

@@ -107,8 +107,35 @@ pub async fn note_wait(
     Ok(())
 }
 
-/// Why nothing may be signed on `network` now, if the switch is thrown.
+/// The reason for which nothing may be signed for an order now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Stop {
+    Switch { reason: String },
+    MerchantSuspended,
+}
+
+/// Whether signing is stopped for a merchant's orders on `network`.
 pub async fn stopped(
+    connection: &mut PgConnection,
+    network: &str,
+    merchant_id: Uuid,
+) -> Result<Option<Stop>, StorageError> {
+    let row = sqlx::query!(
+        r#"
+        select (select reason from payout_stop where network in ('*', $1) order by network limit 1) as reason,
+               exists (select from merchant where id = $2 and suspended_at is not null) as "suspended!"
+        "#,
+        network,
+        merchant_id
+    )
+    .fetch_one(connection)
+    .await?;
+    let switched = row.reason.map(|reason| Stop::Switch { reason });
+    Ok(switched.or_else(|| row.suspended.then_some(Stop::MerchantSuspended)))
+}
+
+/// The reason for which the stop switch of `network` is thrown, if it is.
+pub async fn switch(
     connection: &mut PgConnection,
     network: &str,
 ) -> Result<Option<String>, StorageError> {
@@ -146,11 +173,21 @@ pub async fn resume(connection: &mut PgConnection, network: &str) -> Result<bool
     Ok(done.rows_affected() == 1)
 }
 
-/// What was signed for recipients in the last hour and the last day, in USD, over all merchants. Signers that sum at once wait for one
-/// another, so that together they stay within the limit.
+/// USD signed for recipients in the last hour and the last 24 hours.
+#[derive(Debug, Clone, Copy)]
+pub struct SignedLately {
+    pub hour: Decimal,
+    pub day: Decimal,
+    pub merchant_hour: Decimal,
+    pub merchant_day: Decimal,
+}
+
+/// Sums over all merchants and for one of them. Signers that sum at once wait for one another, so
+/// that together they stay within the limits.
 pub async fn signed_lately(
     connection: &mut PgConnection,
-) -> Result<(Decimal, Decimal), StorageError> {
+    merchant_id: Uuid,
+) -> Result<SignedLately, StorageError> {
     sqlx::query!(
         r#"select pg_advisory_xact_lock(hashtextextended('payout:limits', 0)) as "locked?: ()""#
     )
@@ -158,14 +195,25 @@ pub async fn signed_lately(
     .await?;
     let row = sqlx::query!(
         r#"
-        select coalesce(sum(value_usd) filter (where created_at > now() - interval '1 hour'), 0) as "hour!",
-               coalesce(sum(value_usd), 0) as "day!"
-        from payout_payment
-        where created_at > now() - interval '24 hours' and purpose in ('pay', 'refund')
-        "#
+        select coalesce(sum(value_usd) filter (where late), 0) as "hour!", coalesce(sum(value_usd), 0) as "day!",
+               coalesce(sum(value_usd) filter (where late and own), 0) as "merchant_hour!",
+               coalesce(sum(value_usd) filter (where own), 0) as "merchant_day!"
+        from (
+            select p.value_usd, p.created_at > now() - interval '1 hour' as late, o.merchant_id = $1 as own
+            from payout_payment p
+            join payout_order o on o.id = p.order_id
+            where p.created_at > now() - interval '24 hours' and p.purpose in ('pay', 'refund')
+        ) signed
+        "#,
+        merchant_id
     )
     .fetch_one(connection)
     .await?;
     let decimal = |value| numeric::to_decimal("payout_payment", value);
-    Ok((decimal(&row.hour)?, decimal(&row.day)?))
+    Ok(SignedLately {
+        hour: decimal(&row.hour)?,
+        day: decimal(&row.day)?,
+        merchant_hour: decimal(&row.merchant_hour)?,
+        merchant_day: decimal(&row.merchant_day)?,
+    })
 }

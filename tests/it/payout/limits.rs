@@ -1,11 +1,14 @@
 //! Protections against emptying the wallet with a stolen order.
 
+use std::sync::Arc;
+
 use gateway::{app::Gateway, asset::Network, merchant::secret::SEED_BYTES};
+use gateway_workers::Role;
 use support::{
     broker::eventually,
     fired::fired,
     payouts::Payer,
-    stack::{only, with_configured_stack},
+    stack::{Stack, only, with_configured_stack},
 };
 
 use super::{EVM, two_rows};
@@ -74,11 +77,27 @@ async fn a_release_counts_for_the_hold_that_it_was_given_for() {
     .await;
 }
 
+/// Signs with `setting` at 5 USD for an order that was created when the limit was higher.
+async fn with_a_limit_lowered_later<F: Future<Output = ()>>(
+    setting: &str,
+    test: impl FnOnce(Arc<Stack>) -> F,
+) {
+    with_configured_stack(&only(Network::Polygon), |stack| async move {
+        let payers = stack.sibling(&format!("payouts.{setting} = 5\n"));
+        let others: Vec<_> = Role::ALL
+            .into_iter()
+            .filter(|role| ![Role::RateRefresher, Role::PayoutBatch].contains(role))
+            .collect();
+        stack.start(&others);
+        stack.start_on(&payers, &[Role::PayoutBatch]);
+        test(stack).await;
+    })
+    .await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_payment_above_the_limit_of_one_transaction_is_never_signed() {
-    let toml = only(Network::Polygon) + "payouts.transaction_usd_max = 5\n";
-    with_configured_stack(&toml, |stack| async move {
-        stack.start_all();
+    with_a_limit_lowered_later("transaction_usd_max", |stack| async move {
         let payer = Payer::open(&stack).await;
         let id = funded(&payer).await;
         assert!(held(&payer, &id).await.contains("limit of one transaction"));
@@ -89,9 +108,7 @@ async fn a_payment_above_the_limit_of_one_transaction_is_never_signed() {
 
 /// It exceeds the limit of an hour and of a day, so waiting would be for ever.
 async fn holds_what_no_window_has_room_for(setting: &str, words: &str) {
-    let toml = only(Network::Polygon) + &format!("payouts.{setting} = 5\n");
-    with_configured_stack(&toml, |stack| async move {
-        stack.start_all();
+    with_a_limit_lowered_later(setting, |stack| async move {
         let payer = Payer::open(&stack).await;
         let id = funded(&payer).await;
         let reason = held(&payer, &id).await;
@@ -128,28 +145,21 @@ async fn the_limit_of_an_hour_and_the_stop_switch_let_nothing_pass() {
             (books.paid.get() == 10_000_000).then_some(())
         })
         .await;
-        stack
-            .gateway
-            .advance_payout(payer.story(&id).await.order.id, &wallet(&stack))
-            .await
-            .unwrap();
-        let story = payer.story(&id).await;
+        // The second row is looked at by the worker that holds the order's lease.
+        let story = eventually("the second row waits", async || {
+            Some(payer.story(&id).await).filter(|story| story.order.waits_for.is_some())
+        })
+        .await;
         assert_eq!((story.payments.len(), story.order.held), (1, None));
         let why = story.order.waits_for.unwrap();
         assert!(why.contains("limit of an hour, 11 USD, 1.00 are left"), "{why}");
 
         stack.gateway.stop_payouts("*", "drill").await.unwrap();
         let other = funded(&payer).await;
-        eventually("it is funded", async || {
-            Some(payer.story(&other).await).filter(|story| !story.order.books.kept.is_zero())
+        let story = eventually("it waits", async || {
+            Some(payer.story(&other).await).filter(|story| story.order.waits_for.is_some())
         })
         .await;
-        stack
-            .gateway
-            .advance_payout(payer.story(&other).await.order.id, &wallet(&stack))
-            .await
-            .unwrap();
-        let story = payer.story(&other).await;
         assert!(story.payments.is_empty());
         assert_eq!(story.order.waits_for.unwrap(), "payouts are stopped on polygon: drill");
     })

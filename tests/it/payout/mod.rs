@@ -13,6 +13,7 @@ mod held;
 mod journey;
 mod killed;
 mod limits;
+mod limits_of_merchants;
 mod many;
 mod node;
 mod on_a_node;
