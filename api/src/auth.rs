@@ -7,7 +7,8 @@ use crate::{State, error::ApiError};
 
 const HEADER: &str = "x-api-key";
 
-/// A request whose key is known, whose merchant is active, and which fits the merchant's budget.
+/// An authenticated request: its key is known, its merchant is active, and it is within the
+/// merchant's rate limit.
 pub struct Merchant(pub Caller);
 
 impl FromRequestParts<State> for Merchant {
@@ -16,7 +17,7 @@ impl FromRequestParts<State> for Merchant {
     async fn from_request_parts(parts: &mut Parts, state: &State) -> Result<Self, ApiError> {
         let mut values = parts.headers.get_all(HEADER).iter();
         let value = values.next().ok_or(ApiError::ApiKeyMissing)?;
-        // Two keys have no single meaning.
+        // A request with two keys is ambiguous.
         if values.next().is_some() {
             return Err(ApiError::ApiKeyMalformed);
         }

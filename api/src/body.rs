@@ -1,4 +1,4 @@
-//! Reading a JSON body strictly: bounded, whole, and with one meaning.
+//! Strict reading of a JSON body: bounded, complete, and unambiguous.
 
 use std::{collections::BTreeMap, fmt, time::Duration};
 
@@ -12,18 +12,20 @@ use serde_json::value::RawValue;
 
 use crate::error::ApiError;
 
-/// Far above any honest request.
+/// Far larger than any legitimate request.
 pub const BODY_BYTES_MAX: usize = 64 * 1024;
-/// How much of a larger body is read and thrown away. Closing earlier would reset the connection under the answer, and
-/// the client would never learn what was wrong.
+/// Number of bytes of an oversized body that are read and discarded. Closing the connection earlier
+/// would reset it before the client has read the error response.
 const DISCARDED_BYTES_MAX: usize = 16 * 1024 * 1024;
-/// Below the limit of a whole request: a client that dawdles is told so, and is no failure of ours.
+/// Shorter than the time limit of the whole request, so that a slow client gets its own error and
+/// is not counted as a failure of ours.
 const BODY_TIME_MAX: Duration = Duration::from_secs(8);
 const KEY_CHARS_SHOWN: usize = 64;
 
-/// The members of a JSON object, each still in its own text.
+/// Members of a JSON object, each as its original text.
 ///
-/// The text is what makes amounts exact: a number is read from its digits, and a string can never pass for one.
+/// The text keeps amounts exact: a number is read from its digits, and a string can never pass for
+/// a number.
 #[derive(Debug)]
 pub struct Members(BTreeMap<String, Box<RawValue>>);
 
@@ -53,7 +55,7 @@ impl<'de> Deserialize<'de> for Members {
     }
 }
 
-/// Reads and parses a body; every fault is the client's and says what it is.
+/// Reads and parses a body. Every fault is the client's, and the error names it.
 pub async fn read_members(body: Body) -> Result<Members, ApiError> {
     let read = tokio::time::timeout(BODY_TIME_MAX, read_whole(body)).await;
     let seconds = BODY_TIME_MAX.as_secs();
@@ -62,7 +64,7 @@ pub async fn read_members(body: Body) -> Result<Members, ApiError> {
     parse_members(&bytes)
 }
 
-/// Parses a body that was read as bytes.
+/// Parses a body that is already in memory.
 pub fn parse_members(bytes: &[u8]) -> Result<Members, ApiError> {
     serde_json::from_slice(bytes)
         .map_err(|error| ApiError::invalid(format!("the body is not a JSON object: {error}")))
@@ -113,9 +115,9 @@ async fn read_up_to(mut body: Body, bytes_max: usize) -> Result<Option<Vec<u8>>,
 }
 
 impl Members {
-    /// The text of a string member; `None` if it is absent or null.
+    /// Text of a string member; `None` if it is absent or null.
     ///
-    /// Lengths count characters. NUL is refused here because PostgreSQL stores none.
+    /// Lengths count characters. NUL is refused here because PostgreSQL cannot store it.
     pub fn string(
         &self,
         name: &str,
@@ -155,7 +157,7 @@ impl Members {
     }
 }
 
-/// For a member that must be there.
+/// Requires a member to be present.
 pub fn required<T>(name: &str, value: Option<T>) -> Result<T, ApiError> {
     value.ok_or_else(|| ApiError::invalid(format!("{name} is required")))
 }

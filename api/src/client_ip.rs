@@ -1,4 +1,4 @@
-//! Whose request it is, when there is no key: the client's address.
+//! The client's address, which identifies requests without a key.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
@@ -9,10 +9,10 @@ use axum::{
 
 use crate::{State, error::ApiError};
 
-/// The client's budget key: an IPv4 address, or the /64 network of an IPv6 one.
+/// Rate-limit key of the client: an IPv4 address, or the /64 network of an IPv6 address.
 ///
-/// `X-Forwarded-For` is read only from proxies that the operator trusts, from right to left, so that a client cannot
-/// write itself another address.
+/// `X-Forwarded-For` is read only from proxies that the operator trusts, from right to left, so
+/// that a client cannot forge its address.
 pub struct Client(pub String);
 
 impl FromRequestParts<State> for Client {
@@ -41,7 +41,7 @@ fn client_of(peer: IpAddr, forwarded: &[&str], trusted: impl Fn(&IpAddr) -> bool
         if !trusted(&client) {
             break;
         }
-        // What a trusted proxy wrote is an address; anything else is not worth believing.
+        // A trusted proxy writes addresses only; any other value is not trustworthy.
         let Ok(address) = hop.trim().parse::<IpAddr>() else { break };
         client = address.to_canonical();
     }

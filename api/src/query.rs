@@ -7,7 +7,7 @@ use crate::error::ApiError;
 
 const VALUE_CHARS_MAX: usize = 255;
 
-/// The parameters of a request, in the order in which they came.
+/// Query parameters of a request, in their original order.
 pub struct Parameters(Vec<(String, String)>);
 
 impl<S: Sync> FromRequestParts<S> for Parameters {
@@ -24,7 +24,7 @@ fn decode(query: &str) -> Vec<(String, String)> {
 }
 
 impl Parameters {
-    /// The last value given for `name`; empty counts as not given.
+    /// The last value given for `name`; an empty value counts as absent.
     pub fn text(&self, name: &str) -> Result<Option<&str>, ApiError> {
         let found = self.0.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value);
         match found.map(String::as_str).filter(|value| !value.is_empty()) {
@@ -39,7 +39,7 @@ impl Parameters {
         self.text(name)?.ok_or_else(|| ApiError::invalid(format!("{name} is required")))
     }
 
-    /// A whole number moved into `range`; anything that is no number is refused.
+    /// An integer clamped to `range`; any other text is refused.
     pub fn clamped(
         &self,
         name: &str,

@@ -1,4 +1,5 @@
-//! Who is to be paid, as all payout APIs read it from JSON, and what makes two requests the same one.
+//! Recipients, as all payout APIs read them from JSON, and the fingerprint that identifies repeated
+//! requests.
 
 use gateway::payout::recipients::{Amount, Row};
 use serde::Deserialize;
@@ -22,14 +23,15 @@ pub struct Entry<'a> {
 }
 
 impl Entry<'_> {
-    /// Its memo, where recipients have one; or what is wrong with it.
+    /// Memo of the entry, where recipients have one. An error names the fault of the memo.
     pub fn memo(&self) -> Result<Option<String>, &'static str> {
         let Some(raw) = self.memo else { return Ok(None) };
         let text: String = serde_json::from_str(raw.get()).map_err(|_| "memo must be a string")?;
         Ok(given(Some(text)))
     }
 
-    /// The row with this number, unchecked and without a memo; or what cannot be read of it.
+    /// The row with this number, unchecked and without a memo. An error names the fault of an entry
+    /// that cannot be read.
     pub fn into_row(self, number: u32) -> Result<Row, &'static str> {
         let amount = match (self.amount, self.amount_raw) {
             (Some(_), Some(_)) => return Err("send either amount or amountRaw"),
@@ -57,15 +59,15 @@ impl Entry<'_> {
     }
 }
 
-/// An empty text says nothing.
+/// Treats an empty text as absent.
 fn given(text: Option<String>) -> Option<String> {
     text.filter(|text| !text.is_empty())
 }
 
-/// What two requests under one `Idempotency-Key` are compared by.
+/// Fingerprint by which two requests under one `Idempotency-Key` are compared.
 ///
-/// Of the parsed values: the same payout in another spelling is the same payout. Each value says its length, so that no two
-/// payouts run together into one.
+/// It covers the parsed values: the same payout in another spelling is the same payout. Each value
+/// is prefixed with its length, so that no two different payouts have the same fingerprint.
 #[derive(Default)]
 pub struct Fingerprint(Sha256);
 
@@ -82,7 +84,7 @@ impl Fingerprint {
         }
     }
 
-    /// Whom a row pays, and what.
+    /// Adds the recipient and the amount of a row.
     pub fn add_payment(&mut self, row: &Row) {
         let (unit, amount) = match &row.amount {
             Amount::Whole(text) => ("whole", text.as_str()),
@@ -114,7 +116,7 @@ mod tests {
             (r#"{ "amount": "1.50" }"#, whole("1.50")),
             (r#"{ "amount": -1 }"#, whole("-1")),
             (r#"{ "amountRaw": "7" }"#, Ok(Amount::Units("7".to_owned()))),
-            // A row without an amount is told with all other faults of the rows.
+            // A row without an amount is reported together with all other faults of the rows.
             (r#"{ "amount": null }"#, whole("")),
             (r#"{ "amount": 1, "amountRaw": "7" }"#, Err("send either amount or amountRaw")),
             (r#"{ "amount": [1] }"#, Err("amount must be a string or a number")),

@@ -1,16 +1,16 @@
-//! Scripts and the icon, embedded in the program. A name carries the hash of its content, so a browser may keep it for
-//! ever and a new release is never mixed with an old one.
+//! Scripts and the icon, embedded in the program. Each name contains the hash of its content, so a
+//! browser may cache it for ever and never mixes two releases.
 
 use std::sync::LazyLock;
 
 use axum::http::HeaderValue;
 use sha2::{Digest, Sha256};
 
-/// Enough of the hash to tell releases apart.
+/// Hex digits of the hash in a name: enough to distinguish releases.
 const NAME_DIGITS: usize = 12;
 
 pub struct Asset {
-    /// Its file name, with the hash.
+    /// File name, with the hash.
     pub name: String,
     pub content_type: HeaderValue,
     pub body: &'static str,
@@ -38,10 +38,10 @@ const ICON: &str = include_str!("../../assets/icon.svg");
 
 pub const JAVASCRIPT: HeaderValue = HeaderValue::from_static("text/javascript; charset=utf-8");
 
-/// What shops include by its fixed name.
+/// The widget script, which shops include by its fixed name.
 pub const WIDGET: &str = include_str!("../../assets/widget.js");
 
-/// The style stands in the page itself, where it costs no round trip before the first paint.
+/// The style sheet is inlined in the page, which saves a round trip before the first paint.
 pub const STYLE: &str = include_str!("../../assets/checkout.css");
 
 impl Assets {

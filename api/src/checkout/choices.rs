@@ -1,4 +1,4 @@
-//! What the buyer of a draft may choose, grouped by coin.
+//! Currencies that the buyer of a draft may choose, grouped by coin.
 
 use gateway::app::currency_choices::{Choice, Standing};
 
@@ -16,13 +16,13 @@ pub struct Way {
     pub network: &'static str,
     pub standard: &'static str,
     pub about: String,
-    /// In USD, where there is one worth naming.
+    /// Minimum in USD, if it is worth showing.
     pub minimum: Option<String>,
-    /// What the search looks through, in lower case.
+    /// Text that the search matches, in lower case.
     pub words: String,
 }
 
-/// A currency that cannot be chosen, and why.
+/// A currency that cannot be chosen, with the reason.
 pub struct Unavailable {
     pub symbol: &'static str,
     pub network: &'static str,
@@ -31,14 +31,14 @@ pub struct Unavailable {
 
 pub struct Choices {
     pub coins: Vec<Coin>,
-    /// What few look for.
+    /// Coins that few buyers look for.
     pub more: Vec<Coin>,
     pub unavailable: Vec<Unavailable>,
 }
 
-/// Coins in the order in which most buyers look for them, then as the catalogue has them.
+/// Coins in the order of demand; the others follow in the order of the catalogue.
 const FIRST: [&str; 6] = ["USDT", "USDC", "BTC", "ETH", "SOL", "TRX"];
-/// A list this short needs no folding.
+/// Lists up to this length are not folded.
 const COINS_SHOWN: usize = 8;
 
 pub fn grouped(choices: &[Choice], t: &Texts) -> Choices {
@@ -93,7 +93,7 @@ fn minimum(choice: &Choice, t: &Texts) -> Option<String> {
     (!min.is_zero()).then(|| plain(t.minimum, &[("min", &min.to_string())]))
 }
 
-/// The full name, where it helps to find the coin.
+/// Full name, where it helps to find the coin.
 fn coin_name(symbol: &str) -> Option<&'static str> {
     let names = [
         ("ARB", "Arbitrum"),

@@ -2,8 +2,8 @@
 
 use askama::filters::Safe;
 
-/// `text` with `{name}` replaced by each value in bold. Everything is escaped; values are isolated from the direction of
-/// the text around them, so that none can turn it around.
+/// `text` with `{name}` replaced by each value in bold. Everything is escaped. Each value is
+/// isolated from the direction of the surrounding text, so that no value can reverse it.
 pub fn filled(text: &str, values: &[(&str, &str)]) -> Safe<String> {
     Safe(woven(&escaped(text), values, |value| {
         format!("<strong><bdi>{}</bdi></strong>", escaped(value))
@@ -15,7 +15,8 @@ pub fn plain(text: &str, values: &[(&str, &str)]) -> String {
     woven(text, values, str::to_owned)
 }
 
-/// One pass over the text, so that a value which looks like a placeholder stays what it is.
+/// Replaces all placeholders in one pass, so that a value which looks like a placeholder stays
+/// unchanged.
 fn woven(text: &str, values: &[(&str, &str)], dress: impl Fn(&str) -> String) -> String {
     let mut parts = text.split('{');
     let mut whole = parts.next().unwrap_or_default().to_owned();
@@ -29,12 +30,13 @@ fn woven(text: &str, values: &[(&str, &str)], dress: impl Fn(&str) -> String) ->
     whole
 }
 
-/// Characters per group, as people read a number aloud.
+/// Characters per group: a length that is easy to read aloud.
 const GROUP: usize = 4;
-/// Groups at each end that are compared with what the wallet shows.
+/// Groups in bold at each end: those that people compare with the address shown by their wallet.
 const ENDS: usize = 2;
 
-/// An address in groups, the ends in bold. The groups are set apart by style alone: what is copied has no spaces.
+/// An address in groups, the ends in bold. The gaps are pure styling: the copied text has no
+/// spaces.
 pub fn grouped(address: &str) -> Safe<String> {
     let letters: Vec<char> = address.chars().collect();
     let groups: Vec<String> = letters.chunks(GROUP).map(|group| group.iter().collect()).collect();

@@ -1,7 +1,7 @@
-//! The buyer's pages: what they show, in which language, and what they are made of.
+//! The buyer's pages: their content, languages and assets.
 //!
-//! Everything is rendered here, so that the pages work without any script; the scripts only save the buyer reloading.
-//! What is to be done now is decided below, in `gateway::invoice::buyer_phase`.
+//! All pages are rendered here, so that they work without scripts; the scripts only save reloading.
+//! `gateway::invoice::buyer_phase` decides on the buyer's next step.
 
 pub mod asset;
 pub mod choices;

@@ -5,12 +5,12 @@ use std::fmt::Write;
 use askama::filters::Safe;
 use qrcodegen::{QrCode, QrCodeEcc};
 
-/// The light margin that scanners need, in modules (ISO/IEC 18004).
+/// Quiet zone that scanners need, in modules (ISO/IEC 18004).
 const QUIET: i32 = 4;
 
-/// `None` for what no code can hold; an address or a URI is far below that.
+/// The QR code of `content`; `None` if it is too long, which no address or payment URI is.
 ///
-/// `label` is what a screen reader says.
+/// `label` is the text for screen readers.
 pub fn svg(content: &str, label: &str) -> Option<Safe<String>> {
     let code = QrCode::encode_text(content, QrCodeEcc::Medium).ok()?;
     let side = code.size() + 2 * QUIET;
@@ -23,7 +23,8 @@ pub fn svg(content: &str, label: &str) -> Option<Safe<String>> {
     )))
 }
 
-/// Each run of dark modules is one horizontal line, drawn from where the last one ended: a third of the bytes of squares.
+/// Each run of dark modules is one horizontal line, drawn from the end of the last one: a third of
+/// the bytes that squares would take.
 fn path(code: &QrCode) -> String {
     let mut path = String::new();
     for y in 0..code.size() {

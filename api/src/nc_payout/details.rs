@@ -1,4 +1,4 @@
-//! What a refusal says to programs beyond its code.
+//! Machine-readable details of an error, beyond its code.
 
 use gateway::{
     app::nc_payouts::RefusingOutput,

@@ -1,5 +1,6 @@
-//! Non-custodial payouts: `/v1/nc-payout`. We build, the merchant signs, we check, broadcast and follow. A result envelope and
-//! a catalogue of codes of its own (spec, "Other endpoint families").
+//! Non-custodial payouts: `/v1/nc-payout`. The gateway builds, the merchant signs, the gateway
+//! checks, broadcasts and follows. The family has its own result envelope and error codes (spec,
+//! "Other endpoint families").
 
 pub mod code;
 pub mod details;
@@ -20,20 +21,20 @@ use crate::{State, auth::Merchant};
 use code::Code;
 use problem::Problem;
 
-/// Where the operations lie.
+/// Base path of the operations.
 pub const PATH: &str = "/v1/nc-payout";
 
 /// One operation.
 pub struct Operation {
     pub method: Method,
-    /// Below [`PATH`].
+    /// Path below [`PATH`].
     pub path: &'static str,
-    /// What it can refuse besides [`Code::OF_ALL`].
+    /// Error codes of the operation besides [`Code::OF_ALL`].
     pub codes: &'static [Code],
     handler: MethodRouter<State>,
 }
 
-/// All of them.
+/// All operations of the family.
 pub fn operations() -> Vec<Operation> {
     const LISTED: &[Code] = &[Code::InvalidRequest];
     const READ: &[Code] = &[Code::PayoutNotFound];
@@ -53,13 +54,13 @@ pub fn routes() -> Router<State> {
     Router::new().nest(PATH, operations().into_iter().fold(Router::new(), add))
 }
 
-/// A merchant whose refusal is told in this family's envelope.
+/// An authenticated merchant, with errors in this family's envelope.
 pub struct Asked {
     pub gateway: State,
     pub caller: Caller,
 }
 
-/// The same about one payout. What cannot be an id names none.
+/// The same for a request about one payout. A malformed id names no payout.
 pub struct AskedOf {
     pub gateway: State,
     pub merchant_id: Uuid,

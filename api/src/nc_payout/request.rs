@@ -1,4 +1,5 @@
-//! From a request's body to what is asked for. The shapes describe what is read member by member; nothing is read into them.
+//! Parsing of request bodies. The schema types only document the members that are read; nothing is
+//! deserialized into them.
 
 use axum::{body::Body, http::HeaderMap};
 use base64::{Engine, prelude::BASE64_STANDARD};
@@ -17,9 +18,9 @@ use crate::{
     wire::new_payment::idempotency_key,
 };
 
-/// The largest payout with all its fields.
+/// Large enough for the largest payout with all its fields.
 const BODY_BYTES_MAX: usize = 256 * 1024;
-/// The largest PSBT with its signatures, in hex.
+/// Large enough for the largest PSBT with its signatures, in hex.
 const SIGNED_BYTES_MAX: usize = 2 * 1024 * 1024;
 const TEXT_CHARS_MAX: usize = 128;
 const TXID_DIGITS: usize = 64;
@@ -128,7 +129,7 @@ pub async fn new_payout(headers: &HeaderMap, body: Body) -> Result<NewNcPayout, 
     Ok(asked)
 }
 
-/// The level of fees for a payout that is built anew, if one is named.
+/// Fee level of a rebuild, if the request names one.
 pub async fn refresh(body: Body) -> Result<Option<FeeLevel>, Problem> {
     let bytes = whole(body, BODY_BYTES_MAX).await?;
     if bytes.iter().all(u8::is_ascii_whitespace) {
@@ -156,7 +157,8 @@ pub async fn signed(body: Body) -> Result<Vec<Vec<u8>>, Problem> {
     texts.iter().enumerate().map(bytes).collect()
 }
 
-/// No transaction and no PSBT looks like hex when it is written in base64: one of its first four characters is none.
+/// Base64 of a transaction or PSBT is never mistaken for hex: at least one of its first four
+/// characters is not a hex digit.
 fn decoded(text: &str) -> Option<Vec<u8>> {
     match text.strip_prefix("0x") {
         Some(digits) => hex::decode(digits).ok(),
@@ -190,7 +192,7 @@ fn fee_level(members: &Members) -> Result<Option<FeeLevel>, Problem> {
     level.transpose()
 }
 
-/// What is to be spent, each once.
+/// Outpoints to spend, without duplicates.
 fn inputs(members: &Members) -> Result<Vec<String>, Problem> {
     let Some(text) = members.json("inputs") else { return Ok(vec![]) };
     let inputs: Vec<NewInput> =

@@ -1,4 +1,4 @@
-//! The operations.
+//! Routes of non-custodial payouts.
 
 use axum::{
     Json,
@@ -170,7 +170,7 @@ pub async fn cancel(asked: AskedOf) -> Result<Response, Problem> {
     Ok(object(StatusCode::OK, &body))
 }
 
-/// One object that is rendered already.
+/// Response with one already rendered object.
 fn object(status: StatusCode, object: &str) -> Response {
     let body = format!(r#"{{"ok":true,"data":{object}}}"#);
     let mut response = (status, body).into_response();

@@ -1,4 +1,4 @@
-//! Payouts that merchants sign, with refusals in the words of their own.
+//! OpenAPI description of non-custodial payouts, with their own error codes.
 
 use axum::http::StatusCode;
 use gateway::nc_payout::schema;
@@ -20,7 +20,7 @@ use crate::nc_payout::{self, PATH, code::Code, problem, route};
 #[derive(OpenApi)]
 #[openapi(
     paths(route::create, route::list, route::read, route::refresh, route::submit, route::cancel),
-    // Named by refusals and parameters, where nothing collects them by itself.
+    // Errors and parameters refer to these schemas, but utoipa does not collect them by itself.
     components(schemas(problem::Envelope<'_>, schema::NcStateAsked)),
 )]
 struct Operations;

@@ -1,4 +1,4 @@
-//! What every operation is asked with.
+//! Context of every payout operation.
 
 use axum::{
     extract::{FromRequestParts, Path},
@@ -10,14 +10,14 @@ use uuid::Uuid;
 use super::{kind::Kind, problem::Problem};
 use crate::{State, auth::Merchant};
 
-/// A merchant whose refusal is told in the words of payouts, and the family that he asks.
+/// An authenticated merchant, with errors in the payout envelope, and the requested family.
 pub struct Asked {
     pub gateway: State,
     pub family: PayoutFamily,
     pub caller: Caller,
 }
 
-/// The same about one order. What cannot be an id of the family names none.
+/// The same for a request about one order. A malformed id names no order of the family.
 pub struct AskedOf {
     pub gateway: State,
     pub merchant_id: Uuid,

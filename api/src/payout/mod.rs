@@ -1,5 +1,5 @@
-//! Mass payouts: `/v1/mass-payout` and `/v1/evm-mass-payout`, the same operations on two families of networks, with a
-//! result envelope of their own (spec, "Other surfaces").
+//! Mass payouts: `/v1/mass-payout` and `/v1/evm-mass-payout`, the same operations on two families
+//! of networks, with their own result envelope (spec, "Other surfaces").
 
 mod asked;
 pub mod kind;
@@ -22,14 +22,14 @@ use kind::Kind;
 /// One operation of both families.
 pub struct Operation {
     pub method: Method,
-    /// Below [`path`] of the family.
+    /// Path below [`path`] of the family.
     pub path: &'static str,
-    /// What it can refuse besides [`Kind::OF_ALL`].
+    /// Errors of the operation besides [`Kind::OF_ALL`].
     pub kinds: &'static [Kind],
     handler: MethodRouter<State>,
 }
 
-/// All of them. The routes and their description are built from this list alone.
+/// All operations. The routes and their OpenAPI description are built from this list alone.
 pub fn operations() -> Vec<Operation> {
     use Kind::{
         DepositAlreadyDetected, InvalidRequest, InvalidState, NodeUnavailable, OrderNotFound,
@@ -64,7 +64,7 @@ pub fn operations() -> Vec<Operation> {
     ]
 }
 
-/// Where a family's operations lie.
+/// Base path of a family's operations.
 pub const fn path(family: PayoutFamily) -> &'static str {
     match family {
         PayoutFamily::Utxo => "/v1/mass-payout",
@@ -72,7 +72,7 @@ pub const fn path(family: PayoutFamily) -> &'static str {
     }
 }
 
-/// Both families.
+/// Routes of both families.
 pub fn routes() -> Router<State> {
     let add = |router: Router<State>, row: Operation| router.route(row.path, row.handler);
     let each = |family: PayoutFamily| {

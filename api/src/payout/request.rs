@@ -1,4 +1,4 @@
-//! From a request to an order to create: JSON, a file as the body, or a file in a form.
+//! Parsing of a request into an order to create: JSON, a file as the body, or a file in a form.
 
 use axum::{
     body::Body,
@@ -22,16 +22,16 @@ use crate::{
 const TEXT_CHARS_MAX: usize = 255;
 const URL_CHARS_MAX: usize = 2_048;
 const METADATA_BYTES_MAX: usize = 4_096;
-/// The largest order in JSON, and a file in a form with its other fields.
+/// Large enough for the largest order in JSON, and for a file in a form with its other fields.
 const BODY_BYTES_MAX: usize = 2 * 1024 * 1024;
 
-/// A request and whether its rows came in a file.
+/// A parsed request, and whether its rows came in a file.
 pub struct Parsed {
     pub order: NewOrder,
     pub from_file: bool,
 }
 
-/// What an order says beside its rows, wherever it says it.
+/// Fields of an order beside its rows, from the body, the form or the query.
 #[derive(Default)]
 struct Terms {
     network: Option<String>,
@@ -78,7 +78,7 @@ pub async fn read(
     Ok(Parsed { order, from_file })
 }
 
-/// How the body is written.
+/// Content type of the body.
 enum Content {
     Json,
     Csv,
@@ -103,7 +103,7 @@ async fn whole(body: Body, bytes_max: usize) -> Result<Vec<u8>, Problem> {
     })
 }
 
-/// Read whole first, so that its limits in size and time are those of every other body.
+/// Reads the whole body first, so that the size and time limits are those of every other body.
 async fn form(request: Request) -> Result<(Terms, Vec<u8>), Problem> {
     let unreadable = |_| Problem::invalid("the form cannot be read");
     let (head, body) = request.into_parts();
@@ -130,7 +130,7 @@ async fn form(request: Request) -> Result<(Terms, Vec<u8>), Problem> {
     Ok((terms, file))
 }
 
-/// `items`, or `csv` with a file's text. Exactly one of them.
+/// Rows from `items`, or from `csv` with a file's text; exactly one of them must be present.
 fn json_rows(members: &Members, family: PayoutFamily) -> Result<(Vec<Row>, bool), Problem> {
     let text = members.string("csv", 0..=csv::FILE_BYTES_MAX)?;
     match (members.json("items"), text) {
@@ -241,7 +241,7 @@ fn is_plain(text: &str) -> bool {
     text.chars().count() <= TEXT_CHARS_MAX && !text.chars().any(char::is_control)
 }
 
-/// The merchant's own object, kept as it was written.
+/// The merchant's own object, kept as its original text.
 fn metadata(text: String) -> Result<String, Problem> {
     let object = serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(&text).is_ok();
     if !object || text.len() > METADATA_BYTES_MAX || text.contains("\\u0000") {

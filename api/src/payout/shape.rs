@@ -1,5 +1,5 @@
-//! What requests look like, for the OpenAPI document: they describe what [`request`](super::request) reads, member by member;
-//! nothing is read into them.
+//! Request schemas for the OpenAPI document. They describe, member by member, the bodies that
+//! [`request`](super::request) reads; nothing is deserialized into them.
 
 use gateway::{invoice::schema as values, payout::schema};
 use utoipa::ToSchema;

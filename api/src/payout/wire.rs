@@ -1,4 +1,4 @@
-//! What the payout API answers: `{ "ok": true, "data": … }`.
+//! Responses of the payout API: `{ "ok": true, "data": … }`.
 
 use std::{borrow::Cow, marker::PhantomData};
 
@@ -21,10 +21,11 @@ use utoipa::{
     },
 };
 
-/// `{ "ok": true, "data": … }` about one thing. It describes what [`data`] writes; nothing is made of it.
+/// Schema of the response that [`data`] writes, `{ "ok": true, "data": … }` with one object; never
+/// constructed.
 pub struct Answer<T>(PhantomData<T>);
 
-/// All that there are.
+/// Response with a complete list.
 #[derive(Serialize)]
 pub struct List<T> {
     ok: bool,
@@ -37,7 +38,7 @@ impl<T> List<T> {
     }
 }
 
-/// One object that is rendered already.
+/// Response body with one already rendered object.
 pub fn data(object: &str) -> String {
     format!(r#"{{"ok":true,"data":{object}}}"#)
 }
@@ -61,7 +62,7 @@ impl<T> Page<T> {
     }
 }
 
-/// Objects that are rendered already.
+/// Wraps already rendered objects.
 pub fn rendered(bodies: Vec<String>) -> Vec<Box<RawValue>> {
     bodies.into_iter().filter_map(|body| RawValue::from_string(body).ok()).collect()
 }
@@ -128,7 +129,8 @@ pub type OrderPage = Page<Order<'static>>;
 pub type ItemPage = Page<Item>;
 pub type BatchList = List<Batch<'static>>;
 
-/// Describes what wraps a `T`: by its name and not field by field, as derived generics would.
+/// Implements the schema of wrappers around a `T` by reference to its name, not field by field as
+/// derived generics would.
 macro_rules! wraps {
     ($($wrapper:ident, $suffix:literal, $described:ident;)*) => {$(
         impl<T: ToSchema> PartialSchema for $wrapper<T> {

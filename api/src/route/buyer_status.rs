@@ -1,4 +1,5 @@
-//! The buyer's view of an invoice. The id is the only key, so the answer is a fixed list of fields.
+//! The buyer's view of an invoice. The id is the only credential, so the response is a fixed list
+//! of fields.
 
 use axum::{
     Json,
@@ -34,7 +35,8 @@ pub async fn status(
     };
     let headers = response.headers_mut();
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    // Readable from any page: it carries no credentials and reveals only what the id's holder may know.
+    // Readable from any page: the response needs no credentials and reveals only the public fields
+    // to the holder of the id.
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
     response
 }

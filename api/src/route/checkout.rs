@@ -1,4 +1,4 @@
-//! The checkout's pages: what a buyer sees of an invoice, keyed by its id. They work without any script.
+//! The checkout pages: the buyer's view of an invoice, keyed by its id. They work without scripts.
 
 use askama::Template;
 use axum::{
@@ -21,11 +21,12 @@ use crate::{
     error::ApiError,
 };
 
-/// What a buyer is told beside the page, and the status that says it to machines.
+/// A message shown with the page, and the HTTP status that expresses it to machines.
 pub type Notice = (StatusCode, &'static str);
 pub type Id = Result<Path<String>, PathRejection>;
 
-/// `/pay/<id>` in a window of its own, and `/embed/<id>` in a frame of the one page that `?origin=` names.
+/// `/pay/<id>` in its own window, and `/embed/<id>` in a frame of the one page that `?origin=`
+/// names.
 pub async fn page(
     extract::State(gateway): extract::State<State>,
     visit: Visit,
@@ -34,7 +35,7 @@ pub async fn page(
     show(&gateway, visit, id, None).await
 }
 
-/// The page of an invoice as it is now, with word of what did not work.
+/// The page of an invoice in its present state, with a notice of a failed action.
 pub async fn show(gateway: &State, visit: Visit, id: Id, notice: Option<Notice>) -> Response {
     let shell = Shell::new(gateway, visit);
     let (status, choices) = match found(gateway, id).await {
@@ -90,7 +91,7 @@ pub async fn asset(name: Id) -> Response {
     file(asset.content_type.clone(), "public, max-age=31536000, immutable", asset.body)
 }
 
-/// `/widget/v1.js`: for the pages of shops, under a name that stays.
+/// `/widget/v1.js`: the script for shops' pages, under a permanent name.
 pub async fn widget() -> Response {
     let mut response = file(JAVASCRIPT, "public, max-age=3600", WIDGET);
     let anywhere = HeaderValue::from_static("cross-origin");

@@ -1,5 +1,5 @@
-//! What a buyer may do to an invoice: pick a currency, cancel, and, in the sandbox, pay. Each is a form of the page,
-//! answered with the page; picking and cancelling exist as JSON too.
+//! Actions of a buyer on an invoice: choose a currency, cancel, and, in the sandbox, pay. Each is a
+//! form of the page, answered with the page; choosing and cancelling exist as JSON too.
 
 use axum::{
     Json,
@@ -70,7 +70,7 @@ pub async fn cancel(
     Ok((StatusCode::OK, Json(json!({ "status": "cancelled" }))))
 }
 
-/// The same by the page's own form.
+/// The same for the page's own form.
 pub async fn select_form(
     extract::State(gateway): extract::State<State>,
     Client(client): Client,
@@ -110,7 +110,7 @@ pub async fn cancel_form(
     form.answer(id, outcome).await
 }
 
-/// The sandbox's pay button. Elsewhere there is no simulated chain, and so nothing at this path.
+/// The sandbox's pay button. Elsewhere there is no simulated chain, and this path answers 404.
 pub async fn simulate_form(
     extract::State(gateway): extract::State<State>,
     Client(client): Client,
@@ -161,7 +161,8 @@ impl<'a> Form<'a> {
         })
     }
 
-    /// Done: on to the page, by a GET that may be repeated at will. Not done: the page with the reason.
+    /// Success: redirects to the page, a GET that may be repeated safely. Failure: shows the page
+    /// with the reason.
     async fn answer(self, id: Id, outcome: Result<(), Notice>) -> Response {
         let Self { gateway, visit, .. } = self;
         if let Err(notice) = outcome {

@@ -10,15 +10,15 @@ use axum::{
 
 use crate::{error::ApiError, openapi, wire::docs::DocsPage};
 
-/// Nothing but our own style sheet is loaded, nothing is framed, nothing runs.
+/// Allows the own style sheet only: no scripts, no frames, no other content.
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; \
                                        form-action 'none'; frame-ancestors 'none'";
-/// They change with a release only.
+/// The documents change only with a release.
 const CACHED: HeaderValue = HeaderValue::from_static("public, max-age=300");
 
 pub async fn document() -> impl IntoResponse {
     let json = HeaderValue::from_static("application/json");
-    // Readable from any page, such as somebody else's viewer: it is no secret.
+    // Readable from any page, such as a third-party viewer: the document is public.
     let anyone = HeaderValue::from_static("*");
     let headers = [
         (header::CONTENT_TYPE, json),

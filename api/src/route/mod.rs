@@ -1,4 +1,5 @@
-//! One file per resource. A route reads, calls `gateway::app` once, and spells the answer.
+//! One file per resource. A route parses the request, calls `gateway::app` once, and renders the
+//! response.
 
 pub mod buyer_status;
 pub mod catalogue;

@@ -76,7 +76,7 @@ pub async fn read(
     Merchant(caller): Merchant,
     reference: Result<Path<String>, PathRejection>,
 ) -> Result<Json<PaymentDetail>, ApiError> {
-    // What cannot be an id or an order_id names no payment.
+    // A text that can be neither an id nor an order_id names no payment.
     let Path(reference) = reference.map_err(|_| ApiError::PaymentNotFound)?;
     if reference.contains('\0') || reference.chars().count() > REFERENCE_CHARS_MAX {
         return Err(ApiError::PaymentNotFound);

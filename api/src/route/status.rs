@@ -1,4 +1,5 @@
-//! Liveness, for the world. It says nothing of the database on purpose; readiness does, on the metrics listener.
+//! Public liveness. It deliberately does not depend on the database; readiness, on the metrics
+//! listener, does.
 
 use axum::Json;
 

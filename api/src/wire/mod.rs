@@ -1,4 +1,5 @@
-//! The shapes of requests and answers, and nothing else. They are frozen: a shape may gain a field, never lose one.
+//! Types of requests and responses, and nothing else. They are frozen: a type may gain a field,
+//! never lose one.
 
 pub mod buyer_status;
 pub mod catalogue;
