@@ -1,4 +1,4 @@
-//! Accepting what an explanation calls returned.
+//! Accepting deposits that an explanation reports as returned.
 
 use super::{
     Gateway,
@@ -17,20 +17,21 @@ pub enum AcceptDepositError {
     Accept(#[from] AcceptError),
 }
 
-/// What was found to have returned, and what was done.
+/// The returned deposits of a transaction, and the number of accepted ones.
 #[derive(Debug, Clone)]
 pub struct AcceptedDeposit {
-    /// As it was before.
+    /// The transaction as it was before.
     pub story: TransactionStory,
     pub returned: Vec<String>,
-    /// How many were accepted; zero where only the question was asked.
+    /// Number of accepted deposits; zero in a dry run.
     pub accepted: u32,
 }
 
 impl Gateway {
-    /// Counts the returned deposits of a transaction again; without `sure`, who wants it and why, it only says which.
+    /// Credits the returned deposits of a transaction again. `sure` is the operator and the reason;
+    /// without it, a dry run that only lists them.
     ///
-    /// Twice does nothing: the second time nothing reversed is left under their keys.
+    /// Idempotent: the second time no reversed deposit is left under their keys.
     pub async fn accept_deposit(
         &self,
         network: Network,
@@ -51,7 +52,7 @@ impl Gateway {
             let mut tries = 1..TRIES;
             accepted = loop {
                 match follower.accept(self, height, &returned, sure).await {
-                    // A block came in between, as they do all the time.
+                    // A new block arrived in between, as happens all the time.
                     Err(AcceptError::Read(ImportError::Follow(FollowError::CursorMoved)))
                         if tries.next().is_some() => {}
                     done => break done?,

@@ -1,4 +1,4 @@
-//! Who is asking, and is it too often.
+//! Authentication and rate limits of requests.
 
 use super::{Gateway, places::Places};
 pub use crate::storage::access::BuyerBudget;
@@ -10,11 +10,12 @@ use crate::{
     },
 };
 
-/// Admissions from one budget under way at a time; the others wait, for as long as their request may take. More would wait for
-/// the row of its budget, each with a connection to the database that everybody else needs.
+/// Concurrent admissions per rate-limit budget; the others wait, at most as long as their request
+/// may take. More of them would wait for the row lock of the budget, each with a database
+/// connection that all other requests need.
 const TOGETHER: usize = 2;
 
-/// Who is being admitted.
+/// Admissions in progress.
 #[derive(Default)]
 pub(super) struct Admissions {
     merchants: Places<[u8; 32]>,
@@ -34,7 +35,7 @@ pub enum NotAdmitted {
 }
 
 impl Gateway {
-    /// Authenticates a merchant's request and takes it from the merchant's budget.
+    /// Authenticates a merchant's request and counts it against the merchant's rate limit.
     pub async fn admit_merchant(&self, key: &ApiKey) -> Result<Caller, NotAdmitted> {
         let key = key.sha256();
         let (turn, db) = (self.admissions.merchants.take(key, TOGETHER).await, self.db.clone());
@@ -53,7 +54,8 @@ impl Gateway {
         }
     }
 
-    /// Takes a buyer's request from a budget of its address (one address, or one IPv6 network of 64 bits).
+    /// Counts a buyer's request against one of the rate limits of its address (one address, or one
+    /// IPv6 network of 64 bits).
     pub async fn admit_buyer(&self, budget: BuyerBudget, client: &str) -> Result<(), NotAdmitted> {
         let who = (budget, client.into());
         let (turn, db) = (self.admissions.buyers.take(who, TOGETHER).await, self.db.clone());

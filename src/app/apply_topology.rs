@@ -1,6 +1,6 @@
-//! Putting exchanges, queues, policies and users where the broker needs them, and saying where they are not.
+//! Puts exchanges, queues, policies and users into the broker, and reports where they are missing.
 //!
-//! Works without a database: a fresh broker is set up before anything else runs.
+//! Needs no database: a fresh broker is set up before anything else runs.
 
 use std::fmt;
 
@@ -27,13 +27,13 @@ pub enum TopologyError {
     Management(#[from] ManagementError),
 }
 
-/// What became of something that only an administrator of the broker may create.
+/// Result for an object that only an administrator of the broker may create.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     Ensured,
-    /// No password is configured, so there is nothing to give the user.
+    /// No password is configured, so the user cannot be created.
     NoPassword,
-    /// The credential is no administrator's. What exists already keeps working.
+    /// The credential is not an administrator's. Existing objects keep working.
     NotAllowed,
 }
 
@@ -50,7 +50,7 @@ impl fmt::Display for Outcome {
 #[derive(Debug)]
 pub struct AppliedTopology {
     pub vhost: String,
-    /// `None` for the default one, which is always there.
+    /// `None` for the default virtual host, which always exists.
     pub vhost_outcome: Option<Outcome>,
     pub exchanges: usize,
     pub queues: usize,
@@ -63,7 +63,8 @@ fn management(broker: &config::Broker) -> Result<Management, TopologyError> {
     Ok(Management::new(url, &broker.vhost)?)
 }
 
-/// Creates what is missing, sets the policies, and gives the users whose passwords are configured their rights.
+/// Creates missing objects, sets the policies, and grants permissions to the users whose passwords
+/// are configured.
 pub async fn apply_topology(broker: &config::Broker) -> Result<AppliedTopology, TopologyError> {
     let management = management(broker)?;
     let topology = Topology::new(&broker.prefix, broker.timing())?;
@@ -97,7 +98,7 @@ pub async fn apply_topology(broker: &config::Broker) -> Result<AppliedTopology, 
     })
 }
 
-/// The broker says 401, not 403, to a user who is known but is no administrator.
+/// The broker answers 401, not 403, to a known user without administrator rights.
 fn if_allowed(result: Result<(), ManagementError>) -> Result<Outcome, ManagementError> {
     match result {
         Ok(()) => Ok(Outcome::Ensured),
@@ -106,7 +107,7 @@ fn if_allowed(result: Result<(), ManagementError>) -> Result<Outcome, Management
     }
 }
 
-/// Where the broker differs from the table; empty if every message finds its way.
+/// Differences between the broker and the table; empty if every message finds its way.
 pub async fn check_topology(broker: &config::Broker) -> Result<Vec<Difference>, TopologyError> {
     let topology = Topology::new(&broker.prefix, broker.timing())?;
     Ok(management(broker)?.check(&topology).await?)

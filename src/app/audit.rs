@@ -1,4 +1,4 @@
-//! What operators changed by hand, for operators.
+//! The operators' audit log: manual changes.
 
 use chrono::{DateTime, Utc};
 
@@ -8,11 +8,12 @@ use crate::storage::{
     audit::{self, AuditEntry},
 };
 
-/// One answer holds no more than this.
+/// Maximum number of entries in one response.
 pub const AUDIT_ENTRIES_MAX: i64 = 1_000;
 
 impl Gateway {
-    /// The newest first; of one subject (a payment's, order's or merchant's id, a currency) or of all.
+    /// Audit entries, newest first: of one subject (the id of a payment, order or merchant, or a
+    /// currency), or of all.
     pub async fn audit(
         &self,
         subject: Option<&str>,

@@ -1,4 +1,5 @@
-//! What a buyer may see of an invoice. The id is the only key, so this is a list of allowed fields and nothing else.
+//! The buyer's view of an invoice. The id is the only credential, so this is a list of allowed
+//! fields and nothing else.
 
 use chrono::{DateTime, Utc};
 
@@ -25,10 +26,10 @@ use crate::{
     },
 };
 
-/// Transactions listed; a buyer rarely needs two.
+/// Maximum number of listed transactions; a buyer rarely needs two.
 const HASHES_MAX: usize = 20;
 
-/// Everything the buyer's page needs, exact and not yet rendered.
+/// All data of the buyer's page, exact and not yet rendered.
 #[derive(Debug)]
 pub struct BuyerStatus {
     pub payment_id: String,
@@ -60,15 +61,16 @@ pub struct BuyerAsset {
     pub decimals: u32,
     pub due: BaseUnits,
     pub received: BaseUnits,
-    /// Seen, but without the confirmations that its network asks for.
+    /// Detected, but without the confirmations that its network requires.
     pub unconfirmed: BaseUnits,
-    /// What is still to be sent, after everything that was seen.
+    /// Amount still to be sent, after all detected deposits.
     pub to_send: BaseUnits,
-    /// What a wallet reads to send just that; `None` where nothing is to be sent, or the network has no convention.
+    /// Payment URI for wallets with exactly that amount; `None` if nothing is to be sent, or the
+    /// network has no convention.
     pub payment_uri: Option<String>,
-    /// The sandbox's own chain, on which a button can pay.
+    /// The sandbox's simulated chain, on which the pay button works.
     pub simulated: bool,
-    /// Of the youngest own-token deposit under way; `None` when there is none.
+    /// Of the newest pending deposit in the invoice's token; `None` without one.
     pub confirmations: Option<u64>,
     pub required_confirmations: u64,
     pub tx_hashes: Vec<String>,
@@ -143,7 +145,7 @@ impl Gateway {
         let chain = self.config.chain(asset.network);
         payment_uri(&payment_uri::Request {
             currency: asset.currency,
-            // A test chain of an EVM network has an id of its own.
+            // An EVM test chain has its own chain id.
             chain_id: chain.chain_id.or(asset.network.evm_chain_id()),
             address: &asset.pay_address,
             amount: asset.to_send,
@@ -213,7 +215,7 @@ fn facts(status: Status, asset: Option<&BuyerAsset>, in_time: bool) -> Facts {
     }
 }
 
-/// A deposit in the head block has one confirmation; one in the mempool has none.
+/// Confirmations of a deposit: one at the chain tip, none in the mempool.
 fn confirmations(deposit: &DepositRow, head: Option<u64>) -> u64 {
     let height = deposit.height.and_then(|height| u64::try_from(height).ok());
     match (height, head) {

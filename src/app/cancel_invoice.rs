@@ -1,4 +1,5 @@
-//! Cancelling: by the buyer on the checkout, or by the merchant through an operator. Only while nothing was seen.
+//! Cancelling an invoice: by the buyer on the checkout, or by the merchant through an operator.
+//! Only while no deposit was detected.
 
 use super::{Gateway, measure::count_transition};
 use crate::{

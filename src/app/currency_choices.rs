@@ -1,4 +1,5 @@
-//! What the buyer's page offers for a draft: the merchant's currencies with an estimate, and why some cannot be chosen.
+//! Currencies that the buyer's page offers for a draft: the merchant's currencies with an estimate,
+//! and the reason why some cannot be chosen.
 
 use rust_decimal::Decimal;
 
@@ -21,28 +22,29 @@ use crate::{
 #[derive(Debug, Clone)]
 pub struct Choice {
     pub currency: &'static Currency,
-    /// A spot estimate of this moment, not binding.
+    /// Estimate at the present spot rate, not binding.
     pub estimate: Option<BaseUnits>,
-    /// The smallest invoice on this network; `None` if it is switched off.
+    /// Minimum invoice on this network; `None` if the network is switched off.
     pub min_usd: Option<Decimal>,
     pub standing: Standing,
 }
 
-/// Whether a currency can be chosen for this invoice.
+/// Eligibility of a currency for this invoice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
     Eligible,
-    /// The price is below what makes sense on this network.
+    /// The price is below the network's minimum.
     BelowMinimum {
         min_usd: Decimal,
     },
-    /// No fresh rate, or it was switched off since.
+    /// There is no fresh rate, or the currency was switched off since.
     Unavailable,
 }
 
 impl Gateway {
-    /// In the catalogue's order. What the invoice's snapshot does not hold can never be chosen; it is listed because
-    /// the merchant takes it and the buyer would otherwise look for it.
+    /// Choices in the catalogue's order. A currency outside the invoice's snapshot can never be
+    /// chosen; it is listed because the merchant accepts it and the buyer would otherwise look for
+    /// it.
     pub async fn currency_choices(&self, payment_id: &str) -> Result<Vec<Choice>, StorageError> {
         let market = self.market().await?;
         let mut connection = self.db.connection().await?;

@@ -1,4 +1,5 @@
-//! Filling the pools of networks whose addresses cannot be derived from public material (Solana, NEAR).
+//! Fills the pools of networks whose addresses cannot be derived from public material (Solana,
+//! NEAR).
 
 use super::Gateway;
 use crate::{
@@ -30,8 +31,8 @@ pub struct Filled {
 }
 
 impl Gateway {
-    /// Adds `count` addresses of the published test phrase to the pool of `network`. Sandbox only: anybody can spend
-    /// from them.
+    /// Adds `count` addresses of the published test phrase to the pool of `network`. Sandbox only:
+    /// the phrase is public, so their funds can be spent by anyone.
     pub async fn fill_addresses(&self, network: Network, count: u32) -> Result<Filled, FillError> {
         let family = network.family();
         if !family.has_pool() {

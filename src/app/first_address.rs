@@ -1,4 +1,5 @@
-//! Is the key that addresses come from the right one? A wrong key gives addresses as well, and nobody can spend from them.
+//! Check of the key from which addresses are derived. A wrong key gives valid addresses too, but
+//! their funds could not be spent.
 
 use std::time::Duration;
 
@@ -8,10 +9,10 @@ use crate::{
     storage::{StorageError, pools},
 };
 
-/// How long a start waits for the database to tell of the pools.
+/// How long a start waits for the database to list the pools.
 const POOLS_LIMIT: Duration = Duration::from_secs(5);
 
-/// A family's first address is not the one that the configuration expects.
+/// The first address of a family differs from the configured one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the first {family} address is {found}, not {expected} as addresses.expected_first_address.{family} says: one of the two is of another wallet"
@@ -23,17 +24,17 @@ pub struct WrongFirstAddress {
 }
 
 impl Gateway {
-    /// What the configuration expects of a family, if anything.
+    /// First address that the configuration expects of a family, if any.
     pub(super) fn expected_first(&self, family: Family) -> Option<&str> {
         self.config.addresses.expected_first_address.get(family.name()).map(String::as_str)
     }
 
-    /// What the family's key gives at index 0; `None` without a key, and for families with a pool.
+    /// Address of the family's key at index 0; `None` without a key, and for families with a pool.
     pub(super) fn derived_first(&self, family: Family) -> Option<String> {
         self.account_keys.get(&family)?.address(0).ok()
     }
 
-    /// Compares `found` with what is expected of `family`.
+    /// Compares `found` with the expected first address of `family`.
     pub(super) fn check_first(&self, family: Family, found: &str) -> Result<(), WrongFirstAddress> {
         let Some(expected) = self.expected_first(family) else { return Ok(()) };
         if address::match_key(family, found) == address::match_key(family, expected) {
@@ -43,8 +44,9 @@ impl Gateway {
         Err(WrongFirstAddress { family: family.name(), found, expected })
     }
 
-    /// Of every family with a pool, at its lowest index, if the database tells in time. Without it a process starts as well:
-    /// pools are looked at again wherever they are taken from.
+    /// Checks the lowest index of every family with a pool, if the database answers in time.
+    /// Otherwise the process starts anyway: pools are checked again wherever addresses are taken
+    /// from them.
     pub(super) async fn check_first_of_pools(&self) -> Result<(), WrongFirstAddress> {
         if !Family::ALL.into_iter().any(|f| f.has_pool() && self.expected_first(f).is_some()) {
             return Ok(());
@@ -64,7 +66,7 @@ impl Gateway {
         Ok(())
     }
 
-    /// Of every family that derives its addresses.
+    /// Checks every family that derives its addresses.
     pub(super) fn check_first_addresses(&self) -> Result<(), WrongFirstAddress> {
         for family in Family::ALL {
             if let Some(first) = self.derived_first(family) {

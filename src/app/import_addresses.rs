@@ -1,4 +1,4 @@
-//! Pools of addresses that were made elsewhere: taking in signed files, and what is left.
+//! Address pools generated elsewhere: import of signed files, and the remaining stock.
 
 use std::collections::HashSet;
 
@@ -18,7 +18,7 @@ use crate::{
     },
 };
 
-/// Rows in one statement; a file is one transaction.
+/// Rows per statement; a file is one transaction.
 const CHUNK: usize = 5_000;
 
 #[derive(Debug, thiserror::Error)]
@@ -43,7 +43,7 @@ pub enum ImportError {
     Storage(#[from] StorageError),
 }
 
-/// What an import added.
+/// Result of an import.
 #[derive(Debug, Clone, Copy, serde::Serialize)]
 pub struct Imported {
     pub network: Network,
@@ -52,18 +52,18 @@ pub struct Imported {
     pub free: i64,
 }
 
-/// Where a family's addresses come from, and how far they got.
+/// Source of a family's addresses, and its position.
 #[derive(Debug, Clone)]
 pub struct AddressState {
     pub family: Family,
-    /// Those of its networks that are followed.
+    /// The family's networks that are followed.
     pub networks: Vec<Network>,
     pub origin: Origin,
-    /// The first index that nobody has.
+    /// The first index that was never given out.
     pub next: i64,
     pub given: i64,
     pub given_last_day: i64,
-    /// Index 0 of a key, the lowest index of a pool.
+    /// The address at index 0 of a key, or at the lowest index of a pool.
     pub first: Option<String>,
     pub wrong_first: Option<WrongFirstAddress>,
 }
@@ -79,7 +79,7 @@ pub enum Origin {
 }
 
 impl AddressState {
-    /// Whether there will be an address for the next buyer.
+    /// True if an address is available for the next buyer.
     pub fn is_usable(&self) -> bool {
         let some = match self.origin {
             Origin::Key => true,
@@ -126,7 +126,8 @@ impl Gateway {
         Ok(Imported { network, first, count, free: pool.free + count_added })
     }
 
-    /// Indices only grow and leave no gap, so that a wallet that looks for its coins finds them all.
+    /// Indices must only grow and leave no gap, so that a wallet's search for its coins finds them
+    /// all.
     fn check_place(&self, file: &PoolFile, pool: &Pool) -> Result<(), ImportError> {
         let (network, family) = (file.network, file.network.family());
         let first = i64::from(file.first);
@@ -145,7 +146,7 @@ impl Gateway {
         Ok(())
     }
 
-    /// Families with a pool that has something to give, all of it of the expected wallet.
+    /// Families with a pool that has free addresses, all of them of the expected wallet.
     pub(super) async fn usable_pools(
         &self,
         connection: &mut PgConnection,
@@ -160,7 +161,8 @@ impl Gateway {
         Ok(usable)
     }
 
-    /// Where the addresses of every family come from and what is left, in the order of [`Family::ALL`].
+    /// Sources of the addresses of every family and their remaining stock, in the order of
+    /// [`Family::ALL`].
     pub async fn address_states(&self) -> Result<Vec<AddressState>, StorageError> {
         let mut connection = self.db.connection().await?;
         let mut states = Vec::new();

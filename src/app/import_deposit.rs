@@ -1,4 +1,4 @@
-//! Importing what an explanation calls missed.
+//! Importing deposits that an explanation reports as missed.
 
 use super::{
     Gateway,
@@ -17,20 +17,21 @@ pub enum ImportDepositError {
     Import(#[from] ImportError),
 }
 
-/// What an import found and did.
+/// Result of an import.
 #[derive(Debug, Clone)]
 pub struct ImportedDeposit {
-    /// As it was before.
+    /// The transaction as it was before.
     pub story: TransactionStory,
     pub missed: Vec<String>,
-    /// How many rows were written; zero where only the question was asked.
+    /// Number of written rows; zero in a dry run.
     pub written: u32,
 }
 
 impl Gateway {
-    /// Writes the missed deposits of a transaction as the watcher would; without `sure` it only says which.
+    /// Writes the missed deposits of a transaction as the watcher would. Without `sure`, a dry run
+    /// that only lists them.
     ///
-    /// Twice does nothing: the second time they are no longer missed, and their keys are unique.
+    /// Idempotent: the second time they are no longer missed, and their keys are unique.
     pub async fn import_deposit(
         &self,
         network: Network,
@@ -51,7 +52,7 @@ impl Gateway {
             let mut tries = 1..TRIES;
             written = loop {
                 match follower.import(self, height, &missed, by).await {
-                    // A block came in between, as they do all the time.
+                    // A new block arrived in between, as happens all the time.
                     Err(ImportError::Follow(FollowError::CursorMoved))
                         if tries.next().is_some() => {}
                     done => break done?,

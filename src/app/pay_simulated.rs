@@ -1,4 +1,5 @@
-//! The sandbox's pay button: sends what a buyer would, on the simulated chain. Production has no such chain.
+//! The sandbox's pay button: a buyer's payment on the simulated chain. Production has no such
+//! chain.
 
 use super::{
     Gateway,
@@ -6,10 +7,10 @@ use super::{
 };
 use crate::money::BaseUnits;
 
-/// How much the button sends.
+/// Amount that the button sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Share {
-    /// All that is still to be sent.
+    /// All that remains to be sent.
     Rest,
     /// Half of that.
     Half,

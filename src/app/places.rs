@@ -1,4 +1,4 @@
-//! So many at a time for each of many: the hosts that are called, the callers that ask.
+//! Keyed limiter: a limited number of places per key, such as a called host or a calling client.
 
 use std::{
     collections::HashMap,
@@ -11,10 +11,10 @@ use tokio::{
     task::JoinError,
 };
 
-/// Who has how many of its places taken. Nothing is kept of those for whom nobody is here or waits.
+/// The semaphore of each key. A key without holders and waiters is removed.
 pub(super) struct Places<K>(Arc<Mutex<HashMap<K, Arc<Semaphore>>>>);
 
-/// One of the places of `key`, given back when it is dropped.
+/// One of the places of `key`, released on drop.
 pub(super) struct Place<K: Eq + Hash> {
     of: Places<K>,
     key: K,
@@ -23,11 +23,11 @@ pub(super) struct Place<K: Eq + Hash> {
 }
 
 impl<K: Clone + Eq + Hash> Places<K> {
-    /// Takes one of the `max` places of `key`, once there is one, in the order of asking.
+    /// Waits for one of the `max` places of `key`, in the order of the calls.
     pub(super) async fn take(&self, key: K, max: usize) -> Place<K> {
         let new = || Arc::new(Semaphore::new(max));
         let semaphore = self.locked().entry(key.clone()).or_insert_with(new).clone();
-        // Before the wait, so that who goes away while waiting is forgotten as well.
+        // Created before the wait, so that a cancelled waiter is removed as well.
         let mut place =
             Place { of: self.clone(), key, semaphore: Some(semaphore.clone()), permit: None };
         place.permit = semaphore.acquire_owned().await.ok();
@@ -59,8 +59,9 @@ impl<K> Default for Places<K> {
 }
 
 impl<K: Eq + Hash + Send + 'static> Place<K> {
-    /// Keeps the place until `work` has ended, though nobody may wait for that any more: what a request asked of the database
-    /// goes on there when its client is gone. Fails only if `work` panics or the program ends.
+    /// Holds the place until `work` has ended, even if the caller has gone away: a query continues
+    /// in the database after its client has disconnected. Fails only if `work` panics or the
+    /// program ends.
     pub(super) async fn during<T: Send + 'static>(
         self,
         work: impl Future<Output = T> + Send + 'static,

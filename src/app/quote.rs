@@ -1,4 +1,4 @@
-//! Prices for people who only ask: the estimate and the minimum.
+//! Prices for information only: the estimate and the minimum.
 
 use rust_decimal::Decimal;
 
@@ -25,10 +25,11 @@ pub enum AskError {
     Storage(#[from] StorageError),
 }
 
-/// The answer to "how much would this be".
+/// Answer to a request for an estimate.
 #[derive(Debug)]
 pub struct Estimate {
-    /// Whole coins, at most eight places, rounded up: what an invoice of this price would ask for now.
+    /// Whole coins, at most eight places, rounded up: the amount of an invoice of this price
+    /// created now.
     pub amount: String,
     pub min_usd: Decimal,
     /// Known only for prices in USD (spec, "Estimate response").
@@ -61,7 +62,7 @@ impl Gateway {
         })
     }
 
-    /// Informational, so it answers from the last stored rate when no fresh one is there.
+    /// Informational, so it falls back to the last stored rate if no fresh one exists.
     pub async fn minimum(
         &self,
         pay_currency: &str,
@@ -81,7 +82,7 @@ impl Gateway {
     }
 }
 
-/// What `price` is in an offered currency at a fresh rate.
+/// `price` in an offered currency at a fresh rate.
 pub(super) fn price_in(
     market: &Market,
     offer: &Offer,

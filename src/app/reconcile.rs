@@ -1,9 +1,10 @@
-//! Do the chain and the rows agree? A bounded walk through the addresses that were given, at the height that the watcher
-//! has read. It moves nothing: what differs is stored for people.
+//! Reconciliation of the chain with the rows: a bounded walk through the addresses given out, at
+//! the height that the watcher has read. It moves nothing: differences are stored for operators.
 //!
-//! Some nodes tell balances at a block: EVM, NEAR, THORChain. Others tell what they hold by now, and a bound: at which block
-//! at the latest. There a payment may be on chain and not yet in the rows, so a difference counts once it stands again
-//! after the watcher has read beyond that bound and has found nothing new: whatever was on its way has arrived by then.
+//! Some nodes serve balances at a block: EVM, NEAR, THORChain. Others serve the present balances
+//! with a bound: the latest block that they can include. There a payment may be on chain and not
+//! yet in the rows, so a difference counts only if it persists after the watcher has read beyond
+//! that bound and has found nothing new: any payment in transit has been read by then.
 
 mod expected;
 mod gas_wallet;
@@ -55,7 +56,7 @@ pub enum ReconcileError {
     Storage(#[from] StorageError),
 }
 
-/// One asset at one address.
+/// Result for one asset at one address.
 #[derive(Debug, Clone)]
 pub struct Compared {
     pub address: String,
@@ -64,7 +65,7 @@ pub struct Compared {
     pub found: BaseUnits,
 }
 
-/// What a step of the walk came to.
+/// Result of one step of the walk.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Reconciled {
     pub addresses: usize,
@@ -72,13 +73,14 @@ pub struct Reconciled {
 }
 
 impl Gateway {
-    /// How often [`reconcile`](Self::reconcile) is worth a call; `None` where nothing is to be compared.
+    /// Interval between calls of [`reconcile`](Self::reconcile); `None` if there is nothing to
+    /// compare.
     pub fn reconciled_every(&self, network: Network) -> Option<Duration> {
         let minutes = self.minutes_between(network)?;
         Some(Duration::from_secs(60 * u64::from(minutes)))
     }
 
-    /// The networks that are followed and whose balances nobody is asked for, and why.
+    /// Followed networks whose balances are not compared, with the reason.
     pub fn not_asked(&self) -> Vec<(Network, &'static str)> {
         let reason = |network| Some((network, self.why_not_asked(network)?));
         Network::ALL.into_iter().filter_map(reason).collect()
@@ -114,8 +116,9 @@ impl Gateway {
         (compares && minutes > 0).then_some(minutes)
     }
 
-    /// Compares the next addresses of `network`, as many as may be since the last call: first those that differed
-    /// before, then those of open invoices, then all in turn. `None` where there is nothing to compare with.
+    /// Compares the next addresses of `network`, as many as the limit allows since the last call:
+    /// first those that differed before, then those of open invoices, then all in turn. `None`
+    /// where there is nothing to compare with.
     pub async fn reconcile(&self, network: Network) -> Result<Option<Reconciled>, ReconcileError> {
         let Some(minutes) = self.minutes_between(network) else { return Ok(None) };
         let limit = i64::from(minutes) * i64::from(self.config.reconciliation.addresses_per_minute);
@@ -164,13 +167,15 @@ impl Gateway {
         Ok(compared)
     }
 
-    /// On bitcoin-like networks an order's change returns to its own address, and on the simulated chain nothing leaves one.
+    /// Excludes bitcoin-like networks, where an order's change returns to its own address, and the
+    /// simulated chain, where payments leave balances unchanged.
     fn orders_are_compared(&self, network: Network) -> bool {
         let real = self.config.chain(network).source == ChainSourceKind::Node;
         real && network.family() == Family::Evm
     }
 
-    /// A person says that what differs at an address is accounted for. What differs from then on is new.
+    /// Records an operator's statement that the differences at an address are accounted for. Only
+    /// later differences are new.
     pub async fn explain_balance(
         &self,
         network: Network,
@@ -192,8 +197,9 @@ impl Gateway {
         Ok(explained.len())
     }
 
-    /// A person says what an address held when it was given, where no node tells it any more. What it holds beyond that and
-    /// beyond what is known is found by the watcher at its next block, as at an open invoice's address.
+    /// Records an operator's statement of the balance that an address had when it was given out,
+    /// for cases in which no node can serve it any more. The watcher finds any value beyond that
+    /// and beyond the known deposits at its next block, as at an open invoice's address.
     pub async fn note_starting_balance(
         &self,
         network: Network,
@@ -265,7 +271,8 @@ impl Gateway {
         let keys: Vec<_> = due.iter().map(|address| address.match_key.clone()).collect();
         let held = source.holdings(&at, &keys, &assets).await?;
         let held = held.ok_or(ReconcileError::CannotTell(network))?;
-        // The rows are read after the chain: what the watcher has written meanwhile belongs to the same blocks.
+        // The rows are read after the chain: rows that the watcher has written meanwhile belong to
+        // the same blocks.
         let mut connection = self.db.connection().await?;
         let rows = Expected::load(&mut connection, network, due, at.height).await?;
         drop(connection);
@@ -273,7 +280,7 @@ impl Gateway {
         let mut compared = Vec::new();
         for (address, found) in due.iter().zip(held.by_address) {
             for (currency, found) in currencies.iter().zip(found) {
-                // What a contract or the rows do not tell is not known to differ.
+                // Without an answer of the contract or of the rows no difference is known.
                 let (Some(expected), Some(found)) = (rows.of(currency, address), found) else {
                     continue;
                 };
@@ -292,13 +299,14 @@ impl Gateway {
     }
 }
 
-/// What was found, or what was expected where the two are as close as the network leaves them.
+/// The found balance, or the expected one if the two differ by no more than the network's
+/// tolerance.
 fn without_slack(currency: &Currency, expected: BaseUnits, found: BaseUnits) -> BaseUnits {
     let apart = expected.remaining_after(found).max(found.remaining_after(expected));
     if currency.is_native() && apart <= coin_slack(currency.network) { expected } else { found }
 }
 
-/// Every currency of the catalogue on `network`, and how its transfers name it.
+/// Every currency of the catalogue on `network`, with its asset in transfers.
 fn assets(network: Network) -> (Vec<&'static Currency>, Vec<TransferAsset>) {
     let of_network = Catalogue::get().all().iter().filter(|c| c.network == network);
     let asset = |currency: &'static Currency| match currency.contract {
@@ -308,7 +316,7 @@ fn assets(network: Network) -> (Vec<&'static Currency>, Vec<TransferAsset>) {
     of_network.map(|currency| (currency, asset(currency))).unzip()
 }
 
-/// Where a walk goes on: behind the last of a full page, or from the beginning.
+/// Position at which a walk continues: behind the last address of a full page, or at the beginning.
 fn after(page: &[DueAddress], limit: i64) -> Option<(chrono::DateTime<chrono::Utc>, uuid::Uuid)> {
     let full = i64::try_from(page.len()).is_ok_and(|length| length >= limit);
     page.last().filter(|_| full).map(|last| (last.created_at, last.id))

@@ -1,4 +1,4 @@
-//! Asking the rate providers and storing what was believed.
+//! Asks the rate providers and stores the accepted rates.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -9,7 +9,7 @@ use crate::{
     storage::{self, StorageError, rates},
 };
 
-/// What one refresh came to.
+/// Result of one refresh.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Refreshed {
     pub stored: usize,
@@ -19,7 +19,7 @@ pub struct Refreshed {
 
 /// Every pair that can price an invoice: each symbol of the catalogue in each fiat currency.
 ///
-/// Switched-off currencies are refreshed too, so that switching one on works at once.
+/// Disabled currencies are refreshed too, so that enabling one takes effect at once.
 pub fn wanted_pairs() -> Vec<Pair> {
     let symbols: BTreeSet<_> = Catalogue::get().all().iter().map(|c| c.symbol).collect();
     let pairs = symbols.into_iter().flat_map(|symbol| Fiat::ALL.map(|fiat| (symbol, fiat)));

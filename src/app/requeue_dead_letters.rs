@@ -1,7 +1,7 @@
-//! Dead letters: listed, and given a fresh cycle of attempts. By operators only.
+//! Dead letters: listed, and requeued with a fresh cycle of attempts. By operators only.
 //!
-//! The rows are the dead letters; the broker's queue holds copies for its own UI. Queuing one twice is harmless: both
-//! messages name the same next cycle, and the second one is stale.
+//! The rows are the dead letters; the broker's queue holds copies for its own UI. Requeuing one
+//! twice is harmless: both messages name the same next cycle, and the second one is stale.
 
 use uuid::Uuid;
 
@@ -14,15 +14,15 @@ use crate::{
     },
 };
 
-/// One answer holds no more than this; the rest follows after these are gone.
+/// Maximum number of dead letters in one response; the rest follows once these are gone.
 pub const DEAD_LETTERS_MAX: i64 = 10_000;
 
-/// Where a delivery of each channel is worked on.
+/// Work queue of each channel.
 pub const WORK: ChannelRoutes<'static> =
     ChannelRoutes { ipn: Route::Ipn.as_str(), payout: Route::PayoutWebhook.as_str() };
 
 impl Gateway {
-    /// Deliveries that were given up, the longest dead first.
+    /// Deliveries that were given up, longest dead first.
     pub async fn list_dead_letters(
         &self,
         merchant_id: Option<Uuid>,
@@ -32,7 +32,7 @@ impl Gateway {
         deliveries::dead(&mut connection, merchant_id, channel, DEAD_LETTERS_MAX).await
     }
 
-    /// Queues a fresh cycle for every dead letter that matches and returns their event ids.
+    /// Queues a fresh cycle for every matching dead letter and returns their event ids.
     pub async fn requeue_dead_letters(
         &self,
         filter: &DeadFilter,

@@ -1,4 +1,4 @@
-//! Getting a watcher on again that stands on a branch which nobody else is on any more.
+//! Restarts a watcher that is on a branch that the network has abandoned.
 
 use super::{
     Gateway,
@@ -20,8 +20,8 @@ pub enum RestartChainError {
 }
 
 impl Gateway {
-    /// Lets a network's watcher go on from the node's block at `height`; without `sure`, who wants it and why, it only says
-    /// what that would come to.
+    /// Continues a network's watcher from the node's block at `height`. `sure` is the operator and
+    /// the reason; without it, a dry run that only reports the consequences.
     pub async fn restart_chain(
         &self,
         network: Network,

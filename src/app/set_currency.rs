@@ -1,4 +1,4 @@
-//! What can be paid with, and from which amount on: an operator's changes to the catalogue.
+//! Changes of the catalogue by an operator: accepted currencies and their minimums.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use crate::{
     storage::{StorageError, currencies, currencies::CurrencySetting},
 };
 
-/// Twelve digits before the point and six behind: what the column holds.
+/// Limits of the column: twelve digits before the point and six behind.
 const MIN_USD_SCALE: u32 = 6;
 const MIN_USD_BELOW: Decimal = Decimal::from_parts(3_567_587_328, 232, 0, false, 0);
 
@@ -29,7 +29,7 @@ pub struct CurrencyState {
     pub currency: &'static Currency,
     pub enabled: bool,
     pub min_usd: Decimal,
-    /// Whether its network is followed at all; an enabled currency of another network is not offered.
+    /// True if its network is followed; an enabled currency of another network is not offered.
     pub network_on: bool,
 }
 
@@ -65,7 +65,7 @@ impl Gateway {
         }
     }
 
-    /// Takes effect for new quotes and invoices within seconds; open invoices stay as they are.
+    /// Takes effect for new quotes and invoices within seconds; open invoices are unaffected.
     pub async fn set_currency(
         &self,
         currency: &'static Currency,

@@ -1,6 +1,6 @@
-//! The sandbox's hand on the simulated chain: deposits, confirmations, reorganisations.
+//! Control of the sandbox's simulated chain: deposits, confirmations, reorgs.
 //!
-//! It writes the chain only. What becomes of an invoice is found by the ordinary chain-watcher.
+//! It writes the chain only. Invoices are updated by the ordinary chain-watcher.
 
 use rand::Rng;
 use serde::Serialize;
@@ -47,19 +47,21 @@ pub enum SimulateError {
     Storage(#[from] StorageError),
 }
 
-/// Whom a simulated deposit pays.
+/// Recipient of a simulated deposit.
 #[derive(Debug, Clone)]
 pub enum Payee {
     Invoice(String),
     Address { network: Network, address: String },
 }
 
-/// What a simulated deposit pays in. Without either, the invoice's own currency or the network's coin.
+/// Asset of a simulated deposit. Without either field, the invoice's own currency or the network's
+/// coin.
 #[derive(Debug, Clone, Default)]
 pub struct PaidIn {
     /// `CODE` or `CODE@NETWORK`.
     pub currency: Option<String>,
-    /// A token contract, known or not. An unknown one takes the decimals of `currency`, or of the invoice's own currency.
+    /// A token contract, known or unknown. An unknown one takes the decimals of `currency`, or of
+    /// the invoice's own currency.
     pub contract: Option<String>,
 }
 
@@ -70,18 +72,18 @@ pub struct Deposit {
     /// Whole coins, e.g. `12.5`.
     pub amount: String,
     pub txid: Option<String>,
-    /// Leave it in the mempool.
+    /// True leaves it in the mempool.
     pub unconfirmed: bool,
 }
 
-/// What was written to the chain.
+/// Result of a write to the simulated chain.
 #[derive(Debug, Clone, Serialize)]
 pub struct Simulated {
     pub txid: String,
     pub network: &'static str,
-    /// The block it stands in, if any.
+    /// Height of its block, if any.
     pub height: Option<u64>,
-    /// The head of the chain now.
+    /// Height of the chain tip now.
     pub head: u64,
     /// False if this transaction was seen before.
     pub new: bool,
@@ -120,7 +122,7 @@ impl Gateway {
         self.simulated(tx, network, txid, new).await
     }
 
-    /// Mines a waiting transaction and as many blocks as confirm it.
+    /// Mines a pending transaction and as many blocks as confirm it.
     pub async fn simulate_confirm(&self, txid: &str) -> Result<Simulated, SimulateError> {
         let (network, height) = self.find_simulated(txid).await?;
         let mut tx = self.db.begin().await?;
@@ -131,7 +133,8 @@ impl Gateway {
         self.simulated(tx, network, txid.to_owned(), false).await
     }
 
-    /// Takes a transaction out of the chain: dropped from the mempool, or by another branch one block longer.
+    /// Orphans a transaction: drops it from the mempool, or replaces its branch by one that is one
+    /// block longer.
     pub async fn simulate_orphan(&self, txid: &str) -> Result<Simulated, SimulateError> {
         let (network, height) = self.find_simulated(txid).await?;
         let mut tx = self.db.begin().await?;
@@ -144,7 +147,7 @@ impl Gateway {
         self.simulated(tx, network, txid.to_owned(), false).await
     }
 
-    /// Mines blocks; the first one takes everything that waits.
+    /// Mines blocks; the first one includes the whole mempool.
     pub async fn simulate_mine(&self, network: Network, blocks: u32) -> Result<u64, SimulateError> {
         self.require_simulated(network)?;
         if blocks > BLOCKS_MAX {
@@ -254,7 +257,7 @@ impl Gateway {
     }
 }
 
-/// A currency on a given network; a bare code that exists elsewhere too means the one here.
+/// A currency on a given network; a bare code that exists on other networks too means the one here.
 fn named_on(network: Network, text: &str) -> Result<&'static Currency, SimulateError> {
     let catalogue = Catalogue::get();
     catalogue
@@ -264,7 +267,7 @@ fn named_on(network: Network, text: &str) -> Result<&'static Currency, SimulateE
         .ok_or_else(|| SimulateError::UnknownCurrency(text.to_owned(), network))
 }
 
-/// Whole base units as text. Hostile amounts beyond 128 bits are allowed; they are what the simulation is for.
+/// Base units as text. Hostile amounts beyond 128 bits are allowed; simulating them is the purpose.
 fn whole_units(amount: &str, decimals: u8) -> Result<String, SimulateError> {
     match BaseUnits::parse(amount, u32::from(decimals)) {
         Ok(units) => Ok(units.get().to_string()),

@@ -1,6 +1,8 @@
-//! The sweep: finds all work from the database alone, so that losing the whole broker costs time and nothing else.
+//! The sweep: finds all pending work from the database alone, so that the loss of the whole broker
+//! costs only time.
 //!
-//! Everything it does is safe to do too often: messages it repeats are stale if they were not lost.
+//! All its actions may be repeated safely: a message sent in addition to one that was not lost is
+//! stale.
 
 use std::{
     collections::BTreeMap,
@@ -26,17 +28,20 @@ use crate::{
 };
 
 const BITE: i64 = 1_000;
-/// Pages looked at in one statement.
+/// Pages per statement.
 const PAGES: i64 = 1_000;
-/// Of one sweep, for each kind of row that may be forgotten. They come faster than one bite per sweep.
+/// Time limit of one sweep for each kind of expired row. Such rows arrive faster than one batch per
+/// sweep.
 const FORGET_LIMIT: Duration = Duration::from_secs(5);
-/// All at once: as soon as some are parked, the queue no longer looks wiped.
+/// Large enough to park all at once: as soon as some are parked, the queue no longer looks wiped.
 const PARKED_MAX: i64 = 100_000;
-/// A final deposit unsettled for so long, or a delivery overdue for so long, has lost its message.
+/// A final deposit unsettled for this long, or a delivery overdue for this long, has lost its
+/// message.
 const LOST_AFTER_SECONDS: i32 = 45;
 /// Dead letters younger than this may still be on their way to their queue.
 const PARKED_AFTER_SECONDS: i32 = 60;
-/// The same while messages of the channel are waiting in the broker: then its workers are only behind, or its endpoints hang.
+/// The same while messages of the channel wait in the broker: then its workers are merely behind,
+/// or its endpoints hang.
 const LOST_BEHIND_OTHERS_SECONDS: i32 = 600;
 
 #[derive(Debug, thiserror::Error)]
@@ -49,7 +54,7 @@ pub enum SweepError {
     Topology(#[from] TopologyError),
 }
 
-/// What a sweep found. In calm everything is zero.
+/// Result of a sweep; all zero in normal operation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Swept {
     pub deliveries_rearmed: u64,
@@ -59,14 +64,14 @@ pub struct Swept {
     pub forgotten: u64,
 }
 
-/// What one sweep must remember for the next.
+/// State that one sweep keeps for the next.
 #[derive(Debug, Default)]
 pub struct SweepMemory {
-    /// The dead-letter queue was found empty although dead rows exist. Twice in a row means it was wiped: once may be an
-    /// operator who has just moved everything.
+    /// The dead-letter queue was found empty although dead rows exist. Twice in a row means it was
+    /// wiped; once may be due to an operator moving all messages.
     dead_letters_missing: bool,
     payout_dead_letters_missing: bool,
-    /// Where the walk through the callers' windows goes on.
+    /// Page at which the walk through the callers' windows continues.
     window_page: i64,
 }
 
@@ -74,15 +79,16 @@ const PARKED: ChannelRoutes<'static> =
     ChannelRoutes { ipn: Route::IpnDead.as_str(), payout: Route::PayoutWebhookDead.as_str() };
 
 impl Gateway {
-    /// Puts the topology back if any of it is missing, and with it, where the credential may, the virtual host and the
-    /// users: a broker that lost its data has lost all of them.
+    /// Restores the topology if any of it is missing, and with it, if the credential permits, the
+    /// virtual host and the users: a broker that lost its data has lost all of them.
     pub async fn repair_topology(&self, management: &Management) -> Result<bool, SweepError> {
         match management.check(&self.topology).await {
             Ok(differences) => {
                 for difference in &differences {
                     tracing::warn!(%difference, "the broker's topology differs");
                 }
-                // What is wrong rather than missing needs a person; applying the table would only be refused.
+                // A wrong object, as opposed to a missing one, needs an operator; applying the
+                // table would only be refused.
                 if !differences.iter().any(Difference::is_repairable) {
                     return Ok(false);
                 }
@@ -99,8 +105,8 @@ impl Gateway {
         Ok(true)
     }
 
-    /// One sweep. Without `management` it repairs only what the database shows; so it does if the broker fails, and
-    /// then tells the failure in the end.
+    /// Runs one sweep. Without `management` it repairs only faults that the database shows. It does
+    /// the same if the broker fails, and then returns that error at the end.
     pub async fn sweep(
         &self,
         management: Option<&Management>,
@@ -134,7 +140,7 @@ impl Gateway {
         Ok(swept)
     }
 
-    /// Forgets what may be forgotten, bite by bite, for a bounded time.
+    /// Deletes expired rows, batch by batch, within the time limit.
     async fn forget(&self, memory: &mut SweepMemory) -> Result<u64, StorageError> {
         let mut connection = self.db.connection().await?;
         let (mut forgotten, start) = (0, Instant::now());
@@ -218,7 +224,7 @@ impl Gateway {
 }
 
 impl Swept {
-    /// What was lost and found again counts; in calm that is nothing.
+    /// Counts lost items that were found again; none in normal operation.
     fn count(&self) {
         let found = [
             self.deliveries_rearmed,
@@ -232,8 +238,8 @@ impl Swept {
     }
 }
 
-/// Shows what every queue holds. Messages that are neither ready nor held are on their way to another queue; if they
-/// stay that, they are stuck there.
+/// Exports the size of every queue. Messages that are neither ready nor unacknowledged are on their
+/// way to another queue; if that persists, they are stuck.
 fn show_queues(counts: &BTreeMap<String, QueueCounts>) {
     for (queue, held) in counts {
         let show = |name: &'static str, count: u64| {

@@ -1,4 +1,4 @@
-//! Two lanes, so that endpoints that answer slowly keep nobody else waiting, and what is under way in each.
+//! Two lanes, so that slow endpoints delay no other merchant, and the attempts in progress in each.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -18,11 +18,11 @@ use crate::{
     broker::{envelope::Turn, route::Route},
 };
 
-/// How long an attempt waits for others of its merchant, or to the same host, while those answer. Beyond that it keeps a place
-/// that everybody else needs.
+/// How long an attempt waits for others of its merchant, or to the same host, while those get
+/// responses. A longer wait would occupy a slot that all other deliveries need.
 const PLACE_WAIT: Duration = Duration::from_secs(1);
 
-/// The queue a message came from. Merchants whose endpoints are slow have one of their own.
+/// The queue of a message. Merchants with slow endpoints have a queue of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lane {
     Fast,
@@ -30,7 +30,7 @@ pub enum Lane {
 }
 
 impl Lane {
-    /// Attempts of one merchant under way at a time in one process.
+    /// Concurrent attempts of one merchant in one process.
     const fn per_merchant_max(self) -> usize {
         match self {
             Self::Fast => 10,
@@ -38,7 +38,8 @@ impl Lane {
         }
     }
 
-    /// Attempts at one host, whoever named it: nobody shall use the gateway to flood a stranger.
+    /// Concurrent attempts to one host, for all merchants together: the gateway must not be usable
+    /// to flood a third party.
     const fn per_host_max(self) -> usize {
         match self {
             Self::Fast => 50,
@@ -46,8 +47,8 @@ impl Lane {
         }
     }
 
-    /// Where a message goes that has no place here, and for how long it is on its way. From the slow lane it comes back after
-    /// a pause.
+    /// Route of a message that finds no free slot here, and how long it is on its way. From the
+    /// slow lane it comes back after a pause.
     pub(super) const fn overflow(self, channel: &Channel) -> (Route, Duration) {
         match self {
             Self::Fast => (channel.slow, Duration::ZERO),
@@ -56,10 +57,11 @@ impl Lane {
     }
 }
 
-/// What is under way in one lane of this process.
+/// Attempts in progress in one lane of this process.
 ///
-/// A cap per merchant and one per host, so that a hanging endpoint cannot take every slot; and never two copies of one
-/// attempt, which would both be sent because the row only changes afterwards.
+/// One limit per merchant and one per host keep a hanging endpoint from taking every slot. Two
+/// copies of one attempt never run together: both would be sent, because the row only changes
+/// afterwards.
 #[derive(Clone, Default)]
 pub struct InFlight {
     under_way: Arc<Mutex<UnderWay>>,
@@ -72,17 +74,18 @@ struct UnderWay {
     merchants: HashMap<Uuid, Share>,
 }
 
-/// What a merchant has under way.
+/// A merchant's attempts in progress.
 struct Share {
     places: Arc<Semaphore>,
-    /// Which attempts, and since when; the oldest first.
+    /// Attempts with their start times, oldest first.
     begun: Vec<(Attempt, Instant)>,
 }
 
 /// One turn of one delivery.
 type Attempt = (Uuid, Turn);
 
-/// One attempt of which no other copy is worked on, and its places in the lane once it has them.
+/// One attempt, of which no other copy is in progress, with its places in the lane once it has
+/// them.
 pub(super) struct Slot {
     in_flight: InFlight,
     attempt: Attempt,
@@ -92,7 +95,7 @@ pub(super) struct Slot {
 }
 
 impl InFlight {
-    /// `None` if another copy is under way.
+    /// Reserves the attempt; `None` if another copy is in progress.
     pub(super) fn begin(&self, delivery_id: Uuid, turn: Turn) -> Option<Slot> {
         let attempt = (delivery_id, turn);
         let is_first = self.locked().attempts.insert(attempt);
@@ -111,9 +114,10 @@ impl InFlight {
 }
 
 impl Slot {
-    /// Takes one of the merchant's places in `lane`, once there is one. `false` if that takes too long, and at once if an
-    /// attempt of the merchant hangs and the place is wanted in the fast lane, or is not free: such an endpoint is slow before
-    /// it has let its first attempt run out of time.
+    /// Waits for one of the merchant's places in `lane`. Returns `false` after [`PLACE_WAIT`].
+    /// While an attempt of the merchant hangs, returns `false` at once in the fast lane, and in the
+    /// slow lane if no place is free: such an endpoint counts as slow before its first attempt has
+    /// timed out.
     pub(super) async fn share(&mut self, merchant_id: Uuid, lane: Lane) -> bool {
         let (places, hangs) = {
             let mut under_way = self.in_flight.locked();
@@ -143,7 +147,8 @@ impl Slot {
         true
     }
 
-    /// Takes one of the places that `lane` has for `host`, whoever names it. `false` if that takes too long.
+    /// Waits for one of the places that `lane` has for `host`, shared by all merchants. Returns
+    /// `false` after [`PLACE_WAIT`].
     pub(super) async fn reach(&mut self, host: &str, lane: Lane) -> bool {
         let taking = self.in_flight.hosts.take(host.into(), lane.per_host_max());
         self.host = timeout(PLACE_WAIT, taking).await.ok();
@@ -163,7 +168,7 @@ impl Drop for Slot {
 }
 
 impl UnderWay {
-    /// Forgets a merchant of whom nothing is under way and nothing waits.
+    /// Removes a merchant without attempts in progress or waiting.
     fn leave_merchant(&mut self, id: Uuid, attempt: Attempt) {
         let Some(share) = self.merchants.get_mut(&id) else { return };
         share.begun.retain(|(one, _)| *one != attempt);
@@ -182,7 +187,7 @@ mod tests {
         in_flight.begin(Uuid::now_v7(), turn).expect("no other copy")
     }
 
-    /// As if everything under way had begun so long ago.
+    /// Moves the start of all attempts in progress back by `age`.
     fn grow_older(in_flight: &InFlight, age: Duration) {
         for share in in_flight.locked().merchants.values_mut() {
             share.begun.iter_mut().for_each(|(_, begun)| *begun -= age);
@@ -201,7 +206,7 @@ mod tests {
         assert!(!begin(&fast).share(merchant, Lane::Fast).await);
         assert!(begin(&fast).share(Uuid::now_v7(), Lane::Fast).await);
         drop(hanging);
-        // The younger one counts on its own.
+        // The newer attempt counts separately.
         let mut again = begin(&fast);
         assert!(again.share(merchant, Lane::Fast).await);
 

@@ -1,18 +1,20 @@
-//! How many attempts one process has under way at a time, and what that takes of its machine: reckoned here alone.
+//! Limits on the concurrent attempts of one process and on their connections and files; computed
+//! only here.
 
 use std::num::NonZeroU16;
 
 use crate::config::Worker;
 
-/// Payment IPNs and payout webhooks: a process may deliver both.
+/// Channels of one process: payment IPNs and payout webhooks, since a process may deliver both.
 const CHANNELS: u16 = 2;
-/// Connections that are kept for a moment after their answer, for the next event to the same host.
+/// Idle connections that are kept for a moment after a response, for the next event to the same
+/// host.
 const IDLE_MAX: u16 = 200;
-/// Connections to the database, the broker and chain nodes, listeners with their clients, and lookups of names that have
-/// outlived their attempt.
+/// Connections to the database, the broker and chain nodes, listeners with their clients, and name
+/// lookups that have outlived their attempt.
 const OTHER_FILES: u64 = 512;
 
-/// Attempts of one channel under way at a time, in each of its lanes.
+/// Concurrent attempts of one channel, in each of its lanes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Room {
     pub fast: NonZeroU16,
@@ -29,18 +31,19 @@ impl Room {
         worker.slow_deliveries_in_flight = self.slow;
     }
 
-    /// Connections to receivers that are open at a time. Who waits for a place waits for an idle one to go, not for an attempt.
+    /// Maximum number of open connections to receivers. A connection that waits for a place waits
+    /// for an idle one to close, not for an attempt.
     pub fn connections(self) -> usize {
         usize::from(CHANNELS) * (usize::from(self.fast.get()) + usize::from(self.slow.get()))
             + usize::from(IDLE_MAX)
     }
 
-    /// Files that the process opens: every connection is one.
+    /// Files that the process opens; every connection is one.
     pub fn files(self) -> u64 {
         self.connections() as u64 + OTHER_FILES
     }
 
-    /// As much of it as there are files for, with the lanes in the same proportion.
+    /// Scaled down to the available files, with the lanes in the same proportion.
     pub fn within(self, files: u64) -> Self {
         if self.files() <= files {
             return self;

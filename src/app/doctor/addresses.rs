@@ -1,4 +1,4 @@
-//! Will the next buyer get an address, and is it ours?
+//! Checks that the next buyer gets an address, and that it is ours.
 
 use super::{Finding, Health};
 use crate::{
@@ -8,8 +8,8 @@ use crate::{
 };
 
 impl Gateway {
-    /// The keys against what the configuration expects of them; `None` where only a network is asked about of whose
-    /// family nothing is expected.
+    /// Compares the first addresses of the keys with the configuration. `None` if only one network
+    /// is checked and no first address is configured for its family.
     pub(super) fn first_addresses(&self, only: Option<Network>) -> Option<Finding> {
         let asked = |family: &Family| only.is_none_or(|only| only.family() == *family);
         let families: Vec<_> = Family::ALL.into_iter().filter(asked).collect();

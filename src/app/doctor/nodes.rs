@@ -1,4 +1,5 @@
-//! A network's nodes, asked what a watcher would ask, before anybody depends on them.
+//! Checks of a network's nodes, with the requests that a watcher would make, before anything
+//! depends on them.
 
 use std::{
     fmt::Write,
@@ -16,18 +17,19 @@ use crate::{
     config::ChainSettings,
 };
 
-/// A head dated later than this has a wrong clock, or we have.
+/// A chain tip dated later than this, in seconds, means that a clock is wrong: the miner's or ours.
 const AHEAD_MAX_S: i64 = 120;
-/// A block may take as long to read as so many take to be made, for that many are read at once on a long way. Both who read
-/// ahead there and Solana's source read no fewer.
+/// Reading a block may take as long as the network needs for this many blocks, because at least
+/// this many are read at once while catching up, both in the read-ahead and in Solana's source.
 const BLOCKS_AT_ONCE: u32 = 4;
-/// What no block takes a good node, however seldom blocks are made.
+/// Upper limit for reading a block from a good node, in milliseconds, on networks with slow blocks
+/// too.
 const SLOW_BLOCK_MS: u64 = 5_000;
-/// An address that always exists, on chains where balances are asked for.
+/// An address that always exists, for chains whose balances are read.
 const PROBE: &str = "0x0000000000000000000000000000000000000001";
 
 impl Gateway {
-    /// One finding a node that is configured, whether the network is switched on or not.
+    /// One finding per configured node, including those of networks that are switched off.
     pub(super) async fn look_at_nodes(&self, network: Network) -> Vec<Finding> {
         let settings = self.config.chain(network);
         let urls = settings.rpc_url.iter().chain(&settings.witnesses);
@@ -37,7 +39,7 @@ impl Gateway {
         findings
     }
 
-    /// What the node of a bitcoin-like network can do for payouts, if they are offered there.
+    /// Abilities of the node of a bitcoin-like network for payouts, if they are offered there.
     async fn look_at_payer(&self, network: Network) -> Option<Finding> {
         if !self.config.payouts_enabled() || !self.config.pays_out_on(network) {
             return None;
@@ -70,7 +72,8 @@ impl Gateway {
     }
 }
 
-/// Named by its place in the configuration: its address carries an access key.
+/// Checks one node. It is named by its position in the configuration, because its URL contains an
+/// access key.
 async fn look_at(place: usize, url: &SecretString, settings: &ChainSettings) -> Finding {
     let network = settings.network;
     let name = format!("node {place} of {network}");
@@ -91,20 +94,20 @@ async fn look_at(place: usize, url: &SecretString, settings: &ChainSettings) -> 
         .advice("rpc_url and witnesses of the network say where its nodes are looked for")
 }
 
-/// What a node told.
+/// Responses of a node.
 struct Told {
     head: BlockRef,
     transfers: usize,
     block_took: Duration,
     waiting: usize,
-    /// Whether balances at a block are told; `None` where blocks show everything.
+    /// True if the node serves balances at a block; `None` where blocks show everything.
     balances: Option<bool>,
-    /// Of EVM nodes.
+    /// Abilities of an EVM node.
     abilities: Option<Abilities>,
 }
 
 async fn ask(source: &Source) -> Result<Told, ChainError> {
-    // The head comes first: with it a source checks that the node serves the chain it should.
+    // The chain tip comes first: with it a source checks that the node serves the right chain.
     let head = source.head().await?;
     let started = Instant::now();
     let block = source.block(head.height).await?;
@@ -182,7 +185,7 @@ impl Told {
     }
 }
 
-/// How often `network` makes a block, in practice.
+/// Usual block interval of `network` in milliseconds.
 const fn block_every_ms(network: Network) -> u64 {
     match network {
         Network::Bitcoin => 600_000,
@@ -200,13 +203,13 @@ const fn block_every_ms(network: Network) -> u64 {
     }
 }
 
-/// Whether a watcher could fall behind for good if every block took so long.
+/// True if a watcher would fall behind for good if every block took so long to read.
 fn is_slow(network: Network, block_took: Duration) -> bool {
     let made = Duration::from_millis(block_every_ms(network)) * BLOCKS_AT_ONCE;
     block_took > made.min(Duration::from_millis(SLOW_BLOCK_MS))
 }
 
-/// When a deposit counts, as it is configured.
+/// Text with the configured number of confirmations of a deposit.
 fn counted(settings: &ChainSettings) -> String {
     let (usual, large) = (settings.confirmations, settings.large_confirmations);
     let mut text = format!("; deposits count after {usual} confirmations");
@@ -222,7 +225,7 @@ fn counted(settings: &ChainSettings) -> String {
     text
 }
 
-/// Seconds in the largest unit of which there are two.
+/// Seconds in the largest unit of which there are at least two.
 fn span(seconds: i64) -> String {
     let units = [(86_400, "days"), (3_600, "hours"), (60, "minutes")];
     let fits = units.into_iter().find(|(unit, _)| seconds >= 2 * unit);

@@ -1,5 +1,6 @@
-//! Do a network's nodes know the tokens that the catalogue sells, and what an address of ours holds? Each is asked: what one
-//! tells otherwise than the others stops its network as soon as it matters.
+//! Checks that a network's nodes know the tokens of the catalogue, and that they agree on the
+//! balance of one of our addresses. Every node is asked: a node that contradicts the others stops
+//! its network as soon as it matters.
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 
@@ -16,18 +17,18 @@ use crate::{
     storage::pools,
 };
 
-/// Questions under way at once.
+/// Concurrent requests.
 const AT_ONCE: usize = 4;
 
-/// What one node answered, or why it did not.
+/// Response of one node, or the reason of its failure.
 type Asked<T> = Result<T, String>;
 
 impl Gateway {
-    /// Asks every node that is configured; nothing where there is none.
+    /// Checks every configured node; no finding without one.
     pub(super) async fn look_at_tokens(&self, network: Network) -> Vec<Finding> {
         let settings = self.config.chain(network);
         let urls = settings.rpc_url.iter().chain(&settings.witnesses);
-        // An address that no node can be reached at is told where the nodes themselves are looked at.
+        // A URL that cannot be used at all is reported by the checks of the nodes themselves.
         let sources = urls.enumerate().map(|(place, url)| (place, node_of(&settings, url)));
         let sources: Vec<_> =
             sources.filter_map(|(place, source)| Some((place, source.ok()?))).collect();
@@ -39,11 +40,13 @@ impl Gateway {
         tokens.into_iter().chain(held).collect()
     }
 
-    /// What the first address of ours holds, as balances are compared with the rows; and a clear word where they are not.
+    /// Balance of our first address, read in the way in which balances are compared with the rows,
+    /// or a clear message where they are not compared.
     async fn known_address(&self, nodes: &Nodes) -> Option<Finding> {
         let network = nodes.network;
         let first = self.first_address(network.family()).await?;
-        // A walk would take minutes; asked about nobody, the node tells whether it can.
+        // A full walk would take minutes. A request without addresses shows if the node supports
+        // it.
         let walks = walks_for_balances(network);
         let of = if walks { Vec::new() } else { vec![match_key(network.family(), &first)] };
         let asked = nodes
@@ -94,7 +97,8 @@ impl Gateway {
             return (Health::Broken, "its balance is not told".to_owned());
         };
         let alike = |units: &BaseUnits| told.iter().filter(|(_, other, _)| other == units).count();
-        // Of as many for one as for the other, the first is the measure.
+        // If equally many nodes report different balances, the first of those nodes is the
+        // reference.
         let measure = told.iter().rev().max_by_key(|(_, units, _)| alike(units));
         let Some((_, units, text)) = measure else { return (Health::Ok, String::new()) };
         let others = told.iter().filter(|(_, other, _)| other != units);
@@ -104,7 +108,7 @@ impl Gateway {
         (health, format!("{first} holds {text}{others}"))
     }
 
-    /// The address at index 0 of a key, or the lowest of a pool.
+    /// The address at index 0 of a key, or the lowest one of a pool.
     async fn first_address(&self, family: Family) -> Option<String> {
         if !family.has_pool() {
             return self.derived_first(family);
@@ -118,7 +122,7 @@ fn is_told(told: &Asked<Option<Held>>) -> bool {
     matches!(told, Ok(Some(_)))
 }
 
-/// What lets a node tell balances.
+/// Advice on a node that serves balances.
 const fn how_to_tell(network: Network) -> &'static str {
     if matches!(network, Network::Near) {
         "chains.near.state_url names a node that tells balances"
@@ -129,14 +133,14 @@ const fn how_to_tell(network: Network) -> &'static str {
     }
 }
 
-/// The nodes of one network, each with its place in the configuration: addresses carry access keys.
+/// Nodes of one network, each with its position in the configuration: URLs contain access keys.
 struct Nodes {
     network: Network,
     sources: Vec<(usize, Source)>,
 }
 
 impl Nodes {
-    /// Asks all at once, each within the limit.
+    /// Sends a request to all nodes at once, each within the time limit.
     async fn ask<T>(
         &self,
         question: impl AsyncFn(&Source) -> Result<T, ChainError>,
@@ -153,7 +157,7 @@ impl Nodes {
         futures_util::future::join_all(asked).await
     }
 
-    /// What one of them told; the only one needs no name.
+    /// A response prefixed with the position of its node; a single node needs no name.
     fn named(&self, place: usize, told: &str) -> String {
         if self.sources.len() == 1 { told.to_owned() } else { format!("node {place}: {told}") }
     }
@@ -198,7 +202,8 @@ impl Nodes {
     }
 }
 
-/// What one node says against tokens that are sold; `None` where its network's nodes tell nothing of tokens.
+/// Faults that one node reports in the tokens of the catalogue; `None` if the network's nodes serve
+/// no token data.
 async fn faults(
     source: &Source,
     sold: &[(&'static Currency, &'static str)],
@@ -215,7 +220,7 @@ async fn faults(
         .map(|told| told.iter().filter_map(|(currency, facts)| fault(currency, facts)).collect()))
 }
 
-/// What speaks against selling a token.
+/// Reason against selling a token, if any.
 fn fault(currency: &Currency, facts: &TokenFacts) -> Option<String> {
     let id = currency.token_id();
     let wanted = u32::from(currency.decimals);

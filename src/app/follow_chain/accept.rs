@@ -1,4 +1,5 @@
-//! A deposit that was taken out of the books and came back, credited again because a person says so.
+//! A deposit that was reversed in the books and came back, credited again by an operator's
+//! decision.
 
 use super::{FollowError, Follower, balances::native, import::ImportError};
 use crate::{
@@ -43,23 +44,26 @@ pub enum AcceptError {
     Storage(#[from] StorageError),
 }
 
-/// What is to be accepted, in a transaction that holds the cursor's row.
+/// Transfers to accept, in a transaction that locks the cursor's row.
 struct Back {
     tx: Tx,
     cursor: Cursor,
-    /// The block that it is in, or that it was found at.
+    /// The block of the transfers, or the one at which the value was found by balance.
     block: BlockRef,
-    /// Each with the deposit whose place it takes.
+    /// Each with the reversed deposit that it replaces.
     transfers: Vec<Transfer>,
     reversed: Vec<Reversed>,
 }
 
 impl<S: ChainSource> Follower<S> {
-    /// Gives those transfers of the block at `height` whose keys are `wanted` a deposit of their own each, in place of the
-    /// reversed one that has the key. Returns how many. What no block shows is wanted alone, at the height it was found at.
+    /// Creates a new deposit for each transfer of the block at `height` whose key is in `wanted`,
+    /// in place of the reversed deposit with that key. Returns the number of new deposits. A key of
+    /// a deposit found by balance must be the only one in `wanted`, with the height at which it was
+    /// found.
     ///
-    /// The reversed rows stay with all that was booked for them; the new ones are final and go the way of any other. Nothing
-    /// is written if one of them is not final, or not ours any more. Who comes second finds nothing reversed under the key.
+    /// The reversed rows keep all their bookings; the new ones are final and are processed like any
+    /// other deposit. Nothing is written if one of them is not final, or no longer ours. A
+    /// concurrent second call finds no reversed deposit under the key.
     pub async fn accept(
         &mut self,
         gateway: &Gateway,
@@ -103,7 +107,7 @@ impl<S: ChainSource> Follower<S> {
         Ok(u32::try_from(accepted.len()).unwrap_or(u32::MAX))
     }
 
-    /// Those of `wanted` that the block at `height` shows.
+    /// The transfers in `wanted` that the block at `height` contains.
     async fn shown_again(
         &mut self,
         gateway: &Gateway,
@@ -113,7 +117,7 @@ impl<S: ChainSource> Follower<S> {
         let (mut tx, cursor, block) = self.hold_block(gateway, height).await?;
         let (mut transfers, mut reversed) = (Vec::new(), Vec::new());
         for transfer in block.transfers.into_iter().filter(|t| wanted.contains(&t.key)) {
-            // A node may list one twice.
+            // A node may list a transfer twice.
             let is_new = transfers.iter().all(|known: &Transfer| known.key != transfer.key);
             let network = self.settings.network;
             let found = returned::reversed(&mut tx, network, &transfer.key).await?;
@@ -125,11 +129,11 @@ impl<S: ChainSource> Follower<S> {
         Ok(Back { tx, cursor, block: block.header, transfers, reversed })
     }
 
-    /// What was found by balance at `height`, if its address still holds it at the block `at`, beside all else that is known
-    /// there. `None` if it is not out of the books any more.
+    /// The value found by balance at `height`, if its address still holds it at the block `at` in
+    /// addition to all other value known there. `None` if it is no longer reversed.
     ///
-    /// The node keeps the state of `at`, while that of `height` may be long gone; that the value was there is what the watcher
-    /// has read, on the branch that it still follows.
+    /// The node keeps the state of `at`, while that of `height` may be long gone. The watcher has
+    /// read that the value was there at `height`, on the branch that it still follows.
     async fn held_again(
         &mut self,
         gateway: &Gateway,
@@ -155,7 +159,7 @@ impl<S: ChainSource> Follower<S> {
         if cursor.hash != at.hash || again.as_ref() != Some(&found) || found.height != height {
             return Err(ImportError::from(FollowError::CursorMoved).into());
         }
-        // It stands in a block, so it is among what is known.
+        // The deposit has a block, so it is part of the known value.
         let ids = [found.address_id];
         let known = addresses::known_native(&mut tx, network.name(), &ids, None).await?;
         let known = known.get(&found.address_id).copied().unwrap_or(BaseUnits::ZERO);
@@ -168,8 +172,8 @@ impl<S: ChainSource> Follower<S> {
         Ok(Some(Back { tx, cursor, block: block.header, transfers, reversed }))
     }
 
-    /// The block that the cursor stands on. The node must be on the branch that the watcher has read: of blocks older than it
-    /// remembers, nothing else tells.
+    /// The block of the cursor. The node must be on the branch that the watcher has read: for
+    /// blocks older than those it remembers there is no other proof.
     async fn check_cursor(&self, gateway: &Gateway) -> Result<BlockRef, AcceptError> {
         let mut connection = gateway.db.connection().await?;
         let cursor = cursors::load(&mut connection, self.settings.network).await?;
@@ -187,7 +191,7 @@ impl<S: ChainSource> Follower<S> {
     }
 }
 
-/// Under their owners' locks, like everything that changes what a deposit counts for.
+/// Under their owners' locks, like every change of the amount that a deposit counts for.
 async fn give_way(tx: &mut PgConnection, returned: &[Reversed]) -> Result<(), StorageError> {
     let mut owners: Vec<_> = returned.iter().filter_map(|reversed| reversed.invoice_id).collect();
     owners.sort_unstable();

@@ -1,32 +1,33 @@
-//! Reading several blocks at once, on a long way to the head.
+//! Concurrent reading of blocks while catching up with the chain tip.
 //!
-//! Some networks make blocks faster than they can be read one after another over a long line: TON every 0.4 s with three
-//! answers waited for each, Arbitrum every 0.25 s with two. A watcher that was away would never catch up.
+//! Some networks make blocks faster than they can be read one after another over a slow connection:
+//! TON every 0.4 s with three sequential requests each, Arbitrum every 0.25 s with two. A watcher
+//! that was down would never catch up.
 
 use futures_util::{StreamExt, stream};
 
 use super::{FollowError, Follower};
 use crate::chain::{Block, BlockRef, ChainError, ChainSource};
 
-/// So far behind blocks are read several at once: more than any network makes between two looks. In calm nodes are
-/// asked no faster than one by one.
+/// From this many blocks behind the chain tip, several blocks are read at once: more than any
+/// network makes between two looks. In normal operation blocks are requested one by one.
 const FAR_BEHIND: u64 = 16;
 
-/// Blocks that were read in order, and what ended them.
+/// Blocks read in order, and the reason why the run ended.
 pub(super) struct Run {
     pub blocks: Vec<Block>,
     pub end: RunEnd,
 }
 
 pub(super) enum RunEnd {
-    /// All that were asked for are there.
+    /// All requested blocks were read.
     Whole,
-    /// The next one is not there yet.
+    /// The next block does not exist yet.
     Missing,
     Failed(ChainError),
 }
 
-/// How many blocks are asked for at once.
+/// Number of blocks that are requested at once.
 pub(super) struct Pace {
     at_once: u32,
     at_once_max: u32,
@@ -38,7 +39,7 @@ impl Pace {
         Self { at_once: at_once_max, at_once_max, is_far: false }
     }
 
-    /// A look begins: on its way to `head` it is far behind throughout or not at all.
+    /// Starts a look: it is far behind `head` for its whole length or not at all.
     pub const fn set_out(&mut self, from: u64, head: &BlockRef) {
         self.is_far = head.height.saturating_sub(from) > FAR_BEHIND;
     }
@@ -47,7 +48,7 @@ impl Pace {
         if self.is_far { self.at_once } else { 1 }
     }
 
-    /// Half as many once the node asks to slow down, one more after each look that it bore.
+    /// Halves the number when the node asks to slow down, and adds one after each successful look.
     pub const fn learn<T>(&mut self, looked: &Result<T, FollowError>) {
         self.at_once = match looked {
             Ok(_) if self.at_once < self.at_once_max => self.at_once + 1,
@@ -60,9 +61,11 @@ impl Pace {
 }
 
 impl<S: ChainSource> Follower<S> {
-    /// The blocks above `height` and up to `head`, in order and no more than `most`: as many as are read at once.
+    /// The blocks above `height` up to `head`, in order and at most `most`: as many as are read at
+    /// once.
     ///
-    /// The first that fails or is missing ends the run: what was read above it is dropped, and asked for again when its turn comes.
+    /// The first failed or missing block ends the run: blocks read above it are dropped, and
+    /// requested again when their turn comes.
     pub(super) async fn read_run(&self, height: u64, head: &BlockRef, most: u32) -> Run {
         let at_once = self.pace.at_once().min(most).max(1);
         let last = head.height.min(height.saturating_add(u64::from(at_once)));

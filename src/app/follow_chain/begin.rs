@@ -1,4 +1,4 @@
-//! Where a network's first look starts.
+//! Start height of a network's first look.
 
 use chrono::TimeDelta;
 
@@ -10,14 +10,15 @@ use crate::{
     storage::{StorageError, addresses, cursors, cursors::Cursor},
 };
 
-/// By how much the time that a block claims may differ from the database's.
+/// Maximum difference between the time in a block's header and the database's clock.
 const CLOCKS_APART: TimeDelta = TimeDelta::minutes(10);
-/// More heights than chains skip in a row.
+/// More heights than any chain skips in a row.
 const SKIPPED_MAX: u64 = 100;
 
 impl<S: ChainSource> Follower<S> {
-    /// At the head, or lower where addresses were given before anybody looked: they may be paid already. A simulated chain
-    /// is read from its first block, because it may be older than its watcher.
+    /// Starts at the chain tip, or lower if addresses were given out before the network was
+    /// watched: they may be paid already. A simulated chain is read from its first block, because
+    /// it may be older than its watcher.
     pub(super) async fn begin(
         &self,
         gateway: &Gateway,
@@ -39,8 +40,9 @@ impl<S: ChainSource> Follower<S> {
         cursor.ok_or(FollowError::CursorMoved)
     }
 
-    /// A block older than the oldest address that was given while nobody looked; `None` if none was. Steps double, so a day
-    /// of the fastest chain is some twenty calls, and at most twice as many blocks are read as need be.
+    /// A block older than the oldest address given out while the network was not watched; `None` if
+    /// there was no such address. The steps back double, so a day of the fastest chain takes some
+    /// twenty calls, and at most twice the necessary number of blocks is read.
     async fn before_first_address(
         &self,
         gateway: &Gateway,
@@ -64,7 +66,7 @@ impl<S: ChainSource> Follower<S> {
         Ok(Some(found))
     }
 
-    /// The newest block up to `height`; `None` where the node keeps none as old.
+    /// The newest block up to `height`; `None` if the node keeps no block that old.
     pub(super) async fn header_from(&self, height: u64) -> Result<Option<BlockRef>, FollowError> {
         for height in (height.saturating_sub(SKIPPED_MAX)..=height).rev() {
             match self.source.header(height).await {

@@ -1,4 +1,5 @@
-//! A deposit that the watcher missed, written by a person's hand exactly as the watcher would have.
+//! Import, by an operator, of a deposit that the watcher missed, recorded exactly as the watcher
+//! would have done.
 
 use super::{FollowError, Follower};
 use crate::{
@@ -29,10 +30,11 @@ pub enum ImportError {
 }
 
 impl<S: ChainSource> Follower<S> {
-    /// Records those transfers of the block at `height` whose keys are `wanted`. Returns how many were new.
+    /// Records the transfers of the block at `height` whose keys are in `wanted`. Returns the
+    /// number of new deposits.
     ///
-    /// It holds the cursor's row meanwhile, so a reorganisation comes either before, and the block is another one, or
-    /// after, and finds the rows.
+    /// The cursor's row is locked meanwhile, so a reorg comes either before, and the block is
+    /// another one, or after, and finds the rows.
     pub async fn import(
         &mut self,
         gateway: &Gateway,
@@ -62,7 +64,8 @@ impl<S: ChainSource> Follower<S> {
         Ok(recorded)
     }
 
-    /// The block at `height`, which the node tells as the watcher has read it, in a transaction that holds the cursor's row.
+    /// The block at `height`, on which the node and the watcher agree, in a transaction that locks
+    /// the cursor's row.
     pub(super) async fn hold_block(
         &mut self,
         gateway: &Gateway,
@@ -72,7 +75,7 @@ impl<S: ChainSource> Follower<S> {
         let block = self.source.block(height).await.map_err(FollowError::from)?;
         let block = block.filter(|block| block.header.height == height);
         let block = block.ok_or(ImportError::OtherBlock { height })?;
-        // Most of it before the cursor is held.
+        // Most of the block is read before the cursor is locked.
         let mut connection = gateway.db.connection().await?;
         self.watch.refresh(&mut connection).await?;
         drop(connection);
@@ -85,7 +88,7 @@ impl<S: ChainSource> Follower<S> {
         if !cursors::advance(&mut tx, network, at, at).await? {
             return Err(FollowError::CursorMoved.into());
         }
-        // Deeper than remembered is deeper than any reorganisation that is followed.
+        // A block deeper than those remembered is deeper than any reorg that the watcher follows.
         let read = cursors::remembered_hash(&mut tx, network, height).await?;
         if read.is_some_and(|hash| hash != block.header.hash) {
             return Err(ImportError::OtherBlock { height });
@@ -94,7 +97,7 @@ impl<S: ChainSource> Follower<S> {
         Ok((tx, cursor, block))
     }
 
-    /// Whether the watcher has counted a coin that it did not see in a block by what the address held.
+    /// True if the watcher has counted a coin by the address's balance because no block showed it.
     async fn is_counted_by_balance(
         &self,
         tx: &mut PgConnection,

@@ -1,7 +1,8 @@
-//! Large amounts wait longer: reversing them is worth more to somebody.
+//! Large amounts need more confirmations: a double-spend of them is worth more to an attacker.
 //!
-//! An amount is what one invoice or order has got in an asset, or asks for if that is more, and not what one transfer moves.
-//! Else whoever pays in parts, were they outputs of one transaction, would wait as little as who pays little.
+//! The amount is the total that one invoice or order has received in an asset, or its requested
+//! amount if that is larger, not the value of one transfer. Otherwise a payer could split a large
+//! payment, even into outputs of one transaction, to get the shorter wait of a small one.
 
 use rust_decimal::Decimal;
 use uuid::Uuid;
@@ -17,8 +18,8 @@ use crate::{
     },
 };
 
-/// Asks more confirmations of all that these invoices and orders have got and that is not final, where that is much. Call it
-/// under their row locks.
+/// Raises the required confirmations of all deposits of these invoices and orders that are not
+/// final, where the total is large. Call it under their row locks.
 pub(super) async fn require_confirmations(
     connection: &mut PgConnection,
     settings: &ChainSettings,
@@ -36,7 +37,7 @@ pub(super) async fn require_confirmations(
     Ok(())
 }
 
-/// A coin that never had a price counts as large: without one nobody knows what is at stake.
+/// A coin that never had a price counts as large: without a price the value at risk is unknown.
 async fn is_large(
     connection: &mut PgConnection,
     settings: &ChainSettings,

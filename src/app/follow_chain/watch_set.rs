@@ -1,7 +1,8 @@
-//! The addresses a follower looks for, in memory.
+//! Addresses that a follower looks for, in memory.
 //!
-//! An address costs some 150 bytes for as long as the process lives: 56 in the table and its place among the free ones,
-//! 34 to 68 for its text. A million of them are 150 MB in each process that watches, shared by no two networks.
+//! An address costs some 150 bytes for as long as the process lives: 56 in the table and its place
+//! among the free ones, 34 to 68 for its text. A million of them are 150 MB in each process that
+//! watches, and are not shared between networks.
 
 use std::{collections::HashMap, time::Instant};
 
@@ -16,20 +17,21 @@ use crate::{
     },
 };
 
-/// A row is as old as its transaction, which gets its number later, when it writes. No statement of ours takes longer.
+/// A row's time is the start of its transaction, which gets its number later, when it writes. None
+/// of our statements takes longer than this.
 const OVERLAP: TimeDelta = TimeDelta::seconds(45);
 const PAGE: i64 = 5_000;
-/// A database whose clock went so much slower than ours has set it back.
+/// If the database's clock advanced so much less than ours, it was set back.
 const CLOCK_SLACK: TimeDelta = TimeDelta::seconds(10);
 
-/// An address and whose it is.
+/// An address and its owner.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Watched {
     pub address_id: Uuid,
     owner: Owner,
 }
 
-/// The database has one owner at most.
+/// The database allows at most one owner.
 #[derive(Debug, Clone, Copy)]
 enum Owner {
     Nobody,
@@ -56,7 +58,7 @@ impl Watched {
     }
 }
 
-/// All addresses ever given out that a network can name, by the spelling in which transfers name them.
+/// All addresses ever given out that a network can name, keyed by their spelling in transfers.
 ///
 /// Addresses stay watched for ever: late deposits are reported too.
 pub(super) struct WatchSet {
@@ -67,9 +69,10 @@ pub(super) struct WatchSet {
 /// How far the addresses of one family were read.
 struct Place {
     family: Family,
-    /// What was given before, less [`OVERLAP`], is known.
+    /// Addresses given out before this, less [`OVERLAP`], are known.
     known_to: DateTime<Utc>,
-    /// The look whose transactions are waited for: once all have ended, what was given before it is known.
+    /// The look whose transactions must end first: once all have ended, all addresses given out
+    /// before it are known.
     look: Option<Look>,
     read: Option<ReadUpTo>,
 }
@@ -77,7 +80,7 @@ struct Place {
 struct Look {
     at: DateTime<Utc>,
     next: i64,
-    /// The same moment by a clock that nobody sets.
+    /// The same moment on the monotonic clock.
     moment: Instant,
 }
 
@@ -95,8 +98,8 @@ impl WatchSet {
         self.by_key.get(match_key).copied()
     }
 
-    /// Loads what is new. Call it after a block was fetched and before it is matched, so that an address given out while
-    /// the block was on its way is known.
+    /// Loads new addresses. Call it after a block was fetched and before it is matched, so that an
+    /// address given out during the fetch is known.
     pub async fn refresh(&mut self, connection: &mut PgConnection) -> Result<(), StorageError> {
         for place in &mut self.places {
             place.refresh(&mut self.by_key, connection).await?;
@@ -118,7 +121,7 @@ impl Place {
         let (outlook, moment) =
             (addresses::outlook(connection, self.family).await?, Instant::now());
         if self.clock_was_set_back(&outlook, moment) {
-            // What is new may look old.
+            // After that, new addresses may have old times.
             (self.known_to, self.look) = (DateTime::UNIX_EPOCH, None);
         }
         let since = self.known_to - OVERLAP;
@@ -140,7 +143,8 @@ impl Place {
         loop {
             let (page, up_to) =
                 addresses::watched_since(connection, self.family, from, self.read, PAGE).await?;
-            // Of several pages the first: what was under way then is on no page for sure.
+            // Of several pages the first read counts: of the transactions open at that time, no
+            // page is certain to have rows.
             let read = *read.get_or_insert(up_to);
             let full = i64::try_from(page.len()).is_ok_and(|length| length == PAGE);
             for address in page {
@@ -162,10 +166,11 @@ impl Place {
         })
     }
 
-    /// After all was read that `outlook` told of.
+    /// Advances the place, after all addresses that `outlook` reported were read.
     ///
-    /// An address may become visible long after it was given, for a commit that waits for a standby has no limit of time.
-    /// So time alone proves nothing: the place moves on when every transaction that had a number has ended.
+    /// An address may become visible long after it was given out, because a commit that waits for a
+    /// standby has no time limit. Time alone therefore proves nothing: the place advances once
+    /// every transaction that had a number has ended.
     fn advance(&mut self, outlook: &Outlook, moment: Instant) {
         if let Some(look) = &self.look {
             if outlook.lowest < look.next {
@@ -200,7 +205,7 @@ mod tests {
         let (mut place, moment) = (Place::new(Family::Evm), Instant::now());
         place.advance(&outlook(0, 100, 105), moment);
         assert_eq!(place.known_to, DateTime::UNIX_EPOCH);
-        // One that began before the first look hangs for an hour.
+        // A transaction that began before the first look hangs for an hour.
         place.advance(&outlook(3_600, 104, 900), moment);
         assert_eq!(place.known_to, DateTime::UNIX_EPOCH);
         place.advance(&outlook(3_601, 905, 905), moment);

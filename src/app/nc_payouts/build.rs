@@ -1,4 +1,4 @@
-//! Building: whatever kind of transaction the network takes.
+//! Builds the transactions of a payout, for every kind of network.
 
 use std::sync::Arc;
 
@@ -15,40 +15,42 @@ use crate::{
     storage::payouts::coins::{CoinRow, Place},
 };
 
-/// What is asked for.
+/// Payout to build.
 pub(super) struct Plan<'a> {
     pub currency: &'static Currency,
-    /// As `match_key` spells it.
+    /// Spelt as by `match_key`.
     pub sender: &'a str,
     pub fee_level: FeeLevel,
-    /// Recipients as wallets write them.
+    /// Recipients in the spelling of wallets.
     pub outputs: Vec<(&'a str, BaseUnits)>,
-    /// What is spent on bitcoin-like networks, as `txid:n`.
+    /// Inputs to spend on bitcoin-like networks, as `txid:n`.
     pub inputs: &'a [String],
-    /// Those of the earlier build on EVM networks: nobody is paid by both. None where it is the first.
+    /// Nonces of the earlier build on EVM networks, reused so that no recipient is paid by both
+    /// builds. Empty for the first build.
     pub nonces: &'a [u64],
 }
 
-/// Transactions to be signed: one for each output in their order, or one for all.
+/// Transactions to be signed: one per output in their order, or one for all outputs.
 pub(super) struct Built {
     pub chain_id: Option<u64>,
     pub transactions: Vec<Unsigned>,
     pub spends: Option<Spends>,
 }
 
-/// What a transaction of a bitcoin-like network spends, and from where on it is looked for.
+/// Inputs of a transaction on a bitcoin-like network, and the block from which the search for it
+/// starts.
 pub(super) struct Spends {
     pub coins: Vec<CoinRow>,
     pub begin: Place,
 }
 
 impl Gateway {
-    /// The nodes of a network on which such payouts can be made.
+    /// Nodes of a network that supports non-custodial payouts.
     pub(super) fn nc_payers(&self, network: Network) -> Result<Arc<Payers>, NcPayoutError> {
         self.payers(network, Purpose::Merchants)?.ok_or(NcPayoutError::UnsupportedNetwork)
     }
 
-    /// Builds what pays `plan`, if the sender can.
+    /// Builds the transactions of `plan`, if the sender's funds suffice.
     pub(super) async fn build_nc_payout(&self, plan: &Plan<'_>) -> Result<Built, NcPayoutError> {
         match &self.nc_payers(plan.currency.network)?.payer {
             Payer::Utxo(node) => super::utxo::build(node, plan).await,

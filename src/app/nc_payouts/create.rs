@@ -1,4 +1,4 @@
-//! Creating a payout: checked, built, and stored with the answer that is given to it.
+//! Creates a payout: it is checked, built, and stored together with its response.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use uuid::Uuid;
@@ -28,7 +28,7 @@ use crate::{
     },
 };
 
-/// A request whose form is checked; its outputs are not.
+/// A well-formed request; its outputs are not checked yet.
 #[derive(Debug, Clone)]
 pub struct NewNcPayout {
     pub network: String,
@@ -36,15 +36,16 @@ pub struct NewNcPayout {
     pub from_address: String,
     pub fee_level: FeeLevel,
     pub rows: Vec<Row>,
-    /// What is spent on bitcoin-like networks, as `txid:n`.
+    /// Inputs to spend on bitcoin-like networks, as `txid:n`.
     pub inputs: Vec<String>,
     pub idempotency: Option<Idempotency>,
 }
 
 impl Gateway {
-    /// Builds what `request` asks for, or repeats the answer given to it before.
+    /// Builds the payout of `request`, or repeats the stored response of an earlier request.
     ///
-    /// One transaction holds the merchant's row, so of two requests under one key the second finds the first one's answer.
+    /// One transaction locks the merchant's row, so of two requests under one key the second finds
+    /// the response of the first.
     pub async fn create_nc_payout(
         &self,
         caller: &Caller,
@@ -109,7 +110,8 @@ impl Gateway {
         Ok(offer.ok_or(NcPayoutError::UnsupportedCurrency)?.currency)
     }
 
-    /// What is sent to a deposit address of ours would pay somebody's invoice and count as paid out.
+    /// A payment to one of our own deposit addresses would pay an invoice or an order and count as
+    /// paid out.
     async fn refuse_own_outputs(
         &self,
         currency: &Currency,
@@ -160,7 +162,7 @@ impl Gateway {
         TimeDelta::seconds(i64::from(self.config.payouts.signing_seconds))
     }
 
-    /// The confirmations after which a transaction is final.
+    /// Confirmations after which a transaction is final.
     pub(super) fn required(&self, network: Network) -> u64 {
         self.config.chain(network).confirmations
     }

@@ -1,4 +1,4 @@
-//! What a merchant decides before he has signed: build it anew, or give it up.
+//! Decisions of a merchant before signing: rebuild or cancel.
 
 use uuid::Uuid;
 
@@ -20,9 +20,10 @@ use crate::{
 };
 
 impl Gateway {
-    /// Builds a payout anew, with the fees of now, another level of them if one is named, and a new deadline. The nonces stay,
-    /// as on bitcoin-like networks the inputs do: whoever signed the earlier build may have handed it in himself, and only one
-    /// of the two can ever confirm.
+    /// Rebuilds a payout with current fees, with another fee level if one is named, and with a new
+    /// deadline. The nonces stay, as the inputs do on bitcoin-like networks: the merchant may have
+    /// signed the earlier build and broadcast it directly, and only one of the two can ever
+    /// confirm.
     pub async fn refresh_nc_payout(
         &self,
         merchant_id: Uuid,
@@ -59,7 +60,7 @@ impl Gateway {
         Ok(body)
     }
 
-    /// Gives up a payout that nobody has signed.
+    /// Cancels a payout that was not signed.
     pub async fn cancel_nc_payout(
         &self,
         merchant_id: Uuid,

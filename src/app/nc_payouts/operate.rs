@@ -1,4 +1,5 @@
-//! What operators see of payouts that merchants sign. They change nothing: the money is the merchant's, and so is the key.
+//! The operators' view of non-custodial payouts. Operators change nothing: the money and the key
+//! are the merchant's.
 
 use uuid::Uuid;
 
@@ -19,14 +20,14 @@ use crate::{
 pub struct NcStory {
     pub payout: NcPayout,
     pub parts: Parts,
-    /// What it spends on bitcoin-like networks, as `txid:n`.
+    /// Its inputs on bitcoin-like networks, as `txid:n`.
     pub inputs: Vec<String>,
-    /// As its merchant reads it.
+    /// The object in the merchant's API.
     pub object: String,
 }
 
 impl Gateway {
-    /// Payouts of all merchants or of one, those that have not ended first, each with its parts.
+    /// Payouts of one merchant or of all, open ones first, each with its parts.
     pub async fn list_all_nc_payouts(
         &self,
         merchant_id: Option<Uuid>,
@@ -44,7 +45,7 @@ impl Gateway {
         Ok(payouts.into_iter().map(with_parts).collect())
     }
 
-    /// Everything about one payout, whosever it is.
+    /// Everything about one payout of any merchant.
     pub async fn explain_nc_payout(&self, payout_id: &str) -> Result<NcStory, NcPayoutError> {
         let mut connection = self.db.connection().await?;
         let payout = nc_payouts::find(&mut connection, payout_id).await?;

@@ -1,4 +1,4 @@
-//! Payouts as their merchant sees them.
+//! Payouts in the view of their merchant.
 
 use uuid::Uuid;
 
@@ -31,7 +31,7 @@ impl Gateway {
         Ok(view(&payout, &parts, self.required(payout.currency.network)).snapshot())
     }
 
-    /// One page of a merchant's payouts as objects, the newest first, and how many there are.
+    /// One page of a merchant's payouts as objects, newest first, and their total number.
     pub async fn list_nc_payouts(
         &self,
         merchant_id: Uuid,
@@ -64,7 +64,7 @@ impl Gateway {
     }
 }
 
-/// A payout and its parts, its row locked.
+/// A payout with its parts, its row locked.
 pub(super) async fn locked(
     connection: &mut PgConnection,
     id: Uuid,

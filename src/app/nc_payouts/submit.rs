@@ -1,4 +1,5 @@
-//! Submitting: signed transactions are compared with what was built, stored in one commit, and only then sent.
+//! Submission: signed transactions are compared with the built ones, stored in one commit, and sent
+//! only afterwards.
 
 use std::time::Duration;
 
@@ -26,21 +27,21 @@ use crate::{
     },
 };
 
-/// The request sends by itself; whoever follows takes over if it dies.
+/// Time for the request to send by itself; the follower takes over if the request dies.
 const LEFT_TO_THE_REQUEST: TimeDelta = TimeDelta::seconds(5);
 const SEND_WITHIN: Duration = Duration::from_secs(4);
-/// What refuses bytes whose nonce, or one of whose inputs, was submitted before.
+/// Constraints that refuse bytes with a nonce or an input that was submitted before.
 const NONCE_ONCE: &str = "nc_payout_nonce_once";
 const INPUT_ONCE: &str = "nc_payout_input_once";
 
-/// Bytes that are what was built.
+/// Signed bytes that match the built transactions.
 enum Checked {
     Evm(Vec<eip1559::Signed>),
     Utxo(psbt::check::Signed),
 }
 
 impl Checked {
-    /// As they are stored, each with its hash.
+    /// The bytes to store, each with its hash.
     fn bytes(&self) -> Vec<(Vec<u8>, String)> {
         match self {
             Self::Evm(all) => all.iter().map(|one| (one.raw.clone(), one.hash.clone())).collect(),
@@ -50,7 +51,7 @@ impl Checked {
 }
 
 impl Gateway {
-    /// Takes the signed transactions of a payout. The same bytes again change nothing.
+    /// Accepts the signed transactions of a payout. The same bytes again change nothing.
     pub async fn submit_nc_payout(
         &self,
         merchant_id: Uuid,
@@ -74,9 +75,9 @@ impl Gateway {
         self.read_nc_payout(merchant_id, payout_id).await
     }
 
-    /// Stores the bytes with the new state, before any node has them. Everything is decided again under the row's lock:
-    /// the payout may have been built anew, cancelled, or submitted by a request beside this one. `false` if the very
-    /// bytes were stored already.
+    /// Stores the bytes with the new state, before any node has them. All checks are repeated under
+    /// the row lock: the payout may have been rebuilt, cancelled, or submitted by a concurrent
+    /// request. `false` if the very same bytes were stored already.
     async fn store_signed(
         &self,
         payout: &NcPayout,
@@ -107,7 +108,7 @@ impl Gateway {
         Ok(true)
     }
 
-    /// What cannot be sent now is sent later: the bytes are stored.
+    /// Sends at once; a failure is only logged, because the bytes are stored and sent later.
     async fn send_now(&self, payout: &NcPayout) {
         let sending = tokio::time::timeout(SEND_WITHIN, self.follow_nc_payout(payout.id)).await;
         match sending {
@@ -119,7 +120,8 @@ impl Gateway {
         }
     }
 
-    /// Refuses bytes that no node would take, while nothing is stored and the merchant can still build anew.
+    /// Refuses bytes that every node would refuse, while nothing is stored and the merchant can
+    /// still rebuild.
     async fn can_still_be_paid(
         &self,
         payout: &NcPayout,
@@ -136,7 +138,7 @@ impl Gateway {
             (node @ (Payer::Evm(_) | Payer::Simulated(_)), Checked::Evm(signed)) => {
                 self.check_payable(node, payout, signed).await
             }
-            // A payout keeps its network, and a network its kind of node.
+            // The network of a payout never changes, nor does the kind of node of a network.
             (Payer::Utxo(_), Checked::Evm(_))
             | (Payer::Evm(_) | Payer::Simulated(_), Checked::Utxo(_)) => {
                 Err(NcPayoutError::UnsupportedNetwork)
@@ -156,7 +158,7 @@ fn taken(error: StorageError) -> NcPayoutError {
     NcPayoutError::Rejected(reason.to_owned())
 }
 
-/// What came back, if it is what was built.
+/// The submitted transactions, if they match the built ones.
 fn checked(parts: &Parts, sender: &str, signed: &[Vec<u8>]) -> Result<Checked, NcPayoutError> {
     match draft(parts) {
         Some(draft) => Ok(Checked::Utxo(psbt::check::check(draft, signed)?)),
@@ -179,7 +181,7 @@ fn built(parts: &Parts) -> Vec<Transaction> {
     evm.collect()
 }
 
-/// Whether exactly these bytes are stored, in whatever order they came. A PSBT stands for the transaction in it.
+/// True if exactly these bytes are stored, in any order. A PSBT stands for the transaction in it.
 fn known(parts: &Parts, signed: &[Vec<u8>]) -> bool {
     let of_psbt = draft(parts).and_then(|draft| psbt::check::check(draft, signed).ok());
     let of_psbt = of_psbt.map(|signed| [signed.raw]);

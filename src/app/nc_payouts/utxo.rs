@@ -1,7 +1,8 @@
-//! Payouts on bitcoin-like networks: one transaction that pays everybody, out of the outputs that the merchant names.
+//! Payouts on bitcoin-like networks: one transaction that pays all recipients from the outputs that
+//! the merchant names.
 //!
-//! All of them are spent, in this build and in every later one of the payout: so no two builds can ever both confirm,
-//! whoever hands them in.
+//! Every build of the payout, the first and all later ones, spends all of these outputs. So no two
+//! builds can ever both confirm, even if the merchant broadcasts them directly.
 
 use super::{
     NcPayoutError, RefusingOutput,
@@ -18,7 +19,7 @@ use crate::{
     },
 };
 
-/// Builds the transaction, if what is named can be spent and suffices.
+/// Builds the transaction, if the named outputs can be spent and suffice.
 pub(super) async fn build(node: &UtxoPayer, plan: &Plan<'_>) -> Result<Built, NcPayoutError> {
     if plan.inputs.is_empty() {
         return Err(NcPayoutError::NoInputs);
@@ -37,7 +38,8 @@ pub(super) async fn build(node: &UtxoPayer, plan: &Plan<'_>) -> Result<Built, Nc
     Ok(Built { chain_id: None, transactions, spends: Some(Spends { coins, begin }) })
 }
 
-/// Refuses bytes that the node would not take, while nothing is stored and the merchant can still build anew.
+/// Refuses bytes that the node would not accept, while nothing is stored and the merchant can still
+/// rebuild.
 pub(super) async fn check_payable(
     node: &UtxoPayer,
     signed: &Signed,

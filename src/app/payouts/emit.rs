@@ -1,4 +1,4 @@
-//! Writing an event for a merchant, in the transaction of what caused it.
+//! Writes an event for a merchant, in the transaction of its cause.
 
 use uuid::Uuid;
 
@@ -19,8 +19,9 @@ use crate::{
 };
 
 impl Gateway {
-    /// Writes `event` with the order as it is now. `subject` is the batch, deposit or quote behind it, nil for what happens
-    /// once. Nothing happens without an address, or if the event was written before.
+    /// Writes `event` with the present state of the order. `subject` is the batch, deposit or quote
+    /// that it concerns, nil for events that happen once. Does nothing without a callback URL, or
+    /// if the event was written before.
     pub(super) async fn emit_payout(
         &self,
         tx: &mut PgConnection,
@@ -62,7 +63,7 @@ impl Gateway {
     }
 }
 
-/// Where an order's events go: its own address, else the merchant's.
+/// Callback URL of an order's events: its own, else the merchant's.
 async fn target(
     tx: &mut PgConnection,
     order: &PayoutOrder,

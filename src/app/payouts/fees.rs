@@ -1,4 +1,4 @@
-//! What payments cost now, noted for quotes; and how long the gas wallets last.
+//! Current network fees, stored for quotes, and how long the gas wallets last.
 
 use super::advance::AdvanceError;
 use crate::{
@@ -23,7 +23,8 @@ impl Gateway {
         }
     }
 
-    /// Asks the node of `network` what a unit of work costs and stores it; quotes are made of nothing older than minutes.
+    /// Reads the unit fee from the node of `network` and stores it. Quotes use no fee older than
+    /// some minutes.
     pub async fn note_network_fee(&self, network: Network) -> Result<(), AdvanceError> {
         let payers = self.payers_of(network)?;
         let payer = &payers.payer;

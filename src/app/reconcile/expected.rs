@@ -1,4 +1,4 @@
-//! What addresses should hold, as the rows tell it.
+//! Balances that addresses should have according to the rows.
 
 use std::collections::{HashMap, HashSet};
 
@@ -17,12 +17,12 @@ use crate::{
     },
 };
 
-/// Of several addresses, up to one height.
+/// Expected balances of several addresses, up to one height.
 pub(super) struct Expected {
     network: Network,
     received: HashMap<(Uuid, String), BaseUnits>,
     moved: HashMap<(Uuid, String), Moved>,
-    /// Their payments are not final, so nobody knows yet what these took.
+    /// Addresses with payments that are not final, whose cost is therefore still unknown.
     moving: HashSet<Uuid>,
 }
 
@@ -36,7 +36,8 @@ impl Expected {
         let ids: Vec<_> = due.iter().map(|address| address.id).collect();
         let orders = due.iter().filter(|address| address.of_order);
         let orders: Vec<_> = orders.map(|address| address.id).collect();
-        // First what is under way: what ends between the two is counted, and what begins has not reached that height.
+        // Pending payments are read first: a payment that ends between the two queries is counted,
+        // and one that begins has not reached that height.
         let moving = held::moving(connection, &orders).await?;
         let coin = Catalogue::get().native(network).token_id();
         let moved = held::moved(connection, network, &coin, &orders, height).await?;
@@ -44,7 +45,7 @@ impl Expected {
         Ok(Self { network, received, moved, moving })
     }
 
-    /// `None` if that is not known at this moment.
+    /// The expected balance; `None` if it is unknown at this moment.
     pub fn of(&self, currency: &Currency, address: &DueAddress) -> Option<BaseUnits> {
         if self.moving.contains(&address.id) {
             return None;
@@ -57,7 +58,8 @@ impl Expected {
         Some(sum.unwrap_or(BaseUnits::new(u128::MAX)).remaining_after(moved.went))
     }
 
-    /// What it held before it was anybody's; only of the coin of the network it was given for.
+    /// Balance of the address before it was given out; only for the coin of the network it was
+    /// given for.
     fn start(&self, currency: &Currency, address: &DueAddress) -> BaseUnits {
         let own = currency.is_native() && address.network == self.network.name();
         address.start.filter(|_| own).unwrap_or(BaseUnits::ZERO)

@@ -1,5 +1,6 @@
-//! Does the gas wallet hold what its payments have left? Nobody watches what operators put there, so that is concluded: the
-//! coins there, with those that its payments took and without those that came back. It only grows.
+//! Check that the gas wallet holds the rest that its payments have left. Operators' top-ups are not
+//! watched, so their total is derived: the balance, plus the coins that its payments took, minus
+//! those that came back. This total can only grow.
 
 use super::ReconcileError;
 use crate::{
@@ -12,8 +13,8 @@ use crate::{
 };
 
 impl Gateway {
-    /// Compares the wallet's balance at a block that is final, while none of its payments is under way; tells a person of
-    /// coins that left by none of them, once.
+    /// Compares the wallet's balance at a final block, while none of its payments is pending. Coins
+    /// that left by another way raise an alert, once.
     pub(super) async fn check_gas_wallet(&self, network: Network) -> Result<(), ReconcileError> {
         let Some(wallet) = self.gas_wallet_of(network) else { return Ok(()) };
         let settings = self.config.chain(network);
@@ -34,7 +35,8 @@ impl Gateway {
         else {
             return Ok(());
         };
-        // The rows are read after the chain: a payment that is under way by now may have been in that block.
+        // The rows are read after the chain: a payment that is pending by now may have been in that
+        // block.
         let mut tx = self.db.begin().await?;
         let Some(moved) = held::of_gas_wallet(&mut tx, network, &wallet, height).await? else {
             return Ok(());
@@ -53,7 +55,7 @@ impl Gateway {
         Ok(())
     }
 
-    /// As transfers spell it, where it pays on a real network.
+    /// Gas wallet in the spelling of transfers, if the network's payments are real.
     fn gas_wallet_of(&self, network: Network) -> Option<String> {
         let pays = self.config.payouts_enabled() && self.config.pays_out_on(network);
         let real = self.config.chain(network).source == ChainSourceKind::Node;
