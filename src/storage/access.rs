@@ -1,19 +1,21 @@
-//! Who calls, and may they: the key lookup and both rate limits.
+//! Authentication and authorization of callers: the key lookup and both rate limits.
 //!
-//! The limit is an exact rolling window over all replicas: a ring of the last 60 accepted times per caller, in one row.
-//! A request is accepted if the slot it would overwrite is older than the window. Refused requests do not count.
+//! The limit is an exact rolling window over all replicas: a ring of the last 60 accepted times per
+//! caller, in one row. A request is accepted if the slot it would overwrite is older than the
+//! window. Refused requests do not count.
 
 use uuid::Uuid;
 
 use super::{PgConnection, StorageError};
 use crate::money::Bps;
 
-/// What an authenticated request needs to know of its merchant.
+/// Data of the merchant that an authenticated request needs.
 #[derive(Debug, Clone)]
 pub struct Caller {
     pub merchant_id: Uuid,
     pub suspended: bool,
-    /// Whether the rate limit accepted this request. A suspended merchant's requests are not counted.
+    /// True if the rate limit accepted this request. A suspended merchant's requests are not
+    /// counted.
     pub admitted: bool,
     pub overpay_tolerance: Bps,
     pub payment_window_seconds: i32,
@@ -71,16 +73,18 @@ pub async fn admit_merchant(
     }))
 }
 
-/// Budgets of a buyer's address, each of its own: who watches a payment too closely can still choose and cancel.
+/// Separate rate limits of a buyer's address: polling the status too often leaves choosing and
+/// cancelling unaffected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum BuyerBudget {
     /// Polls of the status.
     Status,
-    /// What changes an invoice on the checkout.
+    /// Changes of an invoice on the checkout.
     Action,
 }
 
-/// Takes one request from a budget of a buyer's address; `false` once 60 were accepted in 60 seconds.
+/// Counts one request against a rate limit of a buyer's address; `false` once 60 were accepted in
+/// 60 seconds.
 pub async fn admit_buyer(
     connection: &mut PgConnection,
     budget: BuyerBudget,

@@ -1,4 +1,4 @@
-//! Deposit addresses: which index comes next, which addresses are watched.
+//! Deposit addresses: the next derivation index, and the watched addresses.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,10 +8,11 @@ use uuid::Uuid;
 use super::{PgConnection, StorageError, cursors::to_column, numeric};
 use crate::{asset::Family, money::BaseUnits};
 
-/// The alert of an address of which nobody can tell what it held at first. Its subject is the address's id.
+/// Alert about an address whose starting balance no node can serve. Its subject is the address's
+/// id.
 pub const START_UNKNOWN: &str = "starting_balance_unknown";
 
-/// An address ready to be given to one owner.
+/// An address ready to be given out to one owner.
 #[derive(Debug, Clone)]
 pub struct NewAddress {
     pub id: Uuid,
@@ -21,7 +22,7 @@ pub struct NewAddress {
     pub match_key: String,
 }
 
-/// A watched address and whose it is.
+/// A watched address and its owner.
 #[derive(Debug, Clone)]
 pub struct WatchedAddress {
     pub id: Uuid,
@@ -31,16 +32,17 @@ pub struct WatchedAddress {
     pub created_at: DateTime<Utc>,
 }
 
-/// How far a reader of addresses got: what transactions that had ended by then have left is known.
+/// Position of a reader of addresses: rows of all transactions that had ended by then are known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReadUpTo {
-    /// The lowest number of a transaction that was still under way.
+    /// The lowest number of a transaction that was still open.
     transaction: i64,
-    /// Which server counted them: another one, or the same after a restart, may count otherwise.
+    /// Start time of the server that assigned the numbers: another server, or the same after a
+    /// restart, may count differently.
     server_started_at: DateTime<Utc>,
 }
 
-/// The next derivation index of a family. Never given twice: sequences do not roll back.
+/// The next derivation index of a family. Never given out twice: sequences do not roll back.
 pub async fn next_index(
     connection: &mut PgConnection,
     family: Family,
@@ -54,7 +56,7 @@ pub async fn next_index(
     Ok(row.index)
 }
 
-/// Gives an address to an invoice.
+/// Gives an address out to an invoice.
 pub async fn insert(
     connection: &mut PgConnection,
     address: &NewAddress,
@@ -79,7 +81,7 @@ pub async fn insert(
     Ok(())
 }
 
-/// Gives an address to a payout order.
+/// Gives an address out to a payout order.
 pub async fn insert_for_payout(
     connection: &mut PgConnection,
     address: &NewAddress,
@@ -105,8 +107,9 @@ pub async fn insert_for_payout(
     Ok(())
 }
 
-/// When the oldest address was given that a watcher of `network` could not know of, because none had begun. What was given
-/// more than a day ago is left out: its buyers are gone, and the chain behind it is long.
+/// Time at which the oldest address was given out that a watcher of `network` could not know of,
+/// because none had begun. Addresses older than a day are left out: their buyers are gone, and the
+/// chain since then is long.
 ///
 /// It reads the whole table, once in a network's life.
 pub async fn oldest_unwatched(
@@ -126,7 +129,7 @@ pub async fn oldest_unwatched(
     Ok(oldest)
 }
 
-/// What tells a reader of addresses whether there may be new ones.
+/// Data that shows a reader of addresses if there may be new ones.
 #[derive(Debug, Clone, Copy)]
 pub struct Outlook {
     /// By the database's clock.
@@ -135,12 +138,13 @@ pub struct Outlook {
     pub lowest: i64,
     /// The next transaction gets this number.
     pub next: i64,
-    /// When the youngest address of the family was given.
+    /// When the newest address of the family was given out.
     pub youngest: Option<DateTime<Utc>>,
 }
 
-/// Index: `deposit_address_by_age`. The limit is written out, so that PostgreSQL makes one plan for all times. Of
-/// [`watched_since`] it makes one each time, which takes ten times as long as carrying it out: ask this first.
+/// Index: `deposit_address_by_age`. The limit is a literal, so that PostgreSQL makes one plan for
+/// all calls. For [`watched_since`] it makes a new plan each time, which takes ten times as long as
+/// its execution: call this first.
 pub async fn outlook(
     connection: &mut PgConnection,
     family: Family,
@@ -158,12 +162,13 @@ pub async fn outlook(
     Ok(Outlook { now: row.now, lowest: row.lowest, next: row.next, youngest: row.youngest })
 }
 
-/// Addresses of a family newer than `since`, oldest first, without those that a reader who got `up_to` there has seen; and
-/// how far this one gets.
+/// Addresses of a family newer than `since`, oldest first, without those that a reader with
+/// position `up_to` has seen, and the position after this read.
 ///
-/// A row becomes visible when its transaction commits, which may be after a younger row, so the caller goes back some time
-/// with each read. What he has seen within that time is left out by the number of the transaction that wrote it: all below
-/// `up_to` had ended. A savepoint has a higher number than its transaction, so nothing of one that was under way is lost.
+/// A row becomes visible when its transaction commits, which may be after a newer row, so the
+/// caller goes back some time with each read. Rows seen within that time are excluded by the number
+/// of the transaction that wrote them: all transactions below `up_to` had ended. A savepoint has a
+/// higher number than its transaction, so no row of an open transaction is lost.
 ///
 /// Index: `deposit_address_by_age`.
 pub async fn watched_since(
@@ -211,28 +216,31 @@ pub async fn watched_since(
     Ok((addresses.collect(), ReadUpTo { transaction, server_started_at }))
 }
 
-/// An address whose native balance is compared with what we know of it.
+/// An address whose native balance is compared with the known deposits.
 #[derive(Debug, Clone)]
 pub struct BalanceTarget {
     pub id: Uuid,
     pub match_key: String,
-    /// The watcher's height when the address was given; `None` when the network had never been looked at.
+    /// The watcher's height when the address was given out; `None` if the network had never been
+    /// watched.
     pub issued_height: Option<u64>,
-    /// What the address held then; `None` until it was read.
+    /// Balance of the address at that time; `None` until it was read.
     pub start: Option<BaseUnits>,
-    /// What arrives later is late.
+    /// Value that arrives afterwards is late.
     pub deadline: DateTime<Utc>,
-    /// The sum of native deposits known at this address on this network. One that was reversed and came back is among them:
-    /// a person decides what it is worth, and the balance must not.
+    /// Sum of the native deposits known at this address on this network. It includes a deposit that
+    /// was reversed and came back: an operator decides on crediting it, and the balance must not.
     pub known: BaseUnits,
 }
 
-/// Addresses of open invoices on `network`, with the native amount already known to have arrived there; before them those of
-/// any invoice where value was found by balance and lost its block, since no block will show that it is there again.
+/// Addresses of open invoices on `network`, with the native amount already known to have arrived
+/// there; before them those of any invoice with a deposit found by balance that lost its block,
+/// since no block will show that its value is there again.
 ///
-/// Other closed invoices are left out: value can reach them unseen only by an internal transfer, which their last look
-/// before the end and the operator's reconciliation cover; except where a person has just said what an address held at first.
-/// Index: `deposit_gone_by_balance`, `deposit_address_compared`.
+/// Other closed invoices are left out: value can reach them undetected only by an internal
+/// transfer, which their last look before the end and the operator's reconciliation cover. The
+/// exception are addresses whose starting balance an operator has just recorded. Index:
+/// `deposit_gone_by_balance`, `deposit_address_compared`.
 pub async fn balance_targets(
     connection: &mut PgConnection,
     network: &str,
@@ -301,8 +309,8 @@ pub async fn balance_targets(
         .collect()
 }
 
-/// The native amounts known to have arrived at addresses on `network`, in blocks up to `height` if one is named; those
-/// where nothing did are left out.
+/// Native amounts known to have arrived at addresses on `network`, in blocks up to `height` if one
+/// is given; addresses without any are left out.
 pub async fn known_native(
     connection: &mut PgConnection,
     network: &str,
@@ -329,7 +337,7 @@ pub async fn known_native(
         .collect()
 }
 
-/// Notes what addresses held when they were given. The first note stays.
+/// Records the starting balances of addresses. The first record stays.
 pub async fn set_starting_balances(
     connection: &mut PgConnection,
     ids: &[Uuid],
@@ -351,8 +359,9 @@ pub async fn set_starting_balances(
     Ok(())
 }
 
-/// A person notes what an address held when it was given, and has it compared for a day more. `false` if less is noted already:
-/// what was credited because of that stays.
+/// Records an operator's statement of an address's starting balance, and has the address compared
+/// for one more day. `false` if a lower balance is recorded already: deposits credited because of
+/// it stay.
 pub async fn lower_starting_balance(
     connection: &mut PgConnection,
     id: Uuid,

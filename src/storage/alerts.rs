@@ -1,4 +1,4 @@
-//! What a person must look at. Raised once per subject, so a loop cannot flood it.
+//! Alerts that need an operator. Raised once per subject, so that a loop cannot flood them.
 
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
@@ -28,7 +28,8 @@ pub async fn raise(
     Ok(done.rows_affected() == 1)
 }
 
-/// Takes back what a person has dealt with, so that the same is told again if it happens again.
+/// Withdraws an alert that an operator has resolved, so that it is raised again if the problem
+/// recurs.
 pub async fn withdraw(
     connection: &mut PgConnection,
     kind: &str,

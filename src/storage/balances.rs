@@ -1,4 +1,5 @@
-//! Balances on chain beside what the rows say: whose turn it is, and where the two differ.
+//! Reconciliation of balances on chain with the rows: the addresses that are due, and the
+//! differences.
 
 use std::collections::HashMap;
 
@@ -17,11 +18,11 @@ pub struct DueAddress {
     pub id: Uuid,
     pub match_key: String,
     pub created_at: DateTime<Utc>,
-    /// The network it was given for.
+    /// The network it was given out for.
     pub network: String,
-    /// What it held of that network's coin when it was given, if that was read.
+    /// Starting balance in that network's coin, if it was read.
     pub start: Option<BaseUnits>,
-    /// A payout order's: what came in goes out again.
+    /// True for a payout order's address, whose deposits are paid out again.
     pub of_order: bool,
 }
 
@@ -46,10 +47,10 @@ impl TryFrom<RawDue> for DueAddress {
     }
 }
 
-/// Which addresses a walk goes through.
+/// Scope of a walk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
-    /// Those of open invoices.
+    /// Addresses of open invoices.
     Open,
     All,
 }
@@ -63,7 +64,7 @@ impl Part {
     }
 }
 
-/// Addresses whose balance differed when it was last compared, longest ago first.
+/// Addresses whose balance differed when it was last compared, least recently compared first.
 pub async fn doubtful(
     connection: &mut PgConnection,
     network: Network,
@@ -92,8 +93,8 @@ pub async fn doubtful(
     rows.into_iter().map(TryInto::try_into).collect()
 }
 
-/// The next addresses of a walk, in the order in which they were given; among all of them those of payout orders as well,
-/// if they are wanted.
+/// The next addresses of a walk, in the order in which they were given out. With [`Part::All`],
+/// those of payout orders are included on request.
 pub async fn next(
     connection: &mut PgConnection,
     network: Network,
@@ -175,7 +176,7 @@ pub async fn address(
     row.map(TryInto::try_into).transpose()
 }
 
-/// Notes how far a walk came; `None` begins it anew.
+/// Stores the position of a walk; `None` restarts it.
 pub async fn set_walk(
     connection: &mut PgConnection,
     network: Network,
@@ -199,8 +200,9 @@ pub async fn set_walk(
     Ok(())
 }
 
-/// What the rows say that addresses received up to `height`, by address and token. Gas of our own is told by the payments
-/// that brought it ([`payouts::held`](super::payouts::held)). Index: `deposit_by_address`.
+/// Amounts that addresses received up to `height` according to the rows, by address and token. Our
+/// own gas is not included; the payments that brought it are in
+/// [`payouts::held`](super::payouts::held). Index: `deposit_by_address`.
 pub async fn received(
     connection: &mut PgConnection,
     network: Network,
@@ -229,7 +231,7 @@ pub async fn received(
         .collect()
 }
 
-/// What one comparison found.
+/// Result of one comparison.
 #[derive(Debug, Clone)]
 pub struct Observed {
     pub address_id: Uuid,
@@ -238,11 +240,12 @@ pub struct Observed {
     pub found: BaseUnits,
 }
 
-/// Stores where chain and rows differ, and forgets where they agree again. The rows were read at height `read`, what the
-/// chain told may know of blocks up to `up_to`.
+/// Stores differences between chain and rows, and deletes those that are resolved. The rows were
+/// read at height `read`; the balances may include blocks up to `up_to`.
 ///
-/// A difference is told from its second time on. It counts again only if the rows have not changed and were read beyond
-/// all that the first look may have known: what was on its way into the rows then would be there by now.
+/// A difference is reported from its second observation on. An observation counts again only if the
+/// rows have not changed and were read beyond all blocks that the first one may have included: any
+/// deposit in transit at that time would be in the rows by now.
 pub async fn observe(
     connection: &mut PgConnection,
     network: Network,
@@ -295,7 +298,7 @@ pub async fn observe(
     Ok(())
 }
 
-/// A difference that was found more than once and that nobody has explained.
+/// A difference that was observed more than once and is unexplained.
 #[derive(Debug, Clone)]
 pub struct Difference {
     pub network: String,
@@ -304,13 +307,13 @@ pub struct Difference {
     pub token_id: String,
     pub expected: BaseUnits,
     pub found: BaseUnits,
-    /// Base units of what is unexplained: positive where the chain holds more than the rows say.
+    /// Unexplained base units: positive where the chain holds more than the rows.
     pub unexplained: String,
     pub height: i64,
     pub first_seen_at: DateTime<Utc>,
 }
 
-/// The longest known first.
+/// Oldest first.
 pub async fn differences(
     connection: &mut PgConnection,
     network: Option<Network>,
@@ -349,7 +352,7 @@ pub async fn differences(
         .collect()
 }
 
-/// How many surpluses and deficits each network has that stand to be looked at.
+/// Number of unexplained surpluses and deficits per network.
 pub async fn counts(
     connection: &mut PgConnection,
 ) -> Result<HashMap<String, (i64, i64)>, StorageError> {
@@ -368,7 +371,8 @@ pub async fn counts(
     Ok(rows.into_iter().map(|row| (row.network, (row.surplus, row.deficit))).collect())
 }
 
-/// A person accounts for all that differs at an address. Returns what differed, in base units by token.
+/// Records an operator's statement that accounts for all differences at an address. Returns the
+/// differences in base units, by token.
 pub async fn explain(
     connection: &mut PgConnection,
     network: Network,

@@ -1,4 +1,5 @@
-//! A new invoice with all that begins with it. Creating is the busiest thing the API does, so it is two statements.
+//! A new invoice with all its dependent rows. Creation is the most frequent write of the API, so it
+//! takes two statements.
 
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
@@ -11,13 +12,14 @@ use super::{
 };
 use crate::asset::Family;
 
-/// What a creation decides on, read after the merchant's row is locked.
+/// Data for the decision on a creation, read after the merchant's row is locked.
 #[derive(Debug, Clone)]
 pub struct Facts {
     pub now: DateTime<Utc>,
-    /// Open invoices, counted no further than the quota.
+    /// Number of open invoices, counted no further than the quota.
     pub open: i64,
-    /// The next derivation index of the family that was asked for. Never given twice: sequences do not roll back.
+    /// The next derivation index of the requested family. Never given out twice: sequences do not
+    /// roll back.
     pub index: Option<i64>,
 }
 
@@ -48,7 +50,7 @@ pub async fn facts(
     Ok(Facts { now: row.now, open: row.open, index: row.index })
 }
 
-/// What a new invoice brings along.
+/// A new invoice and its dependent rows.
 #[derive(Debug)]
 pub struct Opening<'a> {
     pub invoice: &'a Invoice,

@@ -1,4 +1,4 @@
-//! What an operator changed of the catalogue.
+//! Operators' changes of the catalogue.
 
 use rust_decimal::Decimal;
 
@@ -8,7 +8,7 @@ use super::{PgConnection, StorageError, numeric};
 pub struct CurrencySetting {
     /// `code@network`.
     pub token_id: String,
-    /// `None` leaves the catalogue's default.
+    /// `None` keeps the catalogue's default.
     pub enabled: Option<bool>,
     pub min_usd: Option<Decimal>,
 }

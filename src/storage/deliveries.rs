@@ -1,4 +1,4 @@
-//! Events on their way to a receiver, and every attempt that was made.
+//! Events to deliver to receivers, and all their attempts.
 
 use std::collections::HashSet;
 
@@ -25,8 +25,8 @@ pub struct NewDelivery {
     pub message: String,
 }
 
-/// Writes events and the messages that deliver them, in one statement. An event that its invoice already has is left
-/// out, with its message. Returns how many were new.
+/// Writes events and the messages that deliver them, in one statement. An event that its invoice
+/// already has is left out, together with its message. Returns the number of new events.
 pub async fn announce(
     connection: &mut PgConnection,
     events: &[NewDelivery],
@@ -71,8 +71,8 @@ pub async fn announce(
     Ok(done.rows_affected())
 }
 
-/// How many notices of an invoice were written, and whether one of `kind` concerns this contract already; without a
-/// contract, the network's own coin.
+/// Number of notices of an invoice, and whether one of `kind` concerns this contract already;
+/// without a contract, the network's own coin.
 pub async fn notices_of(
     connection: &mut PgConnection,
     invoice_id: Uuid,
@@ -98,7 +98,7 @@ pub async fn notices_of(
     Ok((row.count, row.told))
 }
 
-/// What one attempt needs. The secret is sealed; the body is signed when it is sent.
+/// Data of one attempt. The secret is sealed; the body is signed when it is sent.
 #[derive(Debug, Clone)]
 pub struct DueDelivery {
     pub id: Uuid,
@@ -110,9 +110,9 @@ pub struct DueDelivery {
     pub payload: String,
     pub webhook_secret_sealed: Vec<u8>,
     pub progress: Progress,
-    /// An older event of the same payout order is still open: this one waits until it has ended.
+    /// An older event of the same payout order is still open; this one waits for its end.
     pub waits_for_another: bool,
-    /// What the event is called.
+    /// Name of the event.
     pub kind: String,
     pub merchant_is_slow: bool,
     pub now: DateTime<Utc>,
@@ -135,7 +135,7 @@ struct RawDue {
     now: DateTime<Utc>,
 }
 
-/// What attempts need, of the deliveries that the end of the query chooses.
+/// Query for the data of attempts, for the deliveries that the end of the query selects.
 macro_rules! due_deliveries {
     ($chosen:tt, $argument:expr) => {
         sqlx::query_as!(
@@ -156,13 +156,14 @@ macro_rules! due_deliveries {
     };
 }
 
-/// Loads deliveries by their ids; those that do not exist are left out. Index: `delivery_pkey`.
+/// Loads deliveries by their ids; missing ones are left out. Index: `delivery_pkey`.
 pub async fn load(
     connection: &mut PgConnection,
     ids: &[Uuid],
 ) -> Result<Vec<DueDelivery>, StorageError> {
     let rows = match ids {
-        // In calm they come one by one. PostgreSQL keeps the plan for this statement and makes the other's anew each time.
+        // Under normal load deliveries come one by one. PostgreSQL keeps the plan of this
+        // statement, but plans the other one anew each time.
         [id] => due_deliveries!("where d.id = $1", id).fetch_all(connection).await?,
         ids => due_deliveries!("where d.id = any ($1)", ids).fetch_all(connection).await?,
     };
@@ -199,11 +200,12 @@ fn state(text: &str) -> Result<DeliveryState, StorageError> {
         .ok_or_else(|| StorageError::damaged("delivery", "unknown state"))
 }
 
-/// What an attempt came to.
+/// Result of an attempt.
 #[derive(Debug, Clone)]
 pub struct AttemptRecord {
     pub delivery_id: Uuid,
-    /// The row as it was when the attempt was admitted; if it changed since, nothing is written.
+    /// The row as it was when the attempt was admitted; if the row changed since, nothing is
+    /// written.
     pub expected: Progress,
     pub cycle: i32,
     pub attempt: i16,
@@ -214,13 +216,14 @@ pub struct AttemptRecord {
     pub status: Option<i16>,
     pub error: Option<String>,
     pub excerpt: Option<String>,
-    /// The message that follows: a retry or a dead letter.
+    /// The next message: a retry or a dead letter.
     pub next: Option<(String, String)>,
 }
 
-/// Records attempts, moves their rows and queues what follows, all in one statement. No two may be of one delivery.
+/// Records attempts, advances their rows and queues their next messages, all in one statement. No
+/// two may belong to one delivery.
 ///
-/// Returns those that were recorded. The others' rows are no longer as they were: another copy of the message won.
+/// Returns the recorded ones. The rows of the others have changed: another copy of the message won.
 pub async fn record_attempts(
     connection: &mut PgConnection,
     records: &[&AttemptRecord],
@@ -281,16 +284,18 @@ fn column<T>(records: &[&AttemptRecord], of: impl Fn(&AttemptRecord) -> T) -> Ve
     records.iter().map(|record| of(record)).collect()
 }
 
-/// The routes of one kind of message, by the channel of the delivery it is about.
+/// Routes of one kind of message, by the channel of its delivery.
 #[derive(Debug, Clone, Copy)]
 pub struct ChannelRoutes<'a> {
     pub ipn: &'a str,
     pub payout: &'a str,
 }
 
-/// Sends a delivery's message on by another route, on which it is for `seconds`, without using an attempt.
+/// Forwards a delivery's message by another route, on which it travels for `seconds`, without using
+/// an attempt.
 ///
-/// The row's due time moves along: while its message travels it is not lost, and a second one would travel beside it.
+/// The row's due time is postponed by the same time: otherwise the message would count as lost
+/// while it travels, and a second one would be sent.
 pub async fn send_on(
     connection: &mut PgConnection,
     id: Uuid,
@@ -322,7 +327,8 @@ pub struct LostAfter {
     pub payout: i32,
 }
 
-/// Deliveries whose attempt is overdue: their message was lost. Each gets a new one with the same numbers.
+/// Replaces lost messages of deliveries whose attempt is overdue. Each gets a new message with the
+/// same numbers.
 ///
 /// Safe to over-fire: a message that was not lost after all makes this one stale.
 pub async fn rearm_overdue(
@@ -373,7 +379,7 @@ pub async fn rearm_overdue(
     Ok(done.rows_affected())
 }
 
-/// What an operator asks for by hand.
+/// An operator's selection of dead letters.
 #[derive(Debug, Clone, Default)]
 pub struct DeadFilter {
     pub event_id: Option<String>,
@@ -383,8 +389,8 @@ pub struct DeadFilter {
     pub channel: Option<&'static str>,
 }
 
-/// Queues a message for every dead delivery that matches, saying (cycle + 1, 1): to the work queue it starts a fresh
-/// cycle, to the dead-letter queue it is the parked copy that an operator can move.
+/// Queues a message with (cycle + 1, 1) for every matching dead delivery. In the work queue it
+/// starts a fresh cycle; in the dead-letter queue it is the parked copy that an operator can move.
 pub async fn queue_dead(
     connection: &mut PgConnection,
     routes: ChannelRoutes<'_>,
@@ -426,7 +432,7 @@ pub async fn queue_dead(
     Ok(rows.into_iter().map(|row| row.event_id).collect())
 }
 
-/// A delivery as an operator sees it.
+/// A delivery in the operators' view.
 #[derive(Debug, Clone)]
 pub struct DeliveryRow {
     pub id: Uuid,
@@ -434,7 +440,7 @@ pub struct DeliveryRow {
     pub channel: String,
     pub kind: String,
     pub merchant_id: Uuid,
-    /// What it is about: an invoice or a payout order.
+    /// Its subject: an invoice or a payout order.
     pub payment_id: Option<String>,
     pub order_id: Option<String>,
     pub url: String,
@@ -534,7 +540,7 @@ pub struct AttemptRow {
     pub excerpt: Option<String>,
 }
 
-/// Every attempt of a delivery in order; five per cycle.
+/// Every attempt of a delivery, in order; five per cycle.
 pub async fn attempts(
     connection: &mut PgConnection,
     delivery_id: Uuid,

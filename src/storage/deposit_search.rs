@@ -1,4 +1,4 @@
-//! Deposits and addresses as people ask for them: by a transaction, by an address, by what became of them.
+//! Deposits and addresses for operators' searches: by transaction, by address, by booking.
 
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
@@ -6,16 +6,16 @@ use uuid::Uuid;
 use super::{PgConnection, StorageError};
 use crate::asset::{Family, Network};
 
-/// An address that was given to somebody, and to whom.
+/// An address that was given out, and its owner.
 #[derive(Debug, Clone)]
 pub struct KnownAddress {
     pub id: Uuid,
     pub address: String,
     pub match_key: String,
-    /// The network it was given for; its family's other networks share it.
+    /// The network it was given out for; its family's other networks share it.
     pub network: String,
     pub created_at: DateTime<Utc>,
-    /// The watcher's height when it was given; `None` when that network had never been looked at.
+    /// The watcher's height when it was given out; `None` if that network had never been watched.
     pub issued_height: Option<i64>,
     pub invoice_id: Option<Uuid>,
     pub payment_id: Option<String>,
@@ -24,7 +24,7 @@ pub struct KnownAddress {
     pub payout_order_id: Option<String>,
 }
 
-/// A deposit with where it arrived.
+/// A deposit with its address.
 #[derive(Debug, Clone)]
 pub struct FoundDeposit {
     pub id: Uuid,
@@ -44,7 +44,7 @@ pub struct FoundDeposit {
     pub settled_at: Option<DateTime<Utc>>,
 }
 
-/// Those of `match_keys` that we gave to somebody. Index: `deposit_address_unique`.
+/// The addresses among `match_keys` that were given out. Index: `deposit_address_unique`.
 pub async fn known_addresses(
     connection: &mut PgConnection,
     families: &[Family],
@@ -72,7 +72,7 @@ pub async fn known_addresses(
     Ok(rows)
 }
 
-/// Deposits with where they arrived, chosen and put in order by the end of a query.
+/// Query for deposits with their addresses, selected and ordered by the end of the query.
 macro_rules! found_deposits {
     ($chosen:tt, $($argument:expr),+) => {
         sqlx::query_as!(
@@ -90,7 +90,7 @@ macro_rules! found_deposits {
     };
 }
 
-/// Deposits of a transaction: by its hash, or by keys that its transfers have; without those whose place another took.
+/// Deposits of a transaction, by its hash or by the keys of its transfers, without replaced ones.
 /// Index: `deposit_by_transaction`, `deposit_unique`, `deposit_replaced_once`.
 pub async fn of_transaction(
     connection: &mut PgConnection,
@@ -109,7 +109,7 @@ pub async fn of_transaction(
     Ok(rows.fetch_all(connection).await?)
 }
 
-/// Everything that ever arrived at an address, on all networks. Index: `deposit_by_address`.
+/// All deposits ever received at an address, on all networks. Index: `deposit_by_address`.
 pub async fn at_address(
     connection: &mut PgConnection,
     address_id: Uuid,
@@ -137,7 +137,8 @@ pub async fn booked(
     Ok(rows.fetch_all(connection).await?)
 }
 
-/// The ids of the events that told a merchant of a deposit: its own notice, and the one of the invoice's end.
+/// Ids of the events that notified a merchant of a deposit: its own notice, and the event of the
+/// invoice's end.
 pub async fn events_of(
     connection: &mut PgConnection,
     deposit_id: Uuid,
@@ -159,7 +160,7 @@ pub async fn events_of(
     Ok(rows.into_iter().map(|row| row.event_id).collect())
 }
 
-/// A deposit that was counted by an address's balance at or above `height`, because no transaction showed it.
+/// A deposit found by an address's balance at or above `height`, because no transaction showed it.
 pub async fn by_balance(
     connection: &mut PgConnection,
     network: Network,

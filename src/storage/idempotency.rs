@@ -1,17 +1,17 @@
-//! Answers kept for repeated requests.
+//! Stored responses for repeated requests.
 
 use uuid::Uuid;
 
 use super::{PgConnection, StorageError};
 
-/// The answer to an earlier request under the same key.
+/// Stored response to an earlier request under the same key.
 #[derive(Debug, Clone)]
 pub struct StoredAnswer {
     pub request_sha256: Vec<u8>,
     pub response: String,
 }
 
-/// The answer of the last 24 hours, if any. Index: `idempotency_pkey`.
+/// The response stored in the last 24 hours, if any. Index: `idempotency_pkey`.
 pub async fn find(
     connection: &mut PgConnection,
     merchant_id: Uuid,
@@ -32,7 +32,8 @@ pub async fn find(
     Ok(row)
 }
 
-/// Keeps an answer. `false` if a live one exists already: the caller lost a race and must replay that one.
+/// Stores a response. `false` if a live one exists already: the caller lost a race and must replay
+/// that one.
 pub async fn insert(
     connection: &mut PgConnection,
     merchant_id: Uuid,

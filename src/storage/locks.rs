@@ -1,7 +1,8 @@
-//! Locks for work that must be single per network or per table.
+//! Locks for work that must have a single holder per network or per table.
 //!
-//! A lock lives as long as its own session, outside the pool. It keeps two holders from wasting work; what keeps a
-//! half-dead holder from doing harm is the compare-and-set on every row it writes.
+//! A lock lives as long as its own session, outside the pool. It only saves two holders from
+//! duplicate work. The fencing against a half-dead holder is the compare-and-set on every row it
+//! writes.
 
 use std::time::Duration;
 
@@ -10,9 +11,10 @@ use sqlx::{ConnectOptions, Connection};
 use super::{Db, PgConnection, StorageError};
 
 const LOCK_CALL_TIMEOUT: Duration = Duration::from_secs(5);
-/// How the server notices that a holder's machine is gone, whose kernel closes nothing any more: within twenty seconds, where
-/// the kernel's own way takes more than two hours. The last is for what the server has sent already, in milliseconds. Over a
-/// unix socket there is no other machine, and they are ignored.
+/// Keepalive settings by which the server detects within twenty seconds that a holder's machine is
+/// gone and its kernel cannot close the connection any more; the default of the kernel takes more
+/// than two hours. The last setting, in milliseconds, covers data that the server has sent already.
+/// On a unix socket there is no other machine, and the settings are ignored.
 const KEEPALIVE: [(&str, &str); 4] = [
     ("tcp_keepalives_idle", "5"),
     ("tcp_keepalives_interval", "5"),
@@ -38,7 +40,7 @@ impl SessionLock {
         Ok(row.taken.then_some(Self { session }))
     }
 
-    /// Whether the session that holds the lock still lives.
+    /// True if the session that holds the lock is still alive.
     pub async fn is_held(&mut self) -> bool {
         within(self.session.ping()).await.is_ok()
     }

@@ -1,4 +1,4 @@
-//! What a unit of work costs on each network, as its node told last.
+//! Unit fees of each network, as its node last reported them.
 
 use super::{PgConnection, StorageError, numeric};
 use crate::{asset::Network, money::BaseUnits, payout::fee::Fee};
@@ -25,7 +25,7 @@ pub async fn store(
     Ok(())
 }
 
-/// The stored fee, unless it is older than `seconds`. Of its parts the tip is not kept.
+/// The stored fee, unless it is older than `seconds`. Its tip is not stored.
 pub async fn fresh(
     connection: &mut PgConnection,
     network: Network,

@@ -1,6 +1,7 @@
-//! Between NUMERIC columns and exact amounts.
+//! Conversion between NUMERIC columns and exact amounts.
 //!
-//! `BigDecimal` only carries the digits across; it is never printed (it would show exponents) and never calculated with.
+//! `BigDecimal` only transports the digits; it is never printed (it would show exponents) and never
+//! used for arithmetic.
 
 use bigdecimal::{BigDecimal, ToPrimitive, num_bigint::BigInt};
 

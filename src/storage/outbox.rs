@@ -1,4 +1,5 @@
-//! Messages to publish. Whoever changes a row writes what follows from it here, in the same transaction.
+//! The outbox: messages to publish. Every change of a row writes its messages here, in the same
+//! transaction.
 
 use chrono::{DateTime, Utc};
 
@@ -24,7 +25,8 @@ pub async fn insert(
     Ok(())
 }
 
-/// Locks up to `limit` messages, oldest first, leaving out the routes that a full queue refuses for the moment.
+/// Locks up to `limit` messages, oldest first, without the routes that a full queue refuses at the
+/// moment.
 pub async fn lock_batch(
     connection: &mut PgConnection,
     paused_routes: &[String],
@@ -53,7 +55,7 @@ pub async fn delete(connection: &mut PgConnection, ids: &[i64]) -> Result<(), St
     Ok(())
 }
 
-/// Moves a message that no queue takes out of the way.
+/// Quarantines a message that no queue accepts.
 pub async fn quarantine(
     connection: &mut PgConnection,
     id: i64,
@@ -76,7 +78,7 @@ pub async fn quarantine(
     Ok(())
 }
 
-/// How many messages wait, counted up to `limit`, and how long the oldest has.
+/// Number of waiting messages, counted up to `limit`, and the age of the oldest.
 pub async fn backlog(
     connection: &mut PgConnection,
     limit: i64,

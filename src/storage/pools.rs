@@ -1,19 +1,21 @@
-//! Pools of addresses that public material alone cannot derive (Solana, NEAR), made elsewhere and taken in index order.
+//! Pools of addresses that cannot be derived from public material (Solana, NEAR), generated
+//! elsewhere and used in index order.
 
 use super::{PgConnection, StorageError, identity};
 use crate::asset::Family;
 
-/// A pool as it stands.
+/// State of a pool.
 #[derive(Debug, Clone)]
 pub struct Pool {
     pub free: i64,
-    /// The first index beyond all of them, those of a lost database included.
+    /// The first index beyond all of them, including those given out from a pool that was lost with
+    /// its database.
     pub next: i64,
-    /// The address at the lowest index; `None` of a pool that was never filled.
+    /// The address at the lowest index; `None` for a pool that was never filled.
     pub first: Option<String>,
 }
 
-/// What decides whether a family can be offered.
+/// Data for the decision whether a family can be offered.
 #[derive(Debug, Clone)]
 pub struct Top {
     pub family: Family,
@@ -21,7 +23,7 @@ pub struct Top {
     pub first: Option<String>,
 }
 
-/// Addresses that were given to somebody.
+/// Addresses that were given out.
 #[derive(Debug, Clone, Copy)]
 pub struct Given {
     pub count: i64,
@@ -56,7 +58,8 @@ pub async fn take(
     Ok(row.map(|row| (row.derivation_index, row.address)))
 }
 
-/// Whoever fills a pool holds this until the transaction ends, so that two never decide on one next index.
+/// Lock for filling a pool, held until the transaction ends, so that two imports never choose the
+/// same next index.
 pub async fn lock(connection: &mut PgConnection, family: Family) -> Result<(), StorageError> {
     sqlx::query!(
         r#"select pg_advisory_xact_lock(hashtextextended('address-pool:' || $1::text, 0)) as "locked?: ()""#,
@@ -67,7 +70,7 @@ pub async fn lock(connection: &mut PgConnection, family: Family) -> Result<(), S
     Ok(())
 }
 
-/// Adds addresses of consecutive indices. One that the pool has already refuses them all.
+/// Adds addresses of consecutive indices. If the pool has one of them already, all are refused.
 pub async fn add(
     connection: &mut PgConnection,
     family: Family,
@@ -89,7 +92,7 @@ pub async fn add(
     Ok(())
 }
 
-/// One of `addresses` that somebody was given before, through a pool that this database has lost.
+/// One of `addresses` that was given out before, from a pool that this database has lost.
 pub async fn given_before(
     connection: &mut PgConnection,
     family: Family,
@@ -123,7 +126,7 @@ pub async fn load(connection: &mut PgConnection, family: Family) -> Result<Pool,
     Ok(Pool { free: row.free, next: row.next, first: row.first })
 }
 
-/// Of every family with a pool, cheaply: two index lookups each.
+/// State of every family with a pool, by two cheap index lookups each.
 pub async fn tops(connection: &mut PgConnection) -> Result<Vec<Top>, StorageError> {
     let pools: Vec<_> = Family::ALL.into_iter().filter(|family| family.has_pool()).collect();
     let names: Vec<_> = pools.iter().map(|family| family.name().to_owned()).collect();
@@ -145,7 +148,8 @@ pub async fn tops(connection: &mut PgConnection) -> Result<Vec<Top>, StorageErro
     Ok(pools.into_iter().filter_map(top).collect())
 }
 
-/// How many addresses of a family were given, ever and in the last day. Index: `deposit_address_by_age`.
+/// Number of a family's addresses given out, in total and in the last day. Index:
+/// `deposit_address_by_age`.
 pub async fn given(connection: &mut PgConnection, family: Family) -> Result<Given, StorageError> {
     let row = sqlx::query!(
         r#"

@@ -12,7 +12,7 @@ pub struct RateRow {
     pub price: Decimal,
     pub source: String,
     pub observed_at: DateTime<Utc>,
-    /// How old it is by the database's clock.
+    /// Age by the database's clock.
     pub age_seconds: i64,
 }
 
@@ -56,7 +56,8 @@ pub async fn last_price(
     price.as_ref().map(|price| numeric::to_decimal("rate", price)).transpose()
 }
 
-/// Stores prices observed now, or when their source says; never replaces a newer one by an older one.
+/// Stores prices with the time of their source, or now without one; an older price never replaces a
+/// newer one.
 pub async fn store(
     connection: &mut PgConnection,
     symbols: &[String],

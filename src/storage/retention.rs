@@ -1,10 +1,12 @@
-//! What may be forgotten, in bounded bites. Money, events and deposits are not in this file.
+//! Deletion of expired rows, in bounded batches. Money, events and deposits are not in this file.
 
 use super::{PgConnection, StorageError};
 
-/// Deletes up to `limit` answers that no repeated request can ask for any more. Index: `idempotency_by_age`.
+/// Deletes up to `limit` expired responses, which no repeated request can ask for. Index:
+/// `idempotency_by_age`.
 ///
-/// By place: joined by key, the planner would read the whole table for each bite.
+/// By physical position (`ctid`): joined by key, the planner would read the whole table for each
+/// batch.
 pub async fn forget_answers(
     connection: &mut PgConnection,
     limit: i64,
@@ -28,7 +30,7 @@ pub async fn forget_answers(
     Ok(done.rows_affected())
 }
 
-/// How many pages the callers' windows take.
+/// Number of pages of the callers' windows.
 pub async fn window_pages(connection: &mut PgConnection) -> Result<i64, StorageError> {
     let row = sqlx::query!(
         r#"select pg_relation_size('request_window') / current_setting('block_size')::bigint as "pages!""#
@@ -38,9 +40,10 @@ pub async fn window_pages(connection: &mut PgConnection) -> Result<i64, StorageE
     Ok(row.pages)
 }
 
-/// Deletes the windows of callers that went away, among the `count` pages from `page` on.
+/// Deletes the windows of inactive callers, among the `count` pages from `page` on.
 ///
-/// By place and not by an index: with one on `last_at` each request would write an index entry too.
+/// By physical position (`ctid`) and not by an index: an index on `last_at` would cost each request
+/// an index write.
 pub async fn forget_windows(
     connection: &mut PgConnection,
     page: i64,

@@ -1,4 +1,5 @@
-//! What is due when. Rows are written with the change that needs them and deleted with the change that ends them.
+//! Timers: due times of future work. Rows are written with the change that needs them and deleted
+//! with the change that ends them.
 
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
@@ -6,7 +7,7 @@ use uuid::Uuid;
 use super::{PgConnection, StorageError};
 
 pub const INVOICE_DEADLINE: &str = "invoice_deadline";
-/// When an order is looked at next: its deadline, or while it is paid out, the next look at the chain.
+/// Next look at an order: its deadline, or while it is paid out, the next look at the chain.
 pub const PAYOUT: &str = "payout";
 
 /// Sets or moves a timer.
@@ -31,7 +32,7 @@ pub async fn set(
     Ok(())
 }
 
-/// Sets many timers of one kind, each to its own instant.
+/// Sets many timers of one kind, each with its own due time.
 pub async fn set_many(
     connection: &mut PgConnection,
     kind: &str,
@@ -76,8 +77,9 @@ pub async fn clear_many(
     Ok(())
 }
 
-/// Rings up to `limit` due timers: each puts its message into the outbox and is due again after a minute, in case the
-/// message is lost. Index: `timer_due`; `now()` and not `clock_timestamp()`, which would filter the whole index.
+/// Fires up to `limit` due timers: each puts its message into the outbox and is due again after a
+/// minute, in case the message is lost. Index: `timer_due`; `now()` and not `clock_timestamp()`,
+/// which would filter the whole index.
 pub async fn ring_due(
     connection: &mut PgConnection,
     invoice_route: &str,

@@ -1,4 +1,4 @@
-//! How much an invoice or an order has at stake on its network.
+//! Total amounts at risk per invoice or order on its network.
 
 use uuid::Uuid;
 
@@ -8,18 +8,19 @@ use crate::{
     storage::{PgConnection, StorageError, cursors::to_column, numeric},
 };
 
-/// What one owner has got in one asset, or asks for if that is more.
+/// Amount that one owner has received in one asset, or requests if that is more.
 #[derive(Debug, Clone)]
 pub struct Amount {
     pub invoice_id: Option<Uuid>,
     pub payout_order_id: Option<Uuid>,
-    /// It names the network too.
+    /// It identifies the network too.
     pub token_id: String,
     pub units: BaseUnits,
 }
 
-/// The amounts of these invoices and orders in each asset that reached them on `network`. What vanished is left out, and a
-/// sum beyond 128 bits is cut to them. Indices: `deposit_by_invoice`, `deposit_by_payout`.
+/// Amounts of these invoices and orders in each asset that reached them on `network`. Vanished
+/// deposits are left out, and a sum beyond 128 bits is capped. Indices: `deposit_by_invoice`,
+/// `deposit_by_payout`.
 pub async fn of_owners(
     connection: &mut PgConnection,
     network: Network,
@@ -55,8 +56,9 @@ pub async fn of_owners(
         .collect()
 }
 
-/// Asks at least so many `confirmations` of what `amount` is made of and is not final. When the rows were last seen stays as
-/// it is: nobody has seen them. Indices: `deposit_by_invoice`, `deposit_by_payout`.
+/// Raises the required `confirmations` of the deposits of `amount` that are not final. Their
+/// last-seen times stay unchanged, because this is no observation. Indices: `deposit_by_invoice`,
+/// `deposit_by_payout`.
 pub async fn require_confirmations(
     connection: &mut PgConnection,
     amount: &Amount,

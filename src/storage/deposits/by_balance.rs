@@ -1,4 +1,4 @@
-//! Deposits that no block shows, found by what an address holds. Their keys are `address@height`.
+//! Deposits that no block shows, found by an address's balance. Their keys are `address@height`.
 
 use std::collections::HashMap;
 
@@ -14,12 +14,12 @@ use crate::{
     },
 };
 
-/// Whether a key is such a one's. No hash has the sign.
+/// True for the key of a deposit found by balance. Hashes never contain the sign.
 pub fn is_key(deposit_key: &str) -> bool {
     deposit_key.contains('@')
 }
 
-/// One that lost its block.
+/// A deposit found by balance that lost its block.
 #[derive(Debug, Clone)]
 pub struct Gone {
     pub deposit_key: String,
@@ -27,7 +27,8 @@ pub struct Gone {
     pub amount: BaseUnits,
 }
 
-/// Those at each of `address_ids`, the oldest first. A withdrawn one stays as it ended. Index: `deposit_gone_by_balance`.
+/// Deposits found by balance that lost their block, at each of `address_ids`, oldest first.
+/// Withdrawn ones stay as they ended. Index: `deposit_gone_by_balance`.
 pub async fn gone(
     connection: &mut PgConnection,
     network: Network,
@@ -55,20 +56,20 @@ pub async fn gone(
     Ok(gone)
 }
 
-/// One that was taken out of the books and found again.
+/// A deposit found by balance that was reversed in the books and found again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Returned {
     pub address_id: Uuid,
     pub match_key: String,
     pub tx_hash: String,
     pub amount: BaseUnits,
-    /// Where it was found.
+    /// Height at which it was found.
     pub height: u64,
-    /// What its address held at first; `None` until it was read.
+    /// Starting balance of its address; `None` until it was read.
     pub start: Option<BaseUnits>,
 }
 
-/// The one under a key, if it is such a one. Index: `deposit_unique`.
+/// The returned deposit under a key, if there is one. Index: `deposit_unique`.
 pub async fn returned(
     connection: &mut PgConnection,
     network: Network,
@@ -101,7 +102,8 @@ pub async fn returned(
     .transpose()
 }
 
-/// Whether a key names something else than a deposit that is not counted and stands in no block. Index: `deposit_unique`.
+/// True if the key belongs to any deposit other than an uncounted one (seen or withdrawn) without a
+/// block. Index: `deposit_unique`.
 pub async fn is_taken(
     connection: &mut PgConnection,
     network: Network,
@@ -122,7 +124,8 @@ pub async fn is_taken(
     Ok(row.taken)
 }
 
-/// Whether a booked one was lost with a branch that was not higher than `head`. Index: `deposit_orphaned`.
+/// True if a booked deposit found by balance was lost with a branch no higher than `head`. Index:
+/// `deposit_orphaned`.
 pub async fn any_lost(
     connection: &mut PgConnection,
     network: Network,

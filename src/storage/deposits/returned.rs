@@ -1,4 +1,4 @@
-//! Deposits that were taken out of the books and came back: others take their places.
+//! Deposits that were reversed in the books and came back: new deposits replace them.
 
 use uuid::Uuid;
 
@@ -8,7 +8,7 @@ use crate::{
     storage::{PgConnection, StorageError, numeric},
 };
 
-/// A deposit that was taken out of the books, and whose it is.
+/// A reversed deposit and its owner.
 #[derive(Debug, Clone, Copy)]
 pub struct Reversed {
     pub id: Uuid,
@@ -16,7 +16,7 @@ pub struct Reversed {
     pub payout_order_id: Option<Uuid>,
 }
 
-/// The reversed deposit under a key, if the key is such a one's. Index: `deposit_unique`.
+/// The reversed deposit under a key, if there is one. Index: `deposit_unique`.
 pub async fn reversed(
     connection: &mut PgConnection,
     network: Network,
@@ -37,10 +37,11 @@ pub async fn reversed(
     Ok(row)
 }
 
-/// Takes the key from a reversed deposit, and the block that it had come back in: both are its successor's. `false` if it
-/// is not reversed any more.
+/// Removes the key from a reversed deposit, and the block in which it came back: both pass to its
+/// successor. `false` if it is no longer reversed.
 ///
-/// The key is told apart by the row's own id, so no two meet, however often a movement comes back.
+/// The row's own id is appended to the key, so keys stay unique however often a transfer comes
+/// back.
 pub async fn give_up_key(connection: &mut PgConnection, id: Uuid) -> Result<bool, StorageError> {
     let done = sqlx::query!(
         r#"
@@ -55,8 +56,9 @@ pub async fn give_up_key(connection: &mut PgConnection, id: Uuid) -> Result<bool
     Ok(done.rows_affected() == 1)
 }
 
-/// Notes that the deposit under `deposit_key` takes the place of `reversed`. It counts as seen when that was seen first: who
-/// paid in time is not late because his payment was away. `None` if there is no such deposit that is still to be booked.
+/// Records that the deposit under `deposit_key` replaces `reversed`. Its first-seen time is that of
+/// the reversed one: a buyer who paid in time is not late because the payment was away. `None` if
+/// there is no such deposit that is still to be booked.
 pub async fn succeed(
     connection: &mut PgConnection,
     network: Network,
@@ -80,7 +82,7 @@ pub async fn succeed(
     Ok(id)
 }
 
-/// How deep a deposit that stands in a block must be, and whether it is.
+/// Required depth of a deposit in a block, and whether it is reached.
 #[derive(Debug, Clone, Copy)]
 pub struct Depth {
     pub height: i64,
@@ -103,8 +105,8 @@ pub async fn depth(connection: &mut PgConnection, id: Uuid) -> Result<Option<Dep
     Ok(row)
 }
 
-/// What the reversed deposit was booked as whose place `id` takes, if it was this very movement and its owner's sums still
-/// hold it: then the books alone lack it.
+/// Booking of the reversed deposit that `id` replaces, if it was the very same transfer and its
+/// owner's sums still contain it: then it is missing only in the books.
 pub async fn counted_before(
     connection: &mut PgConnection,
     id: Uuid,
@@ -124,8 +126,8 @@ pub async fn counted_before(
     Ok(booked_as.flatten())
 }
 
-/// How much of the reversed deposit whose place `id` takes its payout order still counts, and what that was booked as; `None` if
-/// nothing, or if it was another movement.
+/// Amount of the reversed deposit replaced by `id` that its payout order still counts, and its
+/// booking; `None` if there is none, or if it was another transfer.
 pub async fn counted_of_order(
     connection: &mut PgConnection,
     id: Uuid,
@@ -145,7 +147,7 @@ pub async fn counted_of_order(
     row.map(|row| Ok((numeric::to_units("deposit", &row.units)?, row.booked_as))).transpose()
 }
 
-/// Notes how much of a reversed deposit its payout order still counts.
+/// Stores the amount of a reversed deposit that its payout order still counts.
 pub async fn note_counted(
     connection: &mut PgConnection,
     id: Uuid,

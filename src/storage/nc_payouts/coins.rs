@@ -1,4 +1,5 @@
-//! What payouts spend on bitcoin-like networks, and where their transactions were looked for.
+//! Inputs of payouts on bitcoin-like networks, and the position of the search for their
+//! transactions.
 
 use std::collections::HashMap;
 
@@ -12,7 +13,7 @@ use crate::{
     },
 };
 
-/// Stores what a payout is to spend, and from where on its transaction is looked for.
+/// Stores the inputs of a payout, and the block from which the search for its transaction starts.
 pub async fn insert(
     connection: &mut PgConnection,
     payout_id: Uuid,
@@ -43,7 +44,7 @@ pub async fn insert(
     Ok(())
 }
 
-/// What a payout spends, by name.
+/// Outpoints of a payout's inputs.
 pub async fn of_payout(
     connection: &mut PgConnection,
     payout_id: Uuid,
@@ -57,13 +58,13 @@ pub async fn of_payout(
     Ok(rows.into_iter().map(|row| row.outpoint).collect())
 }
 
-/// Takes a payout's inputs as its signed bytes are stored. Fails on `nc_payout_input_once` if another payout has one of
-/// them: then nothing of the transaction may stay.
+/// Reserves a payout's inputs when its signed bytes are stored. Fails on `nc_payout_input_once` if
+/// another payout has one of them: then the transaction must be rolled back.
 pub async fn take(connection: &mut PgConnection, payout_id: Uuid) -> Result<(), StorageError> {
     set_taken(connection, payout_id, true).await
 }
 
-/// Gives back the inputs of a payout that never will be paid: one of them was spent by another transaction, for good.
+/// Releases the inputs of a payout that can never be paid: one of them was double-spent, for good.
 pub async fn give_back(connection: &mut PgConnection, payout_id: Uuid) -> Result<(), StorageError> {
     set_taken(connection, payout_id, false).await
 }
@@ -116,7 +117,7 @@ pub async fn search(
     .transpose()
 }
 
-/// Notes how far the blocks were read.
+/// Stores the position up to which the blocks were read.
 pub async fn save_place(
     connection: &mut PgConnection,
     payout_id: Uuid,

@@ -1,4 +1,5 @@
-//! Non-custodial payouts: one row each, its recipients, the transactions that pay them, and what these spend.
+//! Non-custodial payouts: one row each, with its recipients, the transactions that pay them, and
+//! their inputs.
 
 pub mod coins;
 pub mod parts;
@@ -25,13 +26,13 @@ pub struct NcPayout {
     pub merchant_id: Uuid,
     pub state: State,
     pub currency: &'static Currency,
-    /// Of an EVM network.
+    /// Chain id of an EVM network.
     pub chain_id: Option<u64>,
-    /// As `match_key` spells it.
+    /// Spelt as by `match_key`.
     pub sender: String,
     pub fee_level: FeeLevel,
     pub expires_at: DateTime<Utc>,
-    /// When it is looked at next; `None` once it has ended.
+    /// Time of the next look; `None` once it has ended.
     pub look_at: Option<DateTime<Utc>>,
     pub created_at: DateTime<Utc>,
     pub submitted_at: Option<DateTime<Utc>>,
@@ -39,7 +40,7 @@ pub struct NcPayout {
     pub updated_at: DateTime<Utc>,
 }
 
-/// The answer to an earlier request under the same key.
+/// Stored response to an earlier request under the same key.
 #[derive(Debug, Clone)]
 pub struct KeptAnswer {
     pub request_sha256: Vec<u8>,
@@ -91,7 +92,7 @@ impl TryFrom<Raw> for NcPayout {
     }
 }
 
-/// Stores a payout that waits for its signatures; its deadline is the first time at which it is looked at.
+/// Stores a payout that waits for its signatures; the first look is at its deadline.
 pub async fn insert(connection: &mut PgConnection, new: &NcPayout) -> Result<(), StorageError> {
     let chain_id = new.chain_id.map(i64::try_from).transpose();
     let chain_id =
@@ -119,7 +120,8 @@ pub async fn insert(connection: &mut PgConnection, new: &NcPayout) -> Result<(),
     Ok(())
 }
 
-/// Keeps the answer under its key. Fails on `nc_payout_key_once` if there is one: then nothing of the transaction may stay.
+/// Stores the response under its key. Fails on `nc_payout_key_once` if there is one: then the
+/// transaction must be rolled back.
 pub async fn keep_answer(
     connection: &mut PgConnection,
     id: Uuid,
@@ -181,7 +183,7 @@ pub async fn of_merchant(
     row.map(TryInto::try_into).transpose()
 }
 
-/// Anybody's payout, for operators.
+/// A payout of any merchant, for operators.
 pub async fn find(
     connection: &mut PgConnection,
     payout_id: &str,
@@ -201,7 +203,7 @@ pub async fn find(
     row.map(TryInto::try_into).transpose()
 }
 
-/// Anybody's payouts for operators, those that have not ended first.
+/// Payouts of all merchants for operators, open ones first.
 pub async fn list(
     connection: &mut PgConnection,
     merchant_id: Option<Uuid>,
@@ -227,7 +229,8 @@ pub async fn list(
     rows.into_iter().map(TryInto::try_into).collect()
 }
 
-/// How many payouts were submitted an hour ago or earlier, and no block has taken anything of them. Index: `nc_payout_due`.
+/// Number of payouts submitted at least an hour ago of which no block has any transaction. Index:
+/// `nc_payout_due`.
 pub async fn stuck(connection: &mut PgConnection) -> Result<i64, StorageError> {
     let row = sqlx::query!(
         r#"
@@ -262,7 +265,7 @@ pub async fn lock(
     row.map(TryInto::try_into).transpose()
 }
 
-/// One page of a merchant's payouts, the newest first, and how many there are.
+/// One page of a merchant's payouts, newest first, and their total number.
 pub async fn page(
     connection: &mut PgConnection,
     merchant_id: Uuid,
@@ -299,17 +302,17 @@ pub async fn page(
     Ok((payouts, total.count))
 }
 
-/// What moves with a state.
+/// A payout's state and the fields that change with it.
 #[derive(Debug, Clone, Copy)]
 pub struct Standing {
     pub state: State,
-    /// When it is looked at next; ignored once it has ended.
+    /// Time of the next look; ignored once it has ended.
     pub look_at: DateTime<Utc>,
-    /// Whether anything is otherwise than before.
+    /// True if anything differs from before.
     pub changed: bool,
 }
 
-/// Stores where a payout stands, and returns its row as it is then.
+/// Stores the state of a payout, and returns the updated row.
 pub async fn set_standing(
     connection: &mut PgConnection,
     id: Uuid,
@@ -340,7 +343,7 @@ pub async fn set_standing(
     row.try_into()
 }
 
-/// A payout that was built anew has a new deadline.
+/// Stores the new fee level and deadline of a rebuilt payout.
 pub async fn rebuilt(
     connection: &mut PgConnection,
     id: Uuid,
@@ -362,8 +365,8 @@ pub async fn rebuilt(
     Ok(())
 }
 
-/// Takes up to `limit` payouts that are due, each for so many seconds: whoever dies with one leaves it to the next. Index:
-/// `nc_payout_due`.
+/// Claims up to `limit` due payouts, each under a lease of `lease_seconds`: if the worker dies, the
+/// next one takes over. Index: `nc_payout_due`.
 pub async fn claim_due(
     connection: &mut PgConnection,
     lease_seconds: i32,

@@ -1,5 +1,5 @@
-//! The recipients of a payout and the transactions that pay them: one for each, or one for all. Signed bytes are here before
-//! any node has them.
+//! Recipients of a payout and the transactions that pay them: one per recipient, or one for all.
+//! Signed bytes are stored here before any node has them.
 
 use std::collections::HashMap;
 
@@ -32,10 +32,10 @@ pub struct TransactionRow {
     pub raw: Option<Vec<u8>>,
     pub tx_hash: Option<String>,
     pub state: TransactionState,
-    /// Seconds since a node was last given it.
+    /// Seconds since the last broadcast.
     pub sent_for_seconds: Option<i64>,
     pub confirmations: i64,
-    /// What the network took, in its own coin.
+    /// Fee charged by the network, in its own coin.
     pub fee: Option<BaseUnits>,
     pub error: Option<String>,
 }
@@ -84,7 +84,7 @@ pub async fn insert_all(
     Ok(())
 }
 
-/// Replaces transactions that nobody has signed.
+/// Replaces unsigned transactions.
 pub async fn rebuild(
     connection: &mut PgConnection,
     payout_id: Uuid,
@@ -107,8 +107,9 @@ pub async fn rebuild(
     Ok(())
 }
 
-/// Stores signed bytes and their hashes, in the order of the transactions. Fails on `nc_payout_nonce_once` if the sender's
-/// nonce was submitted before: then nothing of the transaction may stay.
+/// Stores signed bytes and their hashes, in the order of the transactions. Fails on
+/// `nc_payout_nonce_once` if the sender's nonce was submitted before: then the transaction must be
+/// rolled back.
 pub async fn store_signed(
     connection: &mut PgConnection,
     payout_id: Uuid,
@@ -214,19 +215,19 @@ impl TryFrom<Raw> for TransactionRow {
     }
 }
 
-/// What a look at the chain says of one transaction.
+/// Result of a look at the chain for one transaction.
 #[derive(Debug, Clone)]
 pub struct Look {
     pub position: i32,
     pub state: TransactionState,
-    /// A node was given the bytes just now.
+    /// True if the bytes were broadcast just now.
     pub handed_in: bool,
     pub confirmations: u64,
     pub fee: Option<BaseUnits>,
     pub error: Option<String>,
 }
 
-/// Notes what was found. What has ended, another look cannot change.
+/// Stores the results of a look. Ended transactions never change.
 pub async fn note(
     connection: &mut PgConnection,
     payout_id: Uuid,

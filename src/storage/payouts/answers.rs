@@ -1,4 +1,5 @@
-//! Answers kept for repeated creations. They are never forgotten: a key must not pay twice, however late it comes again.
+//! Stored responses for repeated creations. They are never deleted: a key must not pay twice,
+//! however late it is repeated.
 
 use uuid::Uuid;
 
@@ -7,7 +8,7 @@ use crate::{
     storage::{PgConnection, StorageError},
 };
 
-/// The answer to an earlier request under the same key.
+/// Stored response to an earlier request under the same key.
 #[derive(Debug, Clone)]
 pub struct KeptAnswer {
     pub request_sha256: Vec<u8>,
@@ -36,7 +37,8 @@ pub async fn find(
     Ok(row)
 }
 
-/// Keeps an answer. Fails on `payout_idempotency_pkey` if there is one: then nothing of the transaction may stay.
+/// Stores a response. Fails on `payout_idempotency_pkey` if there is one: then the transaction must
+/// be rolled back.
 pub async fn insert(
     connection: &mut PgConnection,
     merchant_id: Uuid,

@@ -1,4 +1,4 @@
-//! Batches: rows that are told of together.
+//! Batches: rows that are reported together.
 
 use uuid::Uuid;
 
@@ -34,7 +34,7 @@ pub async fn insert_all(
     Ok(())
 }
 
-/// A batch that has not ended, its state as stored and where its rows stand.
+/// An open batch with its stored state and the states of its rows.
 #[derive(Debug, Clone)]
 pub struct OpenBatch {
     pub id: Uuid,
@@ -105,7 +105,7 @@ pub async fn set_state(
     Ok(())
 }
 
-/// Whether any batch of an order has failed, and how many are still open.
+/// Whether any batch of an order has failed, and the number of open ones.
 pub async fn standing(
     connection: &mut PgConnection,
     order_id: Uuid,
@@ -124,7 +124,7 @@ pub async fn standing(
     Ok((row.failed, row.open))
 }
 
-/// Batches as a merchant sees them: all of an order, or the one with this id.
+/// Batches in a merchant's view: all of an order, or the one with this id.
 pub async fn views(
     connection: &mut PgConnection,
     order_id: Uuid,
@@ -187,7 +187,7 @@ pub async fn views(
         .collect()
 }
 
-/// The batch that an order's object shows when none is asked for: the last one at which anything was done.
+/// The default batch in an order's object: the last one that has left `pending`.
 pub async fn latest(
     connection: &mut PgConnection,
     order_id: Uuid,

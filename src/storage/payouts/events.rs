@@ -1,4 +1,4 @@
-//! The events of an order: deliveries of the second webhook channel, which go out one after the other.
+//! Events of an order: deliveries of the second webhook channel, sent one after the other.
 
 use uuid::Uuid;
 
@@ -12,13 +12,13 @@ pub struct NewPayoutEvent {
     pub kind: &'static str,
     pub merchant_id: Uuid,
     pub payout_order_id: Uuid,
-    /// The batch, deposit or quote behind it; nil for what can happen once.
+    /// The batch, deposit or quote that it concerns; nil for events that happen once.
     pub subject: Uuid,
     pub url: String,
     pub payload: String,
 }
 
-/// Writes an event. `false` if this order already has this event: then nothing happens.
+/// Writes an event. `false`, and no effect, if this order already has it.
 pub async fn insert_payout_event(
     connection: &mut PgConnection,
     new: &NewPayoutEvent,
@@ -44,7 +44,7 @@ pub async fn insert_payout_event(
     Ok(done.rows_affected() == 1)
 }
 
-/// The events of a payout order in the order in which they go out.
+/// Events of a payout order in the order of their delivery.
 pub async fn of_payout(
     connection: &mut PgConnection,
     payout_order_id: Uuid,
@@ -67,9 +67,9 @@ pub async fn of_payout(
     Ok(rows)
 }
 
-/// Queues the next event of the payout order that a delivery belongs to, once this one has ended.
+/// Queues the next event of the payout order of a delivery, once this delivery has ended.
 ///
-/// It is not part of the statement that ends it: a message lost here is found missing by the sweep.
+/// It is not part of the statement that ends the delivery: the sweep detects a message lost here.
 pub async fn queue_following(
     connection: &mut PgConnection,
     ended: Uuid,

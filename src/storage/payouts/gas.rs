@@ -1,4 +1,4 @@
-//! Gas at the addresses of token orders: what was fronted, what it paid for, and what of it is left.
+//! Gas at the addresses of token orders: fronted, used and remaining amounts.
 
 use rust_decimal::Decimal;
 use uuid::Uuid;
@@ -11,18 +11,18 @@ use crate::{
 
 const TABLE: &str = "payout_payment";
 
-/// The network's coin at an order's address, as the rows tell it. All amounts are in that coin.
+/// Amounts of the network's coin at an order's address, according to the rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct OrderGas {
     /// Fronted and seen in a block.
     pub arrived: BaseUnits,
-    /// Fronted in all, payments on their way included.
+    /// Total fronted amount, pending payments included.
     pub fronted: BaseUnits,
-    /// What ended payments of the address took, and what it gave back.
+    /// Fees of ended payments of the address, and the gas that it returned.
     pub used: BaseUnits,
-    /// Fronted payments that are not final.
+    /// Number of fronted payments that are not final.
     pub on_the_way: u32,
-    /// Refunds that were signed so far.
+    /// Number of refunds signed so far.
     pub refunds: u32,
 }
 
@@ -56,7 +56,8 @@ pub async fn of_order(
     })
 }
 
-/// The gas wallet of a network: what it has promised that its balance may not show yet, and how many payments that is.
+/// Commitments of a network's gas wallet that its balance may not show yet, and the number of their
+/// payments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Promised {
     pub amount: BaseUnits,
@@ -84,7 +85,8 @@ pub async fn promised(
     })
 }
 
-/// What the gas wallet fronted in the last day on all networks, in USD. Signers that sum at once wait for one another.
+/// USD total that the gas wallet fronted in the last day on all networks. Concurrent signers that
+/// read it wait for one another.
 pub async fn fronted_lately(connection: &mut PgConnection) -> Result<Decimal, StorageError> {
     sqlx::query!(
         r#"select pg_advisory_xact_lock(hashtextextended('payout:gas', 0)) as "locked?: ()""#
@@ -103,7 +105,8 @@ pub async fn fronted_lately(connection: &mut PgConnection) -> Result<Decimal, St
     numeric::to_decimal(TABLE, &row.day)
 }
 
-/// Whether any order of the last month pays a token of `network`: then its gas wallet must not run dry.
+/// True if any order of the last month pays a token of `network`: then its gas wallet must not run
+/// dry.
 pub async fn is_needed(
     connection: &mut PgConnection,
     network: Network,
@@ -124,7 +127,7 @@ pub async fn is_needed(
     Ok(row.needed)
 }
 
-/// Whether gas may still lie at the order's address.
+/// Stores whether gas may still lie at the order's address.
 pub async fn set_open(
     connection: &mut PgConnection,
     order_id: Uuid,
@@ -136,7 +139,7 @@ pub async fn set_open(
     Ok(())
 }
 
-/// Whether a transaction fronted gas: then what arrived by it is no deposit.
+/// True if a transaction fronted gas: then the value it brought is no deposit.
 pub async fn fronted_by(
     connection: &mut PgConnection,
     order_id: Uuid,

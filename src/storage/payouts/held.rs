@@ -1,4 +1,5 @@
-//! What addresses of payouts should hold, as the rows tell it: orders' own, and the gas wallet of each network.
+//! Balances that payout addresses should have according to the rows: orders' own, and the gas
+//! wallet of each network.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,17 +13,17 @@ use crate::{
 
 const TABLE: &str = "payout_payment";
 
-/// What payments moved at an address, of one token.
+/// Amounts of one token that payments moved at an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Moved {
-    /// Gas that the gas wallet put there.
+    /// Gas received from the gas wallet.
     pub came: BaseUnits,
-    /// Amounts that were paid from there, and what the network took for it.
+    /// Amounts paid from there, and their network fees.
     pub went: BaseUnits,
 }
 
-/// What final payments up to `height` moved at the addresses of orders, by address and token. Deposits are not among it.
-/// Index: `payout_payment_by_order`.
+/// Amounts that final payments up to `height` moved at the addresses of orders, by address and
+/// token. Deposits are not included. Index: `payout_payment_by_order`.
 pub async fn moved(
     connection: &mut PgConnection,
     network: Network,
@@ -64,7 +65,8 @@ pub async fn moved(
         .collect()
 }
 
-/// Those of `address_ids` whose orders have payments that are not final: what these took is not known yet.
+/// The addresses among `address_ids` whose orders have payments that are not final: their cost is
+/// not known yet.
 pub async fn moving(
     connection: &mut PgConnection,
     address_ids: &[Uuid],
@@ -83,8 +85,9 @@ pub async fn moving(
     Ok(rows.into_iter().map(|row| row.id).collect())
 }
 
-/// What final payments up to `height` took out of the gas wallet and brought back; `None` while one of them is not final.
-/// Indices: `payout_payment_open`, `payout_payment_nonce_once`, `payout_payment_gas_return`.
+/// Amounts that final payments up to `height` took out of the gas wallet and returned to it; `None`
+/// while one of them is not final. Indices: `payout_payment_open`, `payout_payment_nonce_once`,
+/// `payout_payment_gas_return`.
 pub async fn of_gas_wallet(
     connection: &mut PgConnection,
     network: Network,
@@ -115,8 +118,9 @@ pub async fn of_gas_wallet(
     Ok(Some(Moved { came, went }))
 }
 
-/// Notes what operators have put into a gas wallet in all, as its balance shows it at `height`, and returns what was noted
-/// before, if that is more: then coins have left by no payment of ours. What is noted is the wallet's new beginning.
+/// Stores the operators' total deposits into a gas wallet, derived from its balance at `height`.
+/// Returns the previously stored total if it was higher: then coins have left by no payment of
+/// ours. The stored value is the wallet's new baseline.
 pub async fn note_paid_in(
     connection: &mut PgConnection,
     network: Network,

@@ -1,4 +1,4 @@
-//! What was signed: payments and their versions. The bytes are here before any node has them.
+//! Signed payments and their versions. The bytes are stored here before any node has them.
 
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
@@ -18,9 +18,10 @@ pub enum Purpose {
     Refund,
     /// The network's coin, from the gas wallet to an order's address.
     Gas,
-    /// What is left of it, back to the gas wallet.
+    /// Unused gas, back to the gas wallet.
     GasReturn,
-    /// Pays nobody; its fee pulls another payment along, whose change it spends.
+    /// Child-pays-for-parent: pays no recipient, spends the change of another payment and raises
+    /// its effective fee rate.
     Bump,
 }
 
@@ -50,7 +51,7 @@ pub struct NewPayment {
     pub raw: Vec<u8>,
     pub tx_hash: String,
     pub fee: Fee,
-    /// Where transactions have inputs and outputs: which, and what is left of them.
+    /// Inputs and remaining change, on UTXO networks.
     pub spent: Option<Spent>,
 }
 
@@ -66,7 +67,7 @@ pub struct OpenPayment {
     pub tx_hash: String,
     /// The block in which it was seen last.
     pub height: Option<u64>,
-    /// Seconds since a node last took it.
+    /// Seconds since a node last accepted it.
     pub sent_for_seconds: Option<i64>,
     pub versions: Vec<Version>,
 }
@@ -78,18 +79,18 @@ pub struct Version {
     pub raw: Vec<u8>,
     pub tx_hash: String,
     pub fee: Fee,
-    /// What it takes for the network, known beforehand where transactions have inputs and outputs.
+    /// Total network fee, known in advance on UTXO networks.
     pub taken: Option<BaseUnits>,
-    /// The number and the amount of the output that returns.
+    /// Index and amount of the change output.
     pub change: Option<(u32, BaseUnits)>,
 }
 
-/// A transaction can be in no block below those that stood when it was signed. A few are read again, lest the chain goes
-/// back just then.
+/// Number of blocks that are read again: no block below those that existed at the time of signing
+/// can contain the transaction, except after a reorg just then.
 const SEARCHED_AGAIN: i64 = 12;
 
-/// Stores a payment with its bytes, before anything is sent. Fails on `payout_payment_nonce_once` or `payout_input_once` if
-/// another worker was first: then nothing of the transaction may stay.
+/// Stores a payment with its bytes, before anything is sent. Fails on `payout_payment_nonce_once`
+/// or `payout_input_once` if another worker was first: then the transaction must be rolled back.
 pub async fn insert(connection: &mut PgConnection, new: &NewPayment) -> Result<(), StorageError> {
     let spent = new.spent.as_ref();
     let change = spent.and_then(|spent| spent.change);
@@ -143,7 +144,7 @@ pub async fn insert(connection: &mut PgConnection, new: &NewPayment) -> Result<(
     Ok(())
 }
 
-/// Adds a version with a higher fee; it is the one that is sent from now on.
+/// Adds a version with a higher fee, which is the one sent from now on.
 pub async fn add_version(
     connection: &mut PgConnection,
     payment_id: Uuid,
@@ -174,8 +175,8 @@ pub async fn add_version(
     Ok(())
 }
 
-/// The next nonce of a sender: one more than the highest ever signed. The chain is not asked, so a node that lies or
-/// lags cannot make a nonce used twice.
+/// The next nonce of a sender: one more than the highest ever signed. The chain is not asked, so a
+/// lying or lagging node cannot cause the reuse of a nonce.
 pub async fn next_nonce(
     connection: &mut PgConnection,
     network: Network,
@@ -191,7 +192,7 @@ pub async fn next_nonce(
     Ok(row.nonce)
 }
 
-/// Makes whoever takes a nonce of `sender` wait for the others: many orders share the gas wallet.
+/// Serializes the allocation of nonces of `sender`: many orders share the gas wallet.
 pub async fn lock_sender(
     connection: &mut PgConnection,
     network: Network,
@@ -265,7 +266,7 @@ pub async fn open(
     Ok(payments)
 }
 
-/// Notes that a node took a payment.
+/// Records that a node accepted a payment.
 pub async fn mark_sent(connection: &mut PgConnection, ids: &[Uuid]) -> Result<(), StorageError> {
     sqlx::query!(
         r#"
@@ -280,7 +281,7 @@ pub async fn mark_sent(connection: &mut PgConnection, ids: &[Uuid]) -> Result<()
     Ok(())
 }
 
-/// Makes the open payments of an order look as if they had waited for long: the next look offers more, if it may.
+/// Backdates the open payments of an order, so that the next look raises their fee if it may.
 pub async fn age(connection: &mut PgConnection, order_id: Uuid) -> Result<u64, StorageError> {
     let done = sqlx::query!(
         r#"
@@ -295,15 +296,15 @@ pub async fn age(connection: &mut PgConnection, order_id: Uuid) -> Result<u64, S
     Ok(done.rows_affected())
 }
 
-/// What a final payment came to.
+/// Result of a final payment.
 #[derive(Debug, Clone)]
 pub struct Ended {
     pub succeeded: bool,
-    /// The version that the chain took.
+    /// Hash of the version that was mined.
     pub tx_hash: String,
     pub fee: BaseUnits,
     pub height: u64,
-    /// What its rows say if it did not succeed.
+    /// Error text of its rows if it did not succeed.
     pub why: &'static str,
 }
 
@@ -330,7 +331,7 @@ pub async fn end(
     Ok(done.rows_affected() == 1)
 }
 
-/// The block in which a payment stands for now.
+/// Stores the block that contains a payment for now.
 pub async fn set_height(
     connection: &mut PgConnection,
     id: Uuid,
@@ -352,7 +353,7 @@ pub async fn set_height(
     Ok(())
 }
 
-/// A payment for people, and for the refund of an order.
+/// A payment for operators, and for the refund of an order.
 #[derive(Debug, Clone)]
 pub struct PaymentRow {
     pub purpose: String,
@@ -366,7 +367,7 @@ pub struct PaymentRow {
     pub ended_at: Option<DateTime<Utc>>,
 }
 
-/// Payments of an order, the newest last; of one purpose or of all.
+/// Payments of an order, newest last; of one purpose or of all.
 pub async fn of_order(
     connection: &mut PgConnection,
     order_id: Uuid,

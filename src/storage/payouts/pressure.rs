@@ -1,17 +1,18 @@
-//! What of payouts waits, and for how long: for the gauges that alerts stand on.
+//! Backlog of payouts and its age, for the gauges behind the alerts.
 
 use crate::storage::{PgConnection, StorageError};
 
-/// Counts over all orders, and seconds.
+/// Counts over all orders, and ages in seconds.
 pub struct Pressure {
-    /// Orders for which nothing is signed until a person lets them go.
+    /// Orders on hold: nothing is signed until an operator releases them.
     pub held: i64,
-    /// Since the oldest order that is being paid out had its money, or since anything happened to the oldest ended one that has
-    /// something to send back, and where to, and is not held; 0 without one.
+    /// Age of the oldest work, 0 without any: time since funding of an order that is being paid
+    /// out, or since the last change of an ended order that has a remainder to refund and a refund
+    /// address, and is not on hold.
     pub oldest_seconds: i64,
-    /// Signed payments that no block has taken for an hour.
+    /// Signed payments that have not been mined for an hour.
     pub stuck: i64,
-    /// Networks on which signing is stopped; everywhere counts as one.
+    /// Networks on which signing is stopped; a stop of all networks counts as one.
     pub stopped: i64,
 }
 
