@@ -1,14 +1,15 @@
-//! Amounts that nodes write in decimal digits.
+//! Amounts that nodes write as decimal digits.
 
 use num_bigint::BigUint;
 
 use super::TransferAmount;
 use crate::money::BaseUnits;
 
-/// 256 bits have 78 digits. No chain has larger amounts; a longer text is nonsense that would cost time to read.
+/// 256 bits have 78 digits. No chain has larger amounts; parsing a longer, invalid text would only
+/// cost time.
 const DIGITS_MAX: usize = 78;
 
-/// The amount, if `text` has digits and nothing else.
+/// The amount, if `text` consists of digits only.
 pub(super) fn decimal(text: &str) -> Option<TransferAmount> {
     let is_number = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     if !is_number || text.len() > DIGITS_MAX {
@@ -21,12 +22,12 @@ pub(super) fn decimal(text: &str) -> Option<TransferAmount> {
     Some(TransferAmount::Beyond128Bits(wide.to_string()))
 }
 
-/// The amount in at most 128 bits, if `text` has digits and nothing else.
+/// The amount in at most 128 bits, if `text` consists of digits only.
 pub(super) fn units(text: &str) -> Option<BaseUnits> {
     decimal(text)?.units()
 }
 
-/// Whether anything moves at all.
+/// True unless the amount is zero.
 pub(super) fn moves(amount: &TransferAmount) -> bool {
     !matches!(amount, TransferAmount::Units(units) if units.is_zero())
 }

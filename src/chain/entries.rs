@@ -1,23 +1,25 @@
 //! Entries of a node's lists, read one by one.
 //!
-//! One odd transaction must neither stall its block nor take its neighbours along; it is put aside with a warning that
-//! says where it stands, and counted: it may be a payment, and its block is never read again.
+//! One unreadable transaction must neither stall its block nor hide its neighbours. It is skipped
+//! with a warning that names its position, and counted: it may be a payment, and its block is never
+//! read again.
 
 use serde_json::value::RawValue;
 use tracing::warn;
 
 use crate::asset::Network;
 
-/// Where entries stand, for the warning about one that cannot be read.
+/// Position of entries, for the warning about one that cannot be read.
 pub(super) struct Place<'a> {
     pub network: Network,
     pub height: u64,
     pub block_hash: &'a str,
-    /// What an entry is: `transaction`, `receipt`, …
+    /// Kind of the entry: `transaction`, `receipt`, …
     pub kind: &'static str,
 }
 
-/// Something in a block cannot be read and is left out of it. What only waits for a block is not counted: it is read again.
+/// Counts an entry of a block that cannot be read and is left out. Mempool entries are not counted,
+/// because they are read again.
 pub(super) fn count_unreadable(network: Network) {
     metrics::counter!("chain_unreadable_total", "network" => network.name()).increment(1);
 }

@@ -1,4 +1,4 @@
-//! Which chain a node serves, where its blocks do not say so.
+//! Proof of the chain that a node serves, where its blocks do not name it.
 
 use std::{
     future::Future,
@@ -7,18 +7,20 @@ use std::{
 
 use super::ChainError;
 
-/// Looks at the head between two proofs. Behind a balancer another node may have taken over meanwhile.
+/// Number of looks at the chain tip between two proofs. Behind a load balancer another node may
+/// have taken over meanwhile.
 const LOOKS: u32 = 100;
 
 /// Remembers that a node has shown the first block of the right chain.
 #[derive(Default)]
 pub(super) struct Pinned {
-    /// How many more looks need no proof.
+    /// Number of looks left without a proof.
     looks_left: AtomicU32,
 }
 
 impl Pinned {
-    /// Runs `prove` at the first look and now and then; what fails is tried again at the next.
+    /// Runs `prove` at the first look and from time to time; a failed proof is repeated at the next
+    /// look.
     pub async fn check<F: Future<Output = Result<(), ChainError>>>(
         &self,
         prove: impl FnOnce() -> F,

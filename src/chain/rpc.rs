@@ -1,6 +1,7 @@
-//! JSON-RPC over one [`Endpoint`]: calls, batches, and one reading of the many ways nodes say no.
+//! JSON-RPC over one [`Endpoint`]: calls, batches, and a common reading of nodes' many kinds of
+//! refusals.
 //!
-//! Whatever a method means stays with its adapter.
+//! The meaning of a method stays with its adapter.
 
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ pub use super::http::EndpointError;
 use super::{ChainError, http::Endpoint};
 use crate::{asset::Network, egress::Answer};
 
-/// Hosted nodes refuse batches much above this.
+/// Hosted nodes refuse much larger batches.
 pub(crate) const BATCH_CALLS_MAX: usize = 100;
 
 /// One node that speaks JSON-RPC 2.0.
@@ -33,14 +34,14 @@ struct Ask<'a, P> {
 struct Reply<'a> {
     #[serde(default)]
     id: Option<usize>,
-    // `null` is an answer, a missing field is not.
+    // `null` is a valid result, a missing field is not.
     #[serde(default, borrow, deserialize_with = "present")]
     result: Option<&'a RawValue>,
     #[serde(default, borrow)]
     error: Option<&'a RawValue>,
 }
 
-/// What nodes put into `error`, all of it optional in the wild.
+/// Content of nodes' `error` field, of which every part is optional in practice.
 #[derive(Deserialize, Default)]
 struct Fault {
     #[serde(default)]
@@ -51,7 +52,7 @@ struct Fault {
     cause: Cause,
 }
 
-/// NEAR's nodes have one message for everything, and say here what it is.
+/// NEAR's nodes have one message for all errors, and name the actual one here.
 #[derive(Deserialize, Default)]
 struct Cause {
     #[serde(default)]
@@ -67,7 +68,7 @@ impl Rpc {
         Ok(Self { endpoint: Endpoint::new(network, url)? })
     }
 
-    /// Waits this long for an answer instead of the usual 20 seconds.
+    /// Time limit for a response, instead of the usual 20 seconds.
     #[must_use]
     pub const fn with_deadline(mut self, deadline: Duration) -> Self {
         self.endpoint.set_deadline(deadline);
@@ -106,7 +107,7 @@ impl Rpc {
         Ok(results)
     }
 
-    /// As [`batch`](Self::batch), where a call may be refused without its neighbours.
+    /// As [`batch`](Self::batch), but each call may be refused separately.
     pub async fn batch_each<P: Serialize>(
         &self,
         method: &'static str,
@@ -132,20 +133,20 @@ impl Rpc {
         let body = self.endpoint.encode(method, &asks)?;
         let answer = self.post(body).await?;
         let Ok(replies) = serde_json::from_slice::<Vec<Reply>>(&answer.body) else {
-            // A batch that is refused as a whole comes back as one object.
+            // A batch refused as a whole is answered with one object.
             let reply = serde_json::from_slice::<Reply>(&answer.body)
                 .map_err(|_| self.endpoint.not_json(method, &answer))?;
             self.result_of(method, &reply)?;
             return Err(self.malformed(method, "a batch was answered with a single result"));
         };
-        // Replies may come in any order, and a node may leave some out.
+        // Replies may come in any order, and a node may omit some.
         let mut results: Vec<Option<Result<Box<RawValue>, ChainError>>> = Vec::new();
         results.resize_with(params.len(), || None);
         for reply in &replies {
             let result = self.result_of(method, reply);
             match reply.id.and_then(|id| results.get_mut(id)) {
                 Some(slot) => *slot = Some(result),
-                // An error that names no call is about all of them.
+                // An error that names no call applies to all of them.
                 None => drop(result?),
             }
         }
@@ -153,12 +154,12 @@ impl Rpc {
         complete.ok_or_else(|| self.malformed(method, "a batch was answered in part"))
     }
 
-    /// An answer of `method` that is JSON but not what the method promises.
+    /// A response that is JSON but does not have the format of `method`.
     pub fn malformed(&self, method: &'static str, reason: impl AsRef<str>) -> ChainError {
         self.endpoint.malformed(method, reason)
     }
 
-    /// An answer that contradicts another answer of the same node.
+    /// A response that contradicts another response of the same node.
     pub fn inconsistent(&self, reason: impl Into<String>) -> ChainError {
         self.endpoint.inconsistent(reason)
     }
@@ -185,7 +186,7 @@ impl Rpc {
     }
 
     fn refused(&self, method: &'static str, raw: &RawValue) -> ChainError {
-        // Some gateways answer with a bare string instead of an object.
+        // Some providers answer with a bare string instead of an object.
         let fault = serde_json::from_str(raw.get())
             .unwrap_or_else(|_| Fault { message: raw.get().to_owned(), ..Fault::default() });
         let code = fault.code.as_i64().or_else(|| fault.code.as_str()?.parse().ok()).unwrap_or(0);

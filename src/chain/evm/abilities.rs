@@ -1,4 +1,4 @@
-//! What an EVM node tells beyond its blocks, for whoever decides whether to use it.
+//! Capabilities of an EVM node beyond its blocks, for the decision to use it.
 
 use serde_json::json;
 
@@ -9,9 +9,11 @@ const NO_TRANSACTION: &str = "0x000000000000000000000000000000000000000000000000
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Abilities {
-    /// The newest block that the network itself calls final; `None` where the node has no such word.
+    /// The newest block that the network itself calls final; `None` if the node does not support
+    /// the tag.
     pub finalized: Option<u64>,
-    /// Whether it shows what contracts did within a transaction. Nothing depends on it: what they send shows in balances.
+    /// True if the node serves traces of the calls within a transaction. Nothing depends on it:
+    /// internal transfers show in balances.
     pub traces: bool,
 }
 
@@ -27,7 +29,7 @@ impl EvmSource {
         Ok(Abilities { finalized, traces })
     }
 
-    /// Whether the node has a method, whatever it says of a transaction that there is not.
+    /// True if the node has a method, whatever its response about a non-existent transaction.
     async fn knows(&self, method: &'static str) -> Result<bool, ChainError> {
         match self.rpc.call(method, json!([NO_TRANSACTION])).await {
             Err(refusal @ ChainError::Refused { .. }) => Ok(!refusal.lacks_method()),

@@ -1,8 +1,9 @@
 //! Native balances of many addresses at one block.
 //!
-//! Value that a contract sends on appears in no block body, only in a balance. Tracing would show it too, but most
-//! nodes do not offer it. A call that "deploys" a few bytes of code reads hundreds of balances at once and needs no
-//! contract on the chain: the code is followed by the addresses, and what it would deploy is the list of balances.
+//! Value that a contract forwards appears in no block body, only in a balance. Tracing would show
+//! it too, but most nodes do not offer it. A call that "deploys" a few bytes of code reads hundreds
+//! of balances at once and needs no contract on the chain: the code is followed by the addresses,
+//! and the "deployed" code it returns is the list of balances.
 
 use serde_json::{json, value::RawValue};
 
@@ -15,11 +16,11 @@ use crate::{
 
 /// `for each 32-byte word after this code: replace it by BALANCE(word)`, then return the words.
 const READER: &str = "0x6024380380602460003960005b81811015601f578051318152602001600c565b506000f3";
-/// What is returned counts as contract code, of which 24,576 bytes (768 words) are allowed.
+/// The returned bytes count as contract code, which is limited to 24,576 bytes (768 words).
 const ADDRESSES_PER_CALL: usize = 500;
 const WORD_DIGITS: usize = 64;
 
-/// All balances by the reader.
+/// Reads all balances by the reader code.
 pub(super) async fn by_reader(
     rpc: &Rpc,
     at: &BlockRef,
@@ -45,7 +46,7 @@ pub(super) async fn by_reader(
     Ok(balances)
 }
 
-/// All balances by one plain question each, in batches.
+/// Reads all balances by one ordinary call each, in batches.
 pub(super) async fn by_question(
     rpc: &Rpc,
     at: &BlockRef,
@@ -62,14 +63,14 @@ pub(super) async fn by_question(
         .collect()
 }
 
-/// The digits of an address that we made ourselves.
+/// Digits of an address that we derived ourselves.
 pub(super) fn digits(network: Network, address: &str) -> Result<String, ChainError> {
     quantity::address(address).map(|address| address[2..].to_owned()).ok_or_else(|| {
         ChainError::Inconsistent { network, reason: format!("{address} is not an address") }
     })
 }
 
-/// The digits of a hex text; the caller's number parser looks at them.
+/// Digits of a hex text; the caller parses them as numbers.
 pub(super) fn words(result: &RawValue) -> Option<String> {
     serde_json::from_str::<&str>(result.get()).ok()?.strip_prefix("0x").map(str::to_owned)
 }

@@ -1,12 +1,14 @@
-//! What a node must show before we believe that a block holds nothing for us.
+//! Proof that a node must give before a block counts as without payments to us.
 //!
-//! Nodes behind balancers answer too early and drop logs without a word, so an answer is held against the header of
-//! its block: every transaction has its receipt, log positions have no gaps, and the header's bloom filter, which
-//! the block hash commits to, covers exactly the logs that were served. Rebuilding the receipts root would prove
-//! more, but needs the encoding of every receipt type of every chain, and would stall on each new one.
+//! Nodes behind load balancers answer too early and drop logs silently, so a response is checked
+//! against the header of its block: every transaction has its receipt, log positions have no gaps,
+//! and the header's bloom filter, which the block hash commits to, covers exactly the served logs.
+//! Rebuilding the receipts root would prove more, but needs the encoding of every receipt type of
+//! every chain, and would stall on each new one.
 //!
-//! On Avalanche the filter is of other blocks since Helicon ([`HELICON_AT`]), so a log that was dropped behind all
-//! others of its block, or all logs of a block, are not noticed there. A witness notices.
+//! On Avalanche the filter has belonged to other blocks since Helicon ([`HELICON_AT`]), so logs
+//! dropped at the end of a block, or all logs of a block, go undetected there. A witness detects
+//! them.
 
 use std::collections::HashSet;
 
@@ -18,9 +20,10 @@ use crate::{asset::Network, chain::BlockRef};
 const BLOOM_BYTES: usize = 256;
 const BLOOM_BIT_MASK: u16 = 2047;
 
-/// When Avalanche began to order blocks first and to execute them afterwards (ACP-194, Helicon of 2026-09-22 15:00 UTC):
-/// bloom and receipts root of a header are since those of the blocks that it settles, older by some seconds, while
-/// `eth_getBlockReceipts` and `eth_getLogs` still tell the block's own.
+/// Time since which Avalanche orders blocks first and executes them afterwards (ACP-194, Helicon of
+/// 2026-09-22 15:00 UTC). Since then the bloom and the receipts root of a header belong to the
+/// blocks that it settles, some seconds older, while `eth_getBlockReceipts` and `eth_getLogs` still
+/// return the block's own.
 const HELICON_AT: i64 = 1_790_089_200;
 
 /// The header's filter over the contracts and topics of all logs of a block (Yellow Paper 4.3.1).
@@ -73,7 +76,7 @@ impl Bloom {
     }
 }
 
-/// Holds receipts against the body they came for; the error says what contradicts what.
+/// Checks receipts against the body they belong to; the error names the contradiction.
 pub(super) fn check(network: Network, body: &Body, outcomes: &Outcomes) -> Result<(), String> {
     if body.transactions.is_empty() && body.unreadable == 0 && !body.commits_to_nothing {
         return Err("the header commits to transactions that were not served".to_owned());
@@ -97,18 +100,20 @@ pub(super) fn check(network: Network, body: &Body, outcomes: &Outcomes) -> Resul
     Ok(())
 }
 
-/// Whether the header's filter is of logs of other blocks. Told by the time, not by the header's `settledHeight`: what stands
-/// between us and a node may leave out a field that no other network has, and every block would be refused.
+/// True if the header's filter covers the logs of other blocks. The time decides and not the
+/// header's `settledHeight`: a proxy before a node may omit a field that no other network has, and
+/// every block would be refused.
 ///
-/// The logs of the settled blocks could be held against it once they are known, but by then they are recorded.
+/// The logs of the settled blocks could be checked against it once they are known, but by then they
+/// are recorded.
 fn filters_other_blocks(network: Network, header: &BlockRef) -> bool {
     network == Network::Avalanche && header.mined_at.timestamp() >= HELICON_AT
 }
 
 /// The receipts whose logs the header commits to, and those whose logs it may leave out.
 ///
-/// Polygon serves the logs of its state sync with the block, but its older blocks commit to them neither in the
-/// bloom nor in the receipts root, and clients disagree on how to list them.
+/// Polygon serves the logs of its state sync with the block, but its older blocks commit to them
+/// neither in the bloom nor in the receipts root, and clients disagree on how to list them.
 fn committed<'a>(
     network: Network,
     body: &Body,
@@ -156,8 +161,8 @@ fn pairing(network: Network, body: &Body, outcomes: &Outcomes) -> Result<(), Str
     }
 }
 
-/// By what name nodes of Polygon list the state sync of a block that does not list it: bor makes it from the block's own
-/// (`GetDerivedBorTxHash`).
+/// Hash under which nodes of Polygon list the state sync of a block that does not list it: bor
+/// derives it from the block's own (`GetDerivedBorTxHash`).
 fn state_sync_hash(header: &BlockRef) -> String {
     let block_hash = hex::decode(header.hash.trim_start_matches("0x")).unwrap_or_default();
     let hash = Keccak256::new()
@@ -168,7 +173,8 @@ fn state_sync_hash(header: &BlockRef) -> String {
     format!("0x{}", hex::encode(hash))
 }
 
-/// A dropped log leaves a gap in the numbering of its block. Some nodes number within the transaction instead.
+/// A dropped log leaves a gap in the numbering of its block. Some nodes number within the
+/// transaction instead.
 fn log_positions(receipts: &[&Receipt], has_lost_receipts: bool) -> Result<(), String> {
     let mut before = 0;
     for receipt in receipts {

@@ -1,4 +1,4 @@
-//! Blocks as the chains' own nodes write them, with the transaction kinds that no test node makes.
+//! Recorded blocks of the chains' own nodes, with the transaction kinds that no test node makes.
 
 use expect_test::{Expect, expect};
 
@@ -8,7 +8,7 @@ use crate::{
     chain::{TransferAmount, TransferAsset},
 };
 
-/// What the adapter makes of a recording, one line per transfer, or why it refuses it.
+/// Output of the adapter for a recording, one line per transfer, or the reason why it refuses it.
 fn read(network: Network, recording: &str) -> String {
     let transfers = match read_recording(network, recording) {
         Ok(transfers) => transfers,
@@ -114,7 +114,8 @@ fn a_dropped_state_sync_costs_its_own_logs_only_but_a_dropped_payment_refuses_th
     );
 }
 
-/// The name of the state sync was made apart from the adapter, of the recording's block.
+/// The hash of the state sync was computed independently of the adapter, from the recording's
+/// block.
 #[test]
 fn only_a_state_sync_may_have_a_receipt_and_no_place_in_its_block() {
     const STATE_SYNC: &str = "0x6d43cffdca69772ebcf19f5fb9505c2e4e3463a5f25a1263c27baccfb2443bbf";

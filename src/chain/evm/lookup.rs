@@ -1,4 +1,4 @@
-//! What people ask about one transaction, one address or one token. The watcher needs none of it.
+//! Operators' lookups of one transaction, one address or one token. The watcher does not use them.
 
 use serde::Deserialize;
 use serde_json::{json, value::RawValue};
@@ -39,7 +39,7 @@ pub(super) async fn locate(rpc: &Rpc, tx_hash: &str) -> Result<Located, ChainErr
     Ok(if result.get() == "null" { Located::Unknown } else { Located::Waiting })
 }
 
-/// At that block.
+/// Holdings of each address at the block `at`.
 pub(super) async fn holdings(
     rpc: &Rpc,
     at: &BlockRef,
@@ -53,7 +53,7 @@ pub(super) async fn holdings(
     Ok(Held { up_to: at.height, by_address })
 }
 
-/// Asks each asset by itself: a contract that answers badly must not hide the others.
+/// Reads each asset separately: a contract with an invalid response must not hide the others.
 async fn holdings_of(
     rpc: &Rpc,
     at: &BlockRef,
@@ -88,7 +88,7 @@ async fn holdings_of(
     Ok(held)
 }
 
-/// What a call returned as one word; where there is no contract, nothing is returned and nothing is held.
+/// Result of a call as one word. Without a contract the result is empty, and the balance zero.
 fn units(result: &RawValue) -> Option<BaseUnits> {
     let digits = balance::words(result)?;
     if digits.is_empty() {

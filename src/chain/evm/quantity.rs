@@ -1,4 +1,4 @@
-//! Hex text as nodes write it, read exactly or not at all.
+//! Hex text in the spelling of nodes, parsed exactly or rejected.
 
 use num_bigint::BigUint;
 
@@ -11,7 +11,7 @@ const HASH_DIGITS: usize = 64;
 
 pub(super) const ZERO_ADDRESS: &str = "0x0000000000000000000000000000000000000000";
 
-/// The digits after `0x`, if there are only digits.
+/// The digits after `0x`, if nothing else follows it.
 fn digits(text: &str) -> Option<&str> {
     let digits = text.strip_prefix("0x")?;
     (!digits.is_empty() && digits.bytes().all(|b| b.is_ascii_hexdigit())).then_some(digits)
@@ -26,7 +26,7 @@ pub(super) fn address(text: &str) -> Option<String> {
     lower(text, ADDRESS_DIGITS)
 }
 
-/// The address in an indexed event argument. A word with anything above the address is none.
+/// The address in an indexed event argument. A word with any bit set above the address is rejected.
 pub(in crate::chain) fn address_in_word(word: &str) -> Option<String> {
     let digits = digits(word).filter(|digits| digits.len() == WORD_DIGITS)?;
     let (padding, address) = digits.split_at(WORD_DIGITS - ADDRESS_DIGITS);
@@ -55,7 +55,7 @@ pub(super) fn amount(text: &str) -> Option<TransferAmount> {
     units(significant).map(TransferAmount::Units)
 }
 
-/// What somebody has, at most 128 bits of it: whoever has more has enough.
+/// A balance, saturated at 128 bits.
 pub(in crate::chain) fn balance(text: &str) -> Option<BaseUnits> {
     match amount(text)? {
         TransferAmount::Units(units) => Some(units),
@@ -72,7 +72,7 @@ pub(super) fn units(digits: &str) -> Option<BaseUnits> {
     u128::from_str_radix(significant, 16).ok().map(BaseUnits::new)
 }
 
-/// The amount in event data: exactly one word, or it is not an ERC-20 transfer.
+/// The amount in event data: exactly one word, otherwise it is not an ERC-20 transfer.
 pub(in crate::chain) fn amount_in_word(data: &str) -> Option<TransferAmount> {
     digits(data).filter(|digits| digits.len() == WORD_DIGITS)?;
     amount(data)

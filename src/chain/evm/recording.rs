@@ -1,4 +1,4 @@
-//! A block kept as text: what fixtures and fuzz targets read.
+//! A recorded block as text, the input of fixtures and fuzz targets.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use super::{decode, evidence, wire::WireBlock};
 use crate::{asset::Network, chain::Transfer};
 
-/// A node's answers to `eth_getBlockByNumber` and `eth_getBlockReceipts`.
+/// A node's responses to `eth_getBlockByNumber` and `eth_getBlockReceipts`.
 #[derive(Deserialize)]
 struct Recording<'a> {
     #[serde(borrow)]
@@ -15,7 +15,7 @@ struct Recording<'a> {
     receipts: Vec<&'a RawValue>,
 }
 
-/// The transfers in `{"block": …, "receipts": […]}`, or why a follower would not believe it.
+/// The transfers in `{"block": …, "receipts": […]}`, or the reason why a follower would reject it.
 pub fn read_recording(network: Network, text: &str) -> Result<Vec<Transfer>, String> {
     let recording: Recording<'_> = serde_json::from_str(text).map_err(|e| e.to_string())?;
     let block: WireBlock<'_> =

@@ -1,7 +1,8 @@
-//! The shapes nodes answer with, as tolerant as the work allows.
+//! Types of nodes' responses, as tolerant as the purpose allows.
 //!
-//! Only what is used is named, so a transaction of a kind that does not exist yet is read like any other. Entries
-//! of lists stay raw: each is read on its own, and one that cannot be read does not take its neighbours along.
+//! Only fields in use are named, so a transaction of a kind that does not exist yet is read like
+//! any other. Entries of lists stay raw: each is parsed separately, and one that cannot be read
+//! does not hide its neighbours.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -25,7 +26,7 @@ pub(super) struct WireTransaction<'a> {
     pub hash: &'a str,
     #[serde(default)]
     pub from: Option<&'a str>,
-    /// Absent where a contract is created.
+    /// Absent for a contract creation.
     #[serde(default)]
     pub to: Option<&'a str>,
     #[serde(default)]
@@ -52,12 +53,12 @@ pub(super) struct WireLog<'a> {
     pub data: &'a str,
     #[serde(default)]
     pub log_index: Option<&'a str>,
-    /// Set where the node takes a log back after a reorganisation.
+    /// True if the node withdraws a log after a reorg.
     #[serde(default)]
     pub removed: Option<bool>,
 }
 
-/// Where a log of `eth_getLogs` belongs.
+/// Position of a log of `eth_getLogs`.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct WireLogPlace<'a> {

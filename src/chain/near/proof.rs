@@ -1,8 +1,9 @@
-//! What the outcomes of a block prove of each other, without io.
+//! Consistency proof of the outcomes of a block, without io.
 //!
-//! All outcomes of a shard, its transactions' included, are leaves of one Merkle tree, and each comes with its path to the
-//! root. A path halves the tree at every step, so the lengths tell whether a leaf is missing; and an outcome that was
-//! altered leads to another root than the others.
+//! All outcomes of a shard, including those of its transactions, are leaves of one Merkle tree, and
+//! each comes with its path to the root. A path halves the tree at every step, so the lengths of
+//! the paths show if a leaf is missing; and an altered outcome leads to a different root than the
+//! others.
 
 use std::collections::{HashMap, HashSet};
 
@@ -18,20 +19,21 @@ type Hash = [u8; 32];
 /// Far more than any shard needs for its outcomes of one block.
 const STEPS_MAX: usize = 63;
 
-/// One outcome as the tree has it.
+/// An outcome as a leaf of the tree.
 struct Leaf<'a> {
     id: &'a str,
-    /// Steps to the root.
+    /// Number of steps to the root.
     depth: usize,
-    /// Where they lead from what the outcome says.
+    /// The root computed from the outcome's content and its path.
     root: Hash,
 }
 
-/// The error says what contradicts itself.
+/// Checks the outcomes of a block; the error names the contradiction.
 pub(super) fn check(document: &WireDocument<'_>) -> Result<(), String> {
     let (mut is_rule_known, mut altered) = (false, None);
     for shard in &document.shards {
-        // An outcome that cannot be read is put aside elsewhere, with a warning; here it proves nothing.
+        // An outcome that cannot be read is skipped elsewhere, with a warning; here it proves
+        // nothing.
         let Some(leaves) = leaves(shard) else { continue };
         if is_partial(&leaves) {
             return Err(format!("outcomes of shard {} are missing", shard.shard_id));
@@ -43,8 +45,9 @@ pub(super) fn check(document: &WireDocument<'_>) -> Result<(), String> {
             altered = altered.or(Some(shard.shard_id));
         }
     }
-    // Two outcomes meet in a root only where outcomes are still hashed as they are here. Without such a pair the network
-    // may have changed its rule, and then nothing was altered.
+    // Two outcomes lead to the same root only if the network still hashes outcomes as this code
+    // does. Without such a pair the network may have changed its rule, so a mismatch proves no
+    // alteration.
     match altered {
         Some(shard) if is_rule_known => Err(format!("an outcome of shard {shard} was altered")),
         _ => Ok(()),
@@ -84,8 +87,8 @@ fn leaf<'a>(outcome: &WireOutcomeWithProof<'a>) -> Option<Leaf<'a>> {
     Some(Leaf { id: outcome.id, depth: outcome.proof.len(), root })
 }
 
-/// A tree of which all leaves are there is whole: half of it below either side of its root, and so on downwards. A server
-/// that leaves out all paths seems to have more than one tree.
+/// True if a leaf is missing. A complete tree has half of its leaves below either side of its root,
+/// and so on downwards. A server that leaves out all paths appears to have more than one tree.
 fn is_partial(leaves: &[Leaf<'_>]) -> bool {
     const WHOLE: u128 = 1 << STEPS_MAX;
     let share: u128 = leaves.iter().map(|leaf| WHOLE >> leaf.depth).sum();
@@ -96,7 +99,8 @@ fn both(left: &Hash, right: &Hash) -> Hash {
     Sha256::new().chain_update(left).chain_update(right).finalize().into()
 }
 
-/// The leaf as nearcore makes it: the hashes of the id, of what came of it and of each line of its log.
+/// The leaf hash as in nearcore: of the hashes of the id, of the outcome and of each line of its
+/// log.
 fn hashed(outcome: &WireOutcomeWithProof<'_>) -> Option<Hash> {
     let logs = &outcome.outcome.logs;
     let count = u32::try_from(logs.len() + 2).ok()?;
@@ -110,7 +114,8 @@ fn hashed(outcome: &WireOutcomeWithProof<'_>) -> Option<Hash> {
     Some(all.finalize().into())
 }
 
-/// In borsh, without what nodes tell of their own accord: logs, gas profiles, why something failed.
+/// The outcome in borsh, without the parts that are specific to a node: logs, gas profiles, reasons
+/// of failure.
 fn encoded(outcome: &WireOutcomeProven<'_>) -> Option<Vec<u8>> {
     let length = |length: usize| u32::try_from(length).ok().map(u32::to_le_bytes);
     let mut bytes = length(outcome.receipt_ids.len())?.to_vec();

@@ -22,7 +22,7 @@ use crate::{
 
 const BLOCK: &str = "block";
 const LAST_BLOCK: &str = "last_block/final";
-/// More heights than chains skip in a row.
+/// More heights than the chain skips in a row.
 const SKIPPED_MAX: u64 = 100;
 /// The first block of the main network.
 const GENESIS_HEIGHT: u64 = 9_820_210;
@@ -31,10 +31,11 @@ const GENESIS_HASH: &str = "EPnLgE7iEq9s7yTkos96M3cWymH5avBAPm3qx3NXqR8H";
 /// One server of finalized blocks.
 pub struct NearSource {
     http: Http,
-    /// Who is asked for balances, if anybody.
+    /// The node that serves balances, if one is configured.
     state: Option<State>,
     pinned: Pinned,
-    /// The highest block seen. A server keeps a question for a block above its own waiting instead of answering.
+    /// The highest block seen. A server delays a request for a block above its own instead of
+    /// answering it.
     head: AtomicU64,
 }
 
@@ -44,13 +45,13 @@ impl NearSource {
         Ok(Self { http, state: None, pinned: Pinned::default(), head: AtomicU64::new(0) })
     }
 
-    /// Asks the node at `url` for balances.
+    /// Reads balances from the node at `url`.
     pub fn with_state(mut self, url: &SecretString) -> Result<Self, EndpointError> {
         self.state = Some(State::new(url)?);
         Ok(self)
     }
 
-    /// Waits this long for one answer of the server.
+    /// Time limit for one response of the server.
     #[must_use]
     pub fn with_deadline(mut self, deadline: Duration) -> Self {
         self.http = self.http.with_deadline(deadline);
@@ -58,7 +59,7 @@ impl NearSource {
         self
     }
 
-    /// The block's document; `null` at a height that was skipped.
+    /// The block's document; `null` for a skipped height.
     async fn document(&self, height: u64) -> Result<Box<RawValue>, ChainError> {
         self.http.get(BLOCK, &format!("v0/block/{height}"), &[]).await
     }
@@ -79,11 +80,11 @@ impl NearSource {
         Err(self.http.inconsistent(format!("asked for block {asked}, got {}", header.height)))
     }
 
-    /// Blocks do not name their chain, but its first block does.
+    /// Blocks do not name their chain, so its first block identifies it.
     ///
-    /// A server that keeps old blocks elsewhere says where instead, after it has refused heights below the first block
-    /// of the network it serves: that shows a network which begins no higher than this one, and the test network
-    /// begins higher.
+    /// A server that keeps old blocks elsewhere redirects the request, after it has refused heights
+    /// below the first block of its network: the network of such a server begins no higher than
+    /// this one, and the test network begins higher.
     async fn check_chain(&self) -> Result<(), ChainError> {
         let found = match self.document(GENESIS_HEIGHT).await {
             Err(ChainError::Refused { code: 300..400, .. }) => return Ok(()),
@@ -100,7 +101,7 @@ impl NearSource {
         Err(ChainError::WrongChain { network: Network::Near, expected, found })
     }
 
-    /// Whether the server has `height`, as far as is known or can be learnt.
+    /// True if the server is known to have `height`, after asking it if necessary.
     async fn reaches(&self, height: u64) -> Result<bool, ChainError> {
         Ok(height <= self.head.load(Ordering::Relaxed) || height <= self.newest().await?.height)
     }
@@ -109,9 +110,9 @@ impl NearSource {
         Ok(self.newest_told().await?.0)
     }
 
-    /// The newest block, and whether one of its shards is told to have executed nothing.
+    /// The newest block, and whether one of its shards is reported to have executed nothing.
     async fn newest_told(&self) -> Result<(BlockRef, bool), ChainError> {
-        // Answered by a redirect to the block itself.
+        // The server answers with a redirect to the block itself.
         let document = self.http.get(LAST_BLOCK, "v0/last_block/final", &[]).await?;
         let document = self.read(&document)?;
         let document =
@@ -121,7 +122,7 @@ impl NearSource {
         Ok((header, !decode::quiet_shards(&document).is_empty()))
     }
 
-    /// The block that `block` follows, if it can be told.
+    /// The predecessor of `block`, if it is known.
     async fn before(&self, block: &BlockRef) -> Result<Option<BlockRef>, ChainError> {
         let lowest = block.height.saturating_sub(SKIPPED_MAX).max(GENESIS_HEIGHT);
         for height in (lowest..block.height).rev() {
@@ -146,8 +147,9 @@ impl NearSource {
         Ok(Block { header, transfers: decode::transfers(document) })
     }
 
-    /// Whether the block after one with quiet shards bears them out; `false` while there is none. A server that has lost what
-    /// a shard did, or keeps it back, still tells its headers.
+    /// True if the next block confirms the quiet shards of this one; `false` while there is no next
+    /// block. A server that has lost the outcomes of a shard, or withholds them, still serves its
+    /// headers.
     async fn is_borne_out(
         &self,
         block: &WireDocument<'_>,
@@ -178,7 +180,8 @@ impl ChainSource for NearSource {
     async fn head(&self) -> Result<BlockRef, ChainError> {
         self.pinned.check(|| self.check_chain()).await?;
         let (newest, is_quiet) = self.newest_told().await?;
-        // A block with a quiet shard counts once the next one bears it out. As the head it would never have been read.
+        // A block with a quiet shard counts once the next one confirms it. As the chain tip it
+        // would be waited for without ever being read.
         let before = if is_quiet { self.before(&newest).await? } else { None };
         Ok(before.unwrap_or(newest))
     }
@@ -216,7 +219,7 @@ impl ChainSource for NearSource {
         Err(self.http.inconsistent(format!("there is no block from {height} to the last, {head}")))
     }
 
-    /// Always empty: what waits is final within two seconds.
+    /// Always empty: pending transactions are final within two seconds.
     async fn mempool(&self) -> Result<Waiting, ChainError> {
         Ok(Waiting::default())
     }

@@ -1,6 +1,6 @@
-//! What accounts hold, told by a node of NEAR itself: servers of blocks know no balances.
+//! Account balances, read from a node of NEAR itself, because block servers have none.
 //!
-//! A node tells it at any block of the last days, after all receipts that the block executed.
+//! A node serves them at any block of the last days, after all receipts that the block executed.
 
 use std::time::Duration;
 
@@ -20,9 +20,9 @@ use crate::{
 };
 
 const QUERY: &str = "query";
-/// Addresses that are asked about side by side: a balance is a call of its own for each of their assets.
+/// Addresses read concurrently: each balance of each asset is a separate call.
 const ADDRESSES_AT_ONCE: usize = 4;
-/// Nobody has ever paid it, so there is no such account.
+/// The account does not exist, because no payment ever reached it.
 const UNKNOWN_ACCOUNT: &str = "UNKNOWN_ACCOUNT";
 
 /// One node of NEAR.
@@ -38,7 +38,7 @@ struct WireAccount {
 
 #[derive(Deserialize)]
 struct WireResult {
-    /// The bytes that a method returns.
+    /// The bytes returned by a method.
     result: Vec<u8>,
 }
 
@@ -97,7 +97,7 @@ impl State {
         amount::units(&told.amount).ok_or_else(|| self.rpc.malformed(QUERY, "field amount"))
     }
 
-    /// `None` where the contract does not answer.
+    /// `None` if the contract gives no response.
     async fn tokens(
         &self,
         at: &BlockRef,

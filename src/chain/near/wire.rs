@@ -1,4 +1,4 @@
-//! The shapes of the neardata format, which are those of NEAR's indexer framework.
+//! Types of the neardata format, which are those of NEAR's indexer framework.
 
 use std::borrow::Cow;
 
@@ -26,10 +26,10 @@ pub(super) struct WireHeader<'a> {
     pub height: u64,
     pub hash: &'a str,
     pub prev_hash: &'a str,
-    /// How many shards made a chunk for this block.
+    /// Number of shards with a chunk in this block.
     #[serde(default)]
     pub chunks_included: usize,
-    /// Lower by more than one where heights were skipped; older blocks do not tell.
+    /// Lower by more than one if heights were skipped; absent in older blocks.
     #[serde(default)]
     pub prev_height: Option<u64>,
     /// Nanoseconds as text, because they do not fit the numbers of JavaScript.
@@ -41,10 +41,11 @@ pub(super) struct WireChunkHeader<'a> {
     #[serde(default)]
     pub shard_id: u64,
     pub chunk_hash: &'a str,
-    /// Of what the shard executed in the block before, if it made a chunk for that as well.
+    /// Root of the outcomes that the shard executed in the previous block, if it made a chunk for
+    /// that as well.
     #[serde(default)]
     pub outcome_root: &'a str,
-    /// Of an earlier block where the shard made no chunk for this one.
+    /// Height of an earlier block if the shard made no chunk for this one.
     pub height_included: u64,
 }
 
@@ -66,7 +67,7 @@ pub(super) struct WireChunk<'a> {
     pub transactions: Vec<&'a RawValue>,
 }
 
-/// What became of a transaction: mostly a receipt, which is executed on its own.
+/// Outcome of a transaction: mostly a receipt, which is executed separately.
 #[derive(Deserialize)]
 pub(super) struct WireTransaction<'a> {
     #[serde(borrow)]
@@ -84,7 +85,7 @@ pub(super) struct WireOutcomeWithProof<'a> {
     pub id: &'a str,
     #[serde(borrow)]
     pub outcome: WireOutcomeProven<'a>,
-    /// From the outcome up to the root of its shard.
+    /// Path from the outcome up to the root of its shard.
     #[serde(borrow)]
     pub proof: Vec<WireStep<'a>>,
 }
@@ -92,11 +93,11 @@ pub(super) struct WireOutcomeWithProof<'a> {
 #[derive(Deserialize)]
 pub(super) struct WireStep<'a> {
     pub hash: &'a str,
-    /// On which side `hash` stands.
+    /// Side on which `hash` is placed.
     pub direction: &'a str,
 }
 
-/// All of an outcome that its hash is about.
+/// The fields of an outcome that its hash covers.
 #[derive(Deserialize)]
 pub(super) struct WireOutcomeProven<'a> {
     #[serde(borrow)]
@@ -119,7 +120,7 @@ pub(super) enum WireStatus<'a> {
     SuccessReceiptId(&'a str),
 }
 
-/// A receipt that was executed in the block, and what came of it.
+/// A receipt that was executed in the block, with its outcome.
 #[derive(Deserialize)]
 pub(super) struct WireExecution<'a> {
     #[serde(borrow)]
@@ -196,7 +197,7 @@ pub(super) struct WireCall<'a> {
     pub args: Cow<'a, str>,
 }
 
-/// What is read of the arguments of `ft_transfer_call` (NEP-141).
+/// The arguments of `ft_transfer_call` (NEP-141) that are in use.
 #[derive(Deserialize)]
 pub(super) struct WireLoan<'a> {
     #[serde(borrow)]
@@ -208,7 +209,7 @@ pub(super) struct WireTransfer<'a> {
     pub deposit: &'a str,
 }
 
-/// What a contract logs after `EVENT_JSON:` (NEP-297).
+/// Event that a contract logs after `EVENT_JSON:` (NEP-297).
 #[derive(Deserialize)]
 pub(super) struct WireEvent<'a> {
     #[serde(borrow, default)]
@@ -219,13 +220,13 @@ pub(super) struct WireEvent<'a> {
     pub data: Option<&'a RawValue>,
 }
 
-/// One movement of a NEP-141 token.
+/// One transfer of a NEP-141 token.
 #[derive(Deserialize)]
 pub(super) struct WireTokenMovement<'a> {
-    /// Of a transfer.
+    /// Recipient of a transfer.
     #[serde(borrow, default)]
     pub new_owner_id: Option<&'a str>,
-    /// Of a mint.
+    /// Recipient of a mint.
     #[serde(borrow, default)]
     pub owner_id: Option<&'a str>,
     pub amount: &'a str,

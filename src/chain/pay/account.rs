@@ -1,4 +1,5 @@
-//! A sender whose key is elsewhere: what he has, what his next nonce is, and what his transactions take.
+//! An EVM sender whose key is not ours: its balances, its next nonce, and the gas of its
+//! transactions.
 
 use std::time::Duration;
 
@@ -17,27 +18,28 @@ const CALL: &str = "eth_call";
 const ESTIMATE: &str = "eth_estimateGas";
 /// `balanceOf(address)` of ERC-20.
 const BALANCE_OF: &str = "0x70a08231";
-/// Above what any wallet's contract takes for receiving. Without a bound a recipient that never ends would keep the node busy.
+/// Above the gas that any contract wallet needs for receiving. Without a limit a recipient with an
+/// endless loop would keep the node busy.
 const GAS_MAX: u64 = 500_000;
 const GAS_MARGIN_PERCENT: u128 = 20;
 
-/// What a node knows of a sender now, transactions that wait for a block included.
+/// State of a sender in a node's view, including pending transactions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Account {
     pub chain_id: u64,
-    /// Nonces that blocks have used.
+    /// Number of nonces used in blocks.
     pub used_nonces: u64,
     pub next_nonce: u64,
     /// The network's own coin.
     pub coins: BaseUnits,
-    /// The token that was asked for.
+    /// Balance of the requested token.
     pub tokens: BaseUnits,
-    /// What the last block asked, in wei per gas.
+    /// Base fee of the last block, in wei per gas.
     pub base_fee: u128,
     pub tip: u128,
 }
 
-/// A call whose gas is asked for.
+/// A call whose gas is estimated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {
     pub to: [u8; 20],
@@ -46,7 +48,7 @@ pub struct Call {
 }
 
 impl Payer {
-    /// What `sender` has and needs; `contract` is the token that is paid in.
+    /// Balances, nonces and fees of `sender`; `contract` is the token of the payment.
     pub async fn account(
         &self,
         sender: &str,
@@ -59,7 +61,7 @@ impl Payer {
         }
     }
 
-    /// What each call takes, in their order, each as if the others did not happen.
+    /// Gas of each call, in the order of `calls`, each estimated independently of the others.
     pub async fn gas(&self, sender: &str, calls: &[Call]) -> Result<Vec<Work>, ChainError> {
         match self {
             Self::Simulated(_) => Ok(vec![Work::Units(SimulatedPayer::GAS); calls.len()]),
@@ -70,7 +72,7 @@ impl Payer {
 }
 
 impl EvmPayer {
-    /// Waits this long for each answer of the node.
+    /// Time limit for each response of the node.
     #[must_use]
     pub fn with_deadline(mut self, deadline: Duration) -> Self {
         self.rpc = self.rpc.with_deadline(deadline);
@@ -110,7 +112,7 @@ impl EvmPayer {
         Ok(Account {
             chain_id: number(CHAIN_ID, &chain_id)?,
             used_nonces,
-            // A node without a mempool tells the same twice.
+            // A node without a mempool returns the same number twice.
             next_nonce: number(COUNT, &next)?.max(used_nonces),
             coins: quantity::balance(&coins).ok_or_else(|| self.malformed(BALANCE))?,
             tokens,
@@ -136,7 +138,8 @@ impl EvmPayer {
         answers.into_iter().map(|answer| self.estimated(answer)).collect()
     }
 
-    /// What a node says of the gas that a call takes, with a margin: estimates are of the state of now.
+    /// The node's gas estimate for a call, with a margin, because an estimate holds for the present
+    /// state only.
     fn estimated(&self, answer: Result<Box<RawValue>, ChainError>) -> Result<Work, ChainError> {
         match answer {
             Ok(result) => {
@@ -165,7 +168,7 @@ fn address(bytes: &[u8; 20]) -> String {
     format!("0x{}", hex::encode(bytes))
 }
 
-/// An address as an argument of an event or a call.
+/// An address encoded as an argument of an event or a call.
 fn word(address: &str) -> String {
     let digits = address.strip_prefix("0x").unwrap_or(address);
     format!("0x{digits:0>64}")

@@ -1,8 +1,10 @@
-//! What rollups of the OP stack take for a transaction's bytes, which they write to Ethereum, beside its gas.
+//! Data fee of OP stack rollups: the fee for a transaction's bytes, which they write to Ethereum,
+//! in addition to its gas.
 //!
-//! A contract that every one of them is born with tells it (`GasPriceOracle` of
-//! <https://github.com/ethereum-optimism/optimism>). It is asked about more bytes than any payment of ours has, and none of
-//! them can be compressed, so what it says is an upper bound, until the price below moves.
+//! The fee comes from a contract that exists on every one of them since their first block
+//! (`GasPriceOracle` of <https://github.com/ethereum-optimism/optimism>). The request is about more
+//! bytes than any payment of ours has, none of them compressible, so the result is an upper bound,
+//! until the price on Ethereum moves.
 
 use sha3::{Digest, Keccak256};
 
@@ -11,16 +13,16 @@ use super::fees::wide;
 pub(super) const ORACLE: &str = "0x420000000000000000000000000000000000000f";
 /// `getL1Fee(bytes)`.
 const GET_L1_FEE: &str = "49948e0e";
-/// A token payment with its signature has less than 200 bytes, however large its numbers are.
+/// A signed token payment has fewer than 200 bytes, however large its numbers are.
 const HASHES: u8 = 7;
 
-/// The data of a call: the question with one argument, which is written as its place, its length and itself.
+/// Data of the call, with one argument encoded as its offset, its length and its content.
 pub(super) fn question() -> String {
     let noise: String = (0..HASHES).map(|n| hex::encode(Keccak256::digest([n]))).collect();
     format!("0x{GET_L1_FEE}{:064x}{:064x}{noise}", 32, noise.len() / 2)
 }
 
-/// In wei; `None` for what is no word of at most 128 bits.
+/// The fee in wei; `None` if the response is not a word of at most 128 bits.
 pub(super) fn answer(text: &str) -> Option<u128> {
     wide(text)
 }

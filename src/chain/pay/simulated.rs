@@ -1,5 +1,6 @@
-//! Paying on the sandbox's chain. What the gateway pays is not signed: the bytes are the payment in JSON, and their hash is
-//! its id. What a merchant signs is a real EIP-1559 transaction, under the hash that every EVM network would give it.
+//! Payments on the sandbox's chain. The gateway's own payments are not signed: the bytes are the
+//! payment in JSON, and their hash is its id. Merchants sign real EIP-1559 transactions, with the
+//! same hash as on every EVM network.
 
 use std::collections::HashMap;
 
@@ -41,12 +42,12 @@ struct Payment {
     outputs: Vec<(String, String)>,
 }
 
-/// What every block asks, in wei per gas.
+/// Base fee of every block, in wei per gas.
 const BASE_FEE: u128 = 25_000_000_000;
 const TIP: u128 = 1_000_000_000;
 
 impl SimulatedPayer {
-    /// What every transfer takes.
+    /// Gas of every transfer.
     pub(super) const GAS: u128 = 65_000;
 
     pub fn new(network: Network, db: Db) -> Self {
@@ -108,7 +109,7 @@ impl SimulatedPayer {
         })
     }
 
-    /// Everybody has enough of everything; only nonces are real.
+    /// All balances are unlimited; only nonces are real.
     pub(super) async fn account(&self, sender: &str) -> Result<Account, ChainError> {
         let read = async {
             let mut connection = self.db.connection().await?;

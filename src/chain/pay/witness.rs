@@ -1,23 +1,24 @@
-//! The end of a payment, believed where two nodes tell it.
+//! The end of a payment, believed when two nodes report it.
 //!
-//! What is sent again or offered more for is the same payment whatever a node says, so one node is enough for that. That a
-//! payment is final is told to merchants and booked, and that something else took its place fails it or holds its order, so
-//! either takes a second node where there is one, as deposits do.
+//! Resending a payment or raising its fee leaves it the same payment even if a node lies, so one
+//! node is enough for that. But a final payment is reported to merchants and booked, and a
+//! double-spend fails it or puts its order on hold, so either needs a second node if one is
+//! configured, as deposits do.
 
 use tracing::warn;
 
 use super::{Payer, Standing, Wanted};
 use crate::{asset::Network, chain::ChainError, payout::batch::Seen};
 
-/// The other nodes of a network, asked whether a payment has ended.
+/// The other nodes of a network, asked to confirm the end of a payment.
 pub struct Witnesses {
     pub network: Network,
     pub nodes: Vec<Payer>,
 }
 
 impl Witnesses {
-    /// As [`Payer::standings`]. What no witness calls final stays one block below that, and what none calls displaced is
-    /// nowhere.
+    /// As [`Payer::standings`]. A payment that no witness reports as final stays one block below
+    /// final, and one that none reports as displaced counts as not found.
     pub async fn standings(
         &self,
         payer: &Payer,
@@ -43,7 +44,7 @@ impl Witnesses {
         Ok(standings)
     }
 
-    /// Whether any of them tells the same end in the same block.
+    /// True if any of them reports the same end in the same block.
     async fn confirm(&self, payment: &Wanted, told: &Standing, required: u64) -> bool {
         for (at, node) in self.nodes.iter().enumerate() {
             let fault = match node.tells(payment, told, required).await {
@@ -70,7 +71,7 @@ impl Witnesses {
 }
 
 impl Payer {
-    /// Whether this node, asked for itself, has seen `payment` end as `told`.
+    /// True if this node by itself reports the same end of `payment` as `told`.
     async fn tells(
         &self,
         payment: &Wanted,
@@ -85,7 +86,8 @@ impl Payer {
                 Ok(seen.iter().any(|seen| seen.seen == Seen::Displaced))
             }
             (_, None) => Ok(false),
-            // How far blocks were read is noted for the node that pays, so a witness reads the one block that was named.
+            // The search position belongs to the node that pays, so a witness reads only the named
+            // block.
             (Self::Utxo(payer), Some(mined)) => payer.holds(mined, required).await,
             (Self::Simulated(_) | Self::Evm(_), Some(_)) => {
                 let seen = self.standings(std::slice::from_ref(payment), required).await?;

@@ -1,4 +1,5 @@
-//! A block in the shape of Solana's documentation of `getBlock`, with what a stand-in does not make.
+//! A block in the format of Solana's documentation of `getBlock`, with features that the stand-in
+//! node does not produce.
 
 use expect_test::expect;
 

@@ -1,4 +1,4 @@
-//! What people ask about one transaction, one address or one token.
+//! Operators' lookups of one transaction, one address or one token.
 
 use serde::Deserialize;
 use serde_json::{json, value::RawValue};
@@ -13,7 +13,7 @@ const GET_STATUSES: &str = "getSignatureStatuses";
 const GET_SUPPLY: &str = "getTokenSupply";
 const GET_BALANCE: &str = "getBalance";
 const GET_TOKENS: &str = "getTokenAccountsByOwner";
-/// What a node says of an account that is not there, or is no mint.
+/// A node's error for an account that does not exist, or is not a mint.
 const INVALID_PARAMS: i64 = -32602;
 
 #[derive(Deserialize)]
@@ -85,7 +85,7 @@ struct WireAccounts {
     value: Vec<WireAccount>,
 }
 
-/// As `jsonParsed` writes a token account.
+/// A token account in the `jsonParsed` encoding.
 #[derive(Deserialize)]
 struct WireAccount {
     account: WireState,
@@ -117,7 +117,8 @@ struct WireUnits {
     amount: String,
 }
 
-/// At the newest finalized slot: nodes keep no others. Each answer names its slot. `None` if the node has no such methods.
+/// Holdings at the newest finalized slot, because nodes keep no others. Each response names its
+/// slot. `None` if the node has no such methods.
 pub(super) async fn holdings(
     rpc: &Rpc,
     at: &BlockRef,
@@ -150,7 +151,8 @@ pub(super) async fn holdings(
     Ok(Some(held))
 }
 
-/// What all accounts hold that `owner` has of each token, and at which slot; `None` where the node tells nothing of one.
+/// Total balance of all accounts of `owner` for each token, and the slot; `None` for a token for
+/// which the node serves none.
 async fn tokens(
     rpc: &Rpc,
     at: &BlockRef,

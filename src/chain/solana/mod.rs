@@ -1,19 +1,21 @@
 //! Solana, read over JSON-RPC by slot, at commitment `finalized`.
 //!
-//! What is finalized is never taken back, so a height means one thing for ever. A height is a slot, and some slots have
-//! no block: their leader missed them. Such a slot is read as an empty block whose hash is made up from the block before
-//! it, so that heights stay without gaps and the chain of hashes with them; it counts as empty only once a later block
-//! names an earlier one as its parent.
+//! Finalized blocks are never reverted, so a height has one meaning for ever. A height is a slot,
+//! and some slots have no block: their leader missed them. Such a slot is read as an empty block
+//! whose hash is derived from the block before it, so that neither heights nor the chain of hashes
+//! have gaps. It counts as empty only once a later block names an earlier one as its parent.
 //!
-//! What a transaction paid is the difference of balances before and after it: right for payments by programs, for
-//! several in one transaction, for tokens that take a fee. Tokens lie in accounts of their own, which name their owner
-//! and their mint.
+//! The payment of a transaction is the difference of balances before and after it. That is right
+//! for payments by programs, for several in one transaction, and for tokens with a transfer fee.
+//! Tokens lie in separate accounts, which name their owner and their mint.
 //!
-//! Nothing in an answer lets a reader prove that a node left no transaction out: its blocks commit to their content in a way
-//! that only the whole ledger shows. Where that matters, give the network witnesses. One thing shows: blocks of the main
-//! cluster are full, so one without a transaction counts only once the node shows content in a later one.
+//! No response lets a reader prove that a node omitted no transaction: blocks commit to their
+//! content in a way that can be verified only with the whole ledger. Where that matters, give the
+//! network witnesses. One fault is visible: blocks of the main cluster are full, so a block without
+//! transactions counts only once the node shows content in a later one.
 //!
-//! - `source`: the calls. `wire`: the tolerant shapes. `decode`: from transactions to transfers, without io.
+//! - `source`: the calls. `wire`: the tolerant types. `decode`: from transactions to transfers,
+//!   without io.
 
 mod decode;
 mod lookup;

@@ -35,17 +35,20 @@ const GENESIS: &str = "getGenesisHash";
 
 pub(super) const FINALIZED: &str = "finalized";
 const MAIN_GENESIS: &str = "5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d";
-/// What nodes say of a slot that they cannot give a block of: not there yet, skipped, skipped or long forgotten, its
-/// status still unknown. Which of these it is, later blocks tell.
+/// Error codes of nodes for a slot without an available block: not there yet, skipped, skipped or
+/// no longer stored, status still unknown. Later blocks show which of these applies.
 const NO_BLOCK: [i64; 4] = [-32004, -32007, -32009, -32014];
-/// Versions differ in what is signed, and show the same balances. Asked for less, a node refuses a whole block for one
-/// transaction of a newer kind.
+/// Versions differ in the signed content, but show the same balances. With a lower limit, a node
+/// refuses a whole block for one transaction of a newer version.
 const ANY_VERSION: u8 = u8::MAX;
-/// A slot takes 0.4 s and a block is megabytes, so one at a time could not keep up with the chain over a long line.
+/// A slot takes 0.4 s and a block is megabytes, so reading one at a time could not keep up with the
+/// chain over a slow connection.
 const READ_AHEAD: u64 = 4;
-/// How far below the newest finalized slot its block may be, on a node that is still writing it down.
+/// How many slots below the newest finalized slot its block may be, on a node that is still storing
+/// it.
 const HEAD_LAG: u64 = 8;
-/// A leader makes four blocks in a row, and an ill one makes them without content. Not so many leaders one after another.
+/// A leader makes four blocks in a row, and a faulty one makes them without content. This many
+/// consecutive empty blocks are never all from faulty leaders.
 const EMPTY_BLOCKS_MAX: usize = 16;
 
 /// One node of Solana's main cluster, or of a test cluster.
@@ -53,13 +56,13 @@ pub struct SolanaSource {
     rpc: Rpc,
     /// The hash of the cluster's first block.
     genesis: String,
-    /// The newest slot that the node called finalized.
+    /// The newest slot that the node reported as finalized.
     finalized: AtomicU64,
-    /// Blocks read ahead. What is finalized stays as it is, so they cannot grow stale.
+    /// Blocks read ahead. Finalized blocks never change, so they cannot become stale.
     ahead: Mutex<BTreeMap<u64, Block>>,
 }
 
-/// What `getBlock` is asked for.
+/// Detail level of a `getBlock` request.
 #[derive(Clone, Copy)]
 enum Detail {
     Header,
@@ -78,14 +81,14 @@ impl SolanaSource {
         Ok(Self { rpc, genesis, finalized: AtomicU64::new(0), ahead: Mutex::default() })
     }
 
-    /// Expects a cluster that begins with this block instead of the main one.
+    /// Expects a test cluster, identified by its first block, instead of the main one.
     #[must_use]
     pub fn with_test_cluster(mut self, genesis: &str) -> Self {
         genesis.clone_into(&mut self.genesis);
         self
     }
 
-    /// Waits this long for one answer of the node.
+    /// Time limit for one response of the node.
     #[must_use]
     pub fn with_deadline(mut self, deadline: Duration) -> Self {
         self.rpc = self.rpc.with_deadline(deadline);
@@ -105,7 +108,7 @@ impl SolanaSource {
         })
     }
 
-    /// The block of `slot`, read by `read`; `None` where the node gives none, for whatever reason.
+    /// The block of `slot`, parsed by `read`; `None` if the node has none, for any reason.
     async fn wire_block<T>(
         &self,
         slot: u64,
@@ -135,8 +138,9 @@ impl SolanaSource {
         self.wire_block(slot, Detail::Header, |block| decode::place(slot, block)).await
     }
 
-    /// The header that stands for a slot without a block, once a later block shows that it was skipped. `None` if there
-    /// is no later block yet, or if there is a block that the node does not give: both have to be waited for.
+    /// The header that represents a slot without a block, once a later block shows that it was
+    /// skipped. `None` if there is no later block yet, or if there is a block that the node does
+    /// not serve: both have to be waited for.
     async fn skipped(&self, slot: u64) -> Result<Option<BlockRef>, ChainError> {
         let commitment = json!({ "commitment": FINALIZED });
         let result = self.rpc.call(GET_BLOCKS, json!([slot, 1, commitment])).await?;
@@ -154,13 +158,15 @@ impl SolanaSource {
         Ok(Some(header))
     }
 
-    /// Whether the cluster is one that always has something to do. Test clusters make blocks for nobody.
+    /// True for the main cluster, whose blocks always have content. Test clusters make empty
+    /// blocks.
     fn is_busy(&self) -> bool {
         self.genesis == MAIN_GENESIS
     }
 
-    /// Whether the node shows transactions in one of the next blocks. One that has lost the content of all of them, or
-    /// keeps it back, would be read to its head without a payment. `false` if there are too few blocks to tell.
+    /// True if the node shows transactions in one of the next blocks. A node that has lost the
+    /// content of all of them, or withholds it, would otherwise be read to the chain tip without a
+    /// payment. `false` if there are too few blocks to decide.
     async fn has_content_after(&self, slot: u64) -> Result<bool, ChainError> {
         let commitment = json!({ "commitment": FINALIZED });
         let limit = json!([slot + 1, EMPTY_BLOCKS_MAX, commitment]);
@@ -239,18 +245,19 @@ impl ChainSource for SolanaSource {
         let last = self.finalized.load(Ordering::Relaxed).min(height + READ_AHEAD - 1);
         let later = join_all((height + 1..=last).map(|slot| self.fetch(slot)));
         let (block, later) = futures_util::join!(self.fetch(height), later);
-        // What went wrong ahead is asked for again when its turn comes.
+        // Blocks that failed to be read ahead are requested again when their turn comes.
         let later = later.into_iter().flatten().flatten();
         *ahead() = later.map(|block| (block.header.height, block)).collect();
         block
     }
 
-    /// Always empty. Transactions do not wait in public: they go straight to whoever makes the next block.
+    /// Always empty. Pending transactions are not public: they go straight to the next leader.
     async fn mempool(&self) -> Result<Waiting, ChainError> {
         Ok(Waiting::default())
     }
 
-    /// `None`: balances change by transactions alone, and a block has those of every transaction.
+    /// `None`: only transactions change balances, and a block contains the balances of every
+    /// transaction.
     async fn native_balances(
         &self,
         _at: &BlockRef,

@@ -1,4 +1,5 @@
-//! Answers of `getBlock` with `transactionDetails: accounts`, of which only what is needed is read.
+//! Responses of `getBlock` with `transactionDetails: accounts`, of which only fields in use are
+//! read.
 
 use std::borrow::Cow;
 
@@ -13,9 +14,10 @@ pub(super) struct WireBlock<'a> {
     #[serde(borrow)]
     pub previous_blockhash: Cow<'a, str>,
     pub parent_slot: u64,
-    /// Seconds; null where the node no longer knows.
+    /// Seconds; null if the node no longer has it.
     pub block_time: Option<i64>,
-    /// Each is read on its own, so that an odd one stays alone. Missing where none were asked for.
+    /// Each is parsed separately, so that an unreadable one affects no other. Missing if none were
+    /// requested.
     #[serde(default, borrow)]
     pub transactions: Option<Vec<&'a RawValue>>,
 }
@@ -31,7 +33,7 @@ pub(super) struct WireTransaction<'a> {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct WireMeta<'a> {
-    /// `null` if it succeeded.
+    /// `null` for a success.
     #[serde(borrow)]
     pub err: &'a RawValue,
     pub pre_balances: Vec<u64>,
@@ -47,7 +49,7 @@ pub(super) struct WireMeta<'a> {
 pub(super) struct WireTokenBalance<'a> {
     #[serde(borrow)]
     pub mint: Cow<'a, str>,
-    /// Nodes of some years ago leave it out.
+    /// Nodes of some years ago omit it.
     #[serde(default, borrow)]
     pub owner: Option<Cow<'a, str>>,
     #[serde(borrow)]

@@ -1,18 +1,19 @@
-//! What an address holds at a block, asked of the bank module through the node's own RPC: the few bytes of protocol buffers
-//! that it takes.
+//! Balance of an address at a block, read from the bank module through the node's own RPC, with a
+//! minimal encoding of protocol buffers.
 //!
-//! Source: `cosmos/bank/v1beta1/query.proto`. `QueryBalanceRequest` has the address (1) and the denomination (2),
-//! `QueryBalanceResponse` a coin (1) of a denomination (1) and an amount in digits (2).
+//! Source: `cosmos/bank/v1beta1/query.proto`. `QueryBalanceRequest` has the address (1) and the
+//! denomination (2), `QueryBalanceResponse` a coin (1) of a denomination (1) and an amount in
+//! digits (2).
 
 use crate::{chain::amount, money::BaseUnits};
 
-/// The path of the question inside `abci_query`.
+/// Path of the query inside `abci_query`.
 pub(super) const PATH: &str = "/cosmos.bank.v1beta1.Query/Balance";
 
-/// Wire type of a field that is as long as it says.
+/// Wire type of a field with a length prefix.
 const LENGTH_DELIMITED: u8 = 2;
 
-/// The question; `None` if a text is too long to be an address or a denomination.
+/// The query; `None` if a text is too long to be an address or a denomination.
 pub(super) fn question(address: &str, denom: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     for (number, text) in [(1, address), (2, denom)] {
@@ -24,7 +25,7 @@ pub(super) fn question(address: &str, denom: &str) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// The amount in an answer about `denom`; `None` if it is no such answer.
+/// The amount in a response about `denom`; `None` if it is not such a response.
 pub(super) fn answer(bytes: &[u8], denom: &str) -> Option<BaseUnits> {
     let coin = field(bytes, 1)?;
     if field(coin, 1)? != denom.as_bytes() {
@@ -33,11 +34,11 @@ pub(super) fn answer(bytes: &[u8], denom: &str) -> Option<BaseUnits> {
     amount::units(std::str::from_utf8(field(coin, 2)?).ok()?)
 }
 
-/// The content of field `number`, if the message has it and nothing but short texts and messages.
+/// Content of field `number`, if the message has it and contains only short texts and messages.
 fn field(mut message: &[u8], number: u8) -> Option<&[u8]> {
     loop {
         let (&[key, length], rest) = message.split_first_chunk()?;
-        // Longer ones say their length in several bytes.
+        // Longer texts have a length of several bytes.
         if length >= 128 || key & 0b111 != LENGTH_DELIMITED {
             return None;
         }

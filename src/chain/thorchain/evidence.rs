@@ -1,11 +1,12 @@
-//! What two answers must have in common before a block is believed.
+//! Consistency of the two responses, checked before a block is believed.
 
 use sha2::{Digest, Sha256};
 
-/// The header's commitment to its transactions: the Merkle root of their hashes, as CometBFT computes it.
+/// The header's commitment to its transactions: the Merkle root of their hashes, as CometBFT
+/// computes it.
 ///
-/// A leaf is hashed behind a zero byte and a pair behind a one, and the left side takes the largest power of two
-/// below the count (RFC 6962).
+/// A leaf is hashed with a zero byte as prefix and a pair with a one, and the left side takes the
+/// largest power of two below the count (RFC 6962).
 pub(super) fn data_hash(tx_hashes: &[[u8; 32]]) -> [u8; 32] {
     match tx_hashes {
         [] => Sha256::digest([]).into(),

@@ -25,9 +25,9 @@ const BLOCK: &str = "block";
 const TX: &str = "tx";
 const BLOCK_RESULTS: &str = "block_results";
 const QUERY: &str = "abci_query";
-/// As the bank module calls RUNE.
+/// Denomination of RUNE in the bank module.
 const COIN: &str = "rune";
-/// The name of the chain since its restart of 2025.
+/// Chain id since the restart of 2025.
 const CHAIN_ID: &str = "thorchain-1";
 
 /// One node of THORChain.
@@ -40,7 +40,7 @@ impl ThorchainSource {
         Ok(Self { http: Http::new(Network::Thorchain, url)? })
     }
 
-    /// Waits this long for one answer of the node.
+    /// Time limit for one response of the node.
     #[must_use]
     pub fn with_deadline(mut self, deadline: Duration) -> Self {
         self.http = self.http.with_deadline(deadline);
@@ -55,7 +55,7 @@ impl ThorchainSource {
         Err(ChainError::WrongChain { network: Network::Thorchain, expected, found })
     }
 
-    /// Asks for `method` at a height and reads its result; `None` if the node has nothing there yet.
+    /// Calls `method` at a height and reads its result; `None` if the node has nothing there yet.
     async fn ask<T>(
         &self,
         method: &'static str,
@@ -99,8 +99,8 @@ impl ThorchainSource {
 }
 
 impl ThorchainSource {
-    /// Whether the node shows what blocks do by themselves in its newest one, if that is above `height`; `None` if there
-    /// is none, or no results of it yet.
+    /// True if the node's newest block shows the block's own events, if that is above `height`;
+    /// `None` if there is no newer block, or its results are not there yet.
     async fn shows_own_events_above(&self, height: u64) -> Result<Option<bool>, ChainError> {
         let read = |result: &_| {
             let results: WireResults = self.http.read(BLOCK_RESULTS, result)?;
@@ -113,7 +113,7 @@ impl ThorchainSource {
         Ok(self.ask(BLOCK_RESULTS, None, read).await?.flatten())
     }
 
-    /// `None` where the node puts no questions through to its application.
+    /// `None` if the node forwards no queries to its application.
     async fn balance(
         &self,
         at: &BlockRef,
@@ -150,7 +150,7 @@ impl ThorchainSource {
     }
 }
 
-/// The node has no such block yet; or has it, and not yet its results, which are written a moment later.
+/// The node has no such block yet, or has not written its results yet, which follow a moment later.
 fn is_too_high(refusal: &ChainError) -> bool {
     let ChainError::Refused { reason, .. } = refusal else { return false };
     reason.contains("must be less than or equal to") || reason.contains("could not find results")
@@ -198,7 +198,7 @@ impl ChainSource for ThorchainSource {
         };
         let told = self.ask(BLOCK_RESULTS, Some(height), read).await?;
         let Some((transfers, has_own_events)) = told else { return Ok(None) };
-        // A node that has lost such events, or keeps them back, lacks them in every block.
+        // A node that has lost such events, or withholds them, lacks them in every block.
         if !has_own_events {
             match self.shows_own_events_above(height).await? {
                 None => return Ok(None),
@@ -212,7 +212,8 @@ impl ChainSource for ThorchainSource {
         Ok(Some(Block { header: body.header, transfers }))
     }
 
-    /// Always empty: a block comes every 6 seconds and is final, so waiting transactions would be seen for a moment.
+    /// Always empty: a block comes every 6 seconds and is final, so pending transactions would be
+    /// visible only for a moment.
     async fn mempool(&self) -> Result<Waiting, ChainError> {
         Ok(Waiting::default())
     }
@@ -248,7 +249,7 @@ impl ChainSource for ThorchainSource {
         Ok(Some(Held { up_to: at.height, by_address }))
     }
 
-    /// Only of transactions: what a swap pays out in the end of a block has no hash of its own.
+    /// Finds transactions only: payments of a swap at the end of a block have no hash of their own.
     async fn locate(&self, tx_hash: &str) -> Result<Located, ChainError> {
         let hash = format!("0x{}", tx_hash.trim_start_matches("0x"));
         let answer = match self.http.get(TX, TX, &[("hash", &hash)]).await {

@@ -1,11 +1,11 @@
-//! The shapes CometBFT nodes answer with; 64-bit numbers are text in them.
+//! Types of CometBFT nodes' responses; 64-bit numbers are text in them.
 
 use std::borrow::Cow;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// The envelope of JSON-RPC, which answers to paths have as well.
+/// The JSON-RPC envelope, which requests by path return as well.
 #[derive(Deserialize)]
 pub(super) struct WireEnvelope<'a> {
     #[serde(borrow, default)]
@@ -20,7 +20,7 @@ pub(super) struct WireError {
     pub code: i64,
     #[serde(default)]
     pub message: String,
-    /// What actually went wrong; the message is mostly `Internal error`.
+    /// The actual error; the message is mostly `Internal error`.
     #[serde(default)]
     pub data: Option<String>,
 }
@@ -100,7 +100,7 @@ pub(super) struct WireResults<'a> {
 
 #[derive(Deserialize)]
 pub(super) struct WireTxResult<'a> {
-    /// Left out by some versions where it is zero.
+    /// Omitted by some versions if it is zero.
     #[serde(default)]
     pub code: u32,
     #[serde(borrow, default)]
@@ -125,7 +125,7 @@ pub(super) struct WireAttribute<'a> {
     pub value: Option<String>,
 }
 
-/// What the application answered, through `abci_query`.
+/// Response of the application, through `abci_query`.
 #[derive(Deserialize)]
 pub(super) struct WireQuery<'a> {
     #[serde(borrow)]

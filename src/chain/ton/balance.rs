@@ -1,4 +1,4 @@
-//! What addresses hold, as the index knows it at its newest block.
+//! Balances of addresses at the newest block of the index.
 
 use std::collections::HashMap;
 
@@ -14,13 +14,13 @@ use crate::{
 
 const ACCOUNTS: &str = "accountStates";
 const HOLDERS: &str = "jetton/wallets";
-/// Keeps the line of a request under 8 kB, where servers begin to refuse it.
+/// Keeps the request line under 8 kB, above which servers may refuse it.
 const ADDRESSES_PER_CALL: usize = 50;
 
-/// By address, as [`TonAddress::raw`] spells it; who is missing holds nothing.
+/// Balances by address, in the spelling of [`TonAddress::raw`]; a missing address holds nothing.
 type Sums = HashMap<String, BaseUnits>;
 
-/// `None` where the index has no such question.
+/// `None` if the index has no such request.
 pub(super) async fn holdings(
     source: &TonSource,
     addresses: &[String],
@@ -41,7 +41,7 @@ pub(super) async fn holdings(
             held.push(Some(sums.get(address).copied().unwrap_or(BaseUnits::ZERO)));
         }
     }
-    // No answer names its block; the newest one afterwards bounds them all.
+    // No response names its block; the newest block afterwards is the bound for all of them.
     Ok(Some(Held { up_to: source.newest().await?.seqno, by_address }))
 }
 
@@ -57,7 +57,8 @@ async fn coins(source: &TonSource, addresses: &[String]) -> Result<Option<Sums>,
     sums.map(Some).ok_or_else(|| source.malformed(ACCOUNTS, "no balance"))
 }
 
-/// The node lists a holder's contract only if the token's master names that very contract as the owner's.
+/// The node lists a holder's contract only if the token's master names exactly this contract as the
+/// owner's.
 async fn tokens(
     source: &TonSource,
     owners: &[String],

@@ -1,8 +1,10 @@
-//! A message body, as far as a token payment needs it: the bits of the first cell.
+//! A message body, as far as token payments need it: the bits of the first cell.
 
-/// `internal_transfer` of TEP-74: from a token's master or another holder's contract to a holder's contract.
+/// `internal_transfer` of TEP-74: from a token's master or another holder's contract to a holder's
+/// contract.
 const INTERNAL_TRANSFER: [u8; 4] = [0x17, 0x8d, 0x45, 0x19];
-/// `transfer_notification` of TEP-74: a holder's contract tells its owner of tokens, with a little coin for the postage.
+/// `transfer_notification` of TEP-74: a holder's contract notifies its owner of received tokens,
+/// with a small amount of coins to pay for the message.
 const TRANSFER_NOTIFICATION: [u8; 4] = [0x73, 0x62, 0xd0, 0x9c];
 const MAGIC: [u8; 4] = [0xb5, 0xee, 0x9c, 0x72];
 const HAS_INDEX: u8 = 0x80;
@@ -14,7 +16,7 @@ const HAS_HASHES: u8 = 0x10;
 pub(super) fn internal_transfer(bag: &[u8]) -> Option<u128> {
     let (data, bits) = first_cell(bag)?;
     let rest = data.strip_prefix(&INTERNAL_TRANSFER)?;
-    // The query number, then a length in four bits, then so many bytes, none of them at a byte's edge.
+    // The query id, then a length in four bits, then an amount of so many bytes, not byte-aligned.
     let rest = rest.get(8..)?;
     let length = usize::from(rest.first()? >> 4);
     if bits < 8 * (4 + 8) + 4 + 8 * length {
@@ -24,12 +26,12 @@ pub(super) fn internal_transfer(bag: &[u8]) -> Option<u128> {
     Some(pairs.fold(0, |amount, pair| (amount << 8) | u128::from((pair[0] << 4) | (pair[1] >> 4))))
 }
 
-/// Whether a message only tells its receiver of tokens that came.
+/// True if a message only notifies its receiver of received tokens.
 pub(super) fn is_transfer_notification(bag: &[u8]) -> bool {
     first_cell(bag).is_some_and(|(data, _)| data.starts_with(&TRANSFER_NOTIFICATION))
 }
 
-/// The data of the first cell of a bag, and how many of its bits count. Every writer puts the root first.
+/// Data of the first cell of a bag, and its length in bits. Every encoder puts the root first.
 fn first_cell(bag: &[u8]) -> Option<(&[u8], usize)> {
     let rest = bag.strip_prefix(&MAGIC)?;
     let (&[flags, offset_bytes], rest) = rest.split_first_chunk()?;
@@ -49,7 +51,7 @@ fn first_cell(bag: &[u8]) -> Option<(&[u8], usize)> {
     }
     let data = rest.get(..usize::from(length).div_ceil(2))?;
     let unused = match data.last() {
-        // The last bit that is set ends the data and is not part of it.
+        // The last set bit terminates the data and is not part of it.
         Some(last) if length % 2 == 1 => usize::try_from(last.trailing_zeros()).ok()? + 1,
         _ => 0,
     };
@@ -60,7 +62,7 @@ fn first_cell(bag: &[u8]) -> Option<(&[u8], usize)> {
 mod tests {
     use super::*;
 
-    /// A bag of one cell with this data; `bits` as TON counts them in a half byte.
+    /// A bag of one cell with this data; `length` is TON's descriptor, which counts half bytes.
     fn bag(data: &str, length: u8) -> Vec<u8> {
         let data = hex::decode(data).unwrap();
         let size = u8::try_from(data.len() + 2).unwrap();
@@ -79,7 +81,7 @@ mod tests {
                 55,
                 Some((1_u128 << 120) - 1),
             ),
-            // Another operation, a notification; a length without its bytes; nothing at all.
+            // Another operation, a notification; a length without its bytes; empty data.
             ("7362d09c00000000000000004017d78408", 33, None),
             ("178d45190000000000000000f8", 25, None),
             ("178d4519", 8, None),

@@ -1,4 +1,5 @@
-//! A masterchain block as toncenter's API v3 writes it, with what only somebody hostile would send.
+//! A masterchain block in the format of toncenter's API v3, with content that only an attacker
+//! would send.
 
 use std::collections::HashMap;
 
@@ -14,7 +15,7 @@ const BLOCK: &str = include_str!("fixture/block.json");
 const HOLDERS: &str = include_str!("fixture/holders.json");
 const HEIGHT: u64 = 41_000_000;
 
-/// One line per transfer, then how many transactions could not be read.
+/// One line per transfer, then the number of unreadable transactions.
 #[track_caller]
 fn check(height: u64, holders: &str, expected: &Expect) {
     let page: WireTransactions = serde_json::from_str(BLOCK).unwrap();

@@ -32,13 +32,13 @@ const TRANSACTION: &str = "transactions";
 const HOLDERS: &str = "jetton/wallets";
 
 const MASTERCHAIN: i32 = -1;
-/// The one shard of the masterchain.
+/// The single shard of the masterchain.
 const MASTERCHAIN_SHARD: &str = "8000000000000000";
-/// Written into every block of the main network.
+/// Global id in every block of the main network.
 const MAIN_GLOBAL_ID: i64 = -239;
-/// Every version of the node takes this many.
+/// Page size that every version of the node accepts.
 const PAGE: usize = 500;
-/// Keeps the line of a request under 8 kB, where servers begin to refuse it.
+/// Keeps the request line under 8 kB, above which servers may refuse it.
 const HOLDERS_PER_CALL: usize = 50;
 const NOT_FOUND: i64 = 404;
 
@@ -50,7 +50,8 @@ pub struct TonSource {
 }
 
 impl TonSource {
-    /// `url` is the address before `/api/v3`. It is a secret because it may carry an access key (`?api_key=…`).
+    /// `url` is the address before `/api/v3`. It is a secret because it may contain an access key
+    /// (`?api_key=…`).
     pub fn new(network: Network, url: &SecretString) -> Result<Self, EndpointError> {
         if network != Network::Ton {
             return Err(EndpointError::WrongFamily { network });
@@ -59,8 +60,9 @@ impl TonSource {
         Ok(Self { http: Http::new(network, url)?, global_id: MAIN_GLOBAL_ID, unlisted })
     }
 
-    /// Expects another network than the main one. The configuration has natural numbers only, so the id is written as
-    /// an unsigned number of 32 bits: the public test network, -3, is 4294967293.
+    /// Expects another network than the main one. The configuration has only non-negative numbers,
+    /// so the id is written as an unsigned number of 32 bits: the public test network, -3, is
+    /// 4294967293.
     #[must_use]
     pub fn with_chain_id(mut self, chain_id: u64) -> Self {
         self.global_id = match u32::try_from(chain_id) {
@@ -71,14 +73,15 @@ impl TonSource {
         self
     }
 
-    /// Waits until a block is so old, by the chain's clock, for the index to list who took tokens in it.
+    /// How old a block must be, by the chain's clock, before the index is expected to list all
+    /// token holders in it.
     #[must_use]
     pub fn with_listing_wait(mut self, wait: TimeDelta) -> Self {
         self.unlisted = Unlisted::waiting(wait);
         self
     }
 
-    /// Waits this long for one answer of the node.
+    /// Time limit for one response of the node.
     #[must_use]
     pub fn with_deadline(mut self, deadline: Duration) -> Self {
         self.http = self.http.with_deadline(deadline);
@@ -89,7 +92,7 @@ impl TonSource {
         self.http.malformed(method, reason)
     }
 
-    /// `None` where the node says that there is nothing.
+    /// `None` if the node reports that there is nothing.
     pub(super) async fn get<T: DeserializeOwned>(
         &self,
         method: &'static str,
@@ -137,7 +140,8 @@ impl TonSource {
         })
     }
 
-    /// The header at `height`. A block does not name its parent's hash, so the parent is fetched as well.
+    /// The header at `height`. A block does not contain its parent's hash, so the parent is fetched
+    /// as well.
     async fn header_at(&self, height: u64) -> Result<Option<BlockRef>, ChainError> {
         let parent = async {
             match height.checked_sub(1) {
@@ -161,7 +165,7 @@ impl TonSource {
         decode::header(&block, parent_hash).map(Some).map_err(unreadable)
     }
 
-    /// How many transactions the blocks say they hold that came with masterchain block `height`, its own included.
+    /// Number of transactions that masterchain block `height` and the blocks of its shards promise.
     async fn promised(&self, height: u64) -> Result<Option<u64>, ChainError> {
         let (seqno, limit) = (height.to_string(), PAGE.to_string());
         let mut blocks = HashMap::new();
@@ -182,7 +186,7 @@ impl TonSource {
         }
         let own = (MASTERCHAIN, MASTERCHAIN_SHARD.to_owned(), height);
         if let Entry::Vacant(own) = blocks.entry(own) {
-            // Some versions list the shards alone, and then nothing where no shard had a new block.
+            // Some versions list the shards alone, and nothing if no shard had a new block.
             let Some(block) = self.masterchain_block(height).await? else { return Ok(None) };
             let count =
                 block.tx_count.ok_or_else(|| self.http.malformed(BLOCKS, "field tx_count"))?;
@@ -191,7 +195,7 @@ impl TonSource {
         Ok(Some(blocks.values().sum()))
     }
 
-    /// All transactions under masterchain block `height`, as many as its blocks promise.
+    /// All transactions of masterchain block `height`, as many as its blocks promise.
     async fn transactions(
         &self,
         height: u64,
@@ -215,7 +219,7 @@ impl TonSource {
             answered += page.transactions.len();
             let (readable, odd) = decode::transactions(height, &page.transactions);
             if odd == 0 && readable.iter().all(|tx| seen.contains(tx.hash())) {
-                // Nothing new: the end, or a node that gives one page for ever.
+                // Nothing new: the end, or a node that repeats one page for ever.
                 break;
             }
             unreadable += odd as u64;
@@ -233,8 +237,9 @@ impl TonSource {
         Ok(transactions)
     }
 
-    /// Whose tokens the contracts hold that were told of some. The node lists a contract only if the master of its
-    /// token names that contract as its holder's; what calls itself a holder and is none is not among them.
+    /// Token and owner of each contract that was informed of a token payment. The node lists a
+    /// contract only if the master of its token names that contract as its holder's, so false
+    /// holders are not included.
     async fn holders(
         &self,
         transactions: &[Transaction],
@@ -286,8 +291,8 @@ impl ChainSource for TonSource {
         Ok(Some(Block { header, transfers }))
     }
 
-    /// Always empty. What waits is emulated by the indexer and asked for by account, one by one; the next block is
-    /// seconds away.
+    /// Always empty. The indexer only emulates pending transactions and lists them per account; the
+    /// next block is seconds away.
     async fn mempool(&self) -> Result<Waiting, ChainError> {
         Ok(Waiting::default())
     }
@@ -314,7 +319,8 @@ impl ChainSource for TonSource {
         let found: Option<WirePlaces> = self.get(TRANSACTION, &[("hash", tx_hash)]).await?;
         let place = found.and_then(|found| found.transactions.into_iter().next());
         Ok(match place {
-            // Whether it failed says nothing here: the first payment to an address is always called aborted.
+            // Its success or failure does not matter: the first payment to an address is always
+            // reported as aborted.
             Some(place) => match place.mc_block_seqno {
                 Some(height) => Located::Mined { height, failed: false },
                 None => Located::Waiting,

@@ -1,8 +1,9 @@
-//! Contracts that took tokens and that the index does not list as holders.
+//! Contracts that received tokens and that the index does not list as holders.
 //!
-//! The first payment to an owner deploys his holder's contract, and an index may list that contract a moment after it
-//! shows the block. What is left out of a block is never read again, so such a block is waited for while it is young.
-//! But anybody can deploy a contract that no token knows and no index will ever list, so nobody is waited for twice.
+//! The first payment to an owner deploys the owner's holder contract, and an index may list that
+//! contract a moment after it shows the block. A payment left out of a block is never read again,
+//! so such a block is waited for while it is young. But anybody can deploy a contract that no token
+//! knows and no index will ever list, so no contract is waited for twice.
 
 use std::{
     collections::HashSet,
@@ -14,12 +15,14 @@ use tracing::warn;
 
 use crate::asset::{Network, address::ton::TonAddress};
 
-/// Far above what a replica lags behind its index, and little beside the deadline of an invoice.
+/// Far longer than a replica lags behind its index, and short compared with the deadline of an
+/// invoice.
 const WAIT: TimeDelta = TimeDelta::seconds(15);
-/// Strangers that are remembered, so that those who make them by the thousand fill no memory.
+/// Maximum number of remembered unknown contracts, so that an attacker who deploys thousands of
+/// them cannot fill the memory.
 const STRANGERS_MAX: usize = 10_000;
 
-/// Who is waited for, and who was.
+/// Contracts that are waited for, and those that were.
 pub(super) struct Unlisted {
     wait: TimeDelta,
     seen: Mutex<Seen>,
@@ -27,8 +30,8 @@ pub(super) struct Unlisted {
 
 #[derive(Default)]
 struct Seen {
-    /// The date of the newest block, which is the index's clock. Nothing is waited for before it is known: only who
-    /// follows the chain asks for its head, and comes back.
+    /// Time of the newest block, which is the index's clock. Nothing is waited for before it is
+    /// known: only a follower of the chain asks for the chain tip, and retries.
     newest_at: Option<DateTime<Utc>>,
     strangers: HashSet<TonAddress>,
 }
@@ -48,7 +51,8 @@ impl Unlisted {
         self.seen().newest_at = Some(mined_at);
     }
 
-    /// Whether a block of that date has to be asked for once more because of `holders`, whom the index does not list.
+    /// True if a block of that time must be requested once more because of `holders`, which the
+    /// index does not list.
     pub fn is_waited_for(&self, holders: &[TonAddress], mined_at: DateTime<Utc>) -> bool {
         let mut seen = self.seen();
         let is_young =
@@ -68,7 +72,8 @@ impl Unlisted {
     }
 }
 
-/// Says that what they took is left out. If one of them is real after all, balances will tell.
+/// Logs that the tokens which these contracts received are left out. If one of them is real after
+/// all, the reconciliation of balances will show it.
 pub(super) fn leave_out(height: u64, holders: &[TonAddress]) {
     let network = Network::Ton;
     for holder in holders {

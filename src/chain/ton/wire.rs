@@ -1,4 +1,5 @@
-//! Answers of toncenter's API v3, of which only what is needed is read. Anything may be missing or null.
+//! Responses of toncenter's API v3, of which only fields in use are read. Any field may be missing
+//! or null.
 
 use serde::{Deserialize, Deserializer, de::IgnoredAny};
 use serde_json::value::RawValue;
@@ -28,7 +29,8 @@ pub(super) struct WireBlock {
     pub tx_count: Option<u64>,
 }
 
-/// `transactionsByMasterchainBlock`. Each entry is read on its own, so that an odd one stays alone.
+/// `transactionsByMasterchainBlock`. Each entry is parsed separately, so that an unreadable one
+/// affects no other.
 #[derive(Deserialize)]
 pub(super) struct WireTransactions<'a> {
     #[serde(borrow)]
@@ -100,7 +102,7 @@ pub(super) struct WireAccounts {
 #[derive(Deserialize)]
 pub(super) struct WireAccount {
     pub address: String,
-    /// In nanotons; digits. Null of an account that was there once.
+    /// In nanotons; digits. Null for an account that no longer exists.
     #[serde(default)]
     pub balance: Option<String>,
 }
@@ -118,7 +120,7 @@ pub(super) struct WirePlaces {
     pub transactions: Vec<WirePlace>,
 }
 
-/// Which block of the masterchain a transaction belongs to; `None` until there is one.
+/// The masterchain block that contains a transaction; `None` while there is none.
 #[derive(Deserialize)]
 pub(super) struct WirePlace {
     #[serde(default)]

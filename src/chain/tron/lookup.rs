@@ -1,4 +1,4 @@
-//! What people ask about one transaction, one address or one token.
+//! Operators' lookups of one transaction, one address or one token.
 
 use serde::Deserialize;
 use serde_json::json;
@@ -15,7 +15,7 @@ use crate::{
 const INFO: &str = "walletsolidity/gettransactioninfobyid";
 const CALL: &str = "walletsolidity/triggerconstantcontract";
 const ACCOUNT: &str = "walletsolidity/getaccount";
-/// Whoever asks; a constant call spends nothing.
+/// Caller of constant calls, which spend nothing, so any address will do.
 const NOBODY: &str = "T9yD14Nj9j7xAB4dbGeiX9h8unkKHxuWwb";
 const WORD_DIGITS: usize = 64;
 
@@ -43,14 +43,15 @@ pub(super) async fn locate(http: &Http, txid: &str) -> Result<Located, ChainErro
     if let Some(error) = info.error {
         return Err(http.refused(INFO, 0, error));
     }
-    // An empty object is a transaction that no solidified block holds.
+    // An empty object stands for a transaction that is in no solidified block.
     Ok(match info.block_number {
         Some(height) => Located::Mined { height, failed: info.result == Some("FAILED") },
         None => Located::Unknown,
     })
 }
 
-/// The word that a contract's function returns; `None` from what is no contract, or has no such function.
+/// The word that a contract's function returns; `None` if there is no contract, or it has no such
+/// function.
 async fn call(
     http: &Http,
     contract: &str,
@@ -78,14 +79,14 @@ pub(super) async fn token(http: &Http, contract: &str) -> Result<TokenFacts, Cha
 
 #[derive(Deserialize)]
 struct WireAccount {
-    /// Left out where it is zero; and all is left out where there is no account.
+    /// Omitted if it is zero; all fields are omitted if there is no account.
     #[serde(default)]
     balance: u64,
     #[serde(default, rename = "Error")]
     error: Option<String>,
 }
 
-/// At the newest solidified block, which the answers do not name.
+/// Holdings at the newest solidified block, which the responses do not name.
 pub(super) async fn holdings(
     http: &Http,
     address: &str,

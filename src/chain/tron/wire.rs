@@ -1,11 +1,11 @@
-//! The shapes of java-tron's HTTP interface. Fields that are zero or empty are left out of its answers.
+//! Types of java-tron's HTTP interface. Its responses omit fields that are zero or empty.
 
 use std::borrow::Cow;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// A block; nothing at all where there is none, or an error under status 200.
+/// A block; empty if there is none, or an error under status 200.
 #[derive(Deserialize)]
 pub(super) struct WireBlock<'a> {
     #[serde(borrow, default, rename = "Error")]
@@ -31,7 +31,7 @@ pub(super) struct WireHeaderData<'a> {
     pub number: u64,
     #[serde(default)]
     pub parent_hash: &'a str,
-    /// Zeros, or absent, where there are no transactions.
+    /// Zeros, or absent, if there are no transactions.
     #[serde(default)]
     pub tx_trie_root: &'a str,
     /// Milliseconds.
@@ -72,7 +72,7 @@ pub(super) struct WireContract<'a> {
 
 #[derive(Deserialize)]
 pub(super) struct WireParameter<'a> {
-    /// Of another shape for each kind of contract.
+    /// Its format depends on the kind of contract.
     #[serde(borrow)]
     pub value: &'a RawValue,
 }
@@ -91,7 +91,7 @@ pub(super) struct WireCall<'a> {
     pub data: &'a str,
 }
 
-/// What came of one transaction.
+/// Outcome of one transaction.
 #[derive(Deserialize)]
 pub(super) struct WireInfo<'a> {
     pub id: &'a str,
@@ -99,7 +99,7 @@ pub(super) struct WireInfo<'a> {
     pub block_number: u64,
     #[serde(default, rename = "blockTimeStamp")]
     pub block_timestamp: i64,
-    /// Left out where it is a success.
+    /// Omitted for a success.
     #[serde(default)]
     pub result: Option<&'a str>,
     #[serde(borrow, default)]
@@ -112,12 +112,12 @@ pub(super) struct WireInfo<'a> {
 
 #[derive(Deserialize, Default)]
 pub(super) struct WireReceipt<'a> {
-    /// Of contract calls only.
+    /// Present for contract calls only.
     #[serde(default)]
     pub result: Option<&'a str>,
 }
 
-/// Addresses have 20 bytes here and no version; no text begins with `0x`.
+/// Addresses have 20 bytes here, without the version byte; no text begins with `0x`.
 #[derive(Deserialize)]
 pub(super) struct WireLog<'a> {
     pub address: &'a str,
@@ -133,7 +133,7 @@ pub(super) struct WireInternal<'a> {
     pub to: &'a str,
     #[serde(borrow, rename = "callValueInfo", default)]
     pub values: Vec<WireCallValue<'a>>,
-    /// What it does, as text in hex.
+    /// Kind of the internal transaction, as text in hex.
     #[serde(default)]
     pub note: &'a str,
     #[serde(default)]
@@ -145,7 +145,7 @@ pub(super) struct WireInternal<'a> {
 pub(super) struct WireCallValue<'a> {
     #[serde(default)]
     pub call_value: i64,
-    /// Of a TRC-10 token; without one the value is TRX.
+    /// Id of a TRC-10 token; without one the value is TRX.
     #[serde(borrow, default)]
     pub token_id: Option<Cow<'a, str>>,
 }

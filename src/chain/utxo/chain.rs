@@ -1,4 +1,4 @@
-//! What sets the three networks apart, as data.
+//! Parameters in which the three networks differ.
 
 use crate::asset::{Network, Realm};
 
@@ -9,12 +9,12 @@ pub(super) struct Chain {
     pub realm: Realm,
     /// The hash of the first block: no other chain has it.
     pub genesis: String,
-    /// Confirmations before a block's reward can be spent.
+    /// Confirmations before a coinbase can be spent.
     pub coinbase_maturity: u64,
     pub has_extension_block: bool,
 }
 
-/// Confirmations before coins that left litecoin's extension block can be spent.
+/// Confirmations before coins pegged out of litecoin's extension block can be spent.
 pub(super) const PEG_OUT_MATURITY: u64 = 6;
 
 impl Chain {

@@ -1,11 +1,12 @@
-//! Blocks as nodes of the three kinds write them.
+//! Recorded blocks of nodes of the three kinds.
 
 use expect_test::{Expect, expect};
 
 use super::{chain::Chain, decode, wire::WireBlock};
 use crate::{asset::Network, chain::TransferAmount};
 
-/// What the adapter makes of a recorded block, one line per transfer, or why it refuses it.
+/// Output of the adapter for a recorded block, one line per transfer, or the reason why it refuses
+/// it.
 fn read(network: Network, recording: &str) -> String {
     let block: WireBlock = serde_json::from_str(recording).unwrap();
     let chain = Chain::of(network).unwrap();
@@ -135,7 +136,8 @@ fn a_block_that_misses_or_changes_a_transaction_is_refused() {
     );
 }
 
-/// As full as blocks get. The time is printed for people; a bound would only measure how busy the machine is.
+/// A block as full as blocks get. The time is only printed: a limit would measure the load of the
+/// machine.
 #[test]
 fn ten_thousand_transactions_are_read_from_one_block() {
     const COUNT: usize = 10_000;

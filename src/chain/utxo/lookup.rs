@@ -1,4 +1,4 @@
-//! Where one transaction stands, on nodes with and without an index of transactions.
+//! Looks up one transaction, on nodes with and without a transaction index.
 
 use serde::Deserialize;
 use serde_json::json;
@@ -7,7 +7,7 @@ use super::source::{GET_HEADER, GET_WAITING, NOT_FOUND};
 use crate::chain::{ChainError, Located, rpc::Rpc};
 
 const GET_OUTPUT: &str = "gettxout";
-/// Outputs that are looked for by number, where a node keeps no index.
+/// Number of outputs that are tried one by one on a node without an index.
 const OUTPUTS: u32 = 100;
 
 #[derive(Deserialize)]
@@ -35,13 +35,14 @@ pub(in crate::chain) async fn locate(rpc: &Rpc, txid: &str) -> Result<Located, C
             let Some(hash) = found.blockhash else { return Ok(Located::Waiting) };
             let header = header(rpc, hash).await?;
             let mined = Located::Mined { height: header.height, failed: false };
-            // A node remembers the blocks that it has left, and their transactions.
+            // A node remembers orphaned blocks and their transactions.
             return Ok(if header.confirmations < 1 { Located::Unknown } else { mined });
         }
         Err(ChainError::Refused { code: NOT_FOUND, .. }) => {}
         Err(error) => return Err(error),
     }
-    // Without an index a mined transaction is found as long as one of its outputs is unspent, and ours are.
+    // Without an index a mined transaction is found as long as one of its outputs is unspent, and
+    // ours are.
     let places: Vec<_> = (0..OUTPUTS).map(|n| json!([txid, n, false])).collect();
     for result in rpc.batch(GET_OUTPUT, &places).await? {
         if let Some(output) = rpc.read::<Option<WireOutput>>(GET_OUTPUT, &result)? {

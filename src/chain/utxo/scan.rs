@@ -1,8 +1,9 @@
-//! What addresses hold, found by a walk through all unspent outputs (`scantxoutset`).
+//! Balances of addresses, found by a scan of the whole UTXO set (`scantxoutset`).
 //!
-//! It takes the node's disk some minutes on the large chains, for one address as for a thousand, and nothing else waits for
-//! it. A node does one at a time. Dogecoin's nodes have no such method, and `gettxout` does not stand in for it: it tells
-//! of outputs that we know, and what balances are compared for is the payment that nobody has seen.
+//! On the large chains the scan takes the node's disk some minutes, for one address as for a
+//! thousand, and blocks nothing else. A node runs one at a time. Dogecoin's nodes have no such
+//! method, and `gettxout` cannot replace it: it reads only outputs that we know, while the purpose
+//! of comparing balances is to find payments that were missed.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -17,14 +18,14 @@ use crate::{
 };
 
 const SCAN: &str = "scantxoutset";
-/// Beyond what a slow disk takes for bitcoin's whole set.
+/// Longer than a slow disk takes for bitcoin's whole UTXO set.
 pub(super) const DEADLINE: Duration = Duration::from_secs(15 * 60);
 
 #[derive(Deserialize)]
 struct WireScan<'a> {
-    /// `false` if somebody stopped it.
+    /// `false` if the scan was aborted.
     success: bool,
-    /// Of the best block when it began. Core before 0.19 does not tell.
+    /// Height of the best block at the start; absent in Core before 0.19.
     height: u64,
     #[serde(borrow)]
     unspents: Vec<WireUnspent<'a>>,
@@ -59,7 +60,7 @@ pub(super) async fn holdings(
         return Err(rpc.inconsistent("a scan was stopped before its end"));
     }
     let sums = sums(chain, &scan).ok_or_else(|| rpc.malformed(SCAN, "an unspent output"))?;
-    // There are no tokens.
+    // UTXO networks have no tokens.
     let held = |address: &String| {
         let units = sums.get(address).copied().unwrap_or(BaseUnits::ZERO);
         vec![Some(units); assets.len()]
@@ -68,7 +69,7 @@ pub(super) async fn holdings(
     Ok(Some(Held { up_to: scan.height, by_address }))
 }
 
-/// Whether there is such a method, without a walk.
+/// Tests if the method exists, without a scan.
 async fn is_offered(rpc: &Rpc) -> Result<Option<Held>, ChainError> {
     match rpc.call(SCAN, json!(["status"])).await {
         Err(refusal) if refusal.lacks_method() => Ok(None),
@@ -76,7 +77,7 @@ async fn is_offered(rpc: &Rpc) -> Result<Option<Held>, ChainError> {
     }
 }
 
-/// By the address that each script pays.
+/// Sums by the address of each script.
 fn sums(chain: &Chain, scan: &WireScan<'_>) -> Option<HashMap<String, BaseUnits>> {
     let mut sums: HashMap<_, BaseUnits> = HashMap::new();
     for unspent in &scan.unspents {

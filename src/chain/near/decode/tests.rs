@@ -1,7 +1,8 @@
-//! A recorded outcome, and what becomes of it when single fields change.
+//! A recorded outcome, and the results of changing single fields.
 //!
-//! `REFUND` stands in NEAR's documentation of its indexer framework: a block of the test network, with its chunk
-//! header cut to what is read. The server adds `tx_hash`, as its documentation says.
+//! `REFUND` is from NEAR's documentation of its indexer framework: a block of the test network,
+//! with its chunk header cut to the fields in use. The server adds `tx_hash`, as its documentation
+//! says.
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use expect_test::{Expect, expect};
@@ -139,7 +140,7 @@ fn tokens_move_in_the_log_of_their_contract() {
     );
 }
 
-/// What a token contract's receipt moves to `ours` and `other` when it was asked for `calls`.
+/// Transfers of a token contract's receipt to `ours` and `other` for the given `calls`.
 #[track_caller]
 fn check_calls(calls: &[(&str, &str)], expected: &Expect) {
     let call = |(method, args): &(&str, &str)| {

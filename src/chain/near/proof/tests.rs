@@ -1,5 +1,6 @@
-//! Two outcomes of the main network that stand side by side in their shard's tree, as the tests of NEAR's lake framework
-//! record block 61321189, without their gas profiles. The shard has a third, which is left out here.
+//! Two outcomes of the main network that are neighbours in their shard's tree, as recorded in the
+//! tests of NEAR's lake framework for block 61321189, without their gas profiles. The third outcome
+//! of the shard is left out here.
 
 use serde_json::{Value, json};
 
@@ -46,7 +47,7 @@ fn recorded() -> Value {
     ]})
 }
 
-/// The tree below the node where the two meet, which is a tree of its own.
+/// The subtree below the common parent of the two, which is a tree of its own.
 fn pair() -> Value {
     let mut shard = recorded();
     for outcome in shard["receipt_execution_outcomes"].as_array_mut().unwrap() {
@@ -86,7 +87,7 @@ fn an_outcome_that_is_left_out_is_missed() {
         shard["receipt_execution_outcomes"].as_array_mut().unwrap().remove(place);
         assert_eq!(checked(&[pair(), shard]), missing);
     }
-    // Another in its place twice does not make up for it.
+    // Duplicating another one does not make up for it.
     let mut doubled = pair();
     doubled["receipt_execution_outcomes"][0] = doubled["receipt_execution_outcomes"][1].clone();
     assert_eq!(checked(&[doubled]), missing);

@@ -1,4 +1,5 @@
-//! What a virtual byte costs now: the node's estimate, above a floor, or what an operator said.
+//! Current fee rate per virtual byte: the node's estimate, above a floor, or the operator's
+//! setting.
 
 use serde::Deserialize;
 use serde_json::{json, value::RawValue};
@@ -12,9 +13,9 @@ use crate::{
 
 const ESTIMATE: &str = "estimatesmartfee";
 const MEMPOOL: &str = "getmempoolinfo";
-/// An hour on bitcoin.
+/// Confirmation target in blocks: an hour on bitcoin.
 const BLOCKS: u32 = 6;
-/// Nodes tell coins per kilobyte.
+/// Decimals of the node's rates, which are in coins per kilobyte.
 const DECIMALS: u32 = 8;
 const KILOBYTE: u128 = 1_000;
 
@@ -26,14 +27,14 @@ pub(super) struct Fees {
 
 #[derive(Deserialize)]
 struct Estimate<'a> {
-    // Missing where the node has seen too little; old nodes write -1.
+    // Missing if the node has too little data; old nodes write -1.
     #[serde(borrow, default, rename = "feerate")]
     rate: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
 struct Mempool<'a> {
-    /// What it takes to get into the mempool, which grows with what waits there.
+    /// Minimum rate for entering the mempool, which rises as the mempool fills.
     #[serde(borrow, default, rename = "mempoolminfee")]
     least: Option<&'a RawValue>,
 }
@@ -43,7 +44,7 @@ impl Fees {
         Self { fallback, floor: quote::fee_rate_floor(family) }
     }
 
-    /// The node's own estimate; `None` where it has seen too little.
+    /// The node's own estimate; `None` if it has too little data.
     pub async fn estimate(&self, rpc: &Rpc) -> Result<Option<u128>, ChainError> {
         Self::estimate_within(rpc, BLOCKS).await
     }
@@ -54,13 +55,15 @@ impl Fees {
         Ok(estimate.rate.and_then(per_byte))
     }
 
-    /// In the smallest coin per virtual byte, rounded up. It may be more than the most that is quoted: then nothing is sent.
+    /// Fee rate in base units per virtual byte, rounded up. It may exceed the highest quoted rate;
+    /// then nothing is sent.
     pub async fn rate(&self, rpc: &Rpc) -> Result<Fee, ChainError> {
         self.rate_within(rpc, BLOCKS).await
     }
 
-    /// The same for a transaction that is to be mined within so many blocks. What offers less than half of it, or less than
-    /// the node lets in, would wait for a calm that nobody can promise, and keep its inputs.
+    /// The same for a transaction that is to be mined within `blocks` blocks. The least acceptable
+    /// rate is half of the estimate, and no less than the mempool minimum: a transaction below it
+    /// could stay unconfirmed indefinitely, with its inputs blocked.
     pub async fn rate_within(&self, rpc: &Rpc, blocks: u32) -> Result<Fee, ChainError> {
         let asked = Self::estimate_within(rpc, blocks).await?.unwrap_or(self.fallback);
         let result = rpc.call(MEMPOOL, json!([])).await?;
@@ -71,7 +74,7 @@ impl Fees {
     }
 }
 
-/// Units per byte out of coins per kilobyte; `None` for what is no positive number.
+/// Base units per byte from coins per kilobyte; `None` unless it is a positive number.
 fn per_byte(raw: &RawValue) -> Option<u128> {
     let per_kilobyte = BaseUnits::parse(raw.get(), DECIMALS).ok()?.get();
     (per_kilobyte > 0).then(|| per_kilobyte.div_ceil(KILOBYTE))

@@ -1,4 +1,5 @@
-//! The transaction that made an output, as a node without an index can tell it: out of its block.
+//! The transaction that created an output, as a node without a transaction index can serve it: from
+//! its block.
 
 use bitcoin::{
     Amount, OutPoint, ScriptBuf, Sequence, Transaction, TxIn, TxOut, Txid, Witness,
@@ -14,7 +15,7 @@ use super::{
 use crate::{chain::ChainError, money::BaseUnits};
 
 const RAW: &str = "getrawtransaction";
-/// Of all three coins.
+/// Decimals of all three coins.
 const DECIMALS: u32 = 8;
 
 #[derive(Deserialize)]
@@ -44,7 +45,7 @@ struct WireInput {
     txid: Option<String>,
     #[serde(default)]
     vout: u32,
-    /// Of a block's reward, which spends nothing.
+    /// Present in the coinbase transaction, which has no real inputs.
     #[serde(default)]
     coinbase: Option<String>,
     #[serde(default, rename = "scriptSig")]
@@ -64,7 +65,8 @@ struct WireScript {
     hex: String,
 }
 
-/// The transaction `txid`, which the block at `height` holds. Its bytes are those of its id, whatever the node says.
+/// The transaction `txid` in the block at `height`. Its bytes are verified against its id, so the
+/// node is not trusted.
 pub(super) async fn transaction(
     payer: &UtxoPayer,
     txid: Txid,
@@ -77,7 +79,8 @@ pub(super) async fn transaction(
         Ok(text) => {
             hex::decode(text).ok().and_then(|raw| encode::deserialize::<Transaction>(&raw).ok())
         }
-        // Old nodes find nothing by a block's name, and tell the parts of all its transactions instead.
+        // Old nodes do not support the lookup in a given block; their block lists the parts of all
+        // its transactions.
         Err(ChainError::Refused { .. }) => of_parts(payer, txid, &block).await?,
         Err(error) => return Err(error),
     };
@@ -98,11 +101,12 @@ async fn of_parts(
     Ok(texts.find(is_it).and_then(assembled))
 }
 
-/// A transaction out of its parts, without the witnesses, which are no part of its id.
+/// Reassembles a transaction from its parts, without the witnesses, which are not part of its id.
 fn assembled(json: &str) -> Option<Transaction> {
     let wire: WireTransaction = serde_json::from_str(json).ok()?;
     Some(Transaction {
-        // Nodes of different ages take the same four bytes for a number with a sign, or without.
+        // Depending on their age, nodes print the same four bytes as a signed or an unsigned
+        // number.
         version: Version(i32::try_from(wire.version).ok().or_else(|| {
             let unsigned = u32::try_from(wire.version).ok()?;
             Some(i32::from_le_bytes(unsigned.to_le_bytes()))
@@ -140,7 +144,8 @@ fn output(wire: &WireOutput) -> Option<TxOut> {
 mod tests {
     use super::*;
 
-    /// The first payment that bitcoin ever saw, and the reward that it spends, as a node tells them.
+    /// The first payment in bitcoin's history, and the coinbase that it spends, as a node lists
+    /// them.
     const REWARD: &str = r#"{
         "txid": "0437cd7f8525ceed2324359c2d0ba26006d92d856a9c20fa0241106ee5a597c9", "version": 1, "locktime": 0,
         "vin": [{ "coinbase": "04ffff001d0134", "sequence": 4294967295 }],

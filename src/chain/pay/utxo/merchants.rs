@@ -1,5 +1,5 @@
-//! Paying out of outputs that a merchant owns: whether they can be spent, what is built of them for him to sign, and whether
-//! what came back signed would be taken.
+//! Payments from outputs that a merchant owns: checking that they are spendable, building the
+//! transaction to sign, and testing if the signed transaction would be accepted.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -25,33 +25,33 @@ use crate::{
 };
 
 const HEADER: &str = "getblockheader";
-/// Of all three coins.
+/// Decimals of all three coins.
 const DECIMALS: u32 = 8;
-/// What nodes say to a transaction that they have.
+/// Reject reasons of nodes for a transaction that they have already.
 const KNOWN: [&str; 2] = ["txn-already-in-mempool", "txn-already-known"];
 
-/// What a merchant wants to pay, and out of what.
+/// A payment that a merchant requests, with its inputs.
 #[derive(Debug, Clone, Copy)]
 pub struct Wish<'a> {
-    /// Who owns all that is spent, and gets what is left.
+    /// Owner of all inputs and recipient of the change.
     pub sender: &'a str,
     pub outputs: &'a [Output],
-    /// What is spent, all of it, as `txid:n`.
+    /// Inputs as `txid:n`, all of which are spent.
     pub inputs: &'a [String],
-    /// Within how many blocks it is to be mined.
+    /// Confirmation target in blocks.
     pub blocks: u32,
 }
 
-/// What is built, and what must be known to find it later.
+/// A built transaction, with the data for finding it later.
 #[derive(Debug, Clone)]
 pub struct Drafted {
     pub draft: Draft,
     pub coins: Vec<CoinRow>,
-    /// The newest block, which cannot hold it.
+    /// The newest block, which cannot contain it yet.
     pub begin: Place,
 }
 
-/// Why nothing is built.
+/// Reason why no transaction is built.
 #[derive(Debug, thiserror::Error)]
 pub enum DraftError {
     #[error("the address is locked by something else than one key")]
@@ -70,7 +70,7 @@ pub enum DraftError {
     Node(#[from] ChainError),
 }
 
-/// Why an output cannot be spent now.
+/// Reason why an output cannot be spent now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Unusable {
     #[error("does not exist, or is spent")]
@@ -83,7 +83,7 @@ pub enum Unusable {
     OtherOwner,
 }
 
-/// An output as the node's set of unspent ones tells of it.
+/// An output from the node's UTXO set.
 struct Held {
     outpoint: String,
     output: TxOut,
@@ -121,7 +121,8 @@ struct Verdict {
 }
 
 impl UtxoPayer {
-    /// Follows what merchants sign, and waits this long for each answer of the node.
+    /// Follows transactions that merchants sign, with this time limit for each response of the
+    /// node.
     #[must_use]
     pub fn for_merchants(mut self, deadline: Duration) -> Self {
         self.book = Book::Merchants;
@@ -129,12 +130,13 @@ impl UtxoPayer {
         self
     }
 
-    /// Builds what a merchant asks for, if all that he names can be spent and suffices.
+    /// Builds the requested payment, if all its named inputs can be spent and suffice.
     pub async fn draft(&self, wish: Wish<'_>) -> Result<Drafted, DraftError> {
         self.check_chain().await?;
         let own = self.script(wish.sender)?;
         let lock = Lock::of_script(&own).ok_or(DraftError::NotOneKey)?;
-        // Before the inputs are looked at: nobody can sign what is not built yet.
+        // Read before the inputs are checked: blocks up to this one cannot contain a transaction
+        // that is not built yet.
         let begin = search::tip(self).await?;
         let held = self.held(wish.inputs, &own).await?;
         let coins: Vec<_> = held.iter().map(row).collect();
@@ -158,7 +160,8 @@ impl UtxoPayer {
         Ok(Drafted { draft, coins, begin })
     }
 
-    /// Whether the node would take these bytes, or has them; what it says if not. Nothing is sent.
+    /// The reason why the node would refuse these bytes; `None` if it would accept them or has
+    /// them. Nothing is sent.
     pub async fn objection(
         &self,
         raw: &[u8],
@@ -173,7 +176,7 @@ impl UtxoPayer {
                 let verdict = verdict.ok_or_else(|| self.rpc.malformed(TEST, "no verdict"))?;
                 (!verdict.allowed).then_some(verdict.reason)
             }
-            // Dogecoin's nodes cannot be asked; they tell what is spent.
+            // Dogecoin's nodes have no such test, so the inputs are checked.
             Err(ChainError::Refused { code: METHOD_NOT_FOUND, .. }) => {
                 let gone = self.unspent(inputs).await?.iter().any(Option::is_none);
                 gone.then(|| "an input is spent already".to_owned())
@@ -188,7 +191,8 @@ impl UtxoPayer {
         }
     }
 
-    /// Whether a transaction waits or is in the chain: its merchant may have handed it in himself.
+    /// True if a transaction is in the mempool or in the chain: its merchant may have broadcast it
+    /// directly.
     async fn has(&self, hash: &str) -> Result<bool, ChainError> {
         Ok(match locate(&self.rpc, hash).await? {
             Located::Waiting | Located::Mined { .. } => true,
@@ -203,7 +207,7 @@ impl UtxoPayer {
         let places = outpoints.iter().map(|outpoint| {
             let place: Option<OutPoint> = outpoint.parse().ok();
             let place = place.ok_or_else(|| self.rpc.malformed(UNSPENT, "no outpoint of ours"))?;
-            // What waits counts: an output that is spent there is spent.
+            // Includes the mempool: an output spent there counts as spent.
             Ok(json!([place.txid.to_string(), place.vout, true]))
         });
         let places: Vec<_> = places.collect::<Result<_, ChainError>>()?;
@@ -211,7 +215,7 @@ impl UtxoPayer {
         Ok(answers.into_iter().map(|raw| Some(raw).filter(|raw| raw.get() != "null")).collect())
     }
 
-    /// The outputs that are named, if `own` locks all of them and all can be spent now.
+    /// The named outputs, if `own` locks all of them and all can be spent now.
     async fn held(&self, outpoints: &[String], own: &[u8]) -> Result<Vec<Held>, DraftError> {
         let (mut held, mut unusable) = (Vec::with_capacity(outpoints.len()), Vec::new());
         for (outpoint, found) in outpoints.iter().zip(self.unspent(outpoints).await?) {
@@ -255,7 +259,7 @@ impl UtxoPayer {
         }))
     }
 
-    /// The payment of a wish, which spends every coin and has no other limit than what they hold.
+    /// The requested payment, which spends every coin and is limited only by their total.
     async fn payment(&self, wish: &Wish<'_>, coins: &[CoinRow]) -> Result<Unsigned, ChainError> {
         let asked = self.fees.rate_within(&self.rpc, wish.blocks).await?;
         let (_, most) = quote::fee_rate_bounds(self.network.family());
@@ -291,7 +295,8 @@ impl UtxoPayer {
         Ok(DraftError::TooLittle { has, paid, needs: needs.into() })
     }
 
-    /// What signatures must see of the outputs: themselves, or all of what made them.
+    /// Previous-output data that signatures need: the outputs themselves, or the whole transactions
+    /// that created them.
     async fn spent(
         &self,
         lock: Lock,
@@ -309,7 +314,8 @@ impl UtxoPayer {
         Ok(spent)
     }
 
-    /// The transaction that made an output; `heights` remembers those of the newest blocks, mostly one for all.
+    /// The transaction that created an output; `heights` caches the heights of the newest blocks,
+    /// mostly one for all.
     async fn history_of(
         &self,
         place: OutPoint,

@@ -1,7 +1,8 @@
-//! Paying on bitcoin, litecoin and dogecoin: one transaction pays a whole batch out of the order's own outputs.
+//! Payments on bitcoin, litecoin and dogecoin: one transaction pays a whole batch from the order's
+//! own outputs.
 //!
-//! The node needs no wallet, no index and no key. It tells what waits, what is unspent and what its blocks hold; whether a
-//! payment is in the chain is found out by reading the blocks since it was signed.
+//! The node needs no wallet, no index and no key. It serves the mempool, the UTXO set and the
+//! content of blocks. A payment is found in the chain by reading the blocks since it was signed.
 
 pub mod transaction;
 
@@ -20,7 +21,7 @@ pub use self::{
     merchants::{DraftError, Drafted, Unusable, Wish},
     search::Book,
 };
-/// What a transaction spends and costs is a rule, and lies with the others.
+/// Inputs and fees of a transaction follow pure rules, which are kept with the other payout rules.
 pub use crate::payout::spend;
 
 use self::{
@@ -48,14 +49,15 @@ const TEST: &str = "testmempoolaccept";
 const HASH: &str = "getblockhash";
 const WAITING: &str = "getmempoolentry";
 
-/// Bitcoin's own codes: not there, not taken for its inputs or by rule, and in the chain already.
+/// Bitcoin's own error codes: not found, refused for its inputs or by policy, and in the chain
+/// already.
 const NOT_FOUND: i64 = -5;
 const MISSING_INPUTS: i64 = -25;
 const REJECTED: i64 = -26;
 const IN_CHAIN: i64 = -27;
 const METHOD_NOT_FOUND: i64 = -32601;
 
-/// A transaction spends what its order holds, and what is left of it returns.
+/// Node for payments whose transactions spend an order's own outputs and return the change to it.
 pub struct UtxoPayer {
     rpc: Rpc,
     network: Network,
@@ -67,20 +69,20 @@ pub struct UtxoPayer {
     book: Book,
 }
 
-/// What a node can do for payouts.
+/// Capabilities of a node for payouts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Abilities {
-    /// What would be offered now, in the smallest coin per virtual byte.
+    /// Current fee rate, in base units per virtual byte.
     pub fee_rate: u128,
-    /// Whether that is the node's own estimate.
+    /// True if the rate is the node's own estimate.
     pub estimates_fees: bool,
-    /// Whether it can be asked about outputs before anything is signed.
+    /// True if outputs can be tested before signing.
     pub tests_outputs: bool,
 }
 
 impl UtxoPayer {
-    /// `genesis` names a test chain by its first block; its addresses are those of regtest. `fallback` is offered for a
-    /// virtual byte where the node has no estimate.
+    /// `genesis` names a test chain by its first block; its addresses are those of regtest.
+    /// `fallback` is the fee rate per virtual byte if the node has no estimate.
     pub fn new(
         network: Network,
         url: &SecretString,
@@ -106,7 +108,7 @@ impl UtxoPayer {
         })
     }
 
-    /// Whether nodes let a higher fee take a transaction's place. Where they do not, a child pays for its parent.
+    /// True if nodes support replace-by-fee. Otherwise child-pays-for-parent (CPFP) is used.
     pub(super) const fn replaces(&self) -> bool {
         matches!(self.network.family(), Family::Bitcoin)
     }
@@ -115,7 +117,7 @@ impl UtxoPayer {
         self.fees.rate(&self.rpc).await
     }
 
-    /// What its node can do for payouts.
+    /// Capabilities of its node for payouts.
     pub async fn abilities(&self) -> Result<Abilities, ChainError> {
         let estimates_fees = self.fees.estimate(&self.rpc).await?.is_some();
         let fee_rate = self.fees.rate(&self.rpc).await?.rate;
@@ -126,12 +128,13 @@ impl UtxoPayer {
         Ok(Abilities { fee_rate, estimates_fees, tests_outputs })
     }
 
-    /// What it says where an account is asked for: there are outputs alone.
+    /// Error for requests about an account, which UTXO networks do not have.
     pub(super) fn has_no_accounts(&self) -> ChainError {
         self.rpc.inconsistent("has no accounts")
     }
 
-    /// What one transaction to one address can send of `coins`; nothing if none is worth it.
+    /// Amount that one transaction to one address can send from `coins`; nothing if no coin is
+    /// worth its fee.
     pub(super) fn sweep(&self, coins: &[CoinRow], fee: Fee) -> Sweep {
         const LARGEST_SCRIPT: usize = 34;
         let amounts: Vec<_> = coins.iter().filter_map(|coin| narrow(coin.amount)).collect();
@@ -141,7 +144,7 @@ impl UtxoPayer {
     }
 
     fn script(&self, text: &str) -> Result<Vec<u8>, SignError> {
-        // A real address pays the same script on a test chain, which only spells it differently.
+        // A real address pays the same script on a test chain, where only its spelling differs.
         let script = |realm| address::script_of(self.network, realm, text);
         script(self.realm).or_else(|| script(Realm::Main)).ok_or(SignError::Unsupported)
     }
@@ -154,7 +157,7 @@ impl UtxoPayer {
         outputs.iter().map(pay).collect()
     }
 
-    /// The rate to which a new payment's may give way.
+    /// Lowest fee rate to which a new payment may be reduced.
     fn floor(&self, fee: Fee) -> u64 {
         let least = u64::try_from(fee.rate_least).unwrap_or(u64::MAX);
         least.max(spend::fee_rate_floor(self.network.family()))
@@ -162,7 +165,8 @@ impl UtxoPayer {
 
     fn terms(&self, payment: &Unsigned, purse: &Purse, own: &[u8]) -> Option<Terms> {
         let family = self.network.family();
-        // Whoever must spend every coin helps what is signed already, as far as it can.
+        // A payment that must spend every coin supports an already signed one as far as it can, so
+        // the higher floor of new payments does not apply.
         let is_first = !purse.every_coin;
         let floor = if is_first { self.floor(payment.fee) } else { spend::fee_rate_floor(family) };
         Some(Terms {
@@ -178,7 +182,7 @@ impl UtxoPayer {
         })
     }
 
-    /// The transaction that pays `outputs`, its plan, and the script of what it spends.
+    /// The unsigned transaction that pays `outputs`, its plan, and the script of its inputs.
     fn bare(
         &self,
         payment: &Unsigned,
@@ -210,12 +214,13 @@ impl UtxoPayer {
         Ok(SignedTx { raw: encode::serialize(&signed), hash, spent: Some(spent) })
     }
 
-    /// Which outputs the node would not pass on, by position, and why.
+    /// Outputs that the node would not relay, by position, with the reasons.
     ///
-    /// It is asked about transactions that nobody has signed: the rules for outputs come before signatures, so an output
-    /// that is refused changes the answer. But so does an output that makes the fee too small for a full mempool, and a row
-    /// that fails is never paid: only words about outputs are believed. Nothing that could be sent leaves the house.
-    /// Dogecoin's nodes cannot be asked.
+    /// The node tests unsigned transactions: it checks outputs before signatures, so a refused
+    /// output changes its response. But so does an output that makes the fee too small for a full
+    /// mempool, and a failed row is never paid, so only reasons that concern outputs are believed.
+    /// No transaction that could be broadcast leaves the gateway. Dogecoin's nodes have no such
+    /// test.
     pub(super) async fn refused(
         &self,
         payment: &Unsigned,
@@ -234,8 +239,8 @@ impl UtxoPayer {
         Ok(refused)
     }
 
-    /// What the node says to these outputs and our change in a transaction without signatures; `None` if it cannot be asked,
-    /// or they cannot be paid.
+    /// The node's reason against an unsigned transaction with these outputs and our change; `None`
+    /// if it has no such test, or they cannot be paid.
     async fn verdict(
         &self,
         payment: &Unsigned,
@@ -268,7 +273,7 @@ impl UtxoPayer {
                 }
             }
             Err(ChainError::Refused { code: IN_CHAIN, .. }) => Ok(Sent::Taken),
-            // Old nodes say so of what they hold already.
+            // Old nodes give this code for transactions that they have already.
             Err(ChainError::Refused { code: MISSING_INPUTS | REJECTED, reason, .. }) => {
                 Ok(if self.waits(hash).await? { Sent::Taken } else { Sent::Refused(reason) })
             }
@@ -287,7 +292,7 @@ impl UtxoPayer {
         Err(ChainError::WrongChain { network, expected: self.genesis.clone(), found })
     }
 
-    /// Whether the node holds a transaction that waits for a block.
+    /// True if the transaction is in the node's mempool.
     async fn waits(&self, hash: &str) -> Result<bool, ChainError> {
         match self.rpc.call(WAITING, json!([hash])).await {
             Ok(result) => self.rpc.read::<IgnoredAny>(WAITING, &result).map(|_| true),
@@ -304,7 +309,7 @@ impl UtxoPayer {
         search::standing(self, payment, required).await
     }
 
-    /// The transaction `id`, which the block at `height` holds.
+    /// The transaction `id` in the block at `height`.
     pub(super) async fn transaction(
         &self,
         id: Txid,
@@ -313,23 +318,24 @@ impl UtxoPayer {
         history::transaction(self, id, height).await
     }
 
-    /// The script under which a sender's outputs lie.
+    /// Script of a sender's outputs.
     pub(super) fn own_script(&self, sender: &str) -> Option<Vec<u8>> {
         self.script(sender).ok()
     }
 
-    /// Whether this node's chain has spent what a payment spends, and holds nothing that the payment made.
+    /// True if this node's chain has spent an input of the payment, and has none of the payment's
+    /// outputs.
     pub(super) async fn misses_inputs(&self, payment: &Wanted) -> Result<bool, ChainError> {
         search::misses_inputs(self, payment).await
     }
 
-    /// Whether this node has a transaction in the block that another named, `required` deep.
+    /// True if this node has a transaction in the block that another node named, `required` deep.
     pub(super) async fn holds(&self, mined: &Mined, required: u64) -> Result<bool, ChainError> {
         search::holds(self, mined, required).await
     }
 }
 
-/// Whoever may choose what is spent is told what would help.
+/// Adds to the error, where the payment may choose its coins, the deposit that would help.
 fn unplanned(error: SpendError, coins: &[Coin], outputs: &[Pay], terms: &Terms) -> SignError {
     let deposit = match error {
         SpendError::FeeTooHigh | SpendError::TooManyCoins if !terms.every_coin => {

@@ -1,7 +1,8 @@
-//! Where a payment stands, found out by reading blocks.
+//! Finds a payment by reading blocks.
 //!
-//! A node without a transaction index tells of no mined transaction by its hash. So every block since the signature is
-//! read once, with nothing but the hashes in it, and how far that has come is kept in a row.
+//! A node without a transaction index cannot look up a mined transaction by its hash. So every
+//! block since the signature is read once, with only its transaction hashes, and the position is
+//! stored in a row.
 
 use bitcoin::{Transaction, consensus::encode};
 use serde::Deserialize;
@@ -21,7 +22,7 @@ use crate::{
     },
 };
 
-/// Whose transactions are followed, and so where it is noted how far the blocks were read.
+/// Kind of the followed transactions, which determines the table with the search position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Book {
     /// Payments of orders, which the gateway signs.
@@ -34,9 +35,9 @@ const TIP: &str = "getblockcount";
 pub(super) const BLOCK: &str = "getblock";
 pub(super) const UNSPENT: &str = "gettxout";
 const INVALID_PARAMETER: i64 = -8;
-/// No chain goes back further: a miner's reward could be spent by then.
+/// No reorg is deeper: a coinbase could be spent by then.
 const BLOCKS_REPLACED_MAX: u64 = 100;
-/// How often it is noted how far the search has come.
+/// Number of blocks after which the search position is stored.
 const BLOCKS_PER_NOTE: u64 = 20;
 
 #[derive(Deserialize)]
@@ -78,7 +79,7 @@ pub(super) async fn standing(
     Ok(nowhere)
 }
 
-/// Whether the node has that transaction in that block, `required` deep.
+/// True if the node has that transaction in that block, `required` deep.
 pub(super) async fn holds(
     payer: &UtxoPayer,
     mined: &Mined,
@@ -91,11 +92,12 @@ pub(super) async fn holds(
     Ok(block(payer, mined.height).await?.hashes.contains(&mined.hash))
 }
 
-/// Whether the chain has spent an output that a payment spends, and no output of the payment's is there: what spent it was
-/// something else.
+/// True if the chain has spent an input of the payment and has none of its outputs: another
+/// transaction made a double-spend.
 ///
-/// How far blocks were read is noted for the node that pays, so a witness tells by its unspent outputs alone. A payment whose
-/// every output was spent again looks like none; but then the node that pays would have found it.
+/// The search position belongs to the node that pays, so a witness decides by its unspent outputs
+/// alone. A payment whose outputs have all been spent looks the same; but then the node that pays
+/// would have found it.
 pub(super) async fn misses_inputs(payer: &UtxoPayer, payment: &Wanted) -> Result<bool, ChainError> {
     let Ok(ours) = encode::deserialize::<Transaction>(&payment.raw) else { return Ok(false) };
     for hash in &payment.hashes {
@@ -114,7 +116,7 @@ pub(super) async fn misses_inputs(payer: &UtxoPayer, payment: &Wanted) -> Result
     Ok(false)
 }
 
-/// Whether an output lies in the chain and no block has spent it.
+/// True if an output is in the chain and unspent by any block.
 async fn is_unspent(
     payer: &UtxoPayer,
     hash: &str,
@@ -124,7 +126,7 @@ async fn is_unspent(
     Ok(payer.rpc.read::<Option<serde::de::IgnoredAny>>(UNSPENT, &result)?.is_some())
 }
 
-/// Reads the blocks up to `tip` that were not read yet, and stops at one that holds the payment.
+/// Reads the blocks up to `tip` that were not read yet, and stops at one that contains the payment.
 async fn look(
     payer: &UtxoPayer,
     search: &mut Search,
@@ -133,8 +135,8 @@ async fn look(
 ) -> Result<(), ChainError> {
     let before = search.place.clone();
     let outcome = read_on(payer, search, wanted, tip).await;
-    // What was read stays read, though the node failed at the next block: one that fails now and then would never let a
-    // long search come to its end.
+    // The position is kept even if the node failed at the next block: otherwise a node with
+    // occasional failures would never let a long search finish.
     if search.place != before {
         save(payer, search).await?;
     }
@@ -153,7 +155,7 @@ async fn read_on(
         let height = search.place.height.saturating_sub(BLOCKS_REPLACED_MAX);
         search.place = Place { height, ..Place::default() };
     }
-    // A chain that was replaced by a shorter one on the way to a longer one.
+    // In a reorg the chain can be shorter for a moment, on the way to a longer branch.
     search.place.height = search.place.height.min(tip);
     while search.place.found.is_none() && search.place.height < tip {
         let height = search.place.height + 1;
@@ -171,10 +173,10 @@ async fn read_on(
     Ok(())
 }
 
-/// Whether something that the payment spends was spent by another transaction, `required` blocks ago.
+/// True if another transaction spent an input of the payment, `required` blocks ago.
 ///
-/// It may have been mined since the tip was read, so what is missing is only noted at first, and looked for in the blocks
-/// that follow.
+/// The payment may have been mined since the tip was read, so a missing input is at first only
+/// recorded, and the payment is looked for in the following blocks.
 async fn displaced(
     payer: &UtxoPayer,
     search: &mut Search,
@@ -207,7 +209,7 @@ async fn block(payer: &UtxoPayer, height: u64) -> Result<WireBlock, ChainError> 
     Ok(block)
 }
 
-/// The newest block, from which on a transaction that nobody has signed yet is looked for.
+/// The newest block, from which the search for a transaction that is not signed yet starts.
 pub(super) async fn tip(payer: &UtxoPayer) -> Result<Place, ChainError> {
     let height = read::<u64>(payer, TIP, json!([])).await?;
     let hash = hash_at(payer, height).await?;

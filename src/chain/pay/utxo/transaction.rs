@@ -1,4 +1,4 @@
-//! The bytes of a transaction, and its signatures. Litecoin and dogecoin write theirs as bitcoin does.
+//! The bytes of a transaction, and its signatures. Litecoin and dogecoin use bitcoin's encoding.
 
 use bitcoin::{
     Amount, CompressedPublicKey, EcdsaSighashType, OutPoint, ScriptBuf, Sequence, Transaction,
@@ -10,7 +10,7 @@ use k256::{ecdsa::SigningKey, elliptic_curve::sec1::ToSec1Point};
 use super::spend::{Lock, Pay, Spend};
 use crate::{chain::pay::SignError, payout::sighash::Digests};
 
-/// Whether a higher fee may take a transaction's place (BIP-125). It is told in every input.
+/// Whether a transaction signals replace-by-fee (BIP-125). Every input carries the signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Replaceable {
     Yes,
@@ -47,8 +47,8 @@ pub fn unsigned(
     })
 }
 
-/// Signs every input with the one key behind them all. The same transaction and key give the same bytes (RFC 6979).
-/// `own` is the script of the coins, which must be the key's.
+/// Signs every input with the one key that owns them all. The same transaction and key give the
+/// same bytes (RFC 6979). `own` is the script of the coins, which must belong to the key.
 pub fn sign(
     mut transaction: Transaction,
     spend: &Spend,
@@ -93,7 +93,8 @@ pub fn sign(
     Ok(transaction)
 }
 
-/// DER with a low S, which nodes insist on, and what it covers: all of the transaction.
+/// DER signature with a low S, which nodes require, and the sighash type that covers the whole
+/// transaction.
 fn signature(key: &SigningKey, digest: &[u8; 32]) -> Result<Vec<u8>, SignError> {
     let (signature, _) = key.sign_prehash_recoverable(digest);
     let mut bytes = signature.normalize_s().to_der().as_bytes().to_vec();
@@ -101,7 +102,7 @@ fn signature(key: &SigningKey, digest: &[u8; 32]) -> Result<Vec<u8>, SignError> 
     Ok(bytes)
 }
 
-/// The size of stored bytes, as a network charges for it; `None` if they are no transaction.
+/// Virtual size of stored bytes, for which a network charges; `None` if they are not a transaction.
 pub fn virtual_size(raw: &[u8]) -> Option<u64> {
     let transaction: Transaction = encode::deserialize(raw).ok()?;
     u64::try_from(transaction.vsize()).ok()
@@ -114,7 +115,7 @@ mod tests {
         *,
     };
 
-    /// The private key 1, and what pays it.
+    /// The private key 1 and its address.
     fn key() -> SigningKey {
         let mut bytes = [0; 32];
         bytes[31] = 1;

@@ -1,8 +1,8 @@
-//! Recorded replies, and shapes that no recording has.
+//! Recorded replies, and variants without a recording.
 //!
-//! `recorded/*.json` are replies of Injective, a chain of the same kind at Tendermint 0.34 (base64 attributes, two
-//! lists of block events), as tendermint-rs ships them for its own tests; the results are cut to one transaction. The
-//! newer shape is that of the CometBFT 0.38 documentation.
+//! `recorded/*.json` are replies of Injective, a chain of the same kind at Tendermint 0.34 (base64
+//! attributes, two lists of block events), from the tests of tendermint-rs; the results are cut to
+//! one transaction. The newer format is that of the CometBFT 0.38 documentation.
 
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
@@ -78,7 +78,7 @@ fn recorded_events_of_a_transaction_and_of_a_block() {
     );
 }
 
-/// One event of the newer shape.
+/// One event of the newer format.
 fn event(kind: &str, attributes: &[(&str, &str)]) -> Value {
     let attribute = |(key, value): &(&str, &str)| json!({ "key": key, "value": value });
     let attributes: Vec<Value> = attributes.iter().map(attribute).collect();
@@ -101,7 +101,7 @@ fn triples_of_one_event_are_read_one_after_the_other() {
         ("amount", "5rune"),
         ("msg_index", "0"),
     ];
-    // Where attributes were sorted, the amount stands first.
+    // With sorted attributes, the amount comes first.
     let sorted = [("amount", "7tcy,9x/ruji"), ("recipient", "c"), ("sender", "a")];
     check(
         &executed(0, &[event("transfer", &triples), event("transfer", &sorted)]),

@@ -1,7 +1,7 @@
-//! Recorded replies of the Nile test network, as java-tron's documentation shows them, and their variations.
+//! Recorded replies of the Nile test network, from java-tron's documentation, and their variations.
 //!
-//! `CALL` and its `CALL_INFO` are one contract call; long data is cut there already. `BLOCK` is the header of another
-//! block, into which the call is put under this block's number and time.
+//! `CALL` and its `CALL_INFO` are one contract call; long data is cut there already. `BLOCK` is the
+//! header of another block, into which the call is put under this block's number and time.
 
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
