@@ -62,13 +62,14 @@ pub struct Payment {
     pub payment_id: String,
     #[schema(value_type = schema::PaymentStatus)]
     pub payment_status: &'static str,
-    /// Where to pay; null on an unresolved draft.
+    /// Deposit address; null on an unresolved draft.
     #[schema(required)]
     pub pay_address: Option<String>,
-    /// What to pay, in whole units of `pay_currency`; null on an unresolved draft.
+    /// Amount to pay, in whole units of `pay_currency`; null on an unresolved draft.
     #[schema(value_type = Option<schema::Amount>, required)]
     pub pay_amount: Option<Number>,
-    /// The code of the currency to pay in, as `GET /v1/currencies` lists it; null on an unresolved draft.
+    /// Code of the currency to pay in, as listed by `GET /v1/currencies`; null on an unresolved
+    /// draft.
     #[schema(required, examples("usdtmatic"))]
     pub pay_currency: Option<String>,
     /// The chain to pay on; null on an unresolved draft.
@@ -80,7 +81,7 @@ pub struct Payment {
     /// The token's contract; null for native coins and on an unresolved draft.
     #[schema(required)]
     pub smart_contract: Option<String>,
-    /// The price as it was asked for, in `price_currency`.
+    /// The requested price, in `price_currency`.
     #[schema(value_type = schema::Amount)]
     pub price_amount: Number,
     /// The currency of the price, in lower case.
@@ -98,7 +99,7 @@ pub struct Payment {
     /// As it was sent; shown to the buyer.
     #[schema(required, max_length = 2000)]
     pub order_description: Option<String>,
-    /// Where signed IPNs are posted.
+    /// URL to which signed IPNs are posted.
     #[schema(required)]
     pub ipn_callback_url: Option<String>,
     /// Always equal to `payment_id`.
@@ -116,7 +117,7 @@ pub struct Payment {
     pub expiration_estimate_date: String,
     #[schema(value_type = schema::Instant)]
     pub created_at: String,
-    /// When anything of it last changed.
+    /// Time of the last change.
     #[schema(value_type = schema::Instant)]
     pub updated_at: String,
     /// Reserved.
@@ -128,7 +129,7 @@ pub struct Payment {
     /// Set on subscriptions only.
     #[schema(required)]
     pub subscriber_email: Option<String>,
-    /// Set on subscriptions only: how many cycles there have been.
+    /// Set on subscriptions only: number of cycles so far.
     #[schema(required)]
     pub subscription_cycle: Option<i32>,
     /// Set on subscriptions only.

@@ -82,55 +82,57 @@ pub struct NcPayout {
     pub contract_address: Option<&'static str>,
     /// Decimal places of one whole unit.
     pub decimals: u8,
-    /// What the signature is bound to (EIP-155); null on bitcoin, litecoin and dogecoin.
+    /// Chain id that the signature covers (EIP-155); null on bitcoin, litecoin and dogecoin.
     #[schema(required)]
     pub chain_id: Option<u64>,
-    /// Who pays, and whose key must sign. On bitcoin, litecoin and dogecoin the change returns there.
+    /// The paying address, whose key must sign. On bitcoin, litecoin and dogecoin the change
+    /// returns to it.
     pub from_address: String,
     #[schema(value_type = words::NcFeeLevel)]
     pub fee_level: &'static str,
-    /// Who is paid, in the order in which it was asked for.
+    /// Recipients, in the order of the request.
     pub outputs: Vec<NcOutput>,
-    /// What is spent on bitcoin, litecoin and dogecoin, all of it; empty on EVM networks.
+    /// Inputs on bitcoin, litecoin and dogecoin, all of which are spent; empty on EVM networks.
     pub inputs: Vec<NcInput>,
     /// The sum of all outputs, in base units.
     #[schema(value_type = amounts::RawAmount)]
     pub total_raw: String,
-    /// The most that the chain takes for all transactions, in base units of its own coin; on bitcoin, litecoin and dogecoin
-    /// exactly what it takes. A rollup's share for the first layer comes on top.
+    /// Maximum network fee for all transactions, in base units of the chain's own coin; on bitcoin,
+    /// litecoin and dogecoin the exact fee. A rollup's data fee is charged in addition.
     #[schema(value_type = amounts::RawAmount)]
     pub network_fee_raw: String,
-    /// What returns to `fromAddress` on bitcoin, litecoin and dogecoin, as the last output; null on EVM networks. What would be
-    /// too small to be an output goes to the fee.
+    /// Change to `fromAddress` on bitcoin, litecoin and dogecoin, as the last output; null on EVM
+    /// networks. Change below the dust limit is added to the fee.
     #[schema(value_type = Option<amounts::RawAmount>, required)]
     pub change_raw: Option<String>,
-    /// What it took so far, in base units of its own coin.
+    /// Network fee paid so far, in base units of the chain's own coin.
     #[schema(value_type = amounts::RawAmount)]
     pub network_fee_paid_raw: String,
     /// The chain's own coin, in which fees are paid.
     pub network_fee_currency: &'static str,
-    /// What is to be signed; null in every state but `awaiting_signature`.
+    /// The transactions to sign; null in every state but `awaiting_signature`.
     #[schema(required)]
     pub unsigned: Option<NcUnsigned>,
-    /// The transactions that were submitted: one that pays all outputs, or one for each, in their order.
+    /// The submitted transactions: one that pays all outputs, or one for each, in the order of the
+    /// outputs.
     pub tx_hashes: Vec<String>,
-    /// Of the transaction that has the fewest; those that failed do not count.
+    /// Confirmations of the transaction that has the fewest; failed ones do not count.
     pub confirmations: u64,
-    /// What each transaction needs until it is final.
+    /// Confirmations after which a transaction is final.
     pub required_confirmations: u64,
-    /// Until when signed transactions are taken.
+    /// Deadline for submitting the signed transactions.
     #[schema(value_type = schema::Instant)]
     pub expires_at: String,
-    /// When it was asked for.
+    /// Time of the request.
     #[schema(value_type = schema::Instant)]
     pub created_at: String,
     /// When the signed bytes were stored; null before.
     #[schema(value_type = Option<schema::Instant>, required)]
     pub submitted_at: Option<String>,
-    /// When its state became one that never changes; null before.
+    /// When it reached a final state; null before.
     #[schema(value_type = Option<schema::Instant>, required)]
     pub ended_at: Option<String>,
-    /// When anything of it last changed.
+    /// Time of the last change.
     #[schema(value_type = schema::Instant)]
     pub updated_at: String,
 }
@@ -154,48 +156,50 @@ pub struct NcOutput {
     /// The nonce of its transaction; null on bitcoin, litecoin and dogecoin.
     #[schema(required)]
     pub nonce: Option<u64>,
-    /// Null until it was submitted.
+    /// Null until the submission.
     #[schema(required)]
     pub tx_hash: Option<String>,
-    /// The blocks on top of its transaction, its own included; no longer counted once it is final.
+    /// Confirmations of its transaction; no longer updated once it is final.
     pub confirmations: u64,
-    /// What the chain took for its transaction, in base units of its own coin; null until that is final.
+    /// Network fee of its transaction, in base units of the chain's own coin; null until the
+    /// transaction is final.
     #[schema(value_type = Option<amounts::RawAmount>, required)]
     pub fee_raw: Option<String>,
-    /// Why it failed, or why a node does not take it; null if all is well.
+    /// The reason why it failed, or why a node refuses it; null otherwise.
     #[schema(required)]
     pub error: Option<String>,
 }
 
-/// One output of an earlier transaction that is spent.
+/// One input: an output of an earlier transaction that is spent.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NcInput {
-    /// The transaction that made it.
+    /// The transaction that created it.
     pub txid: String,
-    /// Its place among that transaction's outputs, from 0.
+    /// Its index among that transaction's outputs, from 0.
     #[schema(value_type = u64)]
     pub vout: u32,
-    /// In base units, as the chain says it.
+    /// In base units, as read from the chain.
     #[schema(value_type = amounts::RawAmount)]
     pub amount_raw: String,
 }
 
-/// What the merchant signs.
+/// The transactions for the merchant to sign.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NcUnsigned {
-    /// `evm_tx`: EIP-1559 transactions, one for each output, with consecutive nonces. `psbt`: one transaction that pays all
-    /// outputs.
+    /// `evm_tx`: EIP-1559 transactions, one for each output, with consecutive nonces. `psbt`: one
+    /// transaction that pays all outputs.
     pub kind: &'static str,
-    /// With `evm_tx` the transactions, in the order of the outputs; with `psbt` a PSBT of version 0 in base64.
+    /// With `evm_tx` the transactions, in the order of the outputs; with `psbt` a PSBT of version 0
+    /// in base64.
     pub payload: NcPayload,
-    /// Until when signed transactions are taken.
+    /// Deadline for submitting the signed transactions.
     #[schema(value_type = schema::Instant)]
     pub expires_at: String,
 }
 
-/// What `kind` says it is.
+/// Content according to `kind`.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
 pub enum NcPayload {
@@ -205,7 +209,7 @@ pub enum NcPayload {
     Psbt(String),
 }
 
-/// One transaction to be signed, thrice: as fields, as bytes, and as the hash of the bytes.
+/// One transaction to be signed, in three forms: as fields, as bytes, and as the hash of the bytes.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NcTransaction {
@@ -226,23 +230,23 @@ pub struct NcFields {
     /// Always `0x2`.
     #[serde(rename = "type")]
     pub kind: &'static str,
-    /// What the signature is bound to (EIP-155).
+    /// Chain id that the signature covers (EIP-155).
     pub chain_id: String,
-    /// Whose key must sign.
+    /// The address whose key must sign.
     pub from: String,
-    /// Its place among all transactions of the sender.
+    /// Its number in the sequence of the sender's transactions.
     pub nonce: String,
     /// The recipient, or the token's contract.
     pub to: String,
-    /// The coins that it moves, in wei.
+    /// Transferred amount of the chain's coin, in wei.
     pub value: String,
-    /// The call of the token's contract; `0x` for coins.
+    /// Call of the token's contract; `0x` for a transfer of coins.
     pub data: String,
-    /// The most gas it may use.
+    /// Gas limit.
     pub gas: String,
-    /// The most that a unit of gas may cost, in wei.
+    /// Maximum fee per unit of gas, in wei.
     pub max_fee_per_gas: String,
-    /// The tip in it, in wei.
+    /// Priority fee (tip) per unit of gas, in wei; included in the maximum fee.
     pub max_priority_fee_per_gas: String,
 }
 

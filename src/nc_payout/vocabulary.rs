@@ -77,7 +77,7 @@ words! {
 }
 
 words! {
-    /// How much is offered for a place in the next blocks.
+    /// Level of the offered fee: a higher one gets the transaction into a block sooner.
     FeeLevel {
         Slow = "slow",
         Normal = "normal",

@@ -127,7 +127,7 @@ pub struct Order<'a> {
     /// Base units of one whole coin, as a power of ten.
     #[schema(maximum = 24)]
     decimals: u8,
-    /// Of EVM networks; null on the others.
+    /// Chain id of an EVM network; null on the others.
     #[schema(required)]
     chain_id: Option<u64>,
     /// The merchant's own words, as they were sent.
@@ -138,75 +138,76 @@ pub struct Order<'a> {
     metadata: Option<Box<RawValue>>,
     #[schema(value_type = schema::FeeBearer)]
     fee_mode: &'static str,
-    /// Recipients' rows.
+    /// Number of recipients' rows.
     item_count: u32,
-    /// Groups in which they are sent and told of.
+    /// Number of groups in which the rows are sent and reported.
     batch_count: u32,
-    /// The sum of the rows as they were sent.
+    /// Sum of the requested amounts.
     #[schema(value_type = schema::RawAmount)]
     payout_total_raw: String,
-    /// Quoted for the network.
+    /// Network fee in the quote.
     #[schema(value_type = schema::RawAmount)]
     network_fee_raw: String,
-    /// Quoted for us.
+    /// Service fee in the quote.
     #[schema(value_type = schema::RawAmount)]
     service_fee_raw: String,
-    /// What to send to `depositAddress`.
+    /// Amount to send to `depositAddress`.
     #[schema(value_type = schema::RawAmount)]
     total_to_send_raw: String,
     /// Confirmed at `depositAddress` so far.
     #[schema(value_type = schema::RawAmount)]
     received_raw: String,
-    /// What `receivedRaw` lacks.
+    /// Amount by which `receivedRaw` is too low.
     #[schema(value_type = schema::RawAmount)]
     missing_raw: String,
-    /// What `receivedRaw` has too much; it goes back in the end.
+    /// Amount by which `receivedRaw` is too high; refunded at the end.
     #[schema(value_type = schema::RawAmount)]
     surplus_raw: String,
-    /// What recipients have, beyond doubt.
+    /// Amount paid to recipients by final transactions.
     #[schema(value_type = schema::RawAmount)]
     paid_raw: String,
-    /// What could not be paid, beyond doubt; it goes back in the end.
+    /// Amount that finally could not be paid; refunded at the end.
     #[schema(value_type = schema::RawAmount)]
     failed_raw: String,
     /// The order's own address; null until it is confirmed.
     #[schema(value_type = Option<String>, required)]
     deposit_address: Option<&'a str>,
-    /// Where refunds go; without it they wait for a person.
+    /// Address for refunds; without it a refund waits for manual handling.
     #[schema(value_type = Option<String>, required)]
     refund_address: Option<&'a str>,
-    /// Of the quote in a draft; afterwards the time until which the deposit must have come.
+    /// Expiry of the quote in a draft; afterwards the deadline for the deposit.
     #[schema(value_type = values::Instant)]
     expires_at: String,
     quote: Quote<'a>,
     progress: Progress,
-    /// In an event about a batch that batch, else the last one with which anything was done; null before the first.
+    /// The batch that an event concerns, otherwise the last batch with any progress; null before
+    /// the first.
     #[schema(required)]
     last_batch: Option<Batch<'a>>,
-    /// Of an ended order; null where nothing has to go back.
+    /// Refund of an ended order; null if there is nothing to refund.
     #[schema(required)]
     refund: Option<Refund<'a>>,
-    /// Whether a person has to release it before anything more is sent.
+    /// True if the order is on hold: an operator must release it before anything more is sent.
     held: bool,
     #[schema(value_type = Option<schema::Canceller>, required)]
     cancelled_by: Option<&'a str>,
     #[schema(value_type = values::Instant)]
     created_at: String,
-    /// When its merchant confirmed it.
+    /// When the merchant confirmed the order.
     #[schema(value_type = Option<values::Instant>, required)]
     confirmed_at: Option<String>,
-    /// When enough had come.
+    /// When the received amount became sufficient.
     #[schema(value_type = Option<values::Instant>, required)]
     funded_at: Option<String>,
     /// When its state became final.
     #[schema(value_type = Option<values::Instant>, required)]
     finished_at: Option<String>,
-    /// When anything of it last changed.
+    /// Time of the last change.
     #[schema(value_type = values::Instant)]
     updated_at: String,
 }
 
-/// What an order costs, and how long that stands.
+/// Price of an order, and its validity.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = PayoutQuote)]
@@ -216,7 +217,7 @@ struct Quote<'a> {
     id: &'a str,
     #[schema(value_type = values::Instant)]
     created_at: String,
-    /// Beyond it the order must be refreshed before it can be confirmed.
+    /// After this time the order must be refreshed before it can be confirmed.
     #[schema(value_type = values::Instant)]
     expires_at: String,
     /// On bitcoin, litecoin and dogecoin: the smallest coins per virtual byte.
@@ -230,7 +231,7 @@ struct Quote<'a> {
     /// One whole coin of the network, in US dollars.
     #[schema(value_type = values::DecimalText)]
     native_price_usd: &'a str,
-    /// One whole coin of what is paid out, in US dollars.
+    /// One whole coin of the paid currency, in US dollars.
     #[schema(value_type = values::DecimalText)]
     asset_price_usd: &'a str,
     /// The same as the order's.
@@ -241,24 +242,24 @@ struct Quote<'a> {
     service_fee_raw: String,
 }
 
-/// How many rows stand where.
+/// Number of rows in each state.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = PayoutProgress)]
 struct Progress {
     /// Nothing is signed yet.
     pending: u32,
-    /// Signed, and not yet taken by a node.
+    /// Signed, and not yet accepted by a node.
     signing: u32,
-    /// Taken by a node.
+    /// Accepted by a node.
     broadcasted: u32,
-    /// Paid, beyond doubt.
+    /// Paid by a final transaction.
     confirmed: u32,
-    /// Not paid, beyond doubt.
+    /// Finally not paid.
     failed: u32,
 }
 
-/// Recipients that are sent together or told of together: on bitcoin, litecoin and dogecoin the outputs of one transaction, on
-/// EVM networks one transaction each.
+/// Recipients that are sent or reported together: on bitcoin, litecoin and dogecoin the outputs of
+/// one transaction, on EVM networks one transaction each.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = PayoutBatch)]
@@ -272,27 +273,27 @@ pub struct Batch<'a> {
     state: &'static str,
     /// Rows in it.
     item_count: u32,
-    /// Rows of it that were not paid, beyond doubt.
+    /// Number of its rows that were finally not paid.
     failed_count: u32,
-    /// The sum of its rows as they were sent.
+    /// Sum of the requested amounts of its rows.
     #[schema(value_type = schema::RawAmount)]
     amount_raw: String,
-    /// In the network's own coin: what its confirmed transactions took.
+    /// Network fees of its confirmed transactions, in the network's own coin.
     #[schema(value_type = schema::RawAmount)]
     fee_raw: String,
-    /// Of its transaction, or of the first one where every recipient has one of its own.
+    /// Hash of its transaction, or of the first one if every recipient has a separate transaction.
     #[schema(value_type = Option<String>, required)]
     tx_hash: Option<&'a str>,
     /// Earlier versions with lower fees; none of them can confirm beside the last one.
     replaced_tx_hashes: &'a [String],
-    /// Blocks that stand on its transactions, counted from 1.
+    /// Confirmations of its transactions.
     confirmations: u64,
-    /// As many as make it final.
+    /// Confirmations after which it is final.
     required_confirmations: u64,
-    /// For people: what went wrong last.
+    /// The last error, as text for people.
     #[schema(value_type = Option<String>, required)]
     last_error: Option<&'a str>,
-    /// When a node first took it.
+    /// When a node first accepted it.
     #[schema(value_type = Option<values::Instant>, required)]
     broadcast_at: Option<String>,
     /// When it became final.
@@ -300,19 +301,19 @@ pub struct Batch<'a> {
     confirmed_at: Option<String>,
 }
 
-/// What goes back to the merchant.
+/// Refund to the merchant.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = PayoutRefund)]
 struct Refund<'a> {
     #[schema(value_type = schema::RefundState)]
     state: &'static str,
-    /// Null where none was given.
+    /// Null if none was given.
     #[schema(value_type = Option<String>, required)]
     address: Option<&'a str>,
     #[schema(value_type = schema::RawAmount)]
     amount_raw: String,
-    /// Once it is signed.
+    /// Set once it is signed.
     #[schema(value_type = Option<String>, required)]
     tx_hash: Option<&'a str>,
 }

@@ -27,10 +27,10 @@ pub const CONTENT_TYPE: &str = "application/json";
 pub struct Envelope<'a> {
     #[schema(value_type = schema::EventName)]
     event_type: &'a str,
-    /// `pzwe_…`, the same over all attempts: what was handled under it must not be handled again.
+    /// `pzwe_…`, the same for all attempts: process each id only once.
     #[schema(value_type = String)]
     event_id: &'a str,
-    /// Seconds since 1970, made anew at each attempt. Refuse what is older than ten minutes.
+    /// Seconds since 1970, renewed at each attempt. Refuse events older than ten minutes.
     event_at: i64,
     /// The order as it was when the event happened.
     #[schema(value_type = Order<'static>)]
