@@ -109,7 +109,8 @@ fn plain(units: u128, decimals: u32) -> String {
     shifted(&units.to_string(), decimals)
 }
 
-/// A count of base units of any length in whole coins, in the shortest plain form. `digits` holds decimal digits only.
+/// A count of base units of any length in whole coins, in the shortest plain form. `digits` holds
+/// decimal digits only.
 pub fn digits_in_coins(digits: &str, decimals: u32) -> Option<String> {
     let is_count = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     is_count.then(|| shifted(digits, decimals))

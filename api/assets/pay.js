@@ -61,8 +61,8 @@
     leave();
   };
 
-  // Back to the shop once it is over: after a while that is shown, only while the buyer looks, and not against the
-  // buyer's wish. A buyer who comes back by the back button stays.
+  // Back to the shop once it is over: after a while that is shown, only while the buyer looks, and
+  // not against the buyer's wish. A buyer who comes back by the back button stays.
   const cameBack = performance.getEntriesByType("navigation").some((entry) => entry.type === "back_forward");
   let leaving = 0;
   const stay = () => {

@@ -14,7 +14,7 @@ use crate::{Access, endpoints};
 /// A day, which is more than browsers keep it.
 const KEPT_SECONDS: HeaderValue = HeaderValue::from_static("86400");
 
-/// Whether the table of endpoints asks for no key at the path of `request`.
+/// True if the table of endpoints asks for no key at the path of `request`.
 fn is_open(request: &Request) -> bool {
     static OPEN: LazyLock<Vec<&str>> = LazyLock::new(|| {
         let open = endpoints().into_iter().filter(|endpoint| endpoint.access == Access::Anyone);
@@ -24,8 +24,8 @@ fn is_open(request: &Request) -> bool {
     path.is_some_and(|path| OPEN.contains(&path.as_str()))
 }
 
-/// Lets the scripts of any page read the answers, and answers their browsers' question before (a preflight). No credentials
-/// go with it: a merchant's key has no business in a page.
+/// Lets the scripts of any page read the answers, and answers their browsers' question before (a
+/// preflight). No credentials go with it: a merchant's key has no business in a page.
 pub async fn allow_any_page(request: Request, next: Next) -> Response {
     if !is_open(&request) {
         return next.run(request).await;

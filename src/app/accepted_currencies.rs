@@ -35,9 +35,11 @@ pub struct AcceptedCurrency {
     pub token_id: String,
 }
 
-/// The snapshot of an unresolved draft, without currencies that were disabled since. `None` for anything else.
+/// The snapshot of an unresolved draft, without currencies that were disabled since. `None` for
+/// anything else.
 ///
-/// A draft that was abandoned or cancelled has no currency either: it stays unresolved, and out of the list.
+/// A draft that was abandoned or cancelled has no currency either: it stays unresolved, and out of
+/// the list.
 pub fn accepted_currencies(market: &Market, invoice: &Invoice) -> Option<Vec<AcceptedCurrency>> {
     if invoice.is_resolved() {
         return None;

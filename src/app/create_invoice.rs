@@ -315,16 +315,18 @@ fn quote_direct(
     Ok(Quoted::Payable { offer, pay_amount, rate: None })
 }
 
-/// The refusal of a currency that is on sale but for its missing addresses: a fault of ours that may pass, never the
-/// merchant's mistake.
+/// The refusal of a currency that is on sale but for its missing addresses: a fault of ours that
+/// may pass, never the merchant's mistake.
 pub(super) fn no_address(offer: &Offer) -> CreateError {
     CreateError::NoAddress(NoAddress::of(offer.currency.family()))
 }
 
-/// The tokens a draft may be paid in: accepted, enabled, and the price at or above the minimum. One that has no fresh rate
-/// now is kept: its minimum is checked when the buyer chooses it, and until then it shows as not available.
+/// The tokens a draft may be paid in: accepted, enabled, and the price at or above the minimum. One
+/// that has no fresh rate now is kept: its minimum is checked when the buyer chooses it, and until
+/// then it shows as not available.
 ///
-/// Without any that can be chosen now there is no draft. The merchant is at fault only if all of them were judged.
+/// Without any that can be chosen now there is no draft. The merchant is at fault only if all of
+/// them were judged.
 fn eligible(
     market: &Market,
     accepted: Option<&[String]>,

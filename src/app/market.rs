@@ -49,7 +49,8 @@ pub struct NoFreshRate;
 
 pub struct Market {
     offers: Vec<Offer>,
-    /// Enabled currencies of followed networks that are not on sale because no address can be given.
+    /// Enabled currencies of followed networks that are not on sale because no address can be
+    /// given.
     unaddressed: Vec<Offer>,
     rates: HashMap<(String, Fiat), Rate>,
     stale_after: Duration,

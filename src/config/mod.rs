@@ -90,7 +90,7 @@ pub struct Api {
     pub trusted_proxies: Vec<ipnet::IpNet>,
     pub connections_max: usize,
     pub header_timeout_seconds: u64,
-    /// How long a kept connection may wait for its next request.
+    /// Idle timeout of a kept connection.
     pub idle_timeout_seconds: u64,
     pub request_timeout_seconds: u64,
 }

@@ -70,8 +70,8 @@ pub struct Call {
     pub deadline: Duration,
     /// Limit of the response body; the rest is not read.
     pub body_bytes_max: usize,
-    /// Whether the answer stands once its head is read. Its body is then kept as far as it comes within [`BODY_GRACE`], and
-    /// one that is cut, malformed or hangs changes nothing.
+    /// Makes the answer stand once its head is read. Its body is then kept as far as it comes
+    /// within [`BODY_GRACE`], and one that is cut, malformed or hangs changes nothing.
     pub head_decides: bool,
 }
 
@@ -254,7 +254,8 @@ struct Body {
 }
 
 impl Body {
-    /// Reads up to the limit and says whether there was more. Dropping the rest closes the connection.
+    /// Reads up to the limit and says whether there was more. Dropping the rest closes the
+    /// connection.
     async fn read(&mut self, mut incoming: Incoming) -> Result<bool, hyper::Error> {
         while let Some(frame) = incoming.frame().await {
             // Trailers say nothing that is used.

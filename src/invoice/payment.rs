@@ -193,7 +193,8 @@ pub fn iso_8601(instant: DateTime<Utc>) -> String {
     instant.to_rfc3339_opts(SecondsFormat::Millis, true)
 }
 
-/// `HH:MM:SS`; hours are not cut at 24, but have two digits, also of an invoice from before windows were bounded.
+/// `HH:MM:SS`; hours are not cut at 24, but have two digits, also of an invoice from before windows
+/// were bounded.
 fn hours_minutes_seconds(seconds: u32) -> String {
     let seconds = seconds.min(WINDOW_SECONDS_MAX.unsigned_abs());
     format!("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60)

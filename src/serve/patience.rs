@@ -33,7 +33,8 @@ pub(super) struct Times {
     pub idle: Duration,
 }
 
-/// The stage of a connection, as its service knows it. The socket alone cannot tell a head from a body.
+/// The stage of a connection, as its service knows it. The socket alone cannot tell a head from a
+/// body.
 #[derive(Default)]
 pub(super) struct Stage(AtomicU8);
 
@@ -65,7 +66,7 @@ impl Stage {
     }
 }
 
-/// Whether so few connections are left that idle ones must make room.
+/// True if so few connections are left that idle ones must make room.
 type Crowded = Box<dyn Fn() -> bool + Send>;
 
 pub(super) struct Patience {
@@ -132,11 +133,13 @@ impl Patience {
             };
             let end = self.since + limit;
             let now = Instant::now();
-            // An idle connection looks around from time to time: in a crowd it has no more time than a head.
+            // An idle connection looks around from time to time: in a crowd it has no more time
+            // than a head.
             let waited = now.duration_since(self.since);
             let makes_room = is_idle && waited >= self.times.head && (self.is_crowded)();
             if makes_room || now >= end {
-                // An idle peer is owed no word, and hyper takes an end of the stream as one. A broken head is an error.
+                // An idle peer is owed no word, and hyper takes an end of the stream as one. A
+                // broken head is an error.
                 let ended = if is_idle { Ok(()) } else { Err(io::ErrorKind::TimedOut.into()) };
                 return Poll::Ready(ended);
             }

@@ -47,7 +47,8 @@ impl Invoice {
         }
     }
 
-    /// Whether it was created with a currency, or its buyer has chosen one. The list holds resolved invoices alone.
+    /// True if it was created with a currency, or its buyer has chosen one. The list holds resolved
+    /// invoices alone.
     pub const fn is_resolved(&self) -> bool {
         self.view.asset.is_some()
     }

@@ -26,15 +26,16 @@ pub const IN_BASE_UNITS: &str = "base_units";
 pub struct PaymentIpn {
     #[serde(flatten)]
     pub payment: Payment,
-    /// Stable across all attempts and deliveries of this event. Other events of the same payment have others, so it
-    /// cannot say that an order was fulfilled: store `payment_id` with `payment_status` for that.
+    /// Stable across all attempts and deliveries of this event. Other events of the same payment
+    /// have others, so it cannot say that an order was fulfilled: store `payment_id` with
+    /// `payment_status` for that.
     pub event_id: String,
     /// Seconds since 1970, made anew at each attempt. Refuse deliveries older than ten minutes.
     pub event_at: i64,
 }
 
-/// The body of an informational IPN. `payment_status` is the one that the invoice has anyway: it is no status change, and
-/// nothing is to be shipped on it.
+/// The body of an informational IPN. `payment_status` is the one that the invoice has anyway: it is
+/// no status change, and nothing is to be shipped on it.
 #[derive(Serialize, ToSchema)]
 pub struct PaymentNotice {
     #[serde(flatten)]
@@ -53,13 +54,15 @@ pub struct NoticePart {
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(as = Notice)]
 pub struct NoticeBody {
-    /// `wrong_token_received`, `suspicious_token_received` or `late_deposit_received`; more may come.
+    /// `wrong_token_received`, `suspicious_token_received` or `late_deposit_received`; more may
+    /// come.
     #[serde(rename = "type")]
     #[schema(value_type = String)]
     pub kind: &'static str,
     /// The transaction that brought it.
     pub tx_hash: String,
-    /// The output, or the position among the transaction's logs; null where the network has neither.
+    /// The output, or the position among the transaction's logs; null where the network has
+    /// neither.
     #[schema(required)]
     pub log_index: Option<u64>,
     /// The deposit's own key: one transaction may bring several.
@@ -97,7 +100,8 @@ pub fn snapshot(payment: &Payment, notice: Option<&NoticeBody>) -> String {
     to_canonical_json(&body)
 }
 
-/// The number at the end of a deposit key, where it has one: the output, or the position among the transaction's logs.
+/// The number at the end of a deposit key, where it has one: the output, or the position among the
+/// transaction's logs.
 pub fn log_index(deposit_key: &str) -> Option<u64> {
     deposit_key.rsplit(':').next().and_then(|last| last.parse().ok())
 }
@@ -157,7 +161,8 @@ mod tests {
         Payment::render(&view, "https://pay.example")
     }
 
-    /// The described bodies are those that are sent: the same fields, with the two that each attempt adds.
+    /// The described bodies are those that are sent: the same fields, with the two that each
+    /// attempt adds.
     #[test]
     fn what_is_described_is_what_is_sent() {
         let payment = draft();

@@ -271,8 +271,8 @@ impl Tab {
         self.until(condition, async || self.try_eval(condition).await == Ok(json!(true))).await;
     }
 
-    /// Presses "stay" as soon as it shows, on this page and on those that the tab opens later: a page that leaves by itself
-    /// can be looked at for as long as it takes.
+    /// Presses "stay" as soon as it shows, on this page and on those that the tab opens later: a
+    /// page that leaves by itself can be looked at for as long as it takes.
     pub async fn stays(&self) {
         let press = "new MutationObserver(() => document.querySelector('#leaving:not([hidden]) #stay')?.click())\
                      .observe(document, { subtree: true, childList: true, attributes: true })";

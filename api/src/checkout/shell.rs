@@ -68,8 +68,8 @@ impl Visit {
 /// Scheme, host and port exactly as a browser writes them, and nothing else.
 fn is_origin(text: &str) -> bool {
     Url::parse(text).is_ok_and(|url| {
-        // Letters of a host to the URL standard. To a content security policy a star is every host, and the others end the
-        // directive or the policy.
+        // Letters of a host to the URL standard. To a content security policy a star is every host,
+        // and the others end the directive or the policy.
         matches!(url.scheme(), "http" | "https")
             && !text.contains(['*', ';', ','])
             && url.origin().ascii_serialization() == text

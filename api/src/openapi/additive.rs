@@ -197,7 +197,8 @@ fn since_the_last_release_the_api_has_only_gained() {
     assert!(losses.is_empty(), "clients of the last release would miss these: {losses:#?}");
 }
 
-/// A path that no release has promised could be taken away again by mistake, and nothing would notice.
+/// A path that no release has promised could be taken away again by mistake, and nothing would
+/// notice.
 #[test]
 fn the_released_document_holds_every_path_and_every_webhook() {
     let released = include_str!("../../openapi.released.json");

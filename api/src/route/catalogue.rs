@@ -70,11 +70,12 @@ pub async fn min_amount(
 ) -> Result<Json<MinAmount>, ApiError> {
     let to = parameters.required("currency_to")?;
     let from = parameters.text("currency_from")?.unwrap_or("usd");
-    let minimum = gateway.minimum(to, parameters.text("network")?).await;
-    // There is no amount in this question, so none can be at fault.
-    let minimum = minimum.map_err(|error| match error {
-        AskError::Quote(error) => ApiError::invalid(format!("currency_to: {error}")),
-        other => other.into(),
-    })?;
+    let minimum = match gateway.minimum(to, parameters.text("network")?).await {
+        // There is no amount in this question, so none can be at fault.
+        Err(AskError::Quote(error)) => {
+            return Err(ApiError::invalid(format!("currency_to: {error}")));
+        }
+        other => other?,
+    };
     Ok(Json(MinAmount::render(&minimum, from, to)))
 }

@@ -33,7 +33,8 @@ type Event struct {
 	} `json:"_gateway"`
 }
 
-// Notice describes money that came beside or after the payment. Amount is text in whole coins where Currency is known.
+// Notice describes money that came beside or after the payment. Amount is text in whole coins where
+// Currency is known.
 type Notice struct {
 	Type     string  `json:"type"`
 	TxHash   string  `json:"tx_hash"`
@@ -46,15 +47,17 @@ type Notice struct {
 type Verified struct {
 	// Payment reached this status: the one event to act on.
 	Payment *Event
-	// Notice is for a person and changes nothing: its PaymentStatus only repeats the state of the invoice.
+	// Notice is for a person and changes nothing: its PaymentStatus only repeats the state of the
+	// invoice.
 	Notice *Event
 }
 
 // VerifyIPN checks the very bytes received (io.ReadAll(http.MaxBytesReader(w, r.Body, 1<<20))) against the header
 // x-gateway-sig. Parsing and encoding again gives other bytes.
 //
-// remember stores the key in a unique column and says whether it was new. Do it in the transaction that fulfils the
-// order: a key that is stored although the order was not fulfilled loses the payment.
+// remember stores the key in a unique column and returns true if it was new. Do it in the
+// transaction that fulfils the order: a key that is stored although the order was not fulfilled
+// loses the payment.
 func VerifyIPN(rawBody []byte, signature, secret string, now time.Time, remember func(key string) (bool, error)) (*Verified, error) {
 	mac := hmac.New(sha512.New, []byte(secret))
 	mac.Write(rawBody)
@@ -70,8 +73,8 @@ func VerifyIPN(rawBody []byte, signature, secret string, now time.Time, remember
 	if age := now.Sub(time.Unix(event.EventAt, 0)); age > maxAge || age < -maxAge {
 		return nil, ErrStale
 	}
-	// Each notice has an event id of its own and repeats the status: any buyer can cause many after one payment. All
-	// fields are those of the signed body, never of a header.
+	// Each notice has an event id of its own and repeats the status: any buyer can cause many after
+	// one payment. All fields are those of the signed body, never of a header.
 	key, verified := event.PaymentID+" "+event.PaymentStatus, Verified{Payment: &event}
 	if event.Gateway.Notice != nil {
 		key, verified = event.EventID, Verified{Notice: &event}

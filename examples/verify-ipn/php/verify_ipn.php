@@ -12,14 +12,15 @@ final class Refused extends Exception
 /**
  * Returns one of three:
  * - ['payment' => event]: the payment reached this payment_status. The one event to act on.
- * - ['notice' => event]: money came beside or after the payment, described in _gateway.notice. It is for a person and
- *   changes nothing: its payment_status only repeats the state of the invoice.
+ * - ['notice' => event]: money came beside or after the payment, described in _gateway.notice. It
+ *   is for a person and changes nothing: its payment_status only repeats the state of the invoice.
  * - []: it was handled before (answer 200 and do nothing).
  *
  * $rawBody: the very bytes received, from file_get_contents('php://input'). Parsing and encoding again gives others.
  * $signature: $_SERVER['HTTP_X_GATEWAY_SIG'] ?? null.
- * $remember(string $key): bool stores the key in a unique column and says whether it was new. Do it in the
- * transaction that fulfils the order: a key that is stored although the order was not fulfilled loses the payment.
+ * $remember(string $key): bool stores the key in a unique column and returns true if it was new. Do it
+ * in the transaction that fulfils the order: a key that is stored although the order was not
+ * fulfilled loses the payment.
  */
 function verify_ipn(string $rawBody, ?string $signature, string $secret, callable $remember, ?int $now = null): array
 {
@@ -32,8 +33,8 @@ function verify_ipn(string $rawBody, ?string $signature, string $secret, callabl
     if (abs(($now ?? time()) - $event['event_at']) > MAX_AGE_SECONDS) {
         throw new Refused('stale');
     }
-    // Each notice has an event id of its own and repeats the status: any buyer can cause many after one payment. All
-    // fields are those of the signed body, never of a header.
+    // Each notice has an event id of its own and repeats the status: any buyer can cause many after
+    // one payment. All fields are those of the signed body, never of a header.
     if (isset($event['_gateway']['notice'])) {
         return $remember($event['event_id']) ? ['notice' => $event] : [];
     }

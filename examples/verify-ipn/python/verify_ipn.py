@@ -16,8 +16,8 @@ class Verified(NamedTuple):
 
     # The payment reached this payment_status: the one event to act on.
     payment: Optional[dict] = None
-    # Money came beside or after the payment, described in _gateway.notice. It is for a person and changes nothing:
-    # its payment_status only repeats the state of the invoice.
+    # Money came beside or after the payment, described in _gateway.notice. It is for a person and
+    # changes nothing: its payment_status only repeats the state of the invoice.
     notice: Optional[dict] = None
 
 
@@ -26,7 +26,7 @@ def verify_ipn(raw_body, signature, secret, remember, now=None):
 
     raw_body: the very bytes received. Parsing and serialising again gives other bytes.
     signature: the header x-gateway-sig, or None.
-    remember(key): stores the key in a unique column and says whether it was new. Do it in the transaction that
+    remember(key): stores the key in a unique column and returns true if it was new. Do it in the transaction that
     fulfils the order: a key that is stored although the order was not fulfilled loses the payment.
     """
     expected = hmac.new(secret.encode(), raw_body, hashlib.sha512).hexdigest()
@@ -37,8 +37,8 @@ def verify_ipn(raw_body, signature, secret, remember, now=None):
     now = time.time() if now is None else now
     if abs(now - event["event_at"]) > MAX_AGE_SECONDS:
         raise Refused("stale")
-    # Each notice has an event id of its own and repeats the status: any buyer can cause many after one payment. All
-    # fields are those of the signed body, never of a header.
+    # Each notice has an event id of its own and repeats the status: any buyer can cause many after
+    # one payment. All fields are those of the signed body, never of a header.
     if (event.get("_gateway") or {}).get("notice"):
         return Verified(notice=event) if remember(event["event_id"]) else Verified()
     key = f"{event['payment_id']} {event['payment_status']}"

@@ -172,7 +172,8 @@ async fn errors_carry_the_envelope_and_the_legacy_slug() {
     .await;
 }
 
-/// The rest as a number and the rest in the link for a wallet are one amount, in every phase of a payment in parts.
+/// The rest as a number and the rest in the link for a wallet are one amount, in every phase of a
+/// payment in parts.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_rest_to_send_is_one_amount_also_while_a_part_is_unconfirmed() {
     with_shop(|shop| async move {

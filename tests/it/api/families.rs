@@ -1,5 +1,5 @@
-//! "Authentication" and "Limits" over the families of payouts: each operation is asked what `auth.rs` and `rate_limit.rs` ask
-//! of `/v1/payment`, and answers in the envelope of its family.
+//! "Authentication" and "Limits" over the families of payouts: each operation is asked what
+//! `auth.rs` and `rate_limit.rs` ask of `/v1/payment`, and answers in the envelope of its family.
 
 use gateway::payout::PayoutFamily;
 use gateway_api::{nc_payout, payout};

@@ -66,8 +66,8 @@ async fn keep(server: SocketAddr) -> SendRequest<Empty<Bytes>> {
     sender
 }
 
-/// The pause between two requests has a limit of its own: a proxy that keeps its connections for a minute must not meet
-/// closed ones.
+/// The pause between two requests has a limit of its own: a proxy that keeps its connections for a
+/// minute must not meet closed ones.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_kept_connection_may_be_silent_for_longer_than_a_head_may_take() {
     with_stack(|stack| async move {

@@ -66,7 +66,7 @@ async fn too_much_expired_and_late_each_say_what_to_do() {
         shop.pay(&id, "250").await;
         tab.phase("overpaid").await;
         assert!(tab.text(".lead").await.contains("150 USDT more than asked"));
-        // What the buyer is to write to the shop takes longer to read.
+        // A text with a task for the buyer takes longer to read.
         let seconds = "document.querySelector('#leaving').dataset.seconds";
         assert_eq!(tab.eval(seconds).await, json!("30"));
         inspect(&tab, "overpaid").await;
@@ -154,7 +154,8 @@ async fn the_end_leads_back_to_the_shop_after_a_wait_that_is_shown() {
         let heard = tab.text("#announce").await;
         assert!(heard.contains("You are being taken to"), "{heard}");
         tab.shows("location.pathname + location.search === '/docs?paid'").await;
-        // Back by the browser's button: the buyer wants to see the payment, and is not sent away again.
+        // Back by the browser's button: the buyer wants to see the payment, and is not sent away
+        // again.
         tab.eval("history.back(); true").await;
         tab.phase("paid").await;
         tab.shows("document.querySelector('#leaving').hidden").await;

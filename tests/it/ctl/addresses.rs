@@ -251,7 +251,8 @@ async fn an_empty_pool_takes_its_own_currencies_off_the_market_and_no_others() {
         }
         let derived = [0, 1].map(|n| pool::address(&SEED, Network::Near.family(), n).unwrap());
         assert_eq!(given, derived);
-        // Whether the market has noticed or not: our fault, which may pass, and not the merchant's mistake.
+        // Immediately, or once the market has noticed: our fault, which may pass, and not the merchant's
+        // mistake.
         shop.post("/v1/payment", &order("near")).await.expect_error(500, "INTERNAL_ERROR");
         eventually("near is gone", async || (!listed("near").await).then_some(())).await;
         shop.post("/v1/payment", &order("near")).await.expect_error(500, "INTERNAL_ERROR");

@@ -15,7 +15,8 @@ use super::languages::{CHECKS, verdicts};
 
 const UNKNOWN_CONTRACT: &str = "0x00000000000000000000000000000000000000aa";
 
-/// What any buyer can send to the address of an invoice that is paid: each grain causes a genuine webhook.
+/// Dust that any buyer can send to the address of a paid invoice: each grain causes a genuine
+/// webhook.
 async fn send_dust(shop: &Shop, id: &str) {
     let other = |currency: Option<&str>, contract: Option<&str>| Deposit {
         paid_in: PaidIn {
@@ -111,7 +112,8 @@ async fn the_demonstration_shop_ships_one_parcel_whatever_dust_follows() {
     .await;
 }
 
-/// Expects the webhook that the OpenAPI document describes under the event's name to allow this body.
+/// Expects the webhook that the OpenAPI document describes under the event's name to allow this
+/// body.
 fn is_described(body: &Value) {
     let mut document: Value = serde_json::from_str(openapi::json()).unwrap();
     let name = body["_gateway"]["notice"]["type"].as_str().unwrap_or("invoice.paid").to_owned();

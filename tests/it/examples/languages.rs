@@ -50,7 +50,8 @@ fn php(folder: &Path) -> Command {
 
 fn go(folder: &Path) -> Command {
     let mut check = program("go");
-    // Inside target, so that no test needs a home folder; no checkout's version is stamped, so none is asked for.
+    // Inside target, so that no test needs a home folder; no checkout's version is stamped, so none
+    // is asked for.
     check.current_dir(folder.join("go"));
     check.env("GOCACHE", target().join("go-cache")).env("GOFLAGS", "-buildvcs=false");
     check.args(["run", "."]);

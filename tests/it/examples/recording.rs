@@ -144,7 +144,8 @@ fn record() -> Value {
     json!({ "secret": SECRET, "deliveries": to.deliveries })
 }
 
-/// One payment, and dust before it and four times after it: each grain is a genuine event with an id of its own.
+/// One payment, and dust before it and four times after it: each grain is a genuine event with an
+/// id of its own.
 fn pay_once_and_send_dust(to: &mut Recorder) {
     let now = SIGNED_AT + 2;
     let paid = PaymentView { payment_id: "pzi_1b2c3d4e5f6g7h8j9k0m1n2p3q".into(), ..finished() };

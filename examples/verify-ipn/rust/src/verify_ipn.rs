@@ -8,8 +8,8 @@ const MAX_AGE_SECONDS: u64 = 600;
 pub enum Verdict {
     /// The payment reached this `payment_status`: the one event to act on.
     Payment(Value),
-    /// Money came beside or after the payment, described in `_gateway.notice`. It is for a person and changes nothing:
-    /// its `payment_status` only repeats the state of the invoice.
+    /// Money came beside or after the payment, described in `_gateway.notice`. It is for a person
+    /// and changes nothing: its `payment_status` only repeats the state of the invoice.
     Notice(Value),
     /// Handled before: answer 200 and do nothing.
     Duplicate,
@@ -22,8 +22,9 @@ pub enum Verdict {
 /// Verifies the very bytes received against the header `x-gateway-sig`; parsing and serialising
 /// again gives other bytes.
 ///
-/// `remember` stores the key in a unique column and says whether it was new. Do it in the transaction that fulfils the
-/// order: a key that is stored although the order was not fulfilled loses the payment.
+/// `remember` stores the key in a unique column and returns true if it was new. Do it in the
+/// transaction that fulfils the order: a key that is stored although the order was not fulfilled
+/// loses the payment.
 pub fn verify_ipn(
     raw_body: &[u8],
     signature: &str,
@@ -44,8 +45,8 @@ pub fn verify_ipn(
         return Verdict::Stale;
     }
     let text = |name: &str| event[name].as_str().unwrap_or_default();
-    // Each notice has an event id of its own and repeats the status: any buyer can cause many after one payment. All
-    // fields are those of the signed body, never of a header.
+    // Each notice has an event id of its own and repeats the status: any buyer can cause many after
+    // one payment. All fields are those of the signed body, never of a header.
     let is_notice = !event["_gateway"]["notice"].is_null();
     let key = if is_notice {
         text("event_id").to_owned()
