@@ -165,7 +165,7 @@ async fn a_rotated_key_and_a_suspended_merchant_are_refused_by_every_operation_o
             question.expect(&answer, 401, "API_KEY_NOT_FOUND");
         }
         assert_eq!(rows(&stack).await, before);
-        // With the new key none of them is refused for who asks.
+        // With the new key none of them is refused for its caller.
         let client = stack.anybody().with_key(new.reveal());
         for question in &world.questions {
             let answer = question.ask(&client).await;
