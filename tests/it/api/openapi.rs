@@ -198,26 +198,26 @@ fn faults(document: &Value, schema: &Value, value: &Value) -> Vec<String> {
 }
 
 /// Every object of the document that has a schema and an example of it.
-fn examples<'a>(place: String, part: &'a Value, found: &mut Vec<(String, &'a Value, &'a Value)>) {
+fn examples<'a>(place: &str, part: &'a Value, found: &mut Vec<(String, &'a Value, &'a Value)>) {
     if let (Some(schema), Some(example)) = (part.get("schema"), part.get("example")) {
-        found.push((place.clone(), schema, example));
+        found.push((place.to_owned(), schema, example));
     }
     if part.get("type").is_some() || part.get("oneOf").is_some() {
         let own = part["examples"].as_array().into_iter().flatten();
-        found.extend(own.map(|example| (place.clone(), part, example)));
+        found.extend(own.map(|example| (place.to_owned(), part, example)));
     }
     match part {
         Value::Object(members) => {
             for (name, member) in members.iter().filter(|(name, _)| *name != "example") {
-                examples(format!("{place}/{name}"), member, found);
+                examples(&format!("{place}/{name}"), member, found);
             }
         }
         Value::Array(items) => {
             for (index, item) in items.iter().enumerate() {
-                examples(format!("{place}/{index}"), item, found);
+                examples(&format!("{place}/{index}"), item, found);
             }
         }
-        _ => {}
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 
@@ -225,7 +225,7 @@ fn examples<'a>(place: String, part: &'a Value, found: &mut Vec<(String, &'a Val
 fn every_example_is_valid_by_its_own_schema() {
     let document: Value = serde_json::from_str(openapi::json()).unwrap();
     let mut found = Vec::new();
-    examples(String::new(), &document, &mut found);
+    examples("", &document, &mut found);
     assert!(found.len() > 60, "only {} examples", found.len());
     let wrong: Vec<_> = found
         .iter()
