@@ -106,10 +106,20 @@ fn parse_exponent(text: &str) -> Result<i64, AmountError> {
 /// JavaScript, PHP and Python print such numbers the same way, so a receiver that re-serialises an
 /// IPN still reproduces the signed bytes.
 fn plain(units: u128, decimals: u32) -> String {
-    let digits = units.to_string();
+    shifted(&units.to_string(), decimals)
+}
+
+/// A count of base units of any length in whole coins, in the shortest plain form. `digits` holds
+/// decimal digits only.
+pub fn digits_in_coins(digits: &str, decimals: u32) -> Option<String> {
+    let is_count = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    is_count.then(|| shifted(digits, decimals))
+}
+
+fn shifted(digits: &str, decimals: u32) -> String {
     let decimals = usize::try_from(decimals).unwrap_or(usize::MAX);
     if decimals == 0 {
-        return digits;
+        return digits.to_owned();
     }
     let padded = format!("{digits:0>width$}", width = decimals + 1);
     let (whole, fraction) = padded.split_at(padded.len() - decimals);
@@ -224,6 +234,18 @@ impl Bps {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn a_count_beyond_128_bits_reads_in_coins_like_any_other() {
+        let beyond = format!("{}500000", "9".repeat(40));
+        let coins = format!("{}.5", "9".repeat(40));
+        assert_eq!(digits_in_coins(&beyond, 6).as_deref(), Some(coins.as_str()));
+        assert_eq!(digits_in_coins("15", 6).as_deref(), Some("0.000015"));
+        assert_eq!(digits_in_coins("15", 0).as_deref(), Some("15"));
+        for no_count in ["", "-1", "1.5", "0x1"] {
+            assert_eq!(digits_in_coins(no_count, 6), None, "{no_count}");
+        }
+    }
 
     #[test]
     fn a_price_is_any_json_number_within_its_digits() {

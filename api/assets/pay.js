@@ -58,6 +58,40 @@
       if (arrived) announce(arrived.textContent.trim());
     }
     setClock(Number(main.dataset.left));
+    leave();
+  };
+
+  // Back to the shop once it is over: after a while that is shown, only while the buyer looks, and
+  // not against the buyer's wish. A buyer who comes back by the back button stays.
+  const cameBack = performance.getEntriesByType("navigation").some((entry) => entry.type === "back_forward");
+  let leaving = 0;
+  const stay = () => {
+    const place = find("#leaving");
+    clearInterval(leaving);
+    leaving = -1;
+    if (!place || place.hidden) return;
+    const focused = place.contains(document.activeElement);
+    place.hidden = true;
+    if (focused) find("#return").focus();
+  };
+  const leave = () => {
+    const place = find("#leaving");
+    if (!place || leaving || cameBack) return;
+    let left = Number(place.dataset.seconds);
+    place.hidden = false;
+    // Once, and the number not at all: a screen reader must not count along.
+    announce(find("#state").textContent + " " + find("#leaving-text").textContent);
+    leaving = setInterval(() => {
+      const place = find("#leaving");
+      if (!place) return stay();
+      place.hidden = false;
+      if (document.hidden) return;
+      left -= 1;
+      find("#leaving-left").textContent = Math.max(0, left);
+      if (left > 0) return;
+      stay();
+      location.assign(find("#return").href);
+    }, 1000);
   };
 
   const poll = async () => {
@@ -119,7 +153,9 @@
   document.addEventListener("click", (event) => {
     const button = event.target.closest(".copy");
     if (button) copy(button);
+    if (event.target.closest("#stay, .copy, summary")) stay();
   });
+  document.addEventListener("keydown", (event) => { if (event.key === "Escape") stay(); });
   // Two taps on one button are one wish.
   document.addEventListener("submit", (event) => {
     if (event.target.dataset.sent) event.preventDefault();
@@ -127,6 +163,7 @@
   });
   setClock(Number(main.dataset.left));
   setInterval(tick, 1000);
+  leave();
   if (ended()) return poll();
   schedule(POLL);
   // After sleep, on a page from the back button's cache, and when the connection is back: at once.

@@ -113,7 +113,7 @@ impl ApiError {
             }
             Self::AmountBelowMinimum(_) => "the value is below the minimum of this currency",
             Self::CurrencyNotSupported => {
-                "pay_currency is unknown or its network is not enabled; see GET /v1/currencies"
+                "the currency is unknown or its network is not enabled; see GET /v1/currencies"
             }
             Self::ApiKeyMissing => "the x-api-key header is missing",
             Self::ApiKeyMalformed => "the x-api-key header is not an API key",
@@ -203,7 +203,7 @@ impl From<CreateError> for ApiError {
             CreateError::NoFreshRate(_) => Self::RateProviderDown,
             CreateError::NoAddress(error) => {
                 tracing::error!(%error, "an invoice could not get an address");
-                Self::CurrencyNotSupported
+                Self::Internal
             }
             CreateError::Storage(error) => error.into(),
         }

@@ -7,6 +7,7 @@ pub mod auth;
 pub mod body;
 pub mod checkout;
 pub mod client_ip;
+mod cross_origin;
 pub mod error;
 pub mod nc_payout;
 pub mod openapi;
@@ -96,12 +97,20 @@ pub fn endpoints() -> Vec<Endpoint> {
 
 /// The merchant API under `{base_url}`.
 pub fn api_router(gateway: State) -> Router {
-    let add = |router: Router<State>, row: Endpoint| router.route(row.path, row.handler);
+    // An answer that needs no key holds no secret that its length could give away.
+    let add = |router: Router<State>, row: Endpoint| match row.access {
+        Access::Anyone => router.route(row.path, compressed(row.handler)),
+        Access::Merchant => router.route(row.path, row.handler),
+    };
     let pages = payout::routes()
         .merge(nc_payout::routes())
         .route("/docs", get(route::docs::page))
         .route("/docs/docs.css", get(route::docs::style));
     finish(endpoints().into_iter().fold(pages, add), gateway)
+}
+
+fn compressed(handler: MethodRouter<State>) -> MethodRouter<State> {
+    handler.layer(CompressionLayer::new())
 }
 
 /// The checkout's origin under `{checkout_url}`: what a buyer may do, keyed by the invoice's id alone.
@@ -129,6 +138,7 @@ fn finish(routes: Router<State>, gateway: State) -> Router {
     routes
         .fallback(|| async { ApiError::UnknownPath })
         .method_not_allowed_fallback(|| async { ApiError::MethodNotAllowed })
+        .layer(middleware::from_fn(cross_origin::allow_any_page))
         .layer(CatchPanicLayer::custom(|_| ApiError::panicked().into_response()))
         .layer(middleware::from_fn(move |request, next| within(limit, request, next)))
         .with_state(gateway)

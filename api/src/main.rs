@@ -43,6 +43,7 @@ async fn main() -> anyhow::Result<()> {
     let limits = Limits {
         connections_max: connections_max(config.api.connections_max),
         header_timeout: Duration::from_secs(config.api.header_timeout_seconds),
+        idle_timeout: Duration::from_secs(config.api.idle_timeout_seconds),
     };
     let api = bind(config.api.listen).await?;
     let checkout = bind(config.checkout.listen).await?;

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     asset::fiat::Fiat,
-    invoice::{Status, payment::json_number, schema},
+    invoice::{payment::json_number, schema},
     storage::invoices::Invoice,
 };
 
@@ -35,9 +35,13 @@ pub struct AcceptedCurrency {
     pub token_id: String,
 }
 
-/// The snapshot of an unresolved draft, without what has been disabled since. `None` for anything else.
+/// The snapshot of an unresolved draft, without currencies that were disabled since. `None` for
+/// anything else.
+///
+/// A draft that was abandoned or cancelled has no currency either: it stays unresolved, and out of
+/// the list.
 pub fn accepted_currencies(market: &Market, invoice: &Invoice) -> Option<Vec<AcceptedCurrency>> {
-    if invoice.view.status != Status::Draft {
+    if invoice.is_resolved() {
         return None;
     }
     let tokens = invoice.accepted_tokens.as_deref().unwrap_or_default();

@@ -21,6 +21,7 @@ use crate::{
         payment::{Payment, PaymentAsset, PaymentView},
         quote::{self, QuoteError},
     },
+    merchant::settings::WINDOW_SECONDS_MAX,
     money::{AmountError, BaseUnits, Price},
     storage::{
         PgConnection, StorageError,
@@ -258,8 +259,11 @@ fn quote_request(
             Ok(Quoted::Draft { accepted })
         }
         (PayWith::Named { pay_currency, network }, pricing) => {
-            let offer = market.resolve(pay_currency, network.as_deref());
-            let offer = offer.ok_or(CreateError::CurrencyNotSupported)?.clone();
+            let network = network.as_deref();
+            let Some(offer) = market.resolve(pay_currency, network).cloned() else {
+                let unaddressed = market.resolve_unaddressed(pay_currency, network);
+                return Err(unaddressed.map_or(CreateError::CurrencyNotSupported, no_address));
+            };
             match pricing {
                 Pricing::Fiat => {
                     let fiat = fiat_of(request)?;
@@ -311,7 +315,18 @@ fn quote_direct(
     Ok(Quoted::Payable { offer, pay_amount, rate: None })
 }
 
-/// The tokens a draft may be paid in: accepted, enabled, and the price at or above the minimum.
+/// The refusal of a currency that is on sale but for its missing addresses: a fault of ours that
+/// may pass, never the merchant's mistake.
+pub(super) fn no_address(offer: &Offer) -> CreateError {
+    CreateError::NoAddress(NoAddress::of(offer.currency.family()))
+}
+
+/// The tokens a draft may be paid in: accepted, enabled, and the price at or above the minimum. One
+/// that has no fresh rate now is kept: its minimum is checked when the buyer chooses it, and until
+/// then it shows as not available.
+///
+/// Without any that can be chosen now there is no draft. The merchant is at fault only if all of
+/// them were judged.
 fn eligible(
     market: &Market,
     accepted: Option<&[String]>,
@@ -321,22 +336,30 @@ fn eligible(
     let is_accepted =
         |offer: &&Offer| accepted.is_none_or(|tokens| tokens.contains(&offer.currency.token_id()));
     let mut tokens = Vec::new();
-    let mut priced = false;
+    let (mut any_eligible, mut any_unpriced) = (false, false);
     for offer in market.offers().iter().filter(is_accepted) {
         let symbol = offer.currency.symbol;
         let rates = (market.fresh_rate(symbol, fiat), market.fresh_rate(symbol, Fiat::Usd));
-        let (Ok(rate), Ok(usd)) = rates else { continue };
-        priced = true;
-        if quote::meets_minimum(request.price_amount, rate.price, usd.price, offer.min_usd)? {
+        let keep = if let (Ok(rate), Ok(usd)) = rates {
+            let price = request.price_amount;
+            let eligible = quote::meets_minimum(price, rate.price, usd.price, offer.min_usd)?;
+            any_eligible |= eligible;
+            eligible
+        } else {
+            any_unpriced = true;
+            true
+        };
+        if keep {
             tokens.push(offer.currency.token_id());
         }
     }
-    if !tokens.is_empty() {
+    if any_eligible {
         Ok(tokens)
-    } else if priced || !market.offers().iter().any(|offer| is_accepted(&offer)) {
-        Err(CreateError::NoEligibleCurrency)
-    } else {
+    } else if any_unpriced {
         Err(NoFreshRate.into())
+    } else {
+        let unaddressed = market.unaddressed().iter().find(is_accepted);
+        Err(unaddressed.map_or(CreateError::NoEligibleCurrency, no_address))
     }
 }
 
@@ -349,6 +372,7 @@ fn blank_invoice(
     let draft = request.pay == PayWith::BuyersChoice;
     let window =
         if draft { caller.selection_window_seconds } else { caller.payment_window_seconds };
+    let window = window.min(WINDOW_SECONDS_MAX);
     let view = PaymentView {
         payment_id: PaymentId::generate().to_string(),
         status: Status::Draft,
@@ -381,7 +405,7 @@ fn blank_invoice(
         success_url: request.success_url.clone(),
         cancel_url: request.cancel_url.clone(),
         accepted_tokens: None,
-        payment_window_seconds: caller.payment_window_seconds,
+        payment_window_seconds: caller.payment_window_seconds.min(WINDOW_SECONDS_MAX),
         rate: None,
         rate_source: None,
         rate_at: None,

@@ -12,6 +12,7 @@ use crate::{
         lifecycle::{Ipn, Notice},
         payment::{Payment, iso_8601},
     },
+    money::digits_in_coins,
     storage::{
         PgConnection, StorageError,
         deliveries::{self, NewDelivery},
@@ -67,20 +68,26 @@ pub(super) async fn notice(
 
 fn notice_body(kind: &'static str, deposit: &DepositRow) -> Result<NoticeBody, StorageError> {
     let currency = deposit.token_id.as_deref().and_then(|id| Catalogue::get().by_token_id(id));
-    let amount = match (currency, deposit.amount) {
-        (Some(currency), Some(units)) => units.to_decimal(u32::from(currency.decimals)),
-        _ => deposit.amount_text.clone(),
-    };
+    // An amount beyond 128 bits is known by its digits alone, and is still told in coins.
+    let coins = currency.and_then(|currency| {
+        let decimals = u32::from(currency.decimals);
+        let known = deposit.amount.map(|units| units.to_decimal(decimals));
+        known.or_else(|| digits_in_coins(&deposit.amount_text, decimals))
+    });
+    let amount_unit = if coins.is_some() { ipn::IN_COINS } else { ipn::IN_BASE_UNITS };
+    let amount = coins.unwrap_or_else(|| deposit.amount_text.clone());
     let network: crate::asset::Network =
         deposit.network.parse().map_err(|e| StorageError::damaged("deposit", e))?;
     Ok(NoticeBody {
         kind,
         tx_hash: deposit.tx_hash.clone(),
         deposit_key: deposit.deposit_key.clone(),
+        log_index: ipn::log_index(&deposit.deposit_key),
         network: network.name(),
         currency: currency.map(|currency| currency.code.to_owned()),
         contract_address: deposit.contract.clone(),
         amount,
+        amount_unit,
         received_at: iso_8601(deposit.first_seen_at),
     })
 }

@@ -25,6 +25,18 @@ pub enum NoAddress {
     Storage(#[from] StorageError),
 }
 
+impl NoAddress {
+    /// The reason for which the market found no address in `family`.
+    pub(super) const fn of(family: Family) -> Self {
+        let name = family.name();
+        if family.has_pool() {
+            Self::PoolEmpty { family: name }
+        } else {
+            Self::NoKey { family: name }
+        }
+    }
+}
+
 impl Gateway {
     /// Takes the next address of `family`. Call it in the transaction that gives it an owner.
     pub(super) async fn give_address(

@@ -49,6 +49,9 @@ pub struct NoFreshRate;
 
 pub struct Market {
     offers: Vec<Offer>,
+    /// Enabled currencies of followed networks that are not on sale because no address can be
+    /// given.
+    unaddressed: Vec<Offer>,
     rates: HashMap<(String, Fiat), Rate>,
     stale_after: Duration,
     loaded: Instant,
@@ -62,15 +65,28 @@ impl Market {
         &self.offers
     }
 
+    /// Currencies that would be offered if there were an address to give.
+    pub fn unaddressed(&self) -> &[Offer] {
+        &self.unaddressed
+    }
+
     pub fn offer(&self, token_id: &str) -> Option<&Offer> {
-        let currency = Catalogue::get().by_token_id(token_id)?;
-        self.offers.iter().find(|offer| std::ptr::eq(offer.currency, currency))
+        find(&self.offers, Catalogue::get().by_token_id(token_id))
+    }
+
+    /// The currency of `token_id`, if nothing but an address is missing to offer it.
+    pub fn offer_unaddressed(&self, token_id: &str) -> Option<&Offer> {
+        find(&self.unaddressed, Catalogue::get().by_token_id(token_id))
     }
 
     /// The offer a client names; disabled currencies are as unknown as misspelt ones.
     pub fn resolve(&self, pay_currency: &str, network: Option<&str>) -> Option<&Offer> {
-        let currency = Catalogue::get().resolve(pay_currency, network)?;
-        self.offers.iter().find(|offer| std::ptr::eq(offer.currency, currency))
+        find(&self.offers, Catalogue::get().resolve(pay_currency, network))
+    }
+
+    /// The currency that a client names, if nothing but an address is missing to offer it.
+    pub fn resolve_unaddressed(&self, pay_currency: &str, network: Option<&str>) -> Option<&Offer> {
+        find(&self.unaddressed, Catalogue::get().resolve(pay_currency, network))
     }
 
     /// A rate that may price an invoice.
@@ -84,6 +100,11 @@ impl Market {
     pub fn last_rate(&self, symbol: &str, fiat: Fiat) -> Option<&Rate> {
         self.rates.get(&(symbol.to_ascii_uppercase(), fiat))
     }
+}
+
+fn find<'a>(offers: &'a [Offer], currency: Option<&'static Currency>) -> Option<&'a Offer> {
+    let currency = currency?;
+    offers.iter().find(|offer| std::ptr::eq(offer.currency, currency))
 }
 
 impl Gateway {
@@ -114,9 +135,7 @@ impl Gateway {
                 self.account_keys.contains_key(&family)
             }
         };
-        let on = |network: Network| {
-            self.config.chain(network).source != ChainSourceKind::Off && can_give(network.family())
-        };
+        let on = |network: Network| self.config.chain(network).source != ChainSourceKind::Off;
         let offers = Catalogue::get().all().iter().filter(|currency| on(currency.network));
         let offers = offers.filter_map(|currency| {
             let setting = settings.get(&currency.token_id());
@@ -124,6 +143,7 @@ impl Gateway {
             let min_usd = setting.and_then(|s| s.min_usd).unwrap_or(currency.min_usd);
             enabled.then_some(Offer { currency, min_usd })
         });
+        let (offers, unaddressed) = offers.partition(|offer| can_give(offer.currency.family()));
         let rates = rows.into_iter().filter_map(|row| {
             let rate = Rate {
                 price: row.price,
@@ -135,7 +155,8 @@ impl Gateway {
         });
         let stale_after = u64::from(self.config.rates.stale_s);
         Ok(Market {
-            offers: offers.collect(),
+            offers,
+            unaddressed,
             rates: rates.collect(),
             stale_after: Duration::from_secs(stale_after),
             loaded: Instant::now(),

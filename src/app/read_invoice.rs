@@ -9,7 +9,7 @@ use super::{
     accepted_currencies::{AcceptedCurrency, accepted_currencies},
 };
 use crate::{
-    invoice::{Status, payment::Payment},
+    invoice::payment::Payment,
     storage::{StorageError, invoices, invoices::ListOrder},
 };
 
@@ -18,7 +18,8 @@ use crate::{
 pub struct PaymentDetail {
     #[serde(flatten)]
     pub payment: Payment,
-    /// Only on an unresolved draft: the currencies that its buyer may choose from.
+    /// Only on an unresolved draft, also once it was abandoned: the currencies that its buyer may
+    /// choose from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accepted_currencies: Option<Vec<AcceptedCurrency>>,
 }
@@ -41,10 +42,10 @@ impl Gateway {
         let invoice = invoices::of_merchant(&mut connection, merchant_id, reference).await?;
         drop(connection);
         let Some(invoice) = invoice else { return Ok(None) };
-        let accepted_currencies = if invoice.view.status == Status::Draft {
-            accepted_currencies(self.market().await?.as_ref(), &invoice)
-        } else {
+        let accepted_currencies = if invoice.is_resolved() {
             None
+        } else {
+            accepted_currencies(self.market().await?.as_ref(), &invoice)
         };
         let payment = Payment::render(&invoice.view, &self.config.checkout_url);
         Ok(Some(PaymentDetail { payment, accepted_currencies }))

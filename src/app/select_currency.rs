@@ -2,7 +2,7 @@
 
 use super::{
     Gateway,
-    create_invoice::CreateError,
+    create_invoice::{CreateError, no_address},
     measure::count_transition,
     quote::{AskError, price_in},
 };
@@ -57,7 +57,10 @@ impl Gateway {
         token_id: &str,
     ) -> Result<(), SelectError> {
         let market = self.market().await?;
-        let offer = market.offer(token_id).ok_or(SelectError::NotOffered)?;
+        let Some(offer) = market.offer(token_id) else {
+            let unaddressed = market.offer_unaddressed(token_id);
+            return Err(unaddressed.map_or(SelectError::NotOffered, |it| no_address(it).into()));
+        };
 
         let mut tx = self.db.begin().await?;
         let found = invoices::by_payment_id(&mut tx, payment_id).await?;

@@ -90,7 +90,8 @@ impl Endpoint {
         }
         let body = Bytes::from(body);
         let (deadline, body_bytes_max) = (self.deadline, BODY_BYTES_MAX);
-        let call = Call { method, url, headers, body, deadline, body_bytes_max };
+        let head_decides = false;
+        let call = Call { method, url, headers, body, deadline, body_bytes_max, head_decides };
         let answer = match self.egress.send(call.clone()).await {
             Err(EgressError::Cut { .. }) => self.egress.send(call).await,
             answer => answer,

@@ -14,6 +14,7 @@ use crate::{
     merchant::secret::MasterKey,
     payout::PayoutFamily,
     rate::ProviderName,
+    webhook::retry,
 };
 
 const SHIPPED_MASTER_KEY: &str = "0000000000000000000000000000000000000000000000000000000000000000";
@@ -160,6 +161,17 @@ fn production(config: &Config) -> Vec<String> {
         faults.push(
             "production refuses fixed rates; set GATEWAY_RATES__PROVIDERS=kraken,coinbase".into(),
         );
+    }
+    for (name, set, specified) in [
+        ("IPN_WAIT_MS", config.broker.ipn_wait_ms, retry::IPN.delay),
+        ("PAYOUT_WEBHOOK_WAIT_MS", config.broker.payout_webhook_wait_ms, retry::PAYOUT.delay),
+    ] {
+        let specified = specified.as_millis();
+        if u128::from(set) != specified {
+            faults.push(format!(
+                "production refuses GATEWAY_BROKER__{name}={set}: the specification says {specified}; leave it out"
+            ));
+        }
     }
     if config.egress.allow_private {
         faults.push("production refuses GATEWAY_EGRESS__ALLOW_PRIVATE=true".into());

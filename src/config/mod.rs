@@ -90,6 +90,8 @@ pub struct Api {
     pub trusted_proxies: Vec<ipnet::IpNet>,
     pub connections_max: usize,
     pub header_timeout_seconds: u64,
+    /// Idle timeout of a kept connection.
+    pub idle_timeout_seconds: u64,
     pub request_timeout_seconds: u64,
 }
 

@@ -17,7 +17,7 @@ mod tls;
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
-use http::{HeaderMap, HeaderValue, Method, Request, Response, Uri, header::USER_AGENT};
+use http::{HeaderMap, HeaderValue, Method, Request, Uri, header::USER_AGENT};
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
@@ -51,6 +51,10 @@ const IDLE_PER_HOST_MAX: usize = 10;
 /// meets that race. Idle connections count towards the connection limit, so they must not linger.
 const IDLE_PUBLIC: Duration = Duration::from_secs(1);
 const IDLE_OPERATOR: Duration = Duration::from_secs(30);
+/// For a body that decides nothing: an excerpt of it is for people.
+const BODY_GRACE: Duration = Duration::from_secs(1);
+/// Kept of the deadline, so that an answer whose head came in time is told before it passes.
+const TELLING: Duration = Duration::from_millis(100);
 const AGENT: &str = concat!("crypto-payment-gateway/", env!("CARGO_PKG_VERSION"));
 
 /// One request. No header is derived from the environment.
@@ -66,6 +70,9 @@ pub struct Call {
     pub deadline: Duration,
     /// Limit of the response body; the rest is not read.
     pub body_bytes_max: usize,
+    /// Makes the answer stand once its head is read. Its body is then kept as far as it comes
+    /// within [`BODY_GRACE`], and one that is cut, malformed or hangs changes nothing.
+    pub head_decides: bool,
 }
 
 impl Call {
@@ -77,6 +84,7 @@ impl Call {
             body: Bytes::new(),
             deadline,
             body_bytes_max: ANSWER_BYTES_MAX,
+            head_decides: false,
         }
     }
 
@@ -183,23 +191,34 @@ impl Egress {
         }
         let target = to_uri(&call.url).ok_or(EgressError::Url(UrlRefused::Host))?;
         let started = Instant::now();
-        let answer = timeout_at(started + call.deadline, self.attempt(&call, target)).await;
+        let deadline = started + call.deadline;
+        let answer = timeout_at(deadline, self.attempt(&call, target, deadline)).await;
         let mut answer = answer.map_err(|_| EgressError::TimedOut)??;
         answer.duration = started.elapsed();
         Ok(answer)
     }
 
-    async fn attempt(&self, call: &Call, target: Uri) -> Result<Answer, EgressError> {
-        match exchange(&self.pooled, call, target.clone()).await {
+    async fn attempt(
+        &self,
+        call: &Call,
+        target: Uri,
+        deadline: Instant,
+    ) -> Result<Answer, EgressError> {
+        match exchange(&self.pooled, call, target.clone(), deadline).await {
             Err(EgressError::Cut { .. }) if call.method.is_safe() => {
-                exchange(&self.fresh, call, target).await
+                exchange(&self.fresh, call, target, deadline).await
             }
             other => other,
         }
     }
 }
 
-async fn exchange(client: &Http, call: &Call, target: Uri) -> Result<Answer, EgressError> {
+async fn exchange(
+    client: &Http,
+    call: &Call,
+    target: Uri,
+    deadline: Instant,
+) -> Result<Answer, EgressError> {
     let mut request = Request::new(Full::new(call.body.clone()));
     *request.method_mut() = call.method.clone();
     *request.uri_mut() = target;
@@ -207,32 +226,46 @@ async fn exchange(client: &Http, call: &Call, target: Uri) -> Result<Answer, Egr
     request.headers_mut().entry(USER_AGENT).or_insert(HeaderValue::from_static(AGENT));
     let response = client.request(request).await;
     let response = response.map_err(|fault| EgressError::from_client(&fault))?;
-    read(response, call.body_bytes_max).await
-}
-
-/// Reads the body up to its limit. Dropping the rest closes the connection.
-async fn read(response: Response<Incoming>, body_bytes_max: usize) -> Result<Answer, EgressError> {
-    let (head, mut incoming) = response.into_parts();
+    let (head, incoming) = response.into_parts();
     let status = head.status.as_u16();
-    let mut body = Vec::new();
-    let mut truncated = false;
-    while let Some(frame) = incoming.frame().await {
-        let frame = frame.map_err(|fault| EgressError::from_hyper(&fault, Some(status)))?;
-        // Trailers are not used.
-        let Ok(data) = frame.into_data() else { continue };
-        let room = body_bytes_max - body.len();
-        body.extend_from_slice(&data[..data.len().min(room)]);
-        if data.len() > room {
-            truncated = true;
-            break;
-        }
-    }
+    let mut body = Body { kept: Vec::new(), bytes_max: call.body_bytes_max };
+    let truncated = if call.head_decides {
+        let until = (Instant::now() + BODY_GRACE).min(deadline - TELLING);
+        let read = timeout_at(until, body.read(incoming)).await;
+        !matches!(read, Ok(Ok(false)))
+    } else {
+        let read = body.read(incoming).await;
+        read.map_err(|fault| EgressError::from_hyper(&fault, Some(status)))?
+    };
     Ok(Answer {
         status,
         headers: head.headers,
-        body: body.into(),
+        body: body.kept.into(),
         truncated,
         duration: Duration::ZERO,
         peer: head.extensions.get::<Peer>().map(|peer| peer.0),
     })
+}
+
+/// The start of an answer's body.
+struct Body {
+    kept: Vec<u8>,
+    bytes_max: usize,
+}
+
+impl Body {
+    /// Reads up to the limit and says whether there was more. Dropping the rest closes the
+    /// connection.
+    async fn read(&mut self, mut incoming: Incoming) -> Result<bool, hyper::Error> {
+        while let Some(frame) = incoming.frame().await {
+            // Trailers say nothing that is used.
+            let Ok(data) = frame?.into_data() else { continue };
+            let room = self.bytes_max - self.kept.len();
+            self.kept.extend_from_slice(&data[..data.len().min(room)]);
+            if data.len() > room {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
 }

@@ -12,6 +12,7 @@ use utoipa::ToSchema;
 use super::{schema, vocabulary::Status};
 use crate::{
     asset::Network,
+    merchant::settings::WINDOW_SECONDS_MAX,
     money::{BaseUnits, Price},
 };
 
@@ -110,7 +111,7 @@ pub struct Payment {
     #[schema(value_type = schema::InvoiceType)]
     pub invoice_type: String,
     /// The payment window as `HH:MM:SS`; on an unresolved draft the time to choose a currency.
-    #[schema(pattern = "^[0-9]{2,}:[0-5][0-9]:[0-5][0-9]$", examples("00:30:00"))]
+    #[schema(pattern = "^[0-9]{2}:[0-5][0-9]:[0-5][0-9]$", examples("00:30:00"))]
     pub time_limit: String,
     /// When the window ends.
     #[schema(value_type = schema::Instant)]
@@ -192,8 +193,10 @@ pub fn iso_8601(instant: DateTime<Utc>) -> String {
     instant.to_rfc3339_opts(SecondsFormat::Millis, true)
 }
 
-/// `HH:MM:SS`; hours are not cut at 24.
+/// `HH:MM:SS`; hours are not cut at 24, but have two digits, also of an invoice from before windows
+/// were bounded.
 fn hours_minutes_seconds(seconds: u32) -> String {
+    let seconds = seconds.min(WINDOW_SECONDS_MAX.unsigned_abs());
     format!("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60)
 }
 
@@ -236,6 +239,15 @@ mod tests {
             serde_json::to_string(&Payment::render(&view(), "https://pay.example/")).unwrap();
         expect![[r#"{"payment_id":"pzi_0","payment_status":"finished","pay_address":"0xAb","pay_amount":25.1,"pay_currency":"usdtmatic","network":"polygon","network_precision":6,"smart_contract":"0xc2","price_amount":25.1,"price_currency":"usd","actually_paid":30.000001,"amount_received":30.000001,"order_id":"A-1","order_description":null,"ipn_callback_url":null,"purchase_id":"pzi_0","invoice_url":"https://pay.example/pay/pzi_0","invoice_type":"payment","time_limit":"00:30:00","expiration_estimate_date":"2023-11-14T22:43:20.000Z","created_at":"2023-11-14T22:13:20.000Z","updated_at":"2023-11-14T22:13:27.000Z","burning_percent":null,"payin_extra_id":null,"subscriber_email":null,"subscription_cycle":null,"next_renewal_at":null}"#]]
         .assert_eq(&json);
+    }
+
+    #[test]
+    fn a_time_limit_never_has_three_digits_of_hours() {
+        for (seconds, text) in
+            [(0, "00:00:00"), (359_999, "99:59:59"), (2_592_000, "99:59:59"), (86_400, "24:00:00")]
+        {
+            assert_eq!(hours_minutes_seconds(seconds), text);
+        }
     }
 
     #[test]

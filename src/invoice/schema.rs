@@ -8,7 +8,10 @@ use utoipa::{
     PartialSchema, ToSchema,
     openapi::{
         RefOr,
-        schema::{KnownFormat, ObjectBuilder, OneOfBuilder, Schema, SchemaFormat, Type},
+        extensions::ExtensionsBuilder,
+        schema::{
+            KnownFormat, ObjectBuilder, OneOfBuilder, Schema, SchemaFormat, SchemaType, Type,
+        },
     },
 };
 
@@ -59,6 +62,33 @@ described! {
         .max_length(Some(2048))
         .description(Some("An absolute http or https URL without user and password."))
         .examples([json!("https://shop.example/ipn")]);
+    OptionalWebAddress => OneOfBuilder::new()
+        .item(
+            ObjectBuilder::new()
+                .schema_type(Type::String)
+                .format(Some(SchemaFormat::Custom("uri".to_owned())))
+                .min_length(Some(1))
+                .max_length(Some(2048)),
+        )
+        .item(ObjectBuilder::new().schema_type(Type::String).max_length(Some(0)))
+        .description(Some(
+            "An absolute http or https URL without user and password. Empty is the same as absent.",
+        ))
+        .examples([json!("https://shop.example/ipn")]);
+    AmountAsked => ObjectBuilder::new()
+        .schema_type(Type::Number)
+        .exclusive_minimum(Some(0.0))
+        .description(Some("A decimal JSON number above 0, read by its digits."))
+        .examples([json!(25.1)]);
+    Anything => ObjectBuilder::new()
+        .schema_type(SchemaType::from_iter([
+            Type::String,
+            Type::Number,
+            Type::Boolean,
+            Type::Object,
+            Type::Array,
+        ]))
+        .description(Some("A value of any type."));
     WholeNumber => OneOfBuilder::new()
         .item(ObjectBuilder::new().schema_type(Type::Integer))
         .item(ObjectBuilder::new().schema_type(Type::String).max_length(Some(0)))
@@ -84,7 +114,18 @@ described! {
         "`payment`: one-shot. `donation`: the buyer names the amount. `subscription`: a recurring cycle. `pos`: a \
          cashier's terminal.",
     ));
-    NetworkName => names(Network::ALL.map(Network::name)).description(Some("A chain."));
+    NetworkName => ObjectBuilder::new()
+        .schema_type(Type::String)
+        .description(Some(
+            "A chain. `x-extensible-enum` lists those of this release; more may come, so take one that you do not know as \
+             text.",
+        ))
+        .examples([json!("polygon")])
+        .extensions(Some(
+            ExtensionsBuilder::new()
+                .add("x-extensible-enum", json!(Network::ALL.map(Network::name)))
+                .build(),
+        ));
     StandardName => names(Standard::ALL.map(Standard::name)).description(Some(
         "`native` for a chain's own coin, else the token standard.",
     ));

@@ -8,7 +8,8 @@ pub const SELECTION_WINDOW_SECONDS_DEFAULT: u32 = 60 * 60;
 pub const OPEN_INVOICES_MAX_DEFAULT: u32 = 500;
 /// Shorter windows are allowed only in the sandbox, to watch an invoice expire.
 pub const WINDOW_SECONDS_MIN_PRODUCTION: u32 = 5 * 60;
-pub const WINDOW_SECONDS_MAX: u32 = 30 * 24 * 60 * 60;
+/// 99:59:59, the longest that `time_limit` can say (spec, "Payment (invoice) object": `HH:MM:SS`).
+pub const WINDOW_SECONDS_MAX: i32 = 100 * 60 * 60 - 1;
 const OVERPAY_BPS_MAX: u32 = 100_000;
 
 #[derive(Debug, Clone)]
@@ -51,7 +52,8 @@ impl Settings {
     /// Checks every bound; `window_seconds_min` is 1 in the sandbox.
     pub fn check(&self, window_seconds_min: u32) -> Result<(), SettingsError> {
         let windows = [self.payment_window_seconds, self.selection_window_seconds];
-        if windows.iter().any(|w| !(window_seconds_min..=WINDOW_SECONDS_MAX).contains(w)) {
+        let bounds = window_seconds_min..=WINDOW_SECONDS_MAX.unsigned_abs();
+        if windows.iter().any(|window| !bounds.contains(window)) {
             return Err(SettingsError::Window { min: window_seconds_min });
         }
         if self.overpay_tolerance.get() > OVERPAY_BPS_MAX {
@@ -69,6 +71,14 @@ mod tests {
     fn the_default_tolerance_is_five_percent() {
         assert_eq!(Settings::default().overpay_tolerance, Bps::new(500));
         assert_eq!(Settings::default().check(WINDOW_SECONDS_MIN_PRODUCTION), Ok(()));
+    }
+
+    #[test]
+    fn the_longest_window_is_the_longest_that_two_digits_of_hours_can_say() {
+        let window =
+            |seconds| Settings { selection_window_seconds: seconds, ..Settings::default() };
+        assert_eq!(window(359_999).check(1), Ok(()));
+        assert_eq!(window(360_000).check(1), Err(SettingsError::Window { min: 1 }));
     }
 
     #[test]

@@ -29,7 +29,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
-use patience::Patience;
+use patience::{Patience, Stage, Times};
 
 pub use files::allow_open_files;
 
@@ -58,11 +58,17 @@ pub struct Limits {
     pub connections_max: usize,
     /// Timeout to send a whole head, and to take any part of a response.
     pub header_timeout: Duration,
+    /// For the next request on a connection that has had an answer.
+    pub idle_timeout: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { connections_max: 256, header_timeout: Duration::from_secs(10) }
+        Self {
+            connections_max: 256,
+            header_timeout: Duration::from_secs(10),
+            idle_timeout: Duration::from_secs(75),
+        }
     }
 }
 
@@ -72,11 +78,10 @@ pub async fn serve(listener: TcpListener, router: Router, limits: Limits, stop: 
     let slots = Arc::new(Semaphore::new(limits.connections_max));
     let server = Server {
         router,
-        calm: http(limits.header_timeout),
-        crowded: http(limits.header_timeout.min(CROWDED_HEADER_TIMEOUT)),
+        http: http(),
+        limits,
         crowded_below: limits.connections_max / CROWDED_SHARE,
         slots: slots.clone(),
-        write_timeout: limits.header_timeout,
         graceful: GracefulShutdown::new(),
         stop: stop.clone(),
     };
@@ -116,9 +121,10 @@ pub async fn serve(listener: TcpListener, router: Router, limits: Limits, stop: 
     }
 }
 
-fn http(header_timeout: Duration) -> http1::Builder {
+/// hyper has one limit for a head and for the pause before it; [`Patience`] has two.
+fn http() -> http1::Builder {
     let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(header_timeout);
+    http.timer(TokioTimer::new()).header_read_timeout(None);
     http.max_headers(HEAD_LINES_MAX).max_buf_size(HEAD_BYTES_MAX);
     http
 }
@@ -137,12 +143,11 @@ fn waiting(listener: TcpListener, max: usize) -> Vec<(TcpStream, SocketAddr)> {
 
 struct Server {
     router: Router,
-    calm: http1::Builder,
-    crowded: http1::Builder,
+    http: http1::Builder,
+    limits: Limits,
     /// The server is crowded below this many free slots.
     crowded_below: usize,
     slots: Arc<Semaphore>,
-    write_timeout: Duration,
     graceful: GracefulShutdown,
     stop: CancellationToken,
 }
@@ -150,11 +155,16 @@ struct Server {
 impl Server {
     /// Serves one connection's requests in a separate task, which holds `permit`.
     fn answer(&self, socket: TcpStream, peer: SocketAddr, permit: OwnedSemaphorePermit) {
-        let service = service(&self.router, peer, &self.stop);
-        let socket = TokioIo::new(Patience::new(quick(socket), self.write_timeout));
-        let is_crowded = self.slots.available_permits() < self.crowded_below;
-        let http = if is_crowded { &self.crowded } else { &self.calm };
-        let connection = http.serve_connection(socket, service);
+        let stage = Arc::new(Stage::default());
+        let service = service(&self.router, peer, &self.stop, &stage);
+        let (slots, crowded_below) = (self.slots.clone(), self.crowded_below);
+        let is_crowded = move || slots.available_permits() < crowded_below;
+        let Limits { header_timeout, idle_timeout, .. } = self.limits;
+        let head =
+            if is_crowded() { header_timeout.min(CROWDED_HEADER_TIMEOUT) } else { header_timeout };
+        let times = Times { write: header_timeout, head, idle: idle_timeout };
+        let socket = Patience::new(quick(socket), times, stage, Box::new(is_crowded));
+        let connection = self.http.serve_connection(TokioIo::new(socket), service);
         let watched = self.graceful.watch(connection);
         tokio::spawn(async move {
             if let Err(error) = watched.await {
@@ -178,6 +188,7 @@ fn service(
     router: &Router,
     peer: SocketAddr,
     stop: &CancellationToken,
+    stage: &Arc<Stage>,
 ) -> TowerToHyperService<
     impl tower::Service<
         http::Request<hyper::body::Incoming>,
@@ -189,13 +200,16 @@ fn service(
     + use<>,
 > {
     let stop = stop.clone();
+    let (asked, answered) = (stage.clone(), stage.clone());
     let router = router
         .clone()
         .map_request(move |mut request: http::Request<_>| {
+            asked.asked();
             request.extensions_mut().insert(ConnectInfo(peer));
             request
         })
         .map_response(move |mut response: axum::response::Response| {
+            answered.answering();
             if stop.is_cancelled() {
                 let close = http::HeaderValue::from_static("close");
                 response.headers_mut().insert(http::header::CONNECTION, close);

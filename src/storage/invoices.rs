@@ -47,6 +47,12 @@ impl Invoice {
         }
     }
 
+    /// True if it was created with a currency, or its buyer has chosen one. The list holds resolved
+    /// invoices alone.
+    pub const fn is_resolved(&self) -> bool {
+        self.view.asset.is_some()
+    }
+
     /// The network it is paid on; `None` while a draft.
     pub fn network(&self) -> Option<Network> {
         self.view.asset.as_ref().map(|asset| asset.network)

@@ -1,29 +1,88 @@
 //! The payment IPN: its body, its headers, its signature (spec, "Payment IPN (default dialect)").
 
 use hmac::{Hmac, KeyInit, Mac};
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::{Map, Value};
 use sha2::Sha512;
+use utoipa::ToSchema;
 
 use super::canonical::to_canonical_json;
-use crate::{invoice::payment::Payment, merchant::WebhookSecret};
+use crate::{
+    invoice::{payment::Payment, schema},
+    merchant::WebhookSecret,
+};
 
 pub const SIGNATURE_HEADER: &str = "x-gateway-sig";
 pub const EVENT_ID_HEADER: &str = "x-gateway-event-id";
 pub const USER_AGENT: &str = "gateway-ipn/0.1.0";
 pub const CONTENT_TYPE: &str = "application/json";
 
-/// The deposit of an informational IPN (`_gateway.notice`).
-#[derive(Debug, Clone)]
+/// Values of `_gateway.notice.amount_unit`.
+pub const IN_COINS: &str = "coins";
+pub const IN_BASE_UNITS: &str = "base_units";
+
+/// The body of an IPN, for the API's description: [`body`] writes it from the stored snapshot.
+#[derive(Serialize, ToSchema)]
+pub struct PaymentIpn {
+    #[serde(flatten)]
+    pub payment: Payment,
+    /// Stable across all attempts and deliveries of this event. Other events of the same payment
+    /// have others, so it cannot say that an order was fulfilled: store `payment_id` with
+    /// `payment_status` for that.
+    pub event_id: String,
+    /// Seconds since 1970, made anew at each attempt. Refuse deliveries older than ten minutes.
+    pub event_at: i64,
+}
+
+/// The body of an informational IPN. `payment_status` is the one that the invoice has anyway: it is
+/// no status change, and nothing is to be shipped on it.
+#[derive(Serialize, ToSchema)]
+pub struct PaymentNotice {
+    #[serde(flatten)]
+    pub ipn: PaymentIpn,
+    #[serde(rename = "_gateway")]
+    pub gateway: NoticePart,
+}
+
+/// The part of the body that sets a notice apart from a change of status.
+#[derive(Serialize, ToSchema)]
+pub struct NoticePart {
+    pub notice: NoticeBody,
+}
+
+/// The deposit behind an informational IPN.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(as = Notice)]
 pub struct NoticeBody {
-    /// `wrong_token_received`, `suspicious_token_received` or `late_deposit_received`.
+    /// `wrong_token_received`, `suspicious_token_received` or `late_deposit_received`; more may
+    /// come.
+    #[serde(rename = "type")]
+    #[schema(value_type = String)]
     pub kind: &'static str,
+    /// The transaction that brought it.
     pub tx_hash: String,
+    /// The output, or the position among the transaction's logs; null where the network has
+    /// neither.
+    #[schema(required)]
+    pub log_index: Option<u64>,
+    /// The deposit's own key: one transaction may bring several.
     pub deposit_key: String,
+    /// The chain on which it came.
+    #[schema(value_type = schema::NetworkName)]
     pub network: &'static str,
+    /// The code of the currency that came; null for a token that is not in `GET /v1/currencies`.
+    #[schema(required)]
     pub currency: Option<String>,
+    /// The token's contract; null for native coins.
+    #[schema(required)]
     pub contract_address: Option<String>,
     /// Whole coins if the token's decimals are known, else base units.
     pub amount: String,
+    /// The unit of `amount`: `coins` or `base_units`.
+    #[schema(value_type = String)]
+    pub amount_unit: &'static str,
+    /// When it was first seen.
+    #[schema(value_type = schema::Instant)]
     pub received_at: String,
 }
 
@@ -35,24 +94,15 @@ pub struct NoticeBody {
 pub fn snapshot(payment: &Payment, notice: Option<&NoticeBody>) -> String {
     let mut body = serde_json::to_value(payment).expect("a payment object is plain data");
     if let Some(notice) = notice {
-        body["_gateway"] = json!({ "notice": {
-            "type": notice.kind,
-            "tx_hash": notice.tx_hash,
-            "log_index": log_index(&notice.deposit_key),
-            "deposit_key": notice.deposit_key,
-            "network": notice.network,
-            "currency": notice.currency,
-            "contract_address": notice.contract_address,
-            "amount": notice.amount,
-            "received_at": notice.received_at,
-        }});
+        let part = NoticePart { notice: notice.clone() };
+        body["_gateway"] = serde_json::to_value(part).expect("a notice is plain data");
     }
     to_canonical_json(&body)
 }
 
-/// The number at the end of a deposit key, if it has one: the output, or the position among the
+/// The number at the end of a deposit key, where it has one: the output, or the position among the
 /// transaction's logs.
-fn log_index(deposit_key: &str) -> Option<u64> {
+pub fn log_index(deposit_key: &str) -> Option<u64> {
     deposit_key.rsplit(':').next().and_then(|last| last.parse().ok())
 }
 
@@ -111,6 +161,29 @@ mod tests {
         Payment::render(&view, "https://pay.example")
     }
 
+    /// The described bodies are those that are sent: the same fields, with the two that each
+    /// attempt adds.
+    #[test]
+    fn what_is_described_is_what_is_sent() {
+        let payment = draft();
+        let notice = NoticeBody {
+            kind: "wrong_token_received",
+            tx_hash: "0xab".into(),
+            deposit_key: "0xab:log:3".into(),
+            log_index: Some(3),
+            network: "polygon",
+            currency: None,
+            contract_address: None,
+            amount: "15".into(),
+            amount_unit: IN_BASE_UNITS,
+            received_at: "2023-11-14T22:13:20.000Z".into(),
+        };
+        let sent = body(&snapshot(&payment, Some(&notice)), "evt_1", 7).unwrap();
+        let ipn = PaymentIpn { payment, event_id: "evt_1".into(), event_at: 7 };
+        let described = PaymentNotice { ipn, gateway: NoticePart { notice } };
+        assert_eq!(to_canonical_json(&serde_json::to_value(described).unwrap()), sent);
+    }
+
     #[test]
     fn a_snapshot_is_the_payment_object_sorted_and_a_notice_stands_apart() {
         let payment = draft();
@@ -120,15 +193,17 @@ mod tests {
             kind: "late_deposit_received",
             tx_hash: "0xab".into(),
             deposit_key: "0xab:log:3".into(),
+            log_index: log_index("0xab:log:3"),
             network: "polygon",
             currency: Some("usdtmatic".into()),
             contract_address: None,
             amount: "1.5".into(),
+            amount_unit: IN_COINS,
             received_at: "2023-11-14T22:13:20.000Z".into(),
         };
         let told = snapshot(&payment, Some(&notice));
         let (told, rest) = told.split_once(r#","actually_paid""#).unwrap();
-        expect![[r#"{"_gateway":{"notice":{"amount":"1.5","contract_address":null,"currency":"usdtmatic","deposit_key":"0xab:log:3","log_index":3,"network":"polygon","received_at":"2023-11-14T22:13:20.000Z","tx_hash":"0xab","type":"late_deposit_received"}}"#]]
+        expect![[r#"{"_gateway":{"notice":{"amount":"1.5","amount_unit":"coins","contract_address":null,"currency":"usdtmatic","deposit_key":"0xab:log:3","log_index":3,"network":"polygon","received_at":"2023-11-14T22:13:20.000Z","tx_hash":"0xab","type":"late_deposit_received"}}"#]]
             .assert_eq(told);
         assert_eq!(format!(r#"{{"actually_paid"{rest}"#), snapshot(&payment, None));
     }

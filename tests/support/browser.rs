@@ -271,6 +271,15 @@ impl Tab {
         self.until(condition, async || self.try_eval(condition).await == Ok(json!(true))).await;
     }
 
+    /// Presses "stay" as soon as it shows, on this page and on those that the tab opens later: a
+    /// page that leaves by itself can be looked at for as long as it takes.
+    pub async fn stays(&self) {
+        let press = "new MutationObserver(() => document.querySelector('#leaving:not([hidden]) #stay')?.click())\
+                     .observe(document, { subtree: true, childList: true, attributes: true })";
+        self.call("Page.addScriptToEvaluateOnNewDocument", json!({ "source": press })).await;
+        self.eval(&format!("{press}; true")).await;
+    }
+
     /// Waits for a phase of the checkout.
     pub async fn phase(&self, name: &str) {
         self.shows(&format!("document.querySelector('#checkout')?.dataset.phase === '{name}'"))

@@ -40,6 +40,7 @@ pub mod processes;
 pub mod raw;
 pub mod receiver;
 pub mod regtest;
+pub mod roastery;
 pub mod scratch;
 pub mod scripted_chain;
 pub mod seed;

@@ -160,6 +160,8 @@ texts! {
     transactions,
     payment_number,
     return_to,
+    return_soon,
+    return_stay,
     cancel,
     cancel_ask,
     cancel_yes,

@@ -16,6 +16,11 @@ use super::{
 };
 use crate::wire::buyer_status as wire;
 
+/// From the end of a payment to the shop's own page: time to read the end, and to stay.
+const RETURN_SECONDS: u32 = 10;
+/// The same where the page asks the buyer to write to the shop about money that does not fit.
+const RETURN_SECONDS_WITH_A_TASK: u32 = 30;
+
 /// A payment, in whatever phase it is.
 #[derive(Template)]
 #[template(path = "payment.html")]
@@ -137,6 +142,16 @@ impl PaymentPage {
             Phase::Overpaid => "overpaid",
             Phase::Expired => "expired",
             Phase::Cancelled => "cancelled",
+        }
+    }
+
+    fn return_seconds(&self) -> u32 {
+        let any_received = self.asset.as_ref().is_some_and(|asset| asset.any_received);
+        let too_late = self.phase == Phase::Expired && any_received;
+        if too_late || self.phase == Phase::Overpaid {
+            RETURN_SECONDS_WITH_A_TASK
+        } else {
+            RETURN_SECONDS
         }
     }
 

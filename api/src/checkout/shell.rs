@@ -68,9 +68,10 @@ impl Visit {
 /// Scheme, host and port exactly as a browser writes them, and nothing else.
 fn is_origin(text: &str) -> bool {
     Url::parse(text).is_ok_and(|url| {
-        // A star is a letter to the URL standard, and every host to a content security policy.
+        // Letters of a host to the URL standard. To a content security policy a star is every host,
+        // and the others end the directive or the policy.
         matches!(url.scheme(), "http" | "https")
-            && !text.contains('*')
+            && !text.contains(['*', ';', ','])
             && url.origin().ascii_serialization() == text
     })
 }
@@ -235,6 +236,9 @@ mod tests {
             ("https://user@shop.example", false),
             ("https://shop.example; script-src *", false),
             ("https://*.example", false),
+            ("https://shop;sandbox.example", false),
+            ("https://shop.example;script-src", false),
+            ("https://shop,evil.example", false),
             ("javascript:alert(1)", false),
             ("null", false),
             ("*", false),

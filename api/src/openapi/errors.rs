@@ -59,6 +59,10 @@ pub(super) fn describe(operation: &mut Operation, endpoint: &Endpoint) {
     if endpoint.access == Access::Merchant {
         ask_for_key(operation);
         common = &MERCHANT_ERRORS;
+    } else {
+        // Said in so many words: without it readers cannot tell an open endpoint from a forgotten
+        // one.
+        operation.security = Some(Vec::new());
     }
     let errors = endpoint.errors.iter().chain(common).chain([&ApiError::Internal]);
     let envelope =

@@ -6,6 +6,7 @@
 #[cfg(test)]
 mod additive;
 mod errors;
+mod ipns;
 mod nc_payouts;
 mod payouts;
 
@@ -59,6 +60,7 @@ const MERCHANT_KEY: &str = "merchantKey";
         (name = "Payouts on bitcoin, litecoin, dogecoin", description = "One transaction pays many. For merchants, with their API key."),
         (name = "Payouts on EVM networks", description = "One transaction each. For merchants, with their API key."),
         (name = "Payouts that merchants sign", description = "We build and check, the merchant signs with his own wallet, we broadcast and follow. For merchants, with their API key."),
+        (name = "Payment webhooks", description = "Signed POSTs to the invoice's `ipn_callback_url`."),
         (name = "Payout webhooks", description = "What we post to the order's `callbackUrl`, or to the merchant's own setting."),
     ),
     modifiers(&Completed),
@@ -87,6 +89,7 @@ impl Modify for Completed {
         }
         payouts::add_to(document);
         nc_payouts::add_to(document);
+        ipns::add_to(document);
     }
 }
 

@@ -73,7 +73,7 @@ pub(super) fn add_to(document: &mut openapi::OpenApi) {
             document.paths.paths.insert(path, item);
         }
     }
-    document.webhooks = Some(webhooks());
+    add_webhooks(document.webhooks.get_or_insert_default());
 }
 
 fn complete(operation: &mut openapi::path::Operation, family: PayoutFamily, kinds: &[Kind]) {
@@ -158,12 +158,21 @@ const fn fires(event: EventType) -> &'static str {
     }
 }
 
-fn webhooks() -> Paths {
-    EventType::ALL.into_iter().fold(Paths::new(), |mut all, event| {
+fn add_webhooks(all: &mut Paths) {
+    for event in EventType::ALL {
         let item = PathItem::new(HttpMethod::Post, told(event));
         all.paths.insert(event.as_str().to_owned(), item);
-        all
-    })
+    }
+}
+
+/// A header that comes with every webhook of a channel.
+pub(super) fn sent_header(name: &str, description: &str) -> ParameterBuilder {
+    ParameterBuilder::new()
+        .name(name)
+        .parameter_in(ParameterIn::Header)
+        .required(Required::True)
+        .description(Some(description))
+        .schema(Some(ObjectBuilder::new().schema_type(Type::String)))
 }
 
 fn told(event: EventType) -> OperationBuilder {
@@ -172,25 +181,17 @@ fn told(event: EventType) -> OperationBuilder {
     let schema = AllOfBuilder::new().item(Ref::from_schema_name("PayoutWebhook")).item(narrowed);
     let content = Content::new(Some(RefOr::T(Schema::AllOf(schema.build()))));
     let body = RequestBodyBuilder::new().content("application/json", content);
-    let header = |name: &str, description: &str| {
-        ParameterBuilder::new()
-            .name(name)
-            .parameter_in(ParameterIn::Header)
-            .required(Required::True)
-            .description(Some(description))
-            .schema(Some(ObjectBuilder::new().schema_type(Type::String)))
-    };
     let answer = |text: &str| ResponseBuilder::new().description(text);
     OperationBuilder::new()
         .tag(TAG_OF_WEBHOOKS)
         .operation_id(Some(event.as_str()))
         .summary(Some(event.as_str()))
         .description(Some(fires(event)))
-        .parameter(header(
+        .parameter(sent_header(
             "X-Gateway-Signature",
             "HMAC-SHA-256 over the raw bytes of the body, keyed with the text of the webhook secret, in lowercase hex.",
         ))
-        .parameter(header(
+        .parameter(sent_header(
             "X-Gateway-Event-Id",
             "The same as `eventId`. It is not signed; take the one in the body.",
         ))

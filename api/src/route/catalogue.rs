@@ -1,7 +1,7 @@
 //! What can be paid with, and what it would cost.
 
 use axum::{Json, extract};
-use gateway::{asset::Fiat, invoice::schema, money::Price};
+use gateway::{app::quote::AskError, asset::Fiat, invoice::schema, money::Price};
 
 use crate::{
     State,
@@ -70,6 +70,12 @@ pub async fn min_amount(
 ) -> Result<Json<MinAmount>, ApiError> {
     let to = parameters.required("currency_to")?;
     let from = parameters.text("currency_from")?.unwrap_or("usd");
-    let minimum = gateway.minimum(to, parameters.text("network")?).await?;
+    let minimum = match gateway.minimum(to, parameters.text("network")?).await {
+        // There is no amount in this question, so none can be at fault.
+        Err(AskError::Quote(error)) => {
+            return Err(ApiError::invalid(format!("currency_to: {error}")));
+        }
+        other => other?,
+    };
     Ok(Json(MinAmount::render(&minimum, from, to)))
 }

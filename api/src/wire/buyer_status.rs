@@ -47,7 +47,7 @@ pub struct BuyerStatus {
     /// What has been counted.
     #[schema(value_type = Option<schema::DecimalText>, required)]
     pub amount_received: Option<String>,
-    /// What is still to be paid.
+    /// The rest to be sent, after everything that was counted or seen: the amount in `payment_uri`.
     #[schema(value_type = Option<schema::DecimalText>, required)]
     pub amount_remaining: Option<String>,
     /// What has been seen, but not counted yet: it lacks confirmations.
@@ -110,7 +110,7 @@ impl BuyerStatus {
             payment_uri: asset.and_then(|asset| asset.payment_uri.clone()),
             amount_due: amount(|asset| asset.due),
             amount_received: amount(|asset| asset.received),
-            amount_remaining: amount(|asset| asset.due.remaining_after(asset.received)),
+            amount_remaining: amount(|asset| asset.to_send),
             amount_unconfirmed: amount(|asset| asset.unconfirmed),
             price_amount: status.price_amount.to_decimal(),
             price_currency: status.price_currency.clone(),

@@ -138,7 +138,7 @@ impl Operation {
             path: path.to_owned(),
             summary: text(&operation["summary"]),
             description,
-            takes_key: operation["security"].is_array(),
+            takes_key: each(&operation["security"]).next().is_some(),
             is_webhook: false,
             parameters: parameters.collect(),
             bodies: members(&operation["requestBody"]["content"])

@@ -2,7 +2,7 @@
 
 use axum::http::HeaderMap;
 use gateway::{
-    app::create_invoice::{Idempotency, NewInvoice, PayWith, Pricing},
+    app::create_invoice::{CreateError, Idempotency, NewInvoice, PayWith, Pricing},
     egress::guard::{self, Policy},
     invoice::schema,
     money::Price,
@@ -31,7 +31,7 @@ const BUYERS_CHOICE: &str = "all";
 #[derive(ToSchema)]
 pub struct NewPayment {
     /// The price: above 0, at most 15 integer digits and 18 decimals. A JSON number; text is refused.
-    #[schema(value_type = schema::Amount)]
+    #[schema(value_type = schema::AmountAsked)]
     pub price_amount: Number,
     /// `usd`, `eur` or `gbp` in any case; in pricing mode `direct` the symbol of `pay_currency`.
     #[schema(min_length = 2, max_length = 8, examples("usd"))]
@@ -53,15 +53,16 @@ pub struct NewPayment {
     #[schema(max_length = 2000)]
     pub order_description: Option<String>,
     /// Where signed IPNs are posted: an absolute http or https URL on the public internet.
-    #[schema(value_type = Option<schema::WebAddress>)]
+    #[schema(value_type = Option<schema::OptionalWebAddress>)]
     pub ipn_callback_url: Option<String>,
-    /// Accepted and ignored; answers always say `payment_id` here.
-    pub purchase_id: Option<String>,
+    /// Accepted and ignored, whatever it is; answers always say `payment_id` here.
+    #[schema(value_type = Option<schema::Anything>)]
+    pub purchase_id: Option<serde_json::Value>,
     /// Where the buyer is sent once it is paid: an http or https URL.
-    #[schema(value_type = Option<schema::WebAddress>)]
+    #[schema(value_type = Option<schema::OptionalWebAddress>)]
     pub success_url: Option<String>,
     /// Where the buyer is sent once it is cancelled or expired: an http or https URL.
-    #[schema(value_type = Option<schema::WebAddress>)]
+    #[schema(value_type = Option<schema::OptionalWebAddress>)]
     pub cancel_url: Option<String>,
 }
 
@@ -94,6 +95,10 @@ pub fn parse(
     let pay_currency = required("pay_currency", members.string("pay_currency", 2..=32)?)?;
     let network = members.string("network", 1..=NETWORK_CHARS_MAX)?;
     let pricing = pricing(members)?;
+    // With a network as well: no symbol is called so.
+    if pricing == Pricing::Direct && pay_currency.eq_ignore_ascii_case(BUYERS_CHOICE) {
+        return Err(ApiError::from(CreateError::DirectWithoutCurrency));
+    }
     let mut request = NewInvoice {
         price_amount,
         price_currency: price_currency.to_ascii_lowercase(),
@@ -106,8 +111,7 @@ pub fn parse(
         cancel_url: redirect_url(members, "cancel_url")?,
         idempotency: None,
     };
-    // Accepted and ignored, but a wrong type is still a mistake worth telling.
-    members.string("purchase_id", 0..=usize::MAX)?;
+    // `purchase_id` is accepted and ignored, of whatever type (spec, "POST /v1/payment").
     request.idempotency = key.map(|key| {
         let request_sha256 = fingerprint(&request);
         Idempotency { key, request_sha256 }
@@ -144,11 +148,14 @@ fn pricing(members: &Members) -> Result<Pricing, ApiError> {
     }
 }
 
+/// The text of a URL that may be left out; forms and settings leave it out by an empty text.
+fn optional_url(members: &Members, name: &str) -> Result<Option<String>, ApiError> {
+    Ok(members.string(name, 0..=URL_CHARS_MAX)?.filter(|text| !text.is_empty()))
+}
+
 /// Where IPNs go: refused here if it literally points inward, and checked again at every attempt.
 fn callback_url(members: &Members, policy: &Policy) -> Result<Option<String>, ApiError> {
-    let Some(text) = members.string("ipn_callback_url", 1..=URL_CHARS_MAX)? else {
-        return Ok(None);
-    };
+    let Some(text) = optional_url(members, "ipn_callback_url")? else { return Ok(None) };
     guard::check_url(&text, policy)
         .map_err(|refused| ApiError::invalid(format!("ipn_callback_url {refused}")))?;
     Ok(Some(text))
@@ -157,7 +164,7 @@ fn callback_url(members: &Members, policy: &Policy) -> Result<Option<String>, Ap
 /// Where a buyer is sent: http or https with a host, kept as the parser spells it. The limit is on what was sent;
 /// percent-encoding may lengthen it.
 fn redirect_url(members: &Members, name: &str) -> Result<Option<String>, ApiError> {
-    let Some(text) = members.string(name, 1..=URL_CHARS_MAX)? else { return Ok(None) };
+    let Some(text) = optional_url(members, name)? else { return Ok(None) };
     let url = Url::parse(&text).ok().filter(|url| {
         let plain = url.username().is_empty() && url.password().is_none();
         matches!(url.scheme(), "http" | "https") && url.has_host() && plain

@@ -46,8 +46,8 @@ struct Shop {
 #[derive(Default)]
 struct Orders {
     by_number: HashMap<usize, Order>,
-    /// Ids of processed events; a real shop has them in a unique column.
-    seen_events: HashSet<String>,
+    /// The keys of events that were acted on; a real shop has them in a unique column.
+    handled: HashSet<String>,
 }
 
 struct Order {
@@ -56,6 +56,10 @@ struct Order {
     invoice_url: String,
     /// Status in the last verified webhook.
     told: Option<String>,
+    /// Parcels sent: one, however many webhooks come.
+    shipped: u32,
+    /// Reports of money beside or after the payment, for the shop's people.
+    notices: u32,
 }
 
 #[tokio::main]
@@ -126,6 +130,8 @@ async fn buy(State(shop): State<Arc<Shop>>, Path(good): Path<String>) -> Respons
                 payment_id: created.payment_id,
                 invoice_url: created.invoice_url,
                 told: None,
+                shipped: 0,
+                notices: 0,
             };
             shop.orders().by_number.insert(number, order);
             Redirect::to(&format!("/order/{number}")).into_response()
@@ -148,7 +154,9 @@ async fn order(State(shop): State<Arc<Shop>>, Path(number): Path<usize>) -> Resp
 /// Order state, requested by the shop's own page after a callback.
 async fn state(State(shop): State<Arc<Shop>>, Path(number): Path<usize>) -> Response {
     match shop.orders().by_number.get(&number) {
-        Some(order) => Json(json!({ "told": order.told })).into_response(),
+        Some(Order { told, shipped, notices, .. }) => {
+            Json(json!({ "told": told, "shipped": shipped, "notices": notices })).into_response()
+        }
         None => StatusCode::NOT_FOUND.into_response(),
     }
 }
@@ -157,23 +165,33 @@ async fn state(State(shop): State<Arc<Shop>>, Path(number): Path<usize>) -> Resp
 async fn ipn(State(shop): State<Arc<Shop>>, headers: HeaderMap, body: Bytes) -> StatusCode {
     let signature = headers.get("x-gateway-sig").and_then(|value| value.to_str().ok());
     let mut orders = shop.orders();
-    let Orders { by_number, seen_events } = &mut *orders;
-    let remember = |id: &str| seen_events.insert(id.to_owned());
+    let Orders { by_number, handled } = &mut *orders;
+    let remember = |key: &str| handled.insert(key.to_owned());
     let verdict =
         verify_ipn(&body, signature.unwrap_or_default(), &shop.webhook_secret, now(), remember);
     match verdict {
-        Verdict::Accepted(event) => {
-            let order = by_number
-                .values_mut()
-                .find(|order| event["payment_id"] == order.payment_id.as_str());
+        Verdict::Payment(event) => {
+            let order = order_of(by_number, &event);
             if let (Some(order), Some(status)) = (order, event["payment_status"].as_str()) {
                 order.told = Some(status.to_owned());
+                order.shipped += u32::from(status == "finished");
+            }
+            StatusCode::OK
+        }
+        // Dust after the payment repeats `finished`, and anybody can send dust: it ships nothing.
+        Verdict::Notice(event) => {
+            if let Some(order) = order_of(by_number, &event) {
+                order.notices += 1;
             }
             StatusCode::OK
         }
         Verdict::Duplicate => StatusCode::OK,
         Verdict::Forged | Verdict::Stale => StatusCode::UNAUTHORIZED,
     }
+}
+
+fn order_of<'a>(orders: &'a mut HashMap<usize, Order>, event: &Value) -> Option<&'a mut Order> {
+    orders.values_mut().find(|order| event["payment_id"] == order.payment_id.as_str())
 }
 
 #[expect(clippy::disallowed_methods, reason = "a merchant's shop has no clock but its own")]

@@ -30,17 +30,20 @@ func main() {
 		log.Fatal(err)
 	}
 	seen := map[string]bool{}
-	remember := func(eventID string) (bool, error) {
-		isNew := !seen[eventID]
-		seen[eventID] = true
+	remember := func(key string) (bool, error) {
+		isNew := !seen[key]
+		seen[key] = true
 		return isNew, nil
 	}
 	for _, delivery := range recorded.Deliveries {
 		now := time.Unix(delivery.ReceivedAt, 0)
-		event, err := VerifyIPN([]byte(delivery.Body), delivery.Signature, recorded.Secret, now, remember)
+		verified, err := VerifyIPN([]byte(delivery.Body), delivery.Signature, recorded.Secret, now, remember)
 		switch {
+		case err == nil && verified.Notice != nil:
+			notice := verified.Notice
+			fmt.Printf("%s: notice %s %s\n", delivery.Name, notice.Gateway.Notice.Type, notice.PaymentStatus)
 		case err == nil:
-			fmt.Printf("%s: accepted %s\n", delivery.Name, event.PaymentStatus)
+			fmt.Printf("%s: accepted %s\n", delivery.Name, verified.Payment.PaymentStatus)
 		case errors.Is(err, ErrForged), errors.Is(err, ErrStale), errors.Is(err, ErrDuplicate):
 			fmt.Printf("%s: %v\n", delivery.Name, err)
 		default:

@@ -28,14 +28,37 @@ type Event struct {
 	OrderID       *string     `json:"order_id"`
 	PriceAmount   json.Number `json:"price_amount"`
 	PriceCurrency string      `json:"price_currency"`
+	Gateway       struct {
+		Notice *Notice `json:"notice"`
+	} `json:"_gateway"`
+}
+
+// Notice describes money that came beside or after the payment. Amount is text in whole coins where
+// Currency is known.
+type Notice struct {
+	Type     string  `json:"type"`
+	TxHash   string  `json:"tx_hash"`
+	Network  string  `json:"network"`
+	Currency *string `json:"currency"`
+	Amount   string  `json:"amount"`
+}
+
+// Verified has exactly one of the two.
+type Verified struct {
+	// Payment reached this status: the one event to act on.
+	Payment *Event
+	// Notice is for a person and changes nothing: its PaymentStatus only repeats the state of the
+	// invoice.
+	Notice *Event
 }
 
 // VerifyIPN checks the very bytes received (io.ReadAll(http.MaxBytesReader(w, r.Body, 1<<20))) against the header
 // x-gateway-sig. Parsing and encoding again gives other bytes.
 //
-// remember stores the id under a unique key and says whether it was new. Do it in the transaction that fulfils the
-// order: an id that is stored although the order was not fulfilled loses the payment.
-func VerifyIPN(rawBody []byte, signature, secret string, now time.Time, remember func(eventID string) (bool, error)) (*Event, error) {
+// remember stores the key in a unique column and returns true if it was new. Do it in the
+// transaction that fulfils the order: a key that is stored although the order was not fulfilled
+// loses the payment.
+func VerifyIPN(rawBody []byte, signature, secret string, now time.Time, remember func(key string) (bool, error)) (*Verified, error) {
 	mac := hmac.New(sha512.New, []byte(secret))
 	mac.Write(rawBody)
 	expected := hex.EncodeToString(mac.Sum(nil))
@@ -50,13 +73,18 @@ func VerifyIPN(rawBody []byte, signature, secret string, now time.Time, remember
 	if age := now.Sub(time.Unix(event.EventAt, 0)); age > maxAge || age < -maxAge {
 		return nil, ErrStale
 	}
-	// The id of the signed body, not of the header, which anyone could have changed.
-	isNew, err := remember(event.EventID)
+	// Each notice has an event id of its own and repeats the status: any buyer can cause many after
+	// one payment. All fields are those of the signed body, never of a header.
+	key, verified := event.PaymentID+" "+event.PaymentStatus, Verified{Payment: &event}
+	if event.Gateway.Notice != nil {
+		key, verified = event.EventID, Verified{Notice: &event}
+	}
+	isNew, err := remember(key)
 	if err != nil {
 		return nil, err
 	}
 	if !isNew {
 		return nil, ErrDuplicate
 	}
-	return &event, nil
+	return &verified, nil
 }

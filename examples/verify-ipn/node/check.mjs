@@ -4,13 +4,15 @@ import { Refused, verifyIpn } from './verify-ipn.mjs';
 
 const { secret, deliveries } = JSON.parse(readFileSync(process.argv[2], 'utf8'));
 const seen = new Set();
-const remember = async (id) => !seen.has(id) && Boolean(seen.add(id));
+const remember = async (key) => !seen.has(key) && Boolean(seen.add(key));
 
 for (const { name, body, signature, received_at: now } of deliveries) {
   let verdict;
   try {
-    const event = await verifyIpn({ rawBody: Buffer.from(body), signature, secret, remember, now });
-    verdict = event ? `accepted ${event.payment_status}` : 'duplicate';
+    const { payment, notice } = await verifyIpn({ rawBody: Buffer.from(body), signature, secret, remember, now });
+    verdict = 'duplicate';
+    if (payment) verdict = `accepted ${payment.payment_status}`;
+    if (notice) verdict = `notice ${notice._gateway.notice.type} ${notice.payment_status}`;
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
     verdict = error.message;

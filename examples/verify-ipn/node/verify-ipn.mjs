@@ -5,12 +5,18 @@ const MAX_AGE_SECONDS = 600;
 export class Refused extends Error {}
 
 /**
- * Returns the event, or null if it was handled before (answer 200 and do nothing). Throws Refused otherwise (answer 401).
+ * Returns one of three; throws Refused for anything else (answer 401).
+ *
+ * - { payment }: the payment reached this payment_status. The one event to act on.
+ * - { notice }: money came beside or after the payment, described in _gateway.notice. It is for a
+ *   person and changes nothing: its payment_status only repeats the state of the invoice.
+ * - {}: it was handled before (answer 200 and do nothing).
  *
  * rawBody: a Buffer with the very bytes received. Parsing and serialising again gives other bytes.
  * signature: the header x-gateway-sig.
- * remember(eventId): stores the id under a unique key and says whether it was new. Do it in the transaction that
- * fulfils the order: an id that is stored although the order was not fulfilled loses the payment.
+ * remember(key): stores the key in a unique column and returns true if it was new. Do it in the
+ * transaction that fulfils the order: a key that is stored although the order was not fulfilled
+ * loses the payment.
  */
 export async function verifyIpn({ rawBody, signature, secret, remember, now = Date.now() / 1000 }) {
   const expected = Buffer.from(createHmac('sha512', secret).update(rawBody).digest('hex'));
@@ -23,6 +29,10 @@ export async function verifyIpn({ rawBody, signature, secret, remember, now = Da
   if (!(Math.abs(now - event.event_at) <= MAX_AGE_SECONDS)) {
     throw new Refused('stale');
   }
-  // The id of the signed body, not of the header, which anyone could have changed.
-  return (await remember(event.event_id)) ? event : null;
+  // Each notice has an event id of its own and repeats the status: any buyer can cause many after
+  // one payment. All fields are those of the signed body, never of a header.
+  if (event._gateway?.notice) {
+    return (await remember(event.event_id)) ? { notice: event } : {};
+  }
+  return (await remember(`${event.payment_id} ${event.payment_status}`)) ? { payment: event } : {};
 }

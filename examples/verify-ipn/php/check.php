@@ -8,22 +8,28 @@ require __DIR__ . '/verify_ipn.php';
 
 $recorded = json_decode(file_get_contents($argv[1]), true, 512, JSON_THROW_ON_ERROR);
 $seen = [];
-$remember = function (string $eventId) use (&$seen): bool {
-    $isNew = !isset($seen[$eventId]);
-    $seen[$eventId] = true;
+$remember = function (string $key) use (&$seen): bool {
+    $isNew = !isset($seen[$key]);
+    $seen[$key] = true;
     return $isNew;
 };
 
 foreach ($recorded['deliveries'] as $delivery) {
     try {
-        $event = verify_ipn(
+        $verified = verify_ipn(
             $delivery['body'],
             $delivery['signature'],
             $recorded['secret'],
             $remember,
             $delivery['received_at'],
         );
-        $verdict = $event ? "accepted {$event['payment_status']}" : 'duplicate';
+        $payment = $verified['payment'] ?? null;
+        $notice = $verified['notice'] ?? null;
+        $verdict = match (true) {
+            $payment !== null => "accepted {$payment['payment_status']}",
+            $notice !== null => "notice {$notice['_gateway']['notice']['type']} {$notice['payment_status']}",
+            default => 'duplicate',
+        };
     } catch (Refused $refusal) {
         $verdict = $refusal->getMessage();
     }

@@ -10,14 +10,19 @@ final class Refused extends Exception
 }
 
 /**
- * Returns the event, or null if it was handled before (answer 200 and do nothing).
+ * Returns one of three:
+ * - ['payment' => event]: the payment reached this payment_status. The one event to act on.
+ * - ['notice' => event]: money came beside or after the payment, described in _gateway.notice. It
+ *   is for a person and changes nothing: its payment_status only repeats the state of the invoice.
+ * - []: it was handled before (answer 200 and do nothing).
  *
  * $rawBody: the very bytes received, from file_get_contents('php://input'). Parsing and encoding again gives others.
  * $signature: $_SERVER['HTTP_X_GATEWAY_SIG'] ?? null.
- * $remember(string $eventId): bool stores the id under a unique key and says whether it was new. Do it in the
- * transaction that fulfils the order: an id that is stored although the order was not fulfilled loses the payment.
+ * $remember(string $key): bool stores the key in a unique column and returns true if it was new. Do it
+ * in the transaction that fulfils the order: a key that is stored although the order was not
+ * fulfilled loses the payment.
  */
-function verify_ipn(string $rawBody, ?string $signature, string $secret, callable $remember, ?int $now = null): ?array
+function verify_ipn(string $rawBody, ?string $signature, string $secret, callable $remember, ?int $now = null): array
 {
     $expected = hash_hmac('sha512', $rawBody, $secret);
     // Constant time; it checks the length itself.
@@ -28,6 +33,10 @@ function verify_ipn(string $rawBody, ?string $signature, string $secret, callabl
     if (abs(($now ?? time()) - $event['event_at']) > MAX_AGE_SECONDS) {
         throw new Refused('stale');
     }
-    // The id of the signed body, not of the header, which anyone could have changed.
-    return $remember($event['event_id']) ? $event : null;
+    // Each notice has an event id of its own and repeats the status: any buyer can cause many after
+    // one payment. All fields are those of the signed body, never of a header.
+    if (isset($event['_gateway']['notice'])) {
+        return $remember($event['event_id']) ? ['notice' => $event] : [];
+    }
+    return $remember("{$event['payment_id']} {$event['payment_status']}") ? ['payment' => $event] : [];
 }

@@ -1,4 +1,4 @@
-"""Says what verify_ipn.py makes of each recorded delivery: python3 check.py recorded.json"""
+"""Prints the verdict of verify_ipn.py on each recorded delivery: python3 check.py recorded.json"""
 
 import json
 import sys
@@ -10,22 +10,26 @@ with open(sys.argv[1], encoding="utf-8") as file:
 seen = set()
 
 
-def remember(event_id):
-    is_new = event_id not in seen
-    seen.add(event_id)
+def remember(key):
+    is_new = key not in seen
+    seen.add(key)
     return is_new
 
 
 for delivery in recorded["deliveries"]:
     try:
-        event = verify_ipn(
+        payment, notice = verify_ipn(
             delivery["body"].encode(),
             delivery["signature"],
             recorded["secret"],
             remember,
             now=delivery["received_at"],
         )
-        verdict = f"accepted {event['payment_status']}" if event else "duplicate"
+        verdict = "duplicate"
+        if payment:
+            verdict = f"accepted {payment['payment_status']}"
+        if notice:
+            verdict = f"notice {notice['_gateway']['notice']['type']} {notice['payment_status']}"
     except Refused as refusal:
         verdict = str(refusal)
     print(f"{delivery['name']}: {verdict}")

@@ -2,6 +2,7 @@ import hashlib
 import hmac
 import json
 import time
+from typing import NamedTuple, Optional
 
 MAX_AGE_SECONDS = 600
 
@@ -10,13 +11,23 @@ class Refused(Exception):
     """Not to be trusted: answer 401."""
 
 
+class Verified(NamedTuple):
+    """At most one of the two; neither if it was handled before (answer 200 and do nothing)."""
+
+    # The payment reached this payment_status: the one event to act on.
+    payment: Optional[dict] = None
+    # Money came beside or after the payment, described in _gateway.notice. It is for a person and
+    # changes nothing: its payment_status only repeats the state of the invoice.
+    notice: Optional[dict] = None
+
+
 def verify_ipn(raw_body, signature, secret, remember, now=None):
-    """Returns the event, or None if it was handled before (answer 200 and do nothing).
+    """Returns the event as Verified: payment, notice = verify_ipn(...)
 
     raw_body: the very bytes received. Parsing and serialising again gives other bytes.
     signature: the header x-gateway-sig, or None.
-    remember(event_id): stores the id under a unique key and says whether it was new. Do it in the transaction that
-    fulfils the order: an id that is stored although the order was not fulfilled loses the payment.
+    remember(key): stores the key in a unique column and returns true if it was new. Do it in the transaction that
+    fulfils the order: a key that is stored although the order was not fulfilled loses the payment.
     """
     expected = hmac.new(secret.encode(), raw_body, hashlib.sha512).hexdigest()
     # As bytes: compare_digest refuses text beyond ASCII. It checks the length itself.
@@ -26,5 +37,9 @@ def verify_ipn(raw_body, signature, secret, remember, now=None):
     now = time.time() if now is None else now
     if abs(now - event["event_at"]) > MAX_AGE_SECONDS:
         raise Refused("stale")
-    # The id of the signed body, not of the header, which anyone could have changed.
-    return event if remember(event["event_id"]) else None
+    # Each notice has an event id of its own and repeats the status: any buyer can cause many after
+    # one payment. All fields are those of the signed body, never of a header.
+    if (event.get("_gateway") or {}).get("notice"):
+        return Verified(notice=event) if remember(event["event_id"]) else Verified()
+    key = f"{event['payment_id']} {event['payment_status']}"
+    return Verified(payment=event) if remember(key) else Verified()

@@ -349,6 +349,8 @@ fn request(
     let url = due.url.parse().map_err(|_| unsignable(&"its url cannot be read"))?;
     let mut call = Call::post(url, body, timeout);
     call.body_bytes_max = ANSWER_BYTES_MAX;
+    // A receiver that has answered has the event; a body that breaks off does not take that back.
+    call.head_decides = true;
     for (name, value) in headers {
         let value = value.parse().map_err(|_| unsignable(&"a header is not printable"))?;
         call.headers.insert(http::HeaderName::from_static(name), value);

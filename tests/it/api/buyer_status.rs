@@ -9,6 +9,7 @@ use gateway_workers::Role;
 use serde_json::{Value, json};
 use support::{
     broker::eventually,
+    shop::{unconfirmed, with_shop},
     stack::{only, with_configured_stack, with_stack},
 };
 
@@ -167,6 +168,43 @@ async fn errors_carry_the_envelope_and_the_legacy_slug() {
         answer.expect_error(429, "RATE_LIMIT_EXCEEDED");
         assert_eq!(answer.json()["error"], "rate_limited");
         assert_eq!(answer.header("retry-after"), Some("60"));
+    })
+    .await;
+}
+
+/// The rest as a number and the rest in the link for a wallet are one amount, in every phase of a
+/// payment in parts.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_rest_to_send_is_one_amount_also_while_a_part_is_unconfirmed() {
+    with_shop(|shop| async move {
+        shop.stack.lift_rate_limits().await;
+        shop.stack.start_all();
+        let id = shop.invoice().await;
+        let path = format!("/v1/invoices/{id}/status");
+        let rest_becomes = async |rest: &str| {
+            eventually(&format!("{rest} is to be sent"), async || {
+                let status = shop.stack.anybody().get(&path).await.json();
+                (status["amount_remaining"] == rest).then_some(status)
+            })
+            .await
+        };
+        let asks_for = |status: &Value| {
+            let uri = status["payment_uri"].as_str().unwrap().to_owned();
+            uri.rsplit_once("uint256=").unwrap().1.to_owned()
+        };
+        assert_eq!(asks_for(&rest_becomes("100").await), "100000000");
+        shop.pay(&id, "40").await;
+        assert_eq!(asks_for(&rest_becomes("60").await), "60000000");
+        shop.send(&unconfirmed(&id, "10")).await;
+        let status = rest_becomes("50").await;
+        assert_eq!(asks_for(&status), "50000000");
+        assert_eq!(
+            (&status["amount_received"], &status["amount_unconfirmed"]),
+            (&json!("40"), &json!("10"))
+        );
+        shop.send(&unconfirmed(&id, "50")).await;
+        let status = rest_becomes("0").await;
+        assert!(status["payment_uri"].is_null(), "{status}");
     })
     .await;
 }

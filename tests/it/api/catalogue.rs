@@ -216,6 +216,10 @@ async fn questions_that_make_no_sense_are_refused() {
             let answer = stack.anybody().get(path).await;
             assert_eq!(answer.status, 400, "{path}: {}", answer.body);
             answer.expect_error(400, code);
+            // A message names parameters that this question has.
+            for other in ["pay_currency", "price_currency", "price_amount"] {
+                assert!(!answer.body.contains(other), "{path}: {}", answer.body);
+            }
         }
     })
     .await;

@@ -8,6 +8,8 @@ mod bad_input;
 mod buyer_status;
 mod catalogue;
 mod checkout;
+mod cross_origin;
+mod families;
 mod hostile_http;
 mod idempotency;
 mod logs;

@@ -188,3 +188,110 @@ async fn whatever_is_asked_no_answer_is_a_failure_of_ours_or_undocumented() {
     })
     .await;
 }
+
+/// The value at `schema` checked against it, with the document's own parts at hand.
+fn faults(document: &Value, schema: &Value, value: &Value) -> Vec<String> {
+    let mut whole = document.clone();
+    whole["allOf"] = serde_json::json!([schema]);
+    let validator = jsonschema::validator_for(&whole).expect("a schema");
+    validator.iter_errors(value).map(|fault| fault.to_string()).collect()
+}
+
+/// Every object of the document that has a schema and an example of it.
+fn examples<'a>(place: &str, part: &'a Value, found: &mut Vec<(String, &'a Value, &'a Value)>) {
+    if let (Some(schema), Some(example)) = (part.get("schema"), part.get("example")) {
+        found.push((place.to_owned(), schema, example));
+    }
+    if part.get("type").is_some() || part.get("oneOf").is_some() {
+        let own = part["examples"].as_array().into_iter().flatten();
+        found.extend(own.map(|example| (place.to_owned(), part, example)));
+    }
+    match part {
+        Value::Object(members) => {
+            for (name, member) in members.iter().filter(|(name, _)| *name != "example") {
+                examples(&format!("{place}/{name}"), member, found);
+            }
+        }
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                examples(&format!("{place}/{index}"), item, found);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+#[test]
+fn every_example_is_valid_by_its_own_schema() {
+    let document: Value = serde_json::from_str(openapi::json()).unwrap();
+    let mut found = Vec::new();
+    examples("", &document, &mut found);
+    assert!(found.len() > 60, "only {} examples", found.len());
+    let wrong: Vec<_> = found
+        .iter()
+        // A file is text, and is shown as one.
+        .filter(|(place, ..)| !place.contains("text~1csv") && !place.contains("text/csv"))
+        .flat_map(|(place, schema, example)| {
+            let faults = faults(&document, schema, example);
+            faults.into_iter().map(move |fault| format!("{place}: {fault}"))
+        })
+        .collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_examples_of_requests_are_taken_as_they_stand() {
+    with_stack(|stack| async move {
+        let merchant = stack.merchant().await.client;
+        let document: Value = serde_json::from_str(openapi::json()).unwrap();
+        let mut taken = Vec::new();
+        for (path, item) in document["paths"].as_object().unwrap() {
+            let body = &item["post"]["requestBody"]["content"]["application/json"]["example"];
+            if body.is_object() && !path.contains('{') {
+                let answer = merchant.post(path, body).await;
+                assert_eq!(answer.status, 201, "{path}: {}", answer.body);
+                taken.push(path.as_str());
+            }
+        }
+        let expected = ["/v1/evm-mass-payout", "/v1/mass-payout", "/v1/nc-payout", "/v1/payment"];
+        assert_eq!(taken, expected);
+        for (path, item) in document["paths"].as_object().unwrap() {
+            let parameters = item["get"]["parameters"].as_array().into_iter().flatten();
+            let asked: Vec<_> = parameters
+                .filter(|one| one["in"] == "query" && one.get("example").is_some())
+                .map(|one| {
+                    format!(
+                        "{}={}",
+                        one["name"].as_str().unwrap(),
+                        one["example"].as_str().unwrap()
+                    )
+                })
+                .collect();
+            if !asked.is_empty() {
+                let answer = stack.anybody().get(&format!("{path}?{}", asked.join("&"))).await;
+                assert_eq!(answer.status, 200, "{path}: {}", answer.body);
+            }
+        }
+    })
+    .await;
+}
+
+#[test]
+fn every_operation_says_whether_it_takes_a_key_and_networks_may_grow() {
+    let document: Value = serde_json::from_str(openapi::json()).unwrap();
+    let open: Vec<_> = gateway_api::endpoints()
+        .into_iter()
+        .filter(|endpoint| endpoint.access == gateway_api::Access::Anyone)
+        .map(|endpoint| endpoint.path)
+        .collect();
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            let security = operation["security"].as_array();
+            let takes_key = security.map(|all| !all.is_empty());
+            assert_eq!(takes_key, Some(!open.contains(&path.as_str())), "{method} {path}");
+        }
+    }
+    let network = &document["components"]["schemas"]["NetworkName"];
+    assert!(network.get("enum").is_none(), "{network}");
+    assert_eq!(network["x-extensible-enum"].as_array().unwrap().len(), 15);
+}

@@ -1,10 +1,21 @@
 //! A slow client holds a connection for a while, not for ever.
 
-use std::time::Duration;
+use std::{net::SocketAddr, time::Duration};
 
 use gateway::serve::Limits;
+use http::Request;
+use http_body_util::{BodyExt, Empty};
+use hyper::{
+    body::Bytes,
+    client::conn::http1::{SendRequest, handshake},
+};
+use hyper_util::rt::TokioIo;
 use serde_json::json;
 use support::{client::Client, raw::RawClient, stack::with_stack};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
 
 use super::{order, rows_written};
 
@@ -17,7 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 #[tokio::test(flavor = "multi_thread")]
 async fn headers_that_never_end_and_silence_are_both_cut_off() {
     with_stack(|stack| async move {
-        let limits = Limits { connections_max: 2, header_timeout: SHORT };
+        let limits = Limits { connections_max: 2, header_timeout: SHORT, idle_timeout: SHORT };
         let server = stack.replica_within(limits, "").await;
         let whole = b"GET /v1/status HTTP/1.1\r\nHost: x\r\n\r\n";
         for begun in [&b""[..], b"GET", b"GET /v1/status HTTP/1.1\r\nHost: x\r\nx-a: ", whole] {
@@ -38,6 +49,76 @@ async fn headers_that_never_end_and_silence_are_both_cut_off() {
     .await;
 }
 
+/// A request on a kept connection, and its answer's status.
+async fn ask(sender: &mut SendRequest<Empty<Bytes>>) -> u16 {
+    let request = Request::get("/v1/status").header("host", "test").body(Empty::new()).unwrap();
+    sender.ready().await.expect("the connection is kept");
+    let answer = sender.send_request(request).await.expect("the connection is kept");
+    let status = answer.status().as_u16();
+    answer.into_body().collect().await.unwrap();
+    status
+}
+
+async fn keep(server: SocketAddr) -> SendRequest<Empty<Bytes>> {
+    let socket = TokioIo::new(TcpStream::connect(server).await.unwrap());
+    let (sender, connection) = handshake(socket).await.unwrap();
+    tokio::spawn(connection);
+    sender
+}
+
+/// The pause between two requests has a limit of its own: a proxy that keeps its connections for a
+/// minute must not meet closed ones.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_kept_connection_may_be_silent_for_longer_than_a_head_may_take() {
+    with_stack(|stack| async move {
+        let limits = Limits { header_timeout: SHORT, ..Limits::default() };
+        assert!(limits.idle_timeout >= Duration::from_secs(75));
+        let server = stack.replica_within(limits, "").await;
+        let mut kept = keep(server).await;
+        for _ in 0..3 {
+            assert_eq!(ask(&mut kept).await, 200);
+            // Heads that never end show that the time of a head has passed since.
+            for begun in [&b"GET /v1/status HTTP/1.1\r\nHost: x\r\nx-a: "[..], b""] {
+                let mut slow = RawClient::connect(server).await;
+                slow.say(begun).await;
+                assert_eq!(slow.hear_all().await, b"");
+            }
+        }
+        assert_eq!(ask(&mut kept).await, 200);
+        // On a kept connection a head has no more time than on a new one.
+        let mut socket = TcpStream::connect(server).await.unwrap();
+        socket.write_all(b"GET /v1/status HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
+        let mut heard = Vec::new();
+        while !heard.ends_with(b"}") {
+            assert!(socket.read_buf(&mut heard).await.unwrap() > 0);
+        }
+        socket.write_all(b"GET /v1/st").await.unwrap();
+        let cut_off = tokio::time::timeout(PATIENCE, socket.read_to_end(&mut heard)).await;
+        cut_off.expect("the head had its time").unwrap();
+        assert_eq!(ask(&mut kept).await, 200);
+    })
+    .await;
+}
+
+/// Idle connections that fill the house make room: the limit of a head is theirs then.
+#[tokio::test(flavor = "multi_thread")]
+async fn kept_connections_make_room_when_few_are_left() {
+    with_stack(|stack| async move {
+        let limits = Limits { connections_max: 4, header_timeout: SHORT, ..Limits::default() };
+        let server = stack.replica_within(limits, "").await;
+        let mut kept = Vec::new();
+        for _ in 0..4 {
+            let mut sender = keep(server).await;
+            assert_eq!(ask(&mut sender).await, 200);
+            kept.push(sender);
+        }
+        let patient = Client::new(server);
+        let answer = tokio::time::timeout(PATIENCE, patient.get("/v1/status")).await;
+        assert_eq!(answer.expect("the idle ones make room").status, 200);
+    })
+    .await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_head_that_is_too_large_is_not_kept_until_it_ends() {
     with_stack(|stack| async move {
@@ -54,7 +135,7 @@ async fn a_head_that_is_too_large_is_not_kept_until_it_ends() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_asks_and_never_reads_is_cut_off() {
     with_stack(|stack| async move {
-        let limits = Limits { connections_max: 1, header_timeout: SHORT };
+        let limits = Limits { connections_max: 1, header_timeout: SHORT, ..Limits::default() };
         let server = stack.replica_within(limits, "").await;
         let mut greedy = RawClient::connect(server).await;
         // Many megabytes of responses: no buffer on the way holds them.

@@ -18,6 +18,7 @@ async fn invoice(shop: &Shop) -> String {
 async fn a_part_asks_for_the_rest_and_the_rest_ends_it() {
     with_browser(|shop, browser| async move {
         let tab = browser.phone().await;
+        tab.stays().await;
         let id = invoice(&shop).await;
         tab.open(&page(&shop, &id)).await;
         tab.phase("paying").await;
@@ -58,11 +59,16 @@ async fn a_part_asks_for_the_rest_and_the_rest_ends_it() {
 async fn too_much_expired_and_late_each_say_what_to_do() {
     with_browser(|shop, browser| async move {
         let (tab, other) = (browser.phone().await, browser.phone().await);
+        tab.stays().await;
+        other.stays().await;
         let id = invoice(&shop).await;
         tab.open(&page(&shop, &id)).await;
         shop.pay(&id, "250").await;
         tab.phase("overpaid").await;
         assert!(tab.text(".lead").await.contains("150 USDT more than asked"));
+        // A text with a task for the buyer takes longer to read.
+        let seconds = "document.querySelector('#leaving').dataset.seconds";
+        assert_eq!(tab.eval(seconds).await, json!("30"));
         inspect(&tab, "overpaid").await;
 
         let id = invoice(&shop).await;
@@ -90,9 +96,11 @@ async fn too_much_expired_and_late_each_say_what_to_do() {
 async fn a_buyer_cancels_with_two_taps_and_only_while_nothing_was_seen() {
     with_browser(|shop, browser| async move {
         let tab = browser.phone().await;
+        tab.stays().await;
         let id = invoice(&shop).await;
         tab.open(&page(&shop, &id)).await;
         let beside = tab.beside().await;
+        beside.stays().await;
         beside.open(&page(&shop, &id)).await;
         tab.click(".cancel summary").await;
         inspect(&tab, "cancelling").await;
@@ -118,6 +126,86 @@ async fn a_buyer_cancels_with_two_taps_and_only_while_nothing_was_seen() {
         tab.call("Emulation.setScriptExecutionDisabled", json!({ "value": false })).await;
         tab.shows("document.querySelector('.notice') !== null").await;
         assert!(tab.text(".notice").await.contains("could not be cancelled"));
+    })
+    .await;
+}
+
+/// A page of ours stands for the shop's; nothing else listens here.
+async fn invoice_back_to(shop: &Shop, path: &str) -> String {
+    let back = format!("http://{}{path}", shop.stack.api);
+    shop.invoice_of(json!({ "success_url": back, "cancel_url": back })).await
+}
+
+const LEAVING: &str = "!document.querySelector('#leaving').hidden";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_end_leads_back_to_the_shop_after_a_wait_that_is_shown() {
+    with_browser(|shop, browser| async move {
+        let tab = browser.phone().await;
+        let id = invoice_back_to(&shop, "/docs?paid").await;
+        tab.open(&page(&shop, &id)).await;
+        tab.phase("paying").await;
+        shop.pay(&id, "100").await;
+        tab.phase("paid").await;
+        tab.shows(LEAVING).await;
+        // Seconds go by in sight; a screen reader hears of it once, in words.
+        let seconds = "Number(document.querySelector('#leaving-left').textContent)";
+        tab.shows(&format!("{seconds} > 0 && {seconds} < 10")).await;
+        let heard = tab.text("#announce").await;
+        assert!(heard.contains("You are being taken to"), "{heard}");
+        tab.shows("location.pathname + location.search === '/docs?paid'").await;
+        // Back by the browser's button: the buyer wants to see the payment, and is not sent away
+        // again.
+        tab.eval("history.back(); true").await;
+        tab.phase("paid").await;
+        tab.shows("document.querySelector('#leaving').hidden").await;
+
+        let id = invoice_back_to(&shop, "/docs?cancelled").await;
+        shop.stack.gateway.cancel_invoice(&id).await.unwrap();
+        tab.open(&page(&shop, &id)).await;
+        tab.shows("location.pathname + location.search === '/docs?cancelled'").await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_buyer_may_stay_and_the_page_in_a_frame_never_leaves() {
+    with_browser(|shop, browser| async move {
+        let id = invoice_back_to(&shop, "/docs").await;
+        shop.stack.gateway.cancel_invoice(&id).await.unwrap();
+        let longer_than_the_wait =
+            "new Promise((done) => setTimeout(() => done(location.pathname), 12000))";
+        let stopped = async |tab: &support::browser::Tab| {
+            assert_eq!(tab.eval("document.querySelector('#leaving').hidden").await, json!(true));
+            assert!(tab.has("#return").await, "the way back is still there");
+            assert_eq!(tab.eval(longer_than_the_wait).await, json!(format!("/pay/{id}")));
+        };
+        let (pressing, escaping) = (browser.phone().await, browser.phone().await);
+        pressing.open(&page(&shop, &id)).await;
+        pressing.shows(LEAVING).await;
+        // The focus is not lost with the button.
+        pressing.eval("document.querySelector('#stay').focus(); true").await;
+        pressing.eval("document.querySelector('#stay').click(); true").await;
+        assert_eq!(pressing.eval("document.activeElement.id").await, json!("return"));
+        stopped(&pressing).await;
+        escaping.front().await;
+        escaping.open(&page(&shop, &id)).await;
+        escaping.shows(LEAVING).await;
+        escaping
+            .eval("document.dispatchEvent(new KeyboardEvent('keydown', { key: 'Escape' })); true")
+            .await;
+        stopped(&escaping).await;
+
+        // The wait itself can be read by everybody: here its clock stands.
+        let still = browser.phone().await;
+        let source = json!({ "source": "window.setInterval = () => 1" });
+        still.call("Page.addScriptToEvaluateOnNewDocument", source).await;
+        still.open(&page(&shop, &id)).await;
+        still.shows(LEAVING).await;
+        inspect(&still, "leaving").await;
+        still.open(&format!("http://{}/embed/{id}", shop.stack.checkout)).await;
+        still.phase("cancelled").await;
+        assert!(still.has("#return").await && !still.has("#leaving").await);
     })
     .await;
 }

@@ -28,6 +28,7 @@ async fn a_buyer_reads_the_language_of_the_browser_and_may_choose_another() {
         let address = tab.text("#address").await;
         assert_eq!(tab.read_qr(".of-address svg").await, address);
         inspect(&tab, "paying-ar").await;
+        tab.stays().await;
         tab.open(&format!("{}?lang=ar", page(&shop, &paying))).await;
         shop.pay(&paying, "100").await;
         tab.phase("paid").await;

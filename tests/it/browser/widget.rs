@@ -1,50 +1,10 @@
 //! The widget in a shop's own page: the demonstration shop of `examples/shop`, as `make run` starts
 //! it.
 
-use std::time::Duration;
-
-use gateway::{app::manage_merchant::NewMerchant, merchant::settings::Settings};
 use serde_json::{Value, json};
-use support::{
-    browser::Tab,
-    processes::{Launch, Process, free_port, program, within},
-    shop::Shop,
-};
+use support::{browser::Tab, roastery::Roastery};
 
 use super::{inspect, with_browser};
-
-struct Roastery {
-    url: String,
-    checkout: String,
-    _process: Process,
-}
-
-async fn roastery(shop: &Shop) -> Roastery {
-    let new: NewMerchant =
-        shop.stack.gateway.create_merchant("Roastery", Settings::default()).await.unwrap();
-    let merchant =
-        json!({ "api_key": new.api_key.reveal(), "webhook_secret": new.webhook_secret.reveal() });
-    let listen = format!("127.0.0.1:{}", free_port());
-    let checkout = format!("http://{}", shop.stack.checkout);
-    let environment = [
-        ("GATEWAY_BASE_URL", format!("http://{}", shop.stack.api)),
-        ("GATEWAY_CHECKOUT_URL", checkout.clone()),
-        ("SHOP_LISTEN", listen.clone()),
-        ("SHOP_MERCHANT", merchant.to_string()),
-    ];
-    let process = Process::start(&Launch {
-        name: "demo-shop".into(),
-        program: program("demo-shop"),
-        arguments: vec![],
-        environment: environment.map(|(name, value)| (name.to_owned(), value)).to_vec(),
-        owner: None,
-    });
-    within(Duration::from_secs(20), "the shop listens", async || {
-        tokio::net::TcpStream::connect(&listen).await.map(drop).map_err(|error| error.to_string())
-    })
-    .await;
-    Roastery { url: format!("http://{listen}"), checkout, _process: process }
-}
 
 /// Buys two cups of coffee; returns the payment's id.
 async fn buy(tab: &Tab, roastery: &Roastery) -> String {
@@ -68,7 +28,7 @@ async fn hears(tab: &Tab, callback: &str) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_shop_hears_of_each_change_once_and_ships_on_the_signed_webhook() {
     with_browser(|shop, browser| async move {
-        let roastery = roastery(&shop).await;
+        let roastery = Roastery::start(&shop.stack).await;
         let tab = browser.phone().await;
         tab.open(&format!("{}/", roastery.url)).await;
         inspect(&tab, "shop").await;
@@ -106,7 +66,7 @@ async fn a_shop_hears_of_each_change_once_and_ships_on_the_signed_webhook() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_shop_hears_of_cancelling_and_of_the_end_of_time() {
     with_browser(|shop, browser| async move {
-        let roastery = roastery(&shop).await;
+        let roastery = Roastery::start(&shop.stack).await;
         let tab = browser.phone().await;
         buy(&tab, &roastery).await;
         let cancel = "document.querySelector('.cancel').open = true; document.querySelector('.cancel button').click()";

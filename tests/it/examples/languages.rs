@@ -22,19 +22,68 @@ pub(super) fn program(name: &str) -> Command {
     Command::new(String::from_utf8(output.stdout).unwrap().trim())
 }
 
-/// Runs the check program that `of` builds for each channel's folder, and compares with its
-/// recording.
-#[track_caller]
-fn comes_to_the_recorded_verdicts(of: fn(&Path) -> Command) {
-    for channel in CHANNELS {
-        let folder = root().join("examples").join(channel);
-        let recording = folder.join("recorded.json");
-        let mut check = of(&folder);
-        let output = check.arg(&recording).stderr(Stdio::piped()).output().unwrap();
-        let said = String::from_utf8(output.stdout).unwrap();
-        let complaint = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{check:?}: {complaint}\n{said}");
+/// Makes the check program of one language for a channel's folder.
+pub(super) type Check = fn(&Path) -> Command;
 
+/// The languages that have a snippet.
+pub(super) const CHECKS: [(&str, Check); 5] =
+    [("node", node), ("python", python), ("php", php), ("go", go), ("rust", rust)];
+
+fn node(folder: &Path) -> Command {
+    let mut check = program("node");
+    check.arg(folder.join("node/check.mjs"));
+    check
+}
+
+fn python(folder: &Path) -> Command {
+    let mut check = program("python3");
+    // -B: no folder of byte code beside the sources.
+    check.arg("-B").arg(folder.join("python/check.py"));
+    check
+}
+
+fn php(folder: &Path) -> Command {
+    let mut check = program("php");
+    check.arg(folder.join("php/check.php"));
+    check
+}
+
+fn go(folder: &Path) -> Command {
+    let mut check = program("go");
+    // Inside target, so that no test needs a home folder; no checkout's version is stamped, so none
+    // is asked for.
+    check.current_dir(folder.join("go"));
+    check.env("GOCACHE", target().join("go-cache")).env("GOFLAGS", "-buildvcs=false");
+    check.args(["run", "."]);
+    check
+}
+
+fn rust(folder: &Path) -> Command {
+    let mut check = Command::new(env!("CARGO"));
+    check.args(["run", "--quiet", "--locked", "--manifest-path"]);
+    check.arg(folder.join("rust/Cargo.toml"));
+    // Not the gateway's own: the cargo that runs this test may hold its lock.
+    check.arg("--target-dir").arg(target().join("examples")).arg("--");
+    check
+}
+
+/// The lines that a language's snippet prints about a recording.
+#[track_caller]
+pub(super) fn verdicts(check: Check, channel: &str, recording: &Path) -> Vec<String> {
+    let mut check = check(&root().join("examples").join(channel));
+    let output = check.arg(recording).stderr(Stdio::piped()).output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{check:?}: {complaint}\n{said}");
+    said.lines().map(str::to_owned).collect()
+}
+
+/// Runs a language's check program over each channel's recording, and compares.
+#[track_caller]
+fn comes_to_the_recorded_verdicts(check: Check) {
+    for channel in CHANNELS {
+        let recording = root().join("examples").join(channel).join("recorded.json");
+        let said = verdicts(check, channel, &recording);
         let recorded: Value =
             serde_json::from_str(&std::fs::read_to_string(recording).unwrap()).unwrap();
         let text = |delivery: &Value, name: &str| delivery[name].as_str().unwrap().to_owned();
@@ -45,61 +94,33 @@ fn comes_to_the_recorded_verdicts(of: fn(&Path) -> Command) {
             .map(|delivery| format!("{}: {}", text(delivery, "name"), text(delivery, "expected")))
             .collect();
         assert!(expected.len() > 20, "the recording of {channel} is almost empty");
-        assert_eq!(said.lines().collect::<Vec<_>>(), expected, "{channel}: {complaint}");
+        assert_eq!(said, expected, "{channel}");
     }
 }
 
 #[test]
 fn node_comes_to_the_recorded_verdicts() {
-    comes_to_the_recorded_verdicts(|folder| {
-        let mut check = program("node");
-        check.arg(folder.join("node/check.mjs"));
-        check
-    });
+    comes_to_the_recorded_verdicts(node);
 }
 
 #[test]
 fn python_comes_to_the_recorded_verdicts() {
-    comes_to_the_recorded_verdicts(|folder| {
-        let mut check = program("python3");
-        // -B: no folder of byte code beside the sources.
-        check.arg("-B").arg(folder.join("python/check.py"));
-        check
-    });
+    comes_to_the_recorded_verdicts(python);
 }
 
 #[test]
 fn php_comes_to_the_recorded_verdicts() {
-    comes_to_the_recorded_verdicts(|folder| {
-        let mut check = program("php");
-        check.arg(folder.join("php/check.php"));
-        check
-    });
+    comes_to_the_recorded_verdicts(php);
 }
 
 #[test]
 fn go_comes_to_the_recorded_verdicts() {
-    comes_to_the_recorded_verdicts(|folder| {
-        let mut check = program("go");
-        // Inside target, so that no test needs a home folder; version stamping is off, so git is
-        // not run.
-        check.current_dir(folder.join("go"));
-        check.env("GOCACHE", target().join("go-cache")).env("GOFLAGS", "-buildvcs=false");
-        check.args(["run", "."]);
-        check
-    });
+    comes_to_the_recorded_verdicts(go);
 }
 
 #[test]
 fn rust_comes_to_the_recorded_verdicts() {
-    comes_to_the_recorded_verdicts(|folder| {
-        let mut check = Command::new(env!("CARGO"));
-        check.args(["run", "--quiet", "--locked", "--manifest-path"]);
-        check.arg(folder.join("rust/Cargo.toml"));
-        // Not the gateway's own: the cargo that runs this test may hold its lock.
-        check.arg("--target-dir").arg(target().join("examples")).arg("--");
-        check
-    });
+    comes_to_the_recorded_verdicts(rust);
 }
 
 /// A merchant with both channels has both files in one project.

@@ -5,12 +5,12 @@ use expect_test::expect_file;
 use gateway::{
     asset::Network,
     invoice::{
-        payment::{Payment, PaymentAsset, PaymentView},
+        payment::{Payment, PaymentAsset, PaymentView, iso_8601},
         vocabulary::Status,
     },
     merchant::WebhookSecret,
     money::{BaseUnits, Price},
-    webhook::ipn,
+    webhook::ipn::{self, NoticeBody},
 };
 use hmac::{Hmac, KeyInit, Mac};
 use serde_json::{Value, json};
@@ -85,6 +85,25 @@ fn body(view: &PaymentView, event_id: &str, event_at: i64) -> String {
     ipn::body(&snapshot(view), event_id, event_at).expect("the snapshot is an object")
 }
 
+/// The notice about one grain of dust that was sent to the invoice's address.
+fn notice(view: &PaymentView, kind: &'static str, event_id: &str) -> String {
+    let tx_hash = format!("0x{}", "cd".repeat(32));
+    let dust = NoticeBody {
+        kind,
+        deposit_key: format!("{tx_hash}:log:3"),
+        log_index: Some(3),
+        tx_hash,
+        network: "polygon",
+        currency: Some("usdtmatic".into()),
+        contract_address: Some("0xc2132D05D31c914a87C6611C10748AEb04B58e8F".into()),
+        amount: "0.000001".into(),
+        amount_unit: ipn::IN_COINS,
+        received_at: iso_8601(at(SIGNED_AT)),
+    };
+    let snapshot = ipn::snapshot(&Payment::render(view, "https://pay.example"), Some(&dust));
+    ipn::body(&snapshot, event_id, SIGNED_AT).expect("the snapshot is an object")
+}
+
 fn sign(body: &str) -> String {
     ipn::sign(&WebhookSecret::from(SECRET.to_owned()), body.as_bytes())
 }
@@ -120,8 +139,41 @@ fn record() -> Value {
         "accepted expired",
     );
     let next = body(&finished(), "evt-3", SIGNED_AT);
-    to.add("another event of the first payment", &next, &sign(&next), now, "accepted finished");
+    to.add("the first payment's status under another id", &next, &sign(&next), now, "duplicate");
+    pay_once_and_send_dust(&mut to);
     json!({ "secret": SECRET, "deliveries": to.deliveries })
+}
+
+/// One payment, and dust before it and four times after it: each grain is a genuine event with an
+/// id of its own.
+fn pay_once_and_send_dust(to: &mut Recorder) {
+    let now = SIGNED_AT + 2;
+    let paid = PaymentView { payment_id: "pzi_1b2c3d4e5f6g7h8j9k0m1n2p3q".into(), ..finished() };
+    let mut add = |name: &str, body: &str, expected: &str| {
+        to.add(name, body, &sign(body), now, expected);
+    };
+    // It overtook the payment, and must not use up the payment's place.
+    let early = notice(&paid, "wrong_token_received", "evt-dust-0");
+    let expected = "notice wrong_token_received finished";
+    add("dust that is reported before the payment", &early, expected);
+    let payment = body(&paid, "evt-paid", SIGNED_AT);
+    add("the payment that dust follows", &payment, "accepted finished");
+    for (kind, id) in [
+        ("late_deposit_received", "evt-dust-1"),
+        ("late_deposit_received", "evt-dust-2"),
+        ("wrong_token_received", "evt-dust-3"),
+        ("suspicious_token_received", "evt-dust-4"),
+    ] {
+        let dust = notice(&paid, kind, id);
+        add(&format!("dust after the payment, {id}"), &dust, &format!("notice {kind} finished"));
+        add(&format!("the same notice again, {id}"), &dust, "duplicate");
+    }
+    // Metadata of another kind under the same key is no notice.
+    let gift = PaymentView { payment_id: "pzi_2c3d4e5f6g7h8j9k0m1n2p3q4r".into(), ..finished() };
+    let mut donation: Value = serde_json::from_str(&snapshot(&gift)).expect("a snapshot is JSON");
+    donation["_gateway"] = json!({ "donation": {} });
+    let donation = ipn::body(&donation.to_string(), "evt-gift", SIGNED_AT).expect("an object");
+    add("a donation with metadata", &donation, "accepted finished");
 }
 
 fn refuse_forgeries(to: &mut Recorder, good: &str, signature: &str) {

@@ -80,6 +80,16 @@ fn production_refuses_each_thing_that_only_a_sandbox_may_have() {
             "true",
             "production refuses GATEWAY_EGRESS__ALLOW_PRIVATE=true",
         ),
+        (
+            "GATEWAY_BROKER__IPN_WAIT_MS",
+            "29999",
+            "production refuses GATEWAY_BROKER__IPN_WAIT_MS=29999",
+        ),
+        (
+            "GATEWAY_BROKER__PAYOUT_WEBHOOK_WAIT_MS",
+            "60001",
+            "production refuses GATEWAY_BROKER__PAYOUT_WEBHOOK_WAIT_MS=60001",
+        ),
         ("GATEWAY_ADDRESSES__EVM", public, "production refuses the published test keys"),
         ("GATEWAY_ADDRESSES__POOL_SIGNER", &signer, "production refuses the published test keys"),
         ("GATEWAY_ADDRESSES__POOL_SIGNER", "ab", "addresses.pool_signer is not an ed25519 public"),

@@ -92,3 +92,45 @@ async fn after_the_selection_window_nothing_can_be_picked() {
     })
     .await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_abandoned_draft_is_unresolved_to_the_list_and_to_reading_alike() {
+    with_shop(|shop| async move {
+        let (expired, cancelled) = (shop.expired(json!({})).await, draft(&shop).await);
+        shop.stack.gateway.cancel_invoice(&cancelled).await.unwrap();
+        let chosen = draft(&shop).await;
+        assert_eq!(select(&shop, &chosen, "usdcmatic@polygon").await.status, 200);
+        let list = shop.merchant.client.get("/v1/payment?limit=100").await.json();
+        let listed: Vec<_> =
+            list["data"].as_array().unwrap().iter().map(|one| one["payment_id"].clone()).collect();
+        assert_eq!((&list["total"], listed), (&json!(1), vec![json!(chosen)]));
+        for (id, status, resolved) in [
+            (&expired, "expired", false),
+            (&cancelled, "failed", false),
+            (&chosen, "waiting", true),
+        ] {
+            let read = shop.payment(id).await;
+            assert_eq!(read["payment_status"], status);
+            assert_eq!(read["pay_currency"].is_null(), !resolved, "{read}");
+            assert_eq!(read.get("accepted_currencies").is_some(), !resolved, "{read}");
+        }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_suspended_merchants_draft_is_still_chosen_and_paid() {
+    with_shop(|shop| async move {
+        shop.stack.start_all();
+        let id = draft(&shop).await;
+        shop.stack.gateway.set_suspended(shop.merchant.new.id, true).await.unwrap();
+        assert_eq!(select(&shop, &id, "usdcmatic@polygon").await.status, 200);
+        shop.pay(&id, "100").await;
+        let ipn = shop.webhook(1).await;
+        assert_eq!((&ipn["payment_id"], &ipn["payment_status"]), (&json!(id), &json!("finished")));
+        assert_eq!(ipn["pay_currency"], "usdcmatic");
+        let refused = shop.merchant.client.get(&format!("/v1/payment/{id}")).await;
+        refused.expect_error(403, "MERCHANT_SUSPENDED");
+    })
+    .await;
+}

@@ -72,14 +72,15 @@ async fn unknown_contracts_and_impossible_amounts_are_suspicious_and_worth_nothi
         let told = notice(&shop, &id, 1).await;
         assert_eq!(told["type"], "suspicious_token_received");
         assert_eq!(told["contract_address"], UNKNOWN_CONTRACT);
-        // Its decimals are unknown, so the amount is in base units.
+        // Its decimals are unknown, so the amount is in base units, and says so.
         assert_eq!((&told["currency"], &told["amount"]), (&Value::Null, &json!("5000000")));
-        // The invoice's own token, but more of it than 128 bits can hold.
+        assert_eq!(told["amount_unit"], "base_units");
+        // The invoice's own token, but more of it than 128 bits can say.
         let beyond = "9".repeat(40);
         shop.pay(&id, &beyond).await;
         let told = notice(&shop, &id, 2).await;
         assert_eq!(told["type"], "suspicious_token_received");
-        assert_eq!(told["amount"], format!("{beyond}000000"));
+        assert_eq!((&told["amount"], &told["amount_unit"]), (&json!(beyond), &json!("coins")));
         assert_eq!(shop.status(&id).await, Status::Pending);
         assert!(shop.books(&id).await.is_empty());
         // The real payment still counts.

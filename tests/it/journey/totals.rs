@@ -1,11 +1,11 @@
 //! Every way a received total can compare with the amount (spec, "Transitions").
 
-use gateway::{app::simulate::Deposit, invoice::Status};
+use gateway::{app::simulate::Deposit, invoice::Status, merchant::settings::Settings, money::Bps};
 use serde_json::Value;
 use support::{
     broker::eventually,
     fired::fired,
-    shop::{Shop, deposit, unconfirmed, with_shop},
+    shop::{Shop, deposit, unconfirmed, with_shop, with_shop_of},
 };
 
 /// Base units of one USDT on Polygon.
@@ -50,6 +50,39 @@ async fn a_total_is_partial_paid_or_overpaid_by_the_tolerance_to_the_unit() {
         }
     })
     .await;
+}
+
+/// The tolerance is the merchant's own, and the one of the invoice's creation.
+#[tokio::test(flavor = "multi_thread")]
+async fn another_tolerance_than_five_percent_decides_to_the_unit_and_stays_with_its_invoices() {
+    use Status::{Overpaid, Paid};
+    for (bps, edge, beyond) in [
+        (0, "100", "100.000001"),
+        (1, "100.01", "100.010001"),
+        (250, "102.5", "102.500001"),
+        (100_000, "1100", "1100.000001"),
+    ] {
+        let settings = Settings { overpay_tolerance: Bps::new(bps), ..Settings::default() };
+        with_shop_of(settings, |shop| async move {
+            shop.stack.start_all();
+            let open = shop.invoice().await;
+            for (amount, status) in [(edge, Paid), (beyond, Overpaid)] {
+                let id = pays(&shop, &[(amount, status)]).await;
+                let ipn = shop.webhook_about(&id, 1).await;
+                assert_eq!(ipn["payment_status"], "finished", "{bps} {amount}");
+                assert_eq!(ipn["actually_paid"].to_string(), amount, "{bps}");
+                let excess = shop.books(&id).await.into_iter().find(|entry| entry.kind == "excess");
+                assert_eq!(excess.is_some(), status == Overpaid, "{bps} {amount}");
+            }
+            // Changed since: an open invoice keeps its own, the next one has the new one.
+            shop.run("update merchant set overpay_bps = 700").await;
+            shop.pay(&open, beyond).await;
+            shop.becomes(&open, Overpaid).await;
+            pays(&shop, &[("107", Paid)]).await;
+            pays(&shop, &[("107.000001", Overpaid)]).await;
+        })
+        .await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -193,7 +193,7 @@ async fn an_order_whose_deposit_left_the_chain_is_held_and_no_other_one() {
 }
 
 /// Booked balance of an account.
-async fn in_books(stack: &support::stack::Stack, account: &str) -> String {
+async fn in_books(stack: &Stack, account: &str) -> String {
     let query =
         "select sum(case when credit = $1 then amount else -amount end)::text from ledger_entry
                  where $1 in (debit, credit)";
@@ -330,7 +330,7 @@ async fn the_limit_of_a_day_counts_what_was_signed_in_it_and_no_longer() {
     .await;
 }
 
-fn wallet(stack: &support::stack::Stack) -> gateway::app::payouts::Wallet {
+fn wallet(stack: &Stack) -> gateway::app::payouts::Wallet {
     gateway::app::payouts::Wallet::open(&stack.gateway).unwrap()
 }
 

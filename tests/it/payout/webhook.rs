@@ -1,5 +1,7 @@
 //! The second channel: its attempts, and the meaning of a response (spec, "Mass-payout webhooks").
 
+use std::time::Duration;
+
 use gateway::{
     asset::Network,
     broker::route::{DeadLetterQueue, WorkQueue},
@@ -8,6 +10,8 @@ use gateway::{
 use serde_json::json;
 use support::{
     broker::{SHORT, eventually, move_messages},
+    fired::fired,
+    hostile::{Act, Hostile},
     payouts::Payer,
     stack::{only, with_configured_stack},
 };
@@ -90,6 +94,64 @@ async fn a_4xx_is_the_receiver_s_last_word() {
         assert_eq!(attempts.len(), 1);
         event_is(&payer, &id, 1, "dropped").await;
         assert_eq!(payer.receiver.received().len(), 2);
+    })
+    .await;
+}
+
+/// An order whose events go to a receiver that does `act` to the first and takes all others.
+async fn told_to(payer: &Payer, act: Act) -> (String, Hostile) {
+    let receiver = Hostile::start(move |number| match number {
+        0 => act.clone(),
+        _ => Act::answer("200 OK", "fine"),
+    })
+    .await;
+    let mut rows = two_rows();
+    rows["callbackUrl"] = json!(receiver.url("/payouts"));
+    let id = payer.draft(EVM, rows).await["id"].as_str().unwrap().to_owned();
+    payer.confirm(EVM, &id).await;
+    (id, receiver)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_4xx_drops_and_a_2xx_delivers_whatever_becomes_of_the_body() {
+    with_configured_stack(&only(Network::Polygon), |stack| async move {
+        stack.start_all();
+        let payer = Payer::open(&stack).await;
+        let head = |status: &str| {
+            format!("HTTP/1.1 {status}\r\nContent-Length: 100000\r\n\r\nhalf").into_bytes()
+        };
+        for (act, state, status) in [
+            (Act::SayAndClose(head("410 Gone")), "dropped", 410),
+            (Act::SayAndHang(head("404 Not Found")), "dropped", 404),
+            (Act::SayAndClose(head("200 OK")), "delivered", 200),
+        ] {
+            let (id, receiver) = told_to(&payer, act.clone()).await;
+            let (_, attempts) = event_is(&payer, &id, 0, state).await;
+            let statuses: Vec<_> = attempts.iter().map(|attempt| attempt.status).collect();
+            assert_eq!(statuses, [Some(status)], "{act:?}");
+            assert_eq!(receiver.request_count(), 1, "{act:?}");
+            fired(1);
+        }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_attempt_ends_after_fifteen_seconds_and_not_after_the_other_channel_s_ten() {
+    with_configured_stack(&only(Network::Polygon), |stack| async move {
+        stack.start_all();
+        let payer = Payer::open(&stack).await;
+        let silent = told_to(&payer, Act::SayAndHang(Vec::new())).await;
+        let busy = Act::Trickle(b"HTTP/1.1 200 OK\r\nx-a: ".to_vec(), Duration::from_millis(100));
+        let busy = told_to(&payer, busy).await;
+        for (id, receiver) in [silent, busy] {
+            let (_, attempts) = event_is(&payer, &id, 0, "delivered").await;
+            assert_eq!((attempts.len(), attempts[0].status), (2, None), "{attempts:?}");
+            // It ends by its own limit: not before, and not by one that is much longer.
+            assert!((15_000..25_000).contains(&attempts[0].duration_ms), "{attempts:?}");
+            assert_eq!(receiver.request_count(), 2);
+            fired(1);
+        }
     })
     .await;
 }

@@ -18,10 +18,14 @@ fn main() -> Result<(), Box<dyn Error>> {
             &text(&delivery["signature"]),
             &text(&recorded["secret"]),
             delivery["received_at"].as_u64().ok_or("no time")?,
-            |id| seen.insert(id.to_owned()),
+            |key| seen.insert(key.to_owned()),
         );
         let verdict = match verdict {
-            Verdict::Accepted(event) => format!("accepted {}", text(&event["payment_status"])),
+            Verdict::Payment(event) => format!("accepted {}", text(&event["payment_status"])),
+            Verdict::Notice(event) => {
+                let kind = text(&event["_gateway"]["notice"]["type"]);
+                format!("notice {kind} {}", text(&event["payment_status"]))
+            }
             Verdict::Duplicate => "duplicate".to_owned(),
             Verdict::Forged => "forged".to_owned(),
             Verdict::Stale => "stale".to_owned(),

@@ -6,8 +6,12 @@ const MAX_AGE_SECONDS: u64 = 600;
 
 #[derive(Debug, PartialEq, Eq)]
 pub enum Verdict {
-    Accepted(Value),
-    /// Processed before: answer 200 and do nothing.
+    /// The payment reached this `payment_status`: the one event to act on.
+    Payment(Value),
+    /// Money came beside or after the payment, described in `_gateway.notice`. It is for a person
+    /// and changes nothing: its `payment_status` only repeats the state of the invoice.
+    Notice(Value),
+    /// Handled before: answer 200 and do nothing.
     Duplicate,
     /// Not authentic: answer 401.
     Forged,
@@ -18,8 +22,8 @@ pub enum Verdict {
 /// Verifies the very bytes received against the header `x-gateway-sig`; parsing and serialising
 /// again gives other bytes.
 ///
-/// `remember` stores the id under a unique key and returns true if it was new. Do it in the
-/// transaction that fulfils the order: an id that is stored although the order was not fulfilled
+/// `remember` stores the key in a unique column and returns true if it was new. Do it in the
+/// transaction that fulfils the order: a key that is stored although the order was not fulfilled
 /// loses the payment.
 pub fn verify_ipn(
     raw_body: &[u8],
@@ -40,9 +44,18 @@ pub fn verify_ipn(
     if !is_fresh {
         return Verdict::Stale;
     }
-    // The id of the signed body, not of the header, which anyone could have changed.
-    match event["event_id"].as_str() {
-        Some(id) if remember(id) => Verdict::Accepted(event),
-        _ => Verdict::Duplicate,
+    let text = |name: &str| event[name].as_str().unwrap_or_default();
+    // Each notice has an event id of its own and repeats the status: any buyer can cause many after
+    // one payment. All fields are those of the signed body, never of a header.
+    let is_notice = !event["_gateway"]["notice"].is_null();
+    let key = if is_notice {
+        text("event_id").to_owned()
+    } else {
+        format!("{} {}", text("payment_id"), text("payment_status"))
+    };
+    match (remember(&key), is_notice) {
+        (false, _) => Verdict::Duplicate,
+        (true, true) => Verdict::Notice(event),
+        (true, false) => Verdict::Payment(event),
     }
 }

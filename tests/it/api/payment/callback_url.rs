@@ -53,7 +53,7 @@ async fn callbacks_that_point_inward_in_any_spelling_are_refused() {
             "http:///ipn",
             "https://shop.example/\r\nx: y",
             "https://shop.example/ ",
-            "",
+            " ",
         ] {
             let answer =
                 shop.post("/v1/payment", &order(&json!({ "ipn_callback_url": url }))).await;

@@ -257,3 +257,42 @@ async fn links_are_made_of_the_configuration_and_never_of_a_request_s_host() {
     })
     .await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_empty_optional_url_is_as_if_it_were_absent() {
+    with_stack(|stack| async move {
+        let shop = stack.merchant().await.client;
+        let empty = json!({ "ipn_callback_url": "", "success_url": "", "cancel_url": "" });
+        let created = shop.post("/v1/payment", &order(&empty)).await;
+        assert_eq!(created.status, 201, "{}", created.body);
+        let payment = created.json();
+        assert!(payment["ipn_callback_url"].is_null(), "{payment}");
+        let id = payment["payment_id"].as_str().unwrap();
+        stack.gateway.cancel_invoice(id).await.unwrap();
+        let status = stack.anybody().get(&format!("/v1/invoices/{id}/status")).await.json();
+        assert!(status["redirect_url"].is_null(), "{status}");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_time_limit_has_two_digits_of_hours_also_for_a_merchant_with_longer_windows() {
+    with_stack(|stack| async move {
+        let shop = stack.merchant().await.client;
+        // As a program of an earlier release stores it.
+        stack
+            .sql("update merchant set payment_window_seconds = 2592000, selection_window_seconds = 360000")
+            .await;
+        for pay_currency in ["usdtmatic", "all"] {
+            let asked = order(&json!({ "pay_currency": pay_currency }));
+            let payment = shop.post("/v1/payment", &asked).await.json();
+            assert_eq!(payment["time_limit"], "99:59:59");
+            let at = |field: &str| {
+                chrono::DateTime::parse_from_rfc3339(payment[field].as_str().unwrap()).unwrap()
+            };
+            let window = at("expiration_estimate_date") - at("created_at");
+            assert_eq!(window.num_seconds(), 359_999, "{payment}");
+        }
+    })
+    .await;
+}

@@ -6,6 +6,23 @@ use support::stack::with_stack;
 use crate::api::order;
 
 #[tokio::test(flavor = "multi_thread")]
+async fn direct_pricing_of_the_buyers_choice_is_invalid_with_or_without_a_network() {
+    with_stack(|stack| async move {
+        let shop = stack.merchant().await.client;
+        for pay_currency in ["all", "ALL"] {
+            for network in [json!(null), json!("polygon"), json!("moon")] {
+                let asked = order(&json!({
+                    "pricing_mode": "direct", "price_currency": "usdt", "pay_currency": pay_currency,
+                    "network": network,
+                }));
+                shop.post("/v1/payment", &asked).await.expect_error(400, "INVALID_REQUEST");
+            }
+        }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn direct_pricing_asks_for_exactly_the_price_or_refuses_it() {
     with_stack(|stack| async move {
         stack.lift_rate_limits().await;

@@ -199,3 +199,65 @@ async fn the_allowlist_is_a_snapshot_without_what_is_disabled_since() {
     })
     .await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_currency_without_a_fresh_rate_stays_in_the_draft_and_can_be_chosen_later() {
+    with_stack(|stack| async move {
+        let shop = shop_accepting(&stack, &["usdtmatic", "eth@arbitrum", "btc"]).await.client;
+        let becomes = async |currency: &str, status: u16| {
+            let path = format!("/v1/estimate?amount=30&currency_from=usd&currency_to={currency}");
+            support::broker::eventually(&format!("{currency} answers {status}"), async || {
+                (stack.anybody().get(&path).await.status == status).then_some(())
+            })
+            .await;
+        };
+        stack.sql("delete from rate where upper(symbol) = 'ETH'").await;
+        becomes("etharb", 503).await;
+        let created = shop.post("/v1/payment", &draft(&json!({"price_amount": 30}))).await;
+        assert_eq!(created.status, 201, "{}", created.body);
+        let id = id(&created.json());
+        let read = shop.get(&format!("/v1/payment/{id}")).await.json();
+        let listed: Vec<_> = read["accepted_currencies"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|entry| (entry["token_id"].clone(), entry["estimated_amount"].is_null()))
+            .collect();
+        // Bitcoin has a rate, and 30 USD are below its minimum.
+        assert_eq!(listed, [(json!("eth@arbitrum"), true), (json!("usdtmatic@polygon"), false)]);
+        let path = format!("/api/pay/{id}/select");
+        let chosen = json!({"token_id": "eth@arbitrum"});
+        let early = stack.buyer().post(&path, &chosen).await;
+        early.expect_error(503, "RATE_PROVIDER_DOWN");
+        stack.refresh_rates().await;
+        becomes("etharb", 200).await;
+        let picked = stack.buyer().post(&path, &chosen).await;
+        assert_eq!(picked.status, 200, "{}", picked.body);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_judgement_of_every_currency_a_draft_is_refused_for_now_and_not_for_good() {
+    with_stack(|stack| async move {
+        let both = shop_accepting(&stack, &["eth@arbitrum", "btc"]).await.client;
+        let bitcoin = shop_accepting(&stack, &["btc"]).await.client;
+        let asked = draft(&json!({"price_amount": 30}));
+        // Bitcoin is judged, ether cannot be.
+        stack.sql("delete from rate where upper(symbol) = 'ETH'").await;
+        let becomes = async |client: &support::client::Client, status: u16| {
+            support::broker::eventually(&format!("a draft answers {status}"), async || {
+                let answer = client.post("/v1/payment", &asked).await;
+                (answer.status == status).then_some(answer)
+            })
+            .await
+        };
+        stack.lift_rate_limits().await;
+        becomes(&both, 503).await.expect_error(503, "RATE_PROVIDER_DOWN");
+        becomes(&bitcoin, 422).await.expect_error(422, "NO_ELIGIBLE_CURRENCIES");
+        stack.sql("delete from rate").await;
+        becomes(&bitcoin, 503).await.expect_error(503, "RATE_PROVIDER_DOWN");
+        becomes(&both, 503).await.expect_error(503, "RATE_PROVIDER_DOWN");
+    })
+    .await;
+}
