@@ -292,13 +292,7 @@ async fn return_excess(
     asset: &str,
     amount: BaseUnits,
 ) -> Result<(), StorageError> {
-    let entries = ledger::of_invoice(tx, invoice.id).await?;
-    let sum = |kind: EntryKind| {
-        let of_kind = entries.iter().filter(|entry| entry.kind == kind.as_str());
-        of_kind.fold(0_u128, |sum, entry| sum.saturating_add(entry.amount.get()))
-    };
-    let routed = sum(EntryKind::Excess).saturating_sub(sum(EntryKind::ExcessReversal));
-    let amount = amount.min(BaseUnits::new(routed));
+    let amount = amount.min(ledger::excess_of(tx, invoice.id).await?);
     if amount.is_zero() {
         return Ok(());
     }
