@@ -150,8 +150,9 @@ const fn head_age_practice(network: Network) -> i64 {
 }
 
 const LARGE_AMOUNT_USD: u64 = 5_000;
-/// Longer than the watcher outages that operators are asked to tolerate.
-const WATCH_GRACE_MINUTES: i64 = 60;
+/// An alert reports a node or a watcher that is away after two minutes. A day leaves operators time
+/// to bring it back: an expiry would treat buyers who paid meanwhile as if nothing had come.
+const WATCH_GRACE_HOURS: i64 = 24;
 const SIMULATED_POLL_MS: u64 = 200;
 
 impl ChainSettings {
@@ -182,7 +183,7 @@ impl Config {
             ChainSourceKind::Node | ChainSourceKind::Off => large_practice(network),
         });
         let (fee_rate, fee_rate_max) = quote::fee_rate_bounds(network.family());
-        let grace = given.watch_grace_seconds.unwrap_or(WATCH_GRACE_MINUTES * 60);
+        let grace = given.watch_grace_seconds.unwrap_or(WATCH_GRACE_HOURS * 3_600);
         let head_age_max = match source {
             // A simulated chain makes a block for each payment.
             ChainSourceKind::Simulated => None,
