@@ -29,7 +29,7 @@ use crate::{
     telemetry::trace,
 };
 
-use super::{large_amount, watch_set::Watched};
+use super::{large_amount, replaced, watch_set::Watched};
 
 impl<S: ChainSource> Follower<S> {
     /// Records a block: cursor, sightings and what became final, in one transaction.
@@ -110,7 +110,9 @@ impl<S: ChainSource> Follower<S> {
                 Some(sighting(network, transfer, self.watch.find(&transfer.to)?, block))
             })
             .collect();
-        self.record_sightings(tx, &sightings).await
+        let recorded = self.record_sightings(tx, &sightings).await?;
+        replaced::inherit(tx, network, transfers, &sightings).await?;
+        Ok(recorded)
     }
 
     async fn record_sightings(
