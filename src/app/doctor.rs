@@ -259,7 +259,8 @@ async fn watcher(
 ) -> Result<Finding, StorageError> {
     let name = format!("network {network}");
     let cursor = cursors::load(connection, network).await?;
-    let looked = cursor.as_ref().and_then(|cursor| cursor.watched_through);
+    let looked = cursor.as_ref().and_then(|cursor| cursor.looked_at);
+    let known = cursor.as_ref().and_then(|cursor| cursor.watched_through);
     let age = looked.map(|at| (now - at).num_seconds().max(0));
     let finding = match (&cursor, age) {
         (Some(cursor), Some(age)) => {
@@ -276,7 +277,7 @@ async fn watcher(
     Ok(finding
         .fact("network", network.name())
         .fact("height", json!(cursor.map(|cursor| cursor.height)))
-        .fact("watched_through", json!(looked.map(iso_8601)))
+        .fact("watched_through", json!(known.map(iso_8601)))
         .fact("age_seconds", json!(age))
         .advice(
             "is a worker with the role chain-watcher running? Its log says what the node answers",

@@ -5,15 +5,20 @@ use uuid::Uuid;
 
 use super::{Gateway, emit_event, measure::count_transition};
 use crate::{
+    asset::Network,
     broker::route::Route,
     fail_point::fail_point,
     invoice::{
-        deadline::{Sight, is_on_time},
+        deadline::Sight,
         lifecycle::{self, Effect, Event, Verdict},
     },
     money::BaseUnits,
     storage::{
-        self, PgConnection, StorageError, cursors, deposits, invoices, invoices::Invoice, timers,
+        self, PgConnection, StorageError, cursors,
+        deposits::{Owner, in_sight},
+        invoices,
+        invoices::Invoice,
+        timers,
     },
 };
 
@@ -94,8 +99,24 @@ impl Gateway {
         };
         let cursor = cursors::load(tx, network).await?;
         let watched_through = cursor.and_then(|cursor| cursor.watched_through);
-        let in_sight = in_sight(tx, invoice).await?;
+        let in_sight = self.in_sight(tx, invoice, network, now).await?;
         Ok(self.deadline_passed(invoice, watched_through, in_sight, now))
+    }
+
+    /// The sum in time if everything that is under way confirms.
+    async fn in_sight(
+        &self,
+        tx: &mut PgConnection,
+        invoice: &Invoice,
+        network: Network,
+        now: DateTime<Utc>,
+    ) -> Result<BaseUnits, StorageError> {
+        let Some(token) = invoice.token_id.as_deref() else { return Ok(invoice.credited) };
+        let owner = Owner { invoice_id: Some(invoice.id), payout_order_id: None };
+        let vanished_after = now - self.config.chain(network).vanished_hold;
+        let bounds = (invoice.view.deadline, vanished_after);
+        let under_way = in_sight::in_time(tx, owner, (network, token), bounds).await?;
+        Ok(invoice.credited.checked_add(under_way).unwrap_or(BaseUnits::new(u128::MAX)))
     }
 
     /// `watched_through` is of the invoice's network; `in_sight` what will have arrived if all under way confirms.
@@ -116,23 +137,6 @@ impl Gateway {
         let may_hold = now - deadline < chain.confirm_hold;
         Event::DeadlinePassed { now, sight, in_sight, may_hold }
     }
-}
-
-/// What will have arrived in time if everything that is under way confirms.
-async fn in_sight(tx: &mut PgConnection, invoice: &Invoice) -> Result<BaseUnits, StorageError> {
-    let deadline = invoice.view.deadline;
-    let network = invoice.network().map(|network| network.name());
-    let under_way = deposits::of_invoice(tx, invoice.id).await?;
-    let amounts = under_way
-        .iter()
-        .filter(|deposit| matches!(deposit.state.as_str(), "seen" | "final"))
-        .filter(|deposit| deposit.token_id == invoice.token_id)
-        .filter(|deposit| Some(deposit.network.as_str()) == network)
-        .filter(|deposit| is_on_time(deadline, deposit.first_seen_at, deposit.mined_at))
-        .filter_map(|deposit| deposit.amount);
-    Ok(amounts.fold(invoice.credited, |total, amount| {
-        total.checked_add(amount).unwrap_or(BaseUnits::new(u128::MAX))
-    }))
 }
 
 pub(super) fn look_again_at(deadline: DateTime<Utc>, now: DateTime<Utc>) -> DateTime<Utc> {

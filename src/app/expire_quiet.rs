@@ -11,17 +11,20 @@ use crate::{
     asset::Network,
     fail_point::fail_point,
     invoice::lifecycle::{self, Effect, Ipn, Verdict},
-    storage::{self, StorageError, cursors, deposits, invoices, invoices::Invoice, timers},
+    storage::{
+        self, StorageError, cursors, deposits::in_sight, invoices, invoices::Invoice, timers,
+    },
 };
 
 impl Gateway {
-    /// Decides those of `ids` that have no deposit under way and that nobody holds, in one transaction, exactly as
-    /// [`expire_invoice`](Self::expire_invoice) would. Returns them; the others need a decision of their own.
+    /// Decides those of `ids` that have no deposit under way, nor one that vanished, and that
+    /// nobody holds, in one transaction, exactly as [`expire_invoice`](Self::expire_invoice) would.
+    /// Returns them; the others need a decision of their own.
     pub async fn expire_quiet(&self, ids: &[Uuid]) -> Result<HashSet<Uuid>, StorageError> {
         let mut tx = self.db.begin().await?;
         let mut quiet = invoices::lock_free(&mut tx, ids).await?;
         // After the locks: a deposit is recorded under its invoice's.
-        let expecting = deposits::under_way(&mut tx, ids).await?;
+        let expecting = in_sight::expecting(&mut tx, ids).await?;
         quiet.retain(|invoice| !expecting.contains(&invoice.id));
         let watched = cursors::watched_through(&mut tx).await?;
         let now = storage::now(&mut tx).await?;

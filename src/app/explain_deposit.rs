@@ -1,6 +1,6 @@
 //! Why a transfer was counted, or why not: the chain's word beside our rows.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
 use chrono::{DateTime, Utc};
 
@@ -236,6 +236,7 @@ impl Gateway {
             asset: TransferAsset::Native,
             amount: TransferAmount::Units(BaseUnits::new(units)),
             maturity: 1,
+            spends: Arc::default(),
         };
         let owner = owners.into_iter().next();
         let told = of_transfer(&mut connection, network, &transfer, owner, verdict).await?;

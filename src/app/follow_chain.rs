@@ -10,6 +10,7 @@ mod begin;
 pub mod import;
 mod large_amount;
 mod record;
+mod replaced;
 pub mod restart;
 mod rewind;
 mod waiting;
@@ -57,7 +58,8 @@ pub struct Look {
     pub rewound: u32,
     pub sightings: u32,
     pub finalized: u64,
-    /// Whether the look reached a head that is fresh, so that `watched_through` could move.
+    /// Set if the look reached a fresh chain tip, so that `watched_through` could move as far as
+    /// its date.
     pub complete: bool,
 }
 
@@ -190,14 +192,16 @@ impl<S: ChainSource> Follower<S> {
             // What stood in the orphaned blocks may have gone back to the mempool since it was read.
             return Ok(look);
         }
-        look.sightings += self.record_mempool(gateway, &cursor, &waiting?, looked_at).await?;
+        let waiting = waiting?;
+        look.sightings += self.record_mempool(gateway, &cursor, &waiting, looked_at).await?;
         if !self.is_fresh(&head, looked_at) {
             return Ok(look);
         }
         if self.noted.is_none_or(|noted| noted.elapsed() >= NOTE_EVERY) {
-            let at = (cursor.height, cursor.hash.as_str());
+            let through = self.known_through(&cursor, &head, &waiting, looked_at).await?;
+            let (at, known) = ((cursor.height, cursor.hash.as_str()), (looked_at, through));
             let mut connection = gateway.db.connection().await?;
-            if !cursors::note_complete_look(&mut connection, network, at, looked_at).await? {
+            if !cursors::note_complete_look(&mut connection, network, at, known).await? {
                 return Err(FollowError::CursorMoved);
             }
             self.noted = Some(Instant::now());

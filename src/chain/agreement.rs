@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use chrono::TimeDelta;
+use chrono::{DateTime, TimeDelta, Utc};
 use futures_util::{StreamExt, stream::FuturesUnordered};
 use tracing::warn;
 
@@ -297,6 +297,12 @@ impl<S: ChainSource> ChainSource for Agreement<S> {
         }
         let nobody = || self.inconsistent("none of its nodes tells its mempool".to_owned());
         Err(failed.unwrap_or_else(nobody))
+    }
+
+    async fn dated_through(&self, head: &BlockRef) -> Result<DateTime<Utc>, ChainError> {
+        let answers = ask!(self, node => node.dated_through(head).await);
+        let what = format!("how blocks above {} can be dated", head.height);
+        self.settle(&what, answers, |one, other| one == other).await
     }
 
     async fn native_balances(

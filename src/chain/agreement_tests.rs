@@ -1,4 +1,4 @@
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use chrono::DateTime;
 use metrics_exporter_prometheus::PrometheusBuilder;
@@ -27,6 +27,7 @@ fn block(height: u64, branch: &str, paid: &[u128]) -> Block {
         asset: TransferAsset::Native,
         amount: TransferAmount::Units(BaseUnits::new(*units)),
         maturity: 1,
+        spends: Arc::default(),
     });
     let parent = height.checked_sub(1).map(|parent| format!("{branch}{parent}"));
     Block {

@@ -24,8 +24,9 @@ pub mod utxo;
 pub use agreement::Agreement;
 pub use source::{Source, UnusableSource};
 
-use std::{collections::HashSet, future::Future};
+use std::{collections::HashSet, future::Future, sync::Arc};
 
+use bitcoin::OutPoint;
 use chrono::{DateTime, Utc};
 use thiserror::Error;
 
@@ -61,6 +62,25 @@ pub struct Transfer {
     pub amount: TransferAmount,
     /// Confirmations before which the network lets nobody spend it: 1 but for a miner's reward and its like.
     pub maturity: u64,
+    /// The outputs that its transaction spends, where a network's transactions spend outputs: of
+    /// two that spend one output, at most one is ever mined.
+    pub spends: Arc<[OutPoint]>,
+}
+
+/// Strength of a mempool reading as proof that no other payment was made.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Reading {
+    /// Some payments may be mined without having shown here: the network's nodes keep no mempool,
+    /// this node keeps it to itself, or it lists more than was read. Only blocks prove that no
+    /// payment was made by a moment.
+    #[default]
+    Partial,
+    /// The node still loads the mempool that it had before its restart, so what it does not list
+    /// has not vanished either.
+    Loading,
+    /// All that the node knows was read: a payment that stands neither here nor in a block was not
+    /// made by then.
+    Whole,
 }
 
 /// What a node tells of the transactions that wait for a block. The default is what is told where nodes keep no mempool.
@@ -73,13 +93,15 @@ pub struct Waiting {
     /// Height and hash of the newest block that the node had, asked for after the list: what is listed no more may stand in
     /// any block up to it. `None` where no node told the list.
     pub tip: Option<(u64, String)>,
+    pub reading: Reading,
 }
 
 impl From<Vec<Transfer>> for Waiting {
-    /// Of a source that reads every transaction it lists.
+    /// Of a source that reads every transaction it lists. That it lists all there are is for the
+    /// source to say.
     fn from(transfers: Vec<Transfer>) -> Self {
         let listed = transfers.iter().map(|transfer| transfer.tx_hash.clone()).collect();
-        Self { transfers, listed, tip: None }
+        Self { transfers, listed, tip: None, reading: Reading::Partial }
     }
 }
 
@@ -226,6 +248,17 @@ pub trait ChainSource: Send + Sync {
 
     /// What waits for a block. Nothing where the chain has no public mempool worth reading.
     fn mempool(&self) -> impl Future<Output = Result<Waiting, ChainError>> + Send;
+
+    /// The moment before which no block above `head` can be dated: a reader who has read up to
+    /// `head` knows every block dated earlier. It is the head's own date where a network's blocks
+    /// are never dated before their parents.
+    fn dated_through(
+        &self,
+        head: &BlockRef,
+    ) -> impl Future<Output = Result<DateTime<Utc>, ChainError>> + Send {
+        let mined_at = head.mined_at;
+        async move { Ok(mined_at) }
+    }
 
     /// Native balances of `addresses` at exactly that block, in their order, on chains where value can arrive
     /// without showing in the block body (EVM internal transfers). `None` where blocks show everything.

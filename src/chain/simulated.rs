@@ -1,9 +1,11 @@
 //! The sandbox's chain: blocks that `gatewayctl simulate` writes into tables, read through the same trait as a real node.
 
+use std::sync::Arc;
+
 use crate::{
     asset::{Network, address},
     chain::{
-        Block, BlockRef, ChainError, ChainSource, Held, Holdings, Located, Transfer,
+        Block, BlockRef, ChainError, ChainSource, Held, Holdings, Located, Reading, Transfer,
         TransferAmount, TransferAsset, Waiting,
     },
     money::BaseUnits,
@@ -65,6 +67,7 @@ impl SimulatedSource {
             asset,
             amount,
             maturity: 1,
+            spends: Arc::default(),
         }
     }
 }
@@ -150,7 +153,9 @@ impl ChainSource for SimulatedSource {
             simulation::mempool(&mut connection, self.network).await
         };
         let waiting = read.await.map_err(|error| self.unreachable(&error))?;
-        Ok(self.transfers(waiting).into())
+        let is_cut = waiting.len() >= usize::from(simulation::WAITING_MAX);
+        let reading = if is_cut { Reading::Partial } else { Reading::Whole };
+        Ok(Waiting { reading, ..self.transfers(waiting).into() })
     }
 
     async fn native_balances(

@@ -1,5 +1,6 @@
 //! The sources this program knows, as one type.
 
+use chrono::{DateTime, Utc};
 use secrecy::SecretString;
 
 use super::{
@@ -138,6 +139,10 @@ impl ChainSource for Source {
 
     async fn mempool(&self) -> Result<Waiting, ChainError> {
         on_each!(self, source => source.mempool().await)
+    }
+
+    async fn dated_through(&self, head: &BlockRef) -> Result<DateTime<Utc>, ChainError> {
+        on_each!(self, source => source.dated_through(head).await)
     }
 
     async fn native_balances(

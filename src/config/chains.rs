@@ -47,11 +47,14 @@ pub struct ChainSettings {
     /// Maximum time that a deadline waits for a watcher that has not looked since.
     pub watch_grace: TimeDelta,
     /// Maximum age of a chain tip. An older one means a stuck node, so that reaching it does not
-    /// mean having seen the whole network. `None` for chains whose blocks are made on demand.
+    /// mean having seen the whole network. `None` for chains whose blocks are made on demand: no
+    /// deadline waits there for a block that is dated after it.
     pub head_age_max: Option<TimeDelta>,
     /// Maximum time that a deadline waits for payments that were in time and only need
     /// confirmations.
     pub confirm_hold: TimeDelta,
+    /// Time for which a deadline goes on waiting for a payment that its node no longer lists.
+    pub vanished_hold: TimeDelta,
     /// Fee rate of a payout if the node has no estimate: wei per gas, or the smallest coin per
     /// virtual byte.
     pub fee_rate: u128,
@@ -75,6 +78,7 @@ pub(super) struct ChainOverride {
     pub watch_grace_seconds: Option<i64>,
     pub head_age_max_seconds: Option<i64>,
     pub confirm_hold_seconds: Option<i64>,
+    pub vanished_hold_seconds: Option<i64>,
     pub fee_rate: Option<u64>,
     pub fee_rate_max: Option<u64>,
 }
@@ -149,9 +153,32 @@ const fn head_age_practice(network: Network) -> i64 {
     }
 }
 
+/// Minutes for which a payment stays in sight after its node stopped listing it: some blocks, in
+/// which it is mined all the same if only this node forgot it (restarted, it begins with an empty
+/// mempool), if a reorganisation moved it, or if its sender raised its fee.
+const fn vanished_practice(network: Network) -> i64 {
+    match network {
+        Network::Bitcoin => 30,
+        Network::Litecoin | Network::Dogecoin => 10,
+        Network::Ethereum
+        | Network::Polygon
+        | Network::Bsc
+        | Network::Arbitrum
+        | Network::Optimism
+        | Network::Base
+        | Network::Avalanche
+        | Network::Tron
+        | Network::Solana
+        | Network::Near
+        | Network::Ton
+        | Network::Thorchain => 5,
+    }
+}
+
 const LARGE_AMOUNT_USD: u64 = 5_000;
-/// Longer than the watcher outages that operators are asked to tolerate.
-const WATCH_GRACE_MINUTES: i64 = 60;
+/// An alert reports a node or a watcher that is away after two minutes. A day leaves operators time
+/// to bring it back: an expiry would treat buyers who paid meanwhile as if nothing had come.
+const WATCH_GRACE_HOURS: i64 = 24;
 const SIMULATED_POLL_MS: u64 = 200;
 
 impl ChainSettings {
@@ -182,7 +209,7 @@ impl Config {
             ChainSourceKind::Node | ChainSourceKind::Off => large_practice(network),
         });
         let (fee_rate, fee_rate_max) = quote::fee_rate_bounds(network.family());
-        let grace = given.watch_grace_seconds.unwrap_or(WATCH_GRACE_MINUTES * 60);
+        let grace = given.watch_grace_seconds.unwrap_or(WATCH_GRACE_HOURS * 3_600);
         let head_age_max = match source {
             // A simulated chain makes a block for each payment.
             ChainSourceKind::Simulated => None,
@@ -191,6 +218,7 @@ impl Config {
                 Some(given.head_age_max_seconds.unwrap_or(practice)).filter(|seconds| *seconds > 0)
             }
         };
+        let vanished = given.vanished_hold_seconds.unwrap_or(vanished_practice(network) * 60);
         let hold = given.confirm_hold_seconds.unwrap_or(hold_minutes * 60);
         ChainSettings {
             network,
@@ -207,6 +235,7 @@ impl Config {
             watch_grace: TimeDelta::seconds(grace.max(0)),
             head_age_max: head_age_max.map(TimeDelta::seconds),
             confirm_hold: TimeDelta::seconds(hold.max(0)),
+            vanished_hold: TimeDelta::seconds(vanished.max(0)),
             fee_rate: given.fee_rate.map_or(fee_rate, u128::from),
             fee_rate_max: given.fee_rate_max.map_or(fee_rate_max, u128::from),
         }

@@ -17,7 +17,7 @@ pub fn is_on_time(
 /// Progress of the network's watcher when the deadline is decided.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sight {
-    /// The watcher has seen the whole chain as of a moment after the deadline.
+    /// Every payment up to a moment after the deadline is known.
     Complete,
     /// The watcher lags: there may be a payment in time that it has not seen.
     Behind,
@@ -26,8 +26,8 @@ pub enum Sight {
 }
 
 impl Sight {
-    /// `watched_through` is the database time of the last complete look at the chain tip, mempool
-    /// included.
+    /// `watched_through` is the moment up to which every payment is known: the start of the last
+    /// look where the mempool shows payments, else the date of the newest block that was read.
     pub fn of(
         deadline: DateTime<Utc>,
         now: DateTime<Utc>,

@@ -14,7 +14,10 @@ pub const BLOCKS_KEPT: i64 = 1_000;
 pub struct Cursor {
     pub height: u64,
     pub hash: String,
+    /// The moment up to which every payment is known.
     pub watched_through: Option<DateTime<Utc>>,
+    /// When the last look began that reached the head.
+    pub looked_at: Option<DateTime<Utc>>,
 }
 
 pub async fn load(
@@ -22,19 +25,21 @@ pub async fn load(
     network: Network,
 ) -> Result<Option<Cursor>, StorageError> {
     let row = sqlx::query!(
-        "select height, hash, watched_through from chain_cursor where network = $1",
+        "select height, hash, watched_through, greatest(looked_at, watched_through) as looked_at
+         from chain_cursor where network = $1",
         network.name()
     )
     .fetch_optional(connection)
     .await?;
     row.map(|row| {
         let height = from_column(row.height)?;
-        Ok(Cursor { height, hash: row.hash, watched_through: row.watched_through })
+        let (watched_through, looked_at) = (row.watched_through, row.looked_at);
+        Ok(Cursor { height, hash: row.hash, watched_through, looked_at })
     })
     .transpose()
 }
 
-/// How far each network has been completely looked at.
+/// The moment up to which every payment is known, of each network.
 pub async fn watched_through(
     connection: &mut PgConnection,
 ) -> Result<HashMap<Network, DateTime<Utc>>, StorageError> {
@@ -53,7 +58,8 @@ pub async fn load_with_time(
 ) -> Result<(Option<Cursor>, DateTime<Utc>), StorageError> {
     let row = sqlx::query!(
         r#"
-        select height as "height?", hash as "hash?", watched_through as "watched_through?", clock_timestamp() as "now!"
+        select height as "height?", hash as "hash?", watched_through as "watched_through?",
+               greatest(looked_at, watched_through) as looked_at, clock_timestamp() as "now!"
         from (select) as always
         left join chain_cursor on network = $1
         "#,
@@ -64,7 +70,8 @@ pub async fn load_with_time(
     let cursor = match (row.height, row.hash) {
         (Some(height), Some(hash)) => {
             let height = from_column(height)?;
-            Some(Cursor { height, hash, watched_through: row.watched_through })
+            let (watched_through, looked_at) = (row.watched_through, row.looked_at);
+            Some(Cursor { height, hash, watched_through, looked_at })
         }
         _ => None,
     };
@@ -115,30 +122,49 @@ pub async fn advance(
     Ok(done.rows_affected() == 1)
 }
 
-/// Notes that everything up to `watched_through` has been seen, if the cursor still stands on `at`.
+/// Notes a look that began at `looked_at` and reached the head, and that every payment up to
+/// `watched_through` is known by it, if the cursor still stands on `at`.
 ///
 /// Written several times a second per network and harmless to lose, so its commit does not wait for the disk.
 pub async fn note_complete_look(
     connection: &mut PgConnection,
     network: Network,
     at: (u64, &str),
-    watched_through: DateTime<Utc>,
+    (looked_at, watched_through): (DateTime<Utc>, DateTime<Utc>),
 ) -> Result<bool, StorageError> {
     let done = sqlx::query!(
         r#"
         update chain_cursor
-        set watched_through = greatest(watched_through, $4), updated_at = now()
+        set watched_through = greatest(watched_through, $4), looked_at = greatest(looked_at, $5), updated_at = now()
         where network = $1 and height = $2 and hash = $3
           and set_config('synchronous_commit', 'off', true) is not null
         "#,
         network.name(),
         to_column(at.0)?,
         at.1,
-        watched_through
+        watched_through,
+        looked_at
     )
     .execute(connection)
     .await?;
     Ok(done.rows_affected() == 1)
+}
+
+/// Takes back that more than what is dated up to `mined_at` is known: the blocks above are of a
+/// branch that was left, and another branch may hold payments that they did not.
+pub async fn doubt_after(
+    connection: &mut PgConnection,
+    network: Network,
+    mined_at: DateTime<Utc>,
+) -> Result<(), StorageError> {
+    sqlx::query!(
+        "update chain_cursor set watched_through = $2 where network = $1 and watched_through > $2",
+        network.name(),
+        mined_at
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
 }
 
 /// Remembers a block's hash and forgets those that are too old to matter.
@@ -229,7 +255,7 @@ pub async fn forget_above(
     Ok(())
 }
 
-/// How far a network was read, and how long ago the whole of it was last seen.
+/// Height of a network's cursor, and age of the last look that reached the chain tip.
 #[derive(Debug, Clone, Copy)]
 pub struct Lag {
     pub network: Network,
@@ -243,7 +269,8 @@ pub async fn lags(connection: &mut PgConnection) -> Result<Vec<Lag>, StorageErro
     let rows = sqlx::query!(
         r#"
         select network, height,
-               extract(epoch from clock_timestamp() - coalesce(watched_through, updated_at))::bigint as "seconds!"
+               extract(epoch from clock_timestamp()
+                       - coalesce(greatest(looked_at, watched_through), updated_at))::bigint as "seconds!"
         from chain_cursor
         order by network
         "#

@@ -2,10 +2,10 @@
 
 pub mod amounts;
 pub mod by_balance;
+pub mod in_sight;
 pub mod of_order;
+pub mod replaced;
 pub mod returned;
-
-use std::collections::HashSet;
 
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
@@ -183,9 +183,12 @@ pub async fn finalize_up_to(
 
 /// Takes deposits above `height` out of their orphaned blocks, of a chain that had reached `lost_head`.
 ///
-/// Unsettled ones lose their block and count as seen until the new chain or the mempool shows them again. Settled ones
-/// keep their booking and remember `lost_head`: most come back at their own height, and until the new chain is as high as
-/// the old one was, nobody can say that they are gone. Reversed ones had come back and are gone again. Indices: `deposit_by_height`, `deposit_orphaned`.
+/// Unsettled ones lose their block and count as seen until the new chain or the mempool shows them
+/// again. That they were mined once proves that they were made by then, so they count as first seen
+/// by that block's date. Settled ones keep their booking and remember `lost_head`: most come back
+/// at their own height, and until the new chain is as high as the old one was, nobody can say that
+/// they are gone. Reversed ones had come back and are gone again. Indices: `deposit_by_height`,
+/// `deposit_orphaned`.
 pub async fn orphan_above(
     connection: &mut PgConnection,
     network: Network,
@@ -198,6 +201,7 @@ pub async fn orphan_above(
         set state = case when state = 'final' then 'seen' else state end,
             orphaned_height = case when state = 'settled' then greatest(orphaned_height, $3::bigint) end,
             height = null, block_hash = null, mined_at = case when state in ('settled', 'reversed') then mined_at end,
+            first_seen_at = case when state in ('seen', 'final') then least(first_seen_at, mined_at) else first_seen_at end,
             updated_at = clock_timestamp()
         where network = $1 and (height > $2 or orphaned_height is not null)
           and state in ('seen', 'final', 'settled', 'reversed')
@@ -366,9 +370,11 @@ pub async fn of_payout(
     rows.into_iter().map(TryInto::try_into).collect()
 }
 
-/// Every deposit of an invoice in the order in which it counts.
+/// The deposits of an invoice in the order in which they came: at most a thousand, those of its own
+/// token first, so that no stranger's tokens hide what was paid.
 ///
-/// Index: `deposit_by_invoice`. More than the bound at one address is an attack by dust; the oldest count.
+/// For people and for the buyer's page; a deadline is decided by [`in_sight`]. Index:
+/// `deposit_by_invoice`.
 pub async fn of_invoice(
     connection: &mut PgConnection,
     invoice_id: Uuid,
@@ -376,36 +382,23 @@ pub async fn of_invoice(
     let rows = sqlx::query_as!(
         RawDeposit,
         r#"
-        select id, network, deposit_key, tx_hash, invoice_id, token_id, contract, amount, amount_text, height, mined_at,
-               first_seen_at, min_confirmations, settled_at, state, booked_as, replaces
-        from deposit
-        where invoice_id = $1
-        order by first_seen_at, id
+        select d.id, d.network, d.deposit_key, d.tx_hash, d.invoice_id, d.token_id, d.contract, d.amount, d.amount_text,
+               d.height, d.mined_at, d.first_seen_at, d.min_confirmations, d.settled_at, d.state, d.booked_as, d.replaces
+        from deposit d
+        join invoice i on i.id = d.invoice_id
+        where d.invoice_id = $1
+        order by d.token_id is not distinct from i.token_id and d.network is not distinct from i.network desc,
+                 d.first_seen_at, d.id
         limit 1000
         "#,
         invoice_id
     )
     .fetch_all(connection)
     .await?;
-    rows.into_iter().map(TryInto::try_into).collect()
-}
-
-/// Those of `invoice_ids` that a deposit is on its way to, or waits to be booked for.
-pub async fn under_way(
-    connection: &mut PgConnection,
-    invoice_ids: &[Uuid],
-) -> Result<HashSet<Uuid>, StorageError> {
-    let rows = sqlx::query_scalar!(
-        r#"
-        select invoice_id as "invoice_id!"
-        from deposit
-        where invoice_id = any ($1) and state in ('seen', 'final')
-        "#,
-        invoice_ids
-    )
-    .fetch_all(connection)
-    .await?;
-    Ok(rows.into_iter().collect())
+    let rows: Result<Vec<DepositRow>, _> = rows.into_iter().map(TryInto::try_into).collect();
+    let mut rows = rows?;
+    rows.sort_by_key(|deposit| (deposit.first_seen_at, deposit.id));
+    Ok(rows)
 }
 
 /// Final deposits of an invoice that are not booked yet, at most `limit`. Call it under the invoice's row lock.

@@ -44,6 +44,29 @@ pub async fn amount(
     amount.map(|amount| numeric::to_units("ledger_entry", &amount)).transpose()
 }
 
+/// The treasury's part of an invoice's excess: the sums routed to it, less what reversals gave
+/// back, summed over all entries. Index: `ledger_entry_unique`.
+pub async fn excess_of(
+    connection: &mut PgConnection,
+    invoice_id: Uuid,
+) -> Result<BaseUnits, StorageError> {
+    let sum = sqlx::query_scalar!(
+        r#"
+        select least(greatest(coalesce(sum(case kind when $2 then amount else -amount end), 0), 0),
+                     340282366920938463463374607431768211455) as "sum!"
+        from ledger_entry
+        where kind in ($2, $3)
+          and source in (select $1::uuid union all select id from deposit where invoice_id = $1)
+        "#,
+        invoice_id,
+        EntryKind::Excess.as_str(),
+        EntryKind::ExcessReversal.as_str()
+    )
+    .fetch_one(connection)
+    .await?;
+    numeric::to_units("ledger_entry", &sum)
+}
+
 /// An entry as the command line explains it.
 #[derive(Debug, Clone)]
 pub struct EntryRow {
@@ -54,7 +77,8 @@ pub struct EntryRow {
     pub amount: BaseUnits,
 }
 
-/// Everything booked for an invoice: by its deposits, and for itself.
+/// Ledger entries of an invoice and its deposits: the first thousand, for
+/// people. Sums are made over all of them, in SQL.
 pub async fn of_invoice(
     connection: &mut PgConnection,
     invoice_id: Uuid,

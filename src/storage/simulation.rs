@@ -6,6 +6,9 @@ use chrono::{DateTime, Utc};
 use super::{PgConnection, StorageError, cursors};
 use crate::asset::Network;
 
+/// Waiting transfers that are told at once.
+pub const WAITING_MAX: u16 = 10_000;
+
 #[derive(Debug, Clone)]
 pub struct SimBlock {
     pub height: u64,
@@ -124,9 +127,10 @@ pub async fn mempool(
         from sim_transfer
         where network = $1 and height is null
         order by txid, output
-        limit 10000
+        limit $2
         "#,
-        network.name()
+        network.name(),
+        i64::from(WAITING_MAX)
     )
     .fetch_all(connection)
     .await?;

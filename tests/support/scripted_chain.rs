@@ -10,7 +10,8 @@ use chrono::{DateTime, TimeDelta, Utc};
 use gateway::{
     asset::Network,
     chain::{
-        Block, BlockRef, ChainError, ChainSource, Transfer, TransferAmount, TransferAsset, Waiting,
+        Block, BlockRef, ChainError, ChainSource, Reading, Transfer, TransferAmount, TransferAsset,
+        Waiting,
     },
     money::BaseUnits,
 };
@@ -66,6 +67,8 @@ pub struct Script {
     pub unread: Vec<String>,
     /// If set, the node does not show its mempool.
     pub hides_mempool: bool,
+    /// Extent of the mempool that the node reports.
+    pub reading: Reading,
     /// Balances of addresses, if the node reports them: the same at every block.
     pub coins: Option<HashMap<String, BaseUnits>>,
     /// If set, the node reports balances at each block instead: the payments it showed, and the
@@ -104,6 +107,7 @@ impl Script {
             waiting: Vec::new(),
             unread: Vec::new(),
             hides_mempool: false,
+            reading: Reading::Partial,
             coins: None,
             tells_balances: false,
             state_from: 0,
@@ -142,6 +146,13 @@ impl Script {
     /// Puts `transfers` into a new block after `skipped` heights without one.
     pub fn mine(&mut self, skipped: u64, transfers: Vec<Transfer>) {
         self.append(self.tip().header.height + 1 + skipped, transfers);
+    }
+
+    /// Puts `transfers` into a new block that is dated `unix_seconds`.
+    pub fn mine_at(&mut self, unix_seconds: i64, transfers: Vec<Transfer>) {
+        let height = i64::try_from(self.tip().header.height).unwrap() + 1;
+        self.first_block_after = TimeDelta::seconds(unix_seconds - height);
+        self.mine(0, transfers);
     }
 
     /// Adds an amount to the newest block that no block shows.
@@ -333,6 +344,7 @@ impl ChainSource for ScriptedChain {
         }
         let mut waiting = Waiting::from(script.waiting.clone());
         waiting.listed.extend(script.unread.iter().cloned());
+        waiting.reading = script.reading;
         let tip = script.shown().last().map(|block| &block.header);
         waiting.tip = tip.map(|tip| (tip.height, tip.hash.clone()));
         Ok(waiting)

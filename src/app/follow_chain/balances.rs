@@ -1,6 +1,6 @@
 //! Value that blocks do not show: what an address holds beyond what it started with and the deposits known there.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use chrono::{DateTime, Utc};
 
@@ -349,7 +349,7 @@ async fn free_key(
 
 pub(super) fn native(key: String, tx_hash: String, to: &str, units: BaseUnits) -> Transfer {
     let (asset, amount) = (TransferAsset::Native, TransferAmount::Units(units));
-    Transfer { key, tx_hash, to: to.to_owned(), asset, amount, maturity: 1 }
+    Transfer { key, tx_hash, to: to.to_owned(), asset, amount, maturity: 1, spends: Arc::default() }
 }
 
 fn match_keys(targets: &[BalanceTarget]) -> Vec<String> {

@@ -29,7 +29,7 @@ use crate::{
     telemetry::trace,
 };
 
-use super::{large_amount, watch_set::Watched};
+use super::{large_amount, replaced, watch_set::Watched};
 
 impl<S: ChainSource> Follower<S> {
     /// Records a block: cursor, sightings and what became final, in one transaction.
@@ -110,7 +110,9 @@ impl<S: ChainSource> Follower<S> {
                 Some(sighting(network, transfer, self.watch.find(&transfer.to)?, block))
             })
             .collect();
-        self.record_sightings(tx, &sightings).await
+        let recorded = self.record_sightings(tx, &sightings).await?;
+        replaced::inherit(tx, network, transfers, &sightings).await?;
+        Ok(recorded)
     }
 
     async fn record_sightings(
@@ -292,13 +294,7 @@ async fn return_excess(
     asset: &str,
     amount: BaseUnits,
 ) -> Result<(), StorageError> {
-    let entries = ledger::of_invoice(tx, invoice.id).await?;
-    let sum = |kind: EntryKind| {
-        let of_kind = entries.iter().filter(|entry| entry.kind == kind.as_str());
-        of_kind.fold(0_u128, |sum, entry| sum.saturating_add(entry.amount.get()))
-    };
-    let routed = sum(EntryKind::Excess).saturating_sub(sum(EntryKind::ExcessReversal));
-    let amount = amount.min(BaseUnits::new(routed));
+    let amount = amount.min(ledger::excess_of(tx, invoice.id).await?);
     if amount.is_zero() {
         return Ok(());
     }

@@ -67,6 +67,7 @@ impl<S: ChainSource> Follower<S> {
         let deposits = deposits::orphan_above(&mut tx, network, height, cursor.height).await?;
         cursors::forget_above(&mut tx, network, height).await?;
         cursors::remember(&mut tx, network, to).await?;
+        cursors::doubt_after(&mut tx, network, block.mined_at).await?;
         // Told anew if it happens again.
         alerts::withdraw(&mut tx, "reorg_too_deep", network.name()).await?;
         if let Some((by, reason)) = sure {

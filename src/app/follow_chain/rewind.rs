@@ -43,6 +43,7 @@ impl<S: ChainSource> Follower<S> {
         }
         deposits::orphan_above(&mut tx, network, ancestor.height, cursor.height).await?;
         cursors::forget_above(&mut tx, network, ancestor.height).await?;
+        cursors::doubt_after(&mut tx, network, ancestor.mined_at).await?;
         tx.commit().await.map_err(StorageError::from)?;
         self.balances_read_at = None;
         self.may_have_waiting = true;

@@ -6,7 +6,7 @@ use uuid::Uuid;
 use super::{FollowError, Follower};
 use crate::{
     app::Gateway,
-    chain::{ChainSource, Waiting},
+    chain::{BlockRef, ChainError, ChainSource, Reading, Waiting},
     storage::{StorageError, cursors::Cursor, deposits, deposits::Unmined},
 };
 
@@ -36,14 +36,41 @@ impl<S: ChainSource> Follower<S> {
         self.may_have_waiting = unmined.len() > withdrawn;
         Ok(seen)
     }
+
+    /// The moment up to which every payment is known, after a look that began at `looked_at` and
+    /// reached `head`.
+    ///
+    /// A mempool that was read whole shows what was paid until the look began, for what is mined
+    /// waited there before. Else blocks alone do, and a payment may stand in one that nodes do not
+    /// show yet: TRON's are told a minute late. So nothing is known beyond the date of the newest,
+    /// by the database's clock where that block is dated in the future.
+    pub(super) async fn known_through(
+        &self,
+        cursor: &Cursor,
+        head: &BlockRef,
+        waiting: &Waiting,
+        looked_at: DateTime<Utc>,
+    ) -> Result<DateTime<Utc>, ChainError> {
+        let is_whole = waiting.reading == Reading::Whole && tip_is_read(waiting, cursor);
+        // Where blocks are made on demand, the next one may never come.
+        if is_whole || self.settings.head_age_max.is_none() {
+            return Ok(looked_at);
+        }
+        Ok(self.source.dated_through(head).await?.min(looked_at))
+    }
+}
+
+/// Checks that all blocks were read that the node had when it listed its mempool. It may be ahead
+/// of those that must agree with it, or on a branch of its own.
+fn tip_is_read(waiting: &Waiting, cursor: &Cursor) -> bool {
+    let is_read = |(height, hash): &(u64, String)| *height < cursor.height || *hash == cursor.hash;
+    waiting.tip.as_ref().is_none_or(is_read)
 }
 
 /// Those that neither wait nor can stand in a block that is still to be read. A node lists far more than it is asked to tell
 /// in one look, so a transaction that is not among the transfers has not vanished for that.
 fn vanished(unmined: &[Unmined], waiting: &Waiting, cursor: &Cursor) -> Vec<Uuid> {
-    // The node that told may be ahead of those that must agree with it, or on a branch of its own.
-    let is_read = |(height, hash): &(u64, String)| *height < cursor.height || *hash == cursor.hash;
-    if !waiting.tip.as_ref().is_none_or(is_read) {
+    if waiting.reading == Reading::Loading || !tip_is_read(waiting, cursor) {
         return Vec::new();
     }
     let gone = unmined.iter().filter(|deposit| !waiting.listed.contains(&deposit.tx_hash));

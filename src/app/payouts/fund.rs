@@ -15,7 +15,7 @@ use crate::{
     },
     storage::{
         self, PgConnection, StorageError, alerts, cursors,
-        deposits::{self, DepositRow, of_order, returned},
+        deposits::{self, DepositRow, Owner, in_sight, of_order, returned},
         ledger,
         payouts::{PayoutOrder, gas},
         timers,
@@ -169,27 +169,13 @@ impl Gateway {
         let watched_through =
             cursors::load(tx, network).await?.and_then(|cursor| cursor.watched_through);
         let sight = Sight::of(deadline, now, watched_through, chain.watch_grace);
-        let in_sight = in_sight(tx, order).await?;
+        let owner = Owner { invoice_id: None, payout_order_id: Some(order.id) };
+        let (token, bounds) = (order.currency.token_id(), (deadline, now - chain.vanished_hold));
+        let under_way = in_sight::in_time(tx, owner, (network, &token), bounds).await?;
+        let in_sight = sum(order.books.credited, under_way);
         let may_hold = now - deadline < chain.confirm_hold;
         Ok(Event::DeadlinePassed { sight, in_sight, may_hold })
     }
-}
-
-/// What will have arrived in time if all that is on its way confirms, as far as it takes to reach what is due.
-async fn in_sight(tx: &mut PgConnection, order: &PayoutOrder) -> Result<BaseUnits, StorageError> {
-    let (mut total, mut after) = (order.books.credited, None);
-    while total < order.total_to_send {
-        let bite =
-            of_order::on_their_way(tx, order.id, order.currency, after, DEPOSITS_MAX).await?;
-        let Some(last) = bite.last() else { break };
-        after = Some((last.first_seen_at, last.id));
-        total = bite
-            .iter()
-            .filter(|one| is_on_time(order.expires_at, one.first_seen_at, one.mined_at))
-            .filter_map(|deposit| deposit.amount)
-            .fold(total, sum);
-    }
-    Ok(total)
 }
 
 /// Whether a deposit is of the order's asset on the order's network.

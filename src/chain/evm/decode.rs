@@ -3,6 +3,8 @@
 //! An entry that cannot be read is put aside with a warning and counted; it never stops its block. That its content
 //! is missing is then known to [`evidence`](super::evidence), which otherwise would not accept a gap.
 
+use std::sync::Arc;
+
 use chrono::DateTime;
 use serde_json::value::RawValue;
 use tracing::warn;
@@ -205,6 +207,7 @@ pub(super) fn transfers(transactions: &[Transaction], receipts: &[Receipt]) -> V
                 asset: TransferAsset::Native,
                 amount,
                 maturity: 1,
+                spends: Arc::default(),
             })
         });
     let tokens = receipts.iter().filter(|receipt| receipt.succeeded).flat_map(|receipt| {
@@ -231,5 +234,6 @@ fn token_transfer(tx_hash: &str, k: usize, log: &Log) -> Option<Transfer> {
         asset: TransferAsset::Contract(log.contract.clone()),
         amount,
         maturity: 1,
+        spends: Arc::default(),
     })
 }

@@ -1,6 +1,6 @@
 //! From a block's outcomes to transfers, without io.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, sync::Arc};
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use chrono::DateTime;
@@ -223,7 +223,7 @@ fn named(
     amount: crate::chain::TransferAmount,
 ) -> Transfer {
     let tx_hash = wire.tx_hash.unwrap_or(wire.receipt.receipt_id).to_owned();
-    Transfer { key, tx_hash, to: to.to_owned(), asset, amount, maturity: 1 }
+    Transfer { key, tx_hash, to: to.to_owned(), asset, amount, maturity: 1, spends: Arc::default() }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //!
 //! An entry that cannot be read is put aside with a warning; it never stops its block.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use chrono::{DateTime, Utc};
 use serde_json::value::RawValue;
@@ -145,5 +145,6 @@ fn transfer(signature: &str, owner: &str, mint: Option<&str>, units: u128) -> Tr
         asset: mint.map_or(TransferAsset::Native, |mint| TransferAsset::Contract(mint.to_owned())),
         amount: TransferAmount::Units(BaseUnits::new(units)),
         maturity: 1,
+        spends: Arc::default(),
     }
 }

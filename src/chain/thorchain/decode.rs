@@ -1,6 +1,6 @@
 //! From a block and its results to transfers, without io.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::Arc};
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use chrono::DateTime;
@@ -148,6 +148,7 @@ fn add(
                 },
                 amount,
                 maturity: 1,
+                spends: Arc::default(),
             }
         }));
     }

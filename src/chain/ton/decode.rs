@@ -2,7 +2,10 @@
 //!
 //! An entry that cannot be read is put aside with a warning and counted; it never stops its block.
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use chrono::DateTime;
@@ -184,6 +187,7 @@ pub(super) fn transfers(
             asset: TransferAsset::Native,
             amount: tx.value.clone()?,
             maturity: 1,
+            spends: Arc::default(),
         })
     });
     let tokens = transactions.iter().filter_map(|tx| {
@@ -195,6 +199,7 @@ pub(super) fn transfers(
             asset: TransferAsset::Contract(holder.token.raw()),
             amount: TransferAmount::Units(BaseUnits::new(tx.tokens?)),
             maturity: 1,
+            spends: Arc::default(),
         })
     });
     native.chain(tokens).collect()

@@ -1,6 +1,9 @@
 //! From a block and its outcomes to transfers, without io.
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use chrono::DateTime;
 use serde_json::value::RawValue;
@@ -212,6 +215,7 @@ fn add(transfers: &mut Vec<Transfer>, transaction: &Transaction, outcome: &Outco
             asset: asset.clone(),
             amount: amount.clone(),
             maturity: 1,
+            spends: Arc::default(),
         });
     };
     if let Some((to, amount)) = &transaction.payment {

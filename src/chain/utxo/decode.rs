@@ -3,6 +3,9 @@
 //! A transaction or an output that cannot be read is put aside with a warning; it never stops its block. The merkle root
 //! of the header shows that no transaction is missing.
 
+use std::sync::Arc;
+
+use bitcoin::OutPoint;
 use chrono::DateTime;
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
@@ -10,7 +13,7 @@ use tracing::warn;
 
 use super::{
     chain::{Chain, PEG_OUT_MATURITY},
-    wire::{WireBlock, WireOutput, WireTransaction},
+    wire::{WireBlock, WireInput, WireOutput, WireTransaction},
 };
 use crate::{
     asset::address,
@@ -27,6 +30,7 @@ const NO_PARENT: &str = "0000000000000000000000000000000000000000000000000000000
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Transaction {
     pub txid: String,
+    pub spends: Arc<[OutPoint]>,
     pub outputs: Vec<Output>,
     /// Whether it brings coins out of litecoin's extension block (the block's last one, the "HogEx").
     is_peg_out: bool,
@@ -87,17 +91,17 @@ pub(super) fn transfers(chain: &Chain, block: &WireBlock<'_>) -> Result<Vec<Tran
 
 impl Transaction {
     #[cfg(test)]
-    pub const fn new(txid: String, outputs: Vec<Output>) -> Self {
-        Self { txid, outputs, is_peg_out: false }
+    pub fn new(txid: String, outputs: Vec<Output>) -> Self {
+        Self { txid, spends: Arc::default(), outputs, is_peg_out: false }
     }
 
     pub fn transfers(&self, maturity: u64) -> impl Iterator<Item = Transfer> {
-        self.outputs.iter().map(move |output| output.transfer(&self.txid, maturity))
+        self.outputs.iter().map(move |output| output.transfer(&self.txid, &self.spends, maturity))
     }
 }
 
 impl Output {
-    pub fn transfer(&self, txid: &str, maturity: u64) -> Transfer {
+    pub fn transfer(&self, txid: &str, spends: &Arc<[OutPoint]>, maturity: u64) -> Transfer {
         Transfer {
             key: format!("{txid}:{}", self.n),
             tx_hash: txid.to_owned(),
@@ -105,6 +109,7 @@ impl Output {
             asset: TransferAsset::Native,
             amount: TransferAmount::Units(self.amount),
             maturity,
+            spends: spends.clone(),
         }
     }
 }
@@ -140,7 +145,18 @@ pub(super) fn transaction(
             }
         }
     }
-    Ok(Transaction { txid, outputs, is_peg_out })
+    let spends = if outputs.is_empty() { Arc::default() } else { spends(&wire) };
+    Ok(Transaction { txid, spends, outputs, is_peg_out })
+}
+
+/// Outputs that a transaction spends. An input that cannot be read is left out: it only shows which
+/// transaction takes the place of another, and amounts are in the outputs.
+fn spends(wire: &WireTransaction<'_>) -> Arc<[OutPoint]> {
+    let read = |raw: &&RawValue| {
+        let input: WireInput = serde_json::from_str(raw.get()).ok()?;
+        Some(OutPoint { txid: input.txid.parse().ok()?, vout: input.vout })
+    };
+    wire.inputs.iter().filter_map(read).collect()
 }
 
 /// What one output is to us.

@@ -4,7 +4,12 @@
 //! The bounds make the mempool a hint, never a promise: what is not read here is found in its block. Whether something
 //! waits still is said by the node's list alone.
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
+
+use bitcoin::OutPoint;
 
 use super::decode::{Output, Transaction};
 use crate::chain::Transfer;
@@ -13,11 +18,27 @@ use crate::chain::Transfer;
 pub(super) const READ_MAX: usize = 1_000;
 /// Outputs remembered, about 100 bytes each. While there are this many, new transactions wait until they are mined.
 const OUTPUTS_MAX: usize = 150_000;
+/// Inputs that take as much memory as an output.
+const INPUTS_PER_OUTPUT: usize = 3;
+
+/// The remembered part of a transaction.
+#[derive(Default)]
+struct Known {
+    outputs: Box<[Output]>,
+    spends: Arc<[OutPoint]>,
+}
+
+impl Known {
+    fn size(&self) -> usize {
+        self.outputs.len() + self.spends.len() / INPUTS_PER_OUTPUT
+    }
+}
 
 /// The transactions that were read and still wait.
 #[derive(Default)]
 pub(super) struct Mempool {
-    known: HashMap<String, Box<[Output]>>,
+    known: HashMap<String, Known>,
+    /// All that is remembered, measured in outputs.
     outputs: usize,
     /// Listed in the last look already and not read yet.
     backlog: HashSet<String>,
@@ -30,7 +51,7 @@ impl Mempool {
         let mut outputs = 0;
         self.known.retain(|txid, known| {
             let waits = waiting.contains(txid.as_str());
-            outputs += if waits { known.len() } else { 0 };
+            outputs += if waits { known.size() } else { 0 };
             waits
         });
         self.outputs = outputs;
@@ -46,21 +67,34 @@ impl Mempool {
 
     pub fn insert(&mut self, transaction: Transaction) {
         self.backlog.remove(&transaction.txid);
-        self.outputs += transaction.outputs.len();
-        self.known.insert(transaction.txid, transaction.outputs.into_boxed_slice());
+        let Transaction { txid, spends, outputs, .. } = transaction;
+        let known = Known { outputs: outputs.into_boxed_slice(), spends };
+        self.outputs += known.size();
+        self.known.insert(txid, known);
     }
 
     /// Remembers that nothing of a transaction can be read, so that it is not asked for again.
     pub fn insert_unreadable(&mut self, txid: String) {
         self.backlog.remove(&txid);
-        self.known.insert(txid, Box::default());
+        self.known.insert(txid, Known::default());
+    }
+
+    /// Forgets that a transaction was wanted: it waits no more. If it is listed again, it is new.
+    pub fn give_up(&mut self, txid: &str) {
+        self.backlog.remove(txid);
+    }
+
+    /// Returns true if all transactions of the last list have been read.
+    pub fn is_read_whole(&self) -> bool {
+        self.backlog.is_empty()
     }
 
     /// Nothing that waits is a block's reward or a peg-out: those begin in a block.
     pub fn transfers(&self) -> Vec<Transfer> {
         let mut transfers = Vec::with_capacity(self.outputs);
-        for (txid, outputs) in &self.known {
-            transfers.extend(outputs.iter().map(|output| output.transfer(txid, 1)));
+        for (txid, known) in &self.known {
+            let of_known = known.outputs.iter();
+            transfers.extend(of_known.map(|output| output.transfer(txid, &known.spends, 1)));
         }
         transfers
     }
@@ -85,10 +119,15 @@ mod tests {
         let mut mempool = Mempool::default();
         assert_eq!(mempool.update(&names(0..2)), names(0..2));
         mempool.insert(paying(&names(0..1)[0], 2));
+        assert!(!mempool.is_read_whole());
         mempool.insert_unreadable(names(1..2).remove(0));
+        assert!(mempool.is_read_whole());
         assert_eq!(mempool.transfers().len(), 2);
         assert_eq!(mempool.update(&names(0..3)), names(2..3));
+        assert!(!mempool.is_read_whole());
         // The third was not to be had; it is wanted again.
+        mempool.give_up(&names(2..3)[0]);
+        assert!(mempool.is_read_whole());
         assert_eq!(mempool.update(&names(0..3)), names(2..3));
         assert_eq!(mempool.update(&names(1..2)), [""; 0]);
         assert_eq!(mempool.transfers(), []);

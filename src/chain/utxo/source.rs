@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use futures_util::try_join;
 use secrecy::SecretString;
 use serde_json::{json, value::RawValue};
@@ -13,12 +14,12 @@ use super::{
     decode, lookup,
     mempool::Mempool,
     scan,
-    wire::{WireBlock, WireInfo},
+    wire::{WireBlock, WireInfo, WireMempoolInfo},
 };
 use crate::{
     asset::{Network, Realm},
     chain::{
-        Block, BlockRef, ChainError, ChainSource, Held, Located, TransferAsset, Waiting,
+        Block, BlockRef, ChainError, ChainSource, Held, Located, Reading, TransferAsset, Waiting,
         rpc::{BATCH_CALLS_MAX, EndpointError, Rpc},
     },
     money::BaseUnits,
@@ -29,6 +30,7 @@ const GET_HASH: &str = "getblockhash";
 pub(super) const GET_HEADER: &str = "getblockheader";
 const GET_BLOCK: &str = "getblock";
 const LIST_WAITING: &str = "getrawmempool";
+const GET_MEMPOOL: &str = "getmempoolinfo";
 pub(super) const GET_WAITING: &str = "getrawtransaction";
 
 /// Bitcoin's own code for a height or another parameter that does not exist.
@@ -112,6 +114,17 @@ impl UtxoSource {
         Ok(Some(hash))
     }
 
+    /// Returns true once the node has loaded the mempool that it saved when it stopped. It lists a
+    /// part of it until then.
+    async fn has_loaded_mempool(&self) -> Result<bool, ChainError> {
+        let result = match self.rpc.call(GET_MEMPOOL, json!([])).await {
+            Err(ChainError::Refused { code: METHOD_NOT_FOUND, .. }) => return Ok(true),
+            result => result?,
+        };
+        let info: WireMempoolInfo = self.rpc.read(GET_MEMPOOL, &result)?;
+        Ok(info.loaded.unwrap_or(true))
+    }
+
     async fn header_of(&self, height: u64, hash: &str) -> Result<BlockRef, ChainError> {
         let result = self.rpc.call(GET_HEADER, json!([hash])).await?;
         let block: WireBlock = self.rpc.read(GET_HEADER, &result)?;
@@ -154,7 +167,7 @@ impl UtxoSource {
                 match answer {
                     Ok(raw) => self.remember(mempool, txid, &raw),
                     // Mined or replaced meanwhile. If it is neither, the next look asks again.
-                    Err(ChainError::Refused { code: NOT_FOUND, .. }) => {}
+                    Err(ChainError::Refused { code: NOT_FOUND, .. }) => mempool.give_up(txid),
                     Err(error) => failed = Err(error),
                 }
             }
@@ -213,6 +226,9 @@ impl ChainSource for UtxoSource {
     }
 
     async fn mempool(&self) -> Result<Waiting, ChainError> {
+        // Before the list: one that was told while the node loaded is a part of it, even if it has
+        // loaded all since.
+        let is_loaded = self.has_loaded_mempool().await?;
         let result = match self.rpc.call(LIST_WAITING, json!([])).await {
             // A node that keeps it to itself shows payments when they are mined.
             Err(ChainError::Refused { code: METHOD_NOT_FOUND, .. }) => {
@@ -226,7 +242,21 @@ impl ChainSource for UtxoSource {
         let wanted = mempool.update(&listed);
         self.read_waiting(&mut mempool, &wanted).await?;
         let transfers = mempool.transfers();
-        Ok(Waiting { transfers, listed: listed.into_iter().collect(), tip })
+        let reading = match (is_loaded, mempool.is_read_whole()) {
+            (false, _) => Reading::Loading,
+            (true, true) => Reading::Whole,
+            (true, false) => Reading::Partial,
+        };
+        Ok(Waiting { transfers, listed: listed.into_iter().collect(), tip, reading })
+    }
+
+    /// The median of the newest eleven dates: a block may be dated before its parent, but never at
+    /// or before that.
+    async fn dated_through(&self, head: &BlockRef) -> Result<DateTime<Utc>, ChainError> {
+        let result = self.rpc.call(GET_HEADER, json!([head.hash])).await?;
+        let block: WireBlock = self.rpc.read(GET_HEADER, &result)?;
+        let median = block.median_time.and_then(|time| DateTime::from_timestamp(time, 0));
+        median.ok_or_else(|| self.rpc.malformed(GET_HEADER, "field mediantime"))
     }
 
     /// None: blocks show everything.

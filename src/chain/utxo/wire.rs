@@ -18,6 +18,14 @@ pub(super) struct WireInfo<'a> {
     pub initial_block_download: bool,
 }
 
+/// Of `getmempoolinfo`.
+#[derive(Deserialize)]
+pub(super) struct WireMempoolInfo {
+    /// Absent in older nodes, which do not say.
+    #[serde(default)]
+    pub loaded: Option<bool>,
+}
+
 /// Of `getblock` and `getblockheader`.
 #[derive(Deserialize)]
 pub(super) struct WireBlock<'a> {
@@ -31,6 +39,10 @@ pub(super) struct WireBlock<'a> {
     #[serde(rename = "merkleroot")]
     pub merkle_root: &'a str,
     pub time: i64,
+    /// The median of the dates of this block and the ten before it: every block above is dated
+    /// later.
+    #[serde(rename = "mediantime", default)]
+    pub median_time: Option<i64>,
     /// Absent from headers.
     #[serde(borrow, default, rename = "tx")]
     pub transactions: Vec<&'a RawValue>,
@@ -39,8 +51,18 @@ pub(super) struct WireBlock<'a> {
 #[derive(Deserialize)]
 pub(super) struct WireTransaction<'a> {
     pub txid: &'a str,
+    #[serde(borrow, default, rename = "vin")]
+    pub inputs: Vec<&'a RawValue>,
     #[serde(borrow, rename = "vout")]
     pub outputs: Vec<&'a RawValue>,
+}
+
+/// An input that spends an output. A block's reward has none of these, nor has what comes out of an
+/// extension block.
+#[derive(Deserialize)]
+pub(super) struct WireInput<'a> {
+    pub txid: &'a str,
+    pub vout: u32,
 }
 
 #[derive(Deserialize)]

@@ -1,6 +1,5 @@
 //! Deposits of a payout order in bites: whoever knows its address may send it as many as he likes, and none of them may hide another.
 
-use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
 use super::{DepositRow, RawDeposit};
@@ -8,9 +7,6 @@ use crate::{
     asset::catalogue::Currency,
     storage::{PgConnection, StorageError},
 };
-
-/// Where one bite ends and the next one begins.
-pub type Place = (DateTime<Utc>, Uuid);
 
 /// Final deposits of an order that are not booked yet, whatever they brought, the oldest first. Index: `deposit_payout_unsettled`.
 ///
@@ -39,41 +35,8 @@ pub async fn lock_final(
     rows.into_iter().map(TryInto::try_into).collect()
 }
 
-/// Deposits of an order's own currency that are on their way or wait to be booked, the oldest first, from behind `after`.
-/// Index: `deposit_payout_unsettled`.
-pub async fn on_their_way(
-    connection: &mut PgConnection,
-    order_id: Uuid,
-    own: &Currency,
-    after: Option<Place>,
-    limit: i64,
-) -> Result<Vec<DepositRow>, StorageError> {
-    let (after, after_id) = after.unzip();
-    let rows = sqlx::query_as!(
-        RawDeposit,
-        r#"
-        select id, network, deposit_key, tx_hash, invoice_id, token_id, contract, amount, amount_text, height, mined_at,
-               first_seen_at, min_confirmations, settled_at, state, booked_as, replaces
-        from deposit
-        where payout_order_id = $1 and state in ('seen', 'final')
-          and network = $2 and token_id = $3 and amount is not null
-          and ($4::timestamptz is null or (first_seen_at, id) > ($4, $5::uuid))
-        order by first_seen_at, id
-        limit $6
-        "#,
-        order_id,
-        own.network.name(),
-        own.token_id(),
-        after,
-        after_id,
-        limit
-    )
-    .fetch_all(connection)
-    .await?;
-    rows.into_iter().map(TryInto::try_into).collect()
-}
-
-/// Those of them that the event `kind` was not written for, the oldest first. Index: `deposit_payout_unsettled`.
+/// Deposits of an order's own currency that are on their way or wait to be booked and that the
+/// event `kind` was not written for, the oldest first. Index: `deposit_payout_unsettled`.
 pub async fn untold(
     connection: &mut PgConnection,
     order_id: Uuid,

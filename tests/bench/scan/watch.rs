@@ -115,6 +115,7 @@ impl Watcher {
                 asset: TransferAsset::Native,
                 amount: TransferAmount::Units(BaseUnits::new(5)),
                 maturity: 1,
+                spends: Arc::default(),
             };
             let transfers = (0..TRANSFERS).map(transfer).collect();
             self.paid += 1;

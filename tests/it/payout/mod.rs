@@ -4,6 +4,7 @@ mod ambiguous;
 mod api;
 mod balance;
 mod data_fee;
+mod deadline;
 mod doubt;
 mod dust;
 mod estimates;

@@ -1,7 +1,7 @@
 //! Crediting: once, even with duplicate, late or concurrent messages.
 
 use gateway::{
-    app::expire_invoice::ExpireError,
+    app::{expire_invoice::ExpireError, simulate::Deposit},
     asset::Network,
     broker::{
         envelope::{DepositRef, encode},
@@ -11,7 +11,11 @@ use gateway::{
     storage::deposits,
 };
 use gateway_workers::Role;
-use support::{broker::eventually, fired::fired, shop::with_shop};
+use support::{
+    broker::eventually,
+    fired::fired,
+    shop::{Shop, deposit, with_shop},
+};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_confirmed_payment_in_time_is_not_expired_because_its_matcher_stands_still() {
@@ -20,10 +24,10 @@ async fn a_confirmed_payment_in_time_is_not_expired_because_its_matcher_stands_s
         shop.pay(&id, "100").await;
         shop.look(Network::Polygon).await;
         // Far beyond every grace and hold, so only the final deposit itself can save it.
-        let old = "update deposit set first_seen_at = now() - interval '1 day', mined_at = now() - interval '1 day' \
+        let old = "update deposit set first_seen_at = now() - interval '3 days', mined_at = now() - interval '3 days' \
                    where invoice_id = $1";
         shop.sql(old, &id).await;
-        shop.end_window(&id, 60 * 60 * 12).await;
+        shop.end_window(&id, 60 * 60 * 48).await;
         let row = shop.row_id(&id).await;
         shop.stack.gateway.expire_invoice(row).await.unwrap();
         assert_eq!(shop.status(&id).await, Status::Paid);
@@ -100,4 +104,43 @@ async fn an_invoice_nobody_knows_is_not_decided() {
         assert_eq!(shop.status(&id).await, Status::Pending);
     })
     .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_treasury_got_comes_back_however_much_else_was_booked_before() {
+    with_shop(|shop| async move {
+        let id = shop.invoice().await;
+        // A thousand deposits of a token that was not asked for, each booked.
+        let dust = "with dust as (
+                 insert into deposit (id, network, deposit_key, tx_hash, address_id, invoice_id, token_id, contract, amount,
+                     amount_text, height, block_hash, mined_at, first_seen_at, state, booked_as, settled_at, min_confirmations)
+                 select gen_random_uuid(), 'polygon', 'dust' || n, 'dust' || n, a.id, i.id, 'usdcmatic@polygon', 'dust', 1, '1',
+                     0, 'x', now(), now(), 'settled', 'foreign', now(), 1
+                 from invoice i join deposit_address a on a.invoice_id = i.id, generate_series(1, 1000) n where i.id = $1
+                 returning id, invoice_id)
+             insert into ledger_entry (kind, source, asset, debit, credit, amount)
+             select 'foreign_deposit', dust.id, 'usdcmatic@polygon', 'custody:polygon', 'foreign:' || i.merchant_id, 1
+             from dust join invoice i on i.id = dust.invoice_id";
+        assert_eq!(shop.sql(dust, &id).await, 1_000);
+        shop.send(&Deposit { txid: Some("0xbad".to_owned()), ..deposit(&id, "150") }).await;
+        shop.look(Network::Polygon).await;
+        match_first_final(&shop).await;
+        assert_eq!(shop.status(&id).await, Status::Overpaid);
+        shop.stack.gateway.simulate_orphan("0xbad").await.unwrap();
+        fired(shop.look(Network::Polygon).await.rewound);
+        let routed = "select sum(case kind when 'excess' then amount else -amount end)::bigint
+                      from ledger_entry where kind in ('excess', 'excess_reversal')";
+        assert_eq!(shop.number(routed).await, 0);
+        let kinds = "select count(*) from ledger_entry where kind = 'excess_reversal'";
+        assert_eq!(shop.number(kinds).await, 1);
+    })
+    .await;
+}
+
+async fn match_first_final(shop: &Shop) {
+    let mut connection = shop.stack.gateway.db.connection().await.unwrap();
+    let query = sqlx::query_scalar("select id from deposit where state = 'final' limit 1");
+    let deposit = query.fetch_one(&mut *connection).await.unwrap();
+    drop(connection);
+    shop.stack.gateway.match_deposits(deposit).await.unwrap();
 }

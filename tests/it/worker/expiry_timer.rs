@@ -30,6 +30,10 @@ use super::chain_watcher::{NETWORK, payment};
 const BEHIND: Verdict = Verdict::Held(Hold::WatcherBehind);
 const CONFIRMING: Verdict = Verdict::Held(Hold::PaymentConfirming);
 
+/// The watcher has not looked for eleven minutes.
+const AWAY: &str =
+    "update chain_cursor set watched_through = now() - interval '11 minutes', looked_at = null";
+
 async fn decide(shop: &Shop, id: &str) -> Verdict {
     let row = shop.row_id(id).await;
     shop.stack.gateway.expire_invoice(row).await.unwrap()
@@ -48,7 +52,7 @@ async fn a_watcher_stopped_for_ten_minutes_expires_nobody_who_paid_in_time() {
         shop.pay(&paid, "100").await;
         // The watcher has not looked for eleven minutes; the payment was mined ten and a half ago,
         // the windows ended ten ago.
-        shop.run("update chain_cursor set watched_through = now() - interval '11 minutes'").await;
+        shop.run(AWAY).await;
         shop.run("update sim_block set mined_at = now() - interval '630 seconds'").await;
         for id in [&paid, &unpaid] {
             shop.end_window(id, 600).await;
@@ -95,7 +99,7 @@ async fn a_node_whose_head_is_old_expires_nobody_and_shows_as_lag() {
         assert!(lag(&shop).await < 60);
 
         let (paid, unpaid) = (shop.invoice().await, shop.invoice().await);
-        shop.run("update chain_cursor set watched_through = now() - interval '11 minutes'").await;
+        shop.run(AWAY).await;
         mine(660, Vec::new());
         for blocks in [1, 0] {
             let look = follower.look(gateway).await.unwrap();
@@ -141,10 +145,63 @@ async fn a_payment_in_time_holds_the_deadline_until_it_confirms_or_vanishes() {
         shop.stack.gateway.simulate_orphan(&vanishing).await.unwrap();
         shop.look(Network::Polygon).await;
         decide(&shop, &confirms).await;
+        // It stays in sight for some minutes.
+        assert_eq!(decide(&shop, &vanishes).await, CONFIRMING);
+        shop.run("update deposit set updated_at = updated_at - interval '1 hour'").await;
         decide(&shop, &vanishes).await;
         assert_eq!(shop.status(&confirms).await, Status::Paid);
         assert_eq!(shop.status(&vanishes).await, Status::Expired);
         assert_eq!(shop.events(&vanishes).await, ["expired"]);
+    })
+    .await;
+}
+
+/// Strangers send what they like to any address.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_payment_behind_a_thousand_others_holds_its_deadline() {
+    with_shop(|shop| async move {
+        let id = shop.invoice().await;
+        let dust = "insert into deposit (id, network, deposit_key, tx_hash, address_id, invoice_id, token_id, contract,
+                 amount, amount_text, height, block_hash, mined_at, first_seen_at, state, min_confirmations)
+             select gen_random_uuid(), 'polygon', 'dust' || n, 'dust' || n, a.id, i.id,
+                 case when n % 2 = 0 then i.token_id end, 'dust', 1, '1', 1, 'x', now() - interval '1 hour',
+                 now() - interval '1 hour', 'seen', 1000
+             from invoice i join deposit_address a on a.invoice_id = i.id, generate_series(1, 2100) n where i.id = $1";
+        assert_eq!(shop.sql(dust, &id).await, 2_100);
+        shop.send(&unconfirmed(&id, "100")).await;
+        shop.look(Network::Polygon).await;
+        shop.end_window(&id, 0).await;
+        shop.look(Network::Polygon).await;
+        assert_eq!(decide(&shop, &id).await, CONFIRMING);
+        // Without it no deadline waits for the dust.
+        shop.run("update deposit set amount = 1 where amount > 1").await;
+        assert_eq!(decide(&shop, &id).await, Verdict::Moved);
+        fired(1);
+    })
+    .await;
+}
+
+/// Deadlines go on waiting while people bring a node back.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_was_away_for_a_night_expires_nobody_who_paid_meanwhile() {
+    with_shop(|shop| async move {
+        let (paid, unpaid) = (shop.invoice().await, shop.invoice().await);
+        shop.look(Network::Polygon).await;
+        shop.pay(&paid, "100").await;
+        // The node went away twelve hours ago, and the windows ended two hours later.
+        shop.run("update chain_cursor set watched_through = now() - interval '12 hours', looked_at = null").await;
+        shop.run("update sim_block set mined_at = now() - interval '11 hours'").await;
+        for id in [&paid, &unpaid] {
+            shop.end_window(id, 36_000).await;
+            assert_eq!(decide(&shop, id).await, BEHIND);
+            fired(1);
+        }
+        assert!(lag(&shop).await >= 43_200);
+        shop.look(Network::Polygon).await;
+        assert_eq!(decide(&shop, &unpaid).await, Verdict::Moved);
+        decide(&shop, &paid).await;
+        assert_eq!(shop.status(&paid).await, Status::Paid);
+        assert_eq!(shop.status(&unpaid).await, Status::Expired);
     })
     .await;
 }

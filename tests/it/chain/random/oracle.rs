@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use gateway::chain::{Transfer, TransferAmount, TransferAsset};
 
-use super::story::{NO_TOKEN_OF_OURS, Story};
+use super::story::{Story, worth};
 
 /// A deposit as the rows have it, with its booked amount.
 #[derive(Debug, sqlx::FromRow)]
@@ -94,15 +94,6 @@ fn moved(transfer: &Transfer) -> bool {
     !matches!(&transfer.amount, TransferAmount::Units(units) if units.is_zero())
 }
 
-/// The booked amount of a transfer, for any recipient.
-fn worth(transfer: &Transfer) -> u128 {
-    match (&transfer.asset, &transfer.amount) {
-        (TransferAsset::Contract(contract), _) if contract == NO_TOKEN_OF_OURS => 0,
-        (_, TransferAmount::Units(units)) => units.get(),
-        (_, TransferAmount::Beyond128Bits(_)) => 0,
-    }
-}
-
 async fn judge_alerts(story: &mut Story<'_>) {
     let query = sqlx::query_scalar("select distinct kind from operator_alert");
     let kinds: Vec<String> = query.fetch_all(&mut story.connection).await.unwrap();
@@ -126,10 +117,12 @@ async fn judge_invoices(story: &mut Story<'_>, canonical: &HashMap<String, Trans
         let (stored, status, is_covered): (String, String, bool) =
             query.fetch_one(&mut story.connection).await.unwrap();
         assert_eq!(stored, received.to_string(), "{}", payable.payment_id);
+        let is_due = story.due.contains_key(&payable.invoice);
         let expected: &[&str] = match (received, is_covered) {
-            (0, _) => &["pending"],
-            (_, false) => &["partial"],
             (_, true) => &["paid", "overpaid"],
+            (_, false) if is_due => &["expired"],
+            (0, false) => &["pending"],
+            (_, false) => &["partial"],
         };
         assert!(expected.contains(&status.as_str()), "{status} with {received}");
     }

@@ -46,9 +46,10 @@ fn whatever_a_chain_and_its_node_do_the_books_end_equal_to_the_chain() {
     fired(total.reorganisations + total.faults + total.kills);
     println!("{count} chains in {:?}, the slowest in {slowest:?}: {total:?}", started.elapsed());
     if count >= CHAINS {
-        let Tally { credited, hidden, reorganisations, changed, rewinds, faults, kills, .. } =
-            total;
-        let made = [credited, hidden, reorganisations, changed, rewinds, faults, kills];
+        let Tally { credited, hidden, reorganisations, changed, rewinds, faults, .. } = total;
+        let Tally { kills, expired, held, .. } = total;
+        let made =
+            [credited, hidden, reorganisations, changed, rewinds, faults, kills, expired, held];
         assert!(made.iter().all(|count| *count > 0), "something never happened: {total:?}");
     }
 }

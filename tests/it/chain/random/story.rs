@@ -1,8 +1,17 @@
-//! One seed: payments, forks, faults and crashes over some hundred blocks, and the bookings
-//! meanwhile.
+//! One seed: payments, forks, faults and crashes over some hundred blocks, and the bookings and
+//! expiries meanwhile.
+//!
+//! All blocks are dated some minutes ago, and so are half of the deadlines: none of them waits for
+//! the database's clock.
 
-use std::{collections::HashMap, pin::pin, task::Poll};
+use std::{
+    collections::{HashMap, HashSet},
+    pin::pin,
+    sync::Arc,
+    task::Poll,
+};
 
+use chrono::{DateTime, TimeDelta, Utc};
 use gateway::{
     app::{
         Gateway,
@@ -27,7 +36,7 @@ use super::fate::{self, Rules};
 
 const NETWORK: Network = Network::Polygon;
 const FIRST_HEIGHT: u64 = 5_000;
-const BLOCKS: u64 = 200;
+pub const BLOCKS: u64 = 200;
 const PAYEES_MAX: usize = 5;
 const UNSEEN: usize = 2;
 /// Value from which a deposit needs more confirmations, in base units of the token.
@@ -38,6 +47,8 @@ pub const NO_TOKEN_OF_OURS: &str = "0x00000000000000000000000000000000000bad01";
 /// A look at a healthy node reaches the chain tip at once, unless delayed messages of an earlier
 /// one still arrive.
 const LOOKS_MAX: usize = 20;
+/// Age of the first block. The last one is at least a minute old, however slow the machine is.
+const OLD_SECONDS: i64 = 600;
 const STEPS_SHOWN: usize = 40;
 
 /// Counts of a scenario.
@@ -55,6 +66,9 @@ pub struct Tally {
     pub rewinds: u64,
     pub faults: u64,
     pub kills: u64,
+    /// Invoices that expired, and decisions that waited for blocks.
+    pub expired: u64,
+    pub held: u64,
 }
 
 impl Tally {
@@ -69,15 +83,17 @@ impl Tally {
         self.rewinds += other.rewinds;
         self.faults += other.faults;
         self.kills += other.kills;
+        self.expired += other.expired;
+        self.held += other.held;
     }
 }
 
 pub struct Story<'a> {
     seed: u64,
-    random: StdRng,
+    pub random: StdRng,
     pub rules: Rules,
     pub chain: ScriptedChain,
-    gateway: &'a Gateway,
+    pub gateway: &'a Gateway,
     merchant: Uuid,
     pub connection: PgConnection,
     settings: ChainSettings,
@@ -86,6 +102,11 @@ pub struct Story<'a> {
     /// Invoices that are paid in the coin, in ways that no block shows; their amount due is never
     /// reached.
     pub unseen: Vec<Payable>,
+    /// Date of the first block, in seconds.
+    pub start: i64,
+    /// Invoices whose deadline lies within the chain, and those of them that have expired.
+    pub due: HashMap<Uuid, DateTime<Utc>>,
+    pub expired: HashSet<Uuid>,
     /// Final deposits whose message was received and not processed yet.
     told: Vec<Uuid>,
     /// The newest checked entry of the books.
@@ -110,9 +131,18 @@ impl<'a> Story<'a> {
             source: ChainSourceKind::Node,
             confirmations: rules.confirmations,
             large_confirmations: rules.confirmations + LARGE_NEEDS_MORE,
+            // Its blocks come by themselves, so deadlines wait for the next one.
+            head_age_max: Some(TimeDelta::days(1)),
             ..gateway.config.chain(NETWORK)
         };
         let chain = ScriptedChain::new(NETWORK, FIRST_HEIGHT);
+        let now: i64 = sqlx::query_scalar("select extract(epoch from now())::bigint")
+            .fetch_one(&mut connection)
+            .await
+            .unwrap();
+        let start = now - OLD_SECONDS;
+        let first = i64::try_from(FIRST_HEIGHT).unwrap();
+        chain.script().first_block_after = TimeDelta::seconds(start - first);
         chain.script().tells_balances = true;
         let confirmations = rules.confirmations;
         chain.script().needed = Some(Box::new(move |transfer| {
@@ -133,6 +163,9 @@ impl<'a> Story<'a> {
             follower,
             payees: Vec::new(),
             unseen: Vec::new(),
+            start,
+            due: HashMap::new(),
+            expired: HashSet::new(),
             told: Vec::new(),
             checked: 0,
             tally: Tally::default(),
@@ -154,6 +187,7 @@ impl<'a> Story<'a> {
             let is_whole = self.look().await;
             self.hear().await;
             self.settle().await;
+            self.expire().await;
             self.check(is_whole).await;
         }
         self.heal().await;
@@ -164,6 +198,9 @@ impl<'a> Story<'a> {
         // The coin balance of its address is not checked.
         let query = "update invoice set contract = 'a token' where id = $1";
         sqlx::query(query).bind(payee.invoice).execute(&mut self.connection).await.unwrap();
+        if self.random.random() {
+            self.set_deadline(payee.invoice).await;
+        }
         self.payees.push(payee);
     }
 
@@ -372,6 +409,7 @@ impl<'a> Story<'a> {
         for deposit in unsettled.into_iter().chain(std::mem::take(&mut self.told)) {
             self.gateway.match_deposits(deposit).await.unwrap();
         }
+        self.decide_all().await;
         self.check(true).await;
     }
 
@@ -479,6 +517,15 @@ async fn unless_killed<F: Future>(
     .await
 }
 
+/// The booked amount of a transfer, for any recipient.
+pub fn worth(transfer: &Transfer) -> u128 {
+    match (&transfer.asset, &transfer.amount) {
+        (TransferAsset::Contract(contract), _) if contract == NO_TOKEN_OF_OURS => 0,
+        (_, TransferAmount::Units(units)) => units.get(),
+        (_, TransferAmount::Beyond128Bits(_)) => 0,
+    }
+}
+
 fn is_something(transfer: &Transfer) -> bool {
     !matches!(&transfer.amount, TransferAmount::Units(units) if units.is_zero())
 }
@@ -528,6 +575,7 @@ fn payments(random: &mut StdRng, seed: u64, number: u64, payees: &[Payable]) -> 
             asset,
             amount,
             maturity,
+            spends: Arc::default(),
         }
     };
     (0..outputs).map(output).collect()

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use gateway::{
     asset::Network,
-    chain::{ChainError, ChainSource, TransferAsset, utxo::UtxoSource},
+    chain::{ChainError, ChainSource, Reading, TransferAsset, utxo::UtxoSource},
 };
 use serde_json::{Value, json};
 use support::{
@@ -123,6 +123,41 @@ async fn an_answer_that_fits_no_block_is_refused_and_an_odd_transaction_is_not()
     chain.node.pay(&[(to, 5_000)]).await.unwrap();
     let waiting = silent.mempool().await.unwrap();
     assert!(waiting.transfers.is_empty() && !waiting.listed.is_empty(), "{waiting:?}");
+}
+
+/// A node that starts lists its mempool while it loads it.
+#[tokio::test]
+async fn a_mempool_that_is_still_loaded_is_no_complete_reading() {
+    let chain = RegtestChain::start(Network::Bitcoin).await.unwrap();
+    assert_eq!(chain.source.mempool().await.unwrap().reading, Reading::Whole);
+    let (proxy, source) = through(&chain, |method, result| {
+        if method == "getmempoolinfo" {
+            result["loaded"] = json!(false);
+        }
+    })
+    .await;
+    assert_eq!(source.mempool().await.unwrap().reading, Reading::Loading);
+    fired(proxy.changed());
+    let (_, silent) = through(&chain, |method, result| {
+        if method == "getmempoolinfo" {
+            result.as_object_mut().unwrap().remove("loaded");
+        }
+    })
+    .await;
+    assert_eq!(silent.mempool().await.unwrap().reading, Reading::Whole);
+}
+
+/// A block may be dated before its parent, but never before the median of eleven.
+#[tokio::test]
+async fn what_bitcoin_may_still_date_is_told_by_the_median_of_its_dates() {
+    let chain = RegtestChain::start(Network::Bitcoin).await.unwrap();
+    let head = chain.source.head().await.unwrap();
+    let mut dates = Vec::new();
+    for height in head.height - 10..=head.height {
+        dates.push(chain.source.header(height).await.unwrap().unwrap().mined_at);
+    }
+    dates.sort_unstable();
+    assert_eq!(chain.source.dated_through(&head).await.unwrap(), dates[5]);
 }
 
 /// Dogecoin's nodes are older than the method.

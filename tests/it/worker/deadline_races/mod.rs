@@ -1,9 +1,11 @@
 //! A payment and its deadline at the same instant (F10): one outcome, and it follows from the rows.
 //!
-//! In half of the races the watcher has recorded the deposit, and its matcher meets the expiry. In
-//! the others the watcher is still reading the payments while expiries run, and matcher and expiry
-//! meet afterwards.
+//! In a third of the races the watcher has recorded the deposit, and its matcher meets the expiry.
+//! In another third the watcher is still reading the payments while expiries run, and matcher and
+//! expiry meet afterwards. In the last third its node is a minute behind: expiries run while it
+//! shows none of the payments, and while they are read.
 
+mod late;
 mod outcome;
 mod payments;
 
@@ -11,7 +13,7 @@ use std::{
     collections::HashSet,
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -26,6 +28,7 @@ use support::{
 };
 use uuid::Uuid;
 
+use late::LateNode;
 use payments::{Dating, Payment};
 
 const ROUNDS: usize = 24;
@@ -196,6 +199,42 @@ async fn unseen(shop: &Shop, random: &mut StdRng, count: usize) -> usize {
     met.len()
 }
 
+/// The payments are in blocks that the watcher's node does not show yet, though the deadlines have
+/// passed.
+async fn late(shop: &Shop, random: &mut StdRng, count: usize) -> usize {
+    let invoices = payments::invoices(shop, count).await;
+    shop.look(Network::Polygon).await;
+    let shown = payments::show_a_minute_ago(shop).await;
+    let shown = Arc::new(AtomicU64::new(shown));
+    for invoices in invoices.chunks(PAYMENTS_PER_BLOCK) {
+        payments::send(shop, invoices).await;
+        let height = payments::mine(shop, 1).await;
+        let rows: Vec<_> = invoices.iter().map(|(_, row)| *row).collect();
+        payments::date_back(shop, height, &rows, random.random()).await;
+    }
+    payments::mine(shop, payments::confirmations(shop) - 1).await;
+
+    let gateway = &shop.stack.gateway;
+    let rows: Vec<_> = invoices.iter().map(|(_, row)| *row).collect();
+    let mut follower = LateNode::follower(gateway, &shown);
+    while !follower.look(gateway).await.unwrap().complete {}
+    for row in &rows {
+        Expiry::random(random).decide(gateway, *row).await;
+    }
+    let looking = Arc::new(AtomicBool::new(true));
+    let expiry = StdRng::seed_from_u64(random.random());
+    let expiry = tokio::spawn(go_round(gateway.clone(), looking.clone(), rows.clone(), expiry));
+    shown.store(u64::MAX, Ordering::Relaxed);
+    while !follower.look(gateway).await.unwrap().complete {}
+    looking.store(false, Ordering::Relaxed);
+    expiry.await.unwrap();
+    payments::look_beyond(shop, &rows).await;
+    race(shop, random, &payments::recorded(shop, &rows).await).await;
+    let paid = outcome::check(shop, &rows, outcome::Rule::TheRow).await;
+    println!("{count} were decided upon before their blocks were shown, {paid} paid");
+    count
+}
+
 /// Decides repeatedly while the watcher looks; returns the invoices.
 async fn go_round(
     gateway: Arc<Gateway>,
@@ -223,18 +262,18 @@ async fn a_deposit_and_the_deadline_at_the_same_instant_have_one_outcome() {
     let mut random = StdRng::seed_from_u64(seed());
     with_shop(|shop| async move {
         shop.stack.lift_rate_limits().await;
-        let batch = BATCH.min(rounds().div_ceil(2));
-        let (mut left, mut is_recorded) = (rounds(), true);
+        let batch = BATCH.min(rounds().div_ceil(3));
+        let (mut left, mut kind) = (rounds(), 0);
         while left > 0 {
             shop.stack.refresh_rates().await;
             let count = left.min(batch);
-            fired(if is_recorded {
-                recorded(&shop, &mut random, count).await
-            } else {
-                unseen(&shop, &mut random, count).await
+            fired(match kind % 3 {
+                0 => recorded(&shop, &mut random, count).await,
+                1 => unseen(&shop, &mut random, count).await,
+                _ => late(&shop, &mut random, count).await,
             });
             left -= count;
-            is_recorded = !is_recorded;
+            kind += 1;
         }
     })
     .await;

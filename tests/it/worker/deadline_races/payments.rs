@@ -111,6 +111,31 @@ pub async fn mine(shop: &Shop, blocks: u32) -> i64 {
     i64::try_from(head).unwrap()
 }
 
+/// Dates the newest block a minute ago, beyond which no look has gone. Returns its height.
+pub async fn show_a_minute_ago(shop: &Shop) -> u64 {
+    let known = "update chain_cursor set watched_through = now() - interval '2 minutes' where network = 'polygon'";
+    assert_eq!(shop.run(known).await, 1);
+    let head = "update sim_block set mined_at = now() - interval '60 seconds'
+                from chain_cursor where sim_block.network = 'polygon' and chain_cursor.network = 'polygon'
+                  and sim_block.height = chain_cursor.height";
+    assert_eq!(shop.run(head).await, 1);
+    let height = "select height from chain_cursor where network = 'polygon'";
+    u64::try_from(shop.number(height).await).unwrap()
+}
+
+/// Dates a block between that one and now, with the deadlines at its very instant or a microsecond
+/// before it.
+pub async fn date_back(shop: &Shop, height: i64, rows: &[Uuid], is_late: bool) {
+    let statement = "with dated as (
+             update sim_block set mined_at = now() - interval '40 seconds'
+             where network = 'polygon' and height = $1 returning mined_at)
+         update invoice set deadline_at = mined_at - $3::int * interval '1 microsecond' from dated where id = any ($2)";
+    let mut connection = shop.stack.gateway.db.connection().await.unwrap();
+    let update = sqlx::query(statement).bind(height).bind(rows).bind(i32::from(is_late));
+    let done = update.execute(&mut *connection).await.unwrap();
+    assert_eq!(done.rows_affected(), rows.len() as u64);
+}
+
 /// Deposits that were first seen and mined so many microseconds before the deadlines.
 pub async fn move_deadlines(shop: &Shop, rows: &[Uuid], early_us: &[i64]) {
     let mut connection = shop.stack.gateway.db.connection().await.unwrap();

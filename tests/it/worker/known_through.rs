@@ -1,0 +1,163 @@
+//! Networks whose blocks are told late: a deadline waits until everything that may have been paid
+//! in time was read.
+
+use chrono::TimeDelta;
+use gateway::{
+    app::{Gateway, follow_chain::Follower},
+    chain::Reading,
+    config::{ChainSettings, ChainSourceKind},
+    invoice::{
+        Status,
+        lifecycle::{Hold, Verdict},
+    },
+};
+use support::{
+    fired::fired,
+    scripted_chain::ScriptedChain,
+    shop::{Shop, with_shop},
+};
+
+use super::chain_watcher::{NETWORK, payment};
+
+const BEHIND: Verdict = Verdict::Held(Hold::WatcherBehind);
+const CONFIRMATIONS: usize = 16;
+
+/// A network that goes on making blocks, without a mempool.
+fn over(gateway: &Gateway, chain: &ScriptedChain) -> Follower<ScriptedChain> {
+    let settings = ChainSettings {
+        source: ChainSourceKind::Node,
+        head_age_max: Some(TimeDelta::minutes(5)),
+        ..gateway.config.chain(NETWORK)
+    };
+    Follower::new(chain.clone(), settings)
+}
+
+async fn now(shop: &Shop) -> i64 {
+    shop.number("select extract(epoch from now())::bigint").await
+}
+
+/// Decides as the timer's worker does.
+async fn decide(shop: &Shop, id: &str) -> Verdict {
+    let (gateway, row) = (&shop.stack.gateway, shop.row_id(id).await);
+    gateway.expire_quiet(&[row]).await.unwrap();
+    gateway.expire_invoice(row).await.unwrap()
+}
+
+/// Reads up to the head with a new follower, which notes its first complete look at once.
+async fn read_whole(gateway: &Gateway, chain: &ScriptedChain) {
+    let mut follower = over(gateway, chain);
+    while !follower.look(gateway).await.unwrap().complete {}
+}
+
+/// Ends the window of an invoice at that moment, to within a second.
+async fn end_window_at(shop: &Shop, id: &str, unix_seconds: i64) {
+    let ago = now(shop).await - unix_seconds;
+    shop.end_window(id, ago.try_into().unwrap()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_payment_mined_in_time_is_paid_though_its_block_is_told_a_minute_late() {
+    with_shop(|shop| async move {
+        let gateway = &shop.stack.gateway;
+        let chain = ScriptedChain::new(NETWORK, 100);
+        let start = now(&shop).await;
+        chain.script().mine_at(start - 90, Vec::new());
+        read_whole(gateway, &chain).await;
+        let (paid, unpaid) = (shop.invoice().await, shop.invoice().await);
+        // The windows ended half a minute ago. The node shows the chain of a minute ago, and says
+        // so.
+        chain.script().mine_at(start - 60, Vec::new());
+        read_whole(gateway, &chain).await;
+        for id in [&paid, &unpaid] {
+            end_window_at(&shop, id, start - 30).await;
+            assert_eq!(decide(&shop, id).await, BEHIND);
+        }
+        chain.script().mine_at(start - 40, vec![payment(&shop, &paid, "0xa").await]);
+        read_whole(gateway, &chain).await;
+        for id in [&paid, &unpaid] {
+            assert_eq!(decide(&shop, id).await, BEHIND, "nothing that is dated later was read");
+        }
+        // The next block that is dated after the deadline is all that they wait for.
+        chain.script().mine_at(now(&shop).await, Vec::new());
+        read_whole(gateway, &chain).await;
+        fired(2);
+        assert_eq!(decide(&shop, &unpaid).await, Verdict::Moved);
+        assert_eq!(shop.status(&unpaid).await, Status::Expired);
+        assert_eq!(decide(&shop, &paid).await, Verdict::Held(Hold::PaymentConfirming));
+        (1..CONFIRMATIONS).for_each(|_| chain.script().mine(0, Vec::new()));
+        read_whole(gateway, &chain).await;
+        decide(&shop, &paid).await;
+        assert_eq!(shop.status(&paid).await, Status::Paid);
+        assert_eq!(shop.events(&paid).await, ["finished"]);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_block_dated_in_the_future_proves_nothing_beyond_the_look() {
+    with_shop(|shop| async move {
+        let gateway = &shop.stack.gateway;
+        let chain = ScriptedChain::new(NETWORK, 100);
+        chain.script().mine_at(now(&shop).await + 3_600, Vec::new());
+        read_whole(gateway, &chain).await;
+        let early = "select count(*) from chain_cursor
+                     where watched_through = looked_at and watched_through <= now()";
+        assert_eq!(shop.number(early).await, 1);
+    })
+    .await;
+}
+
+/// A mempool that was read whole shows what is mined next, so deadlines need not wait for a block.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mempool_read_whole_proves_what_was_paid_until_the_look() {
+    with_shop(|shop| async move {
+        let gateway = &shop.stack.gateway;
+        let chain = ScriptedChain::new(NETWORK, 100);
+        let start = now(&shop).await;
+        chain.script().mine_at(start - 200, Vec::new());
+        let through = "select extract(epoch from watched_through)::bigint from chain_cursor";
+        for (reading, is_late) in
+            [(Reading::Partial, true), (Reading::Loading, true), (Reading::Whole, false)]
+        {
+            chain.script().reading = reading;
+            read_whole(gateway, &chain).await;
+            assert_eq!(shop.number(through).await < start, is_late, "{reading:?}");
+        }
+    })
+    .await;
+}
+
+/// Knowledge of a branch says nothing about the branch that replaced it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reorganisation_takes_back_how_far_payments_are_known() {
+    with_shop(|shop| async move {
+        let gateway = &shop.stack.gateway;
+        let chain = ScriptedChain::new(NETWORK, 100);
+        let start = now(&shop).await;
+        chain.script().mine_at(start - 60, Vec::new());
+        read_whole(gateway, &chain).await;
+        let id = shop.invoice().await;
+        chain.script().mine_at(start - 40, Vec::new());
+        chain.script().mine_at(start, Vec::new());
+        read_whole(gateway, &chain).await;
+        end_window_at(&shop, &id, start - 30).await;
+        // The other branch was paid in time; the node shows its first block, which is older than
+        // that.
+        chain.script().roll_back(2);
+        chain.script().mine_at(start - 45, Vec::new());
+        let shown = chain.script().canonical.clone();
+        chain.script().mine_at(start - 40, vec![payment(&shop, &id, "0xa").await]);
+        (0..CONFIRMATIONS).for_each(|_| chain.script().mine_at(start, Vec::new()));
+        chain.script().shown = Some(shown);
+        let look = over(gateway, &chain).look(gateway).await.unwrap();
+        assert_eq!(look.rewound, 1, "{look:?}");
+        fired(look.rewound);
+        read_whole(gateway, &chain).await;
+        assert_eq!(decide(&shop, &id).await, BEHIND);
+        chain.script().shown = None;
+        read_whole(gateway, &chain).await;
+        decide(&shop, &id).await;
+        assert_eq!(shop.status(&id).await, Status::Paid);
+    })
+    .await;
+}
