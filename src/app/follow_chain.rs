@@ -12,6 +12,7 @@ mod large_amount;
 mod record;
 pub mod restart;
 mod rewind;
+mod unknown;
 mod waiting;
 mod watch_set;
 
