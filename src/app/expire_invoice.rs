@@ -57,7 +57,7 @@ impl Gateway {
         let mut invoice = invoice.ok_or(ExpireError::UnknownInvoice)?;
         let before = invoice.view.status;
         // A payment that has all its confirmations must not lose to its own message being late.
-        self.settle_final(&mut tx, &mut invoice).await?;
+        self.settle_final(&mut tx, &mut invoice, None).await?;
         let now = storage::now(&mut tx).await?;
         let event = self.deadline_event(&mut tx, &invoice, now).await?;
         let step = lifecycle::step(&invoice.for_lifecycle(), event);

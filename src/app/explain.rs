@@ -4,7 +4,10 @@ use super::Gateway;
 use crate::storage::{
     StorageError,
     deliveries::{self, AttemptRow, DeliveryRow},
-    deposits::{self, DepositRow},
+    deposits::{
+        self, DepositRow,
+        left_out::{self, LeftOut},
+    },
     invoices::{self, Invoice},
     ledger::{self, EntryRow},
 };
@@ -13,6 +16,8 @@ use crate::storage::{
 pub struct Explanation {
     pub invoice: Invoice,
     pub deposits: Vec<DepositRow>,
+    /// Transfers to its address that are no deposits, since too many of them came.
+    pub left_out: Vec<LeftOut>,
     pub entries: Vec<EntryRow>,
     /// Each with its attempts in order.
     pub deliveries: Vec<(DeliveryRow, Vec<AttemptRow>)>,
@@ -28,13 +33,14 @@ impl Gateway {
             return Ok(None);
         };
         let deposits = deposits::of_invoice(&mut connection, invoice.id).await?;
+        let left_out = left_out::of_invoice(&mut connection, invoice.id).await?;
         let entries = ledger::of_invoice(&mut connection, invoice.id).await?;
         let mut told = Vec::new();
         for row in deliveries::of_invoice(&mut connection, invoice.id).await? {
             let attempts = deliveries::attempts(&mut connection, row.id).await?;
             told.push((row, attempts));
         }
-        Ok(Some(Explanation { invoice, deposits, entries, deliveries: told }))
+        Ok(Some(Explanation { invoice, deposits, left_out, entries, deliveries: told }))
     }
 
     /// A delivery and every attempt made of it.

@@ -13,6 +13,7 @@ mod record;
 mod replaced;
 pub mod restart;
 mod rewind;
+mod unknown;
 mod waiting;
 mod watch_set;
 

@@ -4,6 +4,10 @@ use uuid::Uuid;
 
 use super::{Gateway, emit_event, measure::count_transition};
 use crate::{
+    broker::{
+        envelope::{self, DepositRef},
+        route::Route,
+    },
     fail_point::fail_point,
     invoice::{
         Status,
@@ -17,12 +21,13 @@ use crate::{
         deposits::{DepositRow, returned},
         invoices,
         invoices::Invoice,
-        ledger,
+        ledger, outbox,
     },
 };
 
-/// Deposits settled in one transaction; what is left comes with the next message or the sweep.
-const DEPOSITS_MAX: i64 = 100;
+/// Deposits settled in one transaction. Anybody may send an invoice any number of them, so the rest waits behind the messages
+/// of all other invoices.
+const BITE: usize = 25;
 
 #[derive(Debug, thiserror::Error)]
 pub enum MatchError {
@@ -41,16 +46,18 @@ pub struct Settled {
 }
 
 impl Gateway {
-    /// Settles all final deposits of the invoice that `deposit_id` belongs to.
+    /// Settles the final deposits of the invoice that `deposit_id` belongs to, or a bite of them.
     ///
-    /// Amounts are summed from rows, never from messages; a message that comes twice finds nothing left to settle.
+    /// Amounts are summed from rows, never from messages; a message that comes twice finds nothing left to settle. Of an
+    /// invoice with more than a bite, a message about a booked deposit does nothing: who booked it has sent another message
+    /// for the rest. So one message is on its way for it in the end, however many blocks a flood fills.
     pub async fn match_deposits(&self, deposit_id: Uuid) -> Result<Settled, MatchError> {
         let mut tx = self.db.begin().await?;
         let Some(mut invoice) = invoices::lock_of_deposit(&mut tx, deposit_id).await? else {
             return self.match_without_invoice(tx, deposit_id).await;
         };
         let before = invoice.view.status;
-        let deposits = self.settle_final(&mut tx, &mut invoice).await?;
+        let deposits = self.settle_final(&mut tx, &mut invoice, Some(deposit_id)).await?;
         fail_point("match.written");
         tx.commit().await.map_err(StorageError::from)?;
         fail_point("match.committed");
@@ -76,13 +83,27 @@ impl Gateway {
         Ok(Settled { deposits, status: None })
     }
 
-    /// Settles what is final and says how much it was. The caller holds the invoice's row lock, and commits.
+    /// Settles what is final, or a bite of it, and says how much it was. The rest gets a message, behind those that wait
+    /// already; `about` is the deposit that the message in hand names, if there is one. The caller holds the invoice's row
+    /// lock, and commits.
     pub(super) async fn settle_final(
         &self,
         tx: &mut PgConnection,
         invoice: &mut Invoice,
+        about: Option<Uuid>,
     ) -> Result<usize, StorageError> {
-        let waiting = deposits::lock_unsettled(tx, invoice.id, DEPOSITS_MAX).await?;
+        let with_next = i64::try_from(BITE + 1).unwrap_or(i64::MAX);
+        let mut waiting = deposits::lock_unsettled(tx, invoice.id, with_next).await?;
+        if let Some(next) = waiting.get(BITE).map(|deposit| deposit.id) {
+            if let Some(about) = about
+                && deposits::is_booked(tx, about).await?
+            {
+                return Ok(0);
+            }
+            let body = envelope::encode(&DepositRef { deposit_id: next });
+            outbox::insert(tx, Route::Deposit.as_str(), &body).await?;
+            waiting.truncate(BITE);
+        }
         for deposit in &waiting {
             self.settle(tx, invoice, deposit).await?;
         }

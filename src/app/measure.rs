@@ -80,7 +80,7 @@ impl Gateway {
 /// Gives each counter with labels its zeros, so that its first event shows as a rise.
 pub fn begin_counting() {
     for network in Network::ALL {
-        for name in ["chain_reorgs_total", "chain_unreadable_total"] {
+        for name in ["chain_reorgs_total", "chain_unreadable_total", "deposits_left_out_total"] {
             metrics::counter!(name, "network" => network.name()).increment(0);
         }
     }

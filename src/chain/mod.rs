@@ -19,6 +19,7 @@ mod source;
 pub mod thorchain;
 pub mod ton;
 pub mod tron;
+mod unfinal;
 pub mod utxo;
 
 pub use agreement::Agreement;

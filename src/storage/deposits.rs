@@ -3,34 +3,17 @@
 pub mod amounts;
 pub mod by_balance;
 pub mod in_sight;
+pub mod left_out;
 pub mod of_order;
 pub mod replaced;
 pub mod returned;
+pub mod sightings;
 
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
 use super::{PgConnection, StorageError, cursors, numeric};
 use crate::{asset::Network, money::BaseUnits};
-
-/// A transfer to one of our addresses, as a watcher found it.
-#[derive(Debug, Clone)]
-pub struct Sighting {
-    pub deposit_key: String,
-    pub tx_hash: String,
-    pub address_id: Uuid,
-    pub invoice_id: Option<Uuid>,
-    pub payout_order_id: Option<Uuid>,
-    pub token_id: Option<String>,
-    pub contract: Option<String>,
-    /// `None` when it does not fit 128 bits; `amount_text` has it then.
-    pub amount: Option<BaseUnits>,
-    pub amount_text: String,
-    /// The block, or `None` in the mempool.
-    pub block: Option<(u64, String, DateTime<Utc>)>,
-    /// Confirmations that this one needs where its network asks for fewer.
-    pub min_confirmations: u64,
-}
 
 /// A deposit that waits to be settled, or any other for people.
 #[derive(Debug, Clone)]
@@ -57,128 +40,48 @@ pub struct DepositRow {
     pub replaces: Option<Uuid>,
 }
 
-/// A deposit that is new, came back, or stands in another block than before.
-#[derive(Debug, Clone, Copy)]
-pub struct Recorded {
-    pub id: Uuid,
-    /// It was taken out of the books when it left the chain.
-    pub was_reversed: bool,
-}
-
-/// Records a sighting. The same movement seen again only learns its new block; what is not final yet is what it is now, for
-/// a transaction of a contract may do something else in another block.
+/// Deposits up to `final_height` become final if they have their own confirmations at `head` as well. Each invoice and each
+/// order that they belong to gets one message about one of them, as part of the trace that `traceparent` names: all that is
+/// final is booked at once. Returns how many deposits became final.
 ///
-/// Call it under the invoice's row lock: `first_seen_at` is taken there, so that a deposit and the deadline are always
-/// in one order. `None` if nothing is new about it.
-pub async fn record(
-    connection: &mut PgConnection,
-    network: Network,
-    sighting: &Sighting,
-) -> Result<Option<Recorded>, StorageError> {
-    let (height, hash, mined_at) = match &sighting.block {
-        Some((height, hash, at)) => {
-            (Some(cursors::to_column(*height)?), Some(hash.as_str()), Some(*at))
-        }
-        None => (None, None, None),
-    };
-    let row = sqlx::query_as!(
-        Recorded,
-        r#"
-        insert into deposit as d (id, network, deposit_key, tx_hash, address_id, invoice_id, token_id, contract, amount,
-            amount_text, height, block_hash, mined_at, first_seen_at, state, payout_order_id, min_confirmations)
-        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, clock_timestamp(), 'seen', $14, $15)
-        on conflict (network, deposit_key) do update
-        set height = excluded.height, block_hash = excluded.block_hash, mined_at = excluded.mined_at,
-            address_id = excluded.address_id, invoice_id = excluded.invoice_id,
-            payout_order_id = excluded.payout_order_id, token_id = excluded.token_id,
-            contract = excluded.contract, amount = excluded.amount, amount_text = excluded.amount_text,
-            state = case when d.state = 'withdrawn' then 'seen' else d.state end,
-            min_confirmations = greatest(d.min_confirmations, excluded.min_confirmations),
-            orphaned_height = null, updated_at = clock_timestamp()
-        -- A mempool entry says nothing about a deposit that already stands in a block.
-        where (excluded.height is not null
-               and (d.height, d.block_hash) is distinct from (excluded.height, excluded.block_hash)
-               or d.state = 'withdrawn')
-          and (d.state in ('seen', 'withdrawn')
-               or (d.address_id, d.contract, d.amount_text)
-                  is not distinct from (excluded.address_id, excluded.contract, excluded.amount_text))
-        returning id, state = 'reversed' as "was_reversed!"
-        "#,
-        Uuid::now_v7(),
-        network.name(),
-        sighting.deposit_key,
-        sighting.tx_hash,
-        sighting.address_id,
-        sighting.invoice_id,
-        sighting.token_id,
-        sighting.contract,
-        sighting.amount.map(numeric::from_units),
-        sighting.amount_text,
-        height,
-        hash,
-        mined_at,
-        sighting.payout_order_id,
-        cursors::to_column(sighting.min_confirmations)?
-    )
-    .fetch_optional(connection)
-    .await?;
-    Ok(row)
-}
-
-/// The deposit that was counted under a sighting's key and was another movement, if there is one.
-pub async fn contradicted_by(
-    connection: &mut PgConnection,
-    network: Network,
-    sighting: &Sighting,
-) -> Result<Option<Uuid>, StorageError> {
-    let row = sqlx::query!(
-        "select id from deposit
-         where network = $1 and deposit_key = $2
-           and (address_id, contract, amount_text) is distinct from ($3::uuid, $4::text, $5::text)",
-        network.name(),
-        sighting.deposit_key,
-        sighting.address_id,
-        sighting.contract,
-        sighting.amount_text
-    )
-    .fetch_optional(connection)
-    .await?;
-    Ok(row.map(|row| row.id))
-}
-
-/// Deposits up to `final_height` become final if they have their own confirmations at `head` as well; each puts its message
-/// into the outbox, as part of the trace that `traceparent` names.
-///
-/// Index: `deposit_unsettled`.
+/// One call takes at most `limit` of them, so that a flood of deposits stays within the time of a statement; call it until
+/// it took fewer. Index: `deposit_unsettled`.
 pub async fn finalize_up_to(
     connection: &mut PgConnection,
     network: Network,
     (final_height, head): (u64, u64),
-    route: &str,
-    traceparent: Option<&str>,
+    (route, traceparent): (&str, Option<&str>),
+    limit: i64,
 ) -> Result<u64, StorageError> {
-    let done = sqlx::query!(
+    let done = sqlx::query_scalar!(
         r#"
         with confirmed as (
             update deposit
             set state = 'final', updated_at = clock_timestamp()
-            where network = $1 and state = 'seen' and height <= $2 and height + min_confirmations <= $5::bigint + 1
-            returning id
+            where id = any (array(
+                select id from deposit
+                where network = $1 and state = 'seen' and height <= $2 and height + min_confirmations <= $5::bigint + 1
+                limit $6))
+            returning id, coalesce(invoice_id, payout_order_id, address_id) as owner
+        ),
+        told as (
+            insert into outbox (route, body)
+            select $3, json_strip_nulls(json_build_object(
+                'v', 1, 'type', 'deposit', 'deposit_id', one.id, 'traceparent', $4::text))::text
+            from (select distinct on (owner) id from confirmed order by owner) one
         )
-        insert into outbox (route, body)
-        select $3, json_strip_nulls(json_build_object(
-            'v', 1, 'type', 'deposit', 'deposit_id', id, 'traceparent', $4::text))::text
-        from confirmed
+        select count(*) as "count!" from confirmed
         "#,
         network.name(),
         cursors::to_column(final_height)?,
         route,
         traceparent,
-        cursors::to_column(head)?
+        cursors::to_column(head)?,
+        limit
     )
-    .execute(connection)
+    .fetch_one(connection)
     .await?;
-    Ok(done.rows_affected())
+    Ok(done.unsigned_abs())
 }
 
 /// Takes deposits above `height` out of their orphaned blocks, of a chain that had reached `lost_head`.
@@ -401,7 +304,8 @@ pub async fn of_invoice(
     Ok(rows)
 }
 
-/// Final deposits of an invoice that are not booked yet, at most `limit`. Call it under the invoice's row lock.
+/// Final deposits of an invoice that are not booked yet, at most `limit`, the oldest first. Call it under the invoice's row
+/// lock. Index: `deposit_invoice_final`.
 ///
 /// They are locked too: a reorganisation must find them either not booked or booked, never in between.
 pub async fn lock_unsettled(
@@ -452,7 +356,19 @@ pub async fn settle(
     }
 }
 
-/// Final deposits that nobody settled for `older_than_seconds`: their message was lost. Each gets a new one.
+/// Whether a deposit was booked, be it gone from the chain since.
+pub async fn is_booked(connection: &mut PgConnection, id: Uuid) -> Result<bool, StorageError> {
+    let row = sqlx::query!(
+        r#"select exists (select from deposit where id = $1 and booked_as is not null) as "booked!""#,
+        id
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(row.booked)
+}
+
+/// Invoices and orders with final deposits that nobody settled for `older_than_seconds`: their message was lost. Each of the
+/// `limit` that wait longest gets a new one.
 pub async fn remind_unsettled(
     connection: &mut PgConnection,
     route: &str,
@@ -461,12 +377,16 @@ pub async fn remind_unsettled(
 ) -> Result<u64, StorageError> {
     let done = sqlx::query!(
         r#"
-        with forgotten as (
-            select id
+        with oldest as (
+            select distinct on (coalesce(invoice_id, payout_order_id, address_id)) id, updated_at
             from deposit
             where state = 'final' and updated_at < now() - $2::int * interval '1 second'
-            order by updated_at
-            limit $3
+            order by coalesce(invoice_id, payout_order_id, address_id), updated_at, id
+        ),
+        forgotten as (
+            select id
+            from deposit
+            where state = 'final' and id = any (array(select id from oldest order by updated_at limit $3))
             for update skip locked
         ),
         touched as (

@@ -64,6 +64,11 @@ pub const MEASURES: &[Measure] = &[
     ("chain_height", Gauge, "the block up to which a network was read"),
     ("chain_reorgs_total", Counter, "times that a network's newest blocks were replaced"),
     ("chain_unreadable_total", Counter, "parts of blocks that could not be read and were left out"),
+    (
+        "deposits_left_out_total",
+        Counter,
+        "transfers of unknown tokens that were left out, because their address has enough of them",
+    ),
     ("address_pool_free", Gauge, "addresses left in the pool of a network that cannot derive them"),
     ("address_pool_low", Gauge, "with fewer than this a pool should be filled"),
     ("balance_differences", Gauge, "addresses whose balance on chain is not what the rows say"),

@@ -17,6 +17,7 @@ mod creation;
 mod deadlines;
 mod delivery;
 mod endpoint;
+mod flood;
 mod footprint;
 mod growth;
 mod latency;
@@ -47,6 +48,7 @@ async fn main() {
     delivery::run(&mut report).await;
     latency::run(&mut report).await;
     deadlines::run(&mut report).await;
+    flood::run(&mut report).await;
     growth::run(&mut report).await;
     payout::run(&mut report).await;
     footprint::run(&mut report).await;

@@ -1,5 +1,7 @@
 //! From transfers to deposit rows.
 
+use std::{borrow::Cow, collections::HashSet};
+
 use uuid::Uuid;
 
 use super::{FollowError, Follower};
@@ -21,7 +23,10 @@ use crate::{
     storage::{
         PgConnection, StorageError, alerts, cursors,
         cursors::Cursor,
-        deposits::{self, DepositRow, Sighting, by_balance, returned},
+        deposits::{
+            self, DepositRow, by_balance, returned,
+            sightings::{self, Recorded, Sighting},
+        },
         invoices,
         invoices::Invoice,
         ledger, outbox, payouts,
@@ -30,6 +35,9 @@ use crate::{
 };
 
 use super::{large_amount, replaced, watch_set::Watched};
+
+/// Deposits that become final in one statement.
+const FINALIZED_AT_ONCE: i64 = 5_000;
 
 impl<S: ChainSource> Follower<S> {
     /// Records a block: cursor, sightings and what became final, in one transaction.
@@ -48,7 +56,10 @@ impl<S: ChainSource> Follower<S> {
             return Err(FollowError::CursorMoved);
         }
         self.watch.refresh(&mut tx).await?;
-        let sightings = self.record_transfers(&mut tx, &block.transfers, Some(header)).await?;
+        let found = self.sightings(&block.transfers);
+        let found = self.leave_out(&mut tx, found).await?;
+        let found = (block.transfers.as_slice(), found.as_slice());
+        let sightings = self.record_found(&mut tx, found, Some(header)).await?;
         cursors::remember(&mut tx, network, to).await?;
         let finalized = self.finalize(&mut tx, header.height).await?;
         tx.commit().await.map_err(StorageError::from)?;
@@ -73,9 +84,16 @@ impl<S: ChainSource> Follower<S> {
         };
         let route = Route::DepositFinal.as_str();
         let trace = trace::traceparent();
-        let finalized =
-            deposits::finalize_up_to(tx, network, (confirmed, head), route, trace.as_deref())
-                .await?;
+        let mut finalized = 0;
+        loop {
+            let (upto, message) = ((confirmed, head), (route, trace.as_deref()));
+            let bite =
+                deposits::finalize_up_to(tx, network, upto, message, FINALIZED_AT_ONCE).await?;
+            finalized += bite;
+            if bite < FINALIZED_AT_ONCE.unsigned_abs() {
+                break;
+            }
+        }
         self.reverse_lost(tx, head, false).await?;
         Ok(finalized)
     }
@@ -102,95 +120,144 @@ impl<S: ChainSource> Follower<S> {
         transfers: &[Transfer],
         block: Option<&BlockRef>,
     ) -> Result<u32, FollowError> {
-        let network = self.settings.network;
-        let sightings: Vec<_> = transfers
-            .iter()
-            .filter(|transfer| transfer.amount != TransferAmount::Units(BaseUnits::ZERO))
-            .filter_map(|transfer| {
-                Some(sighting(network, transfer, self.watch.find(&transfer.to)?, block))
-            })
-            .collect();
-        let recorded = self.record_sightings(tx, &sightings).await?;
-        replaced::inherit(tx, network, transfers, &sightings).await?;
+        self.record_found(tx, (transfers, &self.sightings(transfers)), block).await
+    }
+
+    /// Records `found`, sightings of some of `transfers`. A replacement counts as seen when the
+    /// payment was that it replaces.
+    pub(super) async fn record_found(
+        &self,
+        tx: &mut PgConnection,
+        (transfers, found): (&[Transfer], &[Sighting]),
+        block: Option<&BlockRef>,
+    ) -> Result<u32, FollowError> {
+        let recorded = self.record_sightings(tx, found, block).await?;
+        replaced::inherit(tx, self.settings.network, transfers, found).await?;
         Ok(recorded)
     }
 
-    async fn record_sightings(
+    /// Sightings of those transfers that reach a watched address.
+    pub(super) fn sightings(&self, transfers: &[Transfer]) -> Vec<Sighting> {
+        let network = self.settings.network;
+        transfers
+            .iter()
+            .filter(|transfer| transfer.amount != TransferAmount::Units(BaseUnits::ZERO))
+            .filter_map(|transfer| {
+                Some(sighting(network, transfer, self.watch.find(&transfer.to)?))
+            })
+            .collect()
+    }
+
+    pub(super) async fn record_sightings(
         &self,
         tx: &mut PgConnection,
         sightings: &[Sighting],
+        block: Option<&BlockRef>,
     ) -> Result<u32, FollowError> {
         if sightings.is_empty() {
             return Ok(0);
         }
+        let network = self.settings.network;
         // Under the invoices' locks, so that "first seen" and the deadline are in one order.
-        let mut invoices: Vec<Uuid> = sightings.iter().filter_map(|s| s.invoice_id).collect();
-        invoices.sort_unstable();
-        invoices.dedup();
+        let invoices = owners(sightings, |sighting| sighting.invoice_id);
         invoices::lock_all(tx, &invoices).await?;
-        let mut orders: Vec<Uuid> = sightings.iter().filter_map(|s| s.payout_order_id).collect();
-        orders.sort_unstable();
-        orders.dedup();
+        let orders = owners(sightings, |sighting| sighting.payout_order_id);
         payouts::lock_all(tx, &orders).await?;
-        let mut recorded = 0;
-        for sighting in sightings {
-            if let Some(order) = sighting.payout_order_id
-                && payouts::coins::is_own(tx, order, &sighting.tx_hash).await?
+        let found = without_own(tx, sightings, &orders).await?;
+        let in_block = block.map(|block| (block.height, block.hash.as_str(), block.mined_at));
+        let recorded = sightings::record(tx, network, &found, in_block).await?;
+        if block.is_some() && recorded.len() < found.len() {
+            // A second one with the key of another is no news either.
+            let mut news: HashSet<_> =
+                recorded.iter().map(|one| one.deposit_key.as_str()).collect();
+            let is_rest = |sighting: &&Sighting| !news.remove(sighting.deposit_key.as_str());
+            let rest: Vec<_> = found.iter().filter(is_rest).collect();
+            alert_of_changed(tx, network, &rest).await?;
+        }
+        self.tell_of(tx, &recorded).await?;
+        if !recorded.is_empty() {
+            large_amount::require_confirmations(tx, &self.settings, (&invoices, &orders)).await?;
+        }
+        fail_point("watch.written");
+        Ok(u32::try_from(recorded.len()).unwrap_or(u32::MAX))
+    }
+
+    /// A payout order is told of its deposits when they are seen, not only when they are final; one message is enough for all
+    /// of them. A person is told of those that came back after they were taken out of the books.
+    async fn tell_of(
+        &self,
+        tx: &mut PgConnection,
+        recorded: &[Recorded],
+    ) -> Result<(), StorageError> {
+        let mut told = HashSet::new();
+        for deposit in recorded {
+            if let Some(order) = deposit.payout_order_id
+                && told.insert(order)
             {
-                continue;
-            }
-            let Some(deposit) = deposits::record(tx, self.settings.network, sighting).await? else {
-                alert_if_changed(tx, self.settings.network, sighting).await?;
-                continue;
-            };
-            recorded += 1;
-            if sighting.payout_order_id.is_some() {
-                // A payout order is told of its deposits when they are seen, not only when they are final.
                 let body = envelope::encode(&DepositRef { deposit_id: deposit.id });
                 outbox::insert(tx, Route::Deposit.as_str(), &body).await?;
             }
             if deposit.was_reversed {
                 // Its row is never booked again; a person may accept it as a deposit of its own.
                 let (kind, hash, key) =
-                    ("reversed_deposit_returned", &sighting.tx_hash, &sighting.deposit_key);
+                    ("reversed_deposit_returned", &deposit.tx_hash, &deposit.deposit_key);
                 // The hash of what no block shows is some block's; its key is what one can ask for.
                 let detail = if by_balance::is_key(key) { key } else { hash };
                 alerts::raise(tx, kind, &deposit.id.to_string(), detail).await?;
             }
         }
-        if recorded > 0 {
-            large_amount::require_confirmations(tx, &self.settings, (&invoices, &orders)).await?;
-        }
-        fail_point("watch.written");
-        Ok(recorded)
+        Ok(())
     }
 }
 
-/// What was counted does something else now. The first is gone for good and is reversed like any other; what came instead
-/// has the same key, so a person decides about it.
-async fn alert_if_changed(
+/// The invoices or the orders of sightings, each once and in the order in which they are locked.
+fn owners(sightings: &[Sighting], owner: impl Fn(&Sighting) -> Option<Uuid>) -> Vec<Uuid> {
+    let mut owners: Vec<Uuid> = sightings.iter().filter_map(owner).collect();
+    owners.sort_unstable();
+    owners.dedup();
+    owners
+}
+
+/// Leaves out what transactions of our own bring back to the order that they pay for.
+async fn without_own<'a>(
+    tx: &mut PgConnection,
+    sightings: &'a [Sighting],
+    orders: &[Uuid],
+) -> Result<Cow<'a, [Sighting]>, StorageError> {
+    if orders.is_empty() {
+        return Ok(Cow::Borrowed(sightings));
+    }
+    let funding = sightings.iter().filter(|sighting| sighting.payout_order_id.is_some());
+    let mut hashes: Vec<_> = funding.map(|sighting| sighting.tx_hash.clone()).collect();
+    hashes.sort_unstable();
+    hashes.dedup();
+    let own = payouts::coins::own_among(tx, orders, &hashes).await?;
+    let is_own = |sighting: &&Sighting| {
+        let order = sighting.payout_order_id;
+        order.is_some_and(|order| own.contains(&(order, sighting.tx_hash.clone())))
+    };
+    Ok(Cow::Owned(sightings.iter().filter(|sighting| !is_own(sighting)).cloned().collect()))
+}
+
+/// Tells a person of counted transactions that move something else now. The first movement is gone for good and is reversed like any other; what came instead
+/// has the same key, so a person decides about it. Not to be asked of a mempool, which is read again and again, and says
+/// nothing about what was counted.
+async fn alert_of_changed(
     tx: &mut PgConnection,
     network: Network,
-    sighting: &Sighting,
+    sightings: &[&Sighting],
 ) -> Result<(), StorageError> {
-    // A mempool is read again and again, and says nothing about what was counted.
-    if sighting.block.is_none() {
-        return Ok(());
+    for (id, place) in sightings::contradicted(tx, network, sightings).await? {
+        let Some(sighting) = sightings.get(place) else { continue };
+        let (hash, amount) = (&sighting.tx_hash, &sighting.amount_text);
+        let detail = format!("{hash} on {network} was counted, and now moves {amount} base units");
+        tracing::error!(deposit.id = %id, %network, "a counted deposit is another one now");
+        alerts::raise(tx, "deposit_changed", &id.to_string(), &detail).await?;
     }
-    let Some(id) = deposits::contradicted_by(tx, network, sighting).await? else { return Ok(()) };
-    let (hash, amount) = (&sighting.tx_hash, &sighting.amount_text);
-    let detail = format!("{hash} on {network} was counted, and now moves {amount} base units");
-    tracing::error!(deposit.id = %id, %network, "a counted deposit is another one now");
-    alerts::raise(tx, "deposit_changed", &id.to_string(), &detail).await?;
     Ok(())
 }
 
-fn sighting(
-    network: Network,
-    transfer: &Transfer,
-    watched: Watched,
-    block: Option<&BlockRef>,
-) -> Sighting {
+fn sighting(network: Network, transfer: &Transfer, watched: Watched) -> Sighting {
     let catalogue = Catalogue::get();
     let (currency, contract): (Option<&Currency>, Option<&str>) = match &transfer.asset {
         TransferAsset::Native => (Some(catalogue.native(network)), None),
@@ -212,7 +279,6 @@ fn sighting(
         contract: contract.map(ToOwned::to_owned),
         amount,
         amount_text,
-        block: block.map(|block| (block.height, block.hash.clone(), block.mined_at)),
         min_confirmations: transfer.maturity.max(1),
     }
 }

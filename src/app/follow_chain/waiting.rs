@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
-use super::{FollowError, Follower};
+use super::{FollowError, Follower, unknown::is_unknown};
 use crate::{
     app::Gateway,
     chain::{BlockRef, ChainError, ChainSource, Reading, Waiting},
@@ -24,7 +24,10 @@ impl<S: ChainSource> Follower<S> {
         }
         let mut tx = gateway.db.begin().await?;
         self.watch.refresh(&mut tx).await?;
-        let seen = self.record_transfers(&mut tx, &waiting.transfers, None).await?;
+        // Of a token that pays for nothing, its block is soon enough to learn of it.
+        let mut found = self.sightings(&waiting.transfers);
+        found.retain(|sighting| !is_unknown(sighting));
+        let seen = self.record_sightings(&mut tx, &found, None).await?;
         let unmined = deposits::unmined(&mut tx, self.settings.network).await?;
         let withdrawn = match vanished(&unmined, waiting, cursor).as_slice() {
             [] => 0,

@@ -38,9 +38,15 @@ impl Gateway {
         order_id: Uuid,
     ) -> Result<usize, StorageError> {
         let mut order = locked(tx, order_id).await?;
+        let bite = |deposits: &[DepositRow]| {
+            i64::try_from(deposits.len()).is_ok_and(|count| count >= DEPOSITS_MAX)
+        };
+        let mut is_full = false;
         if order.state == State::PendingDeposit {
             let (own, kind) = (order.currency, EventType::DepositDetected.as_str());
-            for deposit in of_order::untold(tx, order_id, own, kind, DEPOSITS_MAX).await? {
+            let untold = of_order::untold(tx, order_id, own, kind, DEPOSITS_MAX).await?;
+            is_full = bite(&untold);
+            for deposit in untold {
                 self.tell_seen(tx, &mut order, &deposit).await?;
             }
         }
@@ -52,7 +58,7 @@ impl Gateway {
             }
             self.settle_for_payout(tx, &mut order, deposit, own).await?;
         }
-        let is_full = i64::try_from(deposits.len()).is_ok_and(|count| count >= DEPOSITS_MAX);
+        is_full |= bite(&deposits);
         if is_full || !deposits.is_empty() && order.state != State::PendingDeposit {
             look_at(tx, order_id).await?;
         }

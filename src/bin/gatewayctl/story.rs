@@ -11,7 +11,10 @@ use gateway::{
         payment::{PaymentView, iso_8601},
     },
     money::BaseUnits,
-    storage::{deposits::DepositRow, ledger::EntryRow},
+    storage::{
+        deposits::{DepositRow, left_out::LeftOut},
+        ledger::EntryRow,
+    },
 };
 use serde_json::{Value, json};
 
@@ -36,6 +39,8 @@ pub fn to_json(mut summary: Value, told: &Explanation) -> Value {
     if let Value::Object(summary) = &mut summary {
         summary.insert("timeline".into(), timeline.into());
         summary.insert("deposits".into(), told.deposits.iter().map(deposit).collect());
+        summary
+            .insert("transfers_left_out".into(), told.left_out.iter().map(left_out_json).collect());
         summary.insert("ledger".into(), told.entries.iter().map(entry).collect());
         summary.insert("deliveries".into(), deliveries.into());
     }
@@ -56,6 +61,16 @@ fn deposit(row: &DepositRow) -> Value {
         "first_seen_at": iso_8601(row.first_seen_at),
         "mined_at": row.mined_at.map(iso_8601),
         "settled_at": row.settled_at.map(iso_8601),
+    })
+}
+
+fn left_out_json(row: &LeftOut) -> Value {
+    json!({
+        "network": row.network,
+        "transfers": row.transfers,
+        "last_txid": row.last_tx_hash,
+        "first_at": iso_8601(row.first_at),
+        "last_at": iso_8601(row.last_at),
     })
 }
 
@@ -131,6 +146,14 @@ fn timeline(told: &Explanation) -> Vec<Moment> {
     let mut moments = vec![Moment { at: view.created_at, what: beginning(told) }];
     for row in &told.deposits {
         moments.extend(deposit_moments(row, view));
+    }
+    for row in &told.left_out {
+        let LeftOut { network, transfers, last_tx_hash, .. } = row;
+        let what = format!(
+            "transfers of foreign contracts on {network} that were left out, because the address has enough of them: \
+             {transfers}, the last in {last_tx_hash}"
+        );
+        moments.push(Moment { at: row.last_at, what });
     }
     for (row, attempts) in &told.deliveries {
         let to = delivery::host(&row.url);

@@ -1,13 +1,20 @@
 //! The calls to one node.
 
-use std::time::Duration;
+use std::{
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
 
 use futures_util::future::try_join_all;
 use secrecy::SecretString;
 use serde::Deserialize;
 use serde_json::{json, value::RawValue};
 
-use super::{decode, lookup, wire::WireBlock};
+use super::{
+    decode::{self, Body},
+    lookup,
+    wire::WireBlock,
+};
 use crate::{
     asset::Network,
     chain::{
@@ -15,6 +22,7 @@ use crate::{
         Waiting,
         http::{EndpointError, Http},
         pinned::Pinned,
+        unfinal::Unfinal,
     },
     money::BaseUnits,
 };
@@ -22,6 +30,12 @@ use crate::{
 const NOW_BLOCK: &str = "walletsolidity/getnowblock";
 const BLOCK: &str = "walletsolidity/getblockbynum";
 const INFOS: &str = "walletsolidity/gettransactioninfobyblocknum";
+/// The same of blocks that are not solidified yet.
+const NEWEST_BLOCK: &str = "wallet/getnowblock";
+const NEW_BLOCK: &str = "wallet/getblockbynum";
+const NEW_INFOS: &str = "wallet/gettransactioninfobyblocknum";
+/// The time limit of reading them: crediting must not wait for blocks that only show payments earlier.
+const NEWEST_LIMIT: Duration = Duration::from_secs(5);
 /// Addresses that are asked about side by side: a balance is a call of its own for each of their assets.
 const ADDRESSES_AT_ONCE: usize = 4;
 /// The first block of the main network.
@@ -31,11 +45,19 @@ const GENESIS: &str = "00000000000000001ebf88508a03865c71d452e25f4d51194196a1d22
 pub struct TronSource {
     http: Http,
     pinned: Pinned,
+    unfinal: Unfinal,
+    /// The newest blocks could not be read when they were asked for last; said once.
+    hides_newest: AtomicBool,
 }
 
 impl TronSource {
     pub fn new(url: &SecretString) -> Result<Self, EndpointError> {
-        Ok(Self { http: Http::new(Network::Tron, url)?, pinned: Pinned::default() })
+        Ok(Self {
+            http: Http::new(Network::Tron, url)?,
+            pinned: Pinned::default(),
+            unfinal: Unfinal::default(),
+            hides_newest: AtomicBool::new(false),
+        })
     }
 
     /// Waits this long for one answer of the node.
@@ -86,22 +108,66 @@ impl TronSource {
         Err(ChainError::WrongChain { network: Network::Tron, expected, found })
     }
 
-    async fn infos(&self, height: u64) -> Result<Box<RawValue>, ChainError> {
-        self.http.post(INFOS, INFOS, &json!({ "num": height })).await
+    /// The block at `height`, which `block_method` tells; its outcomes come from `infos_method`.
+    async fn block_of(
+        &self,
+        (block_method, infos_method): (&'static str, &'static str),
+        height: u64,
+    ) -> Result<Option<Block>, ChainError> {
+        let body = self.ask(block_method, json!({ "num": height }), decode::body).await?;
+        let Some(body) = body else { return Ok(None) };
+        self.check_height(height, &body.header)?;
+        self.with_transfers(infos_method, body).await.map(Some)
+    }
+
+    async fn with_transfers(
+        &self,
+        infos_method: &'static str,
+        body: Body,
+    ) -> Result<Block, ChainError> {
+        let height = body.header.height;
+        if body.is_empty() && body.commits_to_some {
+            return Err(self.http.inconsistent(format!("block {height} lost its transactions")));
+        }
+        // Nobody was paid in an empty block; and the first one has transactions that were never executed.
+        if body.is_empty() || height == 0 {
+            return Ok(Block { header: body.header, transfers: Vec::new() });
+        }
+        let answer = self.http.post(infos_method, infos_method, &json!({ "num": height })).await?;
+        let infos = self.read_infos(infos_method, &answer)?;
+        let transfers = decode::transfers(&body, &infos)
+            .map_err(|reason| self.http.inconsistent(format!("block {height}: {reason}")))?;
+        Ok(Block { header: body.header, transfers })
+    }
+
+    /// Reads the newest block, unless it was read already: one call while nothing is new, and one more for a block's outcomes.
+    async fn read_newest(&self) -> Result<(), ChainError> {
+        let body = self.ask(NEWEST_BLOCK, json!({}), decode::body).await?;
+        let body = body.ok_or_else(|| self.http.malformed(NEWEST_BLOCK, "there is no block"))?;
+        if self.unfinal.knows(&body.header).await {
+            return Ok(());
+        }
+        let newest = self.with_transfers(NEW_INFOS, body).await?;
+        let read = |height| self.block_of((NEW_BLOCK, NEW_INFOS), height);
+        self.unfinal.add(newest, read).await
     }
 
     /// The outcomes in an answer, which is an object where there is none or where something went wrong.
-    fn read_infos<'a>(&self, answer: &'a RawValue) -> Result<Vec<&'a RawValue>, ChainError> {
+    fn read_infos<'a>(
+        &self,
+        method: &'static str,
+        answer: &'a RawValue,
+    ) -> Result<Vec<&'a RawValue>, ChainError> {
         #[derive(Deserialize)]
         struct Failure {
             #[serde(default, rename = "Error")]
             error: Option<String>,
         }
         if answer.get().starts_with('[') {
-            return self.http.read(INFOS, answer);
+            return self.http.read(method, answer);
         }
-        match self.http.read::<Failure>(INFOS, answer)?.error {
-            Some(error) => Err(self.http.refused(INFOS, 0, &error)),
+        match self.http.read::<Failure>(method, answer)?.error {
+            Some(error) => Err(self.http.refused(method, 0, &error)),
             None => Ok(Vec::new()),
         }
     }
@@ -115,7 +181,10 @@ impl ChainSource for TronSource {
     async fn head(&self) -> Result<BlockRef, ChainError> {
         self.pinned.check(|| self.check_chain()).await?;
         let head = self.ask(NOW_BLOCK, json!({}), decode::header).await?;
-        head.ok_or_else(|| self.http.malformed(NOW_BLOCK, "there is no solidified block"))
+        let head =
+            head.ok_or_else(|| self.http.malformed(NOW_BLOCK, "there is no solidified block"))?;
+        self.unfinal.note_final(&head).await;
+        Ok(head)
     }
 
     async fn header(&self, height: u64) -> Result<Option<BlockRef>, ChainError> {
@@ -127,26 +196,29 @@ impl ChainSource for TronSource {
     }
 
     async fn block(&self, height: u64) -> Result<Option<Block>, ChainError> {
-        let body = self.ask(BLOCK, json!({ "num": height }), decode::body).await?;
-        let Some(body) = body else { return Ok(None) };
-        self.check_height(height, &body.header)?;
-        if body.is_empty() && body.commits_to_some {
-            return Err(self.http.inconsistent(format!("block {height} lost its transactions")));
-        }
-        // Nobody was paid in an empty block; and the first one has transactions that were never executed.
-        if body.is_empty() || height == 0 {
-            return Ok(Some(Block { header: body.header, transfers: Vec::new() }));
-        }
-        let infos = self.infos(height).await?;
-        let infos = self.read_infos(&infos)?;
-        let transfers = decode::transfers(&body, &infos)
-            .map_err(|reason| self.http.inconsistent(format!("block {height}: {reason}")))?;
-        Ok(Some(Block { header: body.header, transfers }))
+        self.block_of((BLOCK, INFOS), height).await
     }
 
-    /// Always empty: only solidified blocks are read, and what waits is a minute away from them.
+    /// The payments in blocks that are not solidified yet, up to a minute ahead of those that are credited. Transactions in no
+    /// block cannot be read. A node that serves `walletsolidity` alone shows payments that much later.
     async fn mempool(&self) -> Result<Waiting, ChainError> {
-        Ok(Waiting::default())
+        let reading = tokio::time::timeout(NEWEST_LIMIT, self.read_newest()).await;
+        let failed = match reading {
+            Ok(Ok(())) => None,
+            Ok(Err(error)) => Some(error.to_string()),
+            Err(_) => Some("it took too long".to_owned()),
+        };
+        if let Some(error) = failed {
+            if !self.hides_newest.swap(true, Ordering::Relaxed) {
+                tracing::warn!(
+                    "the newest blocks of {} cannot be read, so buyers see their payments later: {error}",
+                    Network::Tron
+                );
+            }
+            return Ok(Unfinal::nothing_known());
+        }
+        self.hides_newest.store(false, Ordering::Relaxed);
+        Ok(self.unfinal.waiting().await)
     }
 
     /// Never: internal transactions show what contracts move.

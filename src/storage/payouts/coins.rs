@@ -2,7 +2,7 @@
 //!
 //! Deposits are named by their keys (`txid:n`), change by the version that made it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use uuid::Uuid;
 
@@ -143,27 +143,26 @@ pub async fn fees_signed(
     numeric::to_units("payout_version", &row.fees)
 }
 
-/// Whether a transaction is one that we signed for this order: what it brings to the order's address returns, and is no
-/// deposit.
-pub async fn is_own(
+/// Those of `tx_hashes` that we signed for one of these orders, each with the order: what such a transaction brings to the
+/// order's address returns, and is no deposit.
+pub async fn own_among(
     connection: &mut PgConnection,
-    order_id: Uuid,
-    tx_hash: &str,
-) -> Result<bool, StorageError> {
-    let row = sqlx::query!(
+    order_ids: &[Uuid],
+    tx_hashes: &[String],
+) -> Result<HashSet<(Uuid, String)>, StorageError> {
+    let rows = sqlx::query!(
         r#"
-        select exists(
-            select from payout_version v
-            join payout_payment p on p.id = v.payment_id
-            where v.tx_hash = $2 and p.order_id = $1
-        ) as "own!"
+        select p.order_id, v.tx_hash
+        from payout_version v
+        join payout_payment p on p.id = v.payment_id
+        where v.tx_hash = any ($2) and p.order_id = any ($1)
         "#,
-        order_id,
-        tx_hash
+        order_ids,
+        tx_hashes
     )
-    .fetch_one(connection)
+    .fetch_all(connection)
     .await?;
-    Ok(row.own)
+    Ok(rows.into_iter().map(|row| (row.order_id, row.tx_hash)).collect())
 }
 
 /// Where a payment was looked for, and what is needed to look on.

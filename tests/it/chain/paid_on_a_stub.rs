@@ -2,7 +2,11 @@
 //! signed IPN.
 
 use gateway::{asset::Network, invoice::Status};
-use support::paying::{due, with_paying};
+use serde_json::Value;
+use support::{
+    broker::eventually,
+    paying::{Paying, due, with_paying},
+};
 
 use super::{
     conformance::Coin,
@@ -63,4 +67,38 @@ async fn trx_finishes_its_invoice() {
 #[tokio::test(flavor = "multi_thread")]
 async fn usdt_on_tron_finishes_its_invoice() {
     paid::<Tron>(Network::Tron, "usdttrc20", Coin::Token, 6).await;
+}
+
+/// The unconfirmed amount that the buyer sees, in base units.
+async fn unconfirmed(paying: &Paying, invoice: &Value) -> u128 {
+    let id = invoice["payment_id"].as_str().unwrap();
+    let seen = paying.stack.gateway.buyer_status(id).await.unwrap().unwrap();
+    seen.asset.unwrap().unconfirmed.get()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn usdt_in_a_new_block_of_tron_is_seen_at_once_and_paid_once_it_is_solidified() {
+    let chain = StubDriver::<Tron>::start().await;
+    (0..3).for_each(|_| chain.mine_now());
+    with_paying(Network::Tron, chain.node.url(), async |paying| {
+        let invoice = paying.invoice_of(DOLLARS, "usdttrc20").await;
+        let (address, units) = due(&invoice, 6);
+
+        // One block more than are solidified, as for most of a minute on the main network.
+        chain.node.node().unsolidified = 1;
+        chain.pay_now(Coin::Token, &address, units);
+        eventually("the buyer sees the payment", async || {
+            (unconfirmed(&paying, &invoice).await == units).then_some(())
+        })
+        .await;
+        assert_eq!(paying.status(&invoice).await, "waiting");
+        assert_eq!(paying.deposits("seen").await, (0, 1));
+
+        chain.node.node().unsolidified = 0;
+        let ipn = paying.ipns(1).await.remove(0);
+        assert_eq!(ipn["payment_status"], "finished");
+        assert_eq!(ipn["actually_paid"], invoice["pay_amount"]);
+        assert_eq!(paying.deposits("settled").await, (1, 0));
+    })
+    .await;
 }

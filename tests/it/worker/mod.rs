@@ -6,6 +6,7 @@ mod consuming;
 mod deadline_races;
 mod deposit_matching;
 mod expiry_timer;
+mod flood;
 mod ipn_delivery;
 mod known_through;
 mod lanes;

@@ -1,7 +1,8 @@
 //! The conformance suite over the three networks, and their features that the suite does not cover.
 
 use gateway::chain::{ChainSource, TransferAsset};
-use support::thornode::transfer;
+use http::StatusCode;
+use support::{fired::fired, stub_node::Answer, thornode::transfer};
 
 use super::{
     driver::{Flavour, StubDriver},
@@ -75,6 +76,51 @@ async fn a_tron_block_is_not_read_before_it_is_solidified() {
     assert!(chain.source.block(head.height).await.unwrap().is_none());
     chain.node.node().unsolidified = 0;
     assert_eq!(chain.source.block(head.height).await.unwrap().unwrap().transfers.len(), 1);
+}
+
+#[tokio::test]
+async fn payments_in_new_blocks_of_tron_wait_as_they_will_stand_in_the_solidified_ones() {
+    let chain = StubDriver::<Tron>::start().await;
+    chain.mine_now();
+    chain.source.head().await.unwrap();
+    chain.node.node().unsolidified = 3;
+    let to = Tron::fresh_address();
+    for coin in [Coin::Native, Coin::Token] {
+        chain.pay_now(coin, &to, 5);
+    }
+    let waiting = chain.source.mempool().await.unwrap();
+    chain.node.node().unsolidified = 0;
+    let mut mined = Vec::new();
+    for height in 2..=3 {
+        mined.extend(chain.source.block(height).await.unwrap().unwrap().transfers);
+    }
+    assert_eq!((waiting.transfers.len(), &waiting.transfers), (2, &mined));
+    // What is solidified is looked for no more, once its head was told.
+    chain.source.head().await.unwrap();
+    assert_eq!(chain.source.mempool().await.unwrap().transfers, []);
+
+    // A block that another one took the place of is told no more, so what was in it has vanished.
+    chain.node.node().unsolidified = 1;
+    let left = chain.pay_now(Coin::Token, &to, 7);
+    assert!(chain.source.mempool().await.unwrap().listed.contains(&left));
+    Tron::chain(&mut chain.node.node()).roll_back(1);
+    fired(1);
+    let taken = chain.pay_now(Coin::Token, &to, 7);
+    let waiting = chain.source.mempool().await.unwrap();
+    assert_eq!(waiting.listed.into_iter().collect::<Vec<_>>(), [taken]);
+    assert_eq!(waiting.tip.map(|(height, _)| height), Some(3));
+
+    // Nothing has vanished when the node does not tell its newest blocks.
+    chain.node.lie(|ask, answer| {
+        if ask.path.starts_with("/wallet/") {
+            Answer::Text(StatusCode::NOT_FOUND, "not found".to_owned())
+        } else {
+            answer
+        }
+    });
+    let waiting = chain.source.mempool().await.unwrap();
+    assert_eq!(waiting.tip.map(|(height, _)| height), Some(u64::MAX));
+    assert_eq!(chain.source.head().await.unwrap().height, 3);
 }
 
 #[tokio::test]

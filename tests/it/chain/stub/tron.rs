@@ -82,7 +82,7 @@ impl Flavour for Tron {
             Feature::Replacement => {
                 Some("its transactions have no number, so a second one pays once more")
             }
-            Feature::Mempool => Some("what waits is a minute away from the blocks that are read"),
+            Feature::Mempool => Some("what is in no block waits where nobody can read it"),
             Feature::Beyond128Bits(Coin::Native) | Feature::LargestAmount(Coin::Native) => {
                 Some("its native amounts have 63 bits")
             }

@@ -1,0 +1,236 @@
+//! Blocks above the newest final one: payments in them are seen early, and never credited from
+//! here.
+//!
+//! Where only final blocks are read, a buyer who has paid would look at an unpaid invoice until his
+//! block is final, most of a minute on TRON, and might pay twice. So payments in newer blocks are
+//! reported like those of a mempool. They are credited from their final block; a payment that is in
+//! none is withdrawn like one that left the mempool.
+
+use std::collections::VecDeque;
+
+use tokio::sync::Mutex;
+
+use super::{Block, BlockRef, ChainError, Waiting};
+
+/// Blocks read at once beside the newest, so that a look costs a bounded number of calls.
+const GAP_MAX: usize = 2;
+/// More than are ever unfinal while a network is well. When it is not, the oldest are forgotten.
+const KEPT_MAX: usize = 64;
+
+/// The unfinal blocks of one node, as far as they were read.
+#[derive(Default)]
+pub(super) struct Unfinal(Mutex<Kept>);
+
+#[derive(Default)]
+struct Kept {
+    /// Each is the parent of the next.
+    blocks: VecDeque<Block>,
+    /// Height and hash of the newest final block that the node told.
+    last_final: Option<(u64, String)>,
+}
+
+impl Unfinal {
+    /// Notes the newest final block. What it holds was told before this, so nothing seems to vanish
+    /// on its way from the one to the other.
+    pub async fn note_final(&self, head: &BlockRef) {
+        let mut kept = self.0.lock().await;
+        if kept.last_final.as_ref().is_none_or(|(height, _)| *height <= head.height) {
+            kept.last_final = Some((head.height, head.hash.clone()));
+        }
+    }
+
+    /// True if the block needs no reading: it was read already, it is final, or no final block is
+    /// known yet.
+    pub async fn knows(&self, newest: &BlockRef) -> bool {
+        let kept = self.0.lock().await;
+        kept.last_final.is_none()
+            || kept.is_final(newest.height)
+            || kept.blocks.back().is_some_and(|last| last.header.hash == newest.hash)
+    }
+
+    /// Adds the newest block, and with `read` those before it that were missed. Where too many were
+    /// missed, all begins anew with it.
+    pub async fn add<F>(
+        &self,
+        newest: Block,
+        read: impl Fn(u64) -> F + Send,
+    ) -> Result<(), ChainError>
+    where
+        F: Future<Output = Result<Option<Block>, ChainError>> + Send,
+    {
+        let mut kept = self.0.lock().await;
+        let mut missed = Vec::new();
+        let mut lowest = newest.header.clone();
+        while !kept.reaches(&lowest) && missed.len() < GAP_MAX {
+            let Some(below) = lowest.height.checked_sub(1) else { break };
+            let Some(block) = read(below).await? else { break };
+            if block.header.hash != lowest.parent_hash {
+                break;
+            }
+            lowest = block.header.clone();
+            missed.push(block);
+        }
+        kept.cut_to(&lowest.parent_hash);
+        kept.blocks.extend(missed.into_iter().rev());
+        kept.blocks.push_back(newest);
+        let surplus = kept.blocks.len().saturating_sub(KEPT_MAX);
+        kept.blocks.drain(..surplus);
+        Ok(())
+    }
+
+    /// The payments in the blocks that were read. While an unfinal block was not read, the tip lies
+    /// above it, so that no payment counts as vanished.
+    pub async fn waiting(&self) -> Waiting {
+        let mut kept = self.0.lock().await;
+        if kept.last_final.is_none() {
+            return Self::nothing_known();
+        }
+        while kept.blocks.front().is_some_and(|block| kept.is_final(block.header.height)) {
+            kept.blocks.pop_front();
+        }
+        let transfers = kept.blocks.iter().flat_map(|block| &block.transfers).cloned();
+        let mut waiting = Waiting::from(transfers.collect::<Vec<_>>());
+        let follows_final = |block: &Block| kept.is_final(block.header.height.saturating_sub(1));
+        let is_whole = kept.blocks.front().is_none_or(follows_final);
+        let newest = kept.blocks.back().map(|block| (block.header.height, &block.header.hash));
+        waiting.tip = match newest {
+            Some((height, hash)) if !is_whole => Some((height, hash.clone())),
+            _ => kept.last_final.clone(),
+        };
+        waiting
+    }
+
+    /// The reading when the newest block is not known: no payment is seen, and none has vanished.
+    pub fn nothing_known() -> Waiting {
+        Waiting { tip: Some((u64::MAX, String::new())), ..Waiting::default() }
+    }
+}
+
+impl Kept {
+    fn is_final(&self, height: u64) -> bool {
+        self.last_final.as_ref().is_some_and(|(last, _)| height <= *last)
+    }
+
+    /// True if the parent of `block` was read or is final.
+    fn reaches(&self, block: &BlockRef) -> bool {
+        self.is_final(block.height.saturating_sub(1))
+            || self.blocks.iter().any(|known| known.header.hash == block.parent_hash)
+    }
+
+    /// Leaves out what is not an ancestor of the block whose parent is `parent_hash`.
+    fn cut_to(&mut self, parent_hash: &str) {
+        let place = self.blocks.iter().position(|block| block.header.hash == parent_hash);
+        self.blocks.truncate(place.map_or(0, |place| place + 1));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use chrono::DateTime;
+
+    use super::*;
+    use crate::{
+        chain::{Transfer, TransferAmount, TransferAsset},
+        money::BaseUnits,
+    };
+
+    /// Block `height` of a branch, which pays in a transaction of its own.
+    fn block(height: u64, branch: &str, parent: &str) -> Block {
+        let name = format!("{height}{branch}");
+        let transfer = transfer(&name);
+        let header = BlockRef {
+            height,
+            hash: name,
+            parent_hash: format!("{}{parent}", height - 1),
+            mined_at: DateTime::UNIX_EPOCH,
+        };
+        Block { header, transfers: vec![transfer] }
+    }
+
+    fn transfer(name: &str) -> Transfer {
+        Transfer {
+            key: format!("{name}:0"),
+            tx_hash: format!("tx{name}"),
+            to: "to".to_owned(),
+            asset: TransferAsset::Native,
+            amount: TransferAmount::Units(BaseUnits::new(1)),
+            maturity: 1,
+        }
+    }
+
+    async fn listed(unfinal: &Unfinal) -> Vec<String> {
+        let mut listed: Vec<_> = unfinal.waiting().await.listed.into_iter().collect();
+        listed.sort();
+        listed
+    }
+
+    /// Adds the newest block of the branch `a`; returns how many others were asked for.
+    async fn add(unfinal: &Unfinal, height: u64) -> usize {
+        let asked = AtomicUsize::new(0);
+        let read = |at| {
+            asked.fetch_add(1, Ordering::Relaxed);
+            async move { Ok(Some(block(at, "a", "a"))) }
+        };
+        unfinal.add(block(height, "a", "a"), read).await.unwrap();
+        asked.load(Ordering::Relaxed)
+    }
+
+    #[tokio::test]
+    async fn what_is_not_final_is_listed_until_it_is() {
+        let unfinal = Unfinal::default();
+        // Before the first final block is told, nothing is read and nothing has vanished.
+        assert!(unfinal.knows(&block(12, "a", "a").header).await);
+        assert_eq!(unfinal.waiting().await, Unfinal::nothing_known());
+        unfinal.note_final(&block(10, "a", "a").header).await;
+        assert!(unfinal.knows(&block(10, "a", "a").header).await);
+        // A small gap is closed; what is final is not asked for.
+        assert_eq!(add(&unfinal, 12).await, 1);
+        assert_eq!(add(&unfinal, 15).await, 2);
+        assert!(unfinal.knows(&block(15, "a", "a").header).await);
+        assert_eq!(listed(&unfinal).await, ["tx11a", "tx12a", "tx13a", "tx14a", "tx15a"]);
+        assert_eq!(unfinal.waiting().await.tip, Some((10, "10a".to_owned())));
+        unfinal.note_final(&block(13, "a", "a").header).await;
+        assert_eq!(listed(&unfinal).await, ["tx14a", "tx15a"]);
+        unfinal.note_final(&block(15, "a", "a").header).await;
+        assert_eq!(listed(&unfinal).await, [""; 0]);
+        assert_eq!(unfinal.waiting().await.tip, Some((15, "15a".to_owned())));
+    }
+
+    #[tokio::test]
+    async fn while_a_block_is_missing_nothing_can_have_vanished() {
+        let unfinal = Unfinal::default();
+        unfinal.note_final(&block(10, "a", "a").header).await;
+        add(&unfinal, 11).await;
+        assert_eq!(add(&unfinal, 20).await, GAP_MAX);
+        assert_eq!(listed(&unfinal).await, ["tx18a", "tx19a", "tx20a"]);
+        assert_eq!(unfinal.waiting().await.tip, Some((20, "20a".to_owned())));
+        // Once all that is missing is final, the list is whole.
+        unfinal.note_final(&block(17, "a", "a").header).await;
+        assert_eq!(unfinal.waiting().await.tip, Some((17, "17a".to_owned())));
+    }
+
+    #[tokio::test]
+    async fn a_branch_that_was_left_is_listed_no_more() {
+        let unfinal = Unfinal::default();
+        unfinal.note_final(&block(10, "a", "a").header).await;
+        for height in 11..=13 {
+            add(&unfinal, height).await;
+        }
+        let other = |at| async move { Ok(Some(block(at, "b", if at == 12 { "a" } else { "b" }))) };
+        unfinal.add(block(13, "b", "b"), other).await.unwrap();
+        assert_eq!(listed(&unfinal).await, ["tx11a", "tx12b", "tx13b"]);
+        assert_eq!(unfinal.waiting().await.tip, Some((10, "10a".to_owned())));
+    }
+
+    #[tokio::test]
+    async fn no_more_is_kept_than_has_room() {
+        let unfinal = Unfinal::default();
+        unfinal.note_final(&block(1, "a", "a").header).await;
+        for height in 2..200 {
+            add(&unfinal, height).await;
+        }
+        assert_eq!(unfinal.waiting().await.listed.len(), KEPT_MAX);
+    }
+}
