@@ -86,7 +86,7 @@ impl Gateway {
         let used: Vec<_> =
             signed.iter().filter(|signed| signed.transaction.nonce < account.next_nonce).collect();
         if !used.is_empty() {
-            return self.are_ours(node, payout, &used).await;
+            return are_ours(node, &used).await;
         }
         let transactions: Vec<_> = signed.iter().map(|one| one.transaction.clone()).collect();
         check_fee(&transactions, &account)?;
@@ -95,29 +95,23 @@ impl Gateway {
         }
         check_gas(&transactions, &account)
     }
+}
 
-    /// The merchant may have handed his transactions in himself. Any other transaction in their place ends them.
-    async fn are_ours(
-        &self,
-        node: &Payer,
-        payout: &NcPayout,
-        used: &[&Signed],
-    ) -> Result<(), NcPayoutError> {
-        let wanted: Vec<_> = used.iter().map(|signed| wanted(signed)).collect();
-        let required = self.required(payout.currency.network);
-        let standings = node.standings(&wanted, required).await?;
-        for (signed, standing) in used.iter().zip(&standings) {
-            if matches!(standing.seen, Seen::Nowhere | Seen::Displaced) {
-                let nonce = signed.transaction.nonce;
-                let reason = format!(
-                    "nonce {nonce} of fromAddress was used by another transaction meanwhile; cancel the payout and create \
-                     it again"
-                );
-                return Err(NcPayoutError::Rejected(reason));
-            }
+/// The merchant may have handed his transactions in himself. Any other transaction in their place ends them.
+async fn are_ours(node: &Payer, used: &[&Signed]) -> Result<(), NcPayoutError> {
+    let wanted: Vec<_> = used.iter().map(|signed| wanted(signed)).collect();
+    // That they are there is enough. Nothing is asked to be final, so no block is read whole while the merchant waits.
+    let standings = node.standings(&wanted, u64::MAX).await?;
+    for (signed, standing) in used.iter().zip(&standings) {
+        if matches!(standing.seen, Seen::Nowhere | Seen::Displaced) {
+            let nonce = signed.transaction.nonce;
+            let reason = format!(
+                "nonce {nonce} of fromAddress was used by another transaction meanwhile; cancel the payout and create it again"
+            );
+            return Err(NcPayoutError::Rejected(reason));
         }
-        Ok(())
     }
+    Ok(())
 }
 
 fn wanted(signed: &Signed) -> Wanted {

@@ -200,10 +200,16 @@ impl Gateway {
         payment: &OpenPayment,
         seen: Seen,
     ) -> Result<(), StorageError> {
-        let (kind, what) = if matches!(seen, Seen::Unexplained { .. }) {
-            ("payout_unexplained", "moved something else than was signed for")
-        } else {
-            ("payout_displaced", "was used by a transaction that is not ours")
+        let (kind, what) = match seen {
+            Seen::Unexplained { moved: true, .. } => {
+                ("payout_unexplained", "moved something else than was signed for")
+            }
+            Seen::Unexplained { moved: false, .. } => {
+                ("payout_unexplained", "is used, and the token's own log of the payment is missing")
+            }
+            Seen::Nowhere | Seen::Waiting | Seen::Mined { .. } | Seen::Displaced => {
+                ("payout_displaced", "was used by a transaction that is not ours")
+            }
         };
         let reason = if order.family == PayoutFamily::Utxo {
             format!("what {} spends is gone, and no block holds it", payment.tx_hash)
