@@ -14,7 +14,8 @@ use uuid::Uuid;
 
 use super::{
     gas::waits_for_gas,
-    sign::{keep, waits},
+    purse::to_give_back,
+    sign::{give_back, keep, waits},
     view::{locked, may_owe_refund},
     wallet::Wallet,
 };
@@ -150,7 +151,8 @@ impl Gateway {
         let fees = order.quote.network_fee.checked_add(order.quote.service_fee);
         let fees =
             fees.ok_or_else(|| StorageError::damaged("payout_order", "its fees overflow"))?;
-        keep(tx, order, order.id, fees).await?;
+        // An order whose quote was refreshed while nothing of it was signed begins again.
+        keep(tx, order, Uuid::now_v7(), fees).await?;
         self.apply_decision(tx, order, &step, Uuid::nil()).await
     }
 
@@ -230,6 +232,8 @@ impl Gateway {
             let event = Event::BatchesEnded { any_failed };
             let step = lifecycle::step(&order.for_lifecycle(), event, now);
             if step.verdict == Verdict::Moved {
+                let unearned = to_give_back(&mut tx, &order).await?;
+                give_back(&mut tx, &mut order, unearned).await?;
                 self.apply_decision(&mut tx, &mut order, &step, Uuid::nil()).await?;
             }
         }

@@ -5,7 +5,7 @@
 
 use uuid::Uuid;
 
-use super::{decide::refund_soon, follow::wanted, operate::OperateError, sign::keep, view::locked};
+use super::{decide::look_soon, follow::wanted, operate::OperateError, sign::keep, view::locked};
 use crate::{
     app::Gateway,
     chain::pay::{Did, Named, Usurper},
@@ -93,7 +93,7 @@ impl Gateway {
         self.end_children(&mut tx, &mut order, &payment, &ended).await?;
         payouts::update_standing(&mut tx, &order).await?;
         self.note_settled(&mut tx, &order, &payment, settling).await?;
-        refund_soon(&mut tx, order.id).await?;
+        look_soon(&mut tx, order.id).await?;
         let held = self.held_now(&mut tx, order.id).await?;
         tx.commit().await.map_err(StorageError::from)?;
         self.relay_wake.notify_one();
