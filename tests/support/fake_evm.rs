@@ -95,6 +95,8 @@ pub struct State {
     dear: Option<Dear>,
     /// Recipients whose transfers it reports as impossible to estimate.
     pub unknown: HashSet<String>,
+    /// Recipients whose transfers it reports as reverted, and how often.
+    pub refusals: HashMap<String, u32>,
     /// If true, payments are lost before the node processes them.
     pub loses_payments: bool,
 }
@@ -192,6 +194,7 @@ impl State {
             lies: 0,
             dear: None,
             unknown: HashSet::new(),
+            refusals: HashMap::new(),
             loses_payments: false,
         }
     }
@@ -471,12 +474,16 @@ impl State {
         })
     }
 
-    fn estimate(&self, call: &Value) -> Result<Value, (i64, &'static str)> {
+    fn estimate(&mut self, call: &Value) -> Result<Value, (i64, &'static str)> {
         let to = call["to"].as_str().unwrap_or_default().to_lowercase();
         let data = call["data"].as_str().unwrap_or_default();
         let is_token = to == self.cast.token;
         let recipient = if is_token { format!("0x{}", &data[34..74]) } else { to };
         if self.cast.refusing.contains(&recipient) {
+            return Err((3, "execution reverted"));
+        }
+        if let Some(left) = self.refusals.get_mut(&recipient).filter(|left| **left > 0) {
+            *left -= 1;
             return Err((3, "execution reverted"));
         }
         if self.unknown.contains(&recipient) {

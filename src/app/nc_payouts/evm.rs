@@ -40,7 +40,12 @@ impl Gateway {
             .collect();
         let gas = gas_of(plan, node.gas(plan.sender, &calls).await?)?;
         let nonces = self.nonces(plan, &account).await?;
-        let Fees { priority_fee, max_fee } = plan.fee_level.fees(account.base_fee, account.tip);
+        let most = self.config.chain(plan.currency.network).fee_rate_max;
+        let (base, tip) = (account.base_fee, account.tip);
+        let fees = plan.fee_level.fees(base, tip).within(most, base, tip);
+        let asked = base.saturating_add(tip);
+        let Fees { priority_fee, max_fee } =
+            fees.ok_or(NcPayoutError::FeeTooHigh { asked, most })?;
         let transaction = |((call, gas_limit), nonce)| {
             let Call { to, value, data } = call;
             let chain_id = account.chain_id;

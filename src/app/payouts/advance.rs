@@ -25,10 +25,7 @@ use crate::{
         payers::{Payers, Purpose},
     },
     asset::Network,
-    chain::{
-        ChainError, UnusableSource,
-        pay::{Payer, SignError},
-    },
+    chain::{ChainError, UnusableSource, pay::SignError},
     payout::{
         EventType, State,
         batch::{self, BatchState},
@@ -182,7 +179,7 @@ impl Gateway {
         wallet: &Wallet,
     ) -> Result<bool, AdvanceError> {
         let followed = self.follow_payments(order.id, payers, wallet).await?;
-        match self.front_and_sign(order.id, &payers.payer, wallet).await {
+        match self.front_and_sign(order.id, payers, wallet).await {
             Ok(signed) => Ok(followed || signed),
             Err(error) => {
                 if let AdvanceError::Chain(told) = &error {
@@ -197,11 +194,11 @@ impl Gateway {
     async fn front_and_sign(
         &self,
         order_id: Uuid,
-        payer: &Payer,
+        payers: &Payers,
         wallet: &Wallet,
     ) -> Result<bool, AdvanceError> {
-        let fronted = self.front_gas(order_id, payer, wallet).await?;
-        Ok(self.sign_next(order_id, payer, wallet).await? || fronted)
+        let fronted = self.front_gas(order_id, &payers.payer, wallet).await?;
+        Ok(self.sign_next(order_id, payers, wallet).await? || fronted)
     }
 
     /// Whoever pays orders on a network, as it is configured.

@@ -54,7 +54,7 @@ impl Gateway {
         drop(connection);
         let order = order.ok_or(AdvanceError::UnknownOrder)?;
         let network = order.currency.network;
-        let required = self.config.chain(network).confirmations;
+        let required = self.required_of(&order);
         let is_mined = open.iter().any(|payment| payment.height.is_some());
         let head = if is_mined { payer.head().await? } else { None };
         // Never sent and never replaced: there is nothing to find, and it is sent below.

@@ -92,7 +92,7 @@ impl Gateway {
         let order = self.known_payout(order_id).await?;
         let mut tx = self.db.begin().await?;
         let network = order.currency.network;
-        let required = self.config.chain(network).confirmations;
+        let required = self.required_of(&order);
         Ok(Story {
             object: self.payout_snapshot(&mut tx, &order, None).await?,
             deposits: deposits::of_payout(&mut tx, order.id).await?,

@@ -69,7 +69,7 @@ impl Gateway {
     ) -> Result<Settled, OperateError> {
         let order = self.known_payout(order_id).await?;
         let network = order.currency.network;
-        let required = self.config.chain(network).confirmations;
+        let required = self.required_of(&order);
         let payers = self.payers_of(network)?;
         let mut connection = self.db.connection().await?;
         let open = payments::open(&mut connection, order.id).await?;

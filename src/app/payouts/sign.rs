@@ -11,7 +11,7 @@ use super::{
     wallet::Wallet,
 };
 use crate::{
-    app::Gateway,
+    app::{Gateway, payers::Payers},
     asset::address,
     chain::{
         ChainError,
@@ -45,9 +45,10 @@ impl Gateway {
     pub(super) async fn sign_next(
         &self,
         order_id: Uuid,
-        payer: &Payer,
+        payers: &Payers,
         wallet: &Wallet,
     ) -> Result<bool, AdvanceError> {
+        let payer = &payers.payer;
         let mut connection = self.db.connection().await?;
         let order = payouts::by_id(&mut connection, order_id).await?;
         let order = order.ok_or(AdvanceError::UnknownOrder)?;
@@ -73,7 +74,7 @@ impl Gateway {
             return Ok(false);
         }
         let groups = groups(&order, &waiting, &limits);
-        let prepared = self.prepare_all(&order, &groups, fee, payer).await?;
+        let prepared = self.prepare_all(&order, &groups, fee, payers).await?;
         if prepared.ready.is_empty() && prepared.failure.is_none() {
             // Nothing is left of what it may have waited for.
             let mut connection = self.db.connection().await?;
@@ -91,11 +92,11 @@ impl Gateway {
         order: &PayoutOrder,
         groups: &[Vec<&ItemRow>],
         fee: Fee,
-        payer: &Payer,
+        payers: &Payers,
     ) -> Result<Prepared, AdvanceError> {
         let payments = groups.iter().map(|group| payment_of(order, group, fee));
         let payments = payments.collect::<Result<Vec<_>, _>>()?;
-        let works = payer.works(&payments).await?;
+        let works = payers.works(&payments).await?;
         let mut prepared = Prepared::default();
         for (group, (payment, work)) in groups.iter().zip(payments.into_iter().zip(works)) {
             let work = match work {
@@ -106,7 +107,7 @@ impl Gateway {
                     continue;
                 }
             };
-            match self.prepare(order, group, (payment, work), payer).await? {
+            match self.prepare(order, group, (payment, work), &payers.payer).await? {
                 Some(payment) => prepared.ready.push(payment),
                 None => prepared.any_failed = true,
             }
