@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use support::{
     broker::eventually,
     ctl::{Ctl, Ran},
+    fired::fired,
     payout_events,
     payouts::evm_address,
 };
@@ -243,6 +244,7 @@ async fn a_token_payment_without_its_log_is_held_and_goes_back_only_when_a_perso
         assert!(books.failed.is_zero() && books.returned.is_zero(), "{books:?}");
         let query = "select count(*) from operator_alert where kind = 'payout_unexplained'";
         assert_eq!(scene.number(query).await, 1);
+        fired(1);
         lost.is_open().await;
 
         scene.anvil.rpc("anvil_setCode", json!([usdt, token])).await.unwrap();

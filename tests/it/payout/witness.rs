@@ -142,8 +142,8 @@ async fn a_receipt_that_its_block_does_not_bear_out_ends_no_payment_and_refunds_
             })
             .await;
             let story = scene.payer.story(&id).await;
-            let is_open = story.payments.iter().filter(|one| one.purpose == "pay");
-            assert!(is_open.clone().all(|one| one.state == "sent"), "{:?}", story.payments);
+            let mut pays = story.payments.iter().filter(|one| one.purpose == "pay");
+            assert!(pays.all(|one| one.state == "sent"), "{:?}", story.payments);
             assert!(story.order.books.failed.is_zero(), "{}", story.object);
         }
         fired(told.load(Ordering::Relaxed));
