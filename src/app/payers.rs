@@ -46,8 +46,9 @@ pub(in crate::app) struct Payers {
 }
 
 impl Payers {
-    /// How much work payments are, in their order. One estimate alone refuses no payment: the node is asked again, and then the
-    /// others, and a payment that any of them estimates is one that can be made.
+    /// How much work payments are, in their order. One estimate alone refuses no payment: the node
+    /// is asked again, and then the others, and a payment that any of them estimates is one that
+    /// can be made.
     pub async fn works(
         &self,
         payments: &[Unsigned],
@@ -125,7 +126,7 @@ impl Payers {
     }
 }
 
-/// Whether a payment cannot be made as it was quoted.
+/// Returns true if a payment cannot be made as it was quoted.
 fn is_refused(work: &Work, payment: &Unsigned) -> bool {
     match work {
         Work::Units(units) => *units > payment.work,

@@ -37,8 +37,8 @@ impl FeeLevel {
 }
 
 impl Fees {
-    /// The same with nothing above `most`, where a block asks `base`: what a node says of fees is no order to offer anything.
-    /// `None` if that buys no place in a block with `tip`.
+    /// The same with nothing above `most`, where a block asks `base`: what a node says of fees is
+    /// no order to offer anything. `None` if that buys no place in a block with `tip`.
     pub fn within(self, most: u128, base: u128, tip: u128) -> Option<Self> {
         let room = most.checked_sub(base).filter(|room| *room >= tip)?;
         Some(Self { priority_fee: self.priority_fee.min(room), max_fee: self.max_fee.min(most) })

@@ -164,7 +164,8 @@ fn refresh(order: &Order, now: DateTime<Utc>) -> Step {
         // From the deadline on, expiry decides: only it knows if a payment came in time.
         State::PendingDeposit if now >= order.expires_at => refused(order, Refusal::InvalidState),
         State::PendingDeposit => kept(order, requote),
-        // The network asks more than was quoted, and would for ever: a new quote asks for the difference.
+        // The network asks more than was quoted, and would for ever: a new quote asks for the
+        // difference.
         State::Processing if order.nothing_signed => kept(order, vec![Effect::Requote]),
         State::Funded
         | State::Processing

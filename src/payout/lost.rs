@@ -1,4 +1,5 @@
-//! Recipients from whom nothing ever comes back: addresses that burn what they get, and contracts of tokens, which keep it.
+//! Recipients from whom nothing ever comes back: addresses that burn what they get, and contracts
+//! of tokens, which keep it.
 
 use super::recipients::Reason;
 use crate::asset::{Family, Network, address, catalogue::Catalogue};

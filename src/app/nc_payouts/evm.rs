@@ -102,10 +102,12 @@ impl Gateway {
     }
 }
 
-/// The merchant may have handed his transactions in himself. Any other transaction in their place ends them.
+/// The merchant may have handed his transactions in himself. Any other transaction in their place
+/// ends them.
 async fn are_ours(node: &Payer, used: &[&Signed]) -> Result<(), NcPayoutError> {
     let wanted: Vec<_> = used.iter().map(|signed| wanted(signed)).collect();
-    // That they are there is enough. Nothing is asked to be final, so no block is read whole while the merchant waits.
+    // That they are there is enough. Nothing is asked to be final, so no block is read whole while
+    // the merchant waits.
     let standings = node.standings(&wanted, u64::MAX).await?;
     for (signed, standing) in used.iter().zip(&standings) {
         if matches!(standing.seen, Seen::Nowhere | Seen::Displaced) {

@@ -212,8 +212,8 @@ fn verdict(part: &TransactionRow, found: &Found, next: Move) -> Look {
             Some(nonce) => format!("nonce {nonce} of fromAddress was used by another transaction"),
             None => "one of its inputs was spent by another transaction".to_owned(),
         }),
-        // Only the token's own log of exactly this movement is a payment, and no missing log proves that there was none: called
-        // failed, the recipient would be paid again.
+        // Only the token's own log of exactly this movement is a payment, and no missing log proves
+        // that there was none: called failed, the recipient would be paid again.
         (Move::Alarm, Seen::Unexplained { depth, .. }) => Look {
             state: TransactionState::Sent,
             confirmations: depth,

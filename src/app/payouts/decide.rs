@@ -89,8 +89,8 @@ impl Gateway {
         Ok(())
     }
 
-    /// Prices an order anew. One that was funded, and of which nothing is signed because the network asks more than was quoted,
-    /// then waits for the difference.
+    /// Prices an order anew. One that was funded, and of which nothing is signed because the
+    /// network asks more than was quoted, then waits for the difference.
     pub async fn refresh_payout(
         &self,
         merchant_id: Uuid,
@@ -267,7 +267,8 @@ async fn tell_of_nowhere(tx: &mut PgConnection, order: &PayoutOrder) -> Result<(
     Ok(())
 }
 
-/// Whether no payment of an order's rows was ever signed. The caller holds the order's row lock, under which they are.
+/// Returns true if no payment of an order's rows was ever signed. The caller holds the order's row lock,
+/// under which they are.
 async fn nothing_signed(tx: &mut PgConnection, order_id: Uuid) -> Result<bool, StorageError> {
     Ok(payments::of_order(tx, order_id, Some(Purpose::Pay)).await?.is_empty())
 }

@@ -32,8 +32,8 @@ use crate::{
     },
 };
 
-/// A network that asks more than was quoted may go on doing so for ever. After so long a refund takes the difference out of what
-/// it sends.
+/// A network that asks more than was quoted may go on doing so for ever. After so long a refund
+/// takes the difference out of what it sends.
 const WAITS_AT_MOST: TimeDelta = TimeDelta::hours(24);
 
 /// What of the rest goes back, and what of it the order keeps for the network.
@@ -166,8 +166,8 @@ impl Gateway {
         Ok(Some(Due { offer, share, as_quoted }))
     }
 
-    /// The offer for a refund, for which `covered` was kept. A quote that is long gone bounds nothing that is taken out of the
-    /// refund itself: only what we ever offer does.
+    /// The offer for a refund, for which `covered` was kept. A quote that is long gone bounds
+    /// nothing that is taken out of the refund itself: only what we ever offer does.
     async fn refund_offer(
         &self,
         order: &PayoutOrder,

@@ -303,7 +303,8 @@ mod tests {
                 ]
                 .as_slice(),
             ),
-            // Of its own versions people settle what no rule can end: as sent where something moved.
+            // Of its own versions people settle what no rule can end: as sent where something
+            // moved.
             (
                 OWN,
                 &[

@@ -115,7 +115,8 @@ impl Gateway {
         Ok(prepared)
     }
 
-    /// The offer for a payment now, at most what was quoted; `None` while the quote buys no place in a block.
+    /// The offer for a payment now, at most what was quoted; `None` while the quote buys no place
+    /// in a block.
     pub(super) async fn affordable_fee(
         &self,
         order: &PayoutOrder,

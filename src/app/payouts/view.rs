@@ -17,8 +17,8 @@ use crate::{
 };
 
 impl Gateway {
-    /// The confirmations after which an order's payments are final: as many as a deposit of its value needs, because what a
-    /// reorg takes back was told to its recipients.
+    /// The confirmations after which an order's payments are final: as many as a deposit of its
+    /// value needs, because what a reorg takes back was told to its recipients.
     pub(super) fn required_of(&self, order: &PayoutOrder) -> u64 {
         let chain = self.config.chain(order.currency.network);
         let value = value_usd(order, order.payout_total);

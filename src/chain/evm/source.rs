@@ -126,7 +126,8 @@ impl EvmSource {
         Ok(Some((body, outcomes)))
     }
 
-    /// The receipts of a block, believed as far as those of a block of deposits are; `None` if there is no such block.
+    /// The receipts of a block, believed as far as those of a block of deposits are; `None` if
+    /// there is no such block.
     pub(in crate::chain) async fn proof(&self, height: u64) -> Result<Option<Proof>, ChainError> {
         let Some((_, outcomes)) = self.whole_block(height).await? else { return Ok(None) };
         // The older methods tell of transactions without value only what they logged.

@@ -54,8 +54,8 @@ pub(super) struct Log<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kept {
     Yes,
-    /// The token logged no movement out of the sender. That proves nothing: nodes leave logs out, so money that was to be paid
-    /// may have been paid.
+    /// The token logged no movement out of the sender. That proves nothing: nodes leave logs out,
+    /// so money that was to be paid may have been paid.
     NoLog,
     /// Something else left the sender than was signed for.
     Otherwise,

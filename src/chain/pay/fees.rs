@@ -32,8 +32,8 @@ impl History<'_> {
     }
 }
 
-/// Twice the base fee and a tip: enough for the next six blocks, however full they are. Less than the base fee and the tip is
-/// in none of them.
+/// Twice the base fee and a tip: enough for the next six blocks, however full they are. Less than
+/// the base fee and the tip is in none of them.
 pub(super) const fn offer(base: u128, tip: u128) -> Fee {
     let rate_least = base.saturating_add(tip);
     Fee { tip, rate_least, ..Fee::of(rate_least.saturating_add(base)) }

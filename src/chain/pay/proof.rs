@@ -1,8 +1,9 @@
 //! The end of a payment, held against the block that it stands in.
 //!
-//! A receipt comes alone, and nothing in it shows that it is whole: a node that drops logs, or tells that a transaction
-//! failed, would have a paid row failed and its amount sent back. So before a payment has ended, all receipts of its block are
-//! read and held against the block's header, as those of a block of deposits are, and must tell the same of it.
+//! A receipt comes alone, and nothing in it shows that it is whole: a node that drops logs, or
+//! tells that a transaction failed, would have a paid row failed and its amount sent back. So
+//! before a payment has ended, all receipts of its block are read and held against the block's
+//! header, as those of a block of deposits are, and must tell the same of it.
 
 use std::collections::BTreeMap;
 
@@ -14,11 +15,13 @@ use crate::{
     payout::batch::Seen,
 };
 
-/// Blocks that are read whole in one look. Payments in further blocks are final in the next one, when these have ended.
+/// Blocks that are read whole in one look. Payments in further blocks are final in the next one,
+/// when these have ended.
 const BLOCKS_MAX: usize = 16;
 
 impl EvmPayer {
-    /// Lets only that be final which the whole block tells too; the rest stays one block below that and is asked for again.
+    /// Lets only that be final which the whole block tells too; the rest stays one block below that
+    /// and is asked for again.
     pub(super) async fn prove(
         &self,
         payments: &[&Wanted],
@@ -65,7 +68,7 @@ impl EvmPayer {
     }
 }
 
-/// Whether a block tells of a payment as its receipt did.
+/// Returns true if a block tells of a payment as its receipt did.
 fn tells(proof: &Proof, payment: &Wanted, told: &Standing) -> bool {
     let Some(receipt) = told.mined.as_ref().and_then(|mined| proof.receipts.get(&mined.hash))
     else {

@@ -56,7 +56,8 @@ impl EvmPayer {
         Ok(found.into_iter().filter_map(|standing| standing.or_else(|| others.next())).collect())
     }
 
-    /// Those that the chain holds, by any of their versions; the end of one is held against its block.
+    /// Those that the chain holds, by any of their versions; the end of one is held against its
+    /// block.
     pub(super) async fn mined(
         &self,
         payments: &[&Wanted],
@@ -208,8 +209,8 @@ impl EvmPayer {
     }
 }
 
-/// Reads from its logs what became of a payment in a block of that depth. Every version of a payment does the same, so any of
-/// its bytes say what should have happened.
+/// Reads from its logs what became of a payment in a block of that depth. Every version of a
+/// payment does the same, so any of its bytes say what should have happened.
 pub(super) fn verdict(payment: &Wanted, succeeded: bool, logs: &[Log<'_>], depth: u64) -> Seen {
     let kept = match Promise::of(&payment.raw) {
         Some(promise) if succeeded => erc20::kept(&promise, &payment.sender, logs),

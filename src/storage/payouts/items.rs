@@ -293,7 +293,8 @@ pub async fn fail_unsigned(
     Ok(done.rows_affected() == 1)
 }
 
-/// How many rows of an order failed with nothing signed for them, and what they were to pay, fees included.
+/// How many rows of an order failed with nothing signed for them, and what they were to pay, fees
+/// included.
 pub async fn never_sent(
     connection: &mut PgConnection,
     order_id: Uuid,

@@ -122,7 +122,8 @@ pub struct DepositPlace {
 }
 
 impl PayoutOrder {
-    /// The facts that the lifecycle decides on. That nothing was signed is said by callers who looked.
+    /// The facts that the lifecycle decides on. That nothing was signed is said by callers who
+    /// looked.
     pub fn for_lifecycle(&self) -> lifecycle::Order {
         lifecycle::Order {
             state: self.state,

@@ -31,8 +31,8 @@ impl Scene {
         self.mine_until(id, done, async |_, _| self.set_base_fee(wei).await).await
     }
 
-    /// A funded order of two rows over whole coins, for which nothing can be signed: the base fee is five times as high as when
-    /// it was quoted.
+    /// A funded order of two rows over whole coins, for which nothing can be signed: the base fee
+    /// is five times as high as when it was quoted.
     async fn outpriced(&self) -> (Value, String) {
         self.begin_at(CALM).await;
         let order = self.order("pol", &items(100, 2)).await;
@@ -321,7 +321,8 @@ async fn an_order_that_a_fivefold_base_fee_outpriced_is_paid_for_the_difference(
     .await;
 }
 
-/// What the quote does not cover of a refund our own fee pays, before the merchant's money waits for it.
+/// What the quote does not cover of a refund our own fee pays, before the merchant's money waits
+/// for it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refund_that_costs_more_than_was_quoted_may_use_the_service_fee() {
     with_node("payouts.service_fee_bps = 500", |scene| async move {

@@ -99,7 +99,8 @@ fn forge(receipt: &mut Value, forgery: Forgery) {
     }
 }
 
-/// A node that loses logs, or tells that what was paid was reverted: nobody's money goes back for that.
+/// A node that loses logs, or tells that what was paid was reverted: nobody's money goes back for
+/// that.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_receipt_that_its_block_does_not_bear_out_ends_no_payment_and_refunds_nobody() {
     let anvil = node().await;
