@@ -53,7 +53,6 @@ impl Gateway {
         let order = payouts::by_id(&mut connection, order_id).await?;
         drop(connection);
         let order = order.ok_or(AdvanceError::UnknownOrder)?;
-        let network = order.currency.network;
         let required = self.required_of(&order);
         let is_mined = open.iter().any(|payment| payment.height.is_some());
         let head = if is_mined { payer.head().await? } else { None };
