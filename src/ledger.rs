@@ -62,6 +62,9 @@ pub enum EntryKind {
     PayoutSent,
     /// The fees of an order, as quoted.
     PayoutFee,
+    /// Fees for which nothing was done: those of rows that never went out, or of an order of which
+    /// nothing was signed.
+    PayoutFeeReturned,
     /// Unused rest of an order, returned to the merchant.
     PayoutRefund,
     /// Network fee of a transaction.
@@ -84,6 +87,7 @@ impl EntryKind {
             Self::PayoutDeposit => "payout_deposit",
             Self::PayoutSent => "payout_sent",
             Self::PayoutFee => "payout_fee",
+            Self::PayoutFeeReturned => "payout_fee_returned",
             Self::PayoutRefund => "payout_refund",
             Self::NetworkFee => "network_fee",
             Self::GasFronted => "gas_fronted",
@@ -135,6 +139,7 @@ mod tests {
             (EntryKind::PayoutDeposit, "payout_deposit"),
             (EntryKind::PayoutSent, "payout_sent"),
             (EntryKind::PayoutFee, "payout_fee"),
+            (EntryKind::PayoutFeeReturned, "payout_fee_returned"),
             (EntryKind::PayoutRefund, "payout_refund"),
             (EntryKind::NetworkFee, "network_fee"),
             (EntryKind::GasFronted, "gas_fronted"),

@@ -61,7 +61,9 @@ impl From<&Reason> for Flaw {
     fn from(reason: &Reason) -> Self {
         match reason {
             Reason::Address(AddressError::OtherNetwork) => Self::OtherNetwork,
-            Reason::Address(_) | Reason::OwnAddress => Self::Address,
+            Reason::Address(_) | Reason::OwnAddress | Reason::Burns | Reason::TokenContract(_) => {
+                Self::Address
+            }
             Reason::Amount(_)
             | Reason::NotPlain
             | Reason::Zero

@@ -16,7 +16,8 @@ use crate::{
     chain::{
         ChainError, UnusableSource,
         pay::{
-            EvmPayer, Named, Payer, SimulatedPayer, Standing, Usurper, UtxoPayer, Wanted, Witnesses,
+            EvmPayer, Named, Payer, SimulatedPayer, Standing, Unsigned, Usurper, UtxoPayer, Wanted,
+            Witnesses, Work,
         },
     },
     config::{ChainSettings, ChainSourceKind},
@@ -45,6 +46,38 @@ pub(in crate::app) struct Payers {
 }
 
 impl Payers {
+    /// How much work payments are, in their order. One estimate alone refuses no payment: the node
+    /// is asked again, and then the others, and a payment that any of them estimates is one that
+    /// can be made.
+    pub async fn works(
+        &self,
+        payments: &[Unsigned],
+    ) -> Result<Vec<Result<Work, ChainError>>, ChainError> {
+        let mut works = self.payer.works(payments).await?;
+        for (payment, work) in payments.iter().zip(&mut works) {
+            if work.as_ref().is_ok_and(|work| is_refused(work, payment)) {
+                *work = self.asked_again(payment).await;
+            }
+        }
+        Ok(works)
+    }
+
+    async fn asked_again(&self, payment: &Unsigned) -> Result<Work, ChainError> {
+        let told = self.payer.work(payment).await?;
+        if !is_refused(&told, payment) {
+            return Ok(told);
+        }
+        let mut outcome = Ok(told);
+        for node in &self.witnesses.nodes {
+            match node.work(payment).await {
+                Ok(work) => return Ok(work),
+                // Without a second word the row waits.
+                Err(error) => outcome = Err(error),
+            }
+        }
+        outcome
+    }
+
     /// Where payments stand, their end as a witness tells it too. See [`Witnesses::standings`].
     pub async fn standings(
         &self,
@@ -90,6 +123,14 @@ impl Payers {
             }
         }
         (told, failure)
+    }
+}
+
+/// Returns true if a payment cannot be made as it was quoted.
+fn is_refused(work: &Work, payment: &Unsigned) -> bool {
+    match work {
+        Work::Units(units) => *units > payment.work,
+        Work::Refused(_) => true,
     }
 }
 

@@ -36,6 +36,15 @@ impl FeeLevel {
     }
 }
 
+impl Fees {
+    /// The same with nothing above `most`, where a block asks `base`: what a node says of fees is
+    /// no order to offer anything. `None` if that buys no place in a block with `tip`.
+    pub fn within(self, most: u128, base: u128, tip: u128) -> Option<Self> {
+        let room = most.checked_sub(base).filter(|room| *room >= tip)?;
+        Some(Self { priority_fee: self.priority_fee.min(room), max_fee: self.max_fee.min(most) })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -48,6 +57,18 @@ mod tests {
         assert_eq!(fees(FeeLevel::Slow), Fees { priority_fee: 10, max_fee: 1_135 });
         assert_eq!(fees(FeeLevel::Normal), Fees { priority_fee: 10, max_fee: 2_010 });
         assert_eq!(fees(FeeLevel::Fast), Fees { priority_fee: 20, max_fee: 3_020 });
+    }
+
+    #[test]
+    fn no_level_offers_more_than_the_most() {
+        let (base, tip) = (1_000, 10);
+        let fast = FeeLevel::Fast.fees(base, tip);
+        assert_eq!(fast.within(3_020, base, tip), Some(fast));
+        assert_eq!(fast.within(1_500, base, tip), Some(Fees { max_fee: 1_500, ..fast }));
+        let least = Fees { priority_fee: 10, max_fee: 1_010 };
+        assert_eq!(fast.within(1_010, base, tip), Some(least));
+        assert_eq!(fast.within(1_009, base, tip), None);
+        assert_eq!(fast.within(999, base, tip), None);
     }
 
     proptest! {

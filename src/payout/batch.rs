@@ -100,8 +100,10 @@ pub enum Seen {
     Waiting,
     /// In a block. `depth` is 1 in the chain tip.
     Mined { depth: u64, succeeded: bool },
-    /// In a block, but it moved another amount than the signed one: less arrived, or more.
-    Unexplained { depth: u64 },
+    /// In a block, and the token's own log of exactly this movement is missing. `moved`: the token
+    /// logged another movement out of the sender. Without one, nothing may have moved, or the node
+    /// left logs out.
+    Unexplained { depth: u64, moved: bool },
     /// None of its versions is in the chain, and another transaction used its nonce or input, deep
     /// enough.
     Displaced,
@@ -111,7 +113,7 @@ impl Seen {
     /// Returns true if the block is deep enough to decide.
     pub const fn is_final(self, required: u64) -> bool {
         match self {
-            Self::Mined { depth, .. } | Self::Unexplained { depth } => depth >= required,
+            Self::Mined { depth, .. } | Self::Unexplained { depth, .. } => depth >= required,
             Self::Nowhere | Self::Waiting | Self::Displaced => false,
         }
     }
@@ -122,7 +124,7 @@ impl Seen {
         let depth = required.saturating_sub(1);
         match self {
             Self::Mined { succeeded, .. } => Self::Mined { depth, succeeded },
-            Self::Unexplained { .. } => Self::Unexplained { depth },
+            Self::Unexplained { moved, .. } => Self::Unexplained { depth, moved },
             Self::Nowhere | Self::Waiting | Self::Displaced => self,
         }
     }
@@ -181,7 +183,7 @@ pub fn next_move(payment: Signed, seen: Seen, required: u64) -> Move {
     match (seen, payment.sent_for) {
         (Seen::Displaced, Some(since)) if since >= ALARM_AFTER => Move::Alarm,
         (Seen::Displaced, Some(_)) => Move::Wait,
-        (Seen::Mined { depth, .. } | Seen::Unexplained { depth }, _) if depth < required => {
+        (Seen::Mined { depth, .. } | Seen::Unexplained { depth, .. }, _) if depth < required => {
             Move::Wait
         }
         (Seen::Unexplained { .. }, _) => Move::Alarm,
@@ -269,8 +271,8 @@ mod tests {
                 ("mined 3 of 3", mined(3, true)),
                 ("reverted 2 of 3", mined(2, false)),
                 ("reverted 3 of 3", mined(3, false)),
-                ("unexplained 2/3", Seen::Unexplained { depth: 2 }),
-                ("unexplained 3/3", Seen::Unexplained { depth: 3 }),
+                ("unexplained 2/3", Seen::Unexplained { depth: 2, moved: true }),
+                ("unexplained 3/3", Seen::Unexplained { depth: 3, moved: false }),
                 ("displaced", Seen::Displaced),
             ] {
                 let what_next = next_move(signed, seen, 3);
@@ -313,7 +315,7 @@ mod tests {
         }
         let mined = |succeeded| move |depth| Seen::Mined { depth, succeeded };
         let kinds: [&dyn Fn(u64) -> Seen; 3] =
-            [&mined(true), &mined(false), &|depth| Seen::Unexplained { depth }];
+            [&mined(true), &mined(false), &|depth| Seen::Unexplained { depth, moved: true }];
         for at in kinds {
             assert_eq!([2, 3, 4].map(|depth| at(depth).is_final(3)), [false, true, true]);
             assert_eq!(at(9).not_yet_final(3), at(2));

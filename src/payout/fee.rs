@@ -34,6 +34,19 @@ impl Fee {
         self.rate.saturating_add(self.data.div_ceil(work.max(1)))
     }
 
+    /// Offer within `cap`, all in, for a payment of so much work. Where the network asks for more,
+    /// the cap itself is offered as long as it buys a place in a block; `None` if it does not.
+    #[must_use]
+    pub fn within(self, cap: u128, work: u128) -> Option<Self> {
+        if self.all_in(work) <= cap {
+            return Some(self);
+        }
+        let data = Self { rate: 0, ..self }.all_in(work);
+        let rate = cap.checked_sub(data)?;
+        let is_of_use = self.rate_least > 0 && rate >= self.rate_least;
+        is_of_use.then_some(Self { rate, tip: self.tip.min(rate), ..self })
+    }
+
     /// Offer of the next version: an eighth more in both parts, or the network's current fee if
     /// that is more, and never above `cap`. `None` if the eighth alone is above it.
     #[must_use]
@@ -64,6 +77,19 @@ mod tests {
         assert_eq!((fee.most(40), fee.all_in(40)), (380, 10));
         assert!(fee.all_in(40) * 40 >= fee.most(40));
         assert_eq!((Fee::of(7).most(40), Fee::of(7).all_in(40)), (280, 7));
+    }
+
+    #[test]
+    fn the_cap_is_offered_while_it_buys_a_place_in_a_block() {
+        let asked = |data| Fee { rate: 210, tip: 10, data, rate_least: 110 };
+        assert_eq!(asked(0).within(210, 40), Some(asked(0)));
+        assert_eq!(asked(0).within(209, 40), Some(Fee { rate: 209, ..asked(0) }));
+        assert_eq!(asked(0).within(110, 40), Some(Fee { rate: 110, ..asked(0) }));
+        assert_eq!(asked(0).within(109, 40), None);
+        // The price of its bytes is part of the cap.
+        assert_eq!(asked(400).within(120, 40), Some(Fee { rate: 110, ..asked(400) }));
+        assert_eq!(asked(400).within(119, 40), None);
+        assert_eq!(Fee::of(210).within(209, 40), None);
     }
 
     proptest! {

@@ -22,6 +22,8 @@ pub struct Order {
     pub expires_at: DateTime<Utc>,
     /// Time at which an unconfirmed draft is dropped.
     pub abandoned_at: DateTime<Utc>,
+    /// No payment of its rows was ever signed: all that came in can still go back.
+    pub nothing_signed: bool,
 }
 
 /// An event of an order.
@@ -29,9 +31,9 @@ pub struct Order {
 pub enum Event {
     ConfirmRequested,
     RefreshRequested,
-    CancelRequested {
-        by: CancelledBy,
-    },
+    /// A funded order got a new price, which is `due` now.
+    Requoted,
+    CancelRequested,
     /// A deposit of the order's asset was seen for the first time, confirmed or not.
     DepositSeen,
     /// The deposit has the confirmations of its network.
@@ -121,7 +123,8 @@ pub fn step(order: &Order, event: Event, now: DateTime<Utc>) -> Step {
     match event {
         Event::ConfirmRequested => confirm(order, now),
         Event::RefreshRequested => refresh(order, now),
-        Event::CancelRequested { by } => cancel(order, by),
+        Event::Requoted => requoted(order),
+        Event::CancelRequested => cancel(order),
         Event::DepositSeen => see(order),
         Event::DepositConfirmed { amount, on_time } => credit(order, amount, on_time),
         Event::DeadlinePassed { sight, in_sight, may_hold } => {
@@ -161,6 +164,9 @@ fn refresh(order: &Order, now: DateTime<Utc>) -> Step {
         // From the deadline on, expiry decides: only it knows if a payment came in time.
         State::PendingDeposit if now >= order.expires_at => refused(order, Refusal::InvalidState),
         State::PendingDeposit => kept(order, requote),
+        // The network asks more than was quoted, and would for ever: a new quote asks for the
+        // difference.
+        State::Processing if order.nothing_signed => kept(order, vec![Effect::Requote]),
         State::Funded
         | State::Processing
         | State::Completed
@@ -170,21 +176,40 @@ fn refresh(order: &Order, now: DateTime<Utc>) -> Step {
     }
 }
 
-fn cancel(order: &Order, by: CancelledBy) -> Step {
+fn requoted(order: &Order) -> Step {
+    let refreshed = vec![Effect::Emit(EventType::QuoteRefreshed)];
+    match order.state {
+        State::Processing if order.nothing_signed && order.credited < order.due => {
+            Step { funding: Funding::Underfunded, ..moved(order, State::PendingDeposit, refreshed) }
+        }
+        State::Processing if order.nothing_signed => {
+            let funding =
+                if order.credited > order.due { Funding::Overfunded } else { Funding::Exact };
+            Step { funding, ..moved(order, State::Funded, refreshed) }
+        }
+        State::Draft
+        | State::PendingDeposit
+        | State::Funded
+        | State::Processing
+        | State::Completed
+        | State::PartialFailed
+        | State::Expired
+        | State::Cancelled => refused(order, Refusal::InvalidState),
+    }
+}
+
+fn cancel(order: &Order) -> Step {
     let cancelled = || {
         let effects = vec![Effect::Emit(EventType::Cancelled), Effect::Refund];
         moved(order, State::Cancelled, effects)
     };
     match order.state {
-        State::Draft | State::PendingDeposit => cancelled(),
-        // Nothing is signed yet, but the merchant was notified that it will be.
-        State::Funded if by == CancelledBy::Operator => cancelled(),
+        State::Draft | State::PendingDeposit | State::Funded => cancelled(),
+        State::Processing if order.nothing_signed => cancelled(),
         State::Cancelled => kept(order, vec![]),
-        State::Funded
-        | State::Processing
-        | State::Completed
-        | State::PartialFailed
-        | State::Expired => refused(order, Refusal::InvalidState),
+        State::Processing | State::Completed | State::PartialFailed | State::Expired => {
+            refused(order, Refusal::InvalidState)
+        }
     }
 }
 

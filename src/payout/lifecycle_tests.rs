@@ -26,6 +26,7 @@ fn order(state: State, funding: Funding) -> Order {
         credited: BaseUnits::new(credited),
         expires_at: at(0),
         abandoned_at: at(100),
+        nothing_signed: false,
     }
 }
 
@@ -63,8 +64,8 @@ fn events() -> Vec<(&'static str, Event, i64)> {
         ("refresh", Event::RefreshRequested, -1),
         ("refresh after the window", Event::RefreshRequested, 0),
         ("refresh after a day", Event::RefreshRequested, 100),
-        ("cancel", Event::CancelRequested { by: CancelledBy::Merchant }, -1),
-        ("cancel by operator", Event::CancelRequested { by: CancelledBy::Operator }, -1),
+        ("priced anew", Event::Requoted, -1),
+        ("cancel", Event::CancelRequested, -1),
         ("deposit seen", Event::DepositSeen, -1),
         ("deposit 10", deposit(10, true), -1),
         ("deposit 60", deposit(60, true), -1),
@@ -111,6 +112,30 @@ fn the_state_by_event_product_of_an_order() {
     expect_file!["lifecycle_table.txt"].assert_eq(&table);
 }
 
+/// The network asks more than was quoted before anything was signed.
+#[test]
+fn an_order_of_which_nothing_is_signed_is_cancelled_or_priced_anew() {
+    let order = |due| Order {
+        due: BaseUnits::new(due),
+        nothing_signed: true,
+        ..order(State::Processing, Funding::Exact)
+    };
+    let cancelled = step(&order(100), Event::CancelRequested, at(5));
+    assert_eq!(cancelled.state, State::Cancelled);
+    assert_eq!(cancelled.effects, [Effect::Emit(EventType::Cancelled), Effect::Refund]);
+    let refreshed = step(&order(100), Event::RefreshRequested, at(5));
+    assert_eq!((refreshed.state, refreshed.effects), (State::Processing, vec![Effect::Requote]));
+    for (due, state, funding) in [
+        (101, State::PendingDeposit, Funding::Underfunded),
+        (100, State::Funded, Funding::Exact),
+        (99, State::Funded, Funding::Overfunded),
+    ] {
+        let priced = step(&order(due), Event::Requoted, at(5));
+        assert_eq!((priced.state, priced.funding), (state, funding), "{due}");
+        assert_eq!(priced.effects, [Effect::Emit(EventType::QuoteRefreshed)]);
+    }
+}
+
 proptest! {
     #[test]
     fn a_terminal_state_never_changes(event in 0_usize..24, state in 4_usize..8, funding in 0_usize..5) {
@@ -131,6 +156,11 @@ proptest! {
         let (mut arrived, mut booked, mut created, mut ended) = (0, 0, 0, 0);
         for (index, amount) in history {
             let (_, event, second) = events()[index];
+            // Only an order that was begun and priced anew is asked about.
+            if event == Event::Requoted {
+                continue;
+            }
+            state.nothing_signed = amount % 2 == 0;
             // A draft has no address.
             let event = if let Event::DepositConfirmed { on_time, .. } = event {
                 if state.state == State::Draft {
@@ -143,7 +173,11 @@ proptest! {
             if let Event::DepositConfirmed { amount, .. } = event {
                 arrived += amount.get();
             }
-            let step = step(&state, event, at(second));
+            let mut step = step(&state, event, at(second));
+            if state.state == State::Processing && step.effects == [Effect::Requote] {
+                state.due = state.due.checked_add(BaseUnits::new(amount)).unwrap();
+                step = super::step(&state, Event::Requoted, at(second));
+            }
             for effect in &step.effects {
                 match effect {
                     Effect::Credit(units) => {

@@ -1,6 +1,7 @@
 //! Rules of mass payouts. Pure: no clock, no database, no network.
 //!
-//! [`csv`] and [`recipients`] decide the recipients, [`quote`], [`fee`] and [`gas`] the costs,
+//! [`csv`], [`recipients`] and [`lost`] decide the recipients, [`quote`], [`fee`] and [`gas`] the
+//! costs,
 //! [`limit`] how much may be signed, [`lifecycle`] and [`batch`] every state, and [`order`] the
 //! merchant's view. [`eip1559`] is the
 //! one kind of transaction for payments on EVM networks, and [`transfer`] its content. On
@@ -15,6 +16,7 @@ pub mod gas;
 pub mod id;
 pub mod lifecycle;
 pub mod limit;
+pub mod lost;
 pub mod order;
 pub mod quote;
 pub mod recipients;

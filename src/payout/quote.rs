@@ -47,6 +47,17 @@ pub struct Tariff {
     pub prices: Prices,
 }
 
+/// A quote that was agreed on.
+#[derive(Clone, Copy, Debug)]
+pub struct Quoted {
+    pub batches: usize,
+    pub fee_rate: u128,
+    pub prices: Prices,
+    pub payout_total: BaseUnits,
+    pub network_fee: BaseUnits,
+    pub service_fee: BaseUnits,
+}
+
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Quote {
     pub payout_total: BaseUnits,
@@ -149,6 +160,39 @@ pub fn refund_fee(
     } else {
         convert(fee, native_decimals, currency.decimals, prices)
     }
+}
+
+/// Fees of a quote that nothing was done for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Unearned {
+    pub network: BaseUnits,
+    pub service: BaseUnits,
+}
+
+/// The fees of `unsent` of an order's rows, worth `amount` together, which never went out: all that
+/// the network would have taken for them, and our own share of their amounts, rounded down.
+pub fn unearned(
+    currency: &Currency,
+    native_decimals: u8,
+    (rows, unsent): (usize, usize),
+    amount: BaseUnits,
+    quoted: &Quoted,
+) -> Result<Unearned, QuoteFault> {
+    if unsent == 0 {
+        return Ok(Unearned::default());
+    }
+    let fee_of = |rows| {
+        let native = native_fee(currency, (rows, quoted.batches), quoted.fee_rate)?;
+        if currency.is_native() {
+            return Ok(native);
+        }
+        convert(native, native_decimals, currency.decimals, quoted.prices)
+    };
+    let network = fee_of(rows)?.remaining_after(fee_of(rows.saturating_sub(unsent))?);
+    let total = BigUint::from(quoted.payout_total.get().max(1));
+    let service = BigUint::from(quoted.service_fee.get()) * amount.get() / total;
+    let service = units(&service)?.min(quoted.service_fee);
+    Ok(Unearned { network: network.min(quoted.network_fee), service })
 }
 
 /// The rate to quote while the network asks for `asked`, which is also the maximum rate for the
@@ -345,6 +389,35 @@ mod tests {
         assert_eq!(quoted.total_to_send.get(), 1_009_201);
         let prices = tariff(FeeMode::Sender, 0, 1).prices;
         assert_eq!(refund_fee(usdt, 18, 30_000_000_000, prices).unwrap().get(), 2_401);
+    }
+
+    #[test]
+    fn what_never_went_out_earns_no_fee() {
+        let pol = currency("pol@polygon");
+        let each = [10_u128.pow(18), 3 * 10_u128.pow(18)];
+        let tariff = tariff(FeeMode::Sender, 50, 30_000_000_000);
+        let of = |of: &[u128]| quote(pol, 18, (&amounts(of), 1), &tariff).unwrap();
+        let (both, first) = (of(&each), of(&each[..1]));
+        let quoted = Quoted {
+            batches: 1,
+            fee_rate: tariff.fee_rate,
+            prices: tariff.prices,
+            payout_total: both.payout_total,
+            network_fee: both.network_fee,
+            service_fee: both.service_fee,
+        };
+        let unsent = |unsent, amount| {
+            unearned(pol, 18, (2, unsent), BaseUnits::new(amount), &quoted).unwrap()
+        };
+        assert_eq!(unsent(0, 0), Unearned::default());
+        let second = unsent(1, each[1]);
+        assert_eq!(second.network, both.network_fee.remaining_after(first.network_fee));
+        assert_eq!(second.service, both.service_fee.remaining_after(first.service_fee));
+        // What was quoted for the refund is not returned.
+        let all = unsent(2, each[0] + each[1]);
+        assert_eq!(all.service, both.service_fee);
+        let refund = refund_fee(pol, 18, tariff.fee_rate, tariff.prices).unwrap();
+        assert_eq!(all.network, both.network_fee.remaining_after(refund));
     }
 
     #[test]

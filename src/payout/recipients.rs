@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 
+use super::lost;
 use crate::{
     asset::{
         Family, Realm,
@@ -132,6 +133,10 @@ pub enum Reason {
     Ragged,
     #[error("belongs to this gateway; what is sent there would pay somebody's invoice")]
     OwnAddress,
+    #[error("burns what is sent there: nobody has its key")]
+    Burns,
+    #[error("is the contract of {0}; what is sent there is lost")]
+    TokenContract(&'static str),
     #[error("is not UTF-8 text")]
     NotText,
     #[error(
@@ -254,7 +259,13 @@ impl Checker<'_> {
             return None;
         }
         match address::validate_in(self.realm, self.currency.network, &row.address) {
-            Ok(address) => Some(address),
+            Ok(address) => match lost::reason(self.currency.network, &address) {
+                None => Some(address),
+                Some(reason) => {
+                    self.fault(row, Column::Address, reason, &row.address);
+                    None
+                }
+            },
             Err(error) => {
                 self.fault(row, Column::Address, Reason::Address(error), &row.address);
                 None

@@ -11,7 +11,7 @@ use gateway::{
     money::{BaseUnits, Bps},
     payout::{
         Funding, State,
-        lifecycle::{self as payout, CancelledBy, Order},
+        lifecycle::{self as payout, Order},
     },
 };
 
@@ -122,6 +122,7 @@ fn live_order(choices: &mut Choices<'_>) -> Option<()> {
         credited: BaseUnits::ZERO,
         expires_at: start + TimeDelta::seconds(100),
         abandoned_at: start + TimeDelta::seconds(150),
+        nothing_signed: false,
     };
     loop {
         let now = start + TimeDelta::seconds(i64::from(choices.byte()?));
@@ -157,9 +158,11 @@ fn payout_event(choices: &mut Choices<'_>) -> Option<payout::Event> {
     Some(match choices.byte()? % 9 {
         0 => payout::Event::ConfirmRequested,
         1 => payout::Event::RefreshRequested,
-        2 => payout::Event::CancelRequested {
-            by: if choices.is()? { CancelledBy::Merchant } else { CancelledBy::Operator },
-        },
+        2 => {
+            // The corpus has a byte here.
+            choices.is()?;
+            payout::Event::CancelRequested
+        }
         3 => payout::Event::DepositSeen,
         4 | 5 => {
             payout::Event::DepositConfirmed { amount: choices.amount()?, on_time: choices.is()? }

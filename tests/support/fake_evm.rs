@@ -6,6 +6,8 @@
 //! requests late, answers from an old state, returns "already known" and "nonce too low" at random,
 //! drops its mempool, and reorganises its newest blocks, though never a final one.
 
+mod bytes;
+
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
     net::Ipv4Addr,
@@ -25,12 +27,15 @@ use serde_json::{Value, json};
 use sha3::{Digest, Keccak256};
 
 use crate::anvil::{address_word, word};
+use bytes::{add_to_bloom, rlp_list};
 
 const GWEI: u128 = 1_000_000_000;
 const COIN_GAS: u128 = 21_000;
 const TOKEN_GAS: u128 = 51_600;
 /// Gas of an expensive transfer of coins.
 const DEAR_GAS: u128 = 300_000;
+/// Of a block without transactions.
+const EMPTY_ROOT: &str = "0x56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421";
 const TRANSFER_TOPIC: &str = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
 
 /// Accounts on the chain of one seed.
@@ -90,6 +95,8 @@ pub struct State {
     dear: Option<Dear>,
     /// Recipients whose transfers it reports as impossible to estimate.
     pub unknown: HashSet<String>,
+    /// Recipients whose transfers it reports as reverted, and how often.
+    pub refusals: HashMap<String, u32>,
     /// If true, payments are lost before the node processes them.
     pub loses_payments: bool,
 }
@@ -187,6 +194,7 @@ impl State {
             lies: 0,
             dear: None,
             unknown: HashSet::new(),
+            refusals: HashMap::new(),
             loses_payments: false,
         }
     }
@@ -391,12 +399,17 @@ impl State {
             "eth_getBlockByNumber" => {
                 let at = height(&text(0));
                 match self.chain.get(at).filter(|_| at <= head) {
-                    Some(block) => json!({
-                        "number": format!("{at:#x}"), "hash": block.hash,
-                        "baseFeePerGas": format!("{:#x}", block.base),
-                    }),
+                    Some(_) => self.block(at, params[1] == true),
                     None => Value::Null,
                 }
+            }
+            "eth_getBlockReceipts" => {
+                let hash = text(0);
+                let at = self.chain.iter().rposition(|block| block.hash == hash);
+                at.filter(|at| *at <= head).map_or(Value::Null, |at| {
+                    let all = self.chain[at].transactions.iter();
+                    all.map(|(handed, _)| self.receipt(&handed.hash, head)).collect()
+                })
             }
             "eth_getTransactionByHash" => {
                 let hash = text(0);
@@ -418,29 +431,59 @@ impl State {
         })
     }
 
+    fn block(&self, at: usize, whole: bool) -> Value {
+        let block = &self.chain[at];
+        let parent = at.checked_sub(1).map_or(&block.hash, |before| &self.chain[before].hash);
+        let mut bloom = [0; 256];
+        for (handed, _) in block.transactions.iter().filter(|(handed, ok)| *ok && handed.is_token) {
+            for name in [vec![self.cast.token.clone()], topics(handed)].concat() {
+                add_to_bloom(&mut bloom, &name);
+            }
+        }
+        let transaction = |(handed, _): &(Handed, bool)| match (whole, handed.is_token) {
+            (false, _) => json!(handed.hash),
+            (true, true) => json!({ "hash": handed.hash, "to": self.cast.token, "value": "0x0" }),
+            (true, false) => json!({
+                "hash": handed.hash, "to": handed.to, "value": format!("{:#x}", handed.amount),
+            }),
+        };
+        let transactions: Vec<_> = block.transactions.iter().map(transaction).collect();
+        let root = if transactions.is_empty() { EMPTY_ROOT } else { block.hash.as_str() };
+        json!({
+            "number": format!("{at:#x}"), "hash": block.hash, "parentHash": parent,
+            "timestamp": format!("{:#x}", 1_700_000_000 + at), "transactionsRoot": root,
+            "logsBloom": format!("0x{}", hex::encode(bloom)), "transactions": transactions,
+            "baseFeePerGas": format!("{:#x}", block.base),
+        })
+    }
+
     fn receipt(&self, hash: &str, head: usize) -> Value {
         let Some((height, handed, ok)) = self.place(hash, head) else { return Value::Null };
         let block = &self.chain[height];
-        let topic = |address: &str| format!("0x{}", address_word(address));
         let log = json!({
             "address": self.cast.token,
-            "topics": [TRANSFER_TOPIC, topic(&handed.sender), topic(&handed.to)],
+            "topics": topics(handed),
             "data": format!("0x{}", word(&format!("{:x}", handed.amount))),
         });
         let logs = if ok && handed.is_token { vec![log] } else { vec![] };
         json!({
+            "transactionHash": handed.hash,
             "blockHash": block.hash, "blockNumber": format!("{height:#x}"),
             "status": if ok { "0x1" } else { "0x0" }, "gasUsed": format!("{:#x}", gas(handed)),
             "effectiveGasPrice": format!("{:#x}", price(handed, block.base)), "logs": logs,
         })
     }
 
-    fn estimate(&self, call: &Value) -> Result<Value, (i64, &'static str)> {
+    fn estimate(&mut self, call: &Value) -> Result<Value, (i64, &'static str)> {
         let to = call["to"].as_str().unwrap_or_default().to_lowercase();
         let data = call["data"].as_str().unwrap_or_default();
         let is_token = to == self.cast.token;
         let recipient = if is_token { format!("0x{}", &data[34..74]) } else { to };
         if self.cast.refusing.contains(&recipient) {
+            return Err((3, "execution reverted"));
+        }
+        if let Some(left) = self.refusals.get_mut(&recipient).filter(|left| **left > 0) {
+            *left -= 1;
             return Err((3, "execution reverted"));
         }
         if self.unknown.contains(&recipient) {
@@ -527,6 +570,12 @@ impl State {
     }
 }
 
+/// Of the log of a token payment.
+fn topics(handed: &Handed) -> Vec<String> {
+    let address = |address: &str| format!("0x{}", address_word(address));
+    vec![TRANSFER_TOPIC.to_owned(), address(&handed.sender), address(&handed.to)]
+}
+
 fn hash_of(what: &impl std::fmt::Debug) -> String {
     format!("0x{}", hex::encode(Keccak256::digest(format!("{what:?}"))))
 }
@@ -546,35 +595,4 @@ fn fee(handed: &Handed, base: u128) -> u128 {
 /// The most that a payment may take from its sender.
 fn cost(handed: &Handed) -> u128 {
     gas(handed) * handed.max_fee + if handed.is_token { 0 } else { handed.amount }
-}
-
-/// The items of a list of texts; an inner list is returned as its bytes.
-fn rlp_list(bytes: &[u8]) -> Option<Vec<&[u8]>> {
-    let (mut rest, _) = rlp_item(bytes)?;
-    let mut items = Vec::new();
-    while !rest.is_empty() {
-        let (item, after) = rlp_item(rest)?;
-        items.push(item);
-        rest = after;
-    }
-    Some(items)
-}
-
-/// Returns one item and the remaining bytes.
-fn rlp_item(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
-    let first = *bytes.first()?;
-    let (header, length) = match first {
-        0..=0x7f => (0, 1),
-        0x80..=0xb7 => (1, usize::from(first - 0x80)),
-        0xb8..=0xbf => long(bytes, first - 0xb7)?,
-        0xc0..=0xf7 => (1, usize::from(first - 0xc0)),
-        0xf8..=0xff => long(bytes, first - 0xf7)?,
-    };
-    Some((bytes.get(header..header + length)?, bytes.get(header + length..)?))
-}
-
-fn long(bytes: &[u8], size: u8) -> Option<(usize, usize)> {
-    let size = usize::from(size);
-    let length = bytes.get(1..=size)?.iter().fold(0, |n: usize, byte| n * 256 + usize::from(*byte));
-    Some((1 + size, length))
 }

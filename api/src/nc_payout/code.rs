@@ -30,6 +30,7 @@ pub enum Code {
     RateLimitExceeded,
     InternalError,
     NodeUnavailable,
+    NetworkFeeTooHigh,
 }
 
 impl Code {
@@ -47,6 +48,7 @@ impl Code {
         Self::InsufficientFunds,
         Self::InsufficientGas,
         Self::NodeUnavailable,
+        Self::NetworkFeeTooHigh,
     ];
     pub const OF_REFRESH: &[Self] = &[
         Self::InvalidRequest,
@@ -61,6 +63,7 @@ impl Code {
         Self::InsufficientFunds,
         Self::InsufficientGas,
         Self::NodeUnavailable,
+        Self::NetworkFeeTooHigh,
     ];
     pub const OF_SUBMIT: &[Self] = &[
         Self::InvalidRequest,
@@ -112,7 +115,7 @@ impl Code {
             | Self::BroadcastRejected => StatusCode::UNPROCESSABLE_ENTITY,
             Self::RateLimitExceeded => StatusCode::TOO_MANY_REQUESTS,
             Self::InternalError => StatusCode::INTERNAL_SERVER_ERROR,
-            Self::NodeUnavailable => StatusCode::SERVICE_UNAVAILABLE,
+            Self::NodeUnavailable | Self::NetworkFeeTooHigh => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
 
@@ -205,6 +208,10 @@ impl Code {
             Self::NodeUnavailable => {
                 ("NODE_UNAVAILABLE", "the network's node does not answer as it should; retry later")
             }
+            Self::NetworkFeeTooHigh => (
+                "NETWORK_FEE_TOO_HIGH",
+                "the network asks more for gas now than is ever offered here; retry later",
+            ),
         }
     }
 }

@@ -136,6 +136,7 @@ impl From<NcPayoutError> for Problem {
             NcPayoutError::InsufficientGas { has, needs } => {
                 Self::of(Code::InsufficientGas, &error, Details::of_lack(*has, *needs))
             }
+            NcPayoutError::FeeTooHigh { .. } => with(Code::NetworkFeeTooHigh),
             NcPayoutError::Suspended => with(Code::MerchantSuspended),
             NcPayoutError::IdempotencyConflict => with(Code::IdempotencyConflict),
             NcPayoutError::NotFound => with(Code::PayoutNotFound),
@@ -208,7 +209,8 @@ mod tests {
             reason: "http://user:secret@node".into(),
         };
         let gone = ("ab:0".to_owned(), Unusable::Gone);
-        let cases: [(NcPayoutError, u16, &str); 24] = [
+        let cases: [(NcPayoutError, u16, &str); 25] = [
+            (NcPayoutError::FeeTooHigh { asked: 2, most: 1 }, 503, "NETWORK_FEE_TOO_HIGH"),
             (NcPayoutError::NotOneKey, 400, "INVALID_ADDRESS"),
             (NcPayoutError::NoInputs, 400, "INVALID_REQUEST"),
             (NcPayoutError::InputsTooLarge, 400, "TOO_MANY_ITEMS"),

@@ -199,6 +199,10 @@ pub async fn confirm(asked: AskedOf, body: Body) -> Result<Response, Problem> {
 /// Price an order anew
 ///
 /// Until money for it has been seen. A confirmed order gets a new `expiresAt` with its new total.
+///
+/// In `processing` too, while the network asks more than was quoted and no payment is signed: the
+/// order is `pending_deposit` again and waits for `missingRaw`, or goes on at once if nothing is
+/// missing.
 #[utoipa::path(
     post, path = "/{id}/refresh-quote", operation_id = "refreshPayout",
     params(("id" = String, Path, description = "The order's id.")),
@@ -211,7 +215,8 @@ pub async fn refresh(asked: AskedOf) -> Result<Response, Problem> {
 
 /// Cancel an order
 ///
-/// In `draft` and `pending_deposit`. What came in goes back to `refundAddress`.
+/// In `draft`, `pending_deposit` and `funded`, and in `processing` while no payment is signed. What
+/// came in goes back to `refundAddress`.
 #[utoipa::path(
     post, path = "/{id}/cancel", operation_id = "cancelPayout",
     params(("id" = String, Path, description = "The order's id.")),

@@ -27,7 +27,7 @@ impl<S: ChainSource> Follower<S> {
         // Of a token that pays for nothing, its block is soon enough to learn of it.
         let mut found = self.sightings(&waiting.transfers);
         found.retain(|sighting| !is_unknown(sighting));
-        let seen = self.record_sightings(&mut tx, &found, None).await?;
+        let seen = self.record_found(&mut tx, (&waiting.transfers, &found), None).await?;
         let unmined = deposits::unmined(&mut tx, self.settings.network).await?;
         let withdrawn = match vanished(&unmined, waiting, cursor).as_slice() {
             [] => 0,

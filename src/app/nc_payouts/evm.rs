@@ -40,7 +40,12 @@ impl Gateway {
             .collect();
         let gas = gas_of(plan, node.gas(plan.sender, &calls).await?)?;
         let nonces = self.nonces(plan, &account).await?;
-        let Fees { priority_fee, max_fee } = plan.fee_level.fees(account.base_fee, account.tip);
+        let most = self.config.chain(plan.currency.network).fee_rate_max;
+        let (base, tip) = (account.base_fee, account.tip);
+        let fees = plan.fee_level.fees(base, tip).within(most, base, tip);
+        let asked = base.saturating_add(tip);
+        let Fees { priority_fee, max_fee } =
+            fees.ok_or(NcPayoutError::FeeTooHigh { asked, most })?;
         let transaction = |((call, gas_limit), nonce)| {
             let Call { to, value, data } = call;
             let chain_id = account.chain_id;
@@ -86,7 +91,7 @@ impl Gateway {
         let used: Vec<_> =
             signed.iter().filter(|signed| signed.transaction.nonce < account.next_nonce).collect();
         if !used.is_empty() {
-            return self.are_ours(node, payout, &used).await;
+            return are_ours(node, &used).await;
         }
         let transactions: Vec<_> = signed.iter().map(|one| one.transaction.clone()).collect();
         check_fee(&transactions, &account)?;
@@ -95,29 +100,25 @@ impl Gateway {
         }
         check_gas(&transactions, &account)
     }
+}
 
-    /// The merchant may have handed his transactions in himself. Any other transaction in their place ends them.
-    async fn are_ours(
-        &self,
-        node: &Payer,
-        payout: &NcPayout,
-        used: &[&Signed],
-    ) -> Result<(), NcPayoutError> {
-        let wanted: Vec<_> = used.iter().map(|signed| wanted(signed)).collect();
-        let required = self.required(payout.currency.network);
-        let standings = node.standings(&wanted, required).await?;
-        for (signed, standing) in used.iter().zip(&standings) {
-            if matches!(standing.seen, Seen::Nowhere | Seen::Displaced) {
-                let nonce = signed.transaction.nonce;
-                let reason = format!(
-                    "nonce {nonce} of fromAddress was used by another transaction meanwhile; cancel the payout and create \
-                     it again"
-                );
-                return Err(NcPayoutError::Rejected(reason));
-            }
+/// The merchant may have handed his transactions in himself. Any other transaction in their place
+/// ends them.
+async fn are_ours(node: &Payer, used: &[&Signed]) -> Result<(), NcPayoutError> {
+    let wanted: Vec<_> = used.iter().map(|signed| wanted(signed)).collect();
+    // That they are there is enough. Nothing is asked to be final, so no block is read whole while
+    // the merchant waits.
+    let standings = node.standings(&wanted, u64::MAX).await?;
+    for (signed, standing) in used.iter().zip(&standings) {
+        if matches!(standing.seen, Seen::Nowhere | Seen::Displaced) {
+            let nonce = signed.transaction.nonce;
+            let reason = format!(
+                "nonce {nonce} of fromAddress was used by another transaction meanwhile; cancel the payout and create it again"
+            );
+            return Err(NcPayoutError::Rejected(reason));
         }
-        Ok(())
     }
+    Ok(())
 }
 
 fn wanted(signed: &Signed) -> Wanted {

@@ -20,7 +20,7 @@ use crate::{
     },
     payout::batch::{self, Move, Seen, Signed},
     storage::{
-        self, StorageError,
+        self, StorageError, alerts,
         nc_payouts::{
             self, NcPayout, Standing, coins,
             parts::{self, Look, Parts, TransactionRow},
@@ -34,6 +34,8 @@ const LOOK_AGAIN_MIN: TimeDelta = TimeDelta::milliseconds(300);
 /// What no block has taken for so long is looked for less often.
 const PATIENT_AFTER: TimeDelta = TimeDelta::hours(1);
 const LOOK_AGAIN_PATIENTLY: TimeDelta = TimeDelta::minutes(1);
+const UNEXPLAINED: &str = "the network took the transaction, and the token's own log of this amount is missing; compare the \
+                           recipient's balance before you pay it again";
 
 impl Gateway {
     /// Takes up to `limit` payouts that are due. Whoever dies with them leaves them to the next.
@@ -92,6 +94,15 @@ impl Gateway {
         nc_payouts::set_standing(&mut tx, payout.id, standing).await?;
         if step.state == State::Failed {
             coins::give_back(&mut tx, payout.id).await?;
+        }
+        let is_new = |look: &&Look| {
+            let was = before.transactions.iter().find(|part| part.position == look.position);
+            look.error.as_deref() == Some(UNEXPLAINED)
+                && was.is_none_or(|part| part.error.as_deref() != Some(UNEXPLAINED))
+        };
+        for look in looks.iter().filter(is_new) {
+            let detail = format!("transaction {}: {UNEXPLAINED}", look.position);
+            alerts::raise(&mut tx, "nc_payout_unexplained", &payout.payout_id, &detail).await?;
         }
         fail_point("nc_payout.noting");
         tx.commit().await?;
@@ -201,12 +212,15 @@ fn verdict(part: &TransactionRow, found: &Found, next: Move) -> Look {
             Some(nonce) => format!("nonce {nonce} of fromAddress was used by another transaction"),
             None => "one of its inputs was spent by another transaction".to_owned(),
         }),
-        // Only the token's own log of exactly this movement is a payment.
-        (Move::Alarm, Seen::Unexplained { depth }) => {
-            let why = "the token took the call and did not move this amount".to_owned();
-            Look { confirmations: depth, ..failed(why) }
-        }
-        (_, Seen::Mined { depth, .. } | Seen::Unexplained { depth }) => {
+        // Only the token's own log of exactly this movement is a payment, and no missing log proves
+        // that there was none: called failed, the recipient would be paid again.
+        (Move::Alarm, Seen::Unexplained { depth, .. }) => Look {
+            state: TransactionState::Sent,
+            confirmations: depth,
+            error: Some(UNEXPLAINED.to_owned()),
+            ..same
+        },
+        (_, Seen::Mined { depth, .. } | Seen::Unexplained { depth, .. }) => {
             Look { state: TransactionState::Sent, confirmations: depth, error: None, ..same }
         }
         (_, Seen::Waiting) => {

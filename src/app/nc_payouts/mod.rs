@@ -69,6 +69,10 @@ pub enum NcPayoutError {
         "{has} base units of the network's coin are there and {needs} are needed with the fees"
     )]
     InsufficientGas { has: u128, needs: u128 },
+    #[error(
+        "the network asks {asked} wei for a unit of gas now, and at most {most} are offered; try later"
+    )]
+    FeeTooHigh { asked: u128, most: u128 },
     #[error("the merchant is suspended")]
     Suspended,
     #[error("the Idempotency-Key was used with another request")]

@@ -14,7 +14,8 @@ use uuid::Uuid;
 
 use super::{
     gas::waits_for_gas,
-    sign::{keep, waits},
+    purse::to_give_back,
+    sign::{give_back, keep, waits},
     view::{locked, may_owe_refund},
     wallet::Wallet,
 };
@@ -24,10 +25,7 @@ use crate::{
         payers::{Payers, Purpose},
     },
     asset::Network,
-    chain::{
-        ChainError, UnusableSource,
-        pay::{Payer, SignError},
-    },
+    chain::{ChainError, UnusableSource, pay::SignError},
     payout::{
         EventType, State,
         batch::{self, BatchState},
@@ -150,7 +148,8 @@ impl Gateway {
         let fees = order.quote.network_fee.checked_add(order.quote.service_fee);
         let fees =
             fees.ok_or_else(|| StorageError::damaged("payout_order", "its fees overflow"))?;
-        keep(tx, order, order.id, fees).await?;
+        // An order whose quote was refreshed while nothing of it was signed begins again.
+        keep(tx, order, Uuid::now_v7(), fees).await?;
         self.apply_decision(tx, order, &step, Uuid::nil()).await
     }
 
@@ -180,7 +179,7 @@ impl Gateway {
         wallet: &Wallet,
     ) -> Result<bool, AdvanceError> {
         let followed = self.follow_payments(order.id, payers, wallet).await?;
-        match self.front_and_sign(order.id, &payers.payer, wallet).await {
+        match self.front_and_sign(order.id, payers, wallet).await {
             Ok(signed) => Ok(followed || signed),
             Err(error) => {
                 if let AdvanceError::Chain(told) = &error {
@@ -195,11 +194,11 @@ impl Gateway {
     async fn front_and_sign(
         &self,
         order_id: Uuid,
-        payer: &Payer,
+        payers: &Payers,
         wallet: &Wallet,
     ) -> Result<bool, AdvanceError> {
-        let fronted = self.front_gas(order_id, payer, wallet).await?;
-        Ok(self.sign_next(order_id, payer, wallet).await? || fronted)
+        let fronted = self.front_gas(order_id, &payers.payer, wallet).await?;
+        Ok(self.sign_next(order_id, payers, wallet).await? || fronted)
     }
 
     /// Whoever pays orders on a network, as it is configured.
@@ -230,6 +229,8 @@ impl Gateway {
             let event = Event::BatchesEnded { any_failed };
             let step = lifecycle::step(&order.for_lifecycle(), event, now);
             if step.verdict == Verdict::Moved {
+                let unearned = to_give_back(&mut tx, &order).await?;
+                give_back(&mut tx, &mut order, unearned).await?;
                 self.apply_decision(&mut tx, &mut order, &step, Uuid::nil()).await?;
             }
         }

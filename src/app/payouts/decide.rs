@@ -6,6 +6,7 @@ use uuid::Uuid;
 use super::{
     PayoutError,
     price::{priced, stored},
+    sign::give_back,
     view::locked,
 };
 use crate::{
@@ -24,7 +25,11 @@ use crate::{
         self, PgConnection, StorageError, addresses, alerts,
         deposits::of_order,
         outbox,
-        payouts::{self, DepositPlace, PayoutOrder, items},
+        payouts::{
+            self, DepositPlace, PayoutOrder, items,
+            payments::{self, Purpose},
+            safety,
+        },
         timers,
     },
 };
@@ -84,7 +89,8 @@ impl Gateway {
         Ok(())
     }
 
-    /// Prices an order anew.
+    /// Prices an order anew. One that was funded, and of which nothing is signed because the
+    /// network asks more than was quoted, then waits for the difference.
     pub async fn refresh_payout(
         &self,
         merchant_id: Uuid,
@@ -101,7 +107,12 @@ impl Gateway {
         let has_deposit = of_order::any(&mut tx, order.id, order.currency).await?;
         order.funding = order.funding.now_that(has_deposit);
         let now = storage::now(&mut tx).await?;
-        let step = lifecycle::step(&order.for_lifecycle(), Event::RefreshRequested, now);
+        // What failed has its net amount in the books; a new quote would change that.
+        let nothing_signed =
+            order.books.failed.is_zero() && nothing_signed(&mut tx, order.id).await?;
+        let facts =
+            |order: &PayoutOrder| lifecycle::Order { nothing_signed, ..order.for_lifecycle() };
+        let mut step = lifecycle::step(&facts(&order), Event::RefreshRequested, now);
         check(&order, &step)?;
         let tariff = self.tariff(&market, order.currency, order.fee_mode, fee_rate)?;
         let amounts = items::amounts(&mut tx, order.id).await?;
@@ -118,7 +129,15 @@ impl Gateway {
         order.expires_at = now + window;
         payouts::requote(&mut tx, &order).await?;
         items::set_net_amounts(&mut tx, order.id, &quoted.net).await?;
-        if order.state != State::Draft {
+        if order.state == State::Processing {
+            let fees = order.books.kept;
+            give_back(&mut tx, &mut order, fees).await?;
+            safety::note_wait(&mut tx, order.id, None).await?;
+            step = lifecycle::step(&facts(&order), Event::Requoted, now);
+        }
+        if step.state == State::Funded {
+            look_soon(&mut tx, order.id).await?;
+        } else if order.state != State::Draft {
             timers::set(&mut tx, timers::PAYOUT, order.id, order.expires_at).await?;
         }
         self.apply_decision(&mut tx, &mut order, &step, Uuid::now_v7()).await?;
@@ -154,9 +173,14 @@ impl Gateway {
         let mut tx = self.db.begin().await?;
         let mut order = locked(&mut tx, id).await?;
         let now = storage::now(&mut tx).await?;
-        let step = lifecycle::step(&order.for_lifecycle(), Event::CancelRequested { by }, now);
+        let nothing_signed = nothing_signed(&mut tx, order.id).await?;
+        let facts = lifecycle::Order { nothing_signed, ..order.for_lifecycle() };
+        let step = lifecycle::step(&facts, Event::CancelRequested, now);
         check(&order, &step)?;
         if step.verdict == Verdict::Moved {
+            let fees = order.books.kept;
+            give_back(&mut tx, &mut order, fees).await?;
+            safety::note_wait(&mut tx, order.id, None).await?;
             order.cancelled_by = Some(by.as_str().to_owned());
             timers::clear(&mut tx, timers::PAYOUT, order.id).await?;
             self.apply_decision(&mut tx, &mut order, &step, Uuid::nil()).await?;
@@ -188,7 +212,7 @@ impl Gateway {
                     self.emit_payout(tx, order, *event, subject).await?;
                 }
                 Effect::Refund => {
-                    refund_soon(tx, order.id).await?;
+                    look_soon(tx, order.id).await?;
                     tell_of_nowhere(tx, order).await?;
                 }
                 // Done by whoever asked for the step, before it is stored.
@@ -221,7 +245,7 @@ impl Gateway {
 
 /// A message alone would be lost with its broker, and nothing else looks at an order that has ended: the timer stays until
 /// somebody has seen that nothing is left to send back.
-pub(super) async fn refund_soon(tx: &mut PgConnection, order_id: Uuid) -> Result<(), StorageError> {
+pub(super) async fn look_soon(tx: &mut PgConnection, order_id: Uuid) -> Result<(), StorageError> {
     let now = storage::now(tx).await?;
     timers::set(tx, timers::PAYOUT, order_id, now).await?;
     look_at(tx, order_id).await
@@ -241,6 +265,12 @@ async fn tell_of_nowhere(tx: &mut PgConnection, order: &PayoutOrder) -> Result<(
     );
     alerts::raise(tx, "payout_refund_no_address", &order.order_id, &detail).await?;
     Ok(())
+}
+
+/// Returns true if no payment of an order's rows was ever signed. The caller holds the order's row lock,
+/// under which they are.
+async fn nothing_signed(tx: &mut PgConnection, order_id: Uuid) -> Result<bool, StorageError> {
+    Ok(payments::of_order(tx, order_id, Some(Purpose::Pay)).await?.is_empty())
 }
 
 /// Asks the payout-batch role to look at an order now.

@@ -53,8 +53,7 @@ impl Gateway {
         let order = payouts::by_id(&mut connection, order_id).await?;
         drop(connection);
         let order = order.ok_or(AdvanceError::UnknownOrder)?;
-        let network = order.currency.network;
-        let required = self.config.chain(network).confirmations;
+        let required = self.required_of(&order);
         let is_mined = open.iter().any(|payment| payment.height.is_some());
         let head = if is_mined { payer.head().await? } else { None };
         // Never sent and never replaced: there is nothing to find, and it is sent below.
@@ -200,10 +199,16 @@ impl Gateway {
         payment: &OpenPayment,
         seen: Seen,
     ) -> Result<(), StorageError> {
-        let (kind, what) = if matches!(seen, Seen::Unexplained { .. }) {
-            ("payout_unexplained", "moved something else than was signed for")
-        } else {
-            ("payout_displaced", "was used by a transaction that is not ours")
+        let (kind, what) = match seen {
+            Seen::Unexplained { moved: true, .. } => {
+                ("payout_unexplained", "moved something else than was signed for")
+            }
+            Seen::Unexplained { moved: false, .. } => {
+                ("payout_unexplained", "is used, and the token's own log of the payment is missing")
+            }
+            Seen::Nowhere | Seen::Waiting | Seen::Mined { .. } | Seen::Displaced => {
+                ("payout_displaced", "was used by a transaction that is not ours")
+            }
         };
         let reason = if order.family == PayoutFamily::Utxo {
             format!("what {} spends is gone, and no block holds it", payment.tx_hash)

@@ -4,7 +4,7 @@ use uuid::Uuid;
 
 use super::{
     AdvanceError, PayoutError,
-    decide::{look_at, refund_soon},
+    decide::{look_at, look_soon},
     view::locked,
 };
 use crate::{
@@ -47,7 +47,7 @@ pub enum OperateError {
     Ended,
     #[error("no payment of the order waits for a block")]
     NothingToBump,
-    #[error("the order is {}; only what is not yet being paid out can be cancelled", .0.as_str())]
+    #[error("the order is {}; only what has no signed payment yet can be cancelled", .0.as_str())]
     TooLateToCancel(State),
     #[error(
         "no final transaction {hash} took the place of an open payment of the order: it must be at least {required} blocks \
@@ -92,7 +92,7 @@ impl Gateway {
         let order = self.known_payout(order_id).await?;
         let mut tx = self.db.begin().await?;
         let network = order.currency.network;
-        let required = self.config.chain(network).confirmations;
+        let required = self.required_of(&order);
         Ok(Story {
             object: self.payout_snapshot(&mut tx, &order, None).await?,
             deposits: deposits::of_payout(&mut tx, order.id).await?,
@@ -153,7 +153,7 @@ impl Gateway {
         if released >= needed {
             safety::end_hold(&mut tx, order.id).await?;
             // An ended order has no timer while it is held, and a message may get lost.
-            refund_soon(&mut tx, order.id).await?;
+            look_soon(&mut tx, order.id).await?;
         }
         tx.commit().await.map_err(StorageError::from)?;
         self.relay_wake.notify_one();
@@ -180,7 +180,7 @@ impl Gateway {
         payouts::set_refund_address(&mut tx, id, &address).await?;
         audit::note(&mut tx, ("payout_order", "refund-to"), order_id, by, &address).await?;
         if order.state.is_terminal() {
-            refund_soon(&mut tx, id).await?;
+            look_soon(&mut tx, id).await?;
         }
         tx.commit().await.map_err(StorageError::from)?;
         self.relay_wake.notify_one();

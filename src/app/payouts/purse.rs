@@ -3,9 +3,14 @@
 use uuid::Uuid;
 
 use crate::{
+    asset::catalogue::Catalogue,
     chain::pay::{Purse, utxo::transaction::virtual_size},
     money::BaseUnits,
-    payout::{State, fee::Fee, quote},
+    payout::{
+        PayoutFamily, State,
+        fee::Fee,
+        quote::{self, Prices, Quoted, Unearned},
+    },
     storage::{
         PgConnection, StorageError,
         payouts::{
@@ -73,8 +78,9 @@ pub(super) async fn of_child(
     Ok(Some(Purse { coins, every_coin: true, fee_extra, fee_max, fee_limit }))
 }
 
-/// Whether it began to pay, and took the fees that it had quoted. One that never began has kept only what its own refunds
-/// took, and crumbs.
+/// Whether it began to pay, and took the fees that it had quoted: of rows that never went out they
+/// are given back at the end. One that never began has kept only what its own refunds took, and
+/// crumbs.
 pub(super) fn has_kept_its_fees(order: &PayoutOrder) -> bool {
     let has_begun = match order.state {
         State::Processing | State::Completed | State::PartialFailed => true,
@@ -84,8 +90,50 @@ pub(super) fn has_kept_its_fees(order: &PayoutOrder) -> bool {
         | State::Expired
         | State::Cancelled => false,
     };
-    let fees = order.quote.network_fee.checked_add(order.quote.service_fee);
-    has_begun && !order.books.kept.is_zero() && fees.is_some_and(|fees| order.books.kept >= fees)
+    has_begun && !order.books.kept.is_zero()
+}
+
+/// The fees of an order's rows that never went out, in its own asset.
+pub(super) async fn unearned(
+    tx: &mut PgConnection,
+    order: &PayoutOrder,
+) -> Result<Unearned, StorageError> {
+    let (unsent, amount) = items::never_sent(tx, order.id).await?;
+    let batches = usize::try_from(order.batch_count).unwrap_or(usize::MAX);
+    let quoted = Quoted {
+        batches,
+        fee_rate: order.quote.fee_rate,
+        prices: Prices {
+            native_usd: order.quote.native_price_usd,
+            asset_usd: order.quote.asset_price_usd,
+        },
+        payout_total: order.payout_total,
+        network_fee: order.quote.network_fee,
+        service_fee: order.quote.service_fee,
+    };
+    let rows = usize::try_from(order.item_count).unwrap_or(usize::MAX);
+    let decimals = Catalogue::get().native(order.currency.network).decimals;
+    quote::unearned(order.currency, decimals, (rows, unsent), amount, &quoted)
+        .map_err(|fault| StorageError::damaged("payout_order", fault))
+}
+
+/// The same as far as it may be given back: where payments take their fees out of outputs, what
+/// those of other rows took beyond what was quoted for them is gone.
+pub(super) async fn to_give_back(
+    tx: &mut PgConnection,
+    order: &PayoutOrder,
+) -> Result<BaseUnits, StorageError> {
+    let Unearned { network, service } = unearned(tx, order).await?;
+    let sum = network.checked_add(service).unwrap_or(network);
+    if order.family == PayoutFamily::Evm {
+        return Ok(sum);
+    }
+    let signed = coins::fees_signed(tx, order.id, None).await?;
+    let refund = quote::utxo_reserve((0, 0), order.quote.fee_rate);
+    let ours = order.quote.service_fee.remaining_after(service);
+    let free =
+        [signed, refund, ours].into_iter().fold(order.books.kept, BaseUnits::remaining_after);
+    Ok(sum.min(free))
 }
 
 /// What a payment may take for the network.
@@ -117,6 +165,17 @@ async fn later(
     Ok((unsigned.saturating_sub(rows), batches.saturating_sub(this_one)))
 }
 
+/// Our own fee, less what is given back of it once the order has ended.
+pub(super) async fn service_kept(
+    tx: &mut PgConnection,
+    order: &PayoutOrder,
+) -> Result<BaseUnits, StorageError> {
+    if !order.state.is_terminal() {
+        return Ok(order.quote.service_fee);
+    }
+    Ok(order.quote.service_fee.remaining_after(unearned(tx, order).await?.service))
+}
+
 async fn budget(
     tx: &mut PgConnection,
     order: &PayoutOrder,
@@ -124,7 +183,8 @@ async fn budget(
     rate_least: u128,
     (rows, kept): (usize, BaseUnits),
 ) -> Result<Budget, StorageError> {
-    let for_us = if has_kept_its_fees(order) { order.quote.service_fee } else { BaseUnits::ZERO };
+    let for_us =
+        if has_kept_its_fees(order) { service_kept(tx, order).await? } else { BaseUnits::ZERO };
     let unsigned = later(tx, order, rows).await?;
     let signed = coins::fees_signed(tx, order.id, but).await?;
     let (reserve, least) = if order.state.is_terminal() {

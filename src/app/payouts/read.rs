@@ -80,7 +80,7 @@ impl Gateway {
     ) -> Result<Vec<BatchView>, PayoutError> {
         let order = self.payout(merchant_id, order_id).await?;
         let network = order.currency.network;
-        let required = self.config.chain(network).confirmations;
+        let required = self.required_of(&order);
         let mut connection = self.db.connection().await?;
         Ok(batches::views(&mut connection, order.id, network, None, required).await?)
     }

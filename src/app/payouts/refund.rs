@@ -1,5 +1,6 @@
 //! Sending back what an ended order holds and owes to nobody: surplus, failed rows, and everything that came for nothing.
 
+use chrono::TimeDelta;
 use uuid::Uuid;
 
 use super::{
@@ -22,7 +23,7 @@ use crate::{
         spend::Sweep,
     },
     storage::{
-        StorageError, alerts,
+        self, StorageError, alerts,
         payouts::{
             self, PayoutOrder, coins,
             payments::{self, Purpose},
@@ -30,6 +31,10 @@ use crate::{
         },
     },
 };
+
+/// A network that asks more than was quoted may go on doing so for ever. After so long a refund
+/// takes the difference out of what it sends.
+const WAITS_AT_MOST: TimeDelta = TimeDelta::hours(24);
 
 /// What of the rest goes back, and what of it the order keeps for the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,13 +76,19 @@ impl Due {
     }
 }
 
-/// What a refund that nothing was quoted for takes out of what it sends, where that does not depend on outputs.
+/// The cost of a refund in the order's own asset, where that does not depend on outputs.
 fn refund_fee(order: &PayoutOrder, rate: u128) -> Result<BaseUnits, StorageError> {
     let prices =
         Prices { native_usd: order.quote.native_price_usd, asset_usd: order.quote.asset_price_usd };
     let decimals = Catalogue::get().native(order.currency.network).decimals;
     let fee = quote::refund_fee(order.currency, decimals, rate, prices);
     fee.map_err(|fault| StorageError::damaged("payout_order", fault))
+}
+
+/// What an order has kept that may pay for its refund: what was quoted for one, and our own fee.
+fn kept_for_refund(order: &PayoutOrder, service: BaseUnits) -> Result<BaseUnits, StorageError> {
+    let quoted = refund_fee(order, order.quote.fee_rate)?;
+    Ok(quoted.checked_add(service).unwrap_or(quoted).min(order.books.kept))
 }
 
 impl Gateway {
@@ -135,9 +146,13 @@ impl Gateway {
         let mut connection = self.db.connection().await?;
         let refund = Some(Purpose::Refund);
         let earlier = payments::of_order(&mut connection, order.id, refund).await?;
+        let service = purse::service_kept(&mut connection, order).await?;
         drop(connection);
         // The quote of an order that was paid out covers one refund; any other pays for itself.
-        let covered = has_kept_its_fees(order) && earlier.is_empty();
+        let covered = match has_kept_its_fees(order) && earlier.is_empty() {
+            true => Some(kept_for_refund(order, service)?),
+            false => None,
+        };
         let Some(offer) = self.refund_offer(order, payer, covered).await? else { return Ok(None) };
         let rate = offer.all_in(quote::gas_per_transfer(order.currency));
         let Some(share) = self.share(order, payer, (offer, rate), covered).await? else {
@@ -151,26 +166,43 @@ impl Gateway {
         Ok(Some(Due { offer, share, as_quoted }))
     }
 
-    /// A quote that is long gone bounds nothing that is taken out of the refund itself: only what we ever offer does.
+    /// The offer for a refund, for which `covered` was kept. A quote that is long gone bounds
+    /// nothing that is taken out of the refund itself: only what we ever offer does.
     async fn refund_offer(
         &self,
         order: &PayoutOrder,
         payer: &Payer,
-        covered: bool,
+        covered: Option<BaseUnits>,
     ) -> Result<Option<Fee>, AdvanceError> {
-        if covered {
-            return self.affordable_fee(order, payer).await;
-        }
         let quoted = order.quote.fee_rate;
         let Some(asked) = payer.fee().await? else { return Ok(Some(Fee::of(quoted))) };
+        let work = quote::gas_per_transfer(order.currency);
+        let all_in = asked.all_in(work);
+        if let Some(kept) = covered {
+            if let Some(offer) = asked.within(quoted, work) {
+                return Ok(Some(offer));
+            }
+            // Out of outputs our own fee gives way when they are chosen.
+            let gives_way = !payer.spends_coins() && refund_fee(order, all_in)? <= kept;
+            if !gives_way && !self.has_waited(order).await? {
+                let why = format!("a unit of work would cost {all_in}, and {quoted} was quoted");
+                self.waits_for_fees(order, &why).await?;
+                return Ok(None);
+            }
+        }
         let most = self.config.chain(order.currency.network).fee_rate_max.max(quoted);
-        let all_in = asked.all_in(quote::gas_per_transfer(order.currency));
         if all_in > most {
             let why = format!("a unit of work would cost {all_in}, above the bound of {most}");
             self.waits_for_fees(order, &why).await?;
             return Ok(None);
         }
         Ok(Some(asked))
+    }
+
+    async fn has_waited(&self, order: &PayoutOrder) -> Result<bool, StorageError> {
+        let mut connection = self.db.connection().await?;
+        let now = storage::now(&mut connection).await?;
+        Ok(order.finished_at.is_some_and(|at| now - at >= WAITS_AT_MOST))
     }
 
     /// Nothing was signed.
@@ -188,7 +220,7 @@ impl Gateway {
         order: &PayoutOrder,
         payer: &Payer,
         (offer, rate): (Fee, u128),
-        covered: bool,
+        covered: Option<BaseUnits>,
     ) -> Result<Option<Share>, AdvanceError> {
         let left = order.books.left();
         if payer.spends_coins() {
@@ -201,13 +233,13 @@ impl Gateway {
                     return Ok(None);
                 }
                 let budget = match covered {
-                    true => Some(purse::unspent(&mut connection, order).await?),
-                    false => None,
+                    Some(_) => Some(purse::unspent(&mut connection, order).await?),
+                    None => None,
                 };
                 return Ok(Some(Share::of_coins(left, sweep, budget)));
             }
         }
-        let fee = if covered { BaseUnits::ZERO } else { refund_fee(order, rate)? };
+        let fee = refund_fee(order, rate)?.remaining_after(covered.unwrap_or(BaseUnits::ZERO));
         Ok(Some(Share { amount: left.remaining_after(fee), fee }))
     }
 

@@ -36,8 +36,7 @@ impl Gateway {
         if signed.is_empty() || self.send(&order, &signed, payer).await?.is_empty() {
             return Ok(false);
         }
-        let confirmations = self.config.chain(order.currency.network).confirmations;
-        payer.after_sending(confirmations).await?;
+        payer.after_sending(self.required_of(&order)).await?;
         Ok(true)
     }
 
@@ -93,7 +92,7 @@ impl Gateway {
         let Sent::Refused(reason) = payer.send(&version.raw, &version.tx_hash).await? else {
             return Ok(None);
         };
-        let required = self.config.chain(order.currency.network).confirmations;
+        let required = self.required_of(order);
         let standings = payer.standings(&[wanted(payment)], required).await?;
         let is_there = standings.iter().any(|standing| match standing.seen {
             Seen::Waiting | Seen::Mined { .. } | Seen::Unexplained { .. } => true,

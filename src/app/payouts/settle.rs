@@ -5,7 +5,7 @@
 
 use uuid::Uuid;
 
-use super::{decide::refund_soon, follow::wanted, operate::OperateError, sign::keep, view::locked};
+use super::{decide::look_soon, follow::wanted, operate::OperateError, sign::keep, view::locked};
 use crate::{
     app::Gateway,
     chain::pay::{Did, Named, Usurper},
@@ -21,6 +21,7 @@ use crate::{
 };
 
 const TOOK_ITS_PLACE: &str = "another transaction took its place and paid nobody";
+const MOVED_NOTHING: &str = "the token took the call and moved nothing";
 
 /// How a payment ended, as a person says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,7 +69,7 @@ impl Gateway {
     ) -> Result<Settled, OperateError> {
         let order = self.known_payout(order_id).await?;
         let network = order.currency.network;
-        let required = self.config.chain(network).confirmations;
+        let required = self.required_of(&order);
         let payers = self.payers_of(network)?;
         let mut connection = self.db.connection().await?;
         let open = payments::open(&mut connection, order.id).await?;
@@ -92,7 +93,7 @@ impl Gateway {
         self.end_children(&mut tx, &mut order, &payment, &ended).await?;
         payouts::update_standing(&mut tx, &order).await?;
         self.note_settled(&mut tx, &order, &payment, settling).await?;
-        refund_soon(&mut tx, order.id).await?;
+        look_soon(&mut tx, order.id).await?;
         let held = self.held_now(&mut tx, order.id).await?;
         tx.commit().await.map_err(StorageError::from)?;
         self.relay_wake.notify_one();
@@ -150,12 +151,16 @@ fn agreed(payment: &OpenPayment, usurper: &Usurper, outcome: Outcome) -> Result<
     let refused = |why: &str| Err(OperateError::SettledOtherwise(why.to_owned()));
     match (usurper.did, outcome) {
         (Did::PaidAll, Outcome::Paid) if !is_own => Ok(()),
-        (Did::PaidNobody, Outcome::NobodyPaid) if !is_own => Ok(()),
+        (Did::PaidNobody | Did::NoLog, Outcome::NobodyPaid) if !is_own => Ok(()),
+        // No log proves either. A person has compared the recipients' balances.
+        (Did::NoLog, _) if is_own => Ok(()),
         (Did::PaidAll | Did::PaidNobody, _) if is_own => {
             refused("it is the payment itself, and ends by the next look")
         }
         (Did::PaidAll, _) => refused("it paid what the payment was to pay: say --paid"),
-        (Did::PaidNobody, _) => refused("it paid none of the recipients: say --nobody-paid"),
+        (Did::PaidNobody | Did::NoLog, _) => {
+            refused("it paid none of the recipients: say --nobody-paid")
+        }
         (Did::MovedOther, Outcome::Paid) if is_own => Ok(()),
         (Did::MovedOther, _) => refused(
             "it moved the token, and not as was signed for: nothing of that is left to send back",
@@ -173,12 +178,14 @@ async fn ended(
     usurper: &Usurper,
     outcome: Outcome,
 ) -> Result<Ended, OperateError> {
+    let hash = &usurper.mined.hash;
+    let is_own = payment.versions.iter().any(|one| one.tx_hash.eq_ignore_ascii_case(hash));
     let mut ended = Ended {
         succeeded: outcome == Outcome::Paid,
-        tx_hash: usurper.mined.hash.clone(),
+        tx_hash: hash.clone(),
         fee: usurper.mined.fee,
         height: usurper.mined.height,
-        why: TOOK_ITS_PLACE,
+        why: if is_own { MOVED_NOTHING } else { TOOK_ITS_PLACE },
     };
     let (Some(returned), Some(last)) = (&usurper.returned, payment.versions.last()) else {
         return Ok(ended);
@@ -285,14 +292,27 @@ mod tests {
             agreed(&payment(), &usurper, outcome).is_ok()
         };
         let unclear = Did::Else("it runs a contract");
-        let all = [Did::PaidAll, Did::PaidNobody, Did::MovedOther, unclear];
+        let all = [Did::PaidAll, Did::PaidNobody, Did::MovedOther, Did::NoLog, unclear];
         for (hash, good) in [
             (
                 "0xbb",
-                [(Did::PaidAll, Outcome::Paid), (Did::PaidNobody, Outcome::NobodyPaid)].as_slice(),
+                [
+                    (Did::PaidAll, Outcome::Paid),
+                    (Did::PaidNobody, Outcome::NobodyPaid),
+                    (Did::NoLog, Outcome::NobodyPaid),
+                ]
+                .as_slice(),
             ),
-            // Of its own versions people settle what no rule can end, and only as what it is: sent.
-            (OWN, &[(Did::MovedOther, Outcome::Paid)]),
+            // Of its own versions people settle what no rule can end: as sent where something
+            // moved.
+            (
+                OWN,
+                &[
+                    (Did::MovedOther, Outcome::Paid),
+                    (Did::NoLog, Outcome::Paid),
+                    (Did::NoLog, Outcome::NobodyPaid),
+                ],
+            ),
         ] {
             for did in all {
                 for outcome in [Outcome::Paid, Outcome::NobodyPaid] {

@@ -11,7 +11,7 @@ use super::{
     wallet::Wallet,
 };
 use crate::{
-    app::Gateway,
+    app::{Gateway, payers::Payers},
     asset::address,
     chain::{
         ChainError,
@@ -45,9 +45,10 @@ impl Gateway {
     pub(super) async fn sign_next(
         &self,
         order_id: Uuid,
-        payer: &Payer,
+        payers: &Payers,
         wallet: &Wallet,
     ) -> Result<bool, AdvanceError> {
+        let payer = &payers.payer;
         let mut connection = self.db.connection().await?;
         let order = payouts::by_id(&mut connection, order_id).await?;
         let order = order.ok_or(AdvanceError::UnknownOrder)?;
@@ -73,7 +74,7 @@ impl Gateway {
             return Ok(false);
         }
         let groups = groups(&order, &waiting, &limits);
-        let prepared = self.prepare_all(&order, &groups, fee, payer).await?;
+        let prepared = self.prepare_all(&order, &groups, fee, payers).await?;
         if prepared.ready.is_empty() && prepared.failure.is_none() {
             // Nothing is left of what it may have waited for.
             let mut connection = self.db.connection().await?;
@@ -91,11 +92,11 @@ impl Gateway {
         order: &PayoutOrder,
         groups: &[Vec<&ItemRow>],
         fee: Fee,
-        payer: &Payer,
+        payers: &Payers,
     ) -> Result<Prepared, AdvanceError> {
         let payments = groups.iter().map(|group| payment_of(order, group, fee));
         let payments = payments.collect::<Result<Vec<_>, _>>()?;
-        let works = payer.works(&payments).await?;
+        let works = payers.works(&payments).await?;
         let mut prepared = Prepared::default();
         for (group, (payment, work)) in groups.iter().zip(payments.into_iter().zip(works)) {
             let work = match work {
@@ -106,7 +107,7 @@ impl Gateway {
                     continue;
                 }
             };
-            match self.prepare(order, group, (payment, work), payer).await? {
+            match self.prepare(order, group, (payment, work), &payers.payer).await? {
                 Some(payment) => prepared.ready.push(payment),
                 None => prepared.any_failed = true,
             }
@@ -114,7 +115,8 @@ impl Gateway {
         Ok(prepared)
     }
 
-    /// What a payment offers now; `None` while the network asks more than was quoted.
+    /// The offer for a payment now, at most what was quoted; `None` while the quote buys no place
+    /// in a block.
     pub(super) async fn affordable_fee(
         &self,
         order: &PayoutOrder,
@@ -124,14 +126,15 @@ impl Gateway {
         let Some(asked) = payer.fee().await? else {
             return Ok(Some(Fee::of(order.quote.fee_rate)));
         };
-        let all_in = asked.all_in(quote::gas_per_transfer(order.currency));
-        if all_in > cap {
+        let work = quote::gas_per_transfer(order.currency);
+        let within = asked.within(cap, work);
+        if within.is_none() {
+            let all_in = asked.all_in(work);
             let why = format!("the network asks {all_in} for a unit of work, and {cap} was quoted");
             let mut connection = self.db.connection().await?;
             waits(&mut connection, order, &why).await?;
-            return Ok(None);
         }
-        Ok(Some(asked))
+        Ok(within)
     }
 
     /// A payment with the work it takes; `None` if its recipient refuses every transfer.
@@ -198,6 +201,10 @@ impl Gateway {
     ) -> Result<(), AdvanceError> {
         let mut tx = self.db.begin().await?;
         let mut order = locked(&mut tx, order_id).await?;
+        // Cancelled meanwhile: all of it goes back as it is.
+        if order.state != State::Processing {
+            return Ok(());
+        }
         for item in group {
             if items::fail_unsigned(&mut tx, item.id, why).await? {
                 let failed = order.books.failed.checked_add(item.net_amount);
@@ -411,8 +418,35 @@ pub(super) async fn keep(
         credit: Account::Treasury,
         amount: fee,
     };
-    ledger::book(tx, &entry).await?;
+    if !ledger::book(tx, &entry).await? {
+        return Err(StorageError::damaged("ledger_entry", "this fee was booked before"));
+    }
     order.books.kept = order.books.kept.checked_add(fee).unwrap_or(order.books.kept);
+    Ok(())
+}
+
+/// Puts a fee back into what an order holds: nothing was done for it.
+pub(super) async fn give_back(
+    tx: &mut PgConnection,
+    order: &mut PayoutOrder,
+    fee: BaseUnits,
+) -> Result<(), StorageError> {
+    let fee = fee.min(order.books.kept);
+    if fee.is_zero() {
+        return Ok(());
+    }
+    let entry = Entry {
+        kind: EntryKind::PayoutFeeReturned,
+        source: Uuid::now_v7(),
+        asset: order.currency.token_id(),
+        debit: Account::Treasury,
+        credit: Account::Payout(order.id),
+        amount: fee,
+    };
+    if !ledger::book(tx, &entry).await? {
+        return Err(StorageError::damaged("ledger_entry", "this fee was given back before"));
+    }
+    order.books.kept = order.books.kept.remaining_after(fee);
     Ok(())
 }
 

@@ -1,7 +1,9 @@
 //! An order as its merchant sees it, read in the transaction that needs it.
 
+use rust_decimal::Decimal;
 use uuid::Uuid;
 
+use super::advance::value_usd;
 use crate::{
     app::Gateway,
     payout::{
@@ -15,6 +17,18 @@ use crate::{
 };
 
 impl Gateway {
+    /// The confirmations after which an order's payments are final: as many as a deposit of its
+    /// value needs, because what a reorg takes back was told to its recipients.
+    pub(super) fn required_of(&self, order: &PayoutOrder) -> u64 {
+        let chain = self.config.chain(order.currency.network);
+        let value = value_usd(order, order.payout_total);
+        if value >= Decimal::from(chain.large_amount_usd) {
+            chain.large_confirmations
+        } else {
+            chain.confirmations
+        }
+    }
+
     /// The order's object; `batch` is the one it shows, or the last one at which anything was done.
     pub(super) async fn payout_snapshot(
         &self,
@@ -39,7 +53,7 @@ impl Gateway {
         let last_batch = match shown {
             Some(id) => {
                 let network = order.currency.network;
-                let required = self.config.chain(network).confirmations;
+                let required = self.required_of(order);
                 let only = Some(id);
                 batches::views(connection, order.id, network, only, required).await?.pop()
             }

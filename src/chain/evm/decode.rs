@@ -59,7 +59,7 @@ pub(super) struct Outcomes {
 
 /// What came of one transaction.
 #[derive(Debug)]
-pub(super) struct Receipt {
+pub(in crate::chain) struct Receipt {
     pub tx_hash: String,
     pub block_hash: String,
     pub succeeded: bool,
@@ -68,7 +68,7 @@ pub(super) struct Receipt {
 }
 
 #[derive(Debug)]
-pub(super) struct Log {
+pub(in crate::chain) struct Log {
     pub contract: String,
     pub topics: Vec<String>,
     pub data: String,

@@ -23,6 +23,7 @@ mod wire;
 pub use abilities::Abilities;
 pub use recording::read_recording;
 pub use source::EvmSource;
+pub(in crate::chain) use source::Proof;
 
 #[cfg(test)]
 mod fixture;

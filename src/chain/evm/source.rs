@@ -41,6 +41,13 @@ pub struct EvmSource {
     lacks_reader_call: AtomicBool,
 }
 
+/// The receipts of one block, after they were held against its header.
+pub(in crate::chain) struct Proof {
+    /// Whether the receipts say of every transaction how it ended.
+    pub knows_status: bool,
+    pub receipts: HashMap<String, Receipt>,
+}
+
 impl EvmSource {
     /// `url` is a secret because it usually carries an access key.
     pub fn new(network: Network, url: &SecretString) -> Result<Self, EndpointError> {
@@ -99,6 +106,35 @@ impl EvmSource {
             return Ok(());
         }
         Err(self.rpc.inconsistent(format!("asked for block {asked}, got {}", header.height)))
+    }
+
+    /// A block with all of its receipts, which were held against its header.
+    async fn whole_block(&self, height: u64) -> Result<Option<(Body, Outcomes)>, ChainError> {
+        let network = self.rpc.network();
+        let read = |block: &WireBlock<'_>| decode::body(network, block);
+        let Some(body) = self.wire_block(&format!("{height:#x}"), true, read).await? else {
+            return Ok(None);
+        };
+        self.check_height(height, &body.header)?;
+        let outcomes = if body.transactions.is_empty() && body.unreadable == 0 {
+            Outcomes::default()
+        } else {
+            self.outcomes(&body).await?
+        };
+        evidence::check(network, &body, &outcomes)
+            .map_err(|reason| self.rpc.inconsistent(format!("block {height}: {reason}")))?;
+        Ok(Some((body, outcomes)))
+    }
+
+    /// The receipts of a block, believed as far as those of a block of deposits are; `None` if
+    /// there is no such block.
+    pub(in crate::chain) async fn proof(&self, height: u64) -> Result<Option<Proof>, ChainError> {
+        let Some((_, outcomes)) = self.whole_block(height).await? else { return Ok(None) };
+        // The older methods tell of transactions without value only what they logged.
+        let knows_status = !self.lacks_block_receipts.load(Ordering::Relaxed);
+        let receipts = outcomes.receipts.into_iter();
+        let receipts = receipts.map(|receipt| (receipt.tx_hash.clone(), receipt)).collect();
+        Ok(Some(Proof { knows_status, receipts }))
     }
 
     async fn outcomes(&self, body: &Body) -> Result<Outcomes, ChainError> {
@@ -212,19 +248,7 @@ impl ChainSource for EvmSource {
     }
 
     async fn block(&self, height: u64) -> Result<Option<Block>, ChainError> {
-        let network = self.rpc.network();
-        let read = |block: &WireBlock<'_>| decode::body(network, block);
-        let Some(body) = self.wire_block(&format!("{height:#x}"), true, read).await? else {
-            return Ok(None);
-        };
-        self.check_height(height, &body.header)?;
-        let outcomes = if body.transactions.is_empty() && body.unreadable == 0 {
-            Outcomes::default()
-        } else {
-            self.outcomes(&body).await?
-        };
-        evidence::check(network, &body, &outcomes)
-            .map_err(|reason| self.rpc.inconsistent(format!("block {height}: {reason}")))?;
+        let Some((body, outcomes)) = self.whole_block(height).await? else { return Ok(None) };
         let transfers = decode::transfers(&body.transactions, &outcomes.receipts);
         Ok(Some(Block { header: body.header, transfers }))
     }

@@ -44,18 +44,19 @@ fn spelt(address: &[u8; 20]) -> String {
 /// A log of a receipt.
 #[derive(Deserialize)]
 pub(super) struct Log<'a> {
-    address: &'a str,
+    pub address: &'a str,
     #[serde(borrow)]
-    topics: Vec<&'a str>,
-    data: &'a str,
+    pub topics: Vec<&'a str>,
+    pub data: &'a str,
 }
 
-/// What the logs of a transaction that was not reverted say of a promise.
+/// The promise as the logs of a transaction that was not reverted show it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kept {
     Yes,
-    /// Nothing left the sender: the token said no without reverting.
-    Nothing,
+    /// The token logged no movement out of the sender. That proves nothing: nodes leave logs out,
+    /// so money that was to be paid may have been paid.
+    NoLog,
     /// Something else left the sender than was signed for.
     Otherwise,
 }
@@ -75,7 +76,7 @@ pub(super) fn kept(promise: &Promise, sender: &str, logs: &[Log<'_>]) -> Kept {
     }
     match (exact, other) {
         (1, 0) => Kept::Yes,
-        (0, 0) => Kept::Nothing,
+        (0, 0) => Kept::NoLog,
         _ => Kept::Otherwise,
     }
 }
@@ -128,9 +129,9 @@ mod tests {
         // A hostile contract may log whatever it likes beside it.
         assert_eq!(verdict(&[(other, SENDER, TO, 7), (TOKEN, SENDER, TO, 1_500_000)]), Kept::Yes);
         assert_eq!(verdict(&[(TOKEN, other, TO, 5), (TOKEN, SENDER, TO, 1_500_000)]), Kept::Yes);
-        assert_eq!(verdict(&[]), Kept::Nothing);
-        assert_eq!(verdict(&[(other, SENDER, TO, 1_500_000)]), Kept::Nothing);
-        assert_eq!(verdict(&[(TOKEN, other, TO, 1_500_000)]), Kept::Nothing);
+        assert_eq!(verdict(&[]), Kept::NoLog);
+        assert_eq!(verdict(&[(other, SENDER, TO, 1_500_000)]), Kept::NoLog);
+        assert_eq!(verdict(&[(TOKEN, other, TO, 1_500_000)]), Kept::NoLog);
         assert_eq!(verdict(&[(TOKEN, SENDER, TO, 1_499_999)]), Kept::Otherwise);
         assert_eq!(verdict(&[(TOKEN, SENDER, other, 1_500_000)]), Kept::Otherwise);
         assert_eq!(verdict(&[(TOKEN, SENDER, TO, 1_500_000); 2]), Kept::Otherwise);

@@ -13,7 +13,7 @@ use crate::{
     asset::Network,
     chain::{
         ChainError,
-        evm::quantity,
+        evm::{EvmSource, quantity},
         rpc::{EndpointError, Rpc},
     },
     money::BaseUnits,
@@ -44,6 +44,8 @@ const HISTORY_BLOCKS: &str = "0xa";
 
 pub struct EvmPayer {
     pub(super) rpc: Rpc,
+    /// The same node, as deposits are read from it.
+    pub(super) source: EvmSource,
     pub(super) chain_id: u64,
     charges_for_data: bool,
 }
@@ -66,7 +68,8 @@ impl EvmPayer {
     ) -> Result<Self, EndpointError> {
         let own = network.evm_chain_id().ok_or(EndpointError::WrongFamily { network })?;
         let (rpc, chain_id) = (Rpc::new(network, url)?, chain_id.unwrap_or(own));
-        Ok(Self { rpc, chain_id, charges_for_data: network.charges_for_data() })
+        let source = EvmSource::new(network, url)?.with_chain_id(chain_id);
+        Ok(Self { rpc, source, chain_id, charges_for_data: network.charges_for_data() })
     }
 
     pub(super) fn malformed(&self, method: &'static str) -> ChainError {

@@ -32,9 +32,11 @@ impl History<'_> {
     }
 }
 
-/// Twice the base fee and a tip: enough for the next six blocks, however full they are.
+/// Twice the base fee and a tip: enough for the next six blocks, however full they are. Less than
+/// the base fee and the tip is in none of them.
 pub(super) const fn offer(base: u128, tip: u128) -> Fee {
-    Fee { tip, ..Fee::of(base.saturating_mul(2).saturating_add(tip)) }
+    let rate_least = base.saturating_add(tip);
+    Fee { tip, rate_least, ..Fee::of(rate_least.saturating_add(base)) }
 }
 
 /// A number of at most 128 bits.
@@ -52,7 +54,7 @@ mod tests {
             "reward":[["0x3"],["0x0"]]}"#;
         let history: History = serde_json::from_str(text).unwrap();
         assert_eq!((history.base(), history.tip()), (Some(100), Some(3)));
-        assert_eq!(offer(100, 3), Fee { tip: 3, ..Fee::of(203) });
+        assert_eq!(offer(100, 3), Fee { tip: 3, rate_least: 103, ..Fee::of(203) });
         let silent: History = serde_json::from_str(r#"{"reward":null}"#).unwrap();
         assert_eq!((silent.base(), silent.tip()), (None, None));
     }

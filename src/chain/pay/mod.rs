@@ -8,6 +8,7 @@ mod data_fee;
 mod erc20;
 mod evm;
 mod fees;
+mod proof;
 mod receipts;
 mod simulated;
 mod usurper;

@@ -50,17 +50,26 @@ impl EvmPayer {
         payments: &[&Wanted],
         required: u64,
     ) -> Result<Vec<Standing>, ChainError> {
-        let found = self.mined(payments).await?;
+        let found = self.mined(payments, required).await?;
         let missed = without(payments, found.iter().map(Option::is_some));
         let mut others = self.unmined(&missed, required).await?.into_iter();
         Ok(found.into_iter().filter_map(|standing| standing.or_else(|| others.next())).collect())
     }
 
-    /// Those that the chain holds, by any of their versions.
+    /// Those that the chain holds, by any of their versions; the end of one is held against its
+    /// block.
     pub(super) async fn mined(
         &self,
         payments: &[&Wanted],
+        required: u64,
     ) -> Result<Vec<Option<Standing>>, ChainError> {
+        let mut standings = self.received(payments).await?;
+        self.prove(payments, &mut standings, required).await?;
+        Ok(standings)
+    }
+
+    /// The same by the receipts alone.
+    async fn received(&self, payments: &[&Wanted]) -> Result<Vec<Option<Standing>>, ChainError> {
         let hashes: Vec<_> = payments.iter().flat_map(|one| &one.hashes).map(|h| [h]).collect();
         let results = self.rpc.batch(RECEIPT, &hashes).await?;
         let mut receipts = Vec::with_capacity(results.len());
@@ -129,17 +138,8 @@ impl EvmPayer {
         let fee = gas.checked_mul(price).and_then(|fee| fee.checked_add(l1_fee));
         let fee = BaseUnits::new(fee.ok_or_else(unreadable)?);
         let succeeded = quantity::number(receipt.status).ok_or_else(unreadable)? == 1;
-        // Every version of a payment does the same, so any of its bytes tell what should have happened.
-        let kept = match Promise::of(&payment.raw) {
-            Some(promise) if succeeded => erc20::kept(&promise, &payment.sender, &receipt.logs),
-            Some(_) | None => Kept::Yes,
-        };
         let depth = (chain.head + 1).saturating_sub(height);
-        let seen = match kept {
-            Kept::Yes => Seen::Mined { depth, succeeded },
-            Kept::Nothing => Seen::Mined { depth, succeeded: false },
-            Kept::Otherwise => Seen::Unexplained { depth },
-        };
+        let seen = verdict(payment, succeeded, &receipt.logs, depth);
         let mined = Mined { hash: hash.to_owned(), height, fee };
         Ok(Some(Standing { seen, mined: Some(mined) }))
     }
@@ -190,7 +190,7 @@ impl EvmPayer {
         };
         let gone = without(payments, payments.iter().map(|payment| !is_used(payment)));
         // They may have been mined since they were looked for.
-        let mut late = self.mined(&gone).await?.into_iter();
+        let mut late = self.mined(&gone, required).await?.into_iter();
         let standing = |payment: &&Wanted| {
             let seen = if is_used(payment) { Seen::Displaced } else { Seen::Nowhere };
             let late = if is_used(payment) { late.next().flatten() } else { None };
@@ -206,6 +206,20 @@ impl EvmPayer {
         let result = self.rpc.call(COUNT, json!([sender, format!("{height:#x}")])).await?;
         let count: &str = self.rpc.read(COUNT, &result)?;
         quantity::number(count).map(Some).ok_or_else(|| self.malformed(COUNT))
+    }
+}
+
+/// Reads from its logs what became of a payment in a block of that depth. Every version of a
+/// payment does the same, so any of its bytes say what should have happened.
+pub(super) fn verdict(payment: &Wanted, succeeded: bool, logs: &[Log<'_>], depth: u64) -> Seen {
+    let kept = match Promise::of(&payment.raw) {
+        Some(promise) if succeeded => erc20::kept(&promise, &payment.sender, logs),
+        Some(_) | None => Kept::Yes,
+    };
+    match kept {
+        Kept::Yes => Seen::Mined { depth, succeeded },
+        Kept::NoLog => Seen::Unexplained { depth, moved: false },
+        Kept::Otherwise => Seen::Unexplained { depth, moved: true },
     }
 }
 

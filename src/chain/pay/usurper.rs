@@ -56,6 +56,8 @@ pub enum Did {
     PaidNobody,
     /// Something of the token moved, and not what was signed for.
     MovedOther,
+    /// It called the token, as far as is known, and the token logged no movement of the sender's.
+    NoLog,
     /// What cannot be settled by rule.
     Else(&'static str),
 }
@@ -124,7 +126,7 @@ impl EvmPayer {
         };
         let Some(at) = payments.iter().position(is_its) else { return Ok(None) };
         let as_version = Wanted { hashes: vec![hash.to_ascii_lowercase()], ..payments[at].clone() };
-        let standing = self.mined(&[&as_version]).await?.pop().flatten();
+        let standing = self.mined(&[&as_version], required).await?.pop().flatten();
         let Some(standing) = standing.filter(|standing| standing.seen.is_final(required)) else {
             return Ok(None);
         };
@@ -140,7 +142,8 @@ fn did(raw: &[u8], wire: &Wire<'_>, seen: Seen) -> Did {
         return Did::Else("what the payment was to do cannot be read");
     };
     match (seen, asset) {
-        (Seen::Unexplained { .. }, _) => Did::MovedOther,
+        (Seen::Unexplained { moved: true, .. }, _) => Did::MovedOther,
+        (Seen::Unexplained { moved: false, .. }, _) => Did::NoLog,
         (Seen::Mined { succeeded: false, .. }, _) => Did::PaidNobody,
         (Seen::Mined { succeeded: true, .. }, Asset::Token(_)) => Did::PaidAll,
         (Seen::Mined { succeeded: true, .. }, Asset::Coin) => {
@@ -185,7 +188,7 @@ impl UtxoPayer {
                 let is_known = match did {
                     Did::PaidAll => true,
                     Did::PaidNobody => !own.is_empty(),
-                    Did::MovedOther | Did::Else(_) => false,
+                    Did::MovedOther | Did::NoLog | Did::Else(_) => false,
                 };
                 let returned = is_known.then(|| Returned {
                     raw: encode::serialize(&found),

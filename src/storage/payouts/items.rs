@@ -293,6 +293,26 @@ pub async fn fail_unsigned(
     Ok(done.rows_affected() == 1)
 }
 
+/// How many rows of an order failed with nothing signed for them, and what they were to pay, fees
+/// included.
+pub async fn never_sent(
+    connection: &mut PgConnection,
+    order_id: Uuid,
+) -> Result<(usize, BaseUnits), StorageError> {
+    let row = sqlx::query!(
+        r#"
+        select count(*) as "count!", coalesce(sum(amount), 0) as "amount!"
+        from payout_item
+        where order_id = $1 and state = 'failed' and payment_id is null
+        "#,
+        order_id
+    )
+    .fetch_one(connection)
+    .await?;
+    let count = usize::try_from(row.count).unwrap_or(usize::MAX);
+    Ok((count, numeric::to_units("payout_item", &row.amount)?))
+}
+
 /// Moves all rows of payments.
 pub async fn follow_payments(
     connection: &mut PgConnection,

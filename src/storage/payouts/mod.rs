@@ -122,7 +122,8 @@ pub struct DepositPlace {
 }
 
 impl PayoutOrder {
-    /// What the lifecycle decides on.
+    /// The facts that the lifecycle decides on. That nothing was signed is said by callers who
+    /// looked.
     pub fn for_lifecycle(&self) -> lifecycle::Order {
         lifecycle::Order {
             state: self.state,
@@ -131,6 +132,7 @@ impl PayoutOrder {
             credited: self.books.credited,
             expires_at: self.expires_at,
             abandoned_at: self.abandoned_at,
+            nothing_signed: false,
         }
     }
 }

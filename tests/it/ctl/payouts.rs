@@ -86,7 +86,7 @@ async fn an_order_is_funded_watched_to_its_end_and_explained() {
             assert!(text.contains(words), "no {words:?} in:\n{text}");
         }
         let cancel = ctl.run(&["payouts", "cancel", &id]).await;
-        cancel.expect_failure("the order is completed; only what is not yet being paid out");
+        cancel.expect_failure("the order is completed; only what has no signed payment yet");
         ctl.run(&["payouts", "hold", &id, "--reason", "x"]).await.expect_failure("has ended");
         ctl.run(&["payouts", "bump", &id]).await.expect_failure("no payment of the order waits");
     })

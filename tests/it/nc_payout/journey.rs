@@ -90,10 +90,22 @@ async fn tokens_are_paid_through_their_contract_and_only_its_log_proves_it() {
         let signed = sign(&scene.anvil, &payout).await;
         assert_eq!(scene.submit(&payout, &signed).await.status, 200);
         scene.anvil.rpc("anvil_setCode", json!([USDT, SAYS_YES])).await.unwrap();
-        let ended = scene.becomes(&payout, "failed").await;
+        // No log proves that nobody was paid: called failed, the merchant would pay again.
+        let held = eventually("it is looked at", async || {
+            scene.anvil.mine().await.unwrap();
+            let read = scene.read(&payout).await;
+            read["outputs"][0]["error"].is_string().then_some(read)
+        })
+        .await;
         assert_eq!(scene.tokens(&evm_address(2)).await, 1);
-        let error = ended["outputs"][0]["error"].as_str().unwrap();
-        assert!(error.contains("did nothing"), "{error}");
+        let output = &held["outputs"][0];
+        let error = output["error"].as_str().unwrap();
+        assert!(error.contains("log of this amount is missing"), "{error}");
+        assert_eq!((&held["state"], &output["state"]), (&json!("confirming"), &json!("sent")));
+        let mut connection = scene.stack.database.connect().await;
+        let told = "select count(*) from operator_alert where kind = 'nc_payout_unexplained'";
+        let told: i64 = sqlx::query_scalar(told).fetch_one(&mut connection).await.unwrap();
+        assert_eq!(told, 1);
     })
     .await;
 }

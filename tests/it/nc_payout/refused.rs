@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use support::{client::Client, payouts::evm_address, stack::with_configured_stack};
 
-use super::{PATH, REVERTS, recipients, refused, settings, sign, with_node};
+use super::{PATH, REVERTS, USDT, recipients, refused, settings, sign, with_node};
 
 const LTC: &str = "ltc1qw508d6qejxtdg4y5r3zarvary0c5xw7kgmn4n9";
 
@@ -29,6 +29,10 @@ async fn every_refusal_of_a_request_has_its_code() {
             (json!({ "outputs": [{ "address": one }] }), "INVALID_REQUEST"),
             (json!({ "fromAddress": LTC }), "INVALID_ADDRESS"),
             (item(LTC, "1"), "INVALID_ADDRESS"),
+            // What is sent there is lost.
+            (item("0x0000000000000000000000000000000000000000", "1"), "INVALID_ADDRESS"),
+            (item("0x000000000000000000000000000000000000dEaD", "1"), "INVALID_ADDRESS"),
+            (item(USDT, "1"), "INVALID_ADDRESS"),
             (item(&one, "0"), "INVALID_AMOUNT"),
             (item(&one, "-1"), "INVALID_AMOUNT"),
             (item(&one, "1e3"), "INVALID_AMOUNT"),
@@ -57,6 +61,11 @@ async fn every_refusal_of_a_request_has_its_code() {
         let everything = json!({ "outputs": [{ "address": one, "amountRaw": all.to_string() }] });
         let details = refused(&post(everything).await, 422, "INSUFFICIENT_GAS");
         assert_eq!(details["hasRaw"], all.to_string());
+        // A node that tells absurd fees has nobody sign them.
+        let absurd = json!([format!("{:#x}", 501_000_000_000_u64)]);
+        scene.anvil.rpc("anvil_setNextBlockBaseFeePerGas", absurd).await.unwrap();
+        scene.anvil.mine().await.unwrap();
+        refused(&post(json!({})).await, 503, "NETWORK_FEE_TOO_HIGH");
         let nobody = Client::new(scene.stack.api);
         refused(&nobody.get(PATH).await, 401, "API_KEY_MISSING");
         refused(&scene.merchant.client.get(&format!("{PATH}?state=x")).await, 400, "INVALID_REQUEST");

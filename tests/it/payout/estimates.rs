@@ -33,11 +33,16 @@ struct Scene {
 
 impl Scene {
     async fn open() -> Self {
+        Self::beside(None).await
+    }
+
+    async fn beside(witness: Option<&FakeEvm>) -> Self {
         let (fake, chain) = (FakeEvm::start().await.unwrap(), "chains.polygon");
+        let witnesses: Vec<_> = witness.into_iter().map(FakeEvm::url).collect();
         let toml = only(Network::Polygon)
             + &format!(
                 "{chain}.source = \"node\"\n{chain}.rpc_url = {:?}\n{chain}.chain_id = {CHAIN_ID}\n\
-                 {chain}.confirmations = {CONFIRMATIONS}\n",
+                 {chain}.confirmations = {CONFIRMATIONS}\n{chain}.witnesses = {witnesses:?}\n",
                 fake.url()
             );
         let lane = Lane::open(&toml).await;
@@ -140,6 +145,38 @@ async fn a_row_that_no_node_estimates_keeps_no_other_from_being_sent() {
     assert!(waits_for.contains("missing trie node"), "{waits_for}");
     scene.fake.with(|chain| chain.unknown.clear());
     scene.is_paid_once(&order).await;
+    scene.lane.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_estimate_that_failed_fails_no_row() {
+    let mut scene = Scene::open().await;
+    let order = scene.order().await;
+    scene.fake.with(|chain| chain.refusals.insert(evm_address(1), 1));
+    scene.is_paid_once(&order).await;
+    assert_eq!(scene.fake.with(|chain| chain.refusals[&evm_address(1)]), 0, "it was never asked");
+    scene.lane.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_one_of_two_nodes_alone_cannot_estimate_is_signed_all_the_same() {
+    let witness = FakeEvm::start().await.unwrap();
+    let mut scene = Scene::beside(Some(&witness)).await;
+    let order = scene.order().await;
+    let cast = Cast { chain_id: CHAIN_ID, required: CONFIRMATIONS, ..Cast::default() };
+    witness.begin(1, cast, HashMap::new());
+    witness.with(State::be_honest);
+    for fake in [&scene.fake, &witness] {
+        fake.with(|chain| chain.refusals.insert(evm_address(2), u32::MAX));
+    }
+    scene.fake.with(|chain| chain.refusals.insert(evm_address(1), u32::MAX));
+    let (done, story) = scene.look(&order).await;
+    done.unwrap();
+    // The second row is refused by both.
+    assert_eq!(story.payments.len(), usize::try_from(ROWS).unwrap() - 1);
+    assert_eq!(story.order.books.failed.get(), AMOUNT, "{}", story.object);
+    let left = |fake: &FakeEvm, n| fake.with(|chain| chain.refusals.get(&evm_address(n)).copied());
+    assert!(left(&scene.fake, 1) < Some(u32::MAX) && left(&witness, 2) < Some(u32::MAX));
     scene.lane.close().await;
 }
 

@@ -10,8 +10,52 @@ use super::{
 };
 
 const GWEI: u128 = 1_000_000_000;
+/// The base fee when orders are quoted.
+const CALM: u128 = 20 * GWEI;
 
 impl Scene {
+    /// A calm network: its blocks ask `wei`, and quotes know it.
+    async fn begin_at(&self, wei: u128) {
+        self.set_base_fee(wei).await;
+        self.mine(1).await;
+        eventually("the fee is noted", async || {
+            let noted = self.number("select fee_rate from network_fee").await;
+            (noted > wei).then_some(())
+        })
+        .await;
+    }
+
+    /// Mines block after block that asks `wei`, until `done`.
+    async fn mine_at(&self, wei: u128, id: &str, done: impl Fn(&Story) -> bool) -> Story {
+        self.set_base_fee(wei).await;
+        self.mine_until(id, done, async |_, _| self.set_base_fee(wei).await).await
+    }
+
+    /// A funded order of two rows over whole coins, for which nothing can be signed: the base fee
+    /// is five times as high as when it was quoted.
+    async fn outpriced(&self) -> (Value, String) {
+        self.begin_at(CALM).await;
+        let order = self.order("pol", &items(100, 2)).await;
+        let id = order["id"].as_str().unwrap().to_owned();
+        self.send_deposit(&order, due(&order)).await;
+        self.mine(1).await;
+        let waits = |story: &Story| {
+            let why = story.order.waits_for.as_deref();
+            story.order.state.as_str() == "processing"
+                && why.is_some_and(|why| why.contains("was quoted"))
+        };
+        let story = self.mine_at(5 * CALM, &id, waits).await;
+        assert!(story.payments.is_empty());
+        (order, id)
+    }
+
+    /// Fees in the books are what the orders have kept.
+    async fn kept_by_the_ledger(&self) -> u128 {
+        let sum = "select sum(case kind when 'payout_fee' then amount else -amount end) from ledger_entry \
+                   where kind in ('payout_fee', 'payout_fee_returned')";
+        self.number(sum).await
+    }
+
     /// Sets the base fee of the next block only.
     async fn set_base_fee(&self, wei: u128) {
         let params = json!([format!("{wei:#x}")]);
@@ -187,6 +231,121 @@ async fn what_a_node_has_lost_goes_out_again_where_no_gas_is_left_for_a_higher_f
         let story = scene.mine_until(&id, is_settled, async |_, _| ()).await;
         assert_eq!(story.order.state.as_str(), "completed");
         assert!(story.payments.iter().all(|payment| payment.versions == 1), "{:?}", story.payments);
+    })
+    .await;
+}
+
+/// Twice the base fee is what we like to offer; the base fee and the tip are what a block asks.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_quoted_is_offered_as_long_as_it_buys_a_block() {
+    with_node("", |scene| async move {
+        scene.begin_at(CALM).await;
+        let order = scene.order("pol", &items(100, 2)).await;
+        let id = order["id"].as_str().unwrap().to_owned();
+        let quoted: u128 = order["quote"]["maxFeePerGasWei"].as_str().unwrap().parse().unwrap();
+        scene.send_deposit(&order, due(&order)).await;
+        scene.mine(1).await;
+        // Twice that is above the quote, and that with a tip is not.
+        let base = quoted * 3 / 5;
+        scene.set_base_fee(base).await;
+        scene.mine(1).await;
+        scene.sent(&id, "pay", 2).await;
+        assert_eq!(scene.fee_rates(1).await.0, quoted);
+        fired(1);
+        let story = scene.mine_at(base, &id, is_settled).await;
+        assert_eq!(story.order.state.as_str(), "completed");
+        assert!(story.payments.iter().all(|payment| payment.versions == 1), "{:?}", story.payments);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_order_that_a_fivefold_base_fee_outpriced_is_cancelled_by_its_merchant_and_goes_back() {
+    with_node("", |scene| async move {
+        let (order, id) = scene.outpriced().await;
+        let path = format!("{EVM}/{id}/cancel");
+        let cancelled = scene.payer.merchant.client.post(&path, &json!({})).await;
+        assert_eq!(cancelled.status, 200, "{}", cancelled.body);
+        assert_eq!(cancelled.json()["data"]["cancelledBy"], "merchant");
+        fired(1);
+        let story = scene.mine_at(5 * CALM, &id, is_settled).await;
+        assert_eq!(story.order.state.as_str(), "cancelled");
+        let books = story.order.books;
+        assert_eq!(books.returned.get() + books.kept.get(), due(&order));
+        // Of the fees nothing is kept but what the refund may cost.
+        assert!(books.kept.get() <= 40_000 * 12 * CALM, "{books:?}");
+        assert_eq!(scene.kept_by_the_ledger().await, books.kept.get());
+        assert_eq!(scene.anvil.coins(&evm_address(900)).await.unwrap(), books.returned.get());
+        for n in [100, 101] {
+            assert_eq!(scene.anvil.coins(&evm_address(n)).await.unwrap(), 0);
+        }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_order_that_a_fivefold_base_fee_outpriced_is_paid_for_the_difference() {
+    with_node("", |scene| async move {
+        let (order, id) = scene.outpriced().await;
+        eventually("the higher fee is noted", async || {
+            let noted = scene.number("select fee_rate from network_fee").await;
+            (noted > 8 * CALM).then_some(())
+        })
+        .await;
+        let path = format!("{EVM}/{id}/refresh-quote");
+        let answer = scene.payer.merchant.client.post(&path, &json!({})).await;
+        assert_eq!(answer.status, 200, "{}", answer.body);
+        let refreshed = answer.json()["data"].clone();
+        assert_eq!(
+            (&refreshed["state"], &refreshed["fundingStatus"]),
+            (&json!("pending_deposit"), &json!("underfunded"))
+        );
+        assert_eq!(refreshed["depositAddress"], order["depositAddress"]);
+        let missing: u128 = refreshed["missingRaw"].as_str().unwrap().parse().unwrap();
+        assert_eq!(missing, due(&refreshed) - due(&order));
+        assert!(missing > 0, "{refreshed}");
+        fired(1);
+        // At what a block asks by itself: the node prices it by that.
+        scene.send_deposit(&order, missing).await;
+        scene.mine(1).await;
+        let story = scene.mine_at(5 * CALM, &id, is_settled).await;
+        assert_eq!(story.order.state.as_str(), "completed");
+        let books = story.order.books;
+        assert_eq!(books.paid.get() + books.returned.get() + books.kept.get(), due(&refreshed));
+        assert_eq!(scene.kept_by_the_ledger().await, books.kept.get());
+        for n in [100, 101] {
+            let paid = scene.anvil.coins(&evm_address(n)).await.unwrap();
+            assert_eq!(paid, u128::from(n) * COIN / 100);
+        }
+    })
+    .await;
+}
+
+/// What the quote does not cover of a refund our own fee pays, before the merchant's money waits
+/// for it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refund_that_costs_more_than_was_quoted_may_use_the_service_fee() {
+    with_node("payouts.service_fee_bps = 500", |scene| async move {
+        scene.begin_at(CALM).await;
+        let order = scene.order("pol", &items(100, 2)).await;
+        let id = order["id"].as_str().unwrap().to_owned();
+        let quoted: u128 = order["quote"]["maxFeePerGasWei"].as_str().unwrap().parse().unwrap();
+        let surplus = COIN / 2;
+        scene.fund(&order, due(&order) + surplus).await;
+        scene.sent(&id, "pay", 2).await;
+        scene.mine(1).await;
+        let is_sent = |story: &Story| {
+            story.payments.iter().any(|one| one.purpose == "refund" && one.state == "sent")
+        };
+        scene.mine_at(5 * CALM, &id, is_sent).await;
+        let rate = "select max(v.fee_rate) from payout_version v \
+                    join payout_payment p on p.id = v.payment_id where p.purpose = 'refund'";
+        assert!(scene.number(rate).await > quoted);
+        fired(1);
+        let story = scene.mine_at(5 * CALM, &id, is_settled).await;
+        assert_eq!(story.order.state.as_str(), "completed");
+        assert_eq!(story.order.books.returned.get(), surplus);
+        assert_eq!(scene.anvil.coins(&evm_address(900)).await.unwrap(), surplus);
     })
     .await;
 }

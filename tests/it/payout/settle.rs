@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use support::{
     broker::eventually,
     ctl::{Ctl, Ran},
+    fired::fired,
     payout_events,
     payouts::evm_address,
 };
@@ -216,6 +217,42 @@ async fn a_token_payment_whose_nonce_moved_none_of_the_token_goes_back_as_well()
         let story = lost.ends().await;
         assert_eq!(story.order.state.as_str(), "partial_failed");
         let back = scene.anvil.tokens(super::node::USDT, &evm_address(900)).await.unwrap();
+        assert_eq!((back, story.order.books.returned.get()), (10_000, 10_000));
+    })
+    .await;
+}
+
+/// PUSH1 1, PUSH1 0, MSTORE, PUSH1 32, PUSH1 0, RETURN: true, whatever it is asked.
+const SAYS_YES: &str = "0x600160005260206000f3";
+
+/// A missing log proves nothing: only a person who compared balances says that nobody was paid.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_payment_without_its_log_is_held_and_goes_back_only_when_a_person_says_so() {
+    with_node("", |scene| async move {
+        scene.anvil.set_coins(&scene.gas, COIN).await.unwrap();
+        let lost = Lost::of(&scene, "usdtmatic").await;
+        let usdt = super::node::USDT;
+        let payment = lost.story().await.payments.into_iter().find(|one| one.purpose == "pay");
+        let ours = payment.unwrap().tx_hash;
+        let token = scene.anvil.rpc("eth_getCode", json!([usdt, "latest"])).await.unwrap();
+        scene.anvil.rpc("anvil_setCode", json!([usdt, SAYS_YES])).await.unwrap();
+        let is_held = |story: &Story| story.order.held.is_some();
+        let story = scene.mine_until(&lost.id, is_held, async |_, _| ()).await;
+        let held = story.order.held.unwrap();
+        assert!(held.contains("the token's own log of the payment is missing"), "{held}");
+        let books = story.order.books;
+        assert!(books.failed.is_zero() && books.returned.is_zero(), "{books:?}");
+        let query = "select count(*) from operator_alert where kind = 'payout_unexplained'";
+        assert_eq!(scene.number(query).await, 1);
+        fired(1);
+        lost.is_open().await;
+
+        scene.anvil.rpc("anvil_setCode", json!([usdt, token])).await.unwrap();
+        lost.is_settled_as(lost.settle(&ours, "--nobody-paid").await, "nobody_paid").await;
+        let story = lost.ends().await;
+        assert_eq!(story.order.state.as_str(), "partial_failed");
+        assert_eq!(lost.row().await["error"], "the token took the call and moved nothing");
+        let back = scene.anvil.tokens(usdt, &evm_address(900)).await.unwrap();
         assert_eq!((back, story.order.books.returned.get()), (10_000, 10_000));
     })
     .await;
