@@ -56,8 +56,8 @@ fn amqp(config: &Config) -> Option<String> {
     let url = config.amqp_url.expose_secret();
     if url.is_empty() {
         Some("AMQP_URL is not set (amqp://user:password@host:5672/virtual-host)".into())
-    } else if !url::Url::parse(url).is_ok_and(|url| url.scheme() == "amqp") {
-        Some("AMQP_URL must be an amqp address; this build speaks no TLS".into())
+    } else if !url::Url::parse(url).is_ok_and(|url| matches!(url.scheme(), "amqp" | "amqps")) {
+        Some("AMQP_URL must be an amqp or amqps address".into())
     } else {
         None
     }

@@ -14,6 +14,7 @@ mod cut_commit;
 mod database_gone;
 mod deadline_storm;
 mod dropped_begin;
+mod encrypted;
 mod frozen_backend;
 mod frozen_matcher;
 mod full_disk;
