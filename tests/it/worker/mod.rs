@@ -15,4 +15,5 @@ mod read_ahead;
 mod relay;
 mod requeue;
 mod sweeper;
+mod unsignable;
 mod watched;
