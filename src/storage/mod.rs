@@ -15,6 +15,7 @@ pub mod cursors;
 pub mod deliveries;
 pub mod deposit_search;
 pub mod deposits;
+pub mod handover;
 pub mod idempotency;
 pub mod identity;
 pub mod invoices;
@@ -70,6 +71,10 @@ pub enum StorageError {
     TimedOut,
     #[error("the database is a read-only replica; decisions are made on its primary only")]
     ReadOnly,
+    #[error(
+        "the database was closed for a planned failover: its standby goes on; gatewayctl database take-back opens it again"
+    )]
+    HandedOver,
 }
 
 impl From<sqlx::Error> for StorageError {
@@ -161,7 +166,8 @@ impl Db {
                         error @ (StorageError::Constraint { .. }
                         | StorageError::Damaged { .. }
                         | StorageError::TimedOut
-                        | StorageError::ReadOnly) => sqlx::Error::Configuration(Box::new(error)),
+                        | StorageError::ReadOnly
+                        | StorageError::HandedOver) => sqlx::Error::Configuration(Box::new(error)),
                     })
                 })
             })

@@ -9,6 +9,7 @@ mod audit;
 mod balances;
 mod chain;
 mod currency;
+mod database;
 mod dead_letters;
 mod delivery;
 mod demo;
@@ -70,6 +71,9 @@ enum Command {
     /// Bring the database's schema up to this program's version; safe to repeat
     #[command(after_help = words::MIGRATE)]
     Migrate,
+    /// Hand the database over to its standby
+    #[command(subcommand)]
+    Database(database::Database),
     /// Set up RabbitMQ: exchanges, queues, policies and users
     #[command(subcommand)]
     Topology(setup::Topology),
@@ -130,6 +134,7 @@ impl Command {
             Self::Demo(_) => DEMO_LIMIT,
             Self::Listen(_) | Self::Payouts(payouts::Payouts::Watch(_)) => WATCH_LIMIT,
             Self::Topology(_)
+            | Self::Database(_)
             | Self::Doctor(_)
             | Self::Merchant(_)
             | Self::Simulate(_)
@@ -150,6 +155,7 @@ impl Command {
         match self {
             Self::Migrate => setup::migrate().await,
             Self::Topology(command) => command.run().await,
+            Self::Database(command) => command.run().await,
             Self::Doctor(doctor) => doctor.run().await,
             Self::Merchant(command) => command.run(&open().await?).await,
             Self::Secrets(command) => command.run(json).await,

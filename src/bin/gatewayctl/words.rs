@@ -113,6 +113,25 @@ pub const MERCHANT_SHOW: &str = concat!(
 
 pub const MERCHANT_LIST: &str = concat!("Example:\n  gatewayctl --json merchant list", database!());
 
+pub const DATABASE_HAND_OVER: &str = concat!(
+    "\
+Ends every session of the database and lets no program in any more, so that nothing comes after its last
+commit. A standby that has repeated that commit goes on without doubt about addresses or payouts.
+
+Example:
+  gatewayctl database hand-over",
+    database!()
+);
+
+pub const DATABASE_TAKE_BACK: &str = concat!(
+    "\
+Never after a standby was promoted: two databases would go on.
+
+Example:
+  gatewayctl database take-back",
+    database!()
+);
+
 macro_rules! both_keys {
     () => {
         "\n\nEnvironment:\n  \
