@@ -10,12 +10,15 @@ use gateway::{
     serve::{
         self, Limits,
         admin::{self, Readiness},
+        key_proof::prove_key,
         relay::run_relay,
+        tasks::Tasks,
         traces,
     },
     telemetry,
 };
 use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
 
 /// The merchant API and the checkout.
 const DOORS: usize = 2;
@@ -51,23 +54,23 @@ async fn main() -> anyhow::Result<()> {
     tracing::info!(api = %config.api.listen, checkout = %config.checkout.listen, profile = %config.profile, "serving");
 
     measure::begin_counting();
-    tokio::spawn(telemetry::keep_metrics(stop.clone()));
-    let exporter = tokio::spawn(traces::export(gateway.clone(), "gateway-api", stop.clone()));
-    let relay = tokio::spawn(run_relay(gateway.clone(), readiness.clone(), stop.clone()));
-    tokio::join!(
-        serve::serve(api, gateway_api::api_router(gateway.clone()), limits, stop.clone()),
-        serve::serve(checkout, gateway_api::checkout_router(gateway.clone()), limits, stop.clone()),
-        serve::serve(
-            metrics,
-            admin::router(gateway.clone(), readiness),
-            Limits::default(),
-            stop.clone()
-        ),
-    );
-    relay.await.context("the relay ended badly")?;
-    exporter.await.context("the exporter of traces ended badly")?;
+    let mut tasks = Tasks::new(stop.clone());
+    tasks.spawn(telemetry::keep_metrics(stop.clone()));
+    tasks.spawn(traces::export(gateway.clone(), "gateway-api", stop.clone()));
+    tasks.spawn(run_relay(gateway.clone(), readiness.clone(), stop.clone()));
+    let proven = CancellationToken::new();
+    tasks.spawn_vital(prove_key(gateway.clone(), readiness.clone(), proven, stop.clone()));
+    let admin = admin::router(gateway.clone(), readiness);
+    for (door, router, limits) in [
+        (api, gateway_api::api_router(gateway.clone()), limits),
+        (checkout, gateway_api::checkout_router(gateway.clone()), limits),
+        (metrics, admin, Limits::default()),
+    ] {
+        tasks.spawn(serve::serve(door, router, limits, stop.clone()));
+    }
+    let ended = tasks.ended().await;
     gateway.db.close().await;
-    Ok(())
+    Ok(ended?)
 }
 
 /// Clients of one door at a time, as many as are `wanted` and there are files for.

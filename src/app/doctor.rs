@@ -12,12 +12,14 @@ use serde_json::{Map, Value, json};
 use super::{
     Gateway,
     apply_topology::{self, TopologyError},
+    master_key::MasterKeyError,
 };
 use crate::{
     asset::{Fiat, Network},
     broker::publisher::Publisher,
     config::ChainSourceKind,
     invoice::payment::iso_8601,
+    merchant::secret::OpenedBy,
     storage::{self, PgConnection, StorageError, alerts, balances, cursors, deliveries, outbox},
 };
 
@@ -134,6 +136,9 @@ impl Gateway {
             return Ok(());
         }
         findings.push(Finding::new("schema", Health::Ok, "is this program's"));
+        if only.is_none() {
+            findings.push(self.master_key().await?);
+        }
         findings.push(self.rates(only).await?);
         let mut connection = self.db.connection().await?;
         let now = storage::now(&mut connection).await?;
@@ -153,6 +158,32 @@ impl Gateway {
             findings.push(self.differences(&mut connection).await?);
         }
         Ok(())
+    }
+
+    async fn master_key(&self) -> Result<Finding, StorageError> {
+        let name = "master key";
+        let found = match self.look_at_master_key().await {
+            Ok(found) => found,
+            Err(MasterKeyError::Storage(error)) => return Err(error),
+            Err(error @ (MasterKeyError::Wrong { .. } | MasterKeyError::OneKey)) => {
+                return Ok(Finding::new(name, Health::Broken, error.to_string()).advice(
+                    "no program starts with it; the right one is where your secrets are kept",
+                ));
+            }
+        };
+        let finding = match (found, self.master_keys.has_old()) {
+            (Some(OpenedBy::Old), _) => {
+                Finding::new(name, Health::Doubtful, "a rotation is not finished")
+                    .advice("go on with it: gatewayctl secrets rotate")
+            }
+            (_, true) => Finding::new(name, Health::Doubtful, "the old key opens nothing any more")
+                .advice("take GATEWAY_MASTER_KEY_OLD out of every program's settings"),
+            (Some(OpenedBy::Current), false) => {
+                Finding::new(name, Health::Ok, "opens what is sealed")
+            }
+            (None, false) => Finding::new(name, Health::Ok, "nothing is sealed yet"),
+        };
+        Ok(finding)
     }
 
     async fn differences(&self, connection: &mut PgConnection) -> Result<Finding, StorageError> {
@@ -337,7 +368,7 @@ pub fn with_reasons(networks: &[(Network, &str)]) -> String {
     networks.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
-fn with_causes(error: &dyn std::error::Error) -> String {
+pub(super) fn with_causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(inner) = cause {

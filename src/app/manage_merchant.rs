@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use super::Gateway;
+use super::{Gateway, master_key::MasterKeyError};
 use crate::{
     asset::catalogue::Catalogue,
     merchant::{
@@ -24,6 +24,8 @@ pub enum MerchantError {
     Settings(#[from] SettingsError),
     #[error("{0} is not a currency; write CODE or CODE@NETWORK as in `gatewayctl currency list`")]
     UnknownCurrency(String),
+    #[error(transparent)]
+    MasterKey(#[from] MasterKeyError),
     #[error(transparent)]
     Storage(#[from] StorageError),
 }
@@ -47,12 +49,13 @@ impl Gateway {
         }
         settings.check(self.config.window_seconds_min())?;
         settings.accepted = settings.accepted.map(token_ids).transpose()?;
+        self.check_master_key().await?;
         let new = NewMerchant {
             id: Uuid::now_v7(),
             api_key: ApiKey::generate(),
             webhook_secret: WebhookSecret::generate(),
         };
-        let sealed = self.master_key.seal(new.id, &new.webhook_secret);
+        let sealed = self.master_keys.seal(new.id, &new.webhook_secret);
         let mut connection = self.db.connection().await?;
         let key = new.api_key.record();
         merchants::insert(&mut connection, new.id, name, &key, &sealed, &settings).await?;
@@ -69,8 +72,9 @@ impl Gateway {
 
     /// A new webhook secret; it signs from the next attempt on, retries included.
     pub async fn rotate_secret(&self, id: Uuid) -> Result<WebhookSecret, MerchantError> {
+        self.check_master_key().await?;
         let secret = WebhookSecret::generate();
-        let sealed = self.master_key.seal(id, &secret);
+        let sealed = self.master_keys.seal(id, &secret);
         let mut connection = self.db.connection().await?;
         let known = merchants::replace_secret(&mut connection, id, &sealed).await?;
         if known { Ok(secret) } else { Err(MerchantError::Unknown(id)) }

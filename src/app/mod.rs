@@ -28,6 +28,7 @@ pub mod import_addresses;
 pub mod import_deposit;
 pub mod manage_merchant;
 pub mod market;
+pub mod master_key;
 pub mod match_deposits;
 pub mod measure;
 pub mod nc_payouts;
@@ -43,16 +44,21 @@ pub mod relay_outbox;
 pub mod requeue_dead_letters;
 pub mod restart_chain;
 pub mod select_currency;
+pub mod set_aside;
 pub mod set_currency;
 pub mod simulate;
 pub mod sweep;
 
 use std::{
     collections::HashMap,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, Instant},
 };
 
+use secrecy::ExposeSecret;
 use tokio::sync::Notify;
 
 use crate::{
@@ -66,7 +72,7 @@ use crate::{
         Egress,
         guard::{Policy, PublicPolicy},
     },
-    merchant::secret::MasterKey,
+    merchant::secret::KeyRing,
     storage::{Db, StorageError},
 };
 
@@ -76,12 +82,14 @@ pub struct Gateway {
     pub config: Config,
     pub topology: Topology,
     pub egress: Egress,
-    pub(crate) master_key: MasterKey,
+    pub(crate) master_keys: KeyRing,
     pub(crate) account_keys: HashMap<Family, AccountKey>,
     pub(crate) market: market::MarketCache,
     kept_payers: payers::KeptPayers,
     admissions: admit::Admissions,
     started: Instant,
+    /// Whether the database has been asked if the master key is its own.
+    key_proven: AtomicBool,
     /// Wakes this process's relay after a commit that wrote the outbox. Missing it costs at most the relay's poll.
     pub relay_wake: Arc<Notify>,
 }
@@ -99,6 +107,8 @@ pub enum StartError {
     AccountKey { family: &'static str, reason: String },
     #[error(transparent)]
     FirstAddress(#[from] first_address::WrongFirstAddress),
+    #[error(transparent)]
+    MasterKey(#[from] master_key::MasterKeyError),
 }
 
 impl Gateway {
@@ -109,11 +119,20 @@ impl Gateway {
         Ok(gateway)
     }
 
-    /// As [`new`](Self::new) for a process that gives addresses: where the database answers, the pools in it are looked at as well.
+    /// As [`new`](Self::new) for a running program: where the database answers, its pools are
+    /// looked at as well, and the master key must be the one that sealed what it holds. Where it
+    /// does not, [`is_key_proven`](Self::is_key_proven) says so.
     pub async fn start(config: Config) -> Result<Self, StartError> {
         let gateway = Self::new(config)?;
         gateway.check_first_of_pools().await?;
+        let proven = gateway.check_master_key_soon().await?;
+        gateway.key_proven.store(proven, Ordering::Relaxed);
         Ok(gateway)
+    }
+
+    /// Whether the start has compared the master key with the database.
+    pub fn is_key_proven(&self) -> bool {
+        self.key_proven.load(Ordering::Relaxed)
     }
 
     /// As [`new`](Self::new) for whoever only looks (`gatewayctl doctor`): it gives no addresses, so wrong ones are for it to tell.
@@ -124,12 +143,13 @@ impl Gateway {
             topology: Topology::new(&config.broker.prefix, config.broker.timing())?,
             egress: Egress::new(Policy::Public(with_own_doors_shut(&config)))
                 .with_connections(deliver::Room::of(&config.worker).connections()),
-            master_key: config.master_key()?,
+            master_keys: config.master_keys()?,
             account_keys: account_keys(&config)?,
             market: market::MarketCache::default(),
             kept_payers: payers::KeptPayers::default(),
             admissions: admit::Admissions::default(),
             started: Instant::now(),
+            key_proven: AtomicBool::new(false),
             relay_wake: Arc::new(Notify::new()),
             config,
         })
@@ -140,11 +160,15 @@ impl Gateway {
 fn with_own_doors_shut(config: &Config) -> PublicPolicy {
     let mut policy = config.egress.clone();
     policy.denied_ports.push(port_of(&config.database_url, 5432));
-    policy.denied_ports.push(port_of(&config.amqp_url, 5672));
+    policy.denied_ports.push(port_of(&config.amqp_url, amqp_port(config)));
     if let Some(management) = &config.broker.management_url {
         policy.denied_ports.push(port_of(management, 15672));
     }
     policy
+}
+
+fn amqp_port(config: &Config) -> u16 {
+    if config.amqp_url.expose_secret().starts_with("amqps:") { 5671 } else { 5672 }
 }
 
 /// The configured account keys; in the sandbox the published test keys stand in for missing ones.

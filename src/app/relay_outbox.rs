@@ -17,7 +17,7 @@ use crate::{
         publisher::{Outcome, Outgoing, Publisher},
         route::Route,
     },
-    fail_point::fail_point,
+    fail_point::{fail_point, panic_point},
     storage::{PgConnection, StorageError, alerts, outbox, outbox::OutboxRow},
 };
 
@@ -71,6 +71,7 @@ impl Gateway {
         }
         let outcomes = publisher.publish(&outgoing).await?;
         fail_point("relay.confirmed");
+        panic_point("relay.confirmed", "batch");
         let by_id: HashMap<i64, &OutboxRow> = rows.iter().map(|row| (row.id, row)).collect();
         let mut confirmed = Vec::with_capacity(outgoing.len());
         for (sent, outcome) in outgoing.iter().zip(outcomes) {

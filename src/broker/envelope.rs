@@ -195,6 +195,19 @@ pub fn trace_of(bytes: &[u8]) -> Option<TraceContext> {
     TraceContext::parse(&traced.traceparent?)
 }
 
+/// The row that a message is about, as its body names it.
+pub fn id_of(bytes: &[u8]) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Named {
+        #[serde(alias = "deposit_id", alias = "invoice_id", alias = "order_id")]
+        delivery_id: Option<Uuid>,
+        event_id: Option<String>,
+    }
+    let named: Named = serde_json::from_slice(bytes.get(..BODY_BYTES_MAX).unwrap_or(bytes)).ok()?;
+    let event = named.event_id.filter(|id| id.len() <= EVENT_ID_BYTES_MAX);
+    named.delivery_id.map(|id| id.to_string()).or(event)
+}
+
 /// Message headers shown in the broker's UI (`gw-event-id`, …), for people only: no decision
 /// depends on them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -6,6 +6,7 @@ use std::{
     io,
     net::{Shutdown, TcpStream},
     os::fd::AsFd,
+    path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -13,15 +14,17 @@ use std::{
 use futures_util::{Stream, StreamExt};
 use lapin::{
     AsyncTcpStream, Channel, Connection, ConnectionProperties, Event,
-    runtime::default_runtime,
-    tcp::{AMQPUriTcpExt, TLSConfig},
     uri::{AMQPScheme, AMQPUri},
 };
 use secrecy::{ExposeSecret, SecretString};
 use tokio::sync::watch;
 use tokio_util::task::AbortOnDropHandle;
+use url::Url;
 
-use super::BrokerError;
+use super::{
+    BrokerError,
+    wire::{self, Encryption},
+};
 
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 /// Limit of every other call. None of them waits for an action of another party.
@@ -50,27 +53,27 @@ impl Link {
         url: &SecretString,
         name: &str,
     ) -> Result<Self, BrokerError> {
-        let uri = parse(url)?;
+        let (uri, encryption) = parse(url)?;
         let properties =
             ConnectionProperties::default().with_connection_name(format!("gateway: {name}").into());
         let attempt = Attempt::default();
         let socket = attempt.0.clone();
-        let failed = |source| BrokerError::Failed { doing: "connecting", source };
         let connecting = Connection::connector(
             uri,
-            default_runtime().map_err(failed)?,
-            async move |uri, runtime| {
-                // This limit is shorter than that of the whole attempt, so that no socket opens
-                // after the attempt was abandoned.
-                let tcp = uri.connect_with_config_async(TLSConfig::default(), &runtime);
-                let stream =
-                    tokio::time::timeout(limit / 2, tcp).await.map_err(io::Error::from)??;
-                #[allow(irrefutable_let_patterns, reason = "one variant per TLS feature of lapin")]
-                if let AsyncTcpStream::Plain(tcp) = &stream {
-                    let copy = tcp.get_ref().as_fd().try_clone_to_owned()?;
+            wire::runtime(),
+            async move |uri: AMQPUri, _| {
+                let host = uri.authority.host.as_str();
+                let connecting = async {
+                    let address = (host, uri.authority.port);
+                    let tcp = tokio::net::TcpStream::connect(address).await?;
+                    let copy = tcp.as_fd().try_clone_to_owned()?;
                     *socket.lock().unwrap_or_else(PoisonError::into_inner) = Some(copy.into());
-                }
-                Ok(stream)
+                    wire::line(tcp, host, encryption.as_ref()).await
+                };
+                // Ends before the whole attempt does, so that no socket appears after it was given
+                // up.
+                let line = tokio::time::timeout(limit / 2, connecting).await;
+                Ok(AsyncTcpStream::Plain(line.map_err(io::Error::from)??))
             },
             properties,
         );
@@ -106,18 +109,36 @@ impl Link {
     }
 }
 
-fn parse(url: &SecretString) -> Result<AMQPUri, BrokerError> {
-    let mut uri: AMQPUri =
-        url.expose_secret().parse().map_err(|reason| BrokerError::Address { reason })?;
-    // Without its TLS feature, lapin accepts an amqps address and then speaks plain text, password
-    // included.
-    if uri.scheme == AMQPScheme::AMQPS {
-        let reason = "amqps is not supported by this build".to_owned();
-        return Err(BrokerError::Address { reason });
+/// The address as lapin takes it, and the encryption that it asks for. `cacertfile` is RabbitMQ's
+/// own name for the parameter (its "URI Query Parameters"); lapin does not know it.
+fn parse(url: &SecretString) -> Result<(AMQPUri, Option<Encryption>), BrokerError> {
+    let unusable = |reason| BrokerError::Address { reason };
+    let (url, ca_file) = take_ca_file(url).map_err(|error| unusable(error.to_string()))?;
+    let mut uri: AMQPUri = url.as_str().parse().map_err(unusable)?;
+    let encrypted = uri.scheme == AMQPScheme::AMQPS;
+    if ca_file.is_some() && !encrypted {
+        return Err(unusable("cacertfile needs an address that begins with amqps://".to_owned()));
     }
     uri.query.heartbeat = Some(HEARTBEAT_S);
     uri.query.frame_max = Some(FRAME_BYTES_MAX);
-    Ok(uri)
+    Ok((uri, encrypted.then_some(Encryption { ca_file })))
+}
+
+/// The address without its parameter `cacertfile`, and that.
+pub(super) fn take_ca_file(url: &SecretString) -> Result<(Url, Option<PathBuf>), url::ParseError> {
+    let mut url = Url::parse(url.expose_secret())?;
+    let is_ca = |name: &str| name == "cacertfile";
+    let ca_file = url.query_pairs().find(|(name, _)| is_ca(name));
+    let ca_file = ca_file.map(|(_, path)| PathBuf::from(path.into_owned()));
+    if ca_file.is_some() {
+        let others = url.query_pairs().into_owned().filter(|(name, _)| !is_ca(name));
+        let others: Vec<_> = others.collect();
+        url.set_query(None);
+        if !others.is_empty() {
+            url.query_pairs_mut().extend_pairs(others);
+        }
+    }
+    Ok((url, ca_file))
 }
 
 async fn watch_blocked(events: impl Stream<Item = Event>, blocked: watch::Sender<Option<String>>) {
@@ -195,11 +216,38 @@ mod tests {
 
     #[tokio::test]
     async fn an_address_that_asks_for_encryption_is_never_spoken_to_in_the_clear() {
-        let url = "amqps://user:secret@127.0.0.1:1/gw".into();
-        let error = Link::open(&url, "test").await.err().unwrap();
-        assert_eq!(
-            error.to_string(),
-            "the broker's address cannot be used: amqps is not supported by this build"
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let root = concat!(env!("CARGO_MANIFEST_DIR"), "/src/egress/fixture/root.pem");
+        let address = listener.local_addr().unwrap();
+        let url = format!("amqps://user:secret@{address}/gw?cacertfile={root}");
+        let peer = tokio::spawn(async move {
+            let (mut socket, _) = listener.accept().await.unwrap();
+            let mut heard = Vec::new();
+            socket.read_to_end(&mut heard).await.unwrap();
+            heard
+        });
+        let limit = Duration::from_millis(500);
+        Link::open_within(limit, &url.into(), "test").await.err().unwrap();
+        let heard = tokio::time::timeout(Duration::from_secs(5), peer).await;
+        let heard = heard.expect("the socket stays open").unwrap();
+        // A TLS handshake record, and nothing of ours in it.
+        assert_eq!(heard[..2], [0x16, 3]);
+        assert!(!heard.windows(4).any(|bytes| bytes == b"AMQP"));
+    }
+
+    #[test]
+    fn a_ca_file_is_taken_out_of_the_address_and_needs_encryption() {
+        let parsed = |url: &str| parse(&url.to_owned().into());
+        let (uri, encryption) =
+            parsed("amqps://u:p@host:5671/gw?cacertfile=/etc/ca.pem&heartbeat=3").ok().unwrap();
+        assert_eq!((uri.authority.host.as_str(), uri.vhost.as_str()), ("host", "gw"));
+        assert_eq!(encryption.unwrap().ca_file, Some(PathBuf::from("/etc/ca.pem")));
+        assert!(parsed("amqps://u:p@host/gw").ok().unwrap().1.unwrap().ca_file.is_none());
+        assert!(parsed("amqp://u:p@host/gw").ok().unwrap().1.is_none());
+        let error = parsed("amqp://u:p@host/gw?cacertfile=/etc/ca.pem").err().unwrap();
+        assert!(
+            error.to_string().contains("needs an address that begins with amqps://"),
+            "{error}"
         );
     }
 }

@@ -24,5 +24,6 @@ pub mod management;
 pub mod publisher;
 pub mod route;
 pub mod topology;
+mod wire;
 
 pub use error::BrokerError;

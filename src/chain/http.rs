@@ -7,9 +7,9 @@
 use std::time::Duration;
 
 use base64::{Engine, prelude::BASE64_STANDARD};
-use http::{HeaderMap, HeaderValue, Method, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use hyper::body::Bytes;
-use percent_encoding::percent_decode_str;
+use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -27,6 +27,8 @@ const DEADLINE: Duration = Duration::from_secs(20);
 /// The largest honest answers, blocks with all receipts of the busiest chains, stay under a third of this.
 const BODY_BYTES_MAX: usize = 64 * 1024 * 1024;
 const TOO_MANY_REQUESTS: u16 = 429;
+/// Marks a header in an address's fragment, which no client ever sends.
+const HEADER_MARK: &str = "header=";
 /// How much of a node's own words an error repeats.
 const REASON_CHARS_MAX: usize = 200;
 
@@ -39,25 +41,51 @@ pub enum EndpointError {
     WrongFamily { network: Network },
 }
 
+/// The address of a node whose provider takes a key in a header, `Name: value`. The two stay one
+/// secret, so that no key can reach the node of another provider.
+pub fn with_header(url: &SecretString, header: &SecretString) -> SecretString {
+    let header = utf8_percent_encode(header.expose_secret(), NON_ALPHANUMERIC);
+    format!("{}#{HEADER_MARK}{header}", url.expose_secret()).into()
+}
+
+/// Whether [`with_header`] can be given this text.
+pub fn is_header(text: &SecretString) -> bool {
+    parse_header(text.expose_secret()).is_some()
+}
+
+fn parse_header(text: &str) -> Option<Credential> {
+    let (name, value) = text.split_once(':')?;
+    let name = HeaderName::try_from(name.trim()).ok()?;
+    let mut value = HeaderValue::try_from(value.trim()).ok().filter(|value| !value.is_empty())?;
+    value.set_sensitive(true);
+    Some((name, value))
+}
+
+/// The header that a node wants to see with each call.
+type Credential = (HeaderName, HeaderValue);
+
 /// One node and the only way to it.
 pub(super) struct Endpoint {
     network: Network,
     url: Url,
-    authorization: Option<HeaderValue>,
+    /// In a box: few nodes want one, and every payer holds an endpoint.
+    credential: Option<Box<Credential>>,
     deadline: Duration,
     egress: Egress,
 }
 
 impl Endpoint {
-    /// A user name and a password in `url` are sent as a header and kept out of the address itself.
+    /// A user name and a password in `url`, or the header that [`with_header`] gave it, are sent as
+    /// a header and kept out of the address itself.
     pub fn new(network: Network, url: &SecretString) -> Result<Self, EndpointError> {
         let egress = Egress::new(Policy::Operator);
-        let (url, authorization) = Url::parse(url.expose_secret())
+        let (url, credential) = Url::parse(url.expose_secret())
             .map_err(|_| UrlRefused::NotAbsolute)
             .and_then(take_credentials)
-            .and_then(|(url, header)| egress.policy().check(&url).map(|()| (url, header)))
+            .and_then(|(url, found)| egress.policy().check(&url).map(|()| (url, found)))
             .map_err(|refused| EndpointError::Url { network, refused })?;
-        Ok(Self { network, url, authorization, deadline: DEADLINE, egress })
+        let credential = credential.map(Box::new);
+        Ok(Self { network, url, credential, deadline: DEADLINE, egress })
     }
 
     pub const fn set_deadline(&mut self, deadline: Duration) {
@@ -85,8 +113,8 @@ impl Endpoint {
             Method::POST => HeaderMap::from_iter([(header::CONTENT_TYPE, json)]),
             _ => HeaderMap::new(),
         };
-        if let Some(authorization) = &self.authorization {
-            headers.insert(header::AUTHORIZATION, authorization.clone());
+        if let Some((name, value)) = self.credential.as_deref() {
+            headers.insert(name, value.clone());
         }
         let body = Bytes::from(body);
         let (deadline, body_bytes_max) = (self.deadline, BODY_BYTES_MAX);
@@ -272,8 +300,25 @@ impl Http {
     }
 }
 
-/// Providers agree on no code. -32005 alone is also used for a query whose answer would be too large, which waiting
-/// does not cure.
+/// Whether a node refuses an answer for its size: of a query's results, or of its bytes. Waiting
+/// does not cure that.
+pub(super) fn is_too_large(message: &str) -> bool {
+    const WORDS: [&str; 8] = [
+        "query returned more",
+        "more than 10000 results",
+        "block range",
+        "response size",
+        "response is too large",
+        "response too large",
+        "result set too large",
+        "too many logs",
+    ];
+    let message = message.to_lowercase();
+    WORDS.iter().any(|word| message.contains(word))
+}
+
+/// Providers agree on no code. -32005 alone is also used for a query whose answer would be too
+/// large.
 fn is_rate_limit(code: i64, message: &str) -> bool {
     const WORDS: [&str; 7] = [
         "rate limit",
@@ -286,8 +331,7 @@ fn is_rate_limit(code: i64, message: &str) -> bool {
         "lack of computing resources",
     ];
     let message = message.to_lowercase();
-    let too_large = message.contains("query returned more") || message.contains("block range");
-    (matches!(code, 429 | -32005 | -32029) && !too_large)
+    (matches!(code, 429 | -32005 | -32029) && !is_too_large(&message))
         || WORDS.iter().any(|word| message.contains(word))
 }
 
@@ -295,8 +339,15 @@ fn clip(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).take(REASON_CHARS_MAX).collect()
 }
 
-/// The address without its user name and password, and the header that says them (RFC 7617).
-fn take_credentials(mut url: Url) -> Result<(Url, Option<HeaderValue>), UrlRefused> {
+/// The address without its user name and password, and the header that says them (RFC 7617), or the
+/// one in its fragment.
+fn take_credentials(mut url: Url) -> Result<(Url, Option<Credential>), UrlRefused> {
+    if let Some(header) = url.fragment().and_then(|text| text.strip_prefix(HEADER_MARK)) {
+        let header = percent_decode_str(header).decode_utf8().map_err(|_| UrlRefused::Userinfo)?;
+        let credential = parse_header(&header).ok_or(UrlRefused::Userinfo)?;
+        url.set_fragment(None);
+        return Ok((url, Some(credential)));
+    }
     if url.username().is_empty() && url.password().is_none() {
         return Ok((url, None));
     }
@@ -308,7 +359,7 @@ fn take_credentials(mut url: Url) -> Result<(Url, Option<HeaderValue>), UrlRefus
     header.set_sensitive(true);
     url.set_username("").map_err(|()| UrlRefused::Userinfo)?;
     url.set_password(None).map_err(|()| UrlRefused::Userinfo)?;
-    Ok((url, Some(header)))
+    Ok((url, Some((header::AUTHORIZATION, header))))
 }
 
 #[cfg(test)]
@@ -327,6 +378,8 @@ mod tests {
             (0, "Error: lack of computing resources", true),
             (-32005, "query returned more than 10000 results", false),
             (-32005, "exceeds the allowed block range", false),
+            (-32005, "Log response size exceeded", false),
+            (-32005, "too many logs: limit exceeded", false),
             (-32601, "method not found", false),
             (-32000, "header not found", false),
         ] {
@@ -394,12 +447,43 @@ mod tests {
         }
     }
 
+    #[tokio::test]
+    async fn a_providers_key_is_sent_as_the_header_that_it_wants_and_nowhere_else() {
+        use tokio::io::{AsyncReadExt, AsyncWriteExt};
+        for (header, sent) in [
+            ("TRON-PRO-API-KEY: k-3:y", "tron-pro-api-key: k-3:y\r\n"),
+            ("Authorization: Bearer k-3:y", "authorization: Bearer k-3:y\r\n"),
+        ] {
+            let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let url = format!("http://{}/path", listener.local_addr().unwrap()).into();
+            let url = with_header(&url, &header.to_owned().into());
+            let node = Http::new(Network::Tron, &url).unwrap();
+            assert!(!node.endpoint.url().as_str().contains("k-3"));
+            let answering = async {
+                let (mut socket, _) = listener.accept().await.unwrap();
+                let mut heard = vec![0; 4096];
+                let length = socket.read(&mut heard).await.unwrap();
+                let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}";
+                socket.write_all(answer).await.unwrap();
+                String::from_utf8(heard[..length].to_vec()).unwrap()
+            };
+            let (answer, heard) = tokio::join!(node.get("info", "info", &[]), answering);
+            assert_eq!(answer.unwrap().get(), "{}");
+            assert!(heard.contains(sent), "{heard}");
+            assert!(heard.starts_with("GET /path/info HTTP/1.1\r\n"), "{heard}");
+        }
+        for text in ["", "k-3y", "na me: x", "Name:", "Name: a\nb", ": x"] {
+            assert!(!is_header(&text.to_owned().into()), "{text:?}");
+        }
+    }
+
     #[test]
     fn a_name_and_a_password_become_a_header_and_leave_the_address() {
         let url = Url::parse("http://rpc:p%40ss%3A%C3%A4@node.example:8332/wallet").unwrap();
         let (url, header) = take_credentials(url).unwrap();
         assert_eq!(url.as_str(), "http://node.example:8332/wallet");
-        let header = header.unwrap();
+        let (name, header) = header.unwrap();
+        assert_eq!(name, header::AUTHORIZATION);
         assert_eq!(header, "Basic cnBjOnBAc3M6w6Q=");
         assert!(!format!("{header:?}").contains("cnBj"));
         let url = Url::parse("http://node.example/key").unwrap();

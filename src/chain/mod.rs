@@ -197,6 +197,11 @@ pub enum ChainError {
 }
 
 impl ChainError {
+    /// Whether the node would answer, but for the size of its answer.
+    pub(crate) fn is_too_large(&self) -> bool {
+        matches!(self, Self::Refused { reason, .. } if http::is_too_large(reason))
+    }
+
     /// Whether the node said that it does not have the method, in one of the ways nodes say it.
     pub(crate) fn lacks_method(&self) -> bool {
         let Self::Refused { code, reason, .. } = self else { return false };

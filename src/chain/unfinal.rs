@@ -126,7 +126,10 @@ impl Kept {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    };
 
     use chrono::DateTime;
 
@@ -157,6 +160,7 @@ mod tests {
             asset: TransferAsset::Native,
             amount: TransferAmount::Units(BaseUnits::new(1)),
             maturity: 1,
+            spends: Arc::default(),
         }
     }
 

@@ -2,11 +2,15 @@
 //! watcher.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use secrecy::SecretString;
+use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 
 use super::{Config, Profile};
-use crate::{asset::Network, payout::quote};
+use crate::{
+    asset::Network,
+    chain::http::{is_header, with_header},
+    payout::quote,
+};
 
 /// Source of a network's blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -67,8 +71,13 @@ pub struct ChainSettings {
 pub(super) struct ChainOverride {
     pub source: Option<ChainSourceKind>,
     pub rpc_url: Option<SecretString>,
+    /// `Name: value`, sent with each call to `rpc_url` alone.
+    pub rpc_header: Option<SecretString>,
     pub state_url: Option<SecretString>,
+    pub state_header: Option<SecretString>,
     pub witnesses: Vec<SecretString>,
+    /// In the order of `witnesses`; an empty one is none.
+    pub witness_headers: Vec<SecretString>,
     pub chain_id: Option<u64>,
     pub genesis: Option<String>,
     pub confirmations: Option<u64>,
@@ -153,6 +162,13 @@ const fn head_age_practice(network: Network) -> i64 {
     }
 }
 
+fn keyed(url: SecretString, header: Option<&SecretString>) -> SecretString {
+    match header.filter(|header| !header.expose_secret().is_empty()) {
+        Some(header) => with_header(&url, header),
+        None => url,
+    }
+}
+
 /// Minutes for which a payment stays in sight after its node stopped listing it: some blocks, in
 /// which it is mined all the same if only this node forgot it (restarted, it begins with an empty
 /// mempool), if a reorganisation moved it, or if its sender raised its fee.
@@ -223,9 +239,14 @@ impl Config {
         ChainSettings {
             network,
             source,
-            rpc_url: given.rpc_url,
-            state_url: given.state_url,
-            witnesses: given.witnesses,
+            rpc_url: given.rpc_url.map(|url| keyed(url, given.rpc_header.as_ref())),
+            state_url: given.state_url.map(|url| keyed(url, given.state_header.as_ref())),
+            witnesses: given
+                .witnesses
+                .into_iter()
+                .enumerate()
+                .map(|(place, url)| keyed(url, given.witness_headers.get(place)))
+                .collect(),
             chain_id: given.chain_id,
             genesis: given.genesis,
             confirmations,
@@ -239,6 +260,28 @@ impl Config {
             fee_rate: given.fee_rate.map_or(fee_rate, u128::from),
             fee_rate_max: given.fee_rate_max.map_or(fee_rate_max, u128::from),
         }
+    }
+
+    /// Headers of nodes that cannot be sent, by the names of their settings. Never what they say.
+    pub(super) fn unusable_headers(&self) -> Vec<String> {
+        let mut faults = Vec::new();
+        for (name, chain) in &self.chains {
+            let headers =
+                [("rpc_header", &chain.rpc_header), ("state_header", &chain.state_header)];
+            let single =
+                headers.into_iter().filter_map(|(key, header)| Some((key, header.as_ref()?)));
+            let lists = chain.witness_headers.iter().map(|header| ("witness_headers", header));
+            for (key, header) in single.chain(lists) {
+                if !header.expose_secret().is_empty() && !is_header(header) {
+                    faults.push(format!("chains.{name}.{key} must be a header: Name: value"));
+                }
+            }
+            if chain.witness_headers.len() > chain.witnesses.len() {
+                faults
+                    .push(format!("chains.{name}: there are more witness_headers than witnesses"));
+            }
+        }
+        faults
     }
 
     /// Names in section `chains` that are not networks, almost certainly misspelt.
@@ -260,6 +303,23 @@ mod tests {
             "00".repeat(32)
         );
         Config::from_toml(&toml).unwrap().chain(network)
+    }
+
+    #[test]
+    fn each_node_gets_its_own_header_and_no_other() {
+        let more = "rpc_header = \"TRON-PRO-API-KEY: one\"\nwitnesses = [\"http://a\", \"http://b\"]\n\
+                    witness_headers = [\"\", \"Authorization: Bearer two\"]";
+        let tron = settings(Network::Tron, "node", more);
+        let urls = tron.rpc_url.iter().chain(&tron.witnesses).map(ExposeSecret::expose_secret);
+        let urls: Vec<_> = urls.collect();
+        assert_eq!(
+            urls,
+            [
+                "http://localhost#header=TRON%2DPRO%2DAPI%2DKEY%3A%20one",
+                "http://a",
+                "http://b#header=Authorization%3A%20Bearer%20two"
+            ]
+        );
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use secrecy::ExposeSecret;
+use secrecy::{ExposeSecret, SecretString};
 
 use super::{ChainSourceKind, Config, Part, Profile};
 use crate::{
@@ -29,6 +29,7 @@ pub(super) fn faults(config: &Config, part: Part) -> Vec<String> {
     }
     if matches!(part, Part::Whole | Part::Rows | Part::Sealed) {
         faults.extend(master_key(config));
+        faults.extend(master_key_old(config));
         faults.extend(seed_key(config));
     }
     if matches!(part, Part::Whole | Part::Rows) {
@@ -57,8 +58,8 @@ fn amqp(config: &Config) -> Option<String> {
     let url = config.amqp_url.expose_secret();
     if url.is_empty() {
         Some("AMQP_URL is not set (amqp://user:password@host:5672/virtual-host)".into())
-    } else if !url::Url::parse(url).is_ok_and(|url| url.scheme() == "amqp") {
-        Some("AMQP_URL must be an amqp address; this build speaks no TLS".into())
+    } else if !url::Url::parse(url).is_ok_and(|url| matches!(url.scheme(), "amqp" | "amqps")) {
+        Some("AMQP_URL must be an amqp or amqps address".into())
     } else {
         None
     }
@@ -67,6 +68,19 @@ fn amqp(config: &Config) -> Option<String> {
 fn master_key(config: &Config) -> Option<String> {
     let error = MasterKey::parse(config.master_key.expose_secret()).err()?;
     Some(format!("GATEWAY_MASTER_KEY: {error}; make one with: openssl rand -hex 32"))
+}
+
+/// An old key that is the current one would make a rotation do nothing and say that it is done.
+fn master_key_old(config: &Config) -> Option<String> {
+    let name = "GATEWAY_MASTER_KEY_OLD";
+    let old = config.master_key_old.as_ref()?.expose_secret().trim();
+    if MasterKey::parse(old).is_err() {
+        Some(format!("{name} is not 64 hex characters; it is the key before GATEWAY_MASTER_KEY"))
+    } else if old.eq_ignore_ascii_case(config.master_key.expose_secret().trim()) {
+        Some(format!("{name} is the same as GATEWAY_MASTER_KEY; leave it out but for a rotation"))
+    } else {
+        None
+    }
 }
 
 /// The expected addresses must be valid before they can be compared.
@@ -99,6 +113,7 @@ fn basic(config: &Config) -> Vec<String> {
     if !telemetry.otlp_url.is_empty() && telemetry.collector().is_none() {
         faults.push("GATEWAY_TELEMETRY__OTLP_URL must be an http or https address".into());
     }
+    faults.extend(config.unusable_headers());
     for name in config.unknown_chains() {
         faults.push(format!("section chains.{name} names no network"));
     }
@@ -119,7 +134,9 @@ fn basic(config: &Config) -> Vec<String> {
             faults.push(format!("chains.{network}: source node needs an rpc_url"));
         }
         let nodes = chain.rpc_url.iter().chain(&chain.witnesses);
-        let distinct: HashSet<_> = nodes.map(ExposeSecret::expose_secret).collect();
+        // Without the key that a node's address may carry behind it: two keys make no two nodes.
+        let bare = |url: &'_ SecretString| url.expose_secret().split('#').next().map(str::to_owned);
+        let distinct: HashSet<_> = nodes.map(bare).collect();
         if distinct.len() != usize::from(chain.rpc_url.is_some()) + chain.witnesses.len() {
             faults.push(format!("chains.{network}: a node cannot be its own witness"));
         }

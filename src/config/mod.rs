@@ -16,8 +16,12 @@ use thiserror::Error;
 pub use chains::{ChainSettings, ChainSourceKind};
 
 use crate::{
-    asset::Network, broker::topology::Timing, egress::guard::PublicPolicy,
-    merchant::secret::MasterKey, payout::PayoutFamily, rate::RateConfig,
+    asset::Network,
+    broker::topology::Timing,
+    egress::guard::PublicPolicy,
+    merchant::secret::{KeyRing, MasterKey},
+    payout::PayoutFamily,
+    rate::RateConfig,
 };
 
 const DEFAULTS: &str = include_str!("default.toml");
@@ -63,6 +67,8 @@ pub struct Config {
     pub amqp_url: SecretString,
     /// 64 hex characters of the key that seals webhook secrets.
     master_key: SecretString,
+    /// The key before it, while a rotation goes on. It opens and never seals.
+    master_key_old: Option<SecretString>,
     /// URL at which merchants reach the API.
     pub base_url: String,
     /// URL at which buyers reach the checkout, used for `invoice_url`.
@@ -284,18 +290,25 @@ impl Config {
         if faults.is_empty() { Ok(self) } else { Err(ConfigError::Unusable(faults)) }
     }
 
-    /// Key that seals secrets which must be readable again.
-    pub fn master_key(&self) -> Result<MasterKey, ConfigError> {
-        MasterKey::parse(self.master_key.expose_secret())
-            .map_err(|error| ConfigError::Unusable(vec![format!("GATEWAY_MASTER_KEY: {error}")]))
+    /// The keys that open what is sealed; the first of them seals.
+    pub fn master_keys(&self) -> Result<KeyRing, ConfigError> {
+        let current = parse_key("GATEWAY_MASTER_KEY", &self.master_key)?;
+        let old = self.master_key_old.as_ref();
+        let old = old.map(|key| parse_key("GATEWAY_MASTER_KEY_OLD", key)).transpose()?;
+        Ok(KeyRing::new(current, old))
     }
 
-    /// Key that seals the wallet's seed: a separate key if configured, else the master key.
-    pub fn seed_key(&self) -> Result<MasterKey, ConfigError> {
-        let Some(key) = &self.payouts.seed_key else { return self.master_key() };
-        MasterKey::parse(key.expose_secret()).map_err(|_| {
-            ConfigError::Unusable(vec!["GATEWAY_PAYOUTS__SEED_KEY is not 64 hex characters".into()])
-        })
+    /// Whether the wallet's seed has a key of its own, so that a rotation of the master key does
+    /// not concern it.
+    pub fn has_seed_key(&self) -> bool {
+        self.payouts.seed_key.is_some()
+    }
+
+    /// The keys that open the wallet's seed: the one of its own where there is one, else the master
+    /// keys.
+    pub fn seed_keys(&self) -> Result<KeyRing, ConfigError> {
+        let Some(key) = &self.payouts.seed_key else { return self.master_keys() };
+        Ok(KeyRing::new(parse_key("GATEWAY_PAYOUTS__SEED_KEY", key)?, None))
     }
 
     pub fn is_sandbox(&self) -> bool {
@@ -322,6 +335,11 @@ impl Config {
             Profile::Production => crate::merchant::settings::WINDOW_SECONDS_MIN_PRODUCTION,
         }
     }
+}
+
+fn parse_key(name: &str, text: &SecretString) -> Result<MasterKey, ConfigError> {
+    MasterKey::parse(text.expose_secret())
+        .map_err(|error| ConfigError::Unusable(vec![format!("{name}: {error}")]))
 }
 
 /// The port in a `scheme://…@host:port/…` address, for the egress guard's list of our own ports.

@@ -32,6 +32,7 @@ use tokio::{
 };
 use url::Url;
 
+pub(crate) use self::tls::{trusting, trusting_nobody};
 use self::{
     dial::{Bounded, CONNECTIONS_MAX, Dialler, Peer},
     guard::to_uri,
@@ -145,7 +146,7 @@ impl Egress {
         let (policy, places) = (Arc::new(policy), Arc::new(Semaphore::new(CONNECTIONS_MAX)));
         let connector = Bounded(
             HttpsConnectorBuilder::new()
-                .with_tls_config(tls.unwrap_or_else(tls::trusting_nobody))
+                .with_tls_config(tls.unwrap_or_else(trusting_nobody))
                 .https_or_http()
                 .enable_http1()
                 .wrap_connector(Dialler::new(policy.clone(), resolver, places.clone())),

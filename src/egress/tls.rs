@@ -1,9 +1,17 @@
 //! TLS configuration: the roots of the operating system, ring, TLS 1.2 and later, HTTP/1.1 only.
 
-use std::sync::{Arc, OnceLock};
+use std::{
+    io,
+    path::Path,
+    sync::{Arc, OnceLock},
+};
 
 use hyper_rustls::ConfigBuilderExt;
-use rustls::{ClientConfig, ConfigBuilder, RootCertStore, WantsVerifier, crypto::ring};
+use rustls::{
+    ClientConfig, ConfigBuilder, RootCertStore, WantsVerifier,
+    crypto::ring,
+    pki_types::{CertificateDer, pem::PemObject},
+};
 use tracing::error;
 
 /// Returns the TLS configuration. The roots are read and parsed once per process, which takes
@@ -23,7 +31,27 @@ pub(super) fn config() -> Option<ClientConfig> {
     }
 }
 
-pub(super) fn trusting_nobody() -> ClientConfig {
+/// For a server of the operator's own: with `ca_file` only those whose certificates stand there are
+/// trusted, since a private authority is named to shut out all others.
+pub fn trusting(ca_file: Option<&Path>) -> io::Result<ClientConfig> {
+    let Some(path) = ca_file else {
+        return config().ok_or_else(|| io::Error::other("this system has no root certificates"));
+    };
+    let unusable = |reason: &dyn std::fmt::Display| {
+        io::Error::other(format!("the certificates in {} cannot be used: {reason}", path.display()))
+    };
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_file_iter(path).map_err(|error| unusable(&error))? {
+        let certificate = certificate.map_err(|error| unusable(&error))?;
+        roots.add(certificate).map_err(|error| unusable(&error))?;
+    }
+    if roots.is_empty() {
+        return Err(unusable(&"there is none"));
+    }
+    Ok(builder().with_root_certificates(roots).with_no_client_auth())
+}
+
+pub fn trusting_nobody() -> ClientConfig {
     builder().with_root_certificates(RootCertStore::empty()).with_no_client_auth()
 }
 
@@ -43,10 +71,7 @@ mod tests {
         time::Duration,
     };
 
-    use rustls::{
-        ServerConfig, ServerConnection, StreamOwned,
-        pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
-    };
+    use rustls::{ServerConfig, ServerConnection, StreamOwned, pki_types::PrivateKeyDer};
 
     use super::*;
     use crate::egress::{Call, Egress, EgressError, Policy, PublicPolicy, Resolve, Resolving};
@@ -65,7 +90,7 @@ mod tests {
     }
 
     /// Accepts one connection on a thread of its own and hands it to `serve`.
-    fn listen(serve: impl FnOnce(TcpStream) -> std::io::Result<()> + Send + 'static) -> SocketAddr {
+    fn listen(serve: impl FnOnce(TcpStream) -> io::Result<()> + Send + 'static) -> SocketAddr {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         std::thread::spawn(move || {

@@ -16,8 +16,9 @@ const NONCE_BYTES: usize = 24;
 /// Length of the seed that BIP-39 derives from a phrase.
 pub const SEED_BYTES: usize = 64;
 const SEED_CONTEXT: &[u8] = b"payout.seed";
-/// First byte of a sealed secret: the id of the master key that sealed it. Only one id exists so
-/// far.
+const PROOF_CONTEXT: &[u8] = b"master_key.proof";
+/// The first byte of a sealed secret: the format. During a rotation the cipher's own tag says which
+/// key sealed it.
 const KEY_ID: u8 = 1;
 
 /// The key of both webhook channels: the UTF-8 bytes of this text exactly as shown.
@@ -28,11 +29,17 @@ pub struct WebhookSecret(SecretString);
 /// stored.
 pub struct MasterKey(SecretBox<[u8; 32]>);
 
+/// The master key, and during a rotation the one before it, which only opens.
+pub struct KeyRing {
+    current: MasterKey,
+    old: Option<MasterKey>,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SealError {
     #[error("the master key is not 64 hex characters")]
     BadMasterKey,
-    #[error("the sealed secret does not open under this master key and row")]
+    #[error("the sealed secret does not open under the master key and its row")]
     DoesNotOpen,
 }
 
@@ -67,41 +74,22 @@ impl MasterKey {
 
     /// Seals `secret` for the merchant row `merchant_id`.
     pub fn seal(&self, merchant_id: Uuid, secret: &WebhookSecret) -> Vec<u8> {
-        let mut nonce = [0_u8; NONCE_BYTES];
-        rand::rng().fill_bytes(&mut nonce);
-        let context = context(merchant_id);
-        let payload = Payload { msg: secret.reveal().as_bytes(), aad: &context };
-        let sealed = self
-            .cipher()
-            .encrypt(&XNonce::from(nonce), payload)
-            .expect("a 64-byte text is far below the cipher's limit");
-        [&[KEY_ID], nonce.as_slice(), &sealed].concat()
+        self.seal_bytes(&context(merchant_id), secret.reveal().as_bytes())
     }
 
     /// Seals the seed of the hot wallet.
     pub fn seal_seed(&self, seed: &[u8; SEED_BYTES]) -> Vec<u8> {
-        let mut nonce = [0_u8; NONCE_BYTES];
-        rand::rng().fill_bytes(&mut nonce);
-        let payload = Payload { msg: seed, aad: SEED_CONTEXT };
-        let sealed = self
-            .cipher()
-            .encrypt(&XNonce::from(nonce), payload)
-            .expect("64 bytes are far below the cipher's limit");
-        [&[KEY_ID], nonce.as_slice(), &sealed].concat()
+        self.seal_bytes(SEED_CONTEXT, seed)
+    }
+
+    /// Seals nothing but a proof: only this key opens it.
+    pub fn seal_proof(&self) -> Vec<u8> {
+        self.seal_bytes(PROOF_CONTEXT, &[])
     }
 
     /// Opens the output of [`Self::seal_seed`].
     pub fn open_seed(&self, sealed: &[u8]) -> Result<SecretBox<[u8; SEED_BYTES]>, SealError> {
-        let (header, ciphertext) =
-            sealed.split_at_checked(1 + NONCE_BYTES).ok_or(SealError::DoesNotOpen)?;
-        let (key_id, nonce) = header.split_at(1);
-        let nonce: [u8; NONCE_BYTES] = nonce.try_into().map_err(|_| SealError::DoesNotOpen)?;
-        if key_id != [KEY_ID] {
-            return Err(SealError::DoesNotOpen);
-        }
-        let payload = Payload { msg: ciphertext, aad: SEED_CONTEXT };
-        let open = self.cipher().decrypt(&XNonce::from(nonce), payload);
-        let mut open = open.map_err(|_| SealError::DoesNotOpen)?;
+        let mut open = self.open_bytes(SEED_CONTEXT, sealed)?;
         let seed = open.as_slice().try_into().map(|seed| SecretBox::new(Box::new(seed)));
         open.fill(0);
         seed.map_err(|_| SealError::DoesNotOpen)
@@ -109,6 +97,26 @@ impl MasterKey {
 
     /// Opens the output of [`Self::seal`] for the same row.
     pub fn open(&self, merchant_id: Uuid, sealed: &[u8]) -> Result<WebhookSecret, SealError> {
+        let plain = self.open_bytes(&context(merchant_id), sealed)?;
+        String::from_utf8(plain).map(WebhookSecret::from).map_err(|_| SealError::DoesNotOpen)
+    }
+
+    /// Whether this key made the proof.
+    pub fn made_proof(&self, sealed: &[u8]) -> bool {
+        self.open_bytes(PROOF_CONTEXT, sealed).is_ok()
+    }
+
+    fn seal_bytes(&self, context: &[u8], plain: &[u8]) -> Vec<u8> {
+        let mut nonce = [0_u8; NONCE_BYTES];
+        rand::rng().fill_bytes(&mut nonce);
+        let sealed = self
+            .cipher()
+            .encrypt(&XNonce::from(nonce), Payload { msg: plain, aad: context })
+            .expect("64 bytes are far below the cipher's limit");
+        [&[KEY_ID], nonce.as_slice(), &sealed].concat()
+    }
+
+    fn open_bytes(&self, context: &[u8], sealed: &[u8]) -> Result<Vec<u8>, SealError> {
         let (header, ciphertext) =
             sealed.split_at_checked(1 + NONCE_BYTES).ok_or(SealError::DoesNotOpen)?;
         let (key_id, nonce) = header.split_at(1);
@@ -116,13 +124,8 @@ impl MasterKey {
         if key_id != [KEY_ID] {
             return Err(SealError::DoesNotOpen);
         }
-        let context = context(merchant_id);
-        let payload = Payload { msg: ciphertext, aad: &context };
-        let plain = self
-            .cipher()
-            .decrypt(&XNonce::from(nonce), payload)
-            .map_err(|_| SealError::DoesNotOpen)?;
-        String::from_utf8(plain).map(WebhookSecret::from).map_err(|_| SealError::DoesNotOpen)
+        let payload = Payload { msg: ciphertext, aad: context };
+        self.cipher().decrypt(&XNonce::from(nonce), payload).map_err(|_| SealError::DoesNotOpen)
     }
 
     fn cipher(&self) -> XChaCha20Poly1305 {
@@ -130,7 +133,68 @@ impl MasterKey {
     }
 }
 
-/// Associated data: key, purpose and row.
+/// Which key of a ring opened something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OpenedBy {
+    Current,
+    Old,
+}
+
+impl KeyRing {
+    pub const fn new(current: MasterKey, old: Option<MasterKey>) -> Self {
+        Self { current, old }
+    }
+
+    pub const fn current(&self) -> &MasterKey {
+        &self.current
+    }
+
+    pub const fn has_old(&self) -> bool {
+        self.old.is_some()
+    }
+
+    pub fn seal(&self, merchant_id: Uuid, secret: &WebhookSecret) -> Vec<u8> {
+        self.current.seal(merchant_id, secret)
+    }
+
+    pub fn open(&self, merchant_id: Uuid, sealed: &[u8]) -> Result<WebhookSecret, SealError> {
+        self.try_keys(|key| key.open(merchant_id, sealed)).map(|(secret, _)| secret)
+    }
+
+    /// The same secret sealed under the current key; `None` if it is already.
+    pub fn reseal(&self, merchant_id: Uuid, sealed: &[u8]) -> Result<Option<Vec<u8>>, SealError> {
+        let (secret, by) = self.try_keys(|key| key.open(merchant_id, sealed))?;
+        Ok((by == OpenedBy::Old).then(|| self.current.seal(merchant_id, &secret)))
+    }
+
+    pub fn open_seed(
+        &self,
+        sealed: &[u8],
+    ) -> Result<(SecretBox<[u8; SEED_BYTES]>, OpenedBy), SealError> {
+        self.try_keys(|key| key.open_seed(sealed))
+    }
+
+    /// The key that made a proof, if it is one of these.
+    pub fn maker_of_proof(&self, sealed: &[u8]) -> Option<OpenedBy> {
+        let made = |key: &MasterKey| {
+            if key.made_proof(sealed) { Ok(()) } else { Err(SealError::DoesNotOpen) }
+        };
+        self.try_keys(made).ok().map(|((), by)| by)
+    }
+
+    fn try_keys<T>(
+        &self,
+        open: impl Fn(&MasterKey) -> Result<T, SealError>,
+    ) -> Result<(T, OpenedBy), SealError> {
+        match (open(&self.current), &self.old) {
+            (Ok(opened), _) => Ok((opened, OpenedBy::Current)),
+            (Err(_), Some(old)) => Ok((open(old)?, OpenedBy::Old)),
+            (Err(error), None) => Err(error),
+        }
+    }
+}
+
+/// Associated data: the format, the purpose, the row.
 fn context(merchant_id: Uuid) -> Vec<u8> {
     [&[KEY_ID], b"merchant.webhook_secret".as_slice(), merchant_id.as_bytes()].concat()
 }
@@ -163,6 +227,27 @@ mod tests {
         assert_eq!(other_key.open_seed(&sealed).err(), Some(SealError::DoesNotOpen));
         let secret = key.seal(Uuid::nil(), &WebhookSecret::generate());
         assert_eq!(key.open_seed(&secret).err(), Some(SealError::DoesNotOpen));
+    }
+
+    #[test]
+    fn a_ring_opens_what_either_key_sealed_and_seals_with_the_current_one() {
+        let key = |digits: &str| MasterKey::parse(&digits.repeat(32)).unwrap();
+        let (row, secret) = (Uuid::from_u128(1), WebhookSecret::generate());
+        let ring = KeyRing::new(key("cd"), Some(key("ab")));
+        let before = key("ab").seal(row, &secret);
+        assert_eq!(ring.open(row, &before).unwrap().reveal(), secret.reveal());
+        let after = ring.reseal(row, &before).unwrap().unwrap();
+        assert_eq!(key("cd").open(row, &after).unwrap().reveal(), secret.reveal());
+        assert_eq!(key("ab").open(row, &after).err(), Some(SealError::DoesNotOpen));
+        assert_eq!(ring.reseal(row, &after), Ok(None));
+        assert!(ring.reseal(Uuid::from_u128(2), &before).is_err());
+        assert_eq!(ring.maker_of_proof(&key("ab").seal_proof()), Some(OpenedBy::Old));
+        assert_eq!(ring.maker_of_proof(&ring.current().seal_proof()), Some(OpenedBy::Current));
+        assert_eq!(ring.maker_of_proof(&key("ef").seal_proof()), None);
+        // A merchant's secret proves nothing of the key, or a copied row could pass for the proof.
+        assert_eq!(ring.maker_of_proof(&after), None);
+        let (seed, by) = ring.open_seed(&key("ab").seal_seed(&[7; SEED_BYTES])).unwrap();
+        assert_eq!((seed.expose_secret(), by), (&[7; SEED_BYTES], OpenedBy::Old));
     }
 
     #[test]

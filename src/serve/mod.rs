@@ -9,8 +9,10 @@
 
 pub mod admin;
 mod files;
+pub mod key_proof;
 mod patience;
 pub mod relay;
+pub mod tasks;
 pub mod traces;
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};

@@ -74,7 +74,7 @@ async fn within_batch(
 }
 
 /// Formats an error with its sources in one line.
-fn with_causes(error: &dyn std::error::Error) -> String {
+pub(super) fn with_causes(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(error.source(), |cause| cause.source()).take(8);
     causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }

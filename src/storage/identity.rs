@@ -1,9 +1,11 @@
 //! Is this the database that it was, and may it be written?
 //!
-//! A standby that took over and a restored backup may lack the last commits: addresses that buyers already have would be
-//! given again, and payouts that the chain already made would be made again. Both come with connections that are all
-//! new, so each new connection asks once. The first to notice moves the address sequences far beyond all that can have
-//! been given, empties the pools, stops all signing until a person has compared wallets and books, and tells them.
+//! A standby that took over and a restored backup may lack the last commits: addresses that buyers
+//! already have would be given again, and payouts that the chain already made would be made again.
+//! Both come with connections that are all new, so each new connection asks once. A standby that
+//! was handed the database lacks nothing and goes on (`handover`). Of any other, the first to
+//! notice moves the address sequences far beyond all that can have been given, empties the pools,
+//! stops all signing until a person has compared wallets and books, and tells them.
 
 use sqlx::Connection;
 
@@ -20,7 +22,7 @@ const ALERT: &str = "database_replaced";
 struct Found {
     replica: bool,
     identity: String,
-    has_table: bool,
+    has_tables: bool,
 }
 
 /// Refuses a server that only repeats another, and makes one safe that has lost commits.
@@ -29,14 +31,17 @@ pub async fn check(connection: &mut PgConnection) -> Result<(), StorageError> {
     if found.replica {
         return Err(StorageError::ReadOnly);
     }
-    if !found.has_table {
-        // The migration that makes it has not run.
+    if !found.has_tables {
+        // The migrations that make them have not run.
         return Ok(());
     }
-    let row = sqlx::query!("select identity from database_identity")
+    let row = sqlx::query!("select identity, handover from database_identity")
         .fetch_optional(&mut *connection)
         .await?;
     match row {
+        Some(row) if row.identity == found.identity && row.handover.is_some() => {
+            Err(StorageError::HandedOver)
+        }
         Some(row) if row.identity == found.identity => Ok(()),
         Some(_) => make_safe(connection, &found.identity).await,
         None => {
@@ -55,7 +60,10 @@ async fn look(connection: &mut PgConnection) -> Result<Found, StorageError> {
     let row = sqlx::query!(
         r#"
         select pg_is_in_recovery() as "replica!",
-               to_regclass('database_identity') is not null as "has_table!",
+               exists(
+                   select from pg_attribute
+                   where attrelid = to_regclass('database_identity') and attname = 'handover'
+               ) as "has_tables!",
                case when pg_is_in_recovery() then '' else concat_ws('/',
                    (select system_identifier from pg_control_system()),
                    (select oid from pg_database where datname = current_database()),
@@ -65,16 +73,34 @@ async fn look(connection: &mut PgConnection) -> Result<Found, StorageError> {
     )
     .fetch_one(connection)
     .await?;
-    Ok(Found { replica: row.replica, identity: row.identity, has_table: row.has_table })
+    Ok(Found { replica: row.replica, identity: row.identity, has_tables: row.has_tables })
 }
 
 /// Once per replaced database, whoever comes first; the others wait for it. If it dies halfway, the next one repeats it.
 async fn make_safe(connection: &mut PgConnection, identity: &str) -> Result<(), StorageError> {
     let mut tx = connection.begin().await?;
-    let row = sqlx::query!("select identity from database_identity for update")
-        .fetch_one(&mut *tx)
-        .await?;
+    // Long after a hand-over it is a copy of the old primary that was restored, while another went
+    // on.
+    let row = sqlx::query!(
+        r#"
+        select identity, handover = 'closed' and updated_at > now() - interval '1 hour' as "handed_over"
+        from database_identity
+        for update
+        "#
+    )
+    .fetch_one(&mut *tx)
+    .await?;
     if row.identity == identity {
+        return Ok(());
+    }
+    if row.handed_over == Some(true) {
+        adopt(&mut tx, identity).await?;
+        tx.commit().await?;
+        tracing::warn!(
+            was = row.identity,
+            is = identity,
+            "the database was handed over and goes on"
+        );
         return Ok(());
     }
     for family in Family::ALL.into_iter().filter(|family| !family.has_pool()) {
@@ -91,7 +117,7 @@ async fn make_safe(connection: &mut PgConnection, identity: &str) -> Result<(), 
     safety::stop(&mut tx, EVERYWHERE, reason).await?;
     alerts::raise(&mut tx, ALERT, identity, &detail).await?;
     sqlx::query!(
-        "update database_identity set identity = $1, returns = returns + 1, updated_at = now()",
+        "update database_identity set identity = $1, returns = returns + 1, handover = null, updated_at = now()",
         identity
     )
     .execute(&mut *tx)
@@ -102,6 +128,16 @@ async fn make_safe(connection: &mut PgConnection, identity: &str) -> Result<(), 
         is = identity,
         "the database was replaced; payouts are stopped"
     );
+    Ok(())
+}
+
+async fn adopt(connection: &mut PgConnection, identity: &str) -> Result<(), StorageError> {
+    sqlx::query!(
+        "update database_identity set identity = $1, handover = null, updated_at = now()",
+        identity
+    )
+    .execute(connection)
+    .await?;
     Ok(())
 }
 

@@ -15,6 +15,7 @@ pub mod cursors;
 pub mod deliveries;
 pub mod deposit_search;
 pub mod deposits;
+pub mod handover;
 pub mod idempotency;
 pub mod identity;
 pub mod invoices;
@@ -30,6 +31,7 @@ pub mod payouts;
 pub mod pools;
 pub mod rates;
 pub mod retention;
+pub mod sealed;
 pub mod simulation;
 pub mod timers;
 mod trouble;
@@ -69,10 +71,17 @@ pub enum StorageError {
     TimedOut,
     #[error("the database is a read-only replica; decisions are made on its primary only")]
     ReadOnly,
+    #[error(
+        "the database was closed for a planned failover: its standby goes on; gatewayctl database take-back opens it again"
+    )]
+    HandedOver,
 }
 
 impl From<sqlx::Error> for StorageError {
     fn from(error: sqlx::Error) -> Self {
+        if let Some(reason) = undecodable(&error) {
+            return Self::Damaged { table: "stored", reason };
+        }
         let constraint =
             error.as_database_error().and_then(|e| e.constraint()).map(ToOwned::to_owned);
         match constraint {
@@ -80,6 +89,17 @@ impl From<sqlx::Error> for StorageError {
             None => Self::Database(error),
         }
     }
+}
+
+/// Why a value of a row is none that this program reads. Asking again gives the same row.
+fn undecodable(error: &sqlx::Error) -> Option<String> {
+    if let sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_) = error {
+        return Some(error.to_string());
+    }
+    // Class 22, "data exception": the statement met a value that it cannot work with, such as a
+    // number out of range.
+    let error = error.as_database_error()?;
+    error.code()?.starts_with("22").then(|| error.message().to_owned())
 }
 
 impl StorageError {
@@ -146,7 +166,8 @@ impl Db {
                         error @ (StorageError::Constraint { .. }
                         | StorageError::Damaged { .. }
                         | StorageError::TimedOut
-                        | StorageError::ReadOnly) => sqlx::Error::Configuration(Box::new(error)),
+                        | StorageError::ReadOnly
+                        | StorageError::HandedOver) => sqlx::Error::Configuration(Box::new(error)),
                     })
                 })
             })

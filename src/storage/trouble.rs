@@ -17,6 +17,8 @@ pub enum Trouble {
     NotAllowed,
     /// It only repeats another server.
     Replica,
+    /// It was closed for a planned failover.
+    HandedOver,
 }
 
 impl Trouble {
@@ -26,6 +28,7 @@ impl Trouble {
             Some(StorageError::TimedOut) => Some(Self::NoAnswer),
             Some(StorageError::Database(error)) => from_driver(error),
             Some(StorageError::ReadOnly) => Some(Self::Replica),
+            Some(StorageError::HandedOver) => Some(Self::HandedOver),
             Some(StorageError::Constraint { .. } | StorageError::Damaged { .. }) => None,
             // Errors that wrap ours without a sentence of their own show only the driver's in the chain.
             None => from_driver(cause.downcast_ref()?),

@@ -4,6 +4,7 @@
 
 pub mod announced;
 pub mod anvil;
+pub mod authority;
 pub mod balancer;
 pub mod broker;
 pub mod browser;

@@ -13,6 +13,7 @@ use gateway::storage::Db;
 use sqlx::{Connection, Executor, PgConnection};
 use tokio::sync::{Mutex, MutexGuard};
 
+use crate::authority::Authority;
 use crate::processes::{Janitor, Launch, Process, Signal, free_port, within};
 
 const START_LIMIT: Duration = Duration::from_secs(60);
@@ -24,6 +25,8 @@ pub struct PrivatePostgres {
     port: u16,
     owner: Option<(u32, u32)>,
     process: Option<Process>,
+    /// Settings beyond those of every private server.
+    settings: Vec<String>,
     _janitor: Janitor,
 }
 
@@ -55,6 +58,29 @@ pub async fn fresh_postgres() -> PrivatePostgres {
 pub async fn cramped_postgres(megabytes: u32) -> PrivatePostgres {
     let mut server = PrivatePostgres::in_a_folder(Some(megabytes));
     server.initialize();
+    server.start().await;
+    server
+}
+
+/// A server of one test's own that takes encrypted connections alone, running.
+pub async fn encrypted_postgres(authority: &Authority) -> PrivatePostgres {
+    let mut server = PrivatePostgres::create();
+    let [certificate, key] = authority.equip(&server.folder);
+    fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).unwrap();
+    let hba = Path::new(&server.data()).join("pg_hba.conf");
+    fs::write(&hba, "hostssl all all 127.0.0.0/8 trust\n").unwrap();
+    if let Some((user, group)) = server.owner {
+        for file in [&certificate, &key, &hba] {
+            std::os::unix::fs::chown(file, Some(user), Some(group)).unwrap();
+        }
+    }
+    server.settings = vec![
+        "ssl=on".to_owned(),
+        format!("ssl_cert_file={}", certificate.display()),
+        format!("ssl_key_file={}", key.display()),
+        // Also by a name that its certificate is not for.
+        "listen_addresses=127.0.0.1,127.0.0.2".to_owned(),
+    ];
     server.start().await;
     server
 }
@@ -103,7 +129,8 @@ impl PrivatePostgres {
         if let Some((user, group)) = owner {
             std::os::unix::fs::chown(&folder, Some(user), Some(group)).unwrap();
         }
-        Self { folder, programs, port: free_port(), owner, process: None, _janitor: janitor }
+        let (port, process, settings) = (free_port(), None, Vec::new());
+        Self { folder, programs, port, owner, process, settings, _janitor: janitor }
     }
 
     fn initialize(&mut self) {
@@ -149,7 +176,8 @@ impl PrivatePostgres {
         let (data, port) = (self.data(), self.port.to_string());
         let arguments = ["-D", &data, "-p", &port, "-c", "listen_addresses=127.0.0.1"];
         let more = ["-c", "unix_socket_directories=", "-c", "max_connections=200"];
-        let arguments: Vec<_> = arguments.into_iter().chain(more).collect();
+        let own = self.settings.iter().flat_map(|setting| ["-c", setting]);
+        let arguments: Vec<_> = arguments.into_iter().chain(more).chain(own).collect();
         let launch = self.launch("postgres", &arguments);
         let url = self.url("postgres");
         let (_, took) = within(START_LIMIT, "the private database answers", async || {

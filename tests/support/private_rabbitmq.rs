@@ -14,6 +14,7 @@ use http::Method;
 use tokio::sync::{Mutex, MutexGuard};
 
 use crate::{
+    authority::Authority,
     broker::SHORT,
     installation::BrokerAccess,
     private_postgres::{mount_small_disk, packaged},
@@ -63,6 +64,32 @@ pub async fn cramped_rabbitmq(megabytes: u32) -> PrivateRabbitmq {
     let mut broker = PrivateRabbitmq::alone(Some(megabytes));
     broker.start().await;
     broker
+}
+
+/// A broker that takes encrypted connections alone, running, and the port of its encrypted
+/// management interface.
+pub async fn encrypted_rabbitmq(authority: &Authority) -> (PrivateRabbitmq, u16) {
+    let mut broker = PrivateRabbitmq::alone(None);
+    let [certificate, key] = authority.equip(&broker.folder);
+    let (amqp, management) = (broker.ports.amqp, free_port());
+    let file = broker.folder.join("rabbitmq.conf");
+    let open = format!("listeners.tcp.1 = 127.0.0.1:{amqp}\n");
+    let mut encrypted = format!(
+        "listeners.tcp = none\nlisteners.ssl.1 = 0.0.0.0:{amqp}\nssl_options.verify = verify_none\n\
+         management.ssl.ip = 127.0.0.1\nmanagement.ssl.port = {management}\n"
+    );
+    let files =
+        [("cacertfile", authority.certificate()), ("certfile", certificate), ("keyfile", key)];
+    for (name, path) in files {
+        for part in ["ssl_options", "management.ssl"] {
+            encrypted.push_str(&format!("{part}.{name} = {}\n", path.display()));
+        }
+    }
+    let text = fs::read_to_string(&file).unwrap();
+    assert!(text.contains(&open), "{text}");
+    fs::write(&file, text.replace(&open, &encrypted)).unwrap();
+    broker.start().await;
+    (broker, management)
 }
 
 /// A running cluster of three brokers that replicate every queue.

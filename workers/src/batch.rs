@@ -4,9 +4,12 @@
 //! share their round trips and their commit. Each message is still acknowledged after the commit
 //! that holds its outcome.
 
-use std::time::Duration;
+use std::{panic::AssertUnwindSafe, time::Duration};
 
+use futures_util::FutureExt;
 use tokio::sync::{mpsc, oneshot};
+
+use crate::contain::words;
 
 /// Pieces queued for the next batch.
 const WAITING_MAX: usize = 1_000;
@@ -32,15 +35,22 @@ impl<P: Clone + Send + 'static, O: Send + 'static> Batcher<P, O> {
             let mut batch = Vec::new();
             while receiver.recv_many(&mut batch, batch_max).await > 0 {
                 let pieces = batch.iter().map(|(piece, _)| piece.clone()).collect();
-                match tokio::time::timeout(BATCH_LIMIT, work(pieces)).await {
-                    Ok(Ok(outcomes)) => {
+                // A panic must not end this task: every later piece would be done alone, and nobody
+                // would know why.
+                let done = AssertUnwindSafe(work(pieces)).catch_unwind();
+                match tokio::time::timeout(BATCH_LIMIT, done).await {
+                    Ok(Ok(Ok(outcomes))) => {
                         for ((_, caller), outcome) in batch.drain(..).zip(outcomes) {
                             // A caller that went away has hit its own timeout.
                             let _ = outcome.map(|outcome| caller.send(outcome));
                         }
                     }
-                    Ok(Err(error)) => {
+                    Ok(Ok(Err(error))) => {
                         tracing::debug!(%error, size = batch.len(), "a batch is done one by one");
+                    }
+                    Ok(Err(panic)) => {
+                        let reason = words(&*panic);
+                        tracing::error!(reason, size = batch.len(), "a batch panicked");
                     }
                     Err(_) => tracing::debug!(size = batch.len(), "a batch took too long"),
                 }
@@ -91,6 +101,16 @@ mod tests {
         let sizes = sizes.lock().unwrap();
         assert_eq!(sizes.iter().sum::<usize>(), 40);
         assert!(sizes.len() <= 3, "batches of {sizes:?}");
+    }
+
+    #[tokio::test]
+    async fn a_batch_that_panics_leaves_its_pieces_to_their_callers_and_the_next_one_is_done() {
+        let batcher = Batcher::start(1, |pieces: Vec<u32>| async move {
+            assert!(pieces[0] > 1, "one is too small");
+            Ok::<_, Infallible>(vec![Some(pieces[0])])
+        });
+        assert_eq!(batcher.outcome(1).await, None);
+        assert_eq!(batcher.outcome(2).await, Some(2));
     }
 
     #[tokio::test]

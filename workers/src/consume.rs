@@ -2,7 +2,9 @@
 //!
 //! A message is acknowledged after its outcome is committed, never before. A failure of our own
 //! (the database is unavailable) is not the message's fault: it is retried in place, and if that
-//! lasts, the consumer is closed and all unanswered messages go back to the queue.
+//! lasts, the consumer is closed and all unanswered messages go back to the queue. A row that
+//! cannot be decoded is neither: reading it again gives the same row, so its message goes to the
+//! dead letters at once and occupies no slot that other messages need.
 
 use std::{
     panic::AssertUnwindSafe,
@@ -12,6 +14,7 @@ use std::{
 
 use futures_util::FutureExt;
 use gateway::{
+    app::Gateway,
     broker::{
         BrokerError,
         consumer::{Consumer, Message},
@@ -112,7 +115,8 @@ async fn read<H: Handler>(
                 let Some(message) = message? else { return Ok(()) };
                 heard = Instant::now();
                 delay.reset();
-                tasks.spawn(traced(work.queue.clone(), handler.clone(), message));
+                let (gateway, queue) = (agent.gateway.clone(), work.queue.clone());
+                tasks.spawn(traced(gateway, queue, handler.clone(), message));
             }
             Some(done) = tasks.join_next() => answered(done)?,
             _ = watch.tick() => {
@@ -155,6 +159,7 @@ fn answered(
 
 /// Processes a message within the trace that caused it.
 async fn traced<H: Handler>(
+    gateway: Arc<Gateway>,
     queue: String,
     handler: Arc<H>,
     message: Message,
@@ -162,7 +167,7 @@ async fn traced<H: Handler>(
     let cause = envelope::trace_of(&message.body);
     let span = Span::begin(format!("process {queue}"), Kind::Consumer, cause);
     let redelivered = message.redelivered;
-    let outcome = span.scope(work_on(&queue, handler, message)).await;
+    let outcome = span.scope(work_on(&gateway, &queue, handler, message)).await;
     span.end(vec![("messaging.redelivered", redelivered.to_string())]);
     outcome
 }
@@ -174,6 +179,7 @@ fn rejected(queue: &str, count: u64) {
 }
 
 async fn work_on<H: Handler>(
+    gateway: &Gateway,
     queue: &str,
     handler: Arc<H>,
     message: Message,
@@ -181,7 +187,17 @@ async fn work_on<H: Handler>(
     let started = Instant::now();
     let mut delay = ReconnectDelay::new();
     loop {
-        let attempt = AssertUnwindSafe(handler.handle(&message.body)).catch_unwind();
+        let attempt = async {
+            // On the heap: the largest handlers fill the stack with a copy for each layer around them.
+            match Box::pin(handler.handle(&message.body)).await {
+                Err(damage @ StorageError::Damaged { .. }) => {
+                    let first = gateway.set_aside(queue, &message.body, &damage).await?;
+                    Ok(if first { Answer::Reject } else { Answer::Ack })
+                }
+                outcome => outcome,
+            }
+        };
+        let attempt = AssertUnwindSafe(attempt).catch_unwind();
         let error = match tokio::time::timeout(HANDLE_LIMIT, attempt).await {
             Ok(Ok(Ok(Answer::Ack))) => return message.ack().await,
             Ok(Ok(Ok(Answer::Reject))) => {

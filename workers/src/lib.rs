@@ -5,6 +5,7 @@
 
 pub mod batch;
 pub mod consume;
+pub mod contain;
 pub mod patience;
 pub mod role;
 

@@ -10,13 +10,16 @@ use gateway::{
     serve::{
         self, Limits,
         admin::{self, Readiness},
+        key_proof::prove_key,
         relay::run_relay,
+        tasks::Tasks,
         traces,
     },
     telemetry,
 };
 use gateway_workers::{Agent, Role};
-use tokio::{net::TcpListener, task::JoinSet};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
 
 /// Runs the gateway's workers.
 ///
@@ -63,30 +66,33 @@ async fn main() -> anyhow::Result<()> {
     let address = gateway.config.worker.metrics_listen;
     let listener =
         TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
-    let mut tasks = JoinSet::new();
+    let (mut tasks, proven) = (Tasks::new(stop.clone()), CancellationToken::new());
     for role in roles {
-        tracing::info!(%role, "starting");
         let (gateway, readiness) = (gateway.clone(), readiness.clone());
         let agent = Agent { gateway, readiness, stop: stop.clone() };
-        tasks.spawn(gateway_workers::run(role, agent));
+        tasks.spawn(begin(role, agent, proven.clone()));
     }
+    tasks.spawn_vital(prove_key(gateway.clone(), readiness.clone(), proven, stop.clone()));
     measure::begin_counting();
     tasks.spawn(telemetry::keep_metrics(stop.clone()));
     tasks.spawn(traces::export(gateway.clone(), "gateway-worker", stop.clone()));
     tasks.spawn(run_relay(gateway.clone(), readiness.clone(), stop.clone()));
     let router = admin::router(gateway.clone(), readiness);
-    tasks.spawn(serve::serve(listener, router, Limits::default(), stop.clone()));
-    while let Some(ended) = tasks.join_next().await {
-        // A task that ends before the stop has panicked; a new process is better than half a one.
-        if let Err(error) = ended
-            && !stop.is_cancelled()
-        {
-            tracing::error!(%error, "a role ended badly");
-            stop.cancel();
-        }
-    }
+    tasks.spawn(serve::serve(listener, router, Limits::default(), stop));
+    let ended = tasks.ended().await;
     gateway.db.close().await;
-    Ok(())
+    Ok(ended?)
+}
+
+/// Runs a role once the master key is known to be the database's: with another one, no delivery
+/// could be signed.
+async fn begin(role: Role, agent: Agent, proven: CancellationToken) {
+    tokio::select! {
+        () = proven.cancelled() => {}
+        () = agent.stop.cancelled() => return,
+    }
+    tracing::info!(%role, "starting");
+    gateway_workers::run(role, agent).await;
 }
 
 /// A worker without outgoing connections would take messages from those that have them, and delay

@@ -1,6 +1,6 @@
 //! Payment IPNs (spec, "Payment IPN").
 
-use super::{Channel, DeliverError, Names, request, unsignable};
+use super::{Channel, Names, Unsignable, request};
 use crate::{
     app::Gateway,
     broker::route::Route,
@@ -31,14 +31,13 @@ pub const IPN: Channel = Channel {
 
 impl Gateway {
     /// The request of one attempt: `event_at` and the signature are made anew, `event_id` is the row's.
-    fn signed_ipn(&self, due: &DueDelivery) -> Result<Call, DeliverError> {
+    fn signed_ipn(&self, due: &DueDelivery) -> Result<Call, Unsignable> {
         let secret = self
-            .master_key
+            .master_keys
             .open(due.merchant_id, &due.webhook_secret_sealed)
-            .map_err(|error| unsignable(&error))?;
+            .map_err(Unsignable::because)?;
         let event_at = due.now.timestamp();
-        let body =
-            ipn::body(&due.payload, &due.event_id, event_at).map_err(|error| unsignable(&error))?;
+        let body = ipn::body(&due.payload, &due.event_id, event_at).map_err(Unsignable::because)?;
         let signature = ipn::sign(&secret, body.as_bytes());
         let headers = [
             ("content-type", ipn::CONTENT_TYPE),

@@ -26,7 +26,7 @@ use crate::{
     egress::{Answer, Call, EgressError},
     fail_point::fail_point,
     storage::{
-        StorageError,
+        StorageError, alerts,
         deliveries::{self, AttemptRecord, DueDelivery},
         merchants,
         payouts::events,
@@ -43,6 +43,7 @@ pub use room::Room;
 /// An answer slower than this counts towards the slow lane.
 const SLOW_ANSWER: Duration = Duration::from_secs(3);
 const ANSWER_BYTES_MAX: usize = 4 * 1024;
+const UNSIGNABLE: &str = "delivery_unsignable";
 
 /// What the machinery must know of a webhook channel.
 pub struct Channel {
@@ -51,7 +52,7 @@ pub struct Channel {
     policy: RetryPolicy,
     outcome: fn(Option<u16>, i16) -> Outcome,
     /// The signed request of one attempt.
-    call: fn(&Gateway, &DueDelivery) -> Result<Call, DeliverError>,
+    call: fn(&Gateway, &DueDelivery) -> Result<Call, Unsignable>,
     slow: Route,
     wait: Route,
     dead: Route,
@@ -87,11 +88,19 @@ pub enum DeliverError {
     /// The message names no delivery of ours. It can never be worked on.
     #[error("no such delivery")]
     UnknownDelivery,
-    /// The row cannot be sent as it is; a person must look.
-    #[error("the delivery cannot be signed: {0}")]
-    Unsignable(String),
     #[error(transparent)]
     Storage(#[from] StorageError),
+}
+
+/// Why a row cannot be sent as it is. Trying again would not help: a person must look.
+#[derive(Debug)]
+struct Unsignable(String);
+
+impl Unsignable {
+    #[expect(clippy::needless_pass_by_value, reason = "`map_err` hands its error over")]
+    fn because(reason: impl ToString) -> Self {
+        Self(reason.to_string())
+    }
 }
 
 /// Where attempts read their delivery and write their outcome.
@@ -169,7 +178,10 @@ impl Gateway {
         if misplaced || !slot.share(due.merchant_id, lane).await {
             return Ok(self.move_on(channel, &due, turn, lane).await?);
         }
-        let call = (channel.call)(self, &due)?;
+        let call = match (channel.call)(self, &due) {
+            Ok(call) => call,
+            Err(reason) => return self.give_up(channel, rows, &due, turn, &reason).await,
+        };
         if !slot.reach(call.url.host_str().unwrap_or_default(), lane).await {
             return Ok(self.move_on(channel, &due, turn, lane).await?);
         }
@@ -182,6 +194,27 @@ impl Gateway {
         }
         let record = record::of(channel, &due, turn, &answer, started.elapsed());
         self.note(channel, rows, &due, record, started.elapsed()).await
+    }
+
+    /// Makes the delivery a dead letter at once, with one alert for its merchant: five attempts
+    /// would end the same.
+    async fn give_up(
+        &self,
+        channel: &Channel,
+        rows: &impl AttemptRows,
+        due: &DueDelivery,
+        turn: Turn,
+        Unsignable(reason): &Unsignable,
+    ) -> Result<Handled, DeliverError> {
+        let mut connection = self.db.connection().await?;
+        let detail = format!("{}: {reason}", due.event_id);
+        let merchant = due.merchant_id.to_string();
+        if alerts::raise(&mut connection, UNSIGNABLE, &merchant, &detail).await? {
+            tracing::error!(event.id = %due.event_id, merchant, reason, "a delivery cannot be signed");
+        }
+        drop(connection);
+        let record = record::unsignable(channel, due, turn, reason);
+        self.note(channel, rows, due, record, Duration::ZERO).await
     }
 
     /// The call as a span of its own, which the receiver is shown: merchants may continue the trace.
@@ -345,19 +378,15 @@ fn request(
     body: String,
     timeout: Duration,
     headers: [(&'static str, &str); 4],
-) -> Result<Call, DeliverError> {
-    let url = due.url.parse().map_err(|_| unsignable(&"its url cannot be read"))?;
+) -> Result<Call, Unsignable> {
+    let url = due.url.parse().map_err(|_| Unsignable::because("its url cannot be read"))?;
     let mut call = Call::post(url, body, timeout);
     call.body_bytes_max = ANSWER_BYTES_MAX;
     // A receiver that has answered has the event; a body that breaks off does not take that back.
     call.head_decides = true;
     for (name, value) in headers {
-        let value = value.parse().map_err(|_| unsignable(&"a header is not printable"))?;
+        let value = value.parse().map_err(|_| Unsignable::because("a header is not printable"))?;
         call.headers.insert(http::HeaderName::from_static(name), value);
     }
     Ok(call)
-}
-
-fn unsignable(reason: &dyn ToString) -> DeliverError {
-    DeliverError::Unsignable(reason.to_string())
 }

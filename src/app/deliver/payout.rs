@@ -2,7 +2,7 @@
 //!
 //! Events of one order go out one after the other: the next one is queued when the one before has ended.
 
-use super::{Channel, DeliverError, Names, request, unsignable};
+use super::{Channel, Names, Unsignable, request};
 use crate::{
     app::Gateway,
     broker::route::Route,
@@ -33,13 +33,13 @@ pub const PAYOUT: Channel = Channel {
 
 impl Gateway {
     /// The request of one attempt: `eventAt` and the signature are made anew, `eventId` is the row's.
-    fn signed_payout_webhook(&self, due: &DueDelivery) -> Result<Call, DeliverError> {
+    fn signed_payout_webhook(&self, due: &DueDelivery) -> Result<Call, Unsignable> {
         let secret = self
-            .master_key
+            .master_keys
             .open(due.merchant_id, &due.webhook_secret_sealed)
-            .map_err(|error| unsignable(&error))?;
+            .map_err(Unsignable::because)?;
         let body = payout::body(&due.kind, &due.event_id, due.now.timestamp(), &due.payload)
-            .map_err(|error| unsignable(&error))?;
+            .map_err(Unsignable::because)?;
         let signature = payout::sign(&secret, body.as_bytes());
         let headers = [
             ("content-type", payout::CONTENT_TYPE),

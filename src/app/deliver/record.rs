@@ -29,6 +29,57 @@ pub(super) fn of(
         Ok(_) => None,
         Err(error) => Some(error.to_string()),
     };
+    let (new_state, next) = moved(channel, due, turn, outcome);
+    let record = AttemptRecord {
+        delivery_id: due.id,
+        expected: due.progress,
+        cycle: turn.cycle,
+        attempt: turn.attempt,
+        new_state,
+        retry_in_seconds: i32::try_from(channel.policy.delay.as_secs()).unwrap_or(i32::MAX),
+        started_at: due.now,
+        duration_ms: i32::try_from(took.as_millis()).unwrap_or(i32::MAX),
+        status: status.and_then(|status| i16::try_from(status).ok()),
+        error,
+        excerpt: answer.as_ref().ok().and_then(|answer| excerpt(&answer.body)),
+        next,
+    };
+    (outcome, record)
+}
+
+/// What is written of a delivery that cannot even be signed: its last attempt in this cycle,
+/// whichever it would have been.
+pub(super) fn unsignable(
+    channel: &Channel,
+    due: &DueDelivery,
+    turn: Turn,
+    reason: &str,
+) -> (Outcome, AttemptRecord) {
+    let (new_state, next) = moved(channel, due, turn, Outcome::Dead);
+    let record = AttemptRecord {
+        delivery_id: due.id,
+        expected: due.progress,
+        cycle: turn.cycle,
+        attempt: turn.attempt,
+        new_state,
+        retry_in_seconds: 0,
+        started_at: due.now,
+        duration_ms: 0,
+        status: None,
+        error: Some(format!("not sent, because it cannot be signed: {reason}")),
+        excerpt: None,
+        next,
+    };
+    (Outcome::Dead, record)
+}
+
+/// The state that a delivery is in after an attempt, and the message that follows from it.
+fn moved(
+    channel: &Channel,
+    due: &DueDelivery,
+    turn: Turn,
+    outcome: Outcome,
+) -> (DeliveryState, Option<(String, String)>) {
     let (new_state, next) = match outcome {
         Outcome::Delivered => (DeliveryState::Delivered, None),
         Outcome::Dropped => (DeliveryState::Dropped, None),
@@ -46,21 +97,7 @@ pub(super) fn of(
         let body = envelope::encode(&DeliveryRef::new(due.id, &due.event_id, turn));
         (route.as_str().to_owned(), body)
     });
-    let record = AttemptRecord {
-        delivery_id: due.id,
-        expected: due.progress,
-        cycle: turn.cycle,
-        attempt: turn.attempt,
-        new_state,
-        retry_in_seconds: i32::try_from(channel.policy.delay.as_secs()).unwrap_or(i32::MAX),
-        started_at: due.now,
-        duration_ms: i32::try_from(took.as_millis()).unwrap_or(i32::MAX),
-        status: status.and_then(|status| i16::try_from(status).ok()),
-        error,
-        excerpt: answer.as_ref().ok().and_then(|answer| excerpt(&answer.body)),
-        next,
-    };
-    (outcome, record)
+    (new_state, next)
 }
 
 /// The first printable characters of an answer: for people, never to be trusted or rendered as anything but text.

@@ -16,7 +16,7 @@ use crate::{
         route::Route,
     },
     chain::{Block, BlockRef, ChainSource, Transfer, TransferAmount, TransferAsset},
-    fail_point::fail_point,
+    fail_point::{fail_point, panic_point},
     invoice::lifecycle::{self, Effect, Event},
     ledger::{Account, Entry, EntryKind},
     money::BaseUnits,
@@ -62,6 +62,7 @@ impl<S: ChainSource> Follower<S> {
         let sightings = self.record_found(&mut tx, found, Some(header)).await?;
         cursors::remember(&mut tx, network, to).await?;
         let finalized = self.finalize(&mut tx, header.height).await?;
+        panic_point("watch.recorded", network.name());
         tx.commit().await.map_err(StorageError::from)?;
         if finalized > 0 {
             fail_point("watch.committed");

@@ -70,7 +70,7 @@ impl Wallet {
             Some(path) => {
                 let text = std::fs::read_to_string(path).map_err(NoWallet::Unreadable)?;
                 let sealed = hex::decode(text.trim()).map_err(|_| NoWallet::NotHex)?;
-                gateway.config.seed_key()?.open_seed(&sealed)?
+                gateway.config.seed_keys()?.open_seed(&sealed)?.0
             }
             None if gateway.config.is_sandbox() => public_seed()?,
             None => return Err(NoWallet::NotConfigured),

@@ -105,13 +105,13 @@ impl Fill {
 
 impl Export {
     fn run(self) -> anyhow::Result<Answer> {
-        let key = Config::load_for(Part::Sealed)?.seed_key()?;
+        let keys = Config::load_for(Part::Sealed)?.seed_keys()?;
         let path = self.seed_file.display();
         let text = fs::read_to_string(&self.seed_file)
             .map_err(|error| anyhow::anyhow!("the seed file {path} cannot be read: {error}"))?;
         let sealed = hex::decode(text.trim())
             .map_err(|_| anyhow::anyhow!("the seed file {path} is not hex; is it sealed?"))?;
-        let seed = key.open_seed(&sealed)?;
+        let (seed, _) = keys.open_seed(&sealed)?;
         let seed = seed.expose_secret().as_slice();
         let file = pool::export(seed, self.network, self.from, self.count)
             .map_err(|error| wrong_usage(error.to_string()))?;

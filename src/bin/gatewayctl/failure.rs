@@ -106,6 +106,9 @@ const fn database_hint(trouble: Trouble) -> &'static str {
             "the schema is missing or older than this program: gatewayctl migrate"
         }
         Trouble::Replica => "set DATABASE_URL to the primary, or promote this server",
+        Trouble::HandedOver => {
+            "lead DATABASE_URL to the server that was promoted, or open this one again: gatewayctl database take-back"
+        }
         Trouble::NotAllowed => "the user in DATABASE_URL lacks a right",
     }
 }

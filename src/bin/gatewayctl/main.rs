@@ -9,6 +9,7 @@ mod audit;
 mod balances;
 mod chain;
 mod currency;
+mod database;
 mod dead_letters;
 mod delivery;
 mod demo;
@@ -26,6 +27,7 @@ mod payout_receiver;
 mod payouts;
 mod receiver;
 mod render;
+mod secrets;
 mod setup;
 mod simulate;
 mod story;
@@ -45,7 +47,8 @@ use render::Answer;
 
 /// Limit of all commands but those below.
 const COMMAND_LIMIT: Duration = Duration::from_secs(60);
-/// Limit of a migration: waiting for the database, for another migration, and for its own steps.
+/// Limit of a migration (waiting for the database, for another migration, and for its own steps),
+/// and of a rotation's walk through all merchants.
 const MIGRATION_LIMIT: Duration = Duration::from_secs(35 * 60);
 /// Limit of watching webhooks or an order.
 const WATCH_LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
@@ -68,6 +71,9 @@ enum Command {
     /// Bring the database's schema up to this program's version; safe to repeat
     #[command(after_help = words::MIGRATE)]
     Migrate,
+    /// Hand the database over to its standby
+    #[command(subcommand)]
+    Database(database::Database),
     /// Set up RabbitMQ: exchanges, queues, policies and users
     #[command(subcommand)]
     Topology(setup::Topology),
@@ -77,6 +83,9 @@ enum Command {
     /// Create merchants, give them new keys, suspend and resume them
     #[command(subcommand)]
     Merchant(merchant::Merchant),
+    /// Change the master key while everything runs
+    #[command(subcommand)]
+    Secrets(secrets::Secrets),
     /// Move coins on the simulated chain (sandbox only)
     #[command(subcommand)]
     Simulate(simulate::Simulate),
@@ -121,10 +130,11 @@ enum Command {
 impl Command {
     const fn limit(&self) -> Duration {
         match self {
-            Self::Migrate => MIGRATION_LIMIT,
+            Self::Migrate | Self::Secrets(_) => MIGRATION_LIMIT,
             Self::Demo(_) => DEMO_LIMIT,
             Self::Listen(_) | Self::Payouts(payouts::Payouts::Watch(_)) => WATCH_LIMIT,
             Self::Topology(_)
+            | Self::Database(_)
             | Self::Doctor(_)
             | Self::Merchant(_)
             | Self::Simulate(_)
@@ -145,8 +155,10 @@ impl Command {
         match self {
             Self::Migrate => setup::migrate().await,
             Self::Topology(command) => command.run().await,
+            Self::Database(command) => command.run().await,
             Self::Doctor(doctor) => doctor.run().await,
             Self::Merchant(command) => command.run(&open().await?).await,
+            Self::Secrets(command) => command.run(json).await,
             Self::Simulate(command) => command.run(&open().await?).await,
             Self::Invoice(command) => command.run(&open().await?).await,
             Self::Deposit(command) => command.run(&open().await?).await,

@@ -551,13 +551,13 @@ fn explained(story: &Story) -> serde_json::Result<Value> {
 
 /// Needs the master key, but no server.
 pub fn seal() -> anyhow::Result<Answer> {
-    let key = Config::load_for(Part::Sealed)?.seed_key()?;
+    let keys = Config::load_for(Part::Sealed)?.seed_keys()?;
     let mut text = String::new();
     std::io::Read::read_to_string(&mut std::io::stdin().lock(), &mut text)?;
     let mut seed = [0_u8; SEED_BYTES];
     hex::decode_to_slice(text.trim(), &mut seed)
         .map_err(|_| wrong_usage("a seed is 64 bytes in hex: what BIP-39 makes of a phrase"))?;
-    let sealed = hex::encode(key.seal_seed(&seed));
+    let sealed = hex::encode(keys.current().seal_seed(&seed));
     seed.fill(0);
     Ok(Answer::new(json!({ "sealed_seed": sealed }), sealed))
 }

@@ -113,6 +113,55 @@ pub const MERCHANT_SHOW: &str = concat!(
 
 pub const MERCHANT_LIST: &str = concat!("Example:\n  gatewayctl --json merchant list", database!());
 
+pub const DATABASE_HAND_OVER: &str = concat!(
+    "\
+Ends every session of the database and lets no program in any more, so that nothing comes after its last
+commit. A standby that has repeated that commit goes on without doubt about addresses or payouts.
+
+Example:
+  gatewayctl database hand-over",
+    database!()
+);
+
+pub const DATABASE_TAKE_BACK: &str = concat!(
+    "\
+Never after a standby was promoted: two databases would go on.
+
+Example:
+  gatewayctl database take-back",
+    database!()
+);
+
+macro_rules! both_keys {
+    () => {
+        "\n\nEnvironment:\n  \
+         GATEWAY_MASTER_KEY      the new key: openssl rand -hex 32\n  \
+         GATEWAY_MASTER_KEY_OLD  the one before it"
+    };
+}
+
+pub const SECRETS_ROTATE: &str = concat!(
+    "\
+First give both keys to every program and restart it. Then run this; it may be cut off and run again.
+In the end take the old key out of every program's settings.
+
+Example:
+  gatewayctl secrets rotate",
+    both_keys!(),
+    "\n  \
+     DATABASE_URL            postgres://user:password@host:5432/database\n  \
+     GATEWAY_PROFILE         sandbox (default) or production"
+);
+
+pub const SECRETS_RESEAL_SEED: &str = concat!(
+    "\
+For a seed that the master key seals. One with a key of its own (GATEWAY_PAYOUTS__SEED_KEY) stays as it is.
+
+Example:
+  gatewayctl secrets reseal-seed --seed-file payout-seed > payout-seed.new",
+    both_keys!()
+);
+
 pub const SIMULATE_DEPOSIT: &str = concat!(
     "\
 The chain-watcher finds it like any other payment; without one running no invoice changes.

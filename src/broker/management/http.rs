@@ -6,15 +6,17 @@ use std::{fmt, time::Duration};
 use http::{HeaderValue, Method, Request, StatusCode, header};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Bytes;
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::{
     client::legacy::{Client, connect::HttpConnector},
     rt::TokioExecutor,
 };
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::SecretString;
 use serde_json::Value;
 use url::Url;
 
 use super::ManagementError;
+use crate::{broker::link::take_ca_file, egress};
 
 const CALL_LIMIT: Duration = Duration::from_secs(15);
 /// Limit of a response: a listing of some thousand queues. A larger one means that the broker is
@@ -23,7 +25,7 @@ const ANSWER_BYTES_MAX: usize = 8 * 1024 * 1024;
 const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 pub(super) struct HttpClient {
-    client: Client<HttpConnector, Full<Bytes>>,
+    client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
     base: Url,
     /// Marked as sensitive, so that it is redacted when printed.
     authorization: HeaderValue,
@@ -38,9 +40,10 @@ impl fmt::Debug for HttpClient {
 impl HttpClient {
     pub(super) fn new(url: &SecretString) -> Result<Self, ManagementError> {
         let unusable = |reason: &str| ManagementError::Address { reason: reason.to_owned() };
-        let mut base = Url::parse(url.expose_secret()).map_err(|e| unusable(&e.to_string()))?;
-        if base.scheme() != "http" {
-            return Err(unusable("only http is supported"));
+        let (mut base, ca_file) = take_ca_file(url).map_err(|e| unusable(&e.to_string()))?;
+        let encrypted = base.scheme() == "https";
+        if !encrypted && (base.scheme() != "http" || ca_file.is_some()) {
+            return Err(unusable("it must begin with https:// or, without cacertfile, http://"));
         }
         let user = unescaped(base.username());
         let password = unescaped(base.password().unwrap_or_default());
@@ -53,7 +56,17 @@ impl HttpClient {
         }
         base.set_query(None);
         base.set_fragment(None);
-        let client = Client::builder(TokioExecutor::new()).build_http();
+        let tls = if encrypted {
+            egress::trusting(ca_file.as_deref()).map_err(|e| unusable(&e.to_string()))?
+        } else {
+            egress::trusting_nobody()
+        };
+        let connector = HttpsConnectorBuilder::new()
+            .with_tls_config(tls)
+            .https_or_http()
+            .enable_http1()
+            .build();
+        let client = Client::builder(TokioExecutor::new()).build(connector);
         Ok(Self { client, base, authorization })
     }
 

@@ -51,7 +51,8 @@ pub struct Management {
 }
 
 impl Management {
-    /// `url` is `http://user:password@host:port`.
+    /// `url` is `http://user:password@host:port`, or https with the broker's authority in a
+    /// parameter `cacertfile`.
     pub fn new(url: &SecretString, vhost: &str) -> Result<Self, ManagementError> {
         Ok(Self { http: HttpClient::new(url)?, vhost: vhost.to_owned() })
     }

@@ -163,9 +163,22 @@ impl EvmSource {
 
     /// From older methods: the receipts of transactions that send native value, one by one.
     async fn receipts_of_payments(&self, body: &Body) -> Result<Outcomes, ChainError> {
-        let block_hash = body.header.hash.as_str();
         let paying = body.transactions.iter().filter(|tx| tx.payment.is_some());
-        let params: Vec<_> = paying.map(|tx| [tx.hash.as_str()]).collect();
+        self.receipts_of(body, paying.map(|tx| tx.hash.as_str())).await
+    }
+
+    /// All receipts one by one, each with its logs: what no cap on the logs of a block forbids.
+    async fn every_receipt(&self, body: &Body) -> Result<Outcomes, ChainError> {
+        self.receipts_of(body, body.transactions.iter().map(|tx| tx.hash.as_str())).await
+    }
+
+    async fn receipts_of(
+        &self,
+        body: &Body,
+        hashes: impl Iterator<Item = &str>,
+    ) -> Result<Outcomes, ChainError> {
+        let block_hash = body.header.hash.as_str();
+        let params: Vec<_> = hashes.map(|hash| [hash]).collect();
         let results = self.rpc.batch(GET_RECEIPT, &params).await?;
         if results.iter().any(|result| result.get() == "null") {
             return Err(self.vanished(block_hash));
@@ -186,7 +199,12 @@ impl EvmSource {
     async fn add_logs(&self, body: &Body, paid: Outcomes) -> Result<Outcomes, ChainError> {
         let network = self.rpc.network();
         let block_hash = body.header.hash.as_str();
-        let result = self.rpc.call(GET_LOGS, json!([{ "blockHash": block_hash }])).await?;
+        let result = match self.rpc.call(GET_LOGS, json!([{ "blockHash": block_hash }])).await {
+            // One block is the least that can be asked for, so a cap on logs leaves only the
+            // receipts themselves.
+            Err(refusal) if refusal.is_too_large() => return self.every_receipt(body).await,
+            answer => answer?,
+        };
         let raw: Option<Vec<&RawValue>> = self.rpc.read(GET_LOGS, &result)?;
 
         let empty = |tx_hash: &str, succeeded| Receipt {

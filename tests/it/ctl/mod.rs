@@ -15,6 +15,7 @@ mod merchant;
 mod migrate;
 mod payouts;
 mod readme;
+mod secrets;
 mod simulate;
 mod topology;
 mod usage;

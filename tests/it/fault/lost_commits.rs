@@ -7,6 +7,7 @@ use std::{collections::BTreeSet, time::Duration};
 use sqlx::{Connection, Executor, PgConnection};
 use support::{
     broker::with_broker,
+    ctl::Ctl,
     exchange::{Exchange, Lost},
     fired::fired,
     installation::{Installation, Program},
@@ -182,4 +183,77 @@ async fn a_restored_backup_gives_no_address_and_no_event_twice() {
 fn event_ids(shop: &Shop) -> BTreeSet<String> {
     let received = shop.receiver.received();
     received.iter().map(|post| post.header("x-gateway-event-id").to_owned()).collect()
+}
+
+/// A planned failover: the old primary's last commit says that it is the last, so nothing need be
+/// feared for.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_that_was_handed_over_goes_on_at_its_standby_as_if_nothing_had_happened() {
+    with_broker(|broker| async move {
+        let primary = fresh_postgres().await;
+        let url = primary.create_database().await;
+        let access = (&*broker).into();
+        let installation = Installation::new(&url, &access, &[]);
+        let (api, workers) = installation.start().await;
+        let shop = Shop::open(&installation, 100).await;
+        let early = shop.create(&installation, ORDERS).await;
+        for network in [gateway::asset::Network::Solana, gateway::asset::Network::Near] {
+            installation.gateway.fill_addresses(network, 5).await.unwrap();
+        }
+        let free = "select count(*) from address_pool where taken_at is null";
+        assert_eq!(one::<i64>(&url, free).await, 10);
+        let standby = primary.standby().await;
+        let heir_url = standby.url(name_of(&url));
+        caught_up(&heir_url).await;
+
+        let ctl = Ctl::over(&url);
+        let closed = ctl.json(&["database", "hand-over"]).await;
+        let position = closed["log_position"].as_str().unwrap().to_owned();
+        // The old primary lives, and lets nobody in.
+        workers.unready().await;
+        let refused = ctl.run(&["merchant", "list"]).await;
+        refused.expect_failure("closed for a planned failover");
+        assert!(shop.try_create(&installation).await.is_err());
+        fired(1);
+        let repeated = format!("select pg_last_wal_replay_lsn() >= '{position}'::pg_lsn");
+        let mut hand = PgConnection::connect(&heir_url).await.unwrap();
+        within(LIMIT, "the standby has the last commit", async || {
+            let query = sqlx::query_scalar(sqlx::AssertSqlSafe(repeated.clone()));
+            let there: bool = query.fetch_one(&mut hand).await.unwrap();
+            if there { Ok(()) } else { Err("not yet".to_owned()) }
+        })
+        .await;
+        drop((api, workers, hand));
+        assert!(one::<bool>(&standby.url("postgres"), "select pg_promote()").await);
+
+        let heir = Installation::new(&heir_url, &access, &[]);
+        let (_api, _workers) = heir.start().await;
+        let late = shop.create(&heir, ORDERS).await;
+        all_differ(&[&early, &late]);
+        assert_eq!(one::<i64>(&heir_url, free).await, 10, "Solana and NEAR went off sale");
+        let stops = "select count(*) from payout_stop";
+        assert_eq!(one::<i64>(&heir_url, stops).await, 0, "payouts were stopped");
+        assert_eq!(one::<i32>(&heir_url, "select returns from database_identity").await, 0);
+        let highest = "select last_value from address_index_evm";
+        assert!(one::<i64>(&heir_url, highest).await < 1_000, "the addresses jumped");
+        let orders = [early, late].concat();
+        shop.pay(&heir, &orders).await;
+        shop.converge(&heir, &orders, LIMIT).await;
+    })
+    .await;
+}
+
+/// What was not promoted is opened again and goes on.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hand_over_that_comes_to_nothing_is_taken_back() {
+    let server = private_postgres().await;
+    let url = server.create_database().await;
+    let ctl = Ctl::over(&url);
+    ctl.json(&["merchant", "create", "--name", "Shop"]).await;
+    ctl.json(&["database", "hand-over"]).await;
+    ctl.run(&["merchant", "list"]).await.expect_failure("gatewayctl database take-back");
+    fired(1);
+    assert_eq!(ctl.json(&["database", "take-back"]).await["opened"], true);
+    assert_eq!(ctl.json(&["merchant", "list"]).await.as_array().unwrap().len(), 1);
+    assert_eq!(ctl.json(&["database", "take-back"]).await["opened"], false);
 }

@@ -27,7 +27,7 @@ async fn funded_by(payer: &Payer) -> (String, String) {
 
 /// Seed as its file stores it.
 fn sealed(gateway: &Gateway, seed: &[u8; SEED_BYTES]) -> String {
-    hex::encode(gateway.config.seed_key().unwrap().seal_seed(seed))
+    hex::encode(gateway.config.seed_keys().unwrap().current().seal_seed(seed))
 }
 
 async fn held(payer: &Payer, id: &str) -> String {

@@ -1,10 +1,11 @@
 //! Messages that can never be processed are dead-lettered, and do not block the others.
 
 use gateway::{
+    app::sweep::SweepMemory,
     asset::Network,
     broker::{
         envelope::{DeliveryRef, DepositRef, InvoiceRef, Turn, encode},
-        route::WorkQueue,
+        route::{DeadLetterQueue, WorkQueue},
     },
     invoice::Status,
 };
@@ -56,6 +57,60 @@ async fn poison_ends_in_the_dead_letters_and_holds_up_nobody() {
                 fired(1);
             }
             assert!(broker.take(&dead).await.is_none(), "{dead}");
+        }
+    })
+    .await;
+}
+
+/// More than a worker takes on at a time.
+const DAMAGED: usize = 21;
+const ALERTS: &str = "select count(*) from operator_alert where kind = 'row_damaged'";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn damaged_rows_are_set_aside_at_once_and_hold_up_nobody() {
+    with_shop(|shop| async move {
+        shop.stack.lift_rate_limits().await;
+        let mut damaged = Vec::new();
+        for _ in 0..DAMAGED {
+            let id = shop.invoice().await;
+            shop.pay(&id, "100").await;
+            damaged.push(id);
+        }
+        let sound = shop.invoice().await;
+        shop.pay(&sound, "100").await;
+        shop.look(Network::Polygon).await;
+        for id in &damaged {
+            assert_eq!(shop.sql("update invoice set decimals = -1 where id = $1", id).await, 1);
+        }
+        shop.stack.start(&[Role::DepositMatching]);
+        shop.becomes(&sound, Status::Paid).await;
+        let broker = &shop.stack.broker;
+        let dead = broker.topology.dead_letter_queue(DeadLetterQueue::Deposit);
+        for _ in &damaged {
+            broker.arrival(&dead).await;
+            fired(1);
+        }
+        assert_eq!(shop.number(ALERTS).await, i64::try_from(DAMAGED).unwrap());
+
+        // The sweep goes on to ask for them, and no second letter comes of it.
+        let sweep = async || {
+            shop.run(
+                "update deposit set updated_at = now() - interval '1 hour' where state = 'final'",
+            )
+            .await;
+            shop.stack.gateway.sweep(None, &mut SweepMemory::default()).await.unwrap()
+        };
+        assert_eq!(sweep().await.deposits_reminded, DAMAGED as u64);
+        let later = shop.invoice().await;
+        shop.pay(&later, "100").await;
+        shop.look(Network::Polygon).await;
+        shop.becomes(&later, Status::Paid).await;
+        assert!(broker.take(&dead).await.is_none());
+
+        shop.run("update invoice set decimals = 6 where decimals = -1").await;
+        sweep().await;
+        for id in &damaged {
+            shop.becomes(id, Status::Paid).await;
         }
     })
     .await;

@@ -17,5 +17,6 @@ mod read_ahead;
 mod relay;
 mod requeue;
 mod sweeper;
+mod unsignable;
 mod vanished;
 mod watched;

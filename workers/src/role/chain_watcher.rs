@@ -20,6 +20,7 @@ use tokio::{sync::Notify, task::JoinSet};
 use super::nc_payouts;
 use crate::{
     Agent,
+    contain::contained,
     patience::{pause, with_causes},
 };
 
@@ -43,7 +44,15 @@ pub async fn run(agent: &Agent) {
         }
     }
     let listening = listen(agent, &hint);
-    let watching = async { while watchers.join_next().await.is_some() {} };
+    // A look's panic is contained (`contain`). Any other is a fault of this file and ends the
+    // process, as one of this task would.
+    let watching = async {
+        while let Some(ended) = watchers.join_next().await {
+            if let Some(panic) = ended.err().and_then(|error| error.try_into_panic().ok()) {
+                std::panic::resume_unwind(panic);
+            }
+        }
+    };
     tokio::join!(listening, watching, nc_payouts::run(agent));
 }
 
@@ -119,8 +128,16 @@ async fn follow(
         let hinted = hint.notified();
         let read_before = follower.blocks_read();
         let span = Span::begin(format!("look at {network}"), Kind::Internal, None);
-        let look =
-            span.scope(tokio::time::timeout(LOOK_LIMIT, follower.look(&agent.gateway))).await;
+        let look = Box::pin(follower.look(&agent.gateway));
+        let look = tokio::time::timeout(LOOK_LIMIT, look);
+        let Some(look) = span.scope(contained(&agent.gateway, &part, look)).await else {
+            // Nobody knows what is left in the follower's memory, nor in its transaction: another
+            // one begins from the rows.
+            agent.readiness.set(&part, false);
+            lock.release().await;
+            pause(&agent.stop, delay.next()).await;
+            return;
+        };
         // A look that found nothing, the usual case, is not logged.
         if let Ok(Ok(found)) = &look
             && (found.sightings > 0 || found.finalized > 0)

@@ -8,6 +8,7 @@ use futures_util::{StreamExt, stream};
 
 use crate::{
     Agent,
+    contain::contained,
     patience::{pause, with_causes},
 };
 
@@ -40,8 +41,11 @@ pub async fn run(agent: &Agent) {
 }
 
 async fn follow(agent: &Agent, id: uuid::Uuid) {
-    let following = tokio::time::timeout(FOLLOW_LIMIT, agent.gateway.follow_nc_payout(id));
-    match following.await {
+    let following =
+        tokio::time::timeout(FOLLOW_LIMIT, Box::pin(agent.gateway.follow_nc_payout(id)));
+    // What a node says of one payout must not stop the others; its lease ends like any.
+    let Some(followed) = contained(&agent.gateway, PART, following).await else { return };
+    match followed {
         Ok(Ok(())) => {}
         // It is due again when its lease ends.
         Ok(Err(error)) => {

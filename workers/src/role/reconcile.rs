@@ -7,6 +7,7 @@ use gateway::asset::Network;
 
 use crate::{
     Agent,
+    contain::contained,
     patience::{pause, with_causes},
 };
 
@@ -30,7 +31,10 @@ async fn walk(agent: &Agent, network: Network) {
 }
 
 async fn compare(agent: &Agent, network: Network, limit: Duration) {
-    match tokio::time::timeout(limit, agent.gateway.reconcile(network)).await {
+    let comparing = tokio::time::timeout(limit, Box::pin(agent.gateway.reconcile(network)));
+    let part = format!("reconciliation.{network}");
+    let Some(compared) = contained(&agent.gateway, &part, comparing).await else { return };
+    match compared {
         Ok(Ok(Some(done))) if done.differ > 0 => {
             tracing::warn!(%network, addresses = done.addresses, differ = done.differ, "balances differ");
         }

@@ -12,7 +12,7 @@ use support::{anvil::Anvil, fired::fired, json_rpc::Answer};
 
 use super::{
     driver::{random_address, source},
-    stage::{eventful, proxied},
+    stage::{LOGS, TRANSFERS, eventful, proxied, without_block_receipts},
 };
 use crate::chain::conformance::{Act, ChainUnderTest, Coin, Output};
 
@@ -63,6 +63,34 @@ async fn every_kind_of_refusal_has_its_own_error() {
             !format!("{kind} {refused}").contains(proxy.url()),
             "the address is shown: {refused}"
         );
+        fired(proxy.changed());
+    }
+}
+
+/// In the words of several providers.
+#[tokio::test]
+async fn a_node_that_caps_the_logs_of_a_block_is_asked_for_its_receipts() {
+    let (chain, height) = eventful().await;
+    for (code, message) in [
+        (-32005, "query returned more than 10000 results"),
+        (
+            -32602,
+            "Log response size exceeded. You can make eth_getLogs requests with up to a 2K block range",
+        ),
+        (-32000, "response size should not greater than 10000000 bytes"),
+        (-32005, "too many logs: limit exceeded"),
+    ] {
+        let (proxy, source) = proxied(&chain.anvil, move |method, mut reply| {
+            without_block_receipts(method, &mut reply);
+            if method == LOGS {
+                let error = json!({ "code": code, "message": message });
+                reply = json!({ "jsonrpc": "2.0", "id": reply["id"], "error": error });
+            }
+            Answer::Reply(reply)
+        })
+        .await;
+        let block = source.block(height).await.unwrap().unwrap();
+        assert_eq!(block.transfers.len(), TRANSFERS, "{message}");
         fired(proxy.changed());
     }
 }
