@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # Fuzzes the targets of tests/fuzz, guided by coverage. Arguments: targets (default: all).
 #
-# Discovery, the default: SECONDS_EACH seconds for each target (default 15) from a fresh seed, beginning with the kept corpus and
-# with what earlier runs found in .run/fuzz. Inputs that reach new code stay there; those that say something new belong into
-# tests/fuzz/corpus. What breaks a promise is printed with the command that repeats it.
+# Discovery, the default: SECONDS_EACH seconds for each target (default 15) from a fresh seed,
+# beginning with the kept corpus and with what earlier runs found in .run/fuzz. Inputs that reach
+# new code stay there; those that say something new belong into tests/fuzz/corpus. What breaks a
+# promise is printed with the command that repeats it.
 #
-# --fixed, for CI: the kept corpus alone and a fixed number of inputs from a fixed seed. Two runs of one commit execute the same
-# inputs, and the digest at the end of each line shows it.
+# --fixed, for CI: the kept corpus alone and a fixed number of inputs from a fixed seed. Two runs of
+# one commit execute the same inputs, and the digest at the end of each line shows it.
 set -euo pipefail
 
 dir=$(dirname "${BASH_SOURCE[0]}")
@@ -28,7 +29,8 @@ fi
 found=$run_dir/fuzz
 mkdir -p "$found"
 
-# So many inputs that each target takes some ten seconds on one core; they differ a hundredfold in what an input costs.
+# So many inputs that each target takes some ten seconds on one core; they differ a hundredfold in
+# what an input costs.
 fixed_runs() {
     case $1 in
         block) echo 100000 ;;
@@ -39,16 +41,19 @@ fixed_runs() {
     esac
 }
 
-# The kept inputs of target $1 in one order on every machine, as libFuzzer's -seed_inputs wants them.
+# The kept inputs of target $1 in one order on every machine, as libFuzzer's -seed_inputs wants
+# them.
 kept_inputs() { find "tests/fuzz/corpus/$1" -type f | LC_ALL=C sort | paste -sd, -; }
 
 discover() {
     FUZZ_TARGET=$1 target/debug/fuzz "$found/$1" "tests/fuzz/corpus/$1" -max_total_time="$seconds" -timeout=10 "${limits[@]}"
 }
 
-# libFuzzer's own sources of chance are switched off one by one: the order of a folder (-seed_inputs), looks at the output folder
-# by the clock (-reload), and operands of comparisons, among which are addresses in memory (-use_cmp). The keys of hash tables,
-# which change the coverage, are fixed by a library that is loaded first. -timeout is for inputs that hang, not for slow machines.
+# libFuzzer's own sources of chance are switched off one by one: the order of a folder
+# (-seed_inputs), looks at the output folder by the clock (-reload), and operands of comparisons,
+# among which are addresses in memory (-use_cmp). The keys of hash tables, which change the
+# coverage, are fixed by a library that is loaded first. -timeout is for inputs that hang, not for
+# slow machines.
 replay() {
     rm -rf "${found:?}/fixed/$1"
     mkdir -p "$found/fixed/$1"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Prints the section of CHANGELOG.md for tag $1 (vX.Y.Z); fails if the tag is not the version in Cargo.toml or has no section.
+# Prints the section of CHANGELOG.md for tag $1 (vX.Y.Z); fails if the tag is not the version in
+# Cargo.toml or has no section.
 set -euo pipefail
 
 dir=$(dirname "${BASH_SOURCE[0]}")

@@ -12,8 +12,9 @@ dir=$(dirname "${BASH_SOURCE[0]}")
 # A quicker build than the one that is delivered; PROFILE=release builds that one.
 profile=${PROFILE:-sandbox}
 
-# Programs are found in target/release, whatever profile built them. A link replaces the old file and never writes into it: it may
-# be cargo's own link to the product of `cargo build --release`, which makes its links anew the next time.
+# Programs are found in target/release, whatever profile built them. A link replaces the old file
+# and never writes into it: it may be cargo's own link to the product of `cargo build --release`,
+# which makes its links anew the next time.
 publish() {
     local name built=$target_dir/$profile
     [ "$built" != "$bin_dir" ] || return 0

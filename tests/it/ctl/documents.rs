@@ -192,7 +192,8 @@ impl Help {
     }
 }
 
-/// Code in a document with its lines: whole lines of blocks, and what stands between backquotes, also across lines.
+/// Code in a document with its lines: whole lines of blocks, and what stands between backquotes,
+/// also across lines.
 fn code(text: &str) -> Vec<(usize, String)> {
     let (mut code, mut in_block) = (Vec::new(), false);
     let (mut paragraph, mut begins) = (String::new(), 1);
