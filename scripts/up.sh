@@ -9,11 +9,28 @@ dir=$(dirname "${BASH_SOURCE[0]}")
 # shellcheck source=scripts/programs.sh
 . "$dir/programs.sh"
 
+# A quicker build than the one that is delivered; PROFILE=release builds that one.
+profile=${PROFILE:-sandbox}
+
+# Programs are found in target/release, whatever profile built them. A link replaces the old file
+# and never writes into it: it may be cargo's own link to the product of `cargo build --release`,
+# which makes its links anew the next time.
+publish() {
+    local name built=$target_dir/$profile
+    [ "$built" != "$bin_dir" ] || return 0
+    mkdir -p "$bin_dir"
+    for name in gatewayctl $programs $extras; do
+        ln -f "$built/$name" "$bin_dir/$name" 2>/dev/null ||
+            { cp "$built/$name" "$bin_dir/$name.new" && mv -f "$bin_dir/$name.new" "$bin_dir/$name"; }
+    done
+}
+
 build() {
     need cargo "build the gateway (https://rustup.rs)"
     need cc "link the gateway (a C compiler: package build-essential on Debian)"
-    step build "release binaries in ${bin_dir#"$root/"}"
-    (cd "$root" && cargo build --release --locked -p gateway -p gateway-api -p gateway-workers -p demo-shop --bins) 9>&- >&2
+    step build "the programs, profile $profile"
+    (cd "$root" && cargo build --profile "$profile" --locked -p gateway -p gateway-api -p gateway-workers -p demo-shop --bins) 9>&- >&2
+    publish
 }
 
 # Build and servers that a running stack was started with; a change of either means a restart.

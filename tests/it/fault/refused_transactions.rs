@@ -10,6 +10,7 @@ use support::{
     fired::fired,
     installation::Installation,
     processes::within,
+    seed::seed,
     trade::{Order, Shop, forget_unanswered},
 };
 
@@ -20,13 +21,15 @@ const STORM: Duration = Duration::from_secs(8);
 /// Each deposit's message is retried after 200 ms at the earliest, with increasing delays.
 const TRIES_MAX: usize = ORDERS * 5 * 8;
 
-/// A sequence keeps its count when its transaction fails.
+/// A sequence keeps its count when its transaction fails. The draws follow from the seed and their
+/// number, so that no run has worse luck than another.
 const REFUSALS: &str = "
     create sequence refused;
+    create sequence drawn;
     create table refusing (name text primary key, chance float8 not null);
     create function refuse() returns trigger language plpgsql as $$
     begin
-        if random() < (select chance from refusing where name = tg_table_name) then
+        if (hashint8(nextval('drawn') # SEED) & 1023) / 1024.0 < (select chance from refusing where name = tg_table_name) then
             if nextval('refused') % 2 = 0 then
                 raise exception 'could not serialize access' using errcode = '40001';
             end if;
@@ -51,7 +54,8 @@ struct Refusals(PgConnection);
 impl Refusals {
     async fn begin(installation: &Installation) -> Self {
         let mut connection = PgConnection::connect(&installation.database_url).await.unwrap();
-        sqlx::raw_sql(REFUSALS).execute(&mut connection).await.unwrap();
+        let refusals = REFUSALS.replace("SEED", &(seed() >> 1).to_string());
+        sqlx::raw_sql(sqlx::AssertSqlSafe(refusals)).execute(&mut connection).await.unwrap();
         Self(connection)
     }
 

@@ -48,6 +48,84 @@ fn every_make_command_in_a_document_exists() {
     expect_none("the Makefile has no such target", &found);
 }
 
+/// A first look must fit into three minutes; the rest has places of its own.
+const README_WORDS_MAX: usize = 1_000;
+
+#[test]
+fn the_readme_is_short_and_leads_to_every_document() {
+    let read = |path: &str| std::fs::read_to_string(root().join(path)).expect("it is there");
+    let words = read("README.md").split_whitespace().count();
+    assert!(words <= README_WORDS_MAX, "README.md has {words} words; move some to docs/");
+    let index = read("docs/README.md");
+    let linked: Vec<_> = links(&index).into_iter().map(|(_, target)| target).collect();
+    let found: Vec<_> = documents()
+        .into_iter()
+        .filter_map(|file| file.path.strip_prefix("docs/").map(str::to_owned))
+        .filter(|name| name != "README.md" && !linked.contains(name))
+        .collect();
+    expect_none("docs/README.md does not lead to these documents", &found);
+}
+
+/// Comments cite the specification by its headings, which have to be in docs/specification.md.
+#[test]
+fn every_citation_of_the_specification_names_one_of_its_headings() {
+    let specification = std::fs::read_to_string(root().join("docs/specification.md"));
+    let specification = specification.expect("the specification is part of the repository");
+    let headings: Vec<_> = specification
+        .lines()
+        .filter(|line| line.starts_with('#'))
+        .map(|line| line.trim_start_matches('#').trim_start())
+        .collect();
+    let (mut found, mut count) = (Vec::new(), 0);
+    for file in files().into_iter().filter(|file| !file.path.ends_with(".md")) {
+        for cited in citations(&file.text) {
+            count += 1;
+            if !headings.iter().any(|heading| heading.starts_with(cited)) {
+                found.push(format!("{} {cited:?}", file.path));
+            }
+        }
+    }
+    assert!(count > 30, "only {count} citations were found");
+    expect_none("docs/specification.md has no such heading", &found);
+}
+
+fn citations(text: &str) -> impl Iterator<Item = &str> {
+    let parts = text.split("(spec, \"").skip(1);
+    parts.map(|rest| rest.split('"').next().unwrap_or(rest))
+}
+
+/// `GATEWAY_<SECTION>__<KEY>` in a document is a setting that the configuration reads.
+#[test]
+fn every_setting_that_a_document_names_exists() {
+    let configuration: String = files()
+        .into_iter()
+        .filter(|file| file.path.starts_with("src/config/"))
+        .map(|file| file.text)
+        .collect();
+    let (mut found, mut count) = (Vec::new(), 0);
+    for document in documents() {
+        for name in settings(&document.text) {
+            count += 1;
+            let (section, key) = name.split_once("__").expect("a section and a key");
+            let (section, key) = (section.to_lowercase(), key.to_lowercase());
+            let is_key =
+                [":", " ="].iter().any(|mark| configuration.contains(&format!("{key}{mark}")));
+            if !is_key || !configuration.contains(&section) {
+                found.push(format!("{} GATEWAY_{name}", document.path));
+            }
+        }
+    }
+    assert!(count > 10, "only {count} settings were found");
+    expect_none("src/config/ reads no such setting", &found);
+}
+
+fn settings(text: &str) -> impl Iterator<Item = &str> {
+    let names = text.split("GATEWAY_").skip(1).map(|rest| {
+        rest.split(|c: char| !c.is_ascii_uppercase() && c != '_').next().unwrap_or(rest)
+    });
+    names.filter(|name| name.split_once("__").is_some_and(|(_, key)| !key.is_empty()))
+}
+
 /// Only commands marked as code: "to make money" is a sentence.
 fn make_targets(line: &str) -> Vec<&str> {
     line.match_indices("make ")
@@ -93,6 +171,10 @@ fn slug(heading: &str) -> String {
 fn dead_links_and_unknown_commands_would_be_found() {
     let text = "see [a](b.md#c-d) and ![e](f.png)\n```\n[no](link)\n```\n";
     assert_eq!(links(text), [(1, "b.md#c-d".to_owned()), (1, "f.png".to_owned())]);
+    let cited: Vec<_> = citations("one (spec, \"Limits\"), two (spec, \"Events\")").collect();
+    assert_eq!(cited, ["Limits", "Events"]);
+    let named = settings("`GATEWAY_API__LISTEN=…` or GATEWAY_MASTER_KEY, GATEWAY_<A>__<B>");
+    assert_eq!(named.collect::<Vec<_>>(), ["API__LISTEN"]);
     assert_eq!(slug("## The `step` function, twice"), "the-step-function-twice");
     assert_eq!(
         make_targets("`make up` and `make test-faults`; to make money"),

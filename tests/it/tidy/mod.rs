@@ -4,6 +4,7 @@
 //! A rule here names the file and the line, and the correction. It reads text, not types, so it is
 //! limited to rules that text can decide.
 
+mod automation;
 mod documents;
 mod imports;
 mod manifests;
