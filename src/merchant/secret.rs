@@ -7,14 +7,17 @@ use chacha20poly1305::{
     Key, KeyInit, XChaCha20Poly1305, XNonce,
     aead::{Aead, Payload},
 };
+use hmac::{Hmac, Mac};
 use rand::Rng;
 use secrecy::{ExposeSecret, SecretBox, SecretString};
+use sha2::Sha256;
 use uuid::Uuid;
 
 const SECRET_BYTES: usize = 32;
 const NONCE_BYTES: usize = 24;
 /// Length of the seed that BIP-39 derives from a phrase.
 pub const SEED_BYTES: usize = 64;
+pub const DIGEST_BYTES: usize = 32;
 const SEED_CONTEXT: &[u8] = b"payout.seed";
 /// First byte of a sealed secret: the id of the master key that sealed it. Only one id exists so
 /// far.
@@ -125,6 +128,24 @@ impl MasterKey {
         String::from_utf8(plain).map(WebhookSecret::from).map_err(|_| SealError::DoesNotOpen)
     }
 
+    /// A keyed digest of `text` for one purpose. Its key is derived from this one, so that no digest tells of another purpose's.
+    pub fn digest(&self, purpose: &[u8], text: &[u8]) -> [u8; DIGEST_BYTES] {
+        self.mac(purpose, text).finalize().into_bytes().into()
+    }
+
+    /// Compares in constant time.
+    pub fn is_digest(&self, purpose: &[u8], text: &[u8], digest: &[u8]) -> bool {
+        self.mac(purpose, text).verify_slice(digest).is_ok()
+    }
+
+    fn mac(&self, purpose: &[u8], text: &[u8]) -> Hmac<Sha256> {
+        let keyed = |key: &[u8]| {
+            <Hmac<Sha256> as KeyInit>::new_from_slice(key).expect("HMAC takes a key of any length")
+        };
+        let derived = keyed(self.0.expose_secret()).chain_update(purpose).finalize().into_bytes();
+        keyed(&derived).chain_update(text)
+    }
+
     fn cipher(&self) -> XChaCha20Poly1305 {
         XChaCha20Poly1305::new(&Key::from(*self.0.expose_secret()))
     }
@@ -163,6 +184,19 @@ mod tests {
         assert_eq!(other_key.open_seed(&sealed).err(), Some(SealError::DoesNotOpen));
         let secret = key.seal(Uuid::nil(), &WebhookSecret::generate());
         assert_eq!(key.open_seed(&secret).err(), Some(SealError::DoesNotOpen));
+    }
+
+    #[test]
+    fn a_digest_is_of_its_key_its_purpose_and_its_text() {
+        let key = MasterKey::parse(&"ab".repeat(32)).unwrap();
+        let digest = key.digest(b"one", b"text");
+        assert!(key.is_digest(b"one", b"text", &digest));
+        assert!(!key.is_digest(b"two", b"text", &digest));
+        assert!(!key.is_digest(b"one", b"texu", &digest));
+        assert!(!key.is_digest(b"one", b"text", &digest[..31]));
+        assert!(!key.is_digest(b"one", b"text", &[]));
+        let other_key = MasterKey::parse(&"cd".repeat(32)).unwrap();
+        assert!(!other_key.is_digest(b"one", b"text", &digest));
     }
 
     #[test]

@@ -30,6 +30,7 @@ pub mod payouts;
 pub mod pools;
 pub mod rates;
 pub mod retention;
+pub mod roles;
 pub mod simulation;
 pub mod timers;
 mod trouble;
