@@ -2,6 +2,7 @@
 
 mod addresses;
 mod nodes;
+mod roles;
 mod tokens;
 
 use std::{collections::BTreeSet, time::Duration};
@@ -96,6 +97,7 @@ impl Gateway {
         let (mut findings, management, amqp) =
             tokio::join!(self.look_at_database(only), self.look_at_topology(), self.look_at_amqp());
         findings.extend(self.first_addresses(only));
+        findings.extend(self.payout_accounts());
         findings.push(management);
         findings.push(amqp);
         findings
@@ -156,6 +158,7 @@ impl Gateway {
             findings.push(dead_letters(&mut connection).await?);
             findings.push(raised(&mut connection).await?);
             findings.push(self.differences(&mut connection).await?);
+            findings.push(self.database_roles(&mut connection).await?);
         }
         Ok(())
     }

@@ -4,7 +4,10 @@ use uuid::Uuid;
 
 use super::Gateway;
 use crate::{
-    asset::{Family, address},
+    asset::{
+        Family,
+        address::{self, AccountKey},
+    },
     storage::{
         PgConnection, StorageError,
         addresses::{self, NewAddress},
@@ -53,14 +56,29 @@ impl Gateway {
         Ok(new_address(family, index, text))
     }
 
+    /// Takes the next address for an order of payouts. Its index is taken from the same sequence as those of invoices, so that no
+    /// index has an address in two accounts; its key is another account's.
+    pub(super) async fn give_payout_address(
+        &self,
+        connection: &mut PgConnection,
+        family: Family,
+    ) -> Result<NewAddress, NoAddress> {
+        let index = addresses::next_index(connection, family).await?;
+        derived(self.payout_keys.get(&family), family, index)
+    }
+
     /// The address at an index that was taken for it.
     pub(super) fn address_at(&self, family: Family, index: i64) -> Result<NewAddress, NoAddress> {
-        let name = family.name();
-        let key = self.account_keys.get(&family).ok_or(NoAddress::NoKey { family: name })?;
-        let derived = u32::try_from(index).ok().and_then(|n| key.address(n).ok());
-        let text = derived.ok_or(NoAddress::NotDerivable { family: name, index })?;
-        Ok(new_address(family, index, text))
+        derived(self.account_keys.get(&family), family, index)
     }
+}
+
+fn derived(key: Option<&AccountKey>, family: Family, index: i64) -> Result<NewAddress, NoAddress> {
+    let name = family.name();
+    let key = key.ok_or(NoAddress::NoKey { family: name })?;
+    let derived = u32::try_from(index).ok().and_then(|n| key.address(n).ok());
+    let text = derived.ok_or(NoAddress::NotDerivable { family: name, index })?;
+    Ok(new_address(family, index, text))
 }
 
 fn new_address(family: Family, derivation_index: i64, address: String) -> NewAddress {

@@ -34,6 +34,7 @@ pub mod measure;
 pub mod nc_payouts;
 pub mod pay_simulated;
 mod payers;
+pub mod payout_accounts;
 pub mod payouts;
 mod places;
 pub mod quote;
@@ -84,6 +85,9 @@ pub struct Gateway {
     pub egress: Egress,
     pub(crate) master_keys: KeyRing,
     pub(crate) account_keys: HashMap<Family, AccountKey>,
+    /// What addresses of payout orders come from, and the gas wallet's.
+    pub(crate) payout_keys: HashMap<Family, AccountKey>,
+    pub(crate) gas_key: Option<AccountKey>,
     pub(crate) market: market::MarketCache,
     kept_payers: payers::KeptPayers,
     admissions: admit::Admissions,
@@ -105,6 +109,10 @@ pub enum StartError {
     Prefix(#[from] InvalidPrefix),
     #[error("the {family} key in section addresses {reason}")]
     AccountKey { family: &'static str, reason: String },
+    #[error("the key payouts.accounts.{name} {reason}")]
+    PayoutAccount { name: &'static str, reason: String },
+    #[error(transparent)]
+    AccountsNotApart(#[from] payout_accounts::AccountsNotApart),
     #[error(transparent)]
     FirstAddress(#[from] first_address::WrongFirstAddress),
     #[error(transparent)]
@@ -116,6 +124,7 @@ impl Gateway {
     pub fn new(config: Config) -> Result<Self, StartError> {
         let gateway = Self::unchecked(config)?;
         gateway.check_first_addresses()?;
+        gateway.check_accounts_apart()?;
         Ok(gateway)
     }
 
@@ -145,6 +154,8 @@ impl Gateway {
                 .with_connections(deliver::Room::of(&config.worker).connections()),
             master_keys: config.master_keys()?,
             account_keys: account_keys(&config)?,
+            payout_keys: payout_accounts::payout_keys(&config)?,
+            gas_key: payout_accounts::gas_key(&config)?,
             market: market::MarketCache::default(),
             kept_payers: payers::KeptPayers::default(),
             admissions: admit::Admissions::default(),

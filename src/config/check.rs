@@ -212,6 +212,12 @@ fn production(config: &Config) -> Vec<String> {
     if keys.into_iter().flatten().any(|key| sandbox::is_public_test_key(key)) {
         faults.push("production refuses the published test keys in section addresses".into());
     }
+    let accounts = &config.payouts.accounts;
+    let paying =
+        [&accounts.bitcoin, &accounts.litecoin, &accounts.dogecoin, &accounts.evm, &accounts.gas];
+    if paying.into_iter().flatten().any(|key| sandbox::is_public_test_key(key)) {
+        faults.push("production refuses the published test keys in payouts.accounts".into());
+    }
     faults
 }
 

@@ -153,7 +153,23 @@ pub struct Payouts {
     pub gas_day_usd_max: u64,
     pub two_people_above_usd: u64,
     pub seed_file: Option<std::path::PathBuf>,
+    /// The seed of orders that were confirmed before the accounts or the seed were changed, sealed like the other.
+    pub earlier_seed_file: Option<std::path::PathBuf>,
+    #[serde(default)]
+    pub accounts: PayoutAccounts,
     seed_key: Option<SecretString>,
+}
+
+/// The accounts that pay, public keys only; their seed is not the one of section `addresses`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PayoutAccounts {
+    pub bitcoin: Option<String>,
+    pub litecoin: Option<String>,
+    pub dogecoin: Option<String>,
+    pub evm: Option<String>,
+    /// The wallet that fronts gas is its first address.
+    pub gas: Option<String>,
 }
 
 /// Comparison of balances on chain with the database.

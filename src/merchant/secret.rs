@@ -7,14 +7,17 @@ use chacha20poly1305::{
     Key, KeyInit, XChaCha20Poly1305, XNonce,
     aead::{Aead, Payload},
 };
+use hmac::{Hmac, Mac};
 use rand::Rng;
 use secrecy::{ExposeSecret, SecretBox, SecretString};
+use sha2::Sha256;
 use uuid::Uuid;
 
 const SECRET_BYTES: usize = 32;
 const NONCE_BYTES: usize = 24;
 /// Length of the seed that BIP-39 derives from a phrase.
 pub const SEED_BYTES: usize = 64;
+pub const DIGEST_BYTES: usize = 32;
 const SEED_CONTEXT: &[u8] = b"payout.seed";
 const PROOF_CONTEXT: &[u8] = b"master_key.proof";
 /// The first byte of a sealed secret: the format. During a rotation the cipher's own tag says which
@@ -128,6 +131,24 @@ impl MasterKey {
         self.cipher().decrypt(&XNonce::from(nonce), payload).map_err(|_| SealError::DoesNotOpen)
     }
 
+    /// A keyed digest of `text` for one purpose. Its key is derived from this one, so that no digest tells of another purpose's.
+    pub fn digest(&self, purpose: &[u8], text: &[u8]) -> [u8; DIGEST_BYTES] {
+        self.mac(purpose, text).finalize().into_bytes().into()
+    }
+
+    /// Compares in constant time.
+    pub fn is_digest(&self, purpose: &[u8], text: &[u8], digest: &[u8]) -> bool {
+        self.mac(purpose, text).verify_slice(digest).is_ok()
+    }
+
+    fn mac(&self, purpose: &[u8], text: &[u8]) -> Hmac<Sha256> {
+        let keyed = |key: &[u8]| {
+            <Hmac<Sha256> as KeyInit>::new_from_slice(key).expect("HMAC takes a key of any length")
+        };
+        let derived = keyed(self.0.expose_secret()).chain_update(purpose).finalize().into_bytes();
+        keyed(&derived).chain_update(text)
+    }
+
     fn cipher(&self) -> XChaCha20Poly1305 {
         XChaCha20Poly1305::new(&Key::from(*self.0.expose_secret()))
     }
@@ -180,6 +201,12 @@ impl KeyRing {
             if key.made_proof(sealed) { Ok(()) } else { Err(SealError::DoesNotOpen) }
         };
         self.try_keys(made).ok().map(|((), by)| by)
+    }
+
+    /// Checks a digest that either key may have made.
+    pub fn is_digest(&self, purpose: &[u8], text: &[u8], digest: &[u8]) -> bool {
+        let made = |key: &MasterKey| key.is_digest(purpose, text, digest);
+        made(&self.current) || self.old.as_ref().is_some_and(made)
     }
 
     fn try_keys<T>(
@@ -248,6 +275,19 @@ mod tests {
         assert_eq!(ring.maker_of_proof(&after), None);
         let (seed, by) = ring.open_seed(&key("ab").seal_seed(&[7; SEED_BYTES])).unwrap();
         assert_eq!((seed.expose_secret(), by), (&[7; SEED_BYTES], OpenedBy::Old));
+    }
+
+    #[test]
+    fn a_digest_is_of_its_key_its_purpose_and_its_text() {
+        let key = MasterKey::parse(&"ab".repeat(32)).unwrap();
+        let digest = key.digest(b"one", b"text");
+        assert!(key.is_digest(b"one", b"text", &digest));
+        assert!(!key.is_digest(b"two", b"text", &digest));
+        assert!(!key.is_digest(b"one", b"texu", &digest));
+        assert!(!key.is_digest(b"one", b"text", &digest[..31]));
+        assert!(!key.is_digest(b"one", b"text", &[]));
+        let other_key = MasterKey::parse(&"cd".repeat(32)).unwrap();
+        assert!(!other_key.is_digest(b"one", b"text", &digest));
     }
 
     #[test]

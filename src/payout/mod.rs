@@ -6,9 +6,11 @@
 //! merchant's view. [`eip1559`] is the
 //! one kind of transaction for payments on EVM networks, and [`transfer`] its content. On
 //! bitcoin-like networks [`spend`] decides the coin selection and the fee of a transaction, and
-//! [`sighash`] computes the digests to sign.
+//! [`sighash`] computes the digests to sign. [`binding`] is the text over which a keyed
+//! digest binds an order from its creation to its last signature.
 
 pub mod batch;
+pub mod binding;
 pub mod csv;
 pub mod eip1559;
 pub mod fee;

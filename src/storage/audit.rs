@@ -69,6 +69,31 @@ pub async fn note(
     Ok(())
 }
 
+/// Whether another operator has said the same of `subject`, in the very words.
+pub async fn was_said_by_another(
+    connection: &mut PgConnection,
+    (subject_kind, act): (&str, &str),
+    subject: &str,
+    (operator, detail): (&str, &str),
+) -> Result<bool, StorageError> {
+    let found = sqlx::query_scalar!(
+        r#"
+        select exists (
+            select from audit_entry
+            where subject = $1 and subject_kind = $2 and act = $3 and operator <> $4 and change ->> 'detail' = $5
+        ) as "found!"
+        "#,
+        subject,
+        subject_kind,
+        act,
+        operator,
+        detail
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(found)
+}
+
 /// Who was the first to do this to `subject`.
 pub async fn first_to(
     connection: &mut PgConnection,

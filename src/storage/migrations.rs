@@ -7,7 +7,7 @@ use sqlx::{
     migrate::{AppliedMigration, Migrate, MigrateError, Migrator},
 };
 
-use super::{Db, StorageError, Trouble, identity};
+use super::{Db, StorageError, Trouble, identity, roles};
 
 static MIGRATOR: Migrator = sqlx::migrate!("./migrations");
 
@@ -79,6 +79,17 @@ impl Db {
         session.unlock().await?;
         session.close().await?;
         Ok(known().filter(|step| before.iter().all(|old| old.version != step.version)).collect())
+    }
+
+    /// Makes the database roles and their grants, and returns the roles that this user may not make. After each migration, and
+    /// again whenever an administrator has made them.
+    pub async fn grant_roles(&self) -> Result<Vec<String>, StorageError> {
+        let connecting = self.direct_options().connect();
+        let connection = tokio::time::timeout(CONNECT_TIMEOUT, connecting).await;
+        let mut session = connection.map_err(|_| StorageError::TimedOut)??;
+        let missing = roles::grant(&mut session).await?;
+        session.close().await?;
+        Ok(missing)
     }
 
     /// The steps that this program knows and the database has not made yet.

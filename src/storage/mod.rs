@@ -31,6 +31,7 @@ pub mod payouts;
 pub mod pools;
 pub mod rates;
 pub mod retention;
+pub mod roles;
 pub mod sealed;
 pub mod simulation;
 pub mod timers;

@@ -43,6 +43,11 @@ impl TestDatabase {
         connect(&self.url).await
     }
 
+    /// The same database under a role, as a user has it that was granted this role alone.
+    pub fn url_under(&self, role: &str) -> String {
+        format!("{}?options=-c%20role%3D{role}", self.url)
+    }
+
     /// From the next connection on no commit waits for the disk. For tests in which no server dies.
     pub async fn write_lazily(&self) {
         let statement = format!("alter database {} set synchronous_commit = off", self.name);

@@ -39,6 +39,8 @@ pub struct Stack {
     pub checkout: SocketAddr,
     config: String,
     stop: CancellationToken,
+    /// The workers' gateway and the payer's, where each has a database role of its own.
+    apart: Option<(Arc<Gateway>, Arc<Gateway>)>,
 }
 
 /// A merchant with everything that is shown only once.
@@ -95,12 +97,39 @@ impl Stack {
         }
         tokio::spawn(run_relay(gateway.clone(), Readiness::default(), stop.clone()));
         let (api, checkout) = (api_at, checkout_at);
-        let stack = Self { gateway, database, broker, api, checkout, config, stop };
+        let apart = None;
+        let stack = Self { gateway, database, broker, api, checkout, config, stop, apart };
         stack.refresh_rates().await;
         for network in [Network::Solana, Network::Near] {
             stack.gateway.fill_addresses(network, POOL).await.unwrap();
         }
         stack
+    }
+
+    /// The same stack with another API and with workers that connect under the database role of their kind; `gateway` is then
+    /// the operators'.
+    pub async fn under_roles(&self) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let api = listener.local_addr().unwrap();
+        let (gateway, stop) = (self.under("gateway_api"), self.stop.child_token());
+        let router = gateway_api::api_router(gateway.clone());
+        tokio::spawn(serve::serve(listener, router, Limits::default(), stop.clone()));
+        tokio::spawn(run_relay(gateway, Readiness::default(), stop.clone()));
+        Self {
+            gateway: self.under("gateway_dashboard"),
+            database: self.database.clone(),
+            broker: self.broker.clone(),
+            api,
+            checkout: self.checkout,
+            config: self.config.clone(),
+            stop,
+            apart: Some((self.under("gateway_worker"), self.under("gateway_payer"))),
+        }
+    }
+
+    fn under(&self, role: &str) -> Arc<Gateway> {
+        let config = self.config.replace(&self.database.url, &self.database.url_under(role));
+        Arc::new(Gateway::new(Config::from_toml(&config).unwrap()).unwrap())
     }
 
     /// Stores the sandbox's fixed rates as observed now.
@@ -124,7 +153,12 @@ impl Stack {
     ) -> (CancellationToken, Vec<JoinHandle<()>>) {
         let stop = self.stop.child_token();
         let run = |role: &Role| {
-            let (gateway, readiness) = (gateway.clone(), Readiness::default());
+            let gateway = match &self.apart {
+                Some((_, payer)) if *role == Role::PayoutBatch => payer.clone(),
+                Some((worker, _)) => worker.clone(),
+                None => gateway.clone(),
+            };
+            let readiness = Readiness::default();
             let agent = Agent { gateway, readiness, stop: stop.clone() };
             tokio::spawn(gateway_workers::run(*role, agent))
         };

@@ -139,6 +139,9 @@ impl Gateway {
             let due_at = storage::now(tx).await? + LOOK_AGAIN_IDLE;
             return timers::set(tx, timers::PAYOUT, order.id, due_at).await;
         }
+        if order.held.is_none() && self.bound(tx, order).await?.is_none() {
+            order.held = locked(tx, order.id).await?.held;
+        }
         if order.held.is_some() {
             let due_at = storage::now(tx).await? + LOOK_AGAIN_IDLE;
             return timers::set(tx, timers::PAYOUT, order.id, due_at).await;

@@ -16,7 +16,9 @@ use crate::{
     asset::{Family, address, catalogue::Currency},
     money::BaseUnits,
     payout::{
-        FeeMode, Funding, PayoutFamily, State, id,
+        FeeMode, Funding, PayoutFamily, State,
+        binding::BoundRow,
+        id,
         limit::Limits,
         quote::{Quote, Tariff},
         recipients::{self, Column, FAULTS_MAX, Reason, Recipient, Row, RowFault, shown},
@@ -109,7 +111,8 @@ impl Gateway {
         let priced = (&quoted, batches.len());
         let mut order = self.draft(caller, request, currency, priced, &tariff, now);
         order.refund_address = refund_address;
-        insert_order(&mut tx, &order, &recipients, (&quoted.net, &batches)).await?;
+        let rows = insert_order(&mut tx, &order, &recipients, (&quoted.net, &batches)).await?;
+        self.bind(&mut tx, order.id, &rows).await?;
         timers::set(&mut tx, timers::PAYOUT, order.id, order.abandoned_at).await?;
         let body = self.payout_snapshot(&mut tx, &order, None).await?;
         if let Some(wanted) = &request.idempotency {
@@ -163,6 +166,7 @@ impl Gateway {
             held: None,
             waits_for: None,
             gas_open: false,
+            digest: None,
             created_at: now,
             confirmed_at: None,
             funded_at: None,
@@ -247,7 +251,7 @@ async fn insert_order(
     order: &PayoutOrder,
     recipients: &[Recipient],
     (net, batches): (&[BaseUnits], &[usize]),
-) -> Result<(), StorageError> {
+) -> Result<Vec<BoundRow>, StorageError> {
     payouts::insert(tx, order).await?;
     let batch_rows: Vec<_> = batches.iter().map(|_| (Uuid::now_v7(), id::batch())).collect();
     batches::insert_all(tx, order.id, &batch_rows).await?;
@@ -272,5 +276,13 @@ async fn insert_order(
             memo: recipient.memo.clone(),
         })
         .collect();
-    items::insert_all(tx, order.id, &new).await
+    items::insert_all(tx, order.id, &new).await?;
+    let bound = |item: NewItem| BoundRow {
+        id: item.id,
+        row_number: item.row_number,
+        address: item.address,
+        amount: item.amount,
+        net_amount: item.net_amount,
+    };
+    Ok(new.into_iter().map(bound).collect())
 }

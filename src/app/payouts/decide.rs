@@ -58,7 +58,11 @@ impl Gateway {
         if step.verdict == Verdict::Moved {
             agreed(&order, said)?;
             order.expires_at = now + self.funding_window();
+            let rows = self.rows_to_bind(&mut tx, &order).await?;
             self.open_funding(&mut tx, &mut order).await?;
+            if let Some(rows) = rows {
+                self.bind(&mut tx, order.id, &rows).await?;
+            }
             self.apply_decision(&mut tx, &mut order, &step, Uuid::nil()).await?;
         }
         let body = self.payout_snapshot(&mut tx, &order, None).await?;
@@ -72,10 +76,11 @@ impl Gateway {
         tx: &mut PgConnection,
         order: &mut PayoutOrder,
     ) -> Result<(), PayoutError> {
-        let mut address = self.give_address(tx, order.currency.family()).await?;
+        let family = order.currency.family();
+        let mut address = self.give_payout_address(tx, family).await?;
         // Somebody who knows our public key could have named the next address as his own.
         while items::names_address(tx, order.id, &address.address).await? {
-            address = self.give_address(tx, order.currency.family()).await?;
+            address = self.give_payout_address(tx, family).await?;
         }
         let place = DepositPlace {
             address: address.address.clone(),
@@ -115,7 +120,11 @@ impl Gateway {
         let mut step = lifecycle::step(&facts(&order), Event::RefreshRequested, now);
         check(&order, &step)?;
         let tariff = self.tariff(&market, order.currency, order.fee_mode, fee_rate)?;
-        let amounts = items::amounts(&mut tx, order.id).await?;
+        let mut rows = self.rows_to_bind(&mut tx, &order).await?;
+        let amounts = match &rows {
+            Some(rows) => rows.iter().map(|row| row.amount).collect(),
+            None => items::amounts(&mut tx, order.id).await?,
+        };
         let row_of = |position| u32::try_from(position + 1).unwrap_or(u32::MAX);
         let batches = usize::try_from(order.batch_count).unwrap_or(usize::MAX);
         let quoted = priced(order.currency, (&amounts, batches), &tariff, row_of)?;
@@ -129,6 +138,10 @@ impl Gateway {
         order.expires_at = now + window;
         payouts::requote(&mut tx, &order).await?;
         items::set_net_amounts(&mut tx, order.id, &quoted.net).await?;
+        if let Some(rows) = &mut rows {
+            rows.iter_mut().zip(&quoted.net).for_each(|(row, net)| row.net_amount = *net);
+            self.bind(&mut tx, order.id, rows).await?;
+        }
         if order.state == State::Processing {
             let fees = order.books.kept;
             give_back(&mut tx, &mut order, fees).await?;

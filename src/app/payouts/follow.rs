@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use k256::ecdsa::SigningKey;
 use uuid::Uuid;
 
 use super::{
     advance::AdvanceError,
+    bind::Bound,
     gas::is_gas,
     purse,
     sign::{Intent, fee_cap, unsigned},
@@ -17,7 +19,7 @@ use crate::{
     asset::{Family, catalogue::Catalogue},
     chain::{
         ChainError,
-        pay::{Mined, Output, Payer, SignError, Standing, Wanted, Work},
+        pay::{Mined, Output, Payer, SignError, Standing, Unsigned, Wanted, Work},
     },
     fail_point::fail_point,
     ledger::{Account, Entry, EntryKind},
@@ -320,18 +322,9 @@ impl Gateway {
         if !payer.replaces() {
             return self.pull_along(order, payment, fee, payer, wallet).await;
         }
-        let is_gas = is_gas(&payment.purpose);
-        let (mut unsigned, key) = if is_gas {
-            let Some(found) = self.gas_unsigned(order, payment, fee, wallet) else {
-                return Ok(false);
-            };
-            found
-        } else {
-            let outputs = self.outputs_of(order, payment).await?;
-            let Some(unsigned) = unsigned(order, outputs, fee) else { return Ok(false) };
-            let (family, place) = (order.currency.family(), order.deposit.as_ref());
-            (unsigned, place.and_then(|place| wallet.key(family, place.derivation_index)))
-        };
+        let Some(bound) = self.bound_now(order.id).await? else { return Ok(false) };
+        let again = self.unsigned_again(order, payment, fee, (wallet, &bound)).await?;
+        let Some((mut unsigned, key)) = again else { return Ok(false) };
         // Another sender's nonce would be a second transaction beside the first: the gas wallet is another one now.
         if unsigned.sender != payment.sender {
             return Ok(false);
@@ -376,6 +369,23 @@ impl Gateway {
         Ok(true)
     }
 
+    /// A payment as it is signed again with another fee, and its key; `None` if it is not what was confirmed.
+    async fn unsigned_again(
+        &self,
+        order: &PayoutOrder,
+        payment: &OpenPayment,
+        fee: Fee,
+        (wallet, bound): (&Wallet, &Bound),
+    ) -> Result<Option<(Unsigned, Option<SigningKey>)>, AdvanceError> {
+        if is_gas(&payment.purpose) {
+            return Ok(self.gas_unsigned(order, payment, fee, (wallet, bound)));
+        }
+        let (outputs, (purpose, rows)) = self.outputs_of(order, payment).await?;
+        let unsigned = unsigned(order, outputs, fee);
+        let unsigned = unsigned.filter(|unsigned| bound.covers(order, unsigned, (purpose, &rows)));
+        Ok(unsigned.map(|unsigned| (unsigned, wallet.key(order.currency.family(), bound))))
+    }
+
     /// A child that spends what a payment returns to us, and pays for both: who mines it must mine its parent.
     async fn pull_along(
         &self,
@@ -405,20 +415,22 @@ impl Gateway {
         Ok(held || stopped.is_some())
     }
 
-    /// Whom a signed payment pays.
+    /// Whom a signed payment pays: the outputs, its purpose and its rows.
     async fn outputs_of(
         &self,
         order: &PayoutOrder,
         payment: &OpenPayment,
-    ) -> Result<Vec<Output>, AdvanceError> {
+    ) -> Result<(Vec<Output>, (Purpose, Vec<Uuid>)), AdvanceError> {
         if payment.purpose == Purpose::Refund.as_str() {
             let address = order.refund_address.clone().unwrap_or_default();
-            return Ok(vec![Output { address, amount: payment.amount }]);
+            let output = Output { address, amount: payment.amount };
+            return Ok((vec![output], (Purpose::Refund, vec![])));
         }
         let mut connection = self.db.connection().await?;
         let rows = items::of_payment(&mut connection, payment.id).await?;
+        let ids = rows.iter().map(|row| row.id).collect();
         let output = |row: ItemRow| Output { address: row.address, amount: row.net_amount };
-        Ok(rows.into_iter().map(output).collect())
+        Ok((rows.into_iter().map(output).collect(), (Purpose::Pay, ids)))
     }
 }
 

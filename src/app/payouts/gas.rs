@@ -9,6 +9,7 @@ use uuid::Uuid;
 
 use super::{
     advance::AdvanceError,
+    bind::Bound,
     follow::book_network_fee,
     sign::TAKEN,
     view::{locked, may_owe_refund},
@@ -209,11 +210,18 @@ impl Gateway {
         if lacks(&order, &payment, balance, promised).is_some() {
             return Ok(false);
         }
+        let Some(bound) = self.bound(&mut tx, &order).await? else {
+            tx.commit().await.map_err(StorageError::from)?;
+            return Ok(false);
+        };
+        if !bound.covers(&order, &payment, (Purpose::Gas, &[])) {
+            return Ok(false);
+        }
         if order.held.is_some() {
             safety::end_hold(&mut tx, order_id).await?;
         }
         gas::set_open(&mut tx, order_id, true).await?;
-        let key = Some(wallet.gas_key());
+        let key = Some(wallet.gas_key(&bound));
         store(tx, &order, Purpose::Gas, payment, value, payer, key).await
     }
 
@@ -255,10 +263,14 @@ impl Gateway {
         if order.held.is_some() || stopped.is_some() {
             return Ok(false);
         }
-        let key = order
-            .deposit
-            .as_ref()
-            .and_then(|place| wallet.key(Family::Evm, place.derivation_index));
+        let Some(bound) = self.bound(&mut tx, &order).await? else {
+            tx.commit().await.map_err(StorageError::from)?;
+            return Ok(false);
+        };
+        if !bound.covers(&order, &payment, (Purpose::GasReturn, &[])) {
+            return Ok(false);
+        }
+        let key = wallet.key(Family::Evm, &bound);
         let value = coins_usd(&order, amount);
         store(tx, &order, Purpose::GasReturn, payment, value, payer, key.as_ref()).await
     }
@@ -283,14 +295,16 @@ impl Gateway {
         order: &PayoutOrder,
         payment: &OpenPayment,
         fee: Fee,
-        wallet: &Wallet,
+        (wallet, bound): (&Wallet, &Bound),
     ) -> Option<(Unsigned, Option<SigningKey>)> {
-        if payment.purpose == Purpose::Gas.as_str() {
+        let (purpose, unsigned, key) = if payment.purpose == Purpose::Gas.as_str() {
             let unsigned = to_order(order, payment.amount, fee, wallet)?;
-            return Some((unsigned, Some(wallet.gas_key().clone())));
-        }
-        let index = order.deposit.as_ref()?.derivation_index;
-        Some((to_wallet(order, payment.amount, fee, wallet)?, wallet.key(Family::Evm, index)))
+            (Purpose::Gas, unsigned, Some(wallet.gas_key(bound).clone()))
+        } else {
+            let unsigned = to_wallet(order, payment.amount, fee, wallet)?;
+            (Purpose::GasReturn, unsigned, wallet.key(Family::Evm, bound))
+        };
+        bound.covers(order, &unsigned, (purpose, &[])).then_some((unsigned, key))
     }
 
     /// Books gas that arrived, or came back. Both are ours before and after; only the network took something.

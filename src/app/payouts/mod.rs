@@ -1,6 +1,7 @@
 //! Mass payouts: what merchants ask for, and what the payout-batch role does with it.
 
 mod advance;
+mod bind;
 mod create;
 mod decide;
 mod emit;

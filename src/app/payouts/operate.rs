@@ -1,9 +1,11 @@
 //! What operators do with orders: look, hold, release, help along, cancel, and stop everything.
 
+use rust_decimal::Decimal;
 use uuid::Uuid;
 
 use super::{
     AdvanceError, PayoutError,
+    advance::value_usd,
     decide::{look_at, look_soon},
     view::locked,
 };
@@ -41,6 +43,8 @@ pub enum OperateError {
          or send as much to its address"
     )]
     FundsGone { missing: u128 },
+    #[error("the order is what was confirmed; there is nothing to accept")]
+    BoundAlready,
     #[error("no merchant has the id {0}; gatewayctl merchant list shows them all")]
     UnknownMerchant(Uuid),
     #[error("the order has ended")]
@@ -160,31 +164,51 @@ impl Gateway {
         Ok((needed - released).max(0))
     }
 
-    /// Says where an order's refund goes, if its merchant never did: what he is owed would stay here for ever.
+    /// Says where an order's refund goes, if its merchant never did: what he is owed would stay here for ever. For an order
+    /// above the limit two people must say the same. Returns the address, and how many are still to say it.
     pub async fn refund_order_to(
         &self,
         order_id: &str,
         address: &str,
         by: &str,
-    ) -> Result<String, OperateError> {
+    ) -> Result<(String, i64), OperateError> {
         let id = self.known_payout(order_id).await?.id;
         let mut tx = self.db.begin().await?;
         let order = locked(&mut tx, id).await?;
-        if let Some(set) = order.refund_address {
-            return Err(OperateError::RefundsGoTo(set));
+        if let Some(set) = &order.refund_address {
+            return Err(OperateError::RefundsGoTo(set.clone()));
         }
         let network = order.currency.network;
         let address = address::validate_in(self.realm(network), network, address)
             .map_err(PayoutError::RefundAddress)?;
         self.refuse_own_refund(&mut tx, order.currency, Some(&address)).await?;
+        let proposed = ("payout_order", "refund-to-proposed");
+        if self.needs_two_people(&order)
+            && !audit::was_said_by_another(&mut tx, proposed, order_id, (by, &address)).await?
+        {
+            audit::note(&mut tx, proposed, order_id, by, &address).await?;
+            tx.commit().await.map_err(StorageError::from)?;
+            return Ok((address, 1));
+        }
+        let rows = self.rows_to_bind(&mut tx, &order).await?;
         payouts::set_refund_address(&mut tx, id, &address).await?;
+        if let Some(rows) = rows {
+            self.bind(&mut tx, id, &rows).await?;
+        }
         audit::note(&mut tx, ("payout_order", "refund-to"), order_id, by, &address).await?;
         if order.state.is_terminal() {
             look_soon(&mut tx, id).await?;
         }
         tx.commit().await.map_err(StorageError::from)?;
         self.relay_wake.notify_one();
-        Ok(address)
+        Ok((address, 0))
+    }
+
+    /// Whether an order, or what is to go back of it, is worth more than one person decides about.
+    fn needs_two_people(&self, order: &PayoutOrder) -> bool {
+        let limit = self.config.payouts.two_people_above_usd;
+        let worth = order.payout_total.max(order.books.left());
+        limit > 0 && value_usd(order, worth) > Decimal::from(limit)
     }
 
     /// Offers more for payments that wait: the same nonce, so only one version can confirm. Within the quote only. Returns for

@@ -240,9 +240,11 @@ impl Gateway {
             }
             Allowed::No => return Ok(false),
         };
-        let family = order.currency.family();
-        let place = order.deposit.as_ref();
-        let key = place.and_then(|place| wallet.key(family, place.derivation_index));
+        let Some(bound) = self.bound_for(&mut tx, &order, &ready).await? else {
+            tx.commit().await.map_err(StorageError::from)?;
+            return Ok(false);
+        };
+        let key = wallet.key(order.currency.family(), &bound);
         let (mut signed, mut later) = (0_u32, None);
         for (intent, payment) in ready {
             let value = value_usd(&order, total(&payment)?);

@@ -11,10 +11,8 @@ use thiserror::Error;
 
 use super::{Family, Realm, evm, thorchain, ton, tron, utxo};
 
-/// Branches of an account (BIP-44): the external one receives payments; addresses of the internal
-/// one are never published.
+/// The branch of an account that receives payments (BIP-44).
 const RECEIVE: u32 = 0;
-const INTERNAL: u32 = 1;
 /// Depth of `purpose' / coin' / account'`.
 const ACCOUNT_DEPTH: u8 = 3;
 
@@ -63,13 +61,11 @@ pub struct AccountKey {
 type Spell = fn(Realm, &k256::PublicKey) -> String;
 
 #[derive(Clone)]
-#[expect(clippy::large_enum_variant, reason = "a process has one per family")]
 enum Source {
     Secp256k1 {
         /// Receive branch of the account, derived once, so that each address is one derivation
         /// step.
         receive: ExtendedPublicKey<k256::PublicKey>,
-        internal: ExtendedPublicKey<k256::PublicKey>,
         spell: Spell,
     },
     Ton([u8; 32]),
@@ -101,10 +97,9 @@ impl AccountKey {
             (Family::Thorchain, _) => (&[XPUB], |_, key| thorchain::address(key)),
         };
         let account = parse_account(versions, text)?;
-        let branch =
-            |number| account.derive_child(ChildNumber(number)).map_err(|_| KeyError::Malformed);
-        let (receive, internal) = (branch(RECEIVE)?, branch(INTERNAL)?);
-        let source = Source::Secp256k1 { receive, internal, spell };
+        let receive = account.derive_child(ChildNumber(RECEIVE));
+        let receive = receive.map_err(|_| KeyError::Malformed)?;
+        let source = Source::Secp256k1 { receive, spell };
         Ok(Self { family, realm, source })
     }
 
@@ -141,14 +136,6 @@ impl AccountKey {
                 Ok(ton::TonAddress::of_wallet(public_key, subwallet).not_bounceable())
             }
         }
-    }
-
-    /// Returns the address `account/1/0`, which is never given out as a deposit address; `None` if
-    /// keys have no branches.
-    pub fn internal_address(&self) -> Option<String> {
-        let Source::Secp256k1 { internal, spell, .. } = &self.source else { return None };
-        let child = internal.derive_child(ChildNumber(0)).ok()?;
-        Some(spell(self.realm, child.public_key()))
     }
 }
 

@@ -2,9 +2,10 @@
 //! spelling for comparison.
 //!
 //! Deposit addresses come from public material only ([`AccountKey`]), so that a stolen API server
-//! cannot spend. Private keys appear in [`sandbox`], which holds only publicly known keys, and in
-//! [`pool`], on the machine that exports a pool.
+//! cannot spend. Private keys appear in [`sandbox`], which holds only publicly known keys, in
+//! [`pool`], on the machine that exports a pool, and in [`Account`], for the wallet that pays out.
 
+mod accounts;
 mod base58;
 mod derive;
 pub mod evm;
@@ -23,6 +24,7 @@ mod utxo;
 #[cfg(test)]
 mod vectors;
 
+pub use accounts::Account;
 pub use derive::{AccountKey, DeriveError, KeyError};
 use thiserror::Error;
 

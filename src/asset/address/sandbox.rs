@@ -6,7 +6,7 @@
 use std::{collections::HashSet, sync::LazyLock};
 
 use super::{
-    Family, Realm,
+    Account, Family, Realm,
     pool::{self, PoolSigner},
 };
 
@@ -126,6 +126,26 @@ pub fn account_key(realm: Realm, family: Family) -> Option<&'static str> {
     row(realm).or_else(|| row(Realm::Main)).map(|row| row.2)
 }
 
+/// The account that pays, for which [`account_key`] has no text: each use has its own, also in the sandbox.
+pub fn spending_key(account: Account, realm: Realm, family: Family) -> Option<&'static str> {
+    let keys = SPENDING_KEYS.iter().find(|row| (row.0, row.1, row.2) == (account, family, realm));
+    keys.map(|row| row.3.as_str())
+}
+
+static SPENDING_KEYS: LazyLock<Vec<(Account, Family, Realm, String)>> = LazyLock::new(|| {
+    let seed = hex::decode(JUNK_SEED).unwrap_or_default();
+    let mut keys = Vec::new();
+    for account in [Account::Payouts, Account::Gas] {
+        for family in Family::ALL {
+            for realm in [Realm::Main, Realm::Regtest] {
+                let key = account.xpub(&seed, family, realm);
+                keys.extend(key.map(|key| (account, family, realm, key)));
+            }
+        }
+    }
+    keys
+});
+
 /// Seed behind [`account_key`]; it is public. The sandbox pays out with it.
 pub const fn seed() -> &'static str {
     JUNK_SEED
@@ -244,6 +264,14 @@ mod tests {
                 let watched = network.address_families().contains(&family);
                 assert_eq!(named, watched, "{address} of {family:?} on {network}");
             }
+        }
+    }
+
+    #[test]
+    fn the_accounts_that_pay_are_known_to_everyone_as_well() {
+        assert_eq!(SPENDING_KEYS.len(), 16);
+        for (account, family, _, text) in SPENDING_KEYS.iter() {
+            assert!(is_public_test_key(text), "{account:?} of {family:?}");
         }
     }
 

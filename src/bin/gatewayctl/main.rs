@@ -23,7 +23,9 @@ mod nc_payouts;
 mod network;
 mod operator;
 mod payout_limits;
+mod payout_people;
 mod payout_receiver;
+mod payout_seed;
 mod payouts;
 mod receiver;
 mod render;
@@ -166,8 +168,9 @@ impl Command {
             Self::Chain(command) => command.run(&open().await?).await,
             Self::Deliveries(command) => command.run(&open().await?).await,
             Self::DeadLetters(command) => command.run(&open().await?).await,
-            // Sealing runs where the seed is, which need not be where the database is.
-            Self::Payouts(payouts::Payouts::SealSeed) => payouts::seal(),
+            // Both run where the seed is, which need not be where the database is.
+            Self::Payouts(payouts::Payouts::SealSeed) => payout_seed::seal(),
+            Self::Payouts(payouts::Payouts::Accounts) => payout_seed::accounts(),
             Self::Payouts(command) => command.run(&open().await?, json).await,
             Self::Currency(command) => command.run(&open().await?).await,
             Self::Audit(audit) => audit.run(&open().await?).await,

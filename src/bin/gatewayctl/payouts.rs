@@ -8,9 +8,7 @@ use gateway::{
     },
     asset::Network,
     chain::pay::Named,
-    config::{Config, Part},
     invoice::payment::iso_8601,
-    merchant::secret::SEED_BYTES,
     nc_payout::State as NcState,
     payout::State,
     storage::payouts::PayoutOrder,
@@ -22,6 +20,8 @@ use crate::{
     delivery,
     failure::wrong_usage,
     nc_payouts, payout_limits,
+    payout_people::{Accept, RefundTo, Release},
+    payout_seed,
     render::{self, Answer, Cell, Tone},
     watch, words,
 };
@@ -51,6 +51,9 @@ pub enum Payouts {
     /// Set the refund address of an order, if its merchant never did
     #[command(after_help = words::PAYOUTS_REFUND_TO)]
     RefundTo(RefundTo),
+    /// Accept an order's recipients, amounts and addresses as its rows have them now
+    #[command(after_help = words::PAYOUTS_ACCEPT)]
+    Accept(Accept),
     /// Offer a higher fee for pending payments (replace-by-fee or CPFP)
     #[command(after_help = words::PAYOUTS_BUMP)]
     Bump(Id),
@@ -72,6 +75,9 @@ pub enum Payouts {
     /// Seal a wallet's seed (64 bytes in hex, on stdin) for payouts.seed_file
     #[command(after_help = words::PAYOUTS_SEAL)]
     SealSeed,
+    /// Print the accounts of a seed (64 bytes in hex, on stdin) for payouts.accounts
+    #[command(after_help = words::PAYOUTS_ACCOUNTS)]
+    Accounts,
 }
 
 #[derive(Args)]
@@ -121,29 +127,6 @@ pub struct Hold {
     /// Reason, shown to the person releasing it
     #[arg(long, value_name = "TEXT")]
     reason: String,
-}
-
-#[derive(Args)]
-pub struct Release {
-    /// The order's id, mpo_… or empo_…
-    #[arg(value_name = "ORDER_ID")]
-    order_id: String,
-    /// Your name; two releases need two names
-    #[arg(long, value_name = "NAME")]
-    by: String,
-}
-
-#[derive(Args)]
-pub struct RefundTo {
-    /// The order's id, mpo_… or empo_…
-    #[arg(value_name = "ORDER_ID")]
-    order_id: String,
-    /// On the order's network, as its merchant tells it
-    #[arg(value_name = "ADDRESS")]
-    address: String,
-    /// Your name, for the audit log
-    #[arg(long, value_name = "NAME")]
-    by: String,
 }
 
 #[derive(Args)]
@@ -221,6 +204,7 @@ impl Payouts {
             }
             Self::Release(release) => release.run(gateway).await,
             Self::RefundTo(refund) => refund.run(gateway).await,
+            Self::Accept(accept) => accept.run(gateway).await,
             Self::Bump(Id { order_id }) => {
                 let count = gateway.bump_order(&order_id).await?;
                 let json = json!({ "order_id": order_id, "payments": count });
@@ -253,7 +237,8 @@ impl Payouts {
             }
             Self::Resume(at) => at.resume(gateway).await,
             Self::Limits(limits) => limits.run(gateway).await,
-            Self::SealSeed => seal(),
+            Self::SealSeed => payout_seed::seal(),
+            Self::Accounts => payout_seed::accounts(),
         }
     }
 }
@@ -316,28 +301,6 @@ impl List {
     }
 }
 
-impl Release {
-    async fn run(self, gateway: &Gateway) -> anyhow::Result<Answer> {
-        let missing = gateway.release_order(&self.order_id, &self.by).await?;
-        let json = json!({ "order_id": self.order_id, "releases_missing": missing });
-        let text = if missing == 0 {
-            format!("{} goes on.", self.order_id)
-        } else {
-            format!("{} needs one more release, by somebody else.", self.order_id)
-        };
-        Ok(Answer::new(json, text))
-    }
-}
-
-impl RefundTo {
-    async fn run(self, gateway: &Gateway) -> anyhow::Result<Answer> {
-        let address = gateway.refund_order_to(&self.order_id, &self.address, &self.by).await?;
-        let json = json!({ "order_id": self.order_id, "refund_address": address });
-        let text = format!("What is left of {} goes to {address}.", self.order_id);
-        Ok(Answer::new(json, text))
-    }
-}
-
 impl Settle {
     async fn run(self, gateway: &Gateway) -> anyhow::Result<Answer> {
         let outcome = if self.paid { Outcome::Paid } else { Outcome::NobodyPaid };
@@ -359,7 +322,7 @@ impl Settle {
         let text = settled.held.map_or_else(
             || text.clone(),
             |held| {
-                let release = format!("gatewayctl payouts release {order_id} --by NAME");
+                let release = format!("gatewayctl payouts release {order_id}");
                 format!("{text}\nThe order is still held ({held}). Let it go: {release}")
             },
         );
@@ -547,17 +510,4 @@ fn explained(story: &Story) -> serde_json::Result<Value> {
         .map(|event| json!({ "eventId": event.event_id, "eventType": event.kind, "state": event.state }))
         .collect();
     Ok(json)
-}
-
-/// Needs the master key, but no server.
-pub fn seal() -> anyhow::Result<Answer> {
-    let keys = Config::load_for(Part::Sealed)?.seed_keys()?;
-    let mut text = String::new();
-    std::io::Read::read_to_string(&mut std::io::stdin().lock(), &mut text)?;
-    let mut seed = [0_u8; SEED_BYTES];
-    hex::decode_to_slice(text.trim(), &mut seed)
-        .map_err(|_| wrong_usage("a seed is 64 bytes in hex: what BIP-39 makes of a phrase"))?;
-    let sealed = hex::encode(keys.current().seal_seed(&seed));
-    seed.fill(0);
-    Ok(Answer::new(json!({ "sealed_seed": sealed }), sealed))
 }

@@ -26,6 +26,7 @@ pub async fn migrate() -> anyhow::Result<Answer> {
     let db = Db::connect_lazy(&config.database_url, 1)?;
     wait_for(&db).await.map_err(|error| no_connection(error, &db))?;
     let applied = db.migrate().await.with_context(|| format!("migrating {}", db.address()))?;
+    let missing = db.grant_roles().await.context("granting to the database roles")?;
     let steps: Vec<_> = applied
         .iter()
         .map(|step| json!({ "version": step.version, "description": step.description }))
@@ -39,7 +40,21 @@ pub async fn migrate() -> anyhow::Result<Answer> {
     } else {
         format!("{}\nThe schema is up to date.", render::table(&["new", "what"], &rows))
     };
-    Ok(Answer::new(json!({ "applied": steps }), text))
+    let text = match missing.as_slice() {
+        [] => text,
+        missing => format!("{text}\n{}", without_roles(missing)),
+    };
+    Ok(Answer::new(json!({ "applied": steps, "roles_missing": missing }), text))
+}
+
+/// What an administrator does where this user may create no role. Until then one user does everything, as before.
+fn without_roles(missing: &[String]) -> String {
+    let create = missing.iter().map(|role| format!("  create role {role} nologin;\n"));
+    format!(
+        "This user may not create roles. Programs can have users of their own once an administrator has run\n{}\
+         and then again: gatewayctl migrate",
+        create.collect::<String>()
+    )
 }
 
 /// Waits for a server that is starting. A wrong password or database name is an error, not a reason

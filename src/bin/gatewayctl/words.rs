@@ -504,17 +504,31 @@ Examples:
 
 pub const PAYOUTS_RELEASE: &str = concat!(
     "\
+You are the account under which you run it: --by may repeat its name and takes no other. Where two people are
+needed, the second runs it under an account of their own, and not in a container or by a sudo that both share.
+
 Examples:
-  gatewayctl payouts release empo_0123456789abcdefghjkmnpqrs --by ada",
+  gatewayctl payouts release empo_0123456789abcdefghjkmnpqrs",
     database!()
 );
 
 pub const PAYOUTS_REFUND_TO: &str = concat!(
     "\
-It is said once: an address that is set stays. The money is the merchant's, so ask him and nobody else.
+It is said once: an address that is set stays. The money is the merchant's, so ask him and nobody else. For an order
+worth more than payouts.two_people_above_usd a second person says the same address, under an account of their own.
 
 Examples:
-  gatewayctl payouts refund-to empo_0123456789abcdefghjkmnpqrs 0x52908400098527886e0f7030069857d2e4169ee7 --by ada",
+  gatewayctl payouts refund-to empo_0123456789abcdefghjkmnpqrs 0x52908400098527886e0f7030069857d2e4169ee7",
+    database!()
+);
+
+pub const PAYOUTS_ACCEPT: &str = concat!(
+    "\
+For orders that are held because nothing binds their recipients, as those are that an earlier release confirmed, or
+because their rows are not what was confirmed. Compare them with the merchant first: this pays what the rows say now.
+
+Examples:
+  gatewayctl payouts accept empo_0123456789abcdefghjkmnpqrs --reason 'of the old release; compared by telephone'",
     database!()
 );
 
@@ -587,4 +601,15 @@ Examples:
   gatewayctl payouts seal-seed <seed.hex >payout-seed.sealed",
     "\n\nEnvironment:\n  \
      GATEWAY_MASTER_KEY  64 hex characters, the same as the programs have that read the file"
+);
+
+pub const PAYOUTS_ACCOUNTS: &str = concat!(
+    "\
+Public keys only; no server is asked. Make the seed for payouts alone: with the seed of the invoices, whoever may
+pay out could spend all that every invoice receives, and production refuses it.
+
+Examples:
+  gatewayctl payouts accounts <seed.hex >>gateway.toml",
+    "\n\nEnvironment:\n  \
+     GATEWAY_MASTER_KEY  64 hex characters; GATEWAY_CONFIG names the settings file of test chains"
 );

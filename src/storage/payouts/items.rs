@@ -4,7 +4,10 @@ use uuid::Uuid;
 
 use crate::{
     money::BaseUnits,
-    payout::batch::{ItemState, Tally},
+    payout::{
+        batch::{ItemState, Tally},
+        binding::BoundRow,
+    },
     storage::{PgConnection, StorageError, numeric},
 };
 
@@ -119,6 +122,37 @@ pub async fn set_net_amounts(
     .execute(connection)
     .await?;
     Ok(())
+}
+
+/// All rows of an order as its digest covers them, in the order of their numbers. More than any order may have are read, so that
+/// rows added by another hand are among them.
+pub async fn bound(
+    connection: &mut PgConnection,
+    order_id: Uuid,
+) -> Result<Vec<BoundRow>, StorageError> {
+    let rows = sqlx::query!(
+        r#"
+        select id, row_number, address, amount, net_amount
+        from payout_item
+        where order_id = $1
+        order by row_number
+        limit 10001
+        "#,
+        order_id
+    )
+    .fetch_all(connection)
+    .await?;
+    rows.into_iter()
+        .map(|row| {
+            Ok(BoundRow {
+                id: row.id,
+                row_number: row.row_number,
+                address: row.address,
+                amount: numeric::to_units("payout_item", &row.amount)?,
+                net_amount: numeric::to_units("payout_item", &row.net_amount)?,
+            })
+        })
+        .collect()
 }
 
 /// Where the rows of an order stand.

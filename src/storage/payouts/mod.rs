@@ -54,6 +54,8 @@ pub struct PayoutOrder {
     pub waits_for: Option<String>,
     /// Gas that was fronted may lie at its address.
     pub gas_open: bool,
+    /// Binds recipients, sums and addresses; its key is not in the database. `None` in orders of an earlier release.
+    pub digest: Option<Vec<u8>>,
     pub created_at: DateTime<Utc>,
     pub confirmed_at: Option<DateTime<Utc>>,
     pub funded_at: Option<DateTime<Utc>>,
@@ -365,6 +367,18 @@ pub async fn requote(
     )
     .execute(connection)
     .await?;
+    Ok(())
+}
+
+/// Stores what binds an order. Call it wherever what is bound was written, under the order's row lock.
+pub async fn set_digest(
+    connection: &mut PgConnection,
+    id: Uuid,
+    digest: &[u8],
+) -> Result<(), StorageError> {
+    sqlx::query!("update payout_order set digest = $2 where id = $1", id, digest)
+        .execute(connection)
+        .await?;
     Ok(())
 }
 

@@ -9,3 +9,4 @@ mod program_logs;
 mod slow_sockets;
 mod table;
 mod tenants;
+mod written_payouts;

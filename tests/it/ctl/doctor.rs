@@ -37,10 +37,17 @@ async fn a_stack_at_work_is_well() {
             "topology",
             "amqp",
             "first addresses",
+            "database roles",
+            "payout accounts",
         ];
         for check in checks {
             assert_eq!(state(&report, check), "ok", "{report}");
         }
+        // The tests' one user does everything, which is named, and nothing to complain of in a sandbox.
+        let all = report["checks"].as_array().unwrap();
+        let roles = all.iter().find(|check| check["check"] == "database roles").unwrap();
+        assert_eq!(roles["missing"], serde_json::json!([]));
+        assert_eq!(roles["users_with_both"].as_array().map(Vec::len), Some(1), "{roles}");
         let one = ctl.json(&["doctor", "--network", "polygon"]).await;
         let names: Vec<_> =
             one["checks"].as_array().unwrap().iter().map(|check| &check["check"]).collect();

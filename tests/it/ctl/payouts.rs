@@ -99,7 +99,7 @@ async fn what_is_held_waits_until_it_is_released() {
         stack.start_all();
         let (ctl, payer) = (Ctl::of(&stack), Payer::open(&stack).await);
         let id = confirmed(&payer).await;
-        let release = ["payouts", "release", &id, "--by", "ada"];
+        let release = ["payouts", "release", &id];
         ctl.run(&release).await.expect_failure("the order is not held");
         let hold = ["payouts", "hold", &id, "--reason", "asking the merchant"];
         assert_eq!(ctl.json(&hold).await, json!({ "order_id": id, "held": "asking the merchant" }));
@@ -160,7 +160,7 @@ async fn a_surplus_without_an_address_goes_back_once_an_operator_names_one() {
         let waits_for = explained["waitsFor"].as_str().unwrap();
         assert!(waits_for.contains(&format!("payouts refund-to {id}")), "{waits_for}");
         let refund_to = async |address: &str| {
-            ctl.run(&["payouts", "refund-to", &id, address, "--by", "ada"]).await
+            ctl.run(&["payouts", "refund-to", &id, address]).await
         };
         refund_to("0x52").await.expect_failure("refundAddress");
         let own = order["depositAddress"].as_str().unwrap();
@@ -175,7 +175,67 @@ async fn a_surplus_without_an_address_goes_back_once_an_operator_names_one() {
         let noted = ctl.json(&["audit", &id]).await;
         let mut entries = noted.as_array().unwrap().iter();
         let named = entries.find(|entry| entry["act"] == "refund-to").unwrap();
-        assert_eq!(named["operator"], "ada");
+        assert_eq!(named["operator"], account(&ctl).await);
+    })
+    .await;
+}
+
+/// The account that commands of this test run under, as their refusal of another one names it.
+async fn account(ctl: &Ctl) -> String {
+    let refused = ctl.run(&["payouts", "release", UNKNOWN, "--by", "nobody-of-this-name"]).await;
+    assert_eq!((refused.code, refused.stdout.as_str()), (2, ""), "{refused:?}");
+    let text = refused.stderr;
+    let (_, rest) = text.split_once("which is ").unwrap_or_else(|| panic!("{text}"));
+    rest.split_once(". Leave").unwrap().0.to_owned()
+}
+
+/// One person who types two names, or sets what the shell knows of him, is still one.
+#[tokio::test(flavor = "multi_thread")]
+async fn two_people_are_two_accounts_of_the_operating_system_and_not_two_names() {
+    let toml = only(Network::Polygon) + "payouts.two_people_above_usd = 10\n";
+    with_configured_stack(&toml, |stack| async move {
+        stack.start_all();
+        let ctl = Ctl::of(&stack).with("GATEWAY_PAYOUTS__TWO_PEOPLE_ABOVE_USD", "10");
+        let payer = Payer::open(&stack).await;
+        let id = draft(&payer).await;
+        let order = payer.confirm(EVM, &id).await;
+        let due: u128 = order["totalToSendRaw"].as_str().unwrap().parse().unwrap();
+        payer.fund(&order, due + 1_000_000).await;
+        eventually("it is held", async || payer.story(&id).await.order.held).await;
+        let own = account(&ctl).await;
+        let disguises: Vec<_> = ["GATEWAY_OPERATOR", "SUDO_USER", "USER", "LOGNAME", "SUDO_UID"]
+            .iter()
+            .map(|name| ctl.clone().with(name, "1234"))
+            .collect();
+        let by_own = ["payouts", "release", &id, "--by", &own];
+        assert_eq!(ctl.json(&by_own).await["releases_missing"], 1);
+        for disguised in &disguises {
+            let missing = disguised.json(&["payouts", "release", &id]).await;
+            assert_eq!(missing, json!({ "order_id": id, "releases_missing": 1 }));
+        }
+        for by in ["ada", "ben"] {
+            let ran = ctl.run(&["payouts", "release", &id, "--by", by]).await;
+            ran.expect_wrong_usage("is not your account on this machine");
+            let ran = ctl.run(&["payouts", "refund-to", &id, &evm_address(900), "--by", by]).await;
+            ran.expect_wrong_usage("is not your account on this machine");
+        }
+        assert!(payer.story(&id).await.payments.is_empty());
+        assert_eq!(stack.gateway.release_order(&id, "another account").await.unwrap(), 0);
+        payer.becomes(&id, "completed").await;
+
+        let place = evm_address(900);
+        for ctl in [&ctl].into_iter().chain(&disguises) {
+            let said = ctl.json(&["payouts", "refund-to", &id, &place]).await;
+            assert_eq!(said["people_missing"], 1);
+        }
+        let other = stack.gateway.refund_order_to(&id, &evm_address(901), "another account").await;
+        assert_eq!(other.unwrap().1, 1, "two people, two addresses");
+        assert_eq!(payer.story(&id).await.order.refund_address, None);
+        let said = stack.gateway.refund_order_to(&id, &place, "another account").await.unwrap();
+        assert_eq!(said.1, 0);
+        payer.settles(&id).await;
+        let chain = payer.received_on_chain("polygon").await;
+        assert_eq!(chain[&place], (1, "1000000".to_owned()));
     })
     .await;
 }
@@ -251,8 +311,9 @@ async fn an_unknown_order_is_a_clear_failure_of_every_command() {
             &["explain", UNKNOWN],
             &["watch", UNKNOWN],
             &["hold", UNKNOWN, "--reason", "x"],
-            &["release", UNKNOWN, "--by", "ada"],
-            &["refund-to", UNKNOWN, UNKNOWN, "--by", "ada"],
+            &["release", UNKNOWN],
+            &["refund-to", UNKNOWN, UNKNOWN],
+            &["accept", UNKNOWN, "--reason", "x"],
             &["settle", UNKNOWN, "0x5c", "--paid", "--by", "ada", "--reason", "x"],
             &["bump", UNKNOWN],
             &["cancel", UNKNOWN],

@@ -1,5 +1,6 @@
 //! Mass payouts, from the upload to the last confirmation.
 
+mod accounts;
 mod ambiguous;
 mod api;
 mod balance;

@@ -1,0 +1,50 @@
+//! Who may spend: whether payouts have accounts of their own, and whether the programs share one database user that may order a
+//! payout and sign it.
+
+use super::{Finding, Health};
+use crate::{
+    app::Gateway,
+    storage::{PgConnection, StorageError, roles},
+};
+
+impl Gateway {
+    /// `None` where nothing pays out. A program would not start with what is wrong here.
+    pub(super) fn payout_accounts(&self) -> Option<Finding> {
+        if !self.config.payouts_enabled() {
+            return None;
+        }
+        let name = "payout accounts";
+        Some(match self.check_accounts_apart() {
+            Ok(()) if self.config.is_sandbox() => {
+                Finding::new(name, Health::Ok, "the sandbox's own")
+            }
+            Ok(()) => Finding::new(name, Health::Ok, "no invoice has an address of theirs"),
+            Err(error) => Finding::new(name, Health::Broken, error.to_string())
+                .advice("how accounts are changed while orders run: deploy/CUSTODY.md"),
+        })
+    }
+
+    pub(super) async fn database_roles(
+        &self,
+        connection: &mut PgConnection,
+    ) -> Result<Finding, StorageError> {
+        let missing = roles::missing(connection).await?;
+        let users = roles::connected(connection).await?;
+        let both = users.iter().filter(|user| user.writes_orders && user.writes_payments);
+        let both: Vec<_> = both.map(|user| user.name.as_str()).collect();
+        let detail = if !missing.is_empty() {
+            format!("missing: {}", missing.join(", "))
+        } else if !both.is_empty() {
+            format!("{} may write orders of payouts and payments", both.join(", "))
+        } else {
+            "no connected user may write both orders of payouts and payments".to_owned()
+        };
+        let apart = missing.is_empty() && both.is_empty();
+        let matters = !self.config.is_sandbox() && self.config.payouts_enabled();
+        let health = if apart || !matters { Health::Ok } else { Health::Doubtful };
+        Ok(Finding::new("database roles", health, detail)
+            .fact("missing", missing.clone())
+            .fact("users_with_both", both)
+            .advice("give each program a user of its own: deploy/CUSTODY.md"))
+    }
+}

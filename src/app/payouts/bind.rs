@@ -1,0 +1,245 @@
+//! Binding an order: whoever writes to the database without the master key changes nothing of what is paid.
+//!
+//! The digest is made where an order is created and made again where its own address, its quote or its refund address is
+//! decided, each time only over rows that the digest before it covers: a change by another hand is never bound by accident.
+//! Before each signature it is checked in the transaction that stores the signature, and what does not fit holds the order.
+
+use std::collections::HashMap;
+
+use uuid::Uuid;
+
+use super::{operate::OperateError, sign::Intent, view::locked};
+use crate::{
+    app::Gateway,
+    asset::address,
+    chain::pay::{Output, Unsigned},
+    money::BaseUnits,
+    payout::binding::{self, BoundRow, PURPOSE, Terms},
+    storage::{
+        PgConnection, StorageError, alerts, audit,
+        payouts::{self, DepositPlace, PayoutOrder, items, payments::Purpose, safety},
+    },
+};
+
+/// The alert of an order that is not what was confirmed.
+const ALERT: &str = "payout_not_bound";
+/// How the hold of an order without a digest begins, which ends with its acceptance.
+const NO_DIGEST: &str = "nothing binds its recipients: ";
+
+/// Why an order's rows are not to be believed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fault {
+    NoDigest,
+    Altered,
+}
+
+impl Fault {
+    fn reason(self, order: &PayoutOrder) -> String {
+        let then = format!("then: gatewayctl payouts accept {}", order.order_id);
+        match self {
+            Self::NoDigest => format!(
+                "{NO_DIGEST}an earlier release confirmed it, or another hand than the gateway's wrote it. Compare recipients, \
+                 sums and addresses with its merchant, {then}"
+            ),
+            Self::Altered => format!(
+                "its recipients, sums or addresses in the database are not those that were confirmed, or the master key is \
+                 another one. Find out who wrote to the database and compare them with its merchant; if they are right, {then}"
+            ),
+        }
+    }
+}
+
+/// An order whose digest was checked. Without one the wallet gives no key.
+pub(super) struct Bound {
+    place: DepositPlace,
+    refund_address: Option<String>,
+    rows: HashMap<Uuid, Output>,
+}
+
+impl Bound {
+    #[cfg(test)]
+    pub(super) fn at(place: DepositPlace) -> Self {
+        Self { place, refund_address: None, rows: HashMap::new() }
+    }
+
+    /// The order's own address and the index of its key.
+    pub(super) fn place(&self) -> &DepositPlace {
+        &self.place
+    }
+
+    /// Whether a payment that was prepared before the check pays from the order's address to recipients that were confirmed.
+    pub(super) fn covers(
+        &self,
+        order: &PayoutOrder,
+        payment: &Unsigned,
+        (purpose, rows): (Purpose, &[Uuid]),
+    ) -> bool {
+        let family = order.currency.family();
+        let is_place = |text: &str| text == address::match_key(family, &self.place.address);
+        let pays = |outputs: &[Output]| match purpose {
+            Purpose::Pay => self.outputs(rows).is_some_and(|bound| bound == *outputs),
+            Purpose::Refund => matches!(outputs, [one] if self.refunds_to(&one.address)),
+            Purpose::Bump => outputs.is_empty(),
+            Purpose::Gas => matches!(outputs, [one] if one.address == self.place.address),
+            // To the gas wallet, which the configuration names.
+            Purpose::GasReturn => true,
+        };
+        (purpose == Purpose::Gas || is_place(&payment.sender)) && pays(&payment.outputs)
+    }
+
+    /// Recipients of rows as they were confirmed; `None` if one of the rows is not the order's.
+    pub(super) fn outputs(&self, rows: &[Uuid]) -> Option<Vec<Output>> {
+        rows.iter().map(|id| self.rows.get(id).cloned()).collect()
+    }
+
+    fn refunds_to(&self, address: &str) -> bool {
+        self.refund_address.as_deref() == Some(address)
+    }
+}
+
+impl Gateway {
+    /// Binds an order to what `rows` and its own row say now. The caller holds the row lock, and knows that both are right.
+    pub(super) async fn bind(
+        &self,
+        tx: &mut PgConnection,
+        id: Uuid,
+        rows: &[BoundRow],
+    ) -> Result<(), StorageError> {
+        // As it is stored: prices have fewer places there.
+        let order = locked(tx, id).await?;
+        let digest =
+            self.master_keys.current().digest(PURPOSE, &binding::text(&terms(&order), rows));
+        payouts::set_digest(tx, id, &digest).await
+    }
+
+    /// The rows of an order that is about to be bound anew. `None` where nothing bound it before: then nothing may bind it now.
+    ///
+    /// # Errors
+    /// [`StorageError::Damaged`] if another hand has changed the order; operators are told, and the caller decides nothing.
+    pub(super) async fn rows_to_bind(
+        &self,
+        tx: &mut PgConnection,
+        order: &PayoutOrder,
+    ) -> Result<Option<Vec<BoundRow>>, StorageError> {
+        let rows = items::bound(tx, order.id).await?;
+        match self.fault(order, &rows) {
+            None => Ok(Some(rows)),
+            Some(Fault::NoDigest) => Ok(None),
+            Some(fault @ Fault::Altered) => {
+                // The caller rolls back, and this must stay.
+                let mut connection = self.db.connection().await?;
+                let reason = fault.reason(order);
+                alerts::raise(&mut connection, ALERT, &order.order_id, &reason).await?;
+                Err(StorageError::damaged("payout_order", "it is not what was bound"))
+            }
+        }
+    }
+
+    /// The order if it is what was confirmed; otherwise it is held, and the caller commits that and signs nothing.
+    pub(super) async fn bound(
+        &self,
+        tx: &mut PgConnection,
+        order: &PayoutOrder,
+    ) -> Result<Option<Bound>, StorageError> {
+        let rows = items::bound(tx, order.id).await?;
+        let fault = self.fault(order, &rows);
+        let (None, Some(place)) = (fault, order.deposit.clone()) else {
+            let reason = fault.unwrap_or(Fault::Altered).reason(order);
+            self.hold_payout(tx, order, ALERT, &reason).await?;
+            return Ok(None);
+        };
+        let refund_address = order.refund_address.clone();
+        let output =
+            |row: BoundRow| (row.id, Output { address: row.address, amount: row.net_amount });
+        Ok(Some(Bound { place, refund_address, rows: rows.into_iter().map(output).collect() }))
+    }
+
+    /// The same for payments that were prepared before the check, of rows that may have been others then: the next look prepares
+    /// such anew.
+    pub(super) async fn bound_for(
+        &self,
+        tx: &mut PgConnection,
+        order: &PayoutOrder,
+        ready: &[(Intent, Unsigned)],
+    ) -> Result<Option<Bound>, StorageError> {
+        let bound = self.bound(tx, order).await?;
+        Ok(bound.filter(|bound| {
+            let is_covered = |(intent, payment): &(Intent, Unsigned)| {
+                bound.covers(order, payment, (intent.purpose, &intent.items))
+            };
+            ready.iter().all(is_covered)
+        }))
+    }
+
+    /// The same in a transaction of its own, for a signature that is stored by itself.
+    pub(super) async fn bound_now(&self, id: Uuid) -> Result<Option<Bound>, StorageError> {
+        let mut tx = self.db.begin().await?;
+        let order = locked(&mut tx, id).await?;
+        let bound = self.bound(&mut tx, &order).await?;
+        tx.commit().await?;
+        Ok(bound)
+    }
+
+    fn fault(&self, order: &PayoutOrder, rows: &[BoundRow]) -> Option<Fault> {
+        let Some(digest) = &order.digest else { return Some(Fault::NoDigest) };
+        let text = binding::text(&terms(order), rows);
+        let fits = self.master_keys.is_digest(PURPOSE, &text, digest);
+        (!fits).then_some(Fault::Altered)
+    }
+
+    /// Binds an order to what its rows say, on an operator's word. A hold for want of a digest ends with it; any other stays.
+    /// Returns the reason for which it is still held.
+    pub async fn accept_order(
+        &self,
+        order_id: &str,
+        (by, reason): (&str, &str),
+    ) -> Result<Option<String>, OperateError> {
+        let id = self.known_payout(order_id).await?.id;
+        let mut tx = self.db.begin().await?;
+        let mut order = locked(&mut tx, id).await?;
+        let rows = items::bound(&mut tx, id).await?;
+        if self.fault(&order, &rows).is_none() {
+            return Err(OperateError::BoundAlready);
+        }
+        self.bind(&mut tx, id, &rows).await?;
+        let refunds = order.refund_address.as_deref().unwrap_or("nowhere");
+        let sum = rows
+            .iter()
+            .map(|row| row.net_amount)
+            .fold(BaseUnits::ZERO, |sum, amount| sum.checked_add(amount).unwrap_or(sum));
+        let detail = format!(
+            "{} rows, {} base units, refunds to {refunds}: {reason}",
+            rows.len(),
+            sum.get()
+        );
+        audit::note(&mut tx, ("payout_order", "accept"), order_id, by, &detail).await?;
+        if order.held.as_deref().is_some_and(|why| why.starts_with(NO_DIGEST)) {
+            safety::end_hold(&mut tx, id).await?;
+            order.held = None;
+        }
+        super::decide::look_soon(&mut tx, id).await?;
+        tx.commit().await.map_err(StorageError::from)?;
+        self.relay_wake.notify_one();
+        Ok(order.held)
+    }
+}
+
+fn terms(order: &PayoutOrder) -> Terms<'_> {
+    let quote = &order.quote;
+    Terms {
+        id: order.id,
+        order_id: &order.order_id,
+        merchant_id: order.merchant_id,
+        token_id: order.currency.token_id(),
+        fee_mode: order.fee_mode.as_str(),
+        refund_address: order.refund_address.as_deref(),
+        deposit: order.deposit.as_ref().map(|d| (d.address.as_str(), d.derivation_index)),
+        payout_total: order.payout_total,
+        total_to_send: order.total_to_send,
+        network_fee: quote.network_fee,
+        service_fee: quote.service_fee,
+        fee_rate: quote.fee_rate,
+        native_price_usd: quote.native_price_usd,
+        asset_price_usd: quote.asset_price_usd,
+    }
+}
