@@ -7,7 +7,7 @@ use crate::{
     chain::Transfer,
     storage::{
         PgConnection, StorageError,
-        deposits::{Sighting, replaced},
+        deposits::{replaced, sightings::Sighting},
     },
 };
 
