@@ -4,11 +4,11 @@
 use super::recipients::Reason;
 use crate::asset::{Family, Network, address, catalogue::Catalogue};
 
-/// Addresses without a key that are known to burn coins, by family.
+/// Addresses without a key that are known to burn coins, by family. The zero address is none of
+/// them: no address field takes it (`AddressError::Unspendable`).
 const fn burning(family: Family) -> &'static [&'static str] {
     match family {
         Family::Evm => &[
-            "0x0000000000000000000000000000000000000000",
             "0x000000000000000000000000000000000000dead",
             "0xdead000000000000000042069420694206942069",
             "0xdeaddeaddeaddeaddeaddeaddeaddeaddeaddead",
@@ -29,7 +29,7 @@ const fn burning(family: Family) -> &'static [&'static str] {
     }
 }
 
-/// Why a payment to `address` would be lost, if it would.
+/// The reason for which a payment to `address` would be lost, if it would.
 pub fn reason(network: Network, address: &str) -> Option<Reason> {
     let family = network.family();
     let key = address::match_key(family, address);

@@ -194,6 +194,12 @@ impl Stack {
         Arc::new(Gateway::new(config).unwrap())
     }
 
+    /// Another process's gateway over the same database that has another master key.
+    pub fn under_master_key(&self, key: &str) -> Arc<Gateway> {
+        let config = Config::from_toml(&self.config.replace(MASTER_KEY, key)).unwrap();
+        Arc::new(Gateway::new(config).unwrap())
+    }
+
     pub async fn replica_within(&self, limits: Limits, toml: &str) -> SocketAddr {
         let gateway = self.sibling(toml);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -21,6 +21,8 @@ use crate::{
     },
 };
 
+/// Orders that one step of a rotation of the master key looks at.
+const REBIND_BITE: i64 = 100;
 /// The alert of an order that is not what was confirmed.
 const ALERT: &str = "payout_not_bound";
 /// How the hold of an order without a digest begins, which ends with its acceptance.
@@ -178,6 +180,37 @@ impl Gateway {
         let bound = self.bound(&mut tx, &order).await?;
         tx.commit().await?;
         Ok(bound)
+    }
+
+    /// Binds the next orders after `after` under the current master key where the old one bound
+    /// them, each in a transaction of its own: without the old key their next signature would hold
+    /// them. An order that neither key bound stays as it is. Returns the id to go on after, if
+    /// there may be more, and how many were bound anew.
+    pub async fn rebind_bite(&self, after: Uuid) -> Result<(Option<Uuid>, u64), StorageError> {
+        let mut connection = self.db.connection().await?;
+        let ids = payouts::bound_after(&mut connection, after, REBIND_BITE).await?;
+        drop(connection);
+        let mut rebound = 0;
+        for id in &ids {
+            rebound += u64::from(self.rebind(*id).await?);
+        }
+        let full = i64::try_from(ids.len()).is_ok_and(|seen| seen == REBIND_BITE);
+        Ok((ids.last().copied().filter(|_| full), rebound))
+    }
+
+    async fn rebind(&self, id: Uuid) -> Result<bool, StorageError> {
+        let mut tx = self.db.begin().await?;
+        let order = locked(&mut tx, id).await?;
+        let rows = items::bound(&mut tx, id).await?;
+        let text = binding::text(&terms(&order), &rows);
+        let digest = order.digest.as_deref().unwrap_or_default();
+        let is_current = self.master_keys.current().is_digest(PURPOSE, &text, digest);
+        if is_current || !self.master_keys.is_digest(PURPOSE, &text, digest) {
+            return Ok(false);
+        }
+        self.bind(&mut tx, id, &rows).await?;
+        tx.commit().await?;
+        Ok(true)
     }
 
     fn fault(&self, order: &PayoutOrder, rows: &[BoundRow]) -> Option<Fault> {

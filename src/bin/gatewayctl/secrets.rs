@@ -54,38 +54,50 @@ impl Secrets {
 struct Walked {
     seen: usize,
     resealed: u64,
+    /// Payout orders bound anew.
+    rebound: u64,
     damaged: Vec<Uuid>,
+}
+
+impl Walked {
+    const fn found_nothing(&self) -> bool {
+        self.resealed == 0 && self.rebound == 0
+    }
 }
 
 async fn rotate(gateway: &Gateway, json: bool) -> anyhow::Result<Answer> {
     let total = gateway.secrets_to_rotate().await?;
-    let (mut resealed, mut last) = (0, Walked::default());
+    let (mut resealed, mut rebound, mut last) = (0, 0, Walked::default());
     for _ in 0..WALKS_MAX {
         last = walk(gateway, total, json).await?;
         resealed += last.resealed;
-        if last.resealed == 0 {
+        rebound += last.rebound;
+        if last.found_nothing() {
             break;
         }
     }
     anyhow::ensure!(
-        last.resealed == 0,
-        "secrets are still sealed under the old key meanwhile: does every running program have both keys? Then run this again"
+        last.found_nothing(),
+        "secrets are still sealed, or payout orders bound, under the old key meanwhile: does every running program have both keys? Then run this again"
     );
     gateway.finish_rotation().await?;
     let Walked { seen, damaged, .. } = last;
     let seed = !gateway.config.has_seed_key() && gateway.config.payouts.seed_file.is_some();
     let shown: Vec<_> = damaged.iter().take(DAMAGED_SHOWN).collect();
     let value = json!({
-        "secrets": seen, "resealed": resealed, "unopened": damaged.len(), "unopened_merchants": shown,
+        "secrets": seen, "resealed": resealed, "orders_rebound": rebound, "unopened": damaged.len(), "unopened_merchants": shown,
         "seed_file_to_reseal": seed,
     });
-    let answer = Answer::new(value, told(seen, resealed, &damaged, seed));
+    let answer = Answer::new(value, told((seen, resealed, rebound), &damaged, seed));
     Ok(if damaged.is_empty() { answer } else { answer.bad() })
 }
 
-fn told(seen: usize, resealed: u64, damaged: &[Uuid], seed: bool) -> String {
-    let mut rows: Vec<(&str, Cell)> =
-        vec![("secrets", seen.to_string().into()), ("sealed anew", resealed.to_string().into())];
+fn told((seen, resealed, rebound): (usize, u64, u64), damaged: &[Uuid], seed: bool) -> String {
+    let mut rows: Vec<(&str, Cell)> = vec![
+        ("secrets", seen.to_string().into()),
+        ("sealed anew", resealed.to_string().into()),
+        ("payout orders bound anew", rebound.to_string().into()),
+    ];
     for merchant in damaged.iter().take(DAMAGED_SHOWN) {
         let text =
             format!("{merchant}  opens under neither key: gatewayctl merchant rotate-secret");
@@ -101,7 +113,7 @@ fn told(seen: usize, resealed: u64, damaged: &[Uuid], seed: bool) -> String {
     )
 }
 
-/// Once through all secrets. Cut off anywhere, it is begun again: what is sealed anew is only
+/// Once through all secrets and all payout orders. Cut off anywhere, it is begun again: what is sealed anew is only
 /// looked at.
 async fn walk(gateway: &Gateway, total: i64, json: bool) -> Result<Walked, MasterKeyError> {
     let (mut walked, mut after) = (Walked::default(), Uuid::nil());
@@ -110,12 +122,19 @@ async fn walk(gateway: &Gateway, total: i64, json: bool) -> Result<Walked, Maste
         walked.seen += bite.seen;
         walked.resealed += bite.resealed;
         walked.damaged.extend(bite.damaged);
-        let Some(next) = bite.next else { return Ok(walked) };
+        let Some(next) = bite.next else { break };
         after = next;
         if !json {
             let (seen, anew) = (walked.seen, walked.resealed);
             render::to_stderr(&format!("{seen} of {total} looked at, {anew} sealed anew\n"));
         }
+    }
+    let mut after = Uuid::nil();
+    loop {
+        let (next, rebound) = gateway.rebind_bite(after).await?;
+        walked.rebound += rebound;
+        let Some(next) = next else { return Ok(walked) };
+        after = next;
     }
 }
 

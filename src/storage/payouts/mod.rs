@@ -370,6 +370,22 @@ pub async fn requote(
     Ok(())
 }
 
+/// The next orders that a digest binds, after the id `after` and in the order of their ids.
+pub async fn bound_after(
+    connection: &mut PgConnection,
+    after: Uuid,
+    limit: i64,
+) -> Result<Vec<Uuid>, StorageError> {
+    let ids = sqlx::query_scalar!(
+        "select id from payout_order where id > $1 and digest is not null order by id limit $2",
+        after,
+        limit
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(ids)
+}
+
 /// Stores what binds an order. Call it wherever what is bound was written, under the order's row lock.
 pub async fn set_digest(
     connection: &mut PgConnection,

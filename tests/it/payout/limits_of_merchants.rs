@@ -1,10 +1,11 @@
 //! Limits that are known when an order is created, and those of one merchant.
 
 use gateway::asset::Network;
+use gateway_workers::Role;
 use serde_json::json;
 use support::{
     broker::eventually,
-    client::Answer,
+    client::{Answer, Client},
     ctl::Ctl,
     payouts::Payer,
     stack::{only, with_configured_stack},
@@ -80,28 +81,50 @@ async fn a_merchant_at_his_own_limit_waits_and_nobody_else_does() {
     .await;
 }
 
+/// A litecoin is worth 80 USD in the sandbox: two rows of one coin fit into 200 USD, three do not.
+async fn draft_of_five_litecoin(payer: &Payer) -> String {
+    let row = |n: u32| json!({ "address": LTC, "amount": "1", "reference": n.to_string() });
+    let items: Vec<_> = (0..5).map(row).collect();
+    let fields = json!({
+        "network": "litecoin", "currency": "ltc", "refundAddress": LTC_REFUND, "items": items,
+    });
+    let draft = payer.draft(UTXO, fields).await;
+    assert_eq!(draft["batchCount"], 3, "{draft}");
+    draft["id"].as_str().unwrap().to_owned()
+}
+
+async fn paid_in(payer: &Payer, payments: usize) {
+    let id = draft_of_five_litecoin(payer).await;
+    let order = payer.confirm(UTXO, &id).await;
+    payer.fund(&order, order["totalToSendRaw"].as_str().unwrap().parse().unwrap()).await;
+    assert_eq!(payer.becomes(&id, "completed").await.payments.len(), payments);
+    assert_eq!(payer.received_on_chain("litecoin").await[LTC], (5, "500000000".to_owned()));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_batch_above_the_limit_is_paid_by_several_transactions() {
     let toml = only(Network::Litecoin) + "payouts.transaction_usd_max = 200\n";
     with_configured_stack(&toml, |stack| async move {
         stack.start_all();
-        let payer = Payer::open(&stack).await;
-        // The sandbox sells a litecoin at 80 USD: two rows of one coin fit into 200 USD, three do not.
-        let row = |n: u32| json!({ "address": LTC, "amount": "1", "reference": n.to_string() });
-        let items: Vec<_> = (0..5).map(row).collect();
-        let fields = json!({
-            "network": "litecoin", "currency": "ltc", "refundAddress": LTC_REFUND, "items": items,
-        });
-        let draft = payer.draft(UTXO, fields).await;
-        assert_eq!(draft["batchCount"], 3, "{draft}");
-        let id = draft["id"].as_str().unwrap().to_owned();
-        let order = payer.confirm(UTXO, &id).await;
-        // A price that rose since then leaves room for one row only.
-        stack.sql("update payout_order set asset_price_usd = asset_price_usd * 2").await;
-        payer.fund(&order, order["totalToSendRaw"].as_str().unwrap().parse().unwrap()).await;
-        let story = payer.becomes(&id, "completed").await;
-        assert_eq!(story.payments.len(), 5);
-        assert_eq!(payer.received_on_chain("litecoin").await[LTC], (5, "500000000".to_owned()));
+        paid_in(&Payer::open(&stack).await, 3).await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_batch_above_a_limit_that_was_lowered_later_is_split_while_signing() {
+    with_configured_stack(&only(Network::Litecoin), |stack| async move {
+        let payers = stack.sibling("payouts.transaction_usd_max = 100\n");
+        let others: Vec<_> = Role::ALL
+            .into_iter()
+            .filter(|role| ![Role::RateRefresher, Role::PayoutBatch].contains(role))
+            .collect();
+        stack.start(&others);
+        stack.start_on(&payers, &[Role::PayoutBatch]);
+        let mut payer = Payer::open(&stack).await;
+        let api = stack.replica("payouts.transaction_usd_max = 200\n").await;
+        payer.merchant.client = Client::new(api).with_key(payer.merchant.new.api_key.reveal());
+        paid_in(&payer, 5).await;
     })
     .await;
 }

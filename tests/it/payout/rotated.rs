@@ -1,0 +1,36 @@
+//! A new master key, while orders are bound by the old one.
+
+use gateway::asset::Network;
+use gateway_workers::Role;
+use serde_json::json;
+use support::{
+    ctl::Ctl,
+    payouts::Payer,
+    stack::{MASTER_KEY, only, with_configured_stack},
+};
+
+use super::{EVM, two_rows};
+
+const NEW_KEY: &str = "7777777777777777777777777777777777777777777777777777777777777777";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_order_bound_under_the_old_master_key_is_paid_under_the_new_one() {
+    with_configured_stack(&only(Network::Polygon), |stack| async move {
+        let payer = Payer::open(&stack).await;
+        let id = payer.draft(EVM, two_rows()).await["id"].as_str().unwrap().to_owned();
+        let order = payer.confirm(EVM, &id).await;
+        let both = Ctl::of(&stack)
+            .with("GATEWAY_MASTER_KEY", NEW_KEY)
+            .with("GATEWAY_MASTER_KEY_OLD", MASTER_KEY);
+        assert_eq!(both.json(&["secrets", "rotate"]).await["orders_rebound"], json!(1));
+        assert_eq!(both.json(&["secrets", "rotate"]).await["orders_rebound"], json!(0));
+
+        let gateway = stack.under_master_key(NEW_KEY);
+        let roles: Vec<_> =
+            Role::ALL.into_iter().filter(|role| *role != Role::RateRefresher).collect();
+        stack.start_on(&gateway, &roles);
+        payer.fund(&order, order["totalToSendRaw"].as_str().unwrap().parse().unwrap()).await;
+        assert_eq!(payer.becomes(&id, "completed").await.order.held, None);
+    })
+    .await;
+}
