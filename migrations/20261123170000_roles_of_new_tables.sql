@@ -6,6 +6,7 @@ values
     ('gateway_payer', 'insert, update on master_key_proof'),
     ('gateway_dashboard', 'insert, update on master_key_proof'),
     ('gateway_worker', 'insert, update on transfers_left_out'),
-    ('gateway_api', 'update (waits_for) on payout_order');
+    ('gateway_api', 'update (waits_for) on payout_order'),
+    ('gateway_dashboard', 'update (gas_open) on payout_order');
 
 select grant_roles();

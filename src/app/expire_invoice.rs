@@ -15,7 +15,10 @@ use crate::{
     money::BaseUnits,
     storage::{
         self, PgConnection, StorageError, cursors,
-        deposits::{Owner, in_sight},
+        deposits::{
+            Owner,
+            in_sight::{self, UnderWay},
+        },
         invoices,
         invoices::Invoice,
         timers,
@@ -37,6 +40,9 @@ pub enum ExpireError {
 
 /// Timers rung in one statement.
 const RING_MAX: i64 = 500;
+
+pub(super) const NOTHING_UNDER_WAY: UnderWay =
+    UnderWay { sum: BaseUnits::ZERO, is_any_final: false };
 
 impl Gateway {
     /// Puts a message into the outbox for every due timer, up to a bound. `true` if there may be more.
@@ -95,38 +101,40 @@ impl Gateway {
         now: DateTime<Utc>,
     ) -> Result<Event, StorageError> {
         let Some(network) = invoice.network() else {
-            return Ok(self.deadline_passed(invoice, None, BaseUnits::ZERO, now));
+            return Ok(self.deadline_passed(invoice, None, NOTHING_UNDER_WAY, now));
         };
         let cursor = cursors::load(tx, network).await?;
         let watched_through = cursor.and_then(|cursor| cursor.watched_through);
-        let in_sight = self.in_sight(tx, invoice, network, now).await?;
-        Ok(self.deadline_passed(invoice, watched_through, in_sight, now))
+        let under_way = self.under_way(tx, invoice, network, now).await?;
+        Ok(self.deadline_passed(invoice, watched_through, under_way, now))
     }
 
-    /// The sum in time if everything that is under way confirms.
-    async fn in_sight(
+    /// Deposits of the invoice's own token that were in time and are not booked.
+    async fn under_way(
         &self,
         tx: &mut PgConnection,
         invoice: &Invoice,
         network: Network,
         now: DateTime<Utc>,
-    ) -> Result<BaseUnits, StorageError> {
-        let Some(token) = invoice.token_id.as_deref() else { return Ok(invoice.credited) };
+    ) -> Result<UnderWay, StorageError> {
+        let Some(token) = invoice.token_id.as_deref() else { return Ok(NOTHING_UNDER_WAY) };
         let owner = Owner { invoice_id: Some(invoice.id), payout_order_id: None };
         let vanished_after = now - self.config.chain(network).vanished_hold;
         let bounds = (invoice.view.deadline, vanished_after);
-        let under_way = in_sight::in_time(tx, owner, (network, token), bounds).await?;
-        Ok(invoice.credited.checked_add(under_way).unwrap_or(BaseUnits::new(u128::MAX)))
+        in_sight::in_time(tx, owner, (network, token), bounds).await
     }
 
-    /// `watched_through` is of the invoice's network; `in_sight` what will have arrived if all under way confirms.
+    /// `watched_through` is of the invoice's network. Unconfirmed deposits hold a deadline for a
+    /// bounded time, and final ones until they are booked, which always happens.
     pub(super) fn deadline_passed(
         &self,
         invoice: &Invoice,
         watched_through: Option<DateTime<Utc>>,
-        in_sight: BaseUnits,
+        under_way: UnderWay,
         now: DateTime<Utc>,
     ) -> Event {
+        let in_sight = invoice.credited.checked_add(under_way.sum);
+        let in_sight = in_sight.unwrap_or(BaseUnits::new(u128::MAX));
         let Some(network) = invoice.network() else {
             // Nothing can arrive for a draft, so there is nothing to have looked for.
             let sight = Sight::Complete;
@@ -134,7 +142,7 @@ impl Gateway {
         };
         let (chain, deadline) = (self.config.chain(network), invoice.view.deadline);
         let sight = Sight::of(deadline, now, watched_through, chain.watch_grace);
-        let may_hold = now - deadline < chain.confirm_hold;
+        let may_hold = under_way.is_any_final || now - deadline < chain.confirm_hold;
         Event::DeadlinePassed { now, sight, in_sight, may_hold }
     }
 }

@@ -6,7 +6,11 @@ use std::collections::{HashMap, HashSet};
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
-use super::{Gateway, emit_event, expire_invoice::look_again_at, measure::count_transition};
+use super::{
+    Gateway, emit_event,
+    expire_invoice::{NOTHING_UNDER_WAY, look_again_at},
+    measure::count_transition,
+};
 use crate::{
     asset::Network,
     fail_point::fail_point,
@@ -71,7 +75,7 @@ impl Gateway {
         now: DateTime<Utc>,
     ) -> lifecycle::Step {
         let through = invoice.network().and_then(|network| watched.get(&network).copied());
-        let event = self.deadline_passed(invoice, through, invoice.credited, now);
+        let event = self.deadline_passed(invoice, through, NOTHING_UNDER_WAY, now);
         lifecycle::step(&invoice.for_lifecycle(), event)
     }
 }

@@ -125,6 +125,9 @@ pub async fn advance(
 /// Notes a look that began at `looked_at` and reached the head, and that every payment up to
 /// `watched_through` is known by it, if the cursor still stands on `at`.
 ///
+/// The release before this one wrote the time of the look as `watched_through`, and no `looked_at`:
+/// such a value proves too much and is not kept.
+///
 /// Written several times a second per network and harmless to lose, so its commit does not wait for the disk.
 pub async fn note_complete_look(
     connection: &mut PgConnection,
@@ -135,7 +138,7 @@ pub async fn note_complete_look(
     let done = sqlx::query!(
         r#"
         update chain_cursor
-        set watched_through = greatest(watched_through, $4), looked_at = greatest(looked_at, $5), updated_at = now()
+        set watched_through = greatest(case when watched_through <= looked_at then watched_through end, $4), looked_at = greatest(looked_at, $5), updated_at = now()
         where network = $1 and height = $2 and hash = $3
           and set_config('synchronous_commit', 'off', true) is not null
         "#,

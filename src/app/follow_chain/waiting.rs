@@ -54,7 +54,9 @@ impl<S: ChainSource> Follower<S> {
         waiting: &Waiting,
         looked_at: DateTime<Utc>,
     ) -> Result<DateTime<Utc>, ChainError> {
-        let is_whole = waiting.reading == Reading::Whole && tip_is_read(waiting, cursor);
+        // A node that is behind the cursor has not heard what was paid since.
+        let is_at_tip = waiting.tip.as_ref().is_none_or(|(_, hash)| *hash == cursor.hash);
+        let is_whole = waiting.reading == Reading::Whole && is_at_tip;
         // Where blocks are made on demand, the next one may never come.
         if is_whole || self.settings.head_age_max.is_none() {
             return Ok(looked_at);

@@ -139,6 +139,11 @@ impl Gateway {
             let due_at = storage::now(tx).await? + LOOK_AGAIN_IDLE;
             return timers::set(tx, timers::PAYOUT, order.id, due_at).await;
         }
+        if order.held.as_deref().is_some_and(waits_for_gas) {
+            // Priced anew while it waited: gas is looked at again once it is being paid.
+            safety::end_hold(tx, order.id).await?;
+            order.held = None;
+        }
         if order.held.is_none() && self.bound(tx, order).await?.is_none() {
             order.held = locked(tx, order.id).await?.held;
         }

@@ -51,6 +51,15 @@ impl Fault {
     }
 }
 
+/// A step of a rotation over payout orders.
+#[derive(Debug, Clone, Copy)]
+pub struct Rebound {
+    /// The id to go on after, if there may be more orders.
+    pub next: Option<Uuid>,
+    /// Orders that were bound anew.
+    pub rebound: u64,
+}
+
 /// An order whose digest was checked. Without one the wallet gives no key.
 pub(super) struct Bound {
     place: DepositPlace,
@@ -184,18 +193,24 @@ impl Gateway {
 
     /// Binds the next orders after `after` under the current master key where the old one bound
     /// them, each in a transaction of its own: without the old key their next signature would hold
-    /// them. An order that neither key bound stays as it is. Returns the id to go on after, if
-    /// there may be more, and how many were bound anew.
-    pub async fn rebind_bite(&self, after: Uuid) -> Result<(Option<Uuid>, u64), StorageError> {
+    /// them. An order that neither key bound, or that cannot be read, stays as it is and is named
+    /// in the log.
+    pub async fn rebind_bite(&self, after: Uuid) -> Result<Rebound, StorageError> {
         let mut connection = self.db.connection().await?;
         let ids = payouts::bound_after(&mut connection, after, REBIND_BITE).await?;
         drop(connection);
         let mut rebound = 0;
         for id in &ids {
-            rebound += u64::from(self.rebind(*id).await?);
+            match self.rebind(*id).await {
+                Ok(done) => rebound += u64::from(done),
+                Err(StorageError::Damaged { table, reason }) => {
+                    tracing::error!(order.row = %id, table, reason, "a payout order is not bound anew");
+                }
+                Err(error) => return Err(error),
+            }
         }
         let full = i64::try_from(ids.len()).is_ok_and(|seen| seen == REBIND_BITE);
-        Ok((ids.last().copied().filter(|_| full), rebound))
+        Ok(Rebound { next: ids.last().copied().filter(|_| full), rebound })
     }
 
     async fn rebind(&self, id: Uuid) -> Result<bool, StorageError> {

@@ -89,7 +89,8 @@ impl Gateway {
         let tariff = self.tariff(&market, currency, request.fee_mode, fee_rate)?;
         let price_usd = tariff.prices.asset_usd;
         let limits = self.limits_of(merchant_id).await?;
-        refuse_above_limits(&recipients, currency, price_usd, &limits)?;
+        let rows = recipients.iter().map(|recipient| (recipient.row, recipient.amount));
+        refuse_above_limits(rows, currency, price_usd, &limits)?;
         let batches = batch_sizes(request.family, &recipients, currency, price_usd, &limits);
         let amounts: Vec<_> = recipients.iter().map(|recipient| recipient.amount).collect();
         let row_of = |position: usize| recipients[position].row;

@@ -5,6 +5,7 @@ use uuid::Uuid;
 
 use super::{
     PayoutError,
+    limits::refuse_above_limits,
     price::{priced, stored},
     sign::give_back,
     view::locked,
@@ -126,6 +127,9 @@ impl Gateway {
             None => items::amounts(&mut tx, order.id).await?,
         };
         let row_of = |position| u32::try_from(position + 1).unwrap_or(u32::MAX);
+        let limits = self.payout_limits(&mut tx, order.merchant_id).await?;
+        let numbered = (1..).zip(amounts.iter().copied());
+        refuse_above_limits(numbered, order.currency, tariff.prices.asset_usd, &limits)?;
         let batches = usize::try_from(order.batch_count).unwrap_or(usize::MAX);
         let quoted = priced(order.currency, (&amounts, batches), &tariff, row_of)?;
         let window = if order.state == State::Draft {

@@ -36,7 +36,7 @@ use crate::{
             self, PayoutOrder, coins,
             items::{self, ItemRow},
             payments::{self, Ended, OpenPayment, Purpose, Version},
-            safety,
+            safety::{self, Stop},
         },
     },
 };
@@ -412,7 +412,8 @@ impl Gateway {
         let network = order.currency.network.name();
         let held = order.held.is_some() && payment.purpose != Purpose::Gas.as_str();
         let stopped = safety::stopped(&mut connection, network, order.merchant_id).await?;
-        Ok(held || stopped.is_some())
+        // A suspended merchant's payment that was sent already may still be helped into a block.
+        Ok(held || matches!(stopped, Some(Stop::Switch { .. })))
     }
 
     /// Whom a signed payment pays: the outputs, its purpose and its rows.

@@ -178,8 +178,8 @@ impl Gateway {
         let owner = Owner { invoice_id: None, payout_order_id: Some(order.id) };
         let (token, bounds) = (order.currency.token_id(), (deadline, now - chain.vanished_hold));
         let under_way = in_sight::in_time(tx, owner, (network, &token), bounds).await?;
-        let in_sight = sum(order.books.credited, under_way);
-        let may_hold = now - deadline < chain.confirm_hold;
+        let in_sight = sum(order.books.credited, under_way.sum);
+        let may_hold = under_way.is_any_final || now - deadline < chain.confirm_hold;
         Ok(Event::DeadlinePassed { sight, in_sight, may_hold })
     }
 }

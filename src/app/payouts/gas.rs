@@ -155,7 +155,7 @@ impl Gateway {
         let Some(fee) = fee else { return Ok(false) };
         let each = fee.most(quote::gas_per_transfer(order.currency));
         let Some(amount) = gas_of(&order, rows, &open, fee).to_front(waiting, each) else {
-            return Ok(false);
+            return self.end_wait_for_gas(&order).await;
         };
         if beyond_quote(&order, rows, amount, fee)? {
             let reason = "its gas would cost more than was quoted";
@@ -173,6 +173,22 @@ impl Gateway {
             }
         }
         self.store_gas(order_id, payment, balance, payer, wallet).await
+    }
+
+    /// Ends the hold of an order that waited for gas and has enough by now: its merchant cancelled
+    /// it, or the network asks less. Returns true if it was held.
+    async fn end_wait_for_gas(&self, order: &PayoutOrder) -> Result<bool, AdvanceError> {
+        if order.held.is_none() {
+            return Ok(false);
+        }
+        let mut tx = self.db.begin().await?;
+        let order = locked(&mut tx, order.id).await?;
+        let waits = order.held.as_deref().is_some_and(waits_for_gas);
+        if waits {
+            safety::end_hold(&mut tx, order.id).await?;
+            tx.commit().await.map_err(StorageError::from)?;
+        }
+        Ok(waits)
     }
 
     /// Decides again under the order's lock and the wallet's, and stores nonce, bytes and promise in one commit.

@@ -11,6 +11,7 @@ use super::{
 use crate::{
     app::Gateway,
     asset::catalogue::Currency,
+    money::BaseUnits,
     payout::{
         PayoutFamily, State,
         limit::{self, Limit, Limits},
@@ -72,20 +73,26 @@ impl Gateway {
 
     /// How much may be signed now for an order. Nothing while it is held, its merchant is suspended
     /// or payouts are stopped.
+    /// What only helps a payment that was sent, as `is_bump` says, asks no leave of the suspension.
     pub(super) async fn room(
         &self,
         tx: &mut PgConnection,
         order: &PayoutOrder,
+        is_bump: bool,
     ) -> Result<Allowed<Room>, StorageError> {
         if order.held.is_some() {
             return Ok(Allowed::No);
         }
         let network = order.currency.network;
-        if let Some(stop) = safety::stopped(tx, network.name(), order.merchant_id).await? {
-            return Ok(Allowed::Later(match stop {
-                Stop::Switch { reason } => format!("payouts are stopped on {network}: {reason}"),
-                Stop::MerchantSuspended => "its merchant is suspended".to_owned(),
-            }));
+        match safety::stopped(tx, network.name(), order.merchant_id).await? {
+            Some(Stop::Switch { reason }) => {
+                let why = format!("payouts are stopped on {network}: {reason}");
+                return Ok(Allowed::Later(why));
+            }
+            Some(Stop::MerchantSuspended) if !is_bump => {
+                return Ok(Allowed::Later("its merchant is suspended".to_owned()));
+            }
+            Some(Stop::MerchantSuspended) | None => {}
         }
         let limits = self.payout_limits(tx, order.merchant_id).await?;
         let signed = safety::signed_lately(tx, order.merchant_id).await?;
@@ -124,6 +131,10 @@ impl Gateway {
         if !wanted {
             return Ok(Allowed::No);
         }
+        if intent.purpose == Purpose::Bump {
+            // It pays nobody.
+            return Ok(Allowed::Now(()));
+        }
         if let Some((limit, most)) = room.limits.exceeded_by(value) {
             let reason =
                 format!("a payment of {value:.2} USD is above the limit of {limit}, {most} USD");
@@ -155,24 +166,25 @@ struct Window {
     left: Decimal,
 }
 
-/// Refuses rows that no limit will ever let pass: they would hold the funded order.
+/// Refuses rows that no limit will ever let pass: they would hold the funded order. Each row is its
+/// number and its amount.
 pub(super) fn refuse_above_limits(
-    recipients: &[Recipient],
+    rows: impl Iterator<Item = (u32, BaseUnits)>,
     currency: &Currency,
     price_usd: Decimal,
     limits: &Limits,
 ) -> Result<(), PayoutError> {
-    let fault = |recipient: &Recipient| {
-        let value = limit::value_usd(recipient.amount, currency.decimals, price_usd);
+    let fault = |(row, amount): (u32, BaseUnits)| {
+        let value = limit::value_usd(amount, currency.decimals, price_usd);
         let (limit, most) = limits.exceeded_by(value)?;
         Some(RowFault {
-            row: recipient.row,
+            row,
             column: Column::Amount,
             reason: Reason::AboveLimit { value: format!("{value:.2}"), limit, most },
-            value: in_coins(currency, recipient.amount),
+            value: in_coins(currency, amount),
         })
     };
-    let faults: Vec<_> = recipients.iter().filter_map(fault).take(FAULTS_MAX).collect();
+    let faults: Vec<_> = rows.filter_map(fault).take(FAULTS_MAX).collect();
     if faults.is_empty() { Ok(()) } else { Err(PayoutError::AboveLimit(faults)) }
 }
 

@@ -231,7 +231,8 @@ impl Gateway {
         }
         let mut tx = self.db.begin().await?;
         let mut order = locked(&mut tx, order_id).await?;
-        let mut room = match self.room(&mut tx, &order).await? {
+        let is_bump = ready.iter().all(|(intent, _)| intent.purpose == Purpose::Bump);
+        let mut room = match self.room(&mut tx, &order, is_bump).await? {
             Allowed::Now(room) => room,
             Allowed::Later(why) => {
                 waits(&mut tx, &order, &why).await?;

@@ -131,9 +131,9 @@ async fn walk(gateway: &Gateway, total: i64, json: bool) -> Result<Walked, Maste
     }
     let mut after = Uuid::nil();
     loop {
-        let (next, rebound) = gateway.rebind_bite(after).await?;
-        walked.rebound += rebound;
-        let Some(next) = next else { return Ok(walked) };
+        let bite = gateway.rebind_bite(after).await?;
+        walked.rebound += bite.rebound;
+        let Some(next) = bite.next else { return Ok(walked) };
         after = next;
     }
 }

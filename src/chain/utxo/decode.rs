@@ -149,14 +149,21 @@ pub(super) fn transaction(
     Ok(Transaction { txid, spends, outputs, is_peg_out })
 }
 
-/// Outputs that a transaction spends. An input that cannot be read is left out: it only shows which
-/// transaction takes the place of another, and amounts are in the outputs.
+/// Inputs of a transaction that are kept. A strange sender decides how many there are, and a higher
+/// fee keeps the inputs of the transaction that it replaces.
+const SPENDS_MAX: usize = 16;
+
+/// The first outputs that a transaction spends, in their order. An input that cannot be read is left
+/// out: it only shows which transaction takes the place of another, and amounts are in the outputs.
 fn spends(wire: &WireTransaction<'_>) -> Arc<[OutPoint]> {
     let read = |raw: &&RawValue| {
         let input: WireInput = serde_json::from_str(raw.get()).ok()?;
         Some(OutPoint { txid: input.txid.parse().ok()?, vout: input.vout })
     };
-    wire.inputs.iter().filter_map(read).collect()
+    let mut spends: Vec<_> = wire.inputs.iter().filter_map(read).collect();
+    spends.sort_unstable();
+    spends.truncate(SPENDS_MAX);
+    spends.into()
 }
 
 /// What one output is to us.

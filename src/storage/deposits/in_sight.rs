@@ -12,6 +12,14 @@ use crate::{
     storage::{PgConnection, StorageError, numeric},
 };
 
+/// Deposits of an owner's own token that are not booked yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UnderWay {
+    pub sum: BaseUnits,
+    /// Some of them are final and only wait for their booking, which needs no chain.
+    pub is_any_final: bool,
+}
+
 /// Sum for `owner` by `deadline`, beside the booked deposits, if everything that is
 /// under way confirms: the sum over all deposits of that token on that network, however many a
 /// stranger sent, cut to 128 bits.
@@ -24,17 +32,22 @@ pub async fn in_time(
     owner: Owner,
     (network, token_id): (Network, &str),
     (deadline, vanished_after): (DateTime<Utc>, DateTime<Utc>),
-) -> Result<BaseUnits, StorageError> {
-    let sum = sqlx::query_scalar!(
+) -> Result<UnderWay, StorageError> {
+    let row = sqlx::query!(
         r#"
-        select least(coalesce(sum(amount), 0), 340282366920938463463374607431768211455) as "sum!"
+        with taken as materialized (
+            select distinct unnest(spends) as output
+            from deposit
+            where (invoice_id = $1 or payout_order_id = $2) and state in ('seen', 'final', 'settled')
+        )
+        select least(coalesce(sum(amount), 0), 340282366920938463463374607431768211455) as "sum!",
+               coalesce(bool_or(state = 'final'), false) as "is_any_final!"
         from deposit
         where (invoice_id = $1 or payout_order_id = $2) and network = $3 and token_id = $4
           and (state in ('seen', 'final')
                or state = 'withdrawn' and updated_at > $6
-                  and not exists (select from deposit n
-                                  where n.address_id = deposit.address_id and n.spends && deposit.spends
-                                    and n.state in ('seen', 'final', 'settled')))
+                  and not exists (select from unnest(spends) as own (output)
+                                  where own.output in (select output from taken)))
           and least(first_seen_at, mined_at) <= $5
         "#,
         owner.invoice_id,
@@ -46,7 +59,8 @@ pub async fn in_time(
     )
     .fetch_one(connection)
     .await?;
-    numeric::to_units("deposit", &sum)
+    let sum = numeric::to_units("deposit", &row.sum)?;
+    Ok(UnderWay { sum, is_any_final: row.is_any_final })
 }
 
 /// The subset of `invoice_ids` for which a deposit is on its way or waits for its booking, or that

@@ -1,8 +1,8 @@
 //! A sandbox and a production side by side know nothing of each other.
 
-use gateway::broker::topology::Topology;
+use gateway::broker::topology::{Timing, Topology};
 use support::{
-    broker::{SHORT, with_broker},
+    broker::with_broker,
     client::Client,
     database::TestDatabase,
     installation::Installation,
@@ -11,12 +11,15 @@ use support::{
 };
 
 /// Production settings that need no node: every network but none is off.
-const PRODUCTION: [(&str, &str); 5] = [
+const PRODUCTION: [(&str, &str); 7] = [
     ("GATEWAY_PROFILE", "production"),
     ("GATEWAY_RATES__PROVIDERS", "kraken"),
     ("GATEWAY_EGRESS__ALLOW_PRIVATE", "false"),
     ("GATEWAY_CHAINS__POLYGON__SOURCE", "off"),
     ("GATEWAY_CHAINS__LITECOIN__SOURCE", "off"),
+    // It takes no pauses but those of the specification.
+    ("GATEWAY_BROKER__IPN_WAIT_MS", "30000"),
+    ("GATEWAY_BROKER__PAYOUT_WEBHOOK_WAIT_MS", "60000"),
 ];
 
 #[tokio::test(flavor = "multi_thread")]
@@ -27,7 +30,7 @@ async fn a_key_of_one_stack_is_unknown_to_the_other_and_no_queue_is_shared() {
         let sandbox = Installation::new(&sandbox_db.url, &access, &[]);
         let mut other = access.clone();
         let prefix = format!("{}-p", access.topology.prefix());
-        other.topology = Topology::new(&prefix, SHORT).unwrap();
+        other.topology = Topology::new(&prefix, Timing::default()).unwrap();
         broker.management.apply(&other.topology).await.unwrap();
         // A separate password, though this server requires none.
         let url = with_password(&production_db.url);
