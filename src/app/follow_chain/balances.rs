@@ -1,4 +1,5 @@
-//! Value that blocks do not show: what an address holds beyond what it started with and the deposits known there.
+//! Value that blocks do not show: the balance of an address beyond its start and the deposits known
+//! there.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -23,7 +24,8 @@ use crate::{
 const BALANCES_MAX: i64 = 2_000;
 
 impl<S: ChainSource> Follower<S> {
-    /// Compares balances at `head`, once per head, and records what is unexplained. Returns how many were recorded.
+    /// Compares balances at `head`, once per head, and records the unexplained ones. Returns how
+    /// many were recorded.
     pub(super) async fn read_balances(
         &mut self,
         gateway: &Gateway,
@@ -44,7 +46,8 @@ impl<S: ChainSource> Follower<S> {
         let balances =
             if keys.is_empty() { None } else { self.source.native_balances(head, &keys).await? };
         let Some(balances) = balances else {
-            // Nobody to compare, or a chain whose blocks show everything: not before the next head is there more.
+            // No address to compare, or a chain whose blocks show everything: nothing new before
+            // the next head.
             self.record_residues(gateway, cursor, head, &[]).await?;
             self.balances_read_at = Some(head.hash.clone());
             return Ok(0);
@@ -61,12 +64,13 @@ impl<S: ChainSource> Follower<S> {
         Ok(recorded)
     }
 
-    /// Reads what fresh addresses held when they were given.
+    /// Reads the balances that fresh addresses had when they were given.
     ///
-    /// Where all that one holds at `head` is known, it held nothing then, for nothing leaves an address that is compared: that
-    /// is nearly every one, and takes no older state. For the rest the node is asked; where it no longer keeps that state, what
-    /// nothing explains counts as there before, and a person is told, who may know better. Guessing otherwise would pay invoices
-    /// with coins of a re-used key. What arrives from then on is found.
+    /// Where everything that an address holds at `head` is known, it held nothing then, for nothing
+    /// leaves an address that is compared: that is nearly every one, and needs no older state. For
+    /// the rest the node is asked; where it no longer keeps that state, the unexplained value
+    /// counts as there before, and an operator is alerted, who may know better. Guessing otherwise
+    /// would pay invoices with coins of a re-used key. Value that arrives from then on is found.
     async fn read_starts(
         &self,
         gateway: &Gateway,
@@ -80,7 +84,8 @@ impl<S: ChainSource> Follower<S> {
             if target.start.is_some() {
                 continue;
             }
-            // Given before the network's first look: nothing earlier was read, so nothing earlier can be told apart.
+            // Given before the network's first look: nothing earlier was read, so nothing earlier
+            // can be told apart.
             let height = target.issued_height.filter(|_| *balance != target.known);
             let beyond = balance.remaining_after(target.known);
             let group =
@@ -106,11 +111,13 @@ impl<S: ChainSource> Follower<S> {
         Ok(())
     }
 
-    /// Says of what exceeds a deadline how much of it had arrived by then: what the address held at the last block that is
-    /// dated up to the deadline. Only where the head is dated later, as after a watcher was away: else all was in time.
+    /// Finds how much of a residue that exceeds a deadline had arrived by then: the balance of the
+    /// address at the last block that is dated up to the deadline. Only where the head is dated
+    /// later, as after a watcher was away: otherwise all was in time.
     ///
-    /// Where the node keeps that state no more, all counts as arrived at the head. Older state that it still has would be of
-    /// blocks after the deadline, so nothing that it could tell changes what is late.
+    /// Where the node no longer keeps that state, all counts as arrived at the head. Older state
+    /// that it still has would be of blocks after the deadline, so it could not change which part
+    /// is late.
     async fn date_residues(
         &self,
         gateway: &Gateway,
@@ -153,9 +160,10 @@ impl<S: ChainSource> Follower<S> {
         Ok(())
     }
 
-    /// The newest block that is dated up to `deadline`, which is before the newest of `headers`; `None` where the node keeps
-    /// none as old. Steps double until one is old enough, then halve: twice the logarithm of the distance, in calls, of which
-    /// deadlines close to each other share most.
+    /// The newest block that is dated up to `deadline`, which is before the newest of `headers`;
+    /// `None` where the node keeps none as old. Steps double until one is old enough, then halve:
+    /// twice the logarithm of the distance, in calls, of which deadlines close to each other share
+    /// most.
     async fn last_block_by(
         &self,
         deadline: DateTime<Utc>,
@@ -195,8 +203,8 @@ impl<S: ChainSource> Follower<S> {
         Ok(Some(found))
     }
 
-    /// Records what is unexplained at the head that the cursor stands on; what was found by balance before and is in no
-    /// balance now is reversed.
+    /// Records the residues at the head that the cursor stands on; a deposit that was found by
+    /// balance before and is in no balance now is reversed.
     async fn record_residues(
         &self,
         gateway: &Gateway,
@@ -228,8 +236,9 @@ impl<S: ChainSource> Follower<S> {
         let gone = by_balance::gone(&mut tx, network, &ids).await?;
         for residue in residues {
             let id = &residue.target.id;
-            // More is known by now: a person may have imported a deposit since the balances were read. It is compared again at
-            // the next head. From here on nobody imports.
+            // More is known by now: an operator may have imported a deposit since the balances were
+            // read. The address is compared again at the next head. From here on no import can come
+            // in between.
             if known.get(id).copied().unwrap_or(BaseUnits::ZERO) != residue.target.known {
                 continue;
             }
@@ -245,8 +254,9 @@ impl<S: ChainSource> Follower<S> {
         Ok(recorded)
     }
 
-    /// First what was counted before and lost its block: the same value under its own key, so it is never credited twice. The
-    /// rest is new, and dated by the deadline where that divides it.
+    /// Takes first the deposits that were counted before and lost their block: the same value under
+    /// its own key, so it is never credited twice. The rest is new, and is divided and dated by the
+    /// deadline where one falls within it.
     async fn record_residue(
         &self,
         tx: &mut PgConnection,
@@ -289,19 +299,20 @@ impl<S: ChainSource> Follower<S> {
 /// Headers that were read, by height.
 type Headers = BTreeMap<u64, BlockRef>;
 
-/// An address of which nobody has noted yet what it held at first.
+/// An address whose first balance has not been noted yet.
 struct Fresh<'a> {
     target: &'a mut BalanceTarget,
-    /// What it holds now, beyond what is known to have arrived.
+    /// The present balance beyond the deposits known to have arrived.
     beyond: BaseUnits,
 }
 
-/// What an address holds that nothing explains.
+/// The part of an address's balance that nothing explains.
 struct Residue {
     target: BalanceTarget,
     units: BaseUnits,
-    /// How much of it had arrived by the deadline, and the block that shows it; `None` where all of it counts as arrived at
-    /// the head. However many arrivals these were, a deadline makes no more than two of them.
+    /// The part that had arrived by the deadline, and the block that shows it; `None` where all of
+    /// it counts as arrived at the head. However many arrivals these were, a deadline makes no more
+    /// than two of them.
     in_time: Option<(BlockRef, BaseUnits)>,
 }
 
@@ -322,15 +333,15 @@ impl Residue {
 }
 
 impl BalanceTarget {
-    /// Zero while nobody knows what it held at first.
+    /// Zero while the first balance of the address is unknown.
     fn unexplained(&self, balance: BaseUnits, known: BaseUnits) -> BaseUnits {
         let start = self.start.unwrap_or(balance);
         balance.remaining_after(start).remaining_after(known)
     }
 }
 
-/// Only the balance is known, so the block stands in for the transaction. Another value that was found at the same height, on
-/// a branch that is no more, may be booked under that name already.
+/// Only the balance is known, so the block stands in for the transaction. Another value that was
+/// found at the same height, on a branch that is no more, may be booked under that name already.
 async fn free_key(
     tx: &mut PgConnection,
     network: Network,
@@ -370,7 +381,7 @@ async fn store_starts(
     Ok(())
 }
 
-/// Notes as there before what nothing explains now.
+/// Notes the value that nothing explains now as there before.
 async fn store_beyond(gateway: &Gateway, group: &mut [Fresh<'_>]) -> Result<(), FollowError> {
     if group.is_empty() {
         return Ok(());

@@ -40,7 +40,8 @@ use super::{large_amount, replaced, watch_set::Watched};
 const FINALIZED_AT_ONCE: i64 = 5_000;
 
 impl<S: ChainSource> Follower<S> {
-    /// Records a block: cursor, sightings and what became final, in one transaction.
+    /// Records a block: the cursor, its sightings and the deposits that became final, in one
+    /// transaction.
     pub(super) async fn record_block(
         &mut self,
         gateway: &Gateway,
@@ -73,7 +74,8 @@ impl<S: ChainSource> Follower<S> {
         Ok((sightings, finalized))
     }
 
-    /// What has its confirmations now becomes final; what was lost and did not come back is reversed.
+    /// Makes deposits final that have their confirmations now; reverses those that were lost and
+    /// did not come back.
     pub(super) async fn finalize(
         &self,
         tx: &mut PgConnection,
@@ -99,8 +101,9 @@ impl<S: ChainSource> Follower<S> {
         Ok(finalized)
     }
 
-    /// Reverses what was lost with a branch that was not higher than `head`, and is not back. What was found by balance comes
-    /// back by balance alone, so that is asked for apart, once balances at `head` were compared.
+    /// Reverses deposits that were lost with a branch that was not higher than `head`, and are not
+    /// back. A deposit found by balance comes back by balance alone, so those are asked for apart,
+    /// once balances at `head` were compared.
     pub(super) async fn reverse_lost(
         &self,
         tx: &mut PgConnection,
@@ -183,8 +186,9 @@ impl<S: ChainSource> Follower<S> {
         Ok(u32::try_from(recorded.len()).unwrap_or(u32::MAX))
     }
 
-    /// A payout order is told of its deposits when they are seen, not only when they are final; one message is enough for all
-    /// of them. A person is told of those that came back after they were taken out of the books.
+    /// A payout order is told of its deposits when they are seen, not only when they are final; one
+    /// message is enough for all of them. A person is told of those that came back after they were
+    /// taken out of the books.
     async fn tell_of(
         &self,
         tx: &mut PgConnection,
@@ -202,7 +206,8 @@ impl<S: ChainSource> Follower<S> {
                 // Its row is never booked again; a person may accept it as a deposit of its own.
                 let (kind, hash, key) =
                     ("reversed_deposit_returned", &deposit.tx_hash, &deposit.deposit_key);
-                // The hash of what no block shows is some block's; its key is what one can ask for.
+                // A deposit that no block shows has the hash of some block; an operator can look it
+                // up by its key.
                 let detail = if by_balance::is_key(key) { key } else { hash };
                 alerts::raise(tx, kind, &deposit.id.to_string(), detail).await?;
             }
@@ -219,7 +224,8 @@ fn owners(sightings: &[Sighting], owner: impl Fn(&Sighting) -> Option<Uuid>) -> 
     owners
 }
 
-/// Leaves out what transactions of our own bring back to the order that they pay for.
+/// Leaves out the transfers by which our own transactions return something to the order that they
+/// pay for.
 async fn without_own<'a>(
     tx: &mut PgConnection,
     sightings: &'a [Sighting],
@@ -240,9 +246,10 @@ async fn without_own<'a>(
     Ok(Cow::Owned(sightings.iter().filter(|sighting| !is_own(sighting)).cloned().collect()))
 }
 
-/// Tells a person of counted transactions that move something else now. The first movement is gone for good and is reversed like any other; what came instead
-/// has the same key, so a person decides about it. Not to be asked of a mempool, which is read again and again, and says
-/// nothing about what was counted.
+/// Alerts an operator to counted transactions that move something else now. The first movement is
+/// gone for good and is reversed like any other; the movement that came instead has the same key,
+/// so an operator decides about it. Not to be asked of a mempool, which is read again and again,
+/// and says nothing about counted transactions.
 async fn alert_of_changed(
     tx: &mut PgConnection,
     network: Network,
@@ -284,7 +291,8 @@ fn sighting(network: Network, transfer: &Transfer, watched: Watched) -> Sighting
     }
 }
 
-/// A credited deposit is gone from the chain. The status stays (spec, Rules 2); the books, an open invoice and a person learn of it.
+/// A credited deposit is gone from the chain. The status stays (spec, Rules 2); the books, an open
+/// invoice and a person learn of it.
 async fn reverse(
     tx: &mut PgConnection,
     network: Network,
@@ -337,7 +345,8 @@ async fn reverse(
     Ok(())
 }
 
-/// While an invoice is open, what it has received is what decides it. `false` once it has ended: its sums stay.
+/// While an invoice is open, its received amount decides its state. `false` once it has ended: its
+/// sums stay.
 async fn take_back(
     tx: &mut PgConnection,
     invoice: &Invoice,
@@ -353,7 +362,8 @@ async fn take_back(
     Ok(false)
 }
 
-/// Of what the treasury got for an overpaid invoice, as much as came with the deposit that is gone was never there.
+/// Takes back as much of the treasury's share of an overpaid invoice as came with the deposit that
+/// is gone.
 async fn return_excess(
     tx: &mut PgConnection,
     invoice: &Invoice,
@@ -377,8 +387,9 @@ async fn return_excess(
     Ok(())
 }
 
-/// A payout order whose funding is gone signs nothing more until a person has looked. How much of it the order still counts
-/// because that is given away, or signed for, already; `None` if it was never the order's.
+/// A payout order whose funding is gone signs nothing more until a person has looked. How much of
+/// it the order still counts because that is given away, or signed for, already; `None` if it was
+/// never the order's.
 async fn reverse_payout(
     tx: &mut PgConnection,
     network: Network,

@@ -11,8 +11,9 @@ use crate::{
     },
 };
 
-/// After `sightings` were made of some of `transfers` and recorded: notes what their transactions
-/// spend, and lets those that take the place of others count as seen when these were.
+/// Runs after `sightings` were made of some of `transfers` and recorded: notes the outputs that
+/// their transactions spend, and lets those that take the place of others count as seen when these
+/// were.
 pub(super) async fn inherit(
     tx: &mut PgConnection,
     network: Network,

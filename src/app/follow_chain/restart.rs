@@ -1,4 +1,4 @@
-//! Going on after a reorganisation deeper than what is remembered, from a block that a person names.
+//! Going on after a reorg deeper than the remembered blocks, from a block that an operator names.
 
 use super::{FollowError, Follower};
 use crate::{
@@ -7,7 +7,7 @@ use crate::{
     storage::{StorageError, alerts, audit, cursors, cursors::Cursor, deposits},
 };
 
-/// What a person's going back is recorded as.
+/// The audit names under which an operator's restart is recorded.
 const RESTARTED: (&str, &str) = ("chain", "restart");
 
 #[derive(Debug, thiserror::Error)]
@@ -32,7 +32,7 @@ pub enum RestartError {
     Storage(#[from] StorageError),
 }
 
-/// What it comes to.
+/// The result of a restart, or of its preview.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Restarted {
     /// The block that the watcher stood on.
@@ -42,11 +42,13 @@ pub struct Restarted {
 }
 
 impl<S: ChainSource> Follower<S> {
-    /// Sets the cursor back to the block at `height` and takes what was read above it out of its blocks, as any reorganisation
-    /// does. Without `sure`, who wants it and why, it only says what that would come to.
+    /// Sets the cursor back to the block at `height` and takes everything read above it out of its
+    /// blocks, as any reorg does. Without `sure`, the operator and his reason, it only reports the
+    /// result that this would have.
     ///
-    /// Refused unless nothing that is remembered stands on the node's chain, and unless the block is below the fork as far as
-    /// rows can tell: below all that is remembered, with the newest deposit up to it on the node's chain.
+    /// Refused unless no remembered block stands on the node's chain, and unless the block is below
+    /// the fork as far as rows can show: below all remembered blocks, with the newest deposit up to
+    /// it on the node's chain.
     pub async fn restart(
         &mut self,
         gateway: &Gateway,

@@ -8,7 +8,8 @@ use crate::{
 };
 
 impl<S: ChainSource> Follower<S> {
-    /// Whether we have seen exactly this block: then a lower head means a lagging node, not another chain.
+    /// Returns whether exactly this block was seen before: then a lower head means a lagging node,
+    /// not another chain.
     pub(super) async fn is_ancestor_known(
         &self,
         gateway: &Gateway,
@@ -20,8 +21,9 @@ impl<S: ChainSource> Follower<S> {
         Ok(hash.is_some_and(|hash| hash == head.hash))
     }
 
-    /// Moves the cursor to the common ancestor and takes the deposits of orphaned blocks out of them. `false` if there is
-    /// nothing to go back from: the node's chain holds the block that we stand on, or its head lies below all that we remember.
+    /// Moves the cursor to the common ancestor and takes the deposits of orphaned blocks out of
+    /// them. `false` if there is nothing to go back from: the node's chain holds the block that we
+    /// stand on, or its head lies below all that we remember.
     pub(super) async fn rewind(
         &mut self,
         gateway: &Gateway,
@@ -52,8 +54,8 @@ impl<S: ChainSource> Follower<S> {
         Ok(true)
     }
 
-    /// The last block that we and the node's chain share, if it is not the one that we stand on, and if the node's chain
-    /// reaches up to any that we remember.
+    /// The last block that we and the node's chain share, if it is not the one that we stand on,
+    /// and if the node's chain reaches up to any that we remember.
     pub(super) async fn common_ancestor(
         &self,
         gateway: &Gateway,
@@ -80,7 +82,7 @@ impl<S: ChainSource> Follower<S> {
             }
         }
         if top < cursor.height && !compared {
-            // A node that catches up from far below says nothing against what we have.
+            // A node that catches up from far below says nothing against the blocks that we have.
             return Ok(None);
         }
         let depth = cursor.height - height;

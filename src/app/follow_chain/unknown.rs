@@ -1,9 +1,10 @@
-//! Tokens that nobody sells: an address keeps a few of them for people, and counts the rest.
+//! Tokens outside the catalogue: an address keeps a few of their transfers for operators to see,
+//! and counts the rest.
 //!
-//! On a cheap network a stranger writes thousands of their transfers into one block for next to
+//! On a cheap network a stranger writes thousands of such transfers into one block for next to
 //! nothing, and each deposit is written, made final and settled. They pay for nothing, so the first
-//! few tell people all there is to know. What may pay is never left out, however small it is: the
-//! chain's own coin and every token of the catalogue.
+//! few show an operator all there is to know. A transfer that may pay is never left out, however
+//! small it is: the chain's own coin and every token of the catalogue.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 

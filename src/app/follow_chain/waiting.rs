@@ -1,4 +1,5 @@
-//! What waits for a block: seen while its node lists it, withdrawn when it lists it no more.
+//! Transactions that wait for a block: seen while the node lists them, withdrawn when it no longer
+//! does.
 
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
@@ -11,7 +12,8 @@ use crate::{
 };
 
 impl<S: ChainSource> Follower<S> {
-    /// Sees what waits for a block, and withdraws what waited when the look began and waits no more.
+    /// Records the transactions that wait for a block, and withdraws those that waited when the
+    /// look began and wait no more.
     pub(super) async fn record_mempool(
         &mut self,
         gateway: &Gateway,
@@ -31,8 +33,8 @@ impl<S: ChainSource> Follower<S> {
         let unmined = deposits::unmined(&mut tx, self.settings.network).await?;
         let withdrawn = match vanished(&unmined, waiting, cursor).as_slice() {
             [] => 0,
-            // Watchers are replaced while the cursor stands still, for ten minutes on bitcoin, so it cannot tell the one who
-            // was overtaken. The rows can.
+            // Watchers are replaced while the cursor stands still, for ten minutes on bitcoin, so
+            // the cursor cannot show which watcher was overtaken. The rows can.
             ids => deposits::withdraw(&mut tx, ids, looked_at).await?,
         };
         tx.commit().await.map_err(StorageError::from)?;
@@ -43,10 +45,10 @@ impl<S: ChainSource> Follower<S> {
     /// The moment up to which every payment is known, after a look that began at `looked_at` and
     /// reached `head`.
     ///
-    /// A mempool that was read whole shows what was paid until the look began, for what is mined
-    /// waited there before. Else blocks alone do, and a payment may stand in one that nodes do not
-    /// show yet: TRON's are told a minute late. So nothing is known beyond the date of the newest,
-    /// by the database's clock where that block is dated in the future.
+    /// A mempool that was read whole shows every payment made until the look began, for mined ones
+    /// waited there before. Otherwise blocks alone do, and a payment may stand in one that nodes do
+    /// not show yet: TRON's are shown a minute late. So nothing is known beyond the date of the
+    /// newest block, by the database's clock where that block is dated in the future.
     pub(super) async fn known_through(
         &self,
         cursor: &Cursor,
@@ -72,8 +74,9 @@ fn tip_is_read(waiting: &Waiting, cursor: &Cursor) -> bool {
     waiting.tip.as_ref().is_none_or(is_read)
 }
 
-/// Those that neither wait nor can stand in a block that is still to be read. A node lists far more than it is asked to tell
-/// in one look, so a transaction that is not among the transfers has not vanished for that.
+/// The transactions that neither wait nor can stand in a block that is still to be read. A node
+/// lists far more than one look asks it for, so a transaction that is not among the transfers has
+/// not vanished for that.
 fn vanished(unmined: &[Unmined], waiting: &Waiting, cursor: &Cursor) -> Vec<Uuid> {
     if waiting.reading == Reading::Loading || !tip_is_read(waiting, cursor) {
         return Vec::new();

@@ -66,7 +66,7 @@ pub(super) struct WatchSet {
     places: Vec<Place>,
 }
 
-/// How far the addresses of one family were read.
+/// The position up to which the addresses of one family were read.
 struct Place {
     family: Family,
     /// Addresses given out before this, less [`OVERLAP`], are known.

@@ -1,7 +1,9 @@
-//! Moving an order on: from funded to the last confirmation, one step after the other, each from rows.
+//! Moving an order on: from funded to the last confirmation, one step after the other, each from
+//! rows.
 //!
-//! Whoever is killed between two steps has lost nothing: what is signed is stored, what is stored is looked for on the
-//! chain, and the same bytes go out again. A message only says which order to look at.
+//! A worker that is killed between two steps has lost nothing: signed payments are stored, stored
+//! ones are looked for on the chain, and the same bytes go out again. A message only names the
+//! order to look at.
 
 use std::{
     sync::Arc,
@@ -42,7 +44,7 @@ use crate::{
     },
 };
 
-/// One call works on one order for so long; what is left comes with the next look.
+/// One call works on one order for so long; the rest comes with the next look.
 const WORK_MAX: Duration = Duration::from_secs(18);
 const LEASE_SECONDS: i32 = 30;
 const LOOK_AGAIN_MIN: TimeDelta = TimeDelta::milliseconds(300);
@@ -68,7 +70,7 @@ pub enum AdvanceError {
 }
 
 impl Gateway {
-    /// Looks at one order and does what is due.
+    /// Looks at one order and takes the steps that are due.
     pub async fn advance_payout(&self, id: Uuid, wallet: &Wallet) -> Result<(), AdvanceError> {
         let Some(order) = self.ready_to_pay(id).await? else { return Ok(()) };
         let mut connection = self.db.connection().await?;
@@ -85,7 +87,8 @@ impl Gateway {
         outcome
     }
 
-    /// Funding, deadline and start, which need no chain. `None` if there is nothing to pay or to follow.
+    /// Funding, deadline and start, which need no chain. `None` if there is nothing to pay or to
+    /// follow.
     async fn ready_to_pay(&self, id: Uuid) -> Result<Option<PayoutOrder>, AdvanceError> {
         let mut tx = self.db.begin().await?;
         if payouts::lock(&mut tx, id).await?.is_none() {
@@ -115,7 +118,8 @@ impl Gateway {
         Ok(busy.then_some(order))
     }
 
-    /// A funded order starts, unless people must let it go first. Its fees are taken now, at the quoted price.
+    /// A funded order starts, unless people must let it go first. Its fees are taken now, at the
+    /// quoted price.
     async fn begin_paying(
         &self,
         tx: &mut PgConnection,
@@ -167,7 +171,8 @@ impl Gateway {
         let started = Instant::now();
         loop {
             let moved = self.follow_and_sign(order, &payers, wallet).await;
-            // Whatever the node has against the next payment: what is stored goes out, and what has happened is told.
+            // Whatever the node's objection to the next payment: stored payments go out, and events
+            // that are due are recorded.
             let sent = self.send_signed(order.id, payer).await;
             self.tell_batches(order.id).await?;
             let (moved, sent) = (moved?, sent?);
@@ -179,7 +184,8 @@ impl Gateway {
         }
     }
 
-    /// Looks for what was sent and signs what is next. What keeps that from being signed is noted with the order.
+    /// Looks for the payments sent before and signs the next ones. An obstacle to signing is noted
+    /// with the order.
     async fn follow_and_sign(
         &self,
         order: &PayoutOrder,
@@ -209,7 +215,7 @@ impl Gateway {
         Ok(self.sign_next(order_id, payers, wallet).await? || fronted)
     }
 
-    /// Whoever pays orders on a network, as it is configured.
+    /// The payers of orders on a network, as it is configured.
     pub(in crate::app) fn payers_of(&self, network: Network) -> Result<Arc<Payers>, AdvanceError> {
         self.payers(network, Purpose::Orders)?.ok_or(AdvanceError::NoPayer)
     }
@@ -287,7 +293,8 @@ impl Gateway {
     }
 }
 
-/// A batch that passes through several states at once is told of each that has an event. Whatever paid somebody was sent.
+/// A batch that passes through several states at once is told of each that has an event. Whatever
+/// paid somebody was sent.
 const fn events_between(
     before: BatchState,
     after: BatchState,
@@ -305,7 +312,8 @@ const fn events_between(
     }
 }
 
-/// What an amount of the order's asset was worth when it was quoted, to the cent and rounded up.
+/// The worth of an amount of the order's asset when it was quoted, in USD to the cent and rounded
+/// up.
 pub(super) fn value_usd(order: &PayoutOrder, amount: crate::money::BaseUnits) -> Decimal {
     limit::value_usd(amount, order.currency.decimals, order.quote.asset_price_usd)
 }

@@ -1,8 +1,9 @@
-//! Binding an order: whoever writes to the database without the master key changes nothing of what is paid.
+//! Binding an order: a writer to the database without the master key cannot change any payment.
 //!
-//! The digest is made where an order is created and made again where its own address, its quote or its refund address is
-//! decided, each time only over rows that the digest before it covers: a change by another hand is never bound by accident.
-//! Before each signature it is checked in the transaction that stores the signature, and what does not fit holds the order.
+//! The digest is made where an order is created and made again where its own address, its quote or
+//! its refund address is decided, each time only over rows that the digest before it covers: a
+//! change by another hand is never bound by accident. Before each signature it is checked in the
+//! transaction that stores the signature, and a mismatch holds the order.
 
 use std::collections::HashMap;
 
@@ -23,9 +24,9 @@ use crate::{
 
 /// Orders that one step of a rotation of the master key looks at.
 const REBIND_BITE: i64 = 100;
-/// The alert of an order that is not what was confirmed.
+/// The alert of an order whose rows differ from the confirmed ones.
 const ALERT: &str = "payout_not_bound";
-/// How the hold of an order without a digest begins, which ends with its acceptance.
+/// The start of the hold reason of an order without a digest; its acceptance ends that hold.
 const NO_DIGEST: &str = "nothing binds its recipients: ";
 
 /// Why an order's rows are not to be believed.
@@ -78,7 +79,8 @@ impl Bound {
         &self.place
     }
 
-    /// Whether a payment that was prepared before the check pays from the order's address to recipients that were confirmed.
+    /// Returns whether a payment that was prepared before the check pays from the order's address
+    /// to recipients that were confirmed.
     pub(super) fn covers(
         &self,
         order: &PayoutOrder,
@@ -109,7 +111,8 @@ impl Bound {
 }
 
 impl Gateway {
-    /// Binds an order to what `rows` and its own row say now. The caller holds the row lock, and knows that both are right.
+    /// Binds an order to the present content of `rows` and its own row. The caller holds the row
+    /// lock, and knows that both are right.
     pub(super) async fn bind(
         &self,
         tx: &mut PgConnection,
@@ -123,10 +126,11 @@ impl Gateway {
         payouts::set_digest(tx, id, &digest).await
     }
 
-    /// The rows of an order that is about to be bound anew. `None` where nothing bound it before: then nothing may bind it now.
+    /// The rows of an order that is about to be bound anew. `None` where nothing bound it before:
+    /// then nothing may bind it now.
     ///
-    /// # Errors
-    /// [`StorageError::Damaged`] if another hand has changed the order; operators are told, and the caller decides nothing.
+    /// # Errors [`StorageError::Damaged`] if another hand has changed the order; operators are
+    /// told, and the caller decides nothing.
     pub(super) async fn rows_to_bind(
         &self,
         tx: &mut PgConnection,
@@ -146,7 +150,8 @@ impl Gateway {
         }
     }
 
-    /// The order if it is what was confirmed; otherwise it is held, and the caller commits that and signs nothing.
+    /// The order if it is as confirmed; otherwise it is held, and the caller commits that and signs
+    /// nothing.
     pub(super) async fn bound(
         &self,
         tx: &mut PgConnection,
@@ -165,8 +170,8 @@ impl Gateway {
         Ok(Some(Bound { place, refund_address, rows: rows.into_iter().map(output).collect() }))
     }
 
-    /// The same for payments that were prepared before the check, of rows that may have been others then: the next look prepares
-    /// such anew.
+    /// The same for payments that were prepared before the check, of rows that may have been others
+    /// then: the next look prepares such anew.
     pub(super) async fn bound_for(
         &self,
         tx: &mut PgConnection,
@@ -235,8 +240,8 @@ impl Gateway {
         (!fits).then_some(Fault::Altered)
     }
 
-    /// Binds an order to what its rows say, on an operator's word. A hold for want of a digest ends with it; any other stays.
-    /// Returns the reason for which it is still held.
+    /// Binds an order to the present content of its rows, on an operator's word. A hold for want of
+    /// a digest ends with it; any other stays. Returns the reason for which it is still held.
     pub async fn accept_order(
         &self,
         order_id: &str,

@@ -35,7 +35,7 @@ use crate::{
     },
 };
 
-/// A draft that nobody confirms is forgotten after so long.
+/// A draft that is never confirmed is forgotten after so long.
 const ABANDONED_AFTER: TimeDelta = TimeDelta::hours(24);
 
 /// A request whose form is checked; its rows are not.
@@ -57,7 +57,8 @@ pub struct NewOrder {
 impl Gateway {
     /// Creates the order that `request` asks for, or repeats the answer given to it before.
     ///
-    /// One transaction holds the merchant's row, so of two requests under one key the second finds the first one's answer.
+    /// One transaction holds the merchant's row, so of two requests under one key the second finds
+    /// the first one's answer.
     pub async fn create_payout(
         &self,
         caller: &Caller,
@@ -176,7 +177,8 @@ impl Gateway {
         }
     }
 
-    /// Money sent to one of our own deposit addresses would pay somebody's invoice and count as paid out.
+    /// Money sent to one of our own deposit addresses would pay somebody's invoice and count as
+    /// paid out.
     async fn refuse_own_addresses(
         &self,
         tx: &mut PgConnection,

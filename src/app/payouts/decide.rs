@@ -1,4 +1,4 @@
-//! What a merchant or an operator decides about an order, under its row lock.
+//! Decisions of a merchant or an operator about an order, under its row lock.
 
 use chrono::TimeDelta;
 use uuid::Uuid;
@@ -35,7 +35,7 @@ use crate::{
     },
 };
 
-/// What a merchant confirms, if he says it: the very quote, or the very total.
+/// The merchant's confirmation, which may name the very quote or the very total.
 #[derive(Debug, Clone, Default)]
 pub struct Confirmation {
     pub quote_id: Option<String>,
@@ -43,7 +43,8 @@ pub struct Confirmation {
 }
 
 impl Gateway {
-    /// Confirms a draft: it gets its address and waits for its deposit. Repeating it changes nothing.
+    /// Confirms a draft: it gets its address and waits for its deposit. Repeating it changes
+    /// nothing.
     pub async fn confirm_payout(
         &self,
         merchant_id: Uuid,
@@ -79,7 +80,7 @@ impl Gateway {
     ) -> Result<(), PayoutError> {
         let family = order.currency.family();
         let mut address = self.give_payout_address(tx, family).await?;
-        // Somebody who knows our public key could have named the next address as his own.
+        // Anyone who knows our public key could have named the next address as his own.
         while items::names_address(tx, order.id, &address.address).await? {
             address = self.give_payout_address(tx, family).await?;
         }
@@ -113,7 +114,7 @@ impl Gateway {
         let has_deposit = of_order::any(&mut tx, order.id, order.currency).await?;
         order.funding = order.funding.now_that(has_deposit);
         let now = storage::now(&mut tx).await?;
-        // What failed has its net amount in the books; a new quote would change that.
+        // Failed rows have their net amount in the books; a new quote would change that.
         let nothing_signed =
             order.books.failed.is_zero() && nothing_signed(&mut tx, order.id).await?;
         let facts =
@@ -171,7 +172,7 @@ impl Gateway {
         self.quoted_fee_rate(order.currency).await
     }
 
-    /// Cancels a merchant's own order; what came in goes back.
+    /// Cancels a merchant's own order; the money that came in goes back.
     pub async fn cancel_payout(
         &self,
         merchant_id: Uuid,
@@ -181,7 +182,7 @@ impl Gateway {
         self.cancel_order(id, CancelledBy::Merchant).await
     }
 
-    /// Cancels an order, whoever's it is.
+    /// Cancels an order of any merchant.
     pub(super) async fn cancel_order(
         &self,
         id: Uuid,
@@ -232,7 +233,7 @@ impl Gateway {
                     look_soon(tx, order.id).await?;
                     tell_of_nowhere(tx, order).await?;
                 }
-                // Done by whoever asked for the step, before it is stored.
+                // Done by the caller that asked for the step, before it is stored.
                 Effect::Credit(_) | Effect::BookLate(_) | Effect::OpenFunding | Effect::Requote => {
                 }
             }
@@ -254,21 +255,22 @@ impl Gateway {
         TimeDelta::seconds(i64::from(self.config.payouts.funding_seconds))
     }
 
-    /// Whether `order_id` can be an order of this family at all.
+    /// Returns whether `order_id` can be an order of this family at all.
     pub fn names_payout(family: PayoutFamily, order_id: &str) -> bool {
         crate::payout::id::is_order(family, order_id)
     }
 }
 
-/// A message alone would be lost with its broker, and nothing else looks at an order that has ended: the timer stays until
-/// somebody has seen that nothing is left to send back.
+/// A message alone would be lost with its broker, and nothing else looks at an order that has
+/// ended: the timer stays until somebody has seen that nothing is left to send back.
 pub(super) async fn look_soon(tx: &mut PgConnection, order_id: Uuid) -> Result<(), StorageError> {
     let now = storage::now(tx).await?;
     timers::set(tx, timers::PAYOUT, order_id, now).await?;
     look_at(tx, order_id).await
 }
 
-/// What goes back and has nowhere to go waits for a person, who must know of it. What would not be sent anyway is not told.
+/// Raises an alert for money that must go back and has no address: it waits for an operator. An
+/// amount that would not be sent anyway raises none.
 async fn tell_of_nowhere(tx: &mut PgConnection, order: &PayoutOrder) -> Result<(), StorageError> {
     let left = order.books.left();
     if order.refund_address.is_some() || left < least_amount(order.currency) {
@@ -284,8 +286,8 @@ async fn tell_of_nowhere(tx: &mut PgConnection, order: &PayoutOrder) -> Result<(
     Ok(())
 }
 
-/// Returns true if no payment of an order's rows was ever signed. The caller holds the order's row lock,
-/// under which they are.
+/// Returns true if no payment of an order's rows was ever signed. The caller holds the order's row
+/// lock, under which they are.
 async fn nothing_signed(tx: &mut PgConnection, order_id: Uuid) -> Result<bool, StorageError> {
     Ok(payments::of_order(tx, order_id, Some(Purpose::Pay)).await?.is_empty())
 }
@@ -296,7 +298,8 @@ pub(super) async fn look_at(tx: &mut PgConnection, order_id: Uuid) -> Result<(),
     outbox::insert(tx, Route::Payout.as_str(), &body).await
 }
 
-/// Whether an event can happen only once to an order. The others are told apart by their quote, deposit or batch.
+/// Returns whether an event can happen only once to an order. The others are distinguished by their
+/// quote, deposit or batch.
 const fn once(event: EventType) -> bool {
     match event {
         EventType::Created
@@ -323,7 +326,7 @@ fn check(order: &PayoutOrder, step: &Step) -> Result<(), PayoutError> {
     }
 }
 
-/// What the merchant said must be what the order says.
+/// Checks that the merchant's confirmation agrees with the order.
 fn agreed(order: &PayoutOrder, said: &Confirmation) -> Result<(), PayoutError> {
     let other_quote = said.quote_id.as_ref().is_some_and(|id| *id != order.quote.id);
     let other_total = said.accept_total.is_some_and(|total| total != order.total_to_send);

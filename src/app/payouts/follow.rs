@@ -1,4 +1,5 @@
-//! Following payments: what the chain shows of them, what is replaced, and what is booked when they are final.
+//! Following payments: their state on the chain, their replacement, and their booking when they are
+//! final.
 
 use std::time::Duration;
 
@@ -85,7 +86,7 @@ impl Gateway {
             }
             match self.act(&order, payment, (next, standing), payer, wallet).await {
                 Ok(done) => changed |= done,
-                // What has ended is booked all the same.
+                // Payments that have ended are booked all the same.
                 Err(error) => {
                     failure = Some(error);
                     break;
@@ -100,7 +101,7 @@ impl Gateway {
         }
     }
 
-    /// Does what is due for a payment that has not ended. `true` if anything changed.
+    /// Takes the steps that are due for a payment that has not ended. `true` if anything changed.
     async fn act(
         &self,
         order: &PayoutOrder,
@@ -119,8 +120,8 @@ impl Gateway {
             Move::Send => Ok(!self.send(order, &[payment], payer).await?.is_empty()),
             Move::Replace => {
                 let replaced = self.replace(order, payment, payer, wallet).await?;
-                // There may be no gas for a higher fee, or nothing may be signed. What a node has lost goes out all the
-                // same: nothing else would ever come of it.
+                // There may be no gas for a higher fee, or nothing may be signed. A payment that a
+                // node has lost goes out all the same: nothing else would ever come of it.
                 let is_lost = !replaced && standing.seen == Seen::Nowhere;
                 Ok(replaced || is_lost && !self.send(order, &[payment], payer).await?.is_empty())
             }
@@ -131,7 +132,8 @@ impl Gateway {
         }
     }
 
-    /// What may become of payments that wait. A node that does not say what it asks for now only keeps them as they are.
+    /// The prospects of payments that wait. A node that does not report its present fee only keeps
+    /// them as they are.
     async fn prospects(
         &self,
         order: &PayoutOrder,
@@ -160,8 +162,8 @@ impl Gateway {
         Ok(raised)
     }
 
-    /// Payments for which more may still be offered: within the quote, and where only a child can do that, with something
-    /// left for one.
+    /// Payments for which more may still be offered: within the quote, and where only a child can
+    /// do that, with something left for one.
     async fn can_be_helped(
         &self,
         order: &PayoutOrder,
@@ -297,8 +299,8 @@ impl Gateway {
         book_network_fee(tx, order, payment.id, ended.fee, custody).await
     }
 
-    /// The same nonce or the same coins, the same recipients and the same amounts with a higher fee: only one of the two can
-    /// ever confirm.
+    /// The same nonce or the same coins, the same recipients and the same amounts with a higher
+    /// fee: only one of the two can ever confirm.
     async fn replace(
         &self,
         order: &PayoutOrder,
@@ -308,7 +310,7 @@ impl Gateway {
     ) -> Result<bool, AdvanceError> {
         let Some(last) = payment.versions.last() else { return Ok(false) };
         let asked = payer.fee().await?.unwrap_or(last.fee);
-        // What is taken for its bytes is part of the price that was quoted.
+        // The fee for its bytes is part of the price that was quoted.
         let data = Fee { rate: 0, ..asked }.all_in(quote::gas_per_transfer(order.currency));
         let cap = cap_of(order, payment, payer).saturating_sub(data);
         let Some(fee) = last.fee.raised(asked, cap) else {
@@ -325,7 +327,8 @@ impl Gateway {
         let Some(bound) = self.bound_now(order.id).await? else { return Ok(false) };
         let again = self.unsigned_again(order, payment, fee, (wallet, &bound)).await?;
         let Some((mut unsigned, key)) = again else { return Ok(false) };
-        // Another sender's nonce would be a second transaction beside the first: the gas wallet is another one now.
+        // Another sender's nonce would be a second transaction beside the first: the gas wallet is
+        // another one now.
         if unsigned.sender != payment.sender {
             return Ok(false);
         }
@@ -338,7 +341,8 @@ impl Gateway {
         match payer.work(&unsigned).await {
             Ok(Work::Units(work)) => unsigned.work = work.min(unsigned.work),
             Ok(Work::Refused(_)) => {}
-            // Nobody can be paid like that now. What was signed before stays, and goes out again if a node has lost it.
+            // Such payments are impossible now. Payments signed before stay, and go out again if a
+            // node has lost them.
             Err(ChainError::Refused { reason, .. }) => {
                 tracing::warn!(order.id = order.order_id, reason, "no higher fee is offered");
                 return Ok(false);
@@ -369,7 +373,8 @@ impl Gateway {
         Ok(true)
     }
 
-    /// A payment as it is signed again with another fee, and its key; `None` if it is not what was confirmed.
+    /// A payment as it is signed again with another fee, and its key; `None` if it is not what was
+    /// confirmed.
     async fn unsigned_again(
         &self,
         order: &PayoutOrder,
@@ -386,7 +391,8 @@ impl Gateway {
         Ok(unsigned.map(|unsigned| (unsigned, wallet.key(order.currency.family(), bound))))
     }
 
-    /// A child that spends what a payment returns to us, and pays for both: who mines it must mine its parent.
+    /// Signs a child that spends the output which a payment returns to us, and pays for both: a
+    /// miner that takes it must mine its parent.
     async fn pull_along(
         &self,
         order: &PayoutOrder,
@@ -401,8 +407,8 @@ impl Gateway {
         self.sign_and_store(order.id, vec![(intent, child)], payer, wallet).await
     }
 
-    /// Whether a hold or the stop switch forbids every signature, a higher fee's too. A held order's gas may go on: the gas
-    /// of all other orders waits behind it.
+    /// Returns whether a hold or the stop switch forbids every signature, a higher fee's too. A
+    /// held order's gas may go on: the gas of all other orders waits behind it.
     async fn nothing_is_signed(
         &self,
         order: &PayoutOrder,
@@ -416,7 +422,7 @@ impl Gateway {
         Ok(held || matches!(stopped, Some(Stop::Switch { .. })))
     }
 
-    /// Whom a signed payment pays: the outputs, its purpose and its rows.
+    /// The recipients of a signed payment: the outputs, its purpose and its rows.
     async fn outputs_of(
         &self,
         order: &PayoutOrder,
@@ -435,8 +441,9 @@ impl Gateway {
     }
 }
 
-/// Whether a look can tell anything new of a payment. In a block that is not deep enough yet it stays what it is, and should
-/// that block be replaced, it is missed as soon as it would have counted.
+/// Returns whether a look can show anything new of a payment. In a block that is not deep enough
+/// yet it stays as it is, and should that block be replaced, it is missed as soon as it would have
+/// counted.
 fn may_be_final(payment: &OpenPayment, head: Option<u64>, required: u64) -> bool {
     let depth = |(height, head): (u64, u64)| (head + 1).saturating_sub(height);
     payment.height.zip(head).is_none_or(|block| depth(block) >= required)
@@ -452,11 +459,11 @@ pub(super) fn wanted(payment: &OpenPayment) -> Wanted {
     }
 }
 
-/// What may become of payments that wait for a block.
+/// The facts that decide how payments waiting for a block go on.
 struct Prospects {
     /// Those for which the quote has more.
     helped: Vec<Uuid>,
-    /// What the network asks now, where that matters.
+    /// The fee that the network asks now, where that matters.
     asked: Option<Fee>,
     patience: Duration,
 }
@@ -479,7 +486,7 @@ fn version_count(payment: &OpenPayment) -> u32 {
     u32::try_from(payment.versions.len()).unwrap_or(u32::MAX)
 }
 
-/// How long a payment may wait for a block before more is offered: some blocks of its network.
+/// The time that a payment may wait for a block before more is offered: some blocks of its network.
 const fn patience(family: Family) -> Duration {
     Duration::from_secs(match family {
         Family::Bitcoin => 45 * 60,
@@ -504,7 +511,7 @@ fn cap_of(order: &PayoutOrder, payment: &OpenPayment, payer: &Payer) -> u128 {
     fee_cap(order, payer)
 }
 
-/// What the network took for a final payment, out of `paid_from`.
+/// Books the network's fee for a final payment, out of `paid_from`.
 pub(super) async fn book_network_fee(
     tx: &mut PgConnection,
     order: &PayoutOrder,

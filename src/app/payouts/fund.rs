@@ -1,4 +1,5 @@
-//! Funding: deposits at an order's own address meet the order, under its row lock; and its deadline.
+//! Funding: deposits at an order's own address meet the order, under its row lock; and its
+//! deadline.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use uuid::Uuid;
@@ -29,9 +30,11 @@ const LOOK_AGAIN_MAX: TimeDelta = TimeDelta::seconds(30);
 const DEPOSITS_MAX: i64 = 100;
 
 impl Gateway {
-    /// Tells of new deposits and books final ones. Amounts are summed from rows, never from messages.
+    /// Tells of new deposits and books final ones. Amounts are summed from rows, never from
+    /// messages.
     ///
-    /// One look takes a bite of them, and asks for another look while there may be more: an address is open to everybody.
+    /// One look takes a bite of them, and asks for another look while there may be more: an address
+    /// is open to everybody.
     pub(in crate::app) async fn fund_payout(
         &self,
         tx: &mut PgConnection,
@@ -105,7 +108,8 @@ impl Gateway {
         if !ledger::book(tx, &entry).await? {
             return Err(StorageError::damaged("ledger_entry", "this source was booked before"));
         }
-        // It came back: what of it the order has counted all the while only lacked in the books.
+        // It came back: the part that the order has counted all the while was missing only in the
+        // books.
         let counted = match deposit.replaces {
             Some(_) => returned::counted_of_order(tx, deposit.id).await?,
             None => None,
@@ -140,7 +144,8 @@ impl Gateway {
         Ok(())
     }
 
-    /// Decides the deadline of an order that is not funded. A message too early or twice decides nothing wrong.
+    /// Decides the deadline of an order that is not funded. A message too early or twice decides
+    /// nothing wrong.
     pub(super) async fn expire_payout(
         &self,
         tx: &mut PgConnection,
@@ -184,7 +189,7 @@ impl Gateway {
     }
 }
 
-/// Whether a deposit is of the order's asset on the order's network.
+/// Returns whether a deposit is of the order's asset on the order's network.
 fn is_own(order: &PayoutOrder, deposit: &DepositRow) -> bool {
     deposit.network == order.currency.network.name()
         && deposit.amount.is_some()

@@ -1,7 +1,9 @@
-//! Gas for token orders: the gas wallet puts the network's coin to an order's address, and takes back what is left.
+//! Gas for token orders: the gas wallet puts the network's coin on an order's address, and takes
+//! the remainder back.
 //!
-//! One wallet serves all orders, so its nonces are taken under its own lock. All else is as with every payment: nonce and
-//! bytes are stored in one commit before anything is sent, and after any doubt the same bytes go out again.
+//! One wallet serves all orders, so its nonces are taken under its own lock. All else is as with
+//! every payment: nonce and bytes are stored in one commit before anything is sent, and after any
+//! doubt the same bytes go out again.
 
 use k256::ecdsa::SigningKey;
 use rust_decimal::Decimal;
@@ -44,7 +46,7 @@ use crate::{
 /// Nodes keep only so many payments of one account.
 const ON_THE_WAY_MAX: u32 = 16;
 
-/// Whether a payment moves gas, and not what recipients get.
+/// Returns whether a payment moves gas instead of paying recipients.
 pub(super) fn is_gas(purpose: &str) -> bool {
     purpose == Purpose::Gas.as_str() || purpose == Purpose::GasReturn.as_str()
 }
@@ -57,7 +59,8 @@ fn needs_gas(order: &PayoutOrder, payer: &Payer) -> bool {
     !order.currency.is_native() && matches!(payer, Payer::Evm(_))
 }
 
-/// What an order's address has by the rows, with what its open payments may take at `at_least` or more.
+/// The gas of an order's address by the rows, with the most that its open payments may take at
+/// `at_least` or more.
 fn gas_of(order: &PayoutOrder, rows: OrderGas, open: &[OpenPayment], at_least: Fee) -> Gas {
     let most = |payment: &OpenPayment| {
         let rates = payment.versions.iter().map(|version| version.fee.rate);
@@ -78,7 +81,8 @@ fn gas_of(order: &PayoutOrder, rows: OrderGas, open: &[OpenPayment], at_least: F
 }
 
 impl Gateway {
-    /// For how many further payments there is gas at the order's address; no bound where none is needed.
+    /// For how many further payments there is gas at the order's address; no bound where none is
+    /// needed.
     pub(super) async fn payments_with_gas(
         &self,
         order: &PayoutOrder,
@@ -95,7 +99,8 @@ impl Gateway {
         Ok(gas_of(order, rows, open, Fee { rate: 0, ..fee }).pays_for(each))
     }
 
-    /// Whether the address can pay what a payment's next version offers. What lacks is fronted first.
+    /// Returns whether the address can pay the fee that a payment's next version offers. The
+    /// missing part is fronted first.
     pub(super) async fn gas_covers(
         &self,
         order: &PayoutOrder,
@@ -129,7 +134,8 @@ impl Gateway {
         {
             return Ok(false);
         }
-        // A refund that nobody will send needs no gas, and one that pays for itself may offer more than was quoted.
+        // A refund that will not be sent needs no gas, and one that pays for itself may offer more
+        // than was quoted.
         let mut refund = None;
         let waiting = if order.state == State::Processing {
             count(items::tally(&mut connection, order_id).await?.pending)
@@ -191,7 +197,8 @@ impl Gateway {
         Ok(waits)
     }
 
-    /// Decides again under the order's lock and the wallet's, and stores nonce, bytes and promise in one commit.
+    /// Decides again under the order's lock and the wallet's, and stores nonce, bytes and promise
+    /// in one commit.
     async fn store_gas(
         &self,
         order_id: Uuid,
@@ -222,7 +229,8 @@ impl Gateway {
             let reason = format!("{WAITS_FOR_GAS}{value} USD more are above the limit of a day");
             return self.hold_for_gas(&order, "payout_gas_limit", &reason).await;
         }
-        // A balance that does not cover what is on its way may only be older than it: the next look knows more.
+        // A balance that does not cover the payments on their way may only be older than they are:
+        // the next look knows more.
         if lacks(&order, &payment, balance, promised).is_some() {
             return Ok(false);
         }
@@ -241,7 +249,8 @@ impl Gateway {
         store(tx, &order, Purpose::Gas, payment, value, payer, key).await
     }
 
-    /// Sends back what is left at the address of an order that has ended and owes nothing. `true` if it was signed.
+    /// Sends back the remainder at the address of an order that has ended and owes nothing. `true`
+    /// if it was signed.
     pub(super) async fn return_gas(
         &self,
         order_id: Uuid,
@@ -323,7 +332,8 @@ impl Gateway {
         bound.covers(order, &unsigned, (purpose, &[])).then_some((unsigned, key))
     }
 
-    /// Books gas that arrived, or came back. Both are ours before and after; only the network took something.
+    /// Books gas that arrived, or came back. Both are ours before and after; only the network took
+    /// something.
     pub(super) async fn end_gas(
         &self,
         tx: &mut PgConnection,
@@ -382,7 +392,8 @@ fn transfer(order: &PayoutOrder, from: &str, to: String, amount: BaseUnits, fee:
     }
 }
 
-/// Stores a gas payment with its nonce and its bytes. `false` if another worker took the nonce first.
+/// Stores a gas payment with its nonce and its bytes. `false` if another worker took the nonce
+/// first.
 async fn store(
     mut tx: Tx,
     order: &PayoutOrder,
@@ -433,8 +444,8 @@ fn sum_of(payment: &Unsigned) -> BaseUnits {
     payment.outputs.first().map_or(BaseUnits::ZERO, |output| output.amount)
 }
 
-/// Whether gas in all, with `amount` more, would exceed what the order's fees were quoted for. Only a refund that pays for
-/// itself is ever offered a fee above the quote.
+/// Returns whether gas in all, with `amount` more, would exceed the quoted fees of the order. Only
+/// a refund that pays for itself is ever offered a fee above the quote.
 fn beyond_quote(
     order: &PayoutOrder,
     rows: OrderGas,
@@ -448,7 +459,7 @@ fn beyond_quote(
     Ok(rows.fronted.checked_add(amount).is_none_or(|sum| sum > quoted))
 }
 
-/// What the wallet lacks, in words; `None` if it can pay beside what it has `promised`.
+/// The shortfall of the wallet, in words; `None` if it can pay beside its `promised` amount.
 fn lacks(
     order: &PayoutOrder,
     payment: &Unsigned,

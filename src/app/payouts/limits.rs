@@ -71,9 +71,9 @@ impl Gateway {
         if open >= u64::from(most) { Err(PayoutError::TooManyOpen(most)) } else { Ok(()) }
     }
 
-    /// How much may be signed now for an order. Nothing while it is held, its merchant is suspended
-    /// or payouts are stopped.
-    /// What only helps a payment that was sent, as `is_bump` says, asks no leave of the suspension.
+    /// The value that may be signed now for an order. Nothing while it is held, its merchant is
+    /// suspended or payouts are stopped. A payment that only helps one already sent, as `is_bump`
+    /// says, is not subject to the suspension.
     pub(super) async fn room(
         &self,
         tx: &mut PgConnection,
@@ -110,8 +110,8 @@ impl Gateway {
         Ok(Allowed::Now(Room { windows: windows.collect(), limits }))
     }
 
-    /// Whether a payment worth `value` may be signed, and takes it out of `room`. A payment that
-    /// no hour and no day has room for holds its order, since it would wait for ever; one that
+    /// Returns whether a payment worth `value` may be signed, and takes it out of `room`. A payment
+    /// that no hour and no day has room for holds its order, since it would wait for ever; one that
     /// only this hour or day has no room for is signed later.
     pub(super) async fn may_sign(
         &self,

@@ -1,4 +1,4 @@
-//! Mass payouts: what merchants ask for, and what the payout-batch role does with it.
+//! Mass payouts: the merchants' orders, and the steps of the payout-batch role with them.
 
 mod advance;
 mod bind;

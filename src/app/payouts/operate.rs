@@ -1,4 +1,4 @@
-//! What operators do with orders: look, hold, release, help along, cancel, and stop everything.
+//! Operators' actions on orders: look, hold, release, help along, cancel, and stop everything.
 
 use rust_decimal::Decimal;
 use uuid::Uuid;
@@ -164,8 +164,9 @@ impl Gateway {
         Ok((needed - released).max(0))
     }
 
-    /// Says where an order's refund goes, if its merchant never did: what he is owed would stay here for ever. For an order
-    /// above the limit two people must say the same. Returns the address, and how many are still to say it.
+    /// Decides where an order's refund goes, if its merchant never did: the amount owed to him
+    /// would stay here for ever. For an order above the limit two operators must name the same
+    /// address. Returns the address, and how many confirmations are still missing.
     pub async fn refund_order_to(
         &self,
         order_id: &str,
@@ -204,15 +205,16 @@ impl Gateway {
         Ok((address, 0))
     }
 
-    /// Whether an order, or what is to go back of it, is worth more than one person decides about.
+    /// Returns whether an order, or the amount to go back of it, is worth more than one operator
+    /// decides about.
     fn needs_two_people(&self, order: &PayoutOrder) -> bool {
         let limit = self.config.payouts.two_people_above_usd;
         let worth = order.payout_total.max(order.books.left());
         limit > 0 && value_usd(order, worth) > Decimal::from(limit)
     }
 
-    /// Offers more for payments that wait: the same nonce, so only one version can confirm. Within the quote only. Returns for
-    /// how many: the others only go out again.
+    /// Offers more for payments that wait: the same nonce, so only one version can confirm. Within
+    /// the quote only. Returns for how many: the others only go out again.
     pub async fn bump_order(&self, order_id: &str) -> Result<u64, OperateError> {
         let order = self.known_payout(order_id).await?;
         let mut tx = self.db.begin().await?;
@@ -226,7 +228,7 @@ impl Gateway {
         Ok(raised)
     }
 
-    /// Cancels an order for which nothing was signed; what came in goes back.
+    /// Cancels an order for which nothing was signed; the money that came in goes back.
     pub async fn cancel_any_payout(&self, order_id: &str) -> Result<String, OperateError> {
         let order = self.known_payout(order_id).await?;
         match self.cancel_order(order.id, CancelledBy::Operator).await {
@@ -253,7 +255,8 @@ impl Gateway {
     }
 }
 
-/// What an order lacks of what it is still to pay: it had all of it once, or it would not be paid out.
+/// The shortfall of an order against the amount it is still to pay: it had all of it once, or it
+/// would not be paid out.
 fn missing(order: &PayoutOrder) -> BaseUnits {
     match order.state {
         State::Funded | State::Processing => {

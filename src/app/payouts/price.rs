@@ -1,4 +1,4 @@
-//! What a quote is made of today.
+//! The components of a quote at present prices.
 
 use rust_decimal::Decimal;
 
@@ -43,7 +43,7 @@ impl Gateway {
         Ok(offer.ok_or(PayoutError::UnsupportedCurrency)?.currency)
     }
 
-    /// What a unit of work is quoted at: by the node's last word where the network is real.
+    /// The quoted price of a unit of work: by the node's latest answer where the network is real.
     pub(super) async fn quoted_fee_rate(&self, currency: &Currency) -> Result<u128, PayoutError> {
         let (family, network) = (currency.family(), currency.network);
         let chain = self.config.chain(network);

@@ -1,4 +1,5 @@
-//! What a payment of a bitcoin-like order may spend, read under the order's row lock.
+//! The coins and fees that a payment of a bitcoin-like order may spend, read under the order's row
+//! lock.
 
 use uuid::Uuid;
 
@@ -20,7 +21,8 @@ use crate::{
     },
 };
 
-/// For a new payment that pays `rows` of the order's rows and offers `fee`; `kept` is taken for it beside what was taken before.
+/// For a new payment that pays `rows` of the order's rows and offers `fee`; `kept` is taken for it
+/// beside the fees taken before.
 pub(super) async fn of_order(
     tx: &mut PgConnection,
     order: &PayoutOrder,
@@ -33,7 +35,7 @@ pub(super) async fn of_order(
     Ok(Purse { coins, every_coin: false, fee_extra: BaseUnits::ZERO, fee_max, fee_limit })
 }
 
-/// What the order has kept for the network and not spent.
+/// The amount that the order has kept for the network and not spent.
 pub(super) async fn unspent(
     tx: &mut PgConnection,
     order: &PayoutOrder,
@@ -41,7 +43,8 @@ pub(super) async fn unspent(
     most(tx, order, None).await
 }
 
-/// For another version of a payment: the same coins, all of them. Whoever is helped along is helped within the quote alone.
+/// For another version of a payment: the same coins, all of them. A payment that is helped along is
+/// helped within the quote alone.
 pub(super) async fn of_version(
     tx: &mut PgConnection,
     order: &PayoutOrder,
@@ -53,7 +56,8 @@ pub(super) async fn of_version(
     Ok(Purse { coins, every_coin: true, fee_extra, fee_max, fee_limit })
 }
 
-/// For a child that pulls along all that waits, out of the change of `parent`; `None` if nothing is left of that.
+/// For a child that pulls along all that waits, out of the change of `parent`; `None` if nothing is
+/// left of that.
 pub(super) async fn of_child(
     tx: &mut PgConnection,
     order: &PayoutOrder,
@@ -78,9 +82,9 @@ pub(super) async fn of_child(
     Ok(Some(Purse { coins, every_coin: true, fee_extra, fee_max, fee_limit }))
 }
 
-/// Whether it began to pay, and took the fees that it had quoted: of rows that never went out they
-/// are given back at the end. One that never began has kept only what its own refunds took, and
-/// crumbs.
+/// Returns whether the order began to pay, and took the fees that it had quoted: those of rows that
+/// never went out are given back at the end. An order that never began has kept only the fees of
+/// its own refunds, and crumbs.
 pub(super) fn has_kept_its_fees(order: &PayoutOrder) -> bool {
     let has_begun = match order.state {
         State::Processing | State::Completed | State::PartialFailed => true,
@@ -117,8 +121,8 @@ pub(super) async fn unearned(
         .map_err(|fault| StorageError::damaged("payout_order", fault))
 }
 
-/// The same as far as it may be given back: where payments take their fees out of outputs, what
-/// those of other rows took beyond what was quoted for them is gone.
+/// The same as far as it may be given back: where payments take their fees out of outputs, the part
+/// that those of other rows took beyond their quote is gone.
 pub(super) async fn to_give_back(
     tx: &mut PgConnection,
     order: &PayoutOrder,
@@ -136,16 +140,17 @@ pub(super) async fn to_give_back(
     Ok(sum.min(free))
 }
 
-/// What a payment may take for the network.
+/// The amount that a payment may take for the network.
 struct Budget {
-    /// What is left of the order's fees, less what the rows that are not signed yet and the refund will take, as quoted.
+    /// The rest of the order's fees, less the quoted fees of the rows that are not signed yet and
+    /// of the refund.
     most: BaseUnits,
-    /// The same where that does not buy the lowest rate that is of use: our own fee gives way, the other rows are reckoned at
-    /// that rate, and a refund pays for itself.
+    /// The same where that does not buy the lowest rate that is of use: our own fee gives way, the
+    /// other rows are reckoned at that rate, and a refund pays for itself.
     limit: BaseUnits,
 }
 
-/// For what is signed already, whose rate gives way as far as the quote says.
+/// For payments signed already, whose rate gives way as far as the quote says.
 async fn most(
     tx: &mut PgConnection,
     order: &PayoutOrder,
@@ -165,7 +170,7 @@ async fn later(
     Ok((unsigned.saturating_sub(rows), batches.saturating_sub(this_one)))
 }
 
-/// Our own fee, less what is given back of it once the order has ended.
+/// Our own fee, less the part that is given back once the order has ended.
 pub(super) async fn service_kept(
     tx: &mut PgConnection,
     order: &PayoutOrder,

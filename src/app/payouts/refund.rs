@@ -1,4 +1,5 @@
-//! Sending back what an ended order holds and owes to nobody: surplus, failed rows, and everything that came for nothing.
+//! Sending back the rest that an ended order holds and owes to no recipient: surplus, failed rows,
+//! and all money that came for nothing.
 
 use chrono::TimeDelta;
 use uuid::Uuid;
@@ -33,10 +34,10 @@ use crate::{
 };
 
 /// A network that asks more than was quoted may go on doing so for ever. After so long a refund
-/// takes the difference out of what it sends.
+/// takes the difference out of the amount it sends.
 const WAITS_AT_MOST: TimeDelta = TimeDelta::hours(24);
 
-/// What of the rest goes back, and what of it the order keeps for the network.
+/// The part of the rest that goes back, and the part that the order keeps for the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Share {
     amount: BaseUnits,
@@ -44,8 +45,9 @@ struct Share {
 }
 
 impl Share {
-    /// Of what outputs hold that are worth sending: strangers' dust stays behind, and more than fit go back next time.
-    /// `budget` is what was kept for it already, if it was quoted; then the rate gives way to that, down to what nodes take.
+    /// The share of outputs that are worth sending: strangers' dust stays behind, and outputs
+    /// beyond those that fit go back next time. `budget` is the amount kept for it already, if it
+    /// was quoted; then the rate gives way to that, down to the least that nodes take.
     fn of_coins(left: BaseUnits, sweep: Sweep, budget: Option<BaseUnits>) -> Self {
         let [held, fee, least] =
             [sweep.held, sweep.fee, sweep.fee_least].map(u128::from).map(BaseUnits::new);
@@ -61,7 +63,7 @@ impl Share {
 pub(super) struct Due {
     pub(super) offer: Fee,
     share: Share,
-    /// What would go back at the quoted rate, if the network asks more now.
+    /// The share that would go back at the quoted rate, if the network asks more now.
     as_quoted: Option<Share>,
 }
 
@@ -70,7 +72,8 @@ impl Due {
         self.share.amount >= least_amount(order.currency)
     }
 
-    /// Whether the network asks so much now that sending it is not worth it, as it was by the quote.
+    /// Returns whether the network asks so much now that sending the refund is not worth it, while
+    /// it was by the quote.
     fn is_worth_waiting(&self, order: &PayoutOrder) -> bool {
         self.as_quoted.is_some_and(|share| share.amount >= least_amount(order.currency))
     }
@@ -85,7 +88,8 @@ fn refund_fee(order: &PayoutOrder, rate: u128) -> Result<BaseUnits, StorageError
     fee.map_err(|fault| StorageError::damaged("payout_order", fault))
 }
 
-/// What an order has kept that may pay for its refund: what was quoted for one, and our own fee.
+/// The amount that an order has kept and that may pay for its refund: the fee quoted for one, and
+/// our own fee.
 fn kept_for_refund(order: &PayoutOrder, service: BaseUnits) -> Result<BaseUnits, StorageError> {
     let quoted = refund_fee(order, order.quote.fee_rate)?;
     Ok(quoted.checked_add(service).unwrap_or(quoted).min(order.books.kept))
@@ -108,7 +112,8 @@ impl Gateway {
         }
         let open = payments::open(&mut connection, order_id).await?;
         drop(connection);
-        // A refund that failed is one that a block has ended, and it held the order: who released it since asks for another.
+        // A refund that failed is one that a block has ended, and it held the order: the operator
+        // who released it since asks for another.
         if open.iter().any(|payment| !is_gas(&payment.purpose)) {
             return Ok(false);
         }
@@ -137,7 +142,8 @@ impl Gateway {
         self.sign_and_store(order_id, vec![(intent, payment)], payer, wallet).await
     }
 
-    /// What would go back now; `None` while the network asks too much for it, or outputs that hold it stand in no block.
+    /// The refund that would go out now; `None` while the network asks too much for it, or outputs
+    /// that hold it stand in no block.
     pub(super) async fn refund_due(
         &self,
         order: &PayoutOrder,
@@ -167,7 +173,7 @@ impl Gateway {
     }
 
     /// The offer for a refund, for which `covered` was kept. A quote that is long gone bounds
-    /// nothing that is taken out of the refund itself: only what we ever offer does.
+    /// nothing that is taken out of the refund itself: only our highest offer does.
     async fn refund_offer(
         &self,
         order: &PayoutOrder,
@@ -251,7 +257,7 @@ impl Gateway {
         Ok(false)
     }
 
-    /// What is worth less than sending it stays here, and the operator is told.
+    /// Keeps an amount here that is worth less than its sending, and alerts the operator.
     async fn keep_crumbs(&self, order_id: Uuid, left: BaseUnits) -> Result<(), StorageError> {
         let mut tx = self.db.begin().await?;
         let mut order = locked(&mut tx, order_id).await?;
@@ -280,10 +286,10 @@ mod tests {
 
     #[test]
     fn what_goes_back_is_all_that_is_left_less_what_nobody_kept_for_it() {
-        // Quoted: out of what was kept. Not quoted: out of itself.
+        // Quoted: out of the amount kept. Not quoted: out of itself.
         assert_eq!(share(10_000, (11_500, 1_000, 100), Some(1_500)), (10_000, 0));
         assert_eq!(share(10_000, (10_000, 1_000, 100), None), (9_000, 1_000));
-        // The rate gives way to what was kept, but not below what nodes take.
+        // The rate gives way to the amount kept, but not below the least that nodes take.
         assert_eq!(share(10_000, (10_500, 1_000, 100), Some(500)), (10_000, 0));
         assert_eq!(share(10_000, (10_050, 1_000, 100), Some(50)), (9_950, 50));
         // Dust that is not worth its fee stays.

@@ -21,7 +21,7 @@ use crate::{
 };
 
 impl Gateway {
-    /// Sends what was signed and never taken.
+    /// Sends signed payments that no node ever took.
     pub(super) async fn send_signed(
         &self,
         order_id: Uuid,
@@ -40,8 +40,8 @@ impl Gateway {
         Ok(true)
     }
 
-    /// Hands stored bytes in, in the order of the nonces, and returns what was taken. What a node says decides nothing but
-    /// whether it has them.
+    /// Hands stored bytes in, in the order of the nonces, and returns those that were taken. A
+    /// node's answer decides nothing but whether it has them.
     pub(super) async fn send(
         &self,
         order: &PayoutOrder,
@@ -55,7 +55,8 @@ impl Gateway {
             match self.hand_in(order, payment, version, payer).await {
                 Ok(None) => taken.push(payment.id),
                 Ok(Some(reason)) => refused.push((payment.id, version.tx_hash.clone(), reason)),
-                // The answer is lost, the payment perhaps not. What went before is noted all the same.
+                // The answer is lost, the payment perhaps not. The results before it are noted all
+                // the same.
                 Err(error) => {
                     failure = Some(error);
                     break;
@@ -78,10 +79,10 @@ impl Gateway {
         }
     }
 
-    /// Hands one payment in. `None` if the network has it, else what the node has against it.
+    /// Hands one payment in. `None` if the network has it, else the node's objection.
     ///
-    /// Of bytes that stand in the chain, as they may after a crash, nodes say that their nonce is used or their coins are
-    /// spent. Nothing is wrong then, and nobody is told.
+    /// Of bytes that stand in the chain, as they may after a crash, nodes say that their nonce is
+    /// used or their coins are spent. Nothing is wrong then, and no alert is raised.
     async fn hand_in(
         &self,
         order: &PayoutOrder,

@@ -1,7 +1,10 @@
-//! What a person settles: a payment whose place another transaction took, or that moved something else than was signed for.
+//! Settlement by an operator: of a payment whose place another transaction took, or that moved
+//! something else than was signed for.
 //!
-//! Nobody's word ends a payment. The transaction that is named must be final and must have used the payment's nonce, or all
-//! outputs that it spends: then our bytes can never be mined. Whom it paid is read from it, and must be what the person says.
+//! An operator's word alone never ends a payment. The transaction that is named must be final and
+//! must have used the payment's nonce, or all outputs that it spends: then our bytes can never be
+//! mined. Its recipients are read from the transaction itself, and must agree with the operator's
+//! statement.
 
 use uuid::Uuid;
 
@@ -23,7 +26,7 @@ use crate::{
 const TOOK_ITS_PLACE: &str = "another transaction took its place and paid nobody";
 const MOVED_NOTHING: &str = "the token took the call and moved nothing";
 
-/// How a payment ended, as a person says.
+/// The end of a payment, as the operator states it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     Paid,
@@ -39,7 +42,7 @@ impl Outcome {
     }
 }
 
-/// Who settles what, and why.
+/// The operator's statement, with his name and his reason.
 #[derive(Debug, Clone)]
 pub struct Settling {
     /// The transaction that took the payment's place.
@@ -61,7 +64,8 @@ pub struct Settled {
 }
 
 impl Gateway {
-    /// Ends a payment of an order by the transaction that took its place. A hold stays until people release it.
+    /// Ends a payment of an order by the transaction that took its place. A hold stays until people
+    /// release it.
     pub async fn settle_payment(
         &self,
         order_id: &str,
@@ -101,7 +105,8 @@ impl Gateway {
         Ok(Settled { purpose, nonce, rows, height, held })
     }
 
-    /// What spends the change of bytes that can never be mined can never be mined either. Nobody was to be paid by it.
+    /// Ends the payments that spend the change of bytes that can never be mined: they can never be
+    /// mined either. They paid no recipient.
     async fn end_children(
         &self,
         tx: &mut PgConnection,
@@ -144,7 +149,7 @@ impl Gateway {
     }
 }
 
-/// Whether what a person says is what the chain says.
+/// Checks that the operator's statement agrees with the chain.
 fn agreed(payment: &OpenPayment, usurper: &Usurper, outcome: Outcome) -> Result<(), OperateError> {
     let hash = &usurper.mined.hash;
     let is_own = payment.versions.iter().any(|one| one.tx_hash.eq_ignore_ascii_case(hash));
@@ -169,8 +174,8 @@ fn agreed(payment: &OpenPayment, usurper: &Usurper, outcome: Outcome) -> Result<
     }
 }
 
-/// What the payment came to. What returned anything becomes a version of it, so that this is known: the same payment under
-/// another hash, and what paid nobody but the order itself.
+/// The result of the payment. A transaction that returned anything becomes a version of it, so that
+/// this is known: the same payment under another hash, and one that paid only the order itself.
 async fn ended(
     tx: &mut PgConnection,
     order: &mut PayoutOrder,
@@ -200,8 +205,9 @@ async fn ended(
     let paid = if ended.succeeded { payment.amount } else { BaseUnits::ZERO };
     let rest = spent.remaining_after(paid);
     let change = back.change.map_or(BaseUnits::ZERO, |(_, amount)| amount);
-    // Under a hash that was none of ours the watcher took it for a deposit: then it is one, and what it brought is a fee again,
-    // so that the order has neither more nor less than before. What a stranger added is his.
+    // Under a hash that was none of ours the watcher took it for a deposit: then it is one, and the
+    // amount it brought is a fee again, so that the order has neither more nor less than before.
+    // Any amount that a stranger added is his.
     keep(tx, order, Uuid::now_v7(), back.booked.min(rest)).await?;
     ended.fee = rest.remaining_after(change);
     let version = Version {
@@ -216,12 +222,12 @@ async fn ended(
     Ok(ended)
 }
 
-/// What of a transaction came back to the order's address.
+/// The part of a transaction that came back to the order's address.
 #[derive(Default)]
 struct Back {
     /// Booked as deposits by now.
     booked: BaseUnits,
-    /// What is still to be known as change: the output's number, and what it holds.
+    /// The output still to be noted as change: its number, and its amount.
     change: Option<(u32, BaseUnits)>,
 }
 
@@ -303,8 +309,8 @@ mod tests {
                 ]
                 .as_slice(),
             ),
-            // Of its own versions people settle what no rule can end: as sent where something
-            // moved.
+            // Of its own versions operators settle those that no rule can end: as sent where
+            // something moved.
             (
                 OWN,
                 &[

@@ -1,4 +1,5 @@
-//! Signing: the next payments of an order, each with its nonce, its bytes and what it reserves in one commit.
+//! Signing: the next payments of an order, each with its nonce, its bytes and its reserved funds in
+//! one commit.
 
 use k256::ecdsa::SigningKey;
 use uuid::Uuid;
@@ -41,7 +42,8 @@ use crate::{
 const OPEN_MAX: usize = 500;
 
 impl Gateway {
-    /// Signs the next payments, each in one transaction with its nonce, its bytes and what it reserves.
+    /// Signs the next payments, each in one transaction with its nonce, its bytes and its reserved
+    /// funds.
     pub(super) async fn sign_next(
         &self,
         order_id: Uuid,
@@ -76,7 +78,7 @@ impl Gateway {
         let groups = groups(&order, &waiting, &limits);
         let prepared = self.prepare_all(&order, &groups, fee, payers).await?;
         if prepared.ready.is_empty() && prepared.failure.is_none() {
-            // Nothing is left of what it may have waited for.
+            // Nothing is left of the reason for which it may have waited.
             let mut connection = self.db.connection().await?;
             safety::note_wait(&mut connection, order_id, None).await?;
         }
@@ -115,8 +117,8 @@ impl Gateway {
         Ok(prepared)
     }
 
-    /// The offer for a payment now, at most what was quoted; `None` while the quote buys no place
-    /// in a block.
+    /// The offer for a payment now, at most the quoted one; `None` while the quote buys no place in
+    /// a block.
     pub(super) async fn affordable_fee(
         &self,
         order: &PayoutOrder,
@@ -168,7 +170,8 @@ impl Gateway {
         Ok(Some((intent, payment)))
     }
 
-    /// Where one transaction pays many, a row that nodes would not carry fails alone: the others are signed without it.
+    /// Where one transaction pays many, a row that nodes would not carry fails alone: the others
+    /// are signed without it.
     async fn fail_refused(
         &self,
         order: &PayoutOrder,
@@ -216,9 +219,9 @@ impl Gateway {
         Ok(())
     }
 
-    /// Where new payments are signed. Everything is decided again under the order's row lock; the nonces, the bytes,
-    /// the rows they pay and the amounts they reserve are stored in one commit, before anything is sent. `false` if nothing
-    /// may be signed now.
+    /// Where new payments are signed. Everything is decided again under the order's row lock; the
+    /// nonces, the bytes, the rows they pay and the amounts they reserve are stored in one commit,
+    /// before anything is sent. `false` if nothing may be signed now.
     pub(super) async fn sign_and_store(
         &self,
         order_id: Uuid,
@@ -358,7 +361,7 @@ impl Gateway {
     }
 }
 
-/// Notes why nothing is signed for an order that nobody holds.
+/// Notes why nothing is signed for an order that is not held.
 pub(super) async fn waits(
     connection: &mut PgConnection,
     order: &PayoutOrder,
@@ -368,7 +371,7 @@ pub(super) async fn waits(
     safety::note_wait(connection, order.id, Some(why)).await
 }
 
-/// What a person does about an order whose money came in too many pieces.
+/// The operator's remedy for an order whose money came in too many pieces.
 fn scattered(order: &PayoutOrder, error: SpendError, deposit: u64) -> String {
     let amount = BaseUnits::new(deposit.into()).to_decimal(u32::from(order.currency.decimals));
     let (symbol, place) = (order.currency.symbol, order.deposit.as_ref());
@@ -379,7 +382,7 @@ fn scattered(order: &PayoutOrder, error: SpendError, deposit: u64) -> String {
     )
 }
 
-/// Whether something may be signed.
+/// The permission to sign: now, later or not at all.
 pub(super) enum Allowed<T> {
     Now(T),
     /// By itself, once this has passed.
@@ -388,22 +391,22 @@ pub(super) enum Allowed<T> {
     No,
 }
 
-/// What a signature is for.
+/// The purpose of a signature.
 pub(super) struct Intent {
     pub purpose: Purpose,
     /// The rows that it pays.
     pub items: Vec<Uuid>,
-    /// What the order keeps for the network beside the amount.
+    /// The fee that the order keeps for the network beside the amount.
     pub kept: BaseUnits,
     /// The payment that this one pulls along.
     pub pulls: Option<Uuid>,
 }
 
-/// What refuses a payment that another worker signed first.
+/// The constraints that refuse a payment which another worker signed first.
 pub(super) const TAKEN: [&str; 3] =
     ["payout_payment_nonce_once", "payout_refund_once", "payout_input_once"];
 
-/// Takes a fee out of what an order holds.
+/// Takes a fee out of the order's balance.
 pub(super) async fn keep(
     tx: &mut PgConnection,
     order: &mut PayoutOrder,
@@ -428,7 +431,7 @@ pub(super) async fn keep(
     Ok(())
 }
 
-/// Puts a fee back into what an order holds: nothing was done for it.
+/// Puts a fee back into the order's balance: nothing was done for it.
 pub(super) async fn give_back(
     tx: &mut PgConnection,
     order: &mut PayoutOrder,
@@ -453,13 +456,13 @@ pub(super) async fn give_back(
     Ok(())
 }
 
-/// Payments that can be signed, and what became of the others.
+/// Payments that can be signed, and the results of the others.
 #[derive(Default)]
 struct Prepared {
     ready: Vec<(Intent, Unsigned)>,
     /// Rows have ended without a payment.
     any_failed: bool,
-    /// What the node had against a payment; its row waits.
+    /// The node's objection to a payment; its row waits.
     failure: Option<ChainError>,
 }
 
@@ -506,8 +509,9 @@ pub(super) fn unsigned(order: &PayoutOrder, outputs: Vec<Output>, fee: Fee) -> O
     })
 }
 
-/// How many more payments may be signed. Of one account nodes keep few that wait for a block, and those in one are no burden to
-/// them; what spends outputs needs its parents to be final.
+/// The number of further payments that may be signed. Nodes keep few unmined payments of one
+/// account, and those in a block are no burden to them; a payment that spends outputs needs its
+/// parents to be final.
 fn room(payer: &Payer, open: &[OpenPayment]) -> usize {
     let own: Vec<_> = open.iter().filter(|payment| !is_gas(&payment.purpose)).collect();
     let waits = |payment: &&&OpenPayment| payer.spends_coins() || payment.height.is_none();
@@ -515,7 +519,7 @@ fn room(payer: &Payer, open: &[OpenPayment]) -> usize {
     payer.window().saturating_sub(waiting).min(OPEN_MAX.saturating_sub(own.len()))
 }
 
-/// The most that one unit of work may cost, so that all payments together stay within what was quoted.
+/// The most that one unit of work may cost, so that all payments together stay within the quote.
 pub(super) fn fee_cap(order: &PayoutOrder, payer: &Payer) -> u128 {
     match payer {
         Payer::Simulated(_) => u128::MAX,

@@ -18,7 +18,8 @@ use crate::{
 
 impl Gateway {
     /// The confirmations after which an order's payments are final: as many as a deposit of its
-    /// value needs, because what a reorg takes back was told to its recipients.
+    /// value needs, because a payment that a reorg takes back was already reported to its
+    /// recipients.
     pub(super) fn required_of(&self, order: &PayoutOrder) -> u64 {
         let chain = self.config.chain(order.currency.network);
         let value = value_usd(order, order.payout_total);
@@ -109,7 +110,8 @@ fn quote_view(order: &PayoutOrder) -> QuoteView {
     }
 }
 
-/// What goes back: a refund that is signed or done, or what an ended order holds and does not owe.
+/// The amount that goes back: a refund that is signed or done, or the rest that an ended order
+/// holds and does not owe.
 async fn refund_of(
     connection: &mut PgConnection,
     order: &PayoutOrder,
@@ -136,7 +138,7 @@ async fn refund_of(
     Ok(Some(RefundView { state, address, amount: left, tx_hash: None }))
 }
 
-/// Whether anything may still have to go back.
+/// Returns whether anything may still have to go back.
 pub(super) fn may_owe_refund(order: &PayoutOrder) -> bool {
     order.state.is_terminal() && order.state != State::Draft && !order.books.left().is_zero()
 }

@@ -1,4 +1,5 @@
-//! The keys that pay. Only the payout-batch role opens a wallet; the API and every other role never hold one.
+//! The keys that pay. Only the payout-batch role opens a wallet; the API and every other role never
+//! hold one.
 
 use std::{collections::HashMap, path::Path};
 
@@ -19,8 +20,8 @@ use crate::{
 
 type Seed = SecretBox<[u8; SEED_BYTES]>;
 
-/// Keys derived from the payout seed, by family, and from the seed before it as far as orders still need that one. It has no
-/// `Debug`, and gives one child key at a time.
+/// Keys derived from the payout seed, by family, and from the seed before it as far as orders still
+/// need that one. It has no `Debug`, and gives one child key at a time.
 pub struct Wallet {
     receive: HashMap<Family, Vec<XPrv>>,
     accounts: HashMap<Family, AccountKey>,
@@ -58,7 +59,8 @@ pub enum NoWallet {
 }
 
 impl Wallet {
-    /// Opens the sealed seed that the configuration names. The sandbox works with the published test seed without one.
+    /// Opens the sealed seed that the configuration names. The sandbox works with the published
+    /// test seed without one.
     pub fn open(gateway: &Gateway) -> Result<Self, NoWallet> {
         let payouts = &gateway.config.payouts;
         let sandbox = gateway.config.is_sandbox();
@@ -67,7 +69,8 @@ impl Wallet {
             None if sandbox => public_seed()?,
             None => return Err(NoWallet::NotConfigured),
         };
-        // Orders that were confirmed before payouts had accounts of their own: production knows their seed by its own setting.
+        // Orders that were confirmed before payouts had accounts of their own: production knows
+        // their seed by its own setting.
         let earlier = match &payouts.earlier_seed_file {
             Some(path) => Some(read(gateway, path)?),
             None if sandbox => Some(public_seed()?),
@@ -140,7 +143,7 @@ fn child(branch: &XPrv, index: u32) -> Option<SigningKey> {
     Some(branch.derive_child(index).ok()?.private_key().clone())
 }
 
-/// Whether the account's first address is the branch's.
+/// Returns whether the account's first address is the branch's.
 fn is_behind(branch: &XPrv, account: &AccountKey) -> bool {
     let first = child(branch, 0).map(|key| k256::PublicKey::from(key.verifying_key()));
     first.is_some_and(|key| account.spells(&key) == account.address(0).ok())
@@ -232,7 +235,7 @@ mod tests {
         assert!(refused(&shared).contains("payouts.accounts.gas is the account of invoices"));
         let shared = line("gas", Account::Payouts, &SEED, Family::Evm);
         assert!(refused(&shared).contains("payouts.accounts.gas is the account of payouts"));
-        // Nobody pays out: nothing is asked for.
+        // Payouts are disabled: no setting is required.
         let off = production("").replace("payouts.enabled = true", "payouts.enabled = false");
         assert!(gateway(&off).is_ok());
         // A network without payouts needs no account.
@@ -270,7 +273,7 @@ mod tests {
                 (Account::Payouts, &SEED, true, true),
                 (Account::Invoices, &EARLIER, false, true),
                 (Account::Payouts, &EARLIER, false, true),
-                // Invoices of a seed that signs belong to nobody here.
+                // The wallet gives no key for invoices of a seed that signs.
                 (Account::Invoices, &SEED, false, false),
             ];
             for (account, seed, signs, signs_with_earlier) in cases {
