@@ -1,4 +1,4 @@
-//! What the buyer of a draft may choose from (spec, "Unresolved draft").
+//! The currencies that the buyer of a draft may choose from (spec, "Unresolved draft").
 
 use serde::Serialize;
 use serde_json::Number;
@@ -24,7 +24,8 @@ pub struct AcceptedCurrency {
     pub network: &'static str,
     #[schema(value_type = schema::StandardName)]
     pub standard: &'static str,
-    /// What would have to be paid now, in whole units; not binding; null while there is no fresh rate.
+    /// The amount that would have to be paid now, in whole units; not binding; null while there is
+    /// no fresh rate.
     #[schema(value_type = Option<schema::Amount>, required)]
     pub estimated_amount: Option<Number>,
     /// The smallest price in this currency, in US dollars.

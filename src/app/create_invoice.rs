@@ -125,7 +125,7 @@ impl From<NoAddress> for CreateError {
     }
 }
 
-/// What is known of the new invoice before the transaction.
+/// The price of the new invoice, or its choice of currencies, as known before the transaction.
 enum Quoted {
     Draft { accepted: Vec<String> },
     Payable { offer: Offer, pay_amount: BaseUnits, rate: Option<UsedRate> },
@@ -144,8 +144,9 @@ impl Quoted {
 impl Gateway {
     /// Creates the invoice that `request` asks for, or repeats the answer given to it before.
     ///
-    /// One transaction holds the merchant's row: creations of one merchant queue up, so the quota and the idempotency key
-    /// are exact. The answer is rendered inside it and stored with the invoice.
+    /// One transaction holds the merchant's row: creations of one merchant queue up, so the quota
+    /// and the idempotency key are exact. The answer is rendered inside it and stored with the
+    /// invoice.
     pub async fn create_invoice(
         &self,
         caller: &Caller,
@@ -363,7 +364,7 @@ fn eligible(
     }
 }
 
-/// An invoice with everything but what it is paid with.
+/// An invoice with everything but the currency, address and amount of its payment.
 fn blank_invoice(
     caller: &Caller,
     request: &NewInvoice,
@@ -413,7 +414,7 @@ fn blank_invoice(
 }
 
 impl Invoice {
-    /// Fills in what the invoice is paid with; from here on it is `pending`.
+    /// Fills in the currency, address and amount to be paid; from here on it is `pending`.
     pub(super) fn make_payable(
         &mut self,
         offer: &Offer,

@@ -1,4 +1,5 @@
-//! Is everything that the gateway depends on there and doing its work? Read-only; every look is bounded in time.
+//! Is everything that the gateway depends on there and doing its work? Read-only; every look is
+//! bounded in time.
 
 mod addresses;
 mod nodes;
@@ -28,7 +29,7 @@ use crate::{
 const LOOK_LIMIT: Duration = Duration::from_secs(20);
 /// A watcher looks every few seconds; this long without a complete look means that none is working.
 const WATCHER_SILENT_S: i64 = 60;
-/// The relay publishes within a second; what waits this long is not being published.
+/// The relay publishes within a second; a message that waits this long is not being published.
 const OUTBOX_OLD_S: i64 = 60;
 const OUTBOX_COUNTED_MAX: i64 = 100_000;
 const ALERTS_SHOWN: i64 = 5;
@@ -57,7 +58,7 @@ pub struct Finding {
     pub check: String,
     pub health: Health,
     pub detail: String,
-    /// What to do about it.
+    /// The remedy, if there is one.
     pub advice: Option<String>,
     /// The numbers behind the words.
     pub facts: Map<String, Value>,
@@ -81,7 +82,8 @@ impl Finding {
 }
 
 impl Gateway {
-    /// Everything, or with `only` what concerns one network: the database, its watcher, its rates, its pool and its nodes.
+    /// Checks everything, or with `only` the parts that concern one network: the database, its
+    /// watcher, its rates, its pool and its nodes.
     pub async fn doctor(&self, only: Option<Network>) -> Vec<Finding> {
         if let Some(network) = only {
             let (mut findings, nodes, tokens) = tokio::join!(
@@ -273,7 +275,7 @@ impl Gateway {
             Err(_) => return Finding::new("amqp", Health::Broken, "no answer").advice(advice),
         };
         let blocked = publisher.blocked();
-        // Whether it says goodbye in time changes nothing of what was found.
+        // A failure to close in time changes nothing of the finding.
         drop(publisher.close().await);
         match blocked {
             Some(reason) => {

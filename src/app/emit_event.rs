@@ -1,4 +1,4 @@
-//! Writing an event for a merchant, in the transaction of what caused it.
+//! Writing an event for a merchant, in the transaction that causes it.
 
 use uuid::Uuid;
 
@@ -22,7 +22,8 @@ use crate::{
     webhook::ipn::{self, NoticeBody},
 };
 
-/// At most so many notices about foreign tokens per invoice: dust must not become a flood of webhooks.
+/// At most so many notices about foreign tokens per invoice: dust must not become a flood of
+/// webhooks.
 const FOREIGN_NOTICES_MAX: i64 = 5;
 
 /// The events that transitions owe. One without a callback address, or written before, is left out.

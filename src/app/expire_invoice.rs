@@ -45,7 +45,8 @@ pub(super) const NOTHING_UNDER_WAY: UnderWay =
     UnderWay { sum: BaseUnits::ZERO, is_any_final: false };
 
 impl Gateway {
-    /// Puts a message into the outbox for every due timer, up to a bound. `true` if there may be more.
+    /// Puts a message into the outbox for every due timer, up to a bound. `true` if there may be
+    /// more.
     pub async fn ring_timers(&self) -> Result<bool, StorageError> {
         let mut connection = self.db.connection().await?;
         let (invoice, payout) = (Route::Expiry.as_str(), Route::Payout.as_str());
@@ -56,7 +57,8 @@ impl Gateway {
         Ok(i64::try_from(rung).is_ok_and(|rung| rung >= RING_MAX))
     }
 
-    /// Decides whether `invoice_id` has expired. A message too early, twice or too late decides nothing wrong.
+    /// Decides whether `invoice_id` has expired. A message too early, twice or too late decides
+    /// nothing wrong.
     pub async fn expire_invoice(&self, invoice_id: Uuid) -> Result<Verdict, ExpireError> {
         let mut tx = self.db.begin().await?;
         let invoice = invoices::lock(&mut tx, invoice_id).await?;

@@ -1,5 +1,5 @@
-//! Deadlines of invoices that nothing is on its way to, decided many at a time: a storm of them must not be a storm of
-//! transactions.
+//! Deadlines of invoices that nothing is on its way to, decided many at a time: a storm of them
+//! must not be a storm of transactions.
 
 use std::collections::{HashMap, HashSet};
 
@@ -21,9 +21,9 @@ use crate::{
 };
 
 impl Gateway {
-    /// Decides those of `ids` that have no deposit under way, nor one that vanished, and that
-    /// nobody holds, in one transaction, exactly as [`expire_invoice`](Self::expire_invoice) would.
-    /// Returns them; the others need a decision of their own.
+    /// Decides those of `ids` that have no deposit under way, nor one that vanished, and whose row
+    /// is not locked, in one transaction, exactly as [`expire_invoice`](Self::expire_invoice)
+    /// would. Returns them; the others need a decision of their own.
     pub async fn expire_quiet(&self, ids: &[Uuid]) -> Result<HashSet<Uuid>, StorageError> {
         let mut tx = self.db.begin().await?;
         let mut quiet = invoices::lock_free(&mut tx, ids).await?;

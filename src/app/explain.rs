@@ -1,4 +1,4 @@
-//! Why an invoice is what it is: everything known of it, in one answer for an operator.
+//! The reasons for an invoice's state: everything known of it, in one answer for an operator.
 
 use super::Gateway;
 use crate::storage::{

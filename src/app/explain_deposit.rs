@@ -47,8 +47,9 @@ pub enum ExplainError {
     Storage(#[from] StorageError),
 }
 
-/// What to type where nodes cannot tell in which block a transaction stands. On NEAR that would take the name of its
-/// sender as well, and it would be the wrong block: a payment is executed in a later one.
+/// The advice where nodes cannot find the block of a transaction: the arguments to add. On NEAR a
+/// search would take the name of its sender as well, and it would find the wrong block: a payment
+/// is executed in a later one.
 fn name_the_block(network: Network, tx_hash: &str) -> String {
     let (why, which) = if network == Network::Near {
         (
@@ -77,10 +78,10 @@ pub enum Place {
     Unknown,
 }
 
-/// What became of one transfer, or why nothing did.
+/// The result of one transfer, or the reason why nothing came of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// Its receiver is nobody we gave an address to.
+    /// Its receiver is no address that we gave.
     NotOurs,
     /// Nothing moves in a transfer of zero.
     Zero,
@@ -90,7 +91,8 @@ pub enum Verdict {
     NotRead { cursor: Option<u64> },
     /// It arrived unseen by blocks, and was counted by the address's balance under this key.
     ByBalance { key: String },
-    /// It was taken out of the books after a reorganisation, and is there: as it was, or as something else.
+    /// It was taken out of the books after a reorganisation, and is there: as it was, or as
+    /// something else.
     Returned,
     /// It has a row.
     Recorded(Standing),
@@ -132,9 +134,9 @@ pub struct Told {
     /// In base units.
     pub amount_text: String,
     pub verdict: Verdict,
-    /// By whom it was imported, if it was.
+    /// The operator who imported it, if one did.
     pub imported_by: Option<String>,
-    /// By whom it was accepted when it had come back, if it was.
+    /// The operator who accepted it when it had come back, if one did.
     pub accepted_by: Option<String>,
 }
 
@@ -154,8 +156,9 @@ pub struct AddressStory {
 }
 
 impl Gateway {
-    /// Reads a transaction from its network and says of each of its transfers what became of it. `height` names the
-    /// block where nodes cannot tell. What was found by balance has no transaction: its key stands for one.
+    /// Reads a transaction from its network and reports the result of each of its transfers.
+    /// `height` names the block where nodes cannot find it. A deposit that was found by balance has
+    /// no transaction: its key stands for one.
     pub async fn explain_transaction(
         &self,
         network: Network,
@@ -192,8 +195,8 @@ impl Gateway {
         Ok(TransactionStory { network, tx_hash, place, transfers })
     }
 
-    /// What was found by balance, as its row knows it. It is there again if the watcher has found it again, on a branch that
-    /// it still follows.
+    /// A deposit that was found by balance, as its row describes it. It is there again if the
+    /// watcher has found it again, on a branch that it still follows.
     async fn explain_found(
         &self,
         settings: &ChainSettings,
@@ -243,7 +246,7 @@ impl Gateway {
         Ok(TransactionStory { network, tx_hash: key, place, transfers: vec![told] })
     }
 
-    /// What ever arrived at an address, as our rows know it.
+    /// Everything that ever arrived at an address, according to our rows.
     pub async fn explain_address(&self, text: &str) -> Result<Vec<AddressStory>, ExplainError> {
         let mut connection = self.db.connection().await?;
         let mut stories = Vec::new();
@@ -371,8 +374,8 @@ impl Gateway {
     }
 }
 
-/// Whether a block is from before an address was given. On its own network heights say so exactly; on others of its
-/// family, whose cursor was not noted, the block's date does.
+/// Returns whether a block is from before an address was given. On its own network heights decide
+/// that exactly; on others of its family, whose cursor was not noted, the block's date does.
 fn is_before(
     network: Network,
     (height, mined_at): (u64, DateTime<Utc>),
@@ -385,7 +388,8 @@ fn is_before(
     }
 }
 
-/// Whether the watcher has read a block that pays our address with what is counted no more.
+/// Returns whether the watcher has read a block that pays our address with a deposit that is no
+/// longer counted.
 fn is_back(
     network: Network,
     (place, cursor): (Place, Option<u64>),
@@ -432,9 +436,9 @@ async fn of_transfer(
     })
 }
 
-/// What an import of a deposit is recorded as, and by what.
+/// The audit names of a deposit's import: the subject and the action.
 pub(super) const IMPORTED: (&str, &str) = ("deposit", "import");
-/// The same of what had come back.
+/// The same for the acceptance of a deposit that had come back.
 pub(super) const ACCEPTED: (&str, &str) = ("deposit", "accept");
 
 pub(super) fn subject(network: Network, key: &str) -> String {
@@ -476,7 +480,8 @@ fn same_hash(one: &str, other: &str) -> bool {
     one.eq_ignore_ascii_case(other)
 }
 
-/// A key of something found by balance, as our rows spell it: the address, and the height it was found at first.
+/// A key of something found by balance, as our rows spell it: the address, and the height it was
+/// found at first.
 fn balance_key(network: Network, text: &str) -> Option<String> {
     let (address, height) = text.trim().rsplit_once('@')?;
     let key = format!("{}@{height}", address::match_key(network.family(), address));

@@ -9,7 +9,7 @@ use crate::{
     storage::{StorageError, pools},
 };
 
-/// How long a start waits for the database to list the pools.
+/// The time that a start waits for the database to list the pools.
 const POOLS_LIMIT: Duration = Duration::from_secs(5);
 
 /// The first address of a family differs from the configured one.

@@ -1,7 +1,8 @@
 //! Following one network: blocks become deposits, and deposits become final.
 //!
-//! Every write compares and sets the cursor, so two followers of one network cannot credit twice: the slower one's
-//! transaction is rolled back whole. A node that lags, lies or rewinds moves nothing.
+//! Every write compares and sets the cursor, so two followers of one network cannot credit twice:
+//! the slower one's transaction is rolled back whole. A node that lags, lies or rewinds moves
+//! nothing.
 
 pub mod accept;
 mod ahead;
@@ -31,9 +32,9 @@ use crate::{
 use ahead::{Pace, RunEnd};
 use watch_set::WatchSet;
 
-/// How often a complete look that found nothing is noted. Deadlines wait for the note.
+/// The interval at which a complete look that found nothing is noted. Deadlines wait for the note.
 const NOTE_EVERY: Duration = Duration::from_millis(250);
-/// What reading the mempool may take of a look, most of which belongs to blocks.
+/// The share of a look that reading the mempool may take; most of a look belongs to blocks.
 const MEMPOOL_LIMIT: Duration = Duration::from_secs(40);
 /// Blocks read in one look, so that a long catch-up still reports progress and notices a stop.
 const BLOCKS_PER_LOOK: u32 = 200;
@@ -52,7 +53,7 @@ pub enum FollowError {
     ReorgTooDeep { depth: u64 },
 }
 
-/// What one look at a chain came to.
+/// The result of one look at a chain.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Look {
     pub blocks: u32,
@@ -93,7 +94,7 @@ pub fn source_of(
     Ok(Some(source))
 }
 
-/// One node, as `settings` say what it serves.
+/// One node, as its entry in `settings` describes it.
 pub(super) fn node_of(
     settings: &ChainSettings,
     url: &SecretString,
@@ -146,7 +147,7 @@ impl<S: ChainSource> Follower<S> {
         &self.settings
     }
 
-    /// How many addresses are watched.
+    /// The number of watched addresses.
     pub fn watched(&self) -> usize {
         self.watch.len()
     }
@@ -156,7 +157,7 @@ impl<S: ChainSource> Follower<S> {
         self.blocks_read
     }
 
-    /// Reads what is new on the chain.
+    /// Reads the news of the chain.
     pub async fn look(&mut self, gateway: &Gateway) -> Result<Look, FollowError> {
         let looked = self.look_once(gateway).await;
         self.pace.learn(&looked);
@@ -169,9 +170,10 @@ impl<S: ChainSource> Follower<S> {
         let (cursor, looked_at) = cursors::load_with_time(&mut connection, network).await?;
         drop(connection);
 
-        // Before the head: what stops waiting after this moment stands in a block up to the head, or was dropped. Read
-        // afterwards, a payment mined in between would look as if it had vanished. Blocks are read without it: nobody who paid
-        // waits for a node that keeps its mempool to itself, or has had enough of being asked for it.
+        // Before the head: a transaction that stops waiting after this moment stands in a block up
+        // to the head, or was dropped. Read afterwards, a payment mined in between would look as if
+        // it had vanished. Blocks are read without it: no payer waits for a node that does not show
+        // its mempool, or limits the rate of requests.
         let waiting = self.mempool().await;
         let head = self.source.head().await?;
         let mut cursor = match cursor {
@@ -190,7 +192,8 @@ impl<S: ChainSource> Follower<S> {
         }
         look.sightings += self.read_balances(gateway, &cursor, &head).await?;
         if look.rewound > 0 {
-            // What stood in the orphaned blocks may have gone back to the mempool since it was read.
+            // Transactions of the orphaned blocks may have gone back to the mempool since it was
+            // read.
             return Ok(look);
         }
         let waiting = waiting?;
@@ -219,8 +222,9 @@ impl<S: ChainSource> Follower<S> {
         })
     }
 
-    /// Whether `head` can be the network's newest block. A node that lost its peers goes on telling the last block it got, and
-    /// whoever trusts it expires invoices that are paid. So nothing counts as seen then, and deadlines wait.
+    /// Returns whether `head` can be the network's newest block. A node that lost its peers goes on
+    /// reporting the last block it got, and a watcher that trusts it expires invoices that are
+    /// paid. So nothing counts as seen then, and deadlines wait.
     fn is_fresh(&mut self, head: &BlockRef, looked_at: DateTime<Utc>) -> bool {
         if self.settings.is_fresh(head.mined_at, looked_at) {
             self.told_old = None;
@@ -240,7 +244,8 @@ impl<S: ChainSource> Follower<S> {
         false
     }
 
-    /// Follows blocks until the cursor stands on `head`. `false` if there is more to read, or the node lags.
+    /// Follows blocks until the cursor stands on `head`. `false` if there is more to read, or the
+    /// node lags.
     async fn catch_up(
         &mut self,
         gateway: &Gateway,
@@ -259,7 +264,8 @@ impl<S: ChainSource> Follower<S> {
                     return Ok(false);
                 }
                 if !self.rewind(gateway, cursor, head).await? {
-                    // The head is older than what the node tells now. The next look asks for another.
+                    // The head is older than the node's present answer. The next look asks for
+                    // another.
                     return Ok(false);
                 }
                 look.rewound += 1;
@@ -268,7 +274,7 @@ impl<S: ChainSource> Follower<S> {
             let most = BLOCKS_PER_LOOK - look.blocks - look.rewound;
             let run = self.read_run(cursor.height, head, most).await;
             if !self.record_run(gateway, cursor, head, &run.blocks, look).await? {
-                // What was read above belongs to the branch that was left.
+                // The blocks read above belong to the branch that was left.
                 continue;
             }
             match run.end {
@@ -280,8 +286,8 @@ impl<S: ChainSource> Follower<S> {
         Ok(true)
     }
 
-    /// Records blocks one after another, each only upon its parent. `false` if the chain turned out to have another branch,
-    /// and the cursor went back.
+    /// Records blocks one after another, each only upon its parent. `false` if the chain turned out
+    /// to have another branch, and the cursor went back.
     async fn record_run(
         &mut self,
         gateway: &Gateway,

@@ -1,4 +1,4 @@
-//! A fresh address for whoever is to be paid, from public material only.
+//! A fresh address for one payment, derived from public material only.
 
 use uuid::Uuid;
 
@@ -56,8 +56,9 @@ impl Gateway {
         Ok(new_address(family, index, text))
     }
 
-    /// Takes the next address for an order of payouts. Its index is taken from the same sequence as those of invoices, so that no
-    /// index has an address in two accounts; its key is another account's.
+    /// Takes the next address for an order of payouts. Its index is taken from the same sequence as
+    /// those of invoices, so that no index has an address in two accounts; its key is another
+    /// account's.
     pub(super) async fn give_payout_address(
         &self,
         connection: &mut PgConnection,

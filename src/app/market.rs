@@ -1,4 +1,4 @@
-//! What is on offer right now: enabled currencies with their minimums, and the stored rates.
+//! The market right now: enabled currencies with their minimums, and the stored rates.
 //!
 //! Loaded in one go and kept for a second, so that a burst of quotes costs two small queries.
 

@@ -18,7 +18,7 @@ use crate::{
     },
 };
 
-/// How long a start waits for the database before it begins without having asked it.
+/// The time that a start waits for the database before it begins without having asked it.
 const CHECK_LIMIT: Duration = Duration::from_secs(5);
 /// Of the oldest and of the newest secrets, where a database from before the proof has none. One
 /// damaged row proves nothing.
@@ -42,7 +42,7 @@ pub enum MasterKeyError {
     Storage(#[from] StorageError),
 }
 
-/// What one bite of a rotation came to.
+/// The result of one batch of a rotation.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Bite {
     /// Where the next bite begins; `None` after the last one.
@@ -114,7 +114,7 @@ impl Gateway {
         MasterKeyError::Wrong { both: self.master_keys.has_old() }
     }
 
-    /// How many secrets a rotation walks through.
+    /// The number of secrets that a rotation walks through.
     pub async fn secrets_to_rotate(&self) -> Result<i64, MasterKeyError> {
         if !self.master_keys.has_old() {
             return Err(MasterKeyError::OneKey);

@@ -25,8 +25,8 @@ use crate::{
     },
 };
 
-/// Deposits settled in one transaction. Anybody may send an invoice any number of them, so the rest waits behind the messages
-/// of all other invoices.
+/// Deposits settled in one transaction. Anybody may send an invoice any number of them, so the rest
+/// waits behind the messages of all other invoices.
 const BITE: usize = 25;
 
 #[derive(Debug, thiserror::Error)]
@@ -38,7 +38,7 @@ pub enum MatchError {
     Storage(#[from] StorageError),
 }
 
-/// What a settlement came to.
+/// The result of a settlement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settled {
     pub deposits: usize,
@@ -46,11 +46,13 @@ pub struct Settled {
 }
 
 impl Gateway {
-    /// Settles the final deposits of the invoice that `deposit_id` belongs to, or a bite of them.
+    /// Settles the final deposits of the invoice that `deposit_id` belongs to, or one batch of
+    /// them.
     ///
-    /// Amounts are summed from rows, never from messages; a message that comes twice finds nothing left to settle. Of an
-    /// invoice with more than a bite, a message about a booked deposit does nothing: who booked it has sent another message
-    /// for the rest. So one message is on its way for it in the end, however many blocks a flood fills.
+    /// Amounts are summed from rows, never from messages; a message that comes twice finds nothing
+    /// left to settle. Of an invoice with more than a batch, a message about a booked deposit does
+    /// nothing: the worker that booked it has sent another message for the rest. So one message is
+    /// on its way for it in the end, however many blocks a flood fills.
     pub async fn match_deposits(&self, deposit_id: Uuid) -> Result<Settled, MatchError> {
         let mut tx = self.db.begin().await?;
         let Some(mut invoice) = invoices::lock_of_deposit(&mut tx, deposit_id).await? else {
@@ -66,7 +68,7 @@ impl Gateway {
         Ok(Settled { deposits, status: Some(invoice.view.status) })
     }
 
-    /// A deposit of no invoice funds a payout order, or came to an address that nobody waits at.
+    /// A deposit of no invoice funds a payout order, or came to an address that expects no payment.
     async fn match_without_invoice(
         &self,
         mut tx: Tx,
@@ -83,9 +85,9 @@ impl Gateway {
         Ok(Settled { deposits, status: None })
     }
 
-    /// Settles what is final, or a bite of it, and says how much it was. The rest gets a message, behind those that wait
-    /// already; `about` is the deposit that the message in hand names, if there is one. The caller holds the invoice's row
-    /// lock, and commits.
+    /// Settles the final deposits, or one batch of them, and returns how many there were. The rest
+    /// gets a message, behind those that wait already; `about` is the deposit that the message in
+    /// hand names, if there is one. The caller holds the invoice's row lock, and commits.
     pub(super) async fn settle_final(
         &self,
         tx: &mut PgConnection,
@@ -110,7 +112,7 @@ impl Gateway {
         Ok(waiting.len())
     }
 
-    /// One deposit: decide, book, store, tell.
+    /// Settles one deposit: decides, books, stores and emits its event.
     async fn settle(
         &self,
         tx: &mut PgConnection,
@@ -174,7 +176,8 @@ impl Gateway {
     }
 }
 
-/// What a deposit means for its invoice, and whether it is the invoice's own token on its own network.
+/// The event that a deposit means for its invoice, and whether it is the invoice's own token on its
+/// own network.
 fn event_of(invoice: &Invoice, deposit: &DepositRow) -> (Event, bool) {
     let on_network = invoice.network().is_some_and(|network| network.name() == deposit.network);
     let own_token = deposit.token_id.is_some() && deposit.token_id == invoice.token_id;
@@ -191,8 +194,9 @@ fn event_of(invoice: &Invoice, deposit: &DepositRow) -> (Event, bool) {
     }
 }
 
-/// What its invoice has counted all the while, though it was away, only goes back into the books, and so does the excess that
-/// it had brought. Nobody was told that it left, so nobody is told that it is back.
+/// A deposit that its invoice has counted all the while, though it was away, only goes back into
+/// the books, and so does the excess that it had brought. No event reported its loss, so none
+/// reports its return.
 async fn restore(
     tx: &mut PgConnection,
     invoice: &Invoice,
@@ -238,7 +242,8 @@ async fn book(
     once(ledger::book(tx, &entry).await?)
 }
 
-/// Known tokens that nobody asked for are kept apart for the merchant; unknown contracts are worth nothing to us.
+/// Known tokens that the invoice did not ask for are kept apart for the merchant; unknown contracts
+/// are worth nothing to us.
 async fn book_foreign(
     tx: &mut PgConnection,
     invoice: &Invoice,

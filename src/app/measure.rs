@@ -1,4 +1,4 @@
-//! What a process tells of the rows that all processes share, read anew whenever it is asked for its metrics.
+//! A process's metrics of the rows that all processes share, read anew at every scrape.
 
 use super::Gateway;
 use crate::{
@@ -63,8 +63,8 @@ impl Gateway {
         Ok(())
     }
 
-    /// Of every network that is switched on. One that nobody has ever looked at lags for as long as this process waits: it
-    /// may be on sale already.
+    /// Of every network that is switched on. A network that was never looked at lags for as long as
+    /// this process waits: it may be on sale already.
     pub async fn lags(&self, connection: &mut PgConnection) -> Result<Vec<Lag>, StorageError> {
         let known = cursors::lags(connection).await?;
         let waited = i64::try_from(self.started.elapsed().as_secs()).unwrap_or(i64::MAX);
@@ -115,7 +115,7 @@ const TRANSITIONS: [(Option<Status>, Status); 12] = {
     ]
 };
 
-/// What a sweep can find.
+/// The kinds of rows that a sweep can find.
 pub(super) const SWEEP_KINDS: [&str; 4] = ["deliveries", "deposits", "dead_letters", "topology"];
 
 /// Counts a change of status that has been committed. `None` is an invoice that did not exist.
@@ -130,7 +130,8 @@ fn transitions(from: Option<Status>, to: Status) -> metrics::Counter {
     metrics::counter!("invoice_transitions_total", "from" => from, "to" => to.as_str())
 }
 
-/// A count as gauges take it without a float of ours; what is beyond its range is alarming enough at the range's end.
+/// A count as gauges take it without a float of ours; a count beyond the range is alarming enough
+/// at the range's end.
 pub(super) fn gauge(value: i64) -> u32 {
     u32::try_from(value.max(0)).unwrap_or(u32::MAX)
 }

@@ -1,8 +1,9 @@
-//! What the gateway does, one file per thing. Each is one transaction, or claim / act / record with no transaction open
-//! while it acts.
+//! The gateway's use cases, one file each. Each is one transaction, or claim / act / record with no
+//! transaction open while it acts.
 //!
-//! An app function reads rows, asks the pure rules, and writes the outcome with its ledger entries and its outbox rows
-//! in one commit. The API, the workers, the command line and the tests call the same functions.
+//! An app function reads rows, asks the pure rules, and writes the outcome with its ledger entries
+//! and its outbox rows in one commit. The API, the workers, the command line and the tests call the
+//! same functions.
 
 pub mod accept_deposit;
 pub mod accepted_currencies;
@@ -85,16 +86,17 @@ pub struct Gateway {
     pub egress: Egress,
     pub(crate) master_keys: KeyRing,
     pub(crate) account_keys: HashMap<Family, AccountKey>,
-    /// What addresses of payout orders come from, and the gas wallet's.
+    /// The account keys of payout orders' addresses; below, the gas wallet's.
     pub(crate) payout_keys: HashMap<Family, AccountKey>,
     pub(crate) gas_key: Option<AccountKey>,
     pub(crate) market: market::MarketCache,
     kept_payers: payers::KeptPayers,
     admissions: admit::Admissions,
     started: Instant,
-    /// Whether the database has been asked if the master key is its own.
+    /// Set once the database has been asked whether the master key is its own.
     key_proven: AtomicBool,
-    /// Wakes this process's relay after a commit that wrote the outbox. Missing it costs at most the relay's poll.
+    /// Wakes this process's relay after a commit that wrote the outbox. Missing it costs at most
+    /// the relay's poll.
     pub relay_wake: Arc<Notify>,
 }
 
@@ -120,7 +122,8 @@ pub enum StartError {
 }
 
 impl Gateway {
-    /// Puts the parts together. Nothing is connected yet: servers that are down are waited for, not died of.
+    /// Puts the parts together. Nothing is connected yet: servers that are down are waited for, not
+    /// died of.
     pub fn new(config: Config) -> Result<Self, StartError> {
         let gateway = Self::unchecked(config)?;
         gateway.check_first_addresses()?;
@@ -129,8 +132,8 @@ impl Gateway {
     }
 
     /// As [`new`](Self::new) for a running program: where the database answers, its pools are
-    /// looked at as well, and the master key must be the one that sealed what it holds. Where it
-    /// does not, [`is_key_proven`](Self::is_key_proven) says so.
+    /// looked at as well, and the master key must be the one that sealed its secrets. Where it does
+    /// not, [`is_key_proven`](Self::is_key_proven) is false.
     pub async fn start(config: Config) -> Result<Self, StartError> {
         let gateway = Self::new(config)?;
         gateway.check_first_of_pools().await?;
@@ -139,12 +142,13 @@ impl Gateway {
         Ok(gateway)
     }
 
-    /// Whether the start has compared the master key with the database.
+    /// Returns whether the start has compared the master key with the database.
     pub fn is_key_proven(&self) -> bool {
         self.key_proven.load(Ordering::Relaxed)
     }
 
-    /// As [`new`](Self::new) for whoever only looks (`gatewayctl doctor`): it gives no addresses, so wrong ones are for it to tell.
+    /// As [`new`](Self::new) for a program that only looks (`gatewayctl doctor`): it gives no
+    /// addresses, so wrong ones are for it to report.
     pub fn unchecked(config: Config) -> Result<Self, StartError> {
         let db = Db::connect_lazy(&config.database_url, config.database_connections_max)?;
         Ok(Self {
@@ -209,7 +213,8 @@ fn account_keys(config: &Config) -> Result<HashMap<Family, AccountKey>, StartErr
     Ok(keys)
 }
 
-/// How the addresses of `family` are spelt: as on the real network, unless its chain is a test chain by its first block.
+/// The encoding of the addresses of `family`: as on the real network, unless its chain is a test
+/// chain by its first block.
 fn realm_of(config: &Config, family: Family) -> Realm {
     let of_family = |network: &Network| network.family() == family;
     let is_test = |network: Network| config.chain(network).genesis.is_some();
@@ -221,13 +226,14 @@ fn realm_of(config: &Config, family: Family) -> Realm {
 }
 
 impl Gateway {
-    /// How addresses of a network are spelt here.
+    /// The encoding of a network's addresses in this configuration.
     pub(crate) fn realm(&self, network: Network) -> Realm {
         realm_of(&self.config, network.family())
     }
 }
 
-/// Bounds a piece of work that talks to the database: a frozen server must not hold its caller for ever.
+/// Bounds a piece of work that talks to the database: a frozen server must not hold its caller for
+/// ever.
 pub async fn within<T, E: From<StorageError>>(
     limit: Duration,
     work: impl Future<Output = Result<T, E>>,

@@ -1,4 +1,5 @@
-//! Whoever can pay on a network, as it is configured: its own node, and those without whose word no payment has ended.
+//! The payers of a network, as it is configured: its own node, and the witnesses without whose word
+//! no payment has ended.
 //!
 //! They are made at the first use and kept, for they keep their connections.
 
@@ -24,9 +25,11 @@ use crate::{
     payout::PayoutFamily,
 };
 
-/// A merchant waits while his payout is built, which asks twice, and a request lasts at most 12 seconds.
+/// A merchant waits while his payout is built, which asks twice, and a request lasts at most 12
+/// seconds.
 const ANSWER_WITHIN: Duration = Duration::from_secs(4);
-/// A node that fails after so long is not asked about the next payment: who holds the order's lease must not wait for each.
+/// A node that fails after so long is not asked about the next payment: the worker that holds the
+/// order's lease must not wait for each.
 const SILENCE_MAX: Duration = Duration::from_secs(2);
 
 /// Whose payments they make.
@@ -34,7 +37,7 @@ const SILENCE_MAX: Duration = Duration::from_secs(2);
 pub(in crate::app) enum Purpose {
     /// Orders that are paid from addresses of ours.
     Orders,
-    /// What merchants sign themselves.
+    /// Payments that merchants sign themselves.
     Merchants,
 }
 
@@ -46,9 +49,9 @@ pub(in crate::app) struct Payers {
 }
 
 impl Payers {
-    /// How much work payments are, in their order. One estimate alone refuses no payment: the node
-    /// is asked again, and then the others, and a payment that any of them estimates is one that
-    /// can be made.
+    /// The work of payments, in their order. One estimate alone refuses no payment: the node is
+    /// asked again, and then the others, and a payment that any of them estimates is one that can
+    /// be made.
     pub async fn works(
         &self,
         payments: &[Unsigned],
@@ -87,7 +90,8 @@ impl Payers {
         self.witnesses.standings(&self.payer, payments, required).await
     }
 
-    /// What took the place of one of `payments` for good, as a witness tells it too.
+    /// The transaction that took the place of one of `payments` for good, as a witness confirms it
+    /// too.
     pub async fn usurper(
         &self,
         payments: &[Wanted],
@@ -97,8 +101,9 @@ impl Payers {
         self.witnesses.usurper(&self.payer, payments, named, required).await
     }
 
-    /// The same of each payment for which it can be told, and why it cannot of the others. Where blocks are read for every
-    /// payment anew, what keeps one from being found hides no other.
+    /// The same of each payment whose standing can be determined, and the reason why that of the
+    /// others cannot. Where blocks are read for every payment anew, the obstacle to finding one
+    /// hides no other.
     pub async fn standings_told(
         &self,
         payments: &[Wanted],

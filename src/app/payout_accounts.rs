@@ -94,7 +94,8 @@ impl Gateway {
         self.gas_key.as_ref()?.address(0).ok()
     }
 
-    /// Everything that keeps payouts, gas and invoices apart; nothing where payouts are off, and in the sandbox.
+    /// Everything that keeps payouts, gas and invoices apart; nothing where payouts are off, and in
+    /// the sandbox.
     pub(super) fn check_accounts_apart(&self) -> Result<(), AccountsNotApart> {
         if self.config.is_sandbox() || !self.config.payouts_enabled() {
             return Ok(());

@@ -13,7 +13,7 @@ use crate::{
     storage::{StorageError, invoices, invoices::ListOrder},
 };
 
-/// A payment object, and on an unresolved draft what may be chosen.
+/// A payment object, and on an unresolved draft the currencies that may be chosen.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct PaymentDetail {
     #[serde(flatten)]

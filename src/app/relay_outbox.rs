@@ -1,8 +1,9 @@
 //! The outbox relay: from rows to confirmed messages.
 //!
-//! [`crate::serve::relay`] runs it in every program that writes the outbox. Rows are deleted once the broker has confirmed them; a crash between
-//! the two publishes them again, which no consumer minds. The batch's row locks are held while the confirms are awaited:
-//! the one transaction that spans a network call, bounded by the publisher's own limit.
+//! [`crate::serve::relay`] runs it in every program that writes the outbox. Rows are deleted once
+//! the broker has confirmed them; a crash between the two publishes them again, which no consumer
+//! minds. The batch's row locks are held while the confirms are awaited: the one transaction that
+//! spans a network call, bounded by the publisher's own limit.
 
 use std::{
     collections::HashMap,
@@ -22,7 +23,7 @@ use crate::{
 };
 
 pub const BATCH_MAX: i64 = 500;
-/// How long a route rests after its queue refused a message.
+/// The time that a route rests after its queue refused a message.
 const REFUSED_PAUSE: Duration = Duration::from_secs(5);
 
 #[derive(Debug, thiserror::Error)]
@@ -49,9 +50,11 @@ impl PausedRoutes {
 }
 
 impl Gateway {
-    /// Publishes one batch. Returns how many rows were taken; fewer than [`BATCH_MAX`] means that nothing is left.
+    /// Publishes one batch. Returns how many rows were taken; fewer than [`BATCH_MAX`] means that
+    /// nothing is left.
     ///
-    /// After an error of the broker the publisher must be replaced: nothing is known of what it had under way.
+    /// After an error of the broker the publisher must be replaced: nothing is known of the
+    /// messages it had under way.
     pub async fn relay_once(
         &self,
         publisher: &mut Publisher,
@@ -99,7 +102,7 @@ fn message(row: &OutboxRow, route: Route) -> Outgoing {
     Outgoing { id: row.id, route, body: row.body.clone(), headers }
 }
 
-/// Takes a message that no queue takes out of the way, loudly. What it asked for is found again by the sweep.
+/// Takes a message that no queue takes out of the way, loudly. The sweep finds its work again.
 async fn give_up(tx: &mut PgConnection, row: &OutboxRow, reason: &str) -> Result<(), StorageError> {
     tracing::error!(outbox.id = row.id, route = row.route, reason, "a message has no queue");
     metrics::counter!("outbox_quarantined_total").increment(1);

@@ -8,7 +8,7 @@ use crate::{
 
 const ROW_DAMAGED: &str = "row_damaged";
 const PANICKED: &str = "panicked";
-/// Of a panic's message, which may repeat what a stranger wrote.
+/// The longest part of a panic's message that is kept; it may repeat text that a stranger wrote.
 const REASON_CHARS_MAX: usize = 300;
 
 impl Gateway {

@@ -165,7 +165,8 @@ impl Gateway {
         Ok(forgotten)
     }
 
-    /// How long a delivery of each channel may be overdue before its message counts as lost.
+    /// The time after which a delivery of each channel is so overdue that its message counts as
+    /// lost.
     async fn lost_after(&self, management: Option<&Management>) -> LostAfter {
         let counts = match management {
             Some(management) => management.queue_counts(&self.topology).await.unwrap_or_default(),

@@ -30,7 +30,8 @@ pub const IPN: Channel = Channel {
 };
 
 impl Gateway {
-    /// The request of one attempt: `event_at` and the signature are made anew, `event_id` is the row's.
+    /// The request of one attempt: `event_at` and the signature are made anew, `event_id` is the
+    /// row's.
     fn signed_ipn(&self, due: &DueDelivery) -> Result<Call, Unsignable> {
         let secret = self
             .master_keys

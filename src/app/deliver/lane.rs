@@ -18,7 +18,7 @@ use crate::{
     broker::{envelope::Turn, route::Route},
 };
 
-/// How long an attempt waits for others of its merchant, or to the same host, while those get
+/// The time that an attempt waits for others of its merchant, or to the same host, while those get
 /// responses. A longer wait would occupy a slot that all other deliveries need.
 const PLACE_WAIT: Duration = Duration::from_secs(1);
 

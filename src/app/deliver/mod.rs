@@ -1,7 +1,8 @@
-//! One attempt to deliver a webhook: admit, sign, send, record. No transaction is open while it is sent.
+//! One attempt to deliver a webhook: admit, sign, send, record. No transaction is open while it is
+//! sent.
 //!
-//! Admitting, sending and recording are the same for both channels, payment IPNs and mass-payout webhooks, and are told what
-//! differs by a [`Channel`]; signing is never shared (spec, "Events").
+//! Admitting, sending and recording are the same for both channels, payment IPNs and mass-payout
+//! webhooks; a [`Channel`] holds their differences. Signing is never shared (spec, "Events").
 
 mod ipn;
 mod lane;
@@ -45,9 +46,9 @@ const SLOW_ANSWER: Duration = Duration::from_secs(3);
 const ANSWER_BYTES_MAX: usize = 4 * 1024;
 const UNSIGNABLE: &str = "delivery_unsignable";
 
-/// What the machinery must know of a webhook channel.
+/// The properties of a webhook channel that the delivery code depends on.
 pub struct Channel {
-    /// What its rows say.
+    /// The name of the channel in its rows.
     row: &'static str,
     policy: RetryPolicy,
     outcome: fn(Option<u16>, i16) -> Outcome,
@@ -56,12 +57,13 @@ pub struct Channel {
     slow: Route,
     wait: Route,
     dead: Route,
-    /// Where the next event of the same order is queued, on the channel whose events keep their order.
+    /// Where the next event of the same order is queued, on the channel whose events keep their
+    /// order.
     following: Option<Route>,
     names: Names,
 }
 
-/// What a channel's spans, logs and metrics are called.
+/// The names of a channel's spans, logs and metrics.
 struct Names {
     channel: &'static str,
     span: &'static str,
@@ -71,7 +73,7 @@ struct Names {
     moves: &'static str,
 }
 
-/// What became of a message.
+/// The result of handling a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Handled {
     Attempted(Outcome),
@@ -79,7 +81,8 @@ pub enum Handled {
     Stale,
     /// Sent on to another lane, without using an attempt.
     Moved,
-    /// We could open no connection. It comes back after the channel's pause, without using an attempt.
+    /// We could open no connection. It comes back after the channel's pause, without using an
+    /// attempt.
     PutOff,
 }
 
@@ -105,7 +108,8 @@ impl Unsignable {
 
 /// Where attempts read their delivery and write their outcome.
 ///
-/// The gateway does both one by one; a worker lets the attempts that are under way share statements and commits.
+/// The gateway does both one by one; a worker lets the attempts that are under way share statements
+/// and commits.
 pub trait AttemptRows: Sync {
     /// `None` if there is no such delivery.
     fn load(
@@ -131,13 +135,14 @@ impl AttemptRows for Gateway {
 }
 
 impl Gateway {
-    /// What the attempts of these deliveries need, in one statement.
+    /// Loads the data that the attempts of these deliveries need, in one statement.
     pub async fn load_deliveries(&self, ids: &[Uuid]) -> Result<Vec<DueDelivery>, StorageError> {
         let mut connection = self.db.connection().await?;
         deliveries::load(&mut connection, ids).await
     }
 
-    /// Records attempts of different deliveries in one commit; returns those whose row was still as it was.
+    /// Records attempts of different deliveries in one commit; returns those whose row was still as
+    /// it was.
     pub async fn record_attempts(
         &self,
         records: &[&AttemptRecord],
@@ -164,9 +169,11 @@ impl Gateway {
                 None => return Ok(stale(channel)),
             },
         };
-        // Before the row is read: read earlier, it could be from before the other copy's attempt was recorded.
+        // Before the row is read: read earlier, it could be from before the other copy's attempt
+        // was recorded.
         let Some(mut slot) = in_flight.begin(id, turn) else {
-            // The other copy is not acknowledged before it is recorded, so nothing is lost with this one.
+            // The other copy is not acknowledged before it is recorded, so nothing is lost with
+            // this one.
             return Ok(stale(channel));
         };
         let due = load_due(channel, rows, id).await?;
@@ -217,7 +224,8 @@ impl Gateway {
         self.note(channel, rows, due, record, Duration::ZERO).await
     }
 
-    /// The call as a span of its own, which the receiver is shown: merchants may continue the trace.
+    /// The call as a span of its own, which the receiver is shown: merchants may continue the
+    /// trace.
     async fn send_traced(
         &self,
         channel: &Channel,
@@ -251,7 +259,7 @@ impl Gateway {
         }
     }
 
-    /// Sends the message on to where `lane` puts what it has no place for.
+    /// Sends the message on to the route that `lane` gives for a message without a place.
     async fn move_on(
         &self,
         channel: &Channel,
@@ -264,8 +272,9 @@ impl Gateway {
         Ok(Handled::Moved)
     }
 
-    /// Lets the message wait as after a failed attempt, and counts none: what this machine lacks is not the receiver's fault.
-    /// Tried again in place it would keep a place that others need, whose hosts may still be reached.
+    /// Lets the message wait as after a failed attempt, and counts none: a shortage of this machine
+    /// is not the receiver's fault. Tried again in place it would keep a place that others need,
+    /// whose hosts may still be reached.
     async fn put_off(
         &self,
         channel: &Channel,
@@ -335,7 +344,8 @@ impl Gateway {
     }
 }
 
-/// A row of the other channel is unknown here: whoever put its message on this queue would have it signed as what it is not.
+/// A row of the other channel is unknown here: a message put on the wrong queue would otherwise get
+/// its row signed with the other channel's scheme.
 async fn load_due(
     channel: &Channel,
     rows: &impl AttemptRows,

@@ -1,6 +1,7 @@
 //! Mass-payout webhooks (spec, "Mass-payout webhooks").
 //!
-//! Events of one order go out one after the other: the next one is queued when the one before has ended.
+//! Events of one order go out one after the other: the next one is queued when the one before has
+//! ended.
 
 use super::{Channel, Names, Unsignable, request};
 use crate::{
@@ -32,7 +33,8 @@ pub const PAYOUT: Channel = Channel {
 };
 
 impl Gateway {
-    /// The request of one attempt: `eventAt` and the signature are made anew, `eventId` is the row's.
+    /// The request of one attempt: `eventAt` and the signature are made anew, `eventId` is the
+    /// row's.
     fn signed_payout_webhook(&self, due: &DueDelivery) -> Result<Call, Unsignable> {
         let secret = self
             .master_keys

@@ -1,4 +1,4 @@
-//! What is written of an attempt.
+//! Recording an attempt.
 
 use std::time::Duration;
 
@@ -47,8 +47,8 @@ pub(super) fn of(
     (outcome, record)
 }
 
-/// What is written of a delivery that cannot even be signed: its last attempt in this cycle,
-/// whichever it would have been.
+/// The record of a delivery that cannot even be signed: its last attempt in this cycle, whichever
+/// it would have been.
 pub(super) fn unsignable(
     channel: &Channel,
     due: &DueDelivery,
@@ -100,7 +100,8 @@ fn moved(
     (new_state, next)
 }
 
-/// The first printable characters of an answer: for people, never to be trusted or rendered as anything but text.
+/// The first printable characters of an answer: for people, never to be trusted or rendered as
+/// anything but text.
 fn excerpt(body: &[u8]) -> Option<String> {
     let text: String = String::from_utf8_lossy(body)
         .chars()

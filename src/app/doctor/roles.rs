@@ -1,5 +1,5 @@
-//! Who may spend: whether payouts have accounts of their own, and whether the programs share one database user that may order a
-//! payout and sign it.
+//! The separation of spending rights: whether payouts have accounts of their own, and whether the
+//! programs share one database user that may order a payout and sign it.
 
 use super::{Finding, Health};
 use crate::{
@@ -8,7 +8,8 @@ use crate::{
 };
 
 impl Gateway {
-    /// `None` where nothing pays out. A program would not start with what is wrong here.
+    /// `None` where payouts are disabled. A program would not start with an error that is found
+    /// here.
     pub(super) fn payout_accounts(&self) -> Option<Finding> {
         if !self.config.payouts_enabled() {
             return None;

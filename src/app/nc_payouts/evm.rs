@@ -1,5 +1,5 @@
-//! Payouts on EVM networks: what the sender has, what his next nonces are, and what each transfer takes, asked of the
-//! network's node.
+//! Payouts on EVM networks: the sender's balance, his next nonces, and the gas of each transfer,
+//! asked of the network's node.
 
 use super::{
     NcPayoutError, RefusingOutput,
@@ -58,8 +58,8 @@ impl Gateway {
         Ok(Built { chain_id: Some(account.chain_id), transactions, spends: None })
     }
 
-    /// One for each output: the next ones, or those of the earlier build. Once one of them was used, by whatever waits or
-    /// stands in a block, others would let both builds pay.
+    /// One for each output: the next ones, or those of the earlier build. Once one of them was
+    /// used, by whatever waits or stands in a block, others would let both builds pay.
     async fn nonces(&self, plan: &Plan<'_>, account: &Account) -> Result<Vec<u64>, NcPayoutError> {
         let next = self.next_nonce(plan, account).await?;
         if plan.nonces.is_empty() {
@@ -71,7 +71,7 @@ impl Gateway {
         }
     }
 
-    /// What is submitted and waits is counted too, whether a node has it or not.
+    /// Transactions that were submitted and wait are counted too, whether a node has them or not.
     async fn next_nonce(&self, plan: &Plan<'_>, account: &Account) -> Result<u64, NcPayoutError> {
         let mut connection = self.db.connection().await?;
         let network = plan.currency.network;
@@ -79,7 +79,8 @@ impl Gateway {
         Ok(account.next_nonce.max(ours.map_or(0, |nonce| nonce.saturating_add(1))))
     }
 
-    /// Refuses bytes that no node would take, while nothing is stored and the merchant can still build anew.
+    /// Refuses bytes that no node would take, while nothing is stored and the merchant can still
+    /// build anew.
     pub(super) async fn check_payable(
         &self,
         node: &Payer,
@@ -153,7 +154,7 @@ fn output(to: &str, amount: BaseUnits) -> Result<Output, NcPayoutError> {
     Ok(Output { to, amount })
 }
 
-/// Whether the sender has what he wants to pay.
+/// Checks that the sender has the amount he wants to pay.
 fn check_funds(asset: Asset, outputs: &[Output], account: &Account) -> Result<(), NcPayoutError> {
     let add = |sum: BaseUnits, output: &Output| sum.checked_add(output.amount);
     let needs = outputs.iter().try_fold(BaseUnits::ZERO, add).ok_or(NcPayoutError::TooLarge)?;
@@ -164,7 +165,7 @@ fn check_funds(asset: Asset, outputs: &[Output], account: &Account) -> Result<()
     if has < needs { Err(NcPayoutError::insufficient_funds(has, needs)) } else { Ok(()) }
 }
 
-/// Whether the sender can pay for all transactions and for what the network may take.
+/// Checks that the sender can pay for all transactions and for the most that the network may take.
 fn check_gas(transactions: &[Transaction], account: &Account) -> Result<(), NcPayoutError> {
     let add = |sum: BaseUnits, of: &Transaction| {
         sum.checked_add(of.fee_max()?)?.checked_add(BaseUnits::new(of.value))
@@ -175,7 +176,8 @@ fn check_gas(transactions: &[Transaction], account: &Account) -> Result<(), NcPa
     if has < needs { Err(NcPayoutError::insufficient_gas(has, needs)) } else { Ok(()) }
 }
 
-/// What each transfer may take; recipients that refuse are told all together, before anybody signs anything.
+/// The gas that each transfer may take; recipients that refuse are reported all together, before
+/// the merchant signs anything.
 fn gas_of(plan: &Plan<'_>, works: Vec<Work>) -> Result<Vec<u64>, NcPayoutError> {
     let (mut gas, mut refused) = (Vec::with_capacity(works.len()), Vec::new());
     for (row, (work, (address, _))) in (1..).zip(works.into_iter().zip(&plan.outputs)) {
@@ -191,7 +193,7 @@ fn gas_of(plan: &Plan<'_>, works: Vec<Work>) -> Result<Vec<u64>, NcPayoutError> 
     if refused.is_empty() { Ok(gas) } else { Err(NcPayoutError::Refused(refused)) }
 }
 
-/// A fee below what every block asks keeps a transaction out of all of them.
+/// A fee below the one that every block asks keeps a transaction out of all of them.
 fn check_fee(transactions: &[Transaction], account: &Account) -> Result<(), NcPayoutError> {
     let base = account.base_fee;
     match transactions.iter().find(|transaction| transaction.max_fee < base) {

@@ -1,4 +1,5 @@
-//! Following: stored bytes go out, and go out again after any doubt, until a block that is deep enough has decided.
+//! Following: stored bytes go out, and go out again after any doubt, until a block that is deep
+//! enough has decided.
 
 use std::time::Duration;
 
@@ -31,20 +32,21 @@ use crate::{
 /// Longer than one look may take.
 const LEASE_SECONDS: i32 = 60;
 const LOOK_AGAIN_MIN: TimeDelta = TimeDelta::milliseconds(300);
-/// What no block has taken for so long is looked for less often.
+/// A transaction that no block has taken for so long is looked for less often.
 const PATIENT_AFTER: TimeDelta = TimeDelta::hours(1);
 const LOOK_AGAIN_PATIENTLY: TimeDelta = TimeDelta::minutes(1);
 const UNEXPLAINED: &str = "the network took the transaction, and the token's own log of this amount is missing; compare the \
                            recipient's balance before you pay it again";
 
 impl Gateway {
-    /// Takes up to `limit` payouts that are due. Whoever dies with them leaves them to the next.
+    /// Takes up to `limit` payouts that are due. A worker that dies with them leaves them to the
+    /// next.
     pub async fn due_nc_payouts(&self, limit: i64) -> Result<Vec<Uuid>, StorageError> {
         let mut connection = self.db.connection().await?;
         nc_payouts::claim_due(&mut connection, LEASE_SECONDS, limit).await
     }
 
-    /// Looks at one payout and does what is due.
+    /// Looks at one payout and takes the steps that are due.
     pub async fn follow_nc_payout(&self, id: Uuid) -> Result<(), NcPayoutError> {
         let mut tx = self.db.begin().await?;
         let (payout, parts) = locked(&mut tx, id).await?;
@@ -114,8 +116,8 @@ impl Gateway {
     }
 }
 
-/// Looks for every transaction that may be in the chain, and hands in what is nowhere. What was found before a failure is
-/// worth noting too.
+/// Looks for every transaction that may be in the chain, and hands in those that are nowhere.
+/// Results found before a failure are worth noting too.
 async fn look(
     payers: &Payers,
     payout: &NcPayout,
@@ -148,7 +150,8 @@ async fn look(
     (looks, None)
 }
 
-/// Transactions that are not final: all that are in a block, and of the others as many as nodes keep of one sender.
+/// Transactions that are not final: all that are in a block, and of the others as many as nodes
+/// keep of one sender.
 fn in_flight(parts: &Parts) -> Vec<&TransactionRow> {
     let open = parts
         .transactions
@@ -172,7 +175,7 @@ fn wanted(payout: &NcPayout, part: &TransactionRow) -> Wanted {
     }
 }
 
-/// Hands stored bytes in. What a node says decides nothing but when they go out again.
+/// Hands stored bytes in. A node's answer decides nothing but when they go out again.
 async fn hand_in(node: &Payer, part: &TransactionRow) -> Result<Look, ChainError> {
     let (Some(raw), Some(hash)) = (&part.raw, &part.tx_hash) else { return Ok(unchanged(part)) };
     fail_point("nc_payout.sending");

@@ -1,4 +1,5 @@
-//! Non-custodial payouts: built for a merchant, signed by him, checked, broadcast and followed. No key is ever here.
+//! Non-custodial payouts: built for a merchant, signed by him, checked, broadcast and followed. No
+//! key is ever here.
 
 mod build;
 mod create;
@@ -36,7 +37,7 @@ pub struct RefusingOutput {
     /// From 1, as rows are counted.
     pub row: usize,
     pub address: String,
-    /// What the node says.
+    /// The node's explanation.
     pub reason: String,
 }
 
@@ -114,7 +115,7 @@ impl NcPayoutError {
     }
 }
 
-/// Whether a step may be taken.
+/// Checks that a step may be taken.
 fn allowed(state: State, step: &Step) -> Result<(), NcPayoutError> {
     match step.verdict {
         Verdict::Moved | Verdict::Kept => Ok(()),
