@@ -1,9 +1,10 @@
-//! Several nodes of one network, believed where two of them tell the same.
+//! Several nodes of one network, believed where two of them report the same.
 //!
-//! A node can lag, forget, rewind or be somebody else's. What one node alone tells then moves no cursor and credits
-//! nothing: head, headers, whole blocks and balances count once two nodes have told them alike. One node that is
-//! silent or wrong among three costs nothing; among two, the network waits, loudly. Of tokens that nobody sells, what
-//! one node alone tells is left out instead.
+//! A node can lag, forget, rewind or be somebody else's. So the report of one node alone moves no
+//! cursor and credits nothing: head, headers, whole blocks and balances count once two nodes have
+//! reported them alike. One node that is silent or wrong among three costs nothing; among two, the
+//! network waits, loudly. Transfers of tokens outside the catalogue that one node alone reports are
+//! left out instead.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -23,12 +24,12 @@ use crate::{
     money::BaseUnits,
 };
 
-/// How many nodes must tell the same, where there are several.
+/// The number of nodes that must report the same, where there are several.
 const NEEDED: usize = 2;
-/// How long the heads of further nodes are waited for.
+/// The time that the heads of further nodes are waited for.
 const STRAGGLER_LIMIT: Duration = Duration::from_secs(1);
-/// A node is behind if its head is so much older than another's: more than nodes of one network ever are apart, except for
-/// the moment after a block that was long in coming.
+/// A node is behind if its head is so much older than another's: more than nodes of one network
+/// ever are apart, except for the moment after a block that was long in coming.
 const BEHIND_AFTER: TimeDelta = TimeDelta::seconds(60);
 
 /// All nodes asked at once.
@@ -103,13 +104,14 @@ impl<S: ChainSource> Agreement<S> {
         Err(failed.into_iter().next().unwrap_or_else(nobody))
     }
 
-    /// The heads of all nodes that tell theirs in time, and why others do not.
+    /// The heads of all nodes that report theirs in time, and the errors of the others.
     async fn heads(&self) -> (Vec<(usize, BlockRef)>, Vec<ChainError>) {
         let mut answers: FuturesUnordered<_> = ask!(self, node => node.head().await);
         let (mut heads, mut failed) = (Vec::new(), Vec::new());
         let mut unheard: HashSet<usize> = (0..self.nodes.len()).collect();
         loop {
-            // Enough nodes have answered; one that hangs must not hold them up, one that is stuck must not speak for all.
+            // Enough nodes have answered; one that hangs must not hold them up, one that is stuck
+            // must not speak for all.
             let next = if heads.len() < self.needed {
                 answers.next().await
             } else {
@@ -157,7 +159,8 @@ impl<S: ChainSource> Agreement<S> {
         warn!(%network, node, fault, "node {node} of {network}: {fault}: {what}");
     }
 
-    /// Leaves out of `block`, as `node` told it, what the nodes that agree on all else do not tell alike.
+    /// Removes from `block`, as `node` reported it, the transfers on which the nodes that agree on
+    /// all else differ.
     fn keep_common(&self, node: usize, block: &mut Block, others: &[(usize, Option<Block>)]) {
         let network = self.network();
         for (other, told) in others {
@@ -188,7 +191,8 @@ impl<S: ChainSource> Agreement<S> {
     }
 }
 
-/// Those whose node goes on without getting the newest blocks. It may be right, and the highest head a lie.
+/// Those whose node goes on without getting the newest blocks. It may be right, and the highest
+/// head a lie.
 fn behind(heads: &[(usize, BlockRef)]) -> Vec<&(usize, BlockRef)> {
     let Some((_, highest)) = heads.iter().max_by_key(|(_, head)| head.height) else {
         return Vec::new();
@@ -200,8 +204,8 @@ fn behind(heads: &[(usize, BlockRef)]) -> Vec<&(usize, BlockRef)> {
     heads.iter().filter(|(_, head)| is_behind(head)).collect()
 }
 
-/// Whether anything may be credited for it: anybody can make a contract that each node reads in its own way, and must not
-/// stop a network by it.
+/// Returns whether anything may be credited for it: anybody can make a contract that each node
+/// reads in its own way, and must not stop a network by it.
 fn is_known(network: Network, transfer: &Transfer) -> bool {
     match &transfer.asset {
         TransferAsset::Native => true,
@@ -211,8 +215,8 @@ fn is_known(network: Network, transfer: &Transfer) -> bool {
     }
 }
 
-/// Whether two answers tell the same header and the same of all that may be credited. The order of transfers is the node's
-/// affair.
+/// Returns whether two answers have the same header and the same creditable transfers. The order of
+/// transfers is the node's affair.
 fn same_block(network: Network, one: &Option<Block>, other: &Option<Block>) -> bool {
     let (Some(one), Some(other)) = (one, other) else { return one.is_none() && other.is_none() };
     let sorted = |block: &Block| {
@@ -224,7 +228,7 @@ fn same_block(network: Network, one: &Option<Block>, other: &Option<Block>) -> b
     one.header == other.header && (one.transfers == other.transfers || sorted(one) == sorted(other))
 }
 
-/// The keys of those transfers of unknown tokens in `one` that `other` does not tell alike.
+/// The keys of those transfers of unknown tokens in `one` that `other` does not report alike.
 fn alone(network: Network, one: &Block, other: &Block) -> HashSet<String> {
     if one.transfers == other.transfers {
         return HashSet::new();
@@ -252,7 +256,7 @@ impl<S: ChainSource> ChainSource for Agreement<S> {
         self.nodes.iter().map(ChainSource::blocks_at_once).min().unwrap_or(1)
     }
 
-    /// The highest block that enough nodes have reached and tell alike.
+    /// The highest block that enough nodes have reached and report alike.
     async fn head(&self) -> Result<BlockRef, ChainError> {
         let (mut heads, failed) = self.heads().await;
         let Some(last) = self.needed.checked_sub(1).filter(|last| *last < heads.len()) else {
@@ -286,7 +290,8 @@ impl<S: ChainSource> ChainSource for Agreement<S> {
         Ok(Some(block))
     }
 
-    /// What one node sees waiting: it credits nothing, and no two nodes see the same. Its tip may be above our head.
+    /// The mempool as one node sees it: it credits nothing, and no two nodes see the same. Its tip
+    /// may be above our head.
     async fn mempool(&self) -> Result<Waiting, ChainError> {
         let mut failed = None;
         for node in &self.nodes {
@@ -315,7 +320,7 @@ impl<S: ChainSource> ChainSource for Agreement<S> {
         self.settle(&what, answers, |one, other| one == other).await
     }
 
-    /// The first node that knows it: what its block holds is then asked of all.
+    /// The first node that knows it: the content of its block is then asked of all.
     async fn locate(&self, tx_hash: &str) -> Result<Located, ChainError> {
         let mut told = None;
         for node in &self.nodes {

@@ -6,7 +6,7 @@ use metrics_exporter_prometheus::PrometheusBuilder;
 use super::*;
 use crate::chain::{Transfer, TransferAmount, TransferAsset};
 
-/// A node that tells what it was given.
+/// A node that answers with the blocks it was given.
 #[derive(Default)]
 struct Node {
     blocks: Vec<Block>,
@@ -115,7 +115,7 @@ async fn the_head_is_the_highest_block_that_two_nodes_tell_alike() {
     for (nodes, expected) in [
         (vec![node(9, "a")], Ok("a8")),
         (vec![node(9, "a"), node(9, "a")], Ok("a8")),
-        // One lags: what it has is what both have.
+        // One lags: its blocks are those that both have.
         (vec![node(9, "a"), node(6, "a")], Ok("a5")),
         (vec![node(6, "a"), node(9, "a"), node(9, "a")], Ok("a8")),
         // One is on another branch.
@@ -183,7 +183,7 @@ async fn waiting_payments_come_from_whoever_answers() {
     assert_eq!(*nodes.nodes[0].asked.lock().unwrap(), 1);
 }
 
-/// What is counted of nodes' faults while `nodes` are asked for their head, as `node fault`.
+/// The faults of nodes that are counted while `nodes` are asked for their head, as `node fault`.
 async fn faults(nodes: Vec<Node>) -> Vec<String> {
     let recorder = PrometheusBuilder::new().build_recorder();
     let handle = recorder.handle();
@@ -223,7 +223,7 @@ async fn a_node_that_is_stuck_or_unheard_is_told_of_though_the_others_go_on() {
         (vec![node(2), node(9), node(9)], &["0 behind"]),
         (vec![node(9), hanging(), node(9)], &["1 silent"]),
         (vec![node(9), silent(), node(9)], &["1 failed"]),
-        // One alone has nobody to be compared with; its errors are those of the look.
+        // One node alone cannot be compared; its errors are those of the look.
         (vec![silent()], &[]),
     ] {
         assert_eq!(faults(nodes).await, expected);
@@ -249,16 +249,16 @@ async fn a_token_that_nobody_sells_stops_no_network_however_its_nodes_read_it() 
         node.blocks[2].transfers.extend_from_slice(more);
         node
     };
-    // A buyer's payment in it counts as what it is while both tell it.
+    // A buyer's payment in it counts while both nodes report it.
     let (both, one, other) = (token(STRANGE, 1), token(STRANGE, 2), token(STRANGE, 3));
     let nodes = [node(&[both.clone(), one.clone()]), node(&[other, both.clone()])];
     let told = of(nodes.into()).block(2).await.unwrap().unwrap();
     assert_eq!(told.transfers[1..], [both]);
-    // The same movement, of which they tell different amounts.
+    // The same movement, with a different amount from each node.
     let more = Transfer { amount: TransferAmount::Units(BaseUnits::new(9)), ..one.clone() };
     let told = of(vec![node(&[one]), node(&[more])]).block(2).await.unwrap().unwrap();
     assert_eq!(told.transfers.len(), 1);
-    // Of a token that is sold, two must tell the same.
+    // Of a token in the catalogue, two must report the same.
     let paid = token(SOLD, 5);
     assert!(is_known(NETWORK, &paid), "the catalogue has lost {SOLD}");
     let refused = of(vec![node(std::slice::from_ref(&paid)), node(&[])]).block(2).await;

@@ -1,8 +1,8 @@
 //! Nodes reached over HTTP: the one way out, and JSON that is asked for by path.
 //!
-//! [`Endpoint`] is the transport of every adapter, [`Http`] asks a node that has paths instead of methods; JSON-RPC
-//! stands beside it in [`rpc`](super::rpc). The address of a node often carries an access key, so it is kept as a
-//! secret and no error mentions it.
+//! [`Endpoint`] is the transport of every adapter, [`Http`] asks a node that has paths instead of
+//! methods; JSON-RPC stands beside it in [`rpc`](super::rpc). The address of a node often carries
+//! an access key, so it is kept as a secret and no error mentions it.
 
 use std::time::Duration;
 
@@ -24,12 +24,13 @@ use crate::{
 
 /// One deadline for a whole call: connecting, asking and reading the answer.
 const DEADLINE: Duration = Duration::from_secs(20);
-/// The largest honest answers, blocks with all receipts of the busiest chains, stay under a third of this.
+/// The largest honest answers, blocks with all receipts of the busiest chains, stay under a third
+/// of this.
 const BODY_BYTES_MAX: usize = 64 * 1024 * 1024;
 const TOO_MANY_REQUESTS: u16 = 429;
 /// Marks a header in an address's fragment, which no client ever sends.
 const HEADER_MARK: &str = "header=";
-/// How much of a node's own words an error repeats.
+/// The longest part of a node's own message that an error repeats.
 const REASON_CHARS_MAX: usize = 200;
 
 /// Why a node cannot be used as configured. Its address is never repeated.
@@ -48,7 +49,7 @@ pub fn with_header(url: &SecretString, header: &SecretString) -> SecretString {
     format!("{}#{HEADER_MARK}{header}", url.expose_secret()).into()
 }
 
-/// Whether [`with_header`] can be given this text.
+/// Returns whether [`with_header`] can be given this text.
 pub fn is_header(text: &SecretString) -> bool {
     parse_header(text.expose_secret()).is_some()
 }
@@ -146,7 +147,7 @@ impl Endpoint {
         ChainError::Inconsistent { network: self.network, reason: reason.into() }
     }
 
-    /// What the node said no with, where it may have meant "later".
+    /// The error for a node's refusal, where it may have meant "later".
     pub fn refused(&self, method: &'static str, code: i64, reason: &str) -> ChainError {
         let network = self.network;
         if is_rate_limit(code, reason) {
@@ -155,7 +156,8 @@ impl Endpoint {
         ChainError::Refused { network, method, code, reason: clip(reason) }
     }
 
-    /// An answer that is not JSON at all: a gateway's page, a rate limit in plain words, half an answer.
+    /// An answer that is not JSON at all: a gateway's page, a rate limit in plain words, half an
+    /// answer.
     pub fn not_json(&self, method: &'static str, answer: &Answer) -> ChainError {
         let text = String::from_utf8_lossy(&answer.body);
         if is_rate_limit(0, &text) {
@@ -209,8 +211,8 @@ impl Http {
 
     /// Gets `path` and returns the text of its JSON answer. `method` names the call in errors.
     ///
-    /// A status other than success is [`ChainError::Refused`] with that status as its code, if the node put JSON
-    /// under it or points to another server; else it is [`ChainError::Unreachable`].
+    /// A status other than success is [`ChainError::Refused`] with that status as its code, if the
+    /// node put JSON under it or points to another server; else it is [`ChainError::Unreachable`].
     pub async fn get(
         &self,
         method: &'static str,
@@ -238,7 +240,7 @@ impl Http {
         self.json(method, &answer)
     }
 
-    /// An answer of `method` that is JSON but not what the method promises.
+    /// An answer of `method` that is JSON but not of the promised shape.
     pub fn malformed(&self, method: &'static str, reason: impl AsRef<str>) -> ChainError {
         self.endpoint.malformed(method, reason)
     }
@@ -248,7 +250,8 @@ impl Http {
         self.endpoint.inconsistent(reason)
     }
 
-    /// A no that stands inside an answer with a successful status; a rate limit where the words say so.
+    /// A no that stands inside an answer with a successful status; a rate limit where the words say
+    /// so.
     pub fn refused(&self, method: &'static str, code: i64, reason: &str) -> ChainError {
         self.endpoint.refused(method, code, reason)
     }
@@ -272,8 +275,8 @@ impl Http {
         url
     }
 
-    /// Where a redirect points, if it stays at the configured server: some name their newest block that way. Another
-    /// server is not the one the operator chose.
+    /// Where a redirect points, if it stays at the configured server: some name their newest block
+    /// that way. Another server is not the one the operator chose.
     fn moved(&self, asked: &Url, answer: &Answer) -> Option<Url> {
         if !(300..400).contains(&answer.status) {
             return None;
@@ -300,8 +303,8 @@ impl Http {
     }
 }
 
-/// Whether a node refuses an answer for its size: of a query's results, or of its bytes. Waiting
-/// does not cure that.
+/// Returns whether a node refuses an answer for its size: of a query's results, or of its bytes.
+/// Waiting does not cure that.
 pub(super) fn is_too_large(message: &str) -> bool {
     const WORDS: [&str; 8] = [
         "query returned more",

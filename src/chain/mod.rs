@@ -1,8 +1,8 @@
-//! Chains, seen from one side: what a node tells about blocks and about value that moved.
+//! Chains behind one interface: the blocks and the movements of value that a node reports.
 //!
-//! [`ChainSource`] is implemented by every adapter, and by the simulated chain of the sandbox; one conformance suite
-//! (`tests/it/chain`) is passed by all of them. An adapter reports facts only. What they mean for an invoice is
-//! decided in `app`.
+//! [`ChainSource`] is implemented by every adapter, and by the simulated chain of the sandbox; one
+//! conformance suite (`tests/it/chain`) is passed by all of them. An adapter reports facts only.
+//! Their meaning for an invoice is decided in `app`.
 
 mod agreement;
 mod amount;
@@ -53,15 +53,16 @@ pub struct Block {
 /// Value arriving at an address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Transfer {
-    /// Names this movement on its network for ever: it survives a reorganisation and a replay (`txhash:output`,
-    /// `txhash:k-th log`, …; never a position inside a block).
+    /// Names this movement on its network for ever: it survives a reorganisation and a replay
+    /// (`txhash:output`, `txhash:k-th log`, …; never a position inside a block).
     pub key: String,
     pub tx_hash: String,
     /// The receiver as `asset::address::match_key` spells it.
     pub to: String,
     pub asset: TransferAsset,
     pub amount: TransferAmount,
-    /// Confirmations before which the network lets nobody spend it: 1 but for a miner's reward and its like.
+    /// Confirmations that the network requires before it can be spent: 1 but for a miner's reward
+    /// and the like.
     pub maturity: u64,
     /// The outputs that its transaction spends, where a network's transactions spend outputs: of
     /// two that spend one output, at most one is ever mined.
@@ -76,23 +77,25 @@ pub enum Reading {
     /// payment was made by a moment.
     #[default]
     Partial,
-    /// The node still loads the mempool that it had before its restart, so what it does not list
-    /// has not vanished either.
+    /// The node still loads the mempool that it had before its restart, so a transaction that it
+    /// does not list has not vanished either.
     Loading,
     /// All that the node knows was read: a payment that stands neither here nor in a block was not
     /// made by then.
     Whole,
 }
 
-/// What a node tells of the transactions that wait for a block. The default is what is told where nodes keep no mempool.
+/// A node's report of the transactions that wait for a block. The default is the report where nodes
+/// keep no mempool.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Waiting {
-    /// What moves in those that were read.
+    /// The transfers in those that were read.
     pub transfers: Vec<Transfer>,
     /// The hashes of all of them, whether they were read or not.
     pub listed: HashSet<String>,
-    /// Height and hash of the newest block that the node had, asked for after the list: what is listed no more may stand in
-    /// any block up to it. `None` where no node told the list.
+    /// Height and hash of the newest block that the node had, asked for after the list: a
+    /// transaction that is no longer listed may stand in any block up to it. `None` where no node
+    /// gave the list.
     pub tip: Option<(u64, String)>,
     pub reading: Reading,
 }
@@ -106,14 +109,16 @@ impl From<Vec<Transfer>> for Waiting {
     }
 }
 
-/// What moved: the chain's own coin, or a token named by its contract (spelled by `match_key` as well).
+/// The asset that moved: the chain's own coin, or a token named by its contract (spelled by
+/// `match_key` as well).
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum TransferAsset {
     Native,
     Contract(String),
 }
 
-/// How much moved. Amounts beyond 128 bits exist on chain only to do harm; they are reported, never credited.
+/// The amount that moved. Amounts beyond 128 bits exist on chain only to do harm; they are
+/// reported, never credited.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TransferAmount {
     Units(BaseUnits),
@@ -141,11 +146,11 @@ pub enum Located {
     /// It waits for a block, or for its block to become final.
     Waiting,
     Unknown,
-    /// The network's nodes do not look up transactions; whoever asks must know the block.
+    /// The network's nodes do not look up transactions; the caller must know the block.
     CannotTell,
 }
 
-/// What a token's contract says of itself.
+/// A token contract's own statements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TokenFacts {
     pub has_code: bool,
@@ -153,27 +158,31 @@ pub struct TokenFacts {
     pub decimals: Option<u32>,
 }
 
-/// What an address held of several assets, in their order; `None` for an asset that could not be asked for.
+/// The balances of an address in several assets, in their order; `None` for an asset that could not
+/// be asked for.
 pub type Holdings = Vec<Option<BaseUnits>>;
 
-/// What several addresses held.
+/// The balances of several addresses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Held {
-    /// The newest block that it may know of: the one asked for where nodes keep balances by block, else one at or above it.
+    /// The newest block that it may know of: the one asked for where nodes keep balances by block,
+    /// else one at or above it.
     pub up_to: u64,
     /// In the order of the addresses.
     pub by_address: Vec<Holdings>,
 }
 
-/// Whether the nodes of `network` find what an address holds by a walk through all that is unspent: minutes of their disk,
-/// for one address or for a thousand.
+/// Returns whether the nodes of `network` find the balance of an address by a walk through all
+/// unspent outputs: minutes of their disk, for one address or for a thousand.
 pub const fn walks_for_balances(network: Network) -> bool {
     matches!(network, Network::Bitcoin | Network::Litecoin | Network::Dogecoin)
 }
 
-/// By how much a coin's balance may differ from what blocks show to have arrived. TON charges for the room that an account
-/// takes, some 0.0003 a year for one without code, and what carries the word of tokens, or is too small to pay its own way
-/// back, stays without being a payment: together they do not reach 0.01 in a lifetime of payments by custom.
+/// The largest difference between a coin's balance and the deposits shown by blocks that needs no
+/// explanation. TON charges for the room that an account takes, some 0.0003 a year for one without
+/// code, and the coins that carry the notice of tokens, or are too small to pay their own way back,
+/// stay without being a payment: together they do not reach 0.01 in a lifetime of ordinary
+/// payments.
 pub const fn coin_slack(network: Network) -> BaseUnits {
     if matches!(network, Network::Ton) { BaseUnits::new(10_000_000) } else { BaseUnits::ZERO }
 }
@@ -185,7 +194,8 @@ pub enum ChainError {
     Unreachable { network: Network, reason: String },
     #[error("the node of {network} asks us to slow down")]
     RateLimited { network: Network },
-    /// The node understood and said no: a method it does not have, a state it no longer keeps, a limit of its own.
+    /// The node understood and said no: a method it does not have, a state it no longer keeps, a
+    /// limit of its own.
     #[error("the node of {network} refuses {method}: {reason} (code {code})")]
     Refused { network: Network, method: &'static str, code: i64, reason: String },
     #[error("the node of {network} answered {method} with something we cannot read: {reason}")]
@@ -197,12 +207,13 @@ pub enum ChainError {
 }
 
 impl ChainError {
-    /// Whether the node would answer, but for the size of its answer.
+    /// Returns whether the node would answer, but for the size of its answer.
     pub(crate) fn is_too_large(&self) -> bool {
         matches!(self, Self::Refused { reason, .. } if http::is_too_large(reason))
     }
 
-    /// Whether the node said that it does not have the method, in one of the ways nodes say it.
+    /// Returns whether the node reported that it does not have the method, in one of the wordings
+    /// of nodes.
     pub(crate) fn lacks_method(&self) -> bool {
         let Self::Refused { code, reason, .. } = self else { return false };
         let reason = reason.to_lowercase();
@@ -219,26 +230,26 @@ impl ChainError {
     }
 }
 
-/// So many blocks are asked for at once by who is far behind: as many as make the fastest network's blocks quicker to read
-/// than to make, over a line of 200 ms.
+/// The number of blocks that a reader far behind asks for at once: as many as make the fastest
+/// network's blocks quicker to read than to make, over a line of 200 ms.
 const BLOCKS_AT_ONCE: u32 = 8;
 
 /// One node, or one source that behaves like one.
 pub trait ChainSource: Send + Sync {
     fn network(&self) -> Network;
 
-    /// How many blocks may be asked for at once by who is far behind. One where that wins nothing: blocks are minutes apart,
-    /// or the source reads ahead by itself.
+    /// The number of blocks that a reader far behind may ask for at once. One where that wins
+    /// nothing: blocks are minutes apart, or the source reads ahead by itself.
     fn blocks_at_once(&self) -> u32 {
         BLOCKS_AT_ONCE
     }
 
-    /// The highest block of the canonical chain. Also the place where a source checks that it still serves the
-    /// chain it was configured for.
+    /// The highest block of the canonical chain. Also the place where a source checks that it still
+    /// serves the chain it was configured for.
     fn head(&self) -> impl Future<Output = Result<BlockRef, ChainError>> + Send;
 
-    /// The canonical block at `height`, without its content; `None` above the head, and where the chain skipped
-    /// that height.
+    /// The canonical block at `height`, without its content; `None` above the head, and where the
+    /// chain skipped that height.
     fn header(
         &self,
         height: u64,
@@ -246,13 +257,15 @@ pub trait ChainSource: Send + Sync {
 
     /// The canonical block at `height` with its transfers; `None` above the head.
     ///
-    /// Where the chain skipped that height, it is the next block there is: its parent is the block before the gap, so
-    /// that a reader who goes up one by one walks on.
+    /// Where the chain skipped that height, it is the next existing block: its parent is the block
+    /// before the gap, so that a reader who goes up one by one walks on.
     ///
-    /// All parts of the answer belong to one block hash, even if the chain reorganises between two calls.
+    /// All parts of the answer belong to one block hash, even if the chain reorganises between two
+    /// calls.
     fn block(&self, height: u64) -> impl Future<Output = Result<Option<Block>, ChainError>> + Send;
 
-    /// What waits for a block. Nothing where the chain has no public mempool worth reading.
+    /// The transactions that wait for a block. None where the chain has no public mempool worth
+    /// reading.
     fn mempool(&self) -> impl Future<Output = Result<Waiting, ChainError>> + Send;
 
     /// The moment before which no block above `head` can be dated: a reader who has read up to
@@ -266,23 +279,24 @@ pub trait ChainSource: Send + Sync {
         async move { Ok(mined_at) }
     }
 
-    /// Native balances of `addresses` at exactly that block, in their order, on chains where value can arrive
-    /// without showing in the block body (EVM internal transfers). `None` where blocks show everything.
+    /// Native balances of `addresses` at exactly that block, in their order, on chains where value
+    /// can arrive without showing in the block body (EVM internal transfers). `None` where blocks
+    /// show everything.
     fn native_balances(
         &self,
         at: &BlockRef,
         addresses: &[String],
     ) -> impl Future<Output = Result<Option<Vec<BaseUnits>>, ChainError>> + Send;
 
-    /// Where a transaction stands. For people who ask about one; nothing is credited by it.
+    /// The block of a transaction. For people who ask about one; nothing is credited by it.
     fn locate(&self, tx_hash: &str) -> impl Future<Output = Result<Located, ChainError>> + Send {
         let _ = tx_hash;
         async { Ok(Located::CannotTell) }
     }
 
-    /// What `addresses` held, incoming and outgoing counted: at exactly that block where nodes keep balances by block, else
-    /// at some block from it up to [`Held::up_to`]. `None` where the node offers no such thing; asked about nobody, it tells
-    /// that alone.
+    /// The balances of `addresses`, incoming and outgoing counted: at exactly that block where
+    /// nodes keep balances by block, else at some block from it up to [`Held::up_to`]. `None` where
+    /// the node offers no such thing; without any address, the answer shows that alone.
     fn holdings(
         &self,
         at: &BlockRef,
@@ -293,7 +307,7 @@ pub trait ChainSource: Send + Sync {
         async { Ok(None) }
     }
 
-    /// What a token's contract says of itself; `None` where nodes do not tell.
+    /// A token contract's own statements; `None` where nodes do not give them.
     fn token(
         &self,
         contract: &str,

@@ -1,4 +1,5 @@
-//! The sandbox's chain: blocks that `gatewayctl simulate` writes into tables, read through the same trait as a real node.
+//! The sandbox's chain: blocks that `gatewayctl simulate` writes into tables, read through the same
+//! trait as a real node.
 
 use std::sync::Arc;
 
@@ -126,9 +127,10 @@ impl ChainSource for SimulatedSource {
             if let Some(head) = simulation::head(&mut connection, self.network).await? {
                 return Ok(head);
             }
-            // Given back before the next one is taken: many watchers that each hold one and want two would starve.
+            // Given back before the next one is taken: many watchers that each hold one and want
+            // two would starve.
             drop(connection);
-            // Nobody simulated anything here yet: the chain begins with its first reader.
+            // Nothing was simulated here yet: the chain begins with its first reader.
             let mut tx = self.db.begin().await?;
             simulation::lock_chain(&mut tx, self.network).await?;
             let head = simulation::head(&mut tx, self.network).await?;
@@ -179,7 +181,7 @@ impl ChainSource for SimulatedSource {
         })
     }
 
-    /// What came in: addresses of invoices send nothing here.
+    /// The sum of the deposits: addresses of invoices send nothing here.
     async fn holdings(
         &self,
         at: &BlockRef,

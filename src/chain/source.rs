@@ -40,8 +40,8 @@ impl Source {
         Self::Simulated(SimulatedSource::new(network, db))
     }
 
-    /// The adapter of `network`'s family over its node. `chain_id` and `genesis` (the hash of its first block) name a test
-    /// chain where its family has such a name.
+    /// The adapter of `network`'s family over its node. `chain_id` and `genesis` (the hash of its
+    /// first block) name a test chain where its family has such a name.
     pub fn node(
         network: Network,
         url: &SecretString,

@@ -30,8 +30,8 @@ struct Kept {
 }
 
 impl Unfinal {
-    /// Notes the newest final block. What it holds was told before this, so nothing seems to vanish
-    /// on its way from the one to the other.
+    /// Notes the newest final block. Its transfers were reported before this, so nothing seems to
+    /// vanish on its way from the one to the other.
     pub async fn note_final(&self, head: &BlockRef) {
         let mut kept = self.0.lock().await;
         if kept.last_final.as_ref().is_none_or(|(height, _)| *height <= head.height) {
@@ -117,7 +117,7 @@ impl Kept {
             || self.blocks.iter().any(|known| known.header.hash == block.parent_hash)
     }
 
-    /// Leaves out what is not an ancestor of the block whose parent is `parent_hash`.
+    /// Removes blocks that are not ancestors of the block whose parent is `parent_hash`.
     fn cut_to(&mut self, parent_hash: &str) {
         let place = self.blocks.iter().position(|block| block.header.hash == parent_hash);
         self.blocks.truncate(place.map_or(0, |place| place + 1));
@@ -189,7 +189,7 @@ mod tests {
         assert_eq!(unfinal.waiting().await, Unfinal::nothing_known());
         unfinal.note_final(&block(10, "a", "a").header).await;
         assert!(unfinal.knows(&block(10, "a", "a").header).await);
-        // A small gap is closed; what is final is not asked for.
+        // A small gap is closed; final blocks are not asked for.
         assert_eq!(add(&unfinal, 12).await, 1);
         assert_eq!(add(&unfinal, 15).await, 2);
         assert!(unfinal.knows(&block(15, "a", "a").header).await);

@@ -1,7 +1,8 @@
-//! From what a node answered to transfers, without io.
+//! From a node's answer to transfers, without io.
 //!
-//! An entry that cannot be read is put aside with a warning and counted; it never stops its block. That its content
-//! is missing is then known to [`evidence`](super::evidence), which otherwise would not accept a gap.
+//! An entry that cannot be read is put aside with a warning and counted; it never stops its block.
+//! [`evidence`](super::evidence) then knows that its content is missing, and would not accept a gap
+//! otherwise.
 
 use std::sync::Arc;
 
@@ -43,13 +44,13 @@ pub(super) struct Body {
 #[derive(Debug)]
 pub(super) struct Transaction {
     pub hash: String,
-    /// The receiver and what it is sent, if there is a receiver and it is sent anything.
+    /// The receiver and the value sent to it, if there is a receiver and the value is not zero.
     pub payment: Option<(String, TransferAmount)>,
-    /// Written by the chain itself, from nobody to nobody (Polygon's state sync).
+    /// Written by the chain itself, without sender or receiver (Polygon's state sync).
     pub is_system: bool,
 }
 
-/// What came of a block's transactions.
+/// The results of a block's transactions.
 #[derive(Debug, Default)]
 pub(super) struct Outcomes {
     pub receipts: Vec<Receipt>,
@@ -57,13 +58,14 @@ pub(super) struct Outcomes {
     pub unreadable: usize,
 }
 
-/// What came of one transaction.
+/// The result of one transaction.
 #[derive(Debug)]
 pub(in crate::chain) struct Receipt {
     pub tx_hash: String,
     pub block_hash: String,
     pub succeeded: bool,
-    /// In the order of the transaction; `None` where one could not be read, so that the others keep their place.
+    /// In the order of the transaction; `None` where one could not be read, so that the others keep
+    /// their place.
     pub logs: Vec<Option<Log>>,
 }
 
@@ -76,7 +78,8 @@ pub(in crate::chain) struct Log {
     pub is_removed: bool,
 }
 
-/// The header of a block that was asked for; the error is the name of the field that cannot be read.
+/// The header of a block that was asked for; the error is the name of the field that cannot be
+/// read.
 pub(super) fn header(block: &WireBlock<'_>) -> Result<BlockRef, &'static str> {
     let mined_at = quantity::number(block.timestamp)
         .and_then(|seconds| i64::try_from(seconds).ok())
@@ -115,13 +118,13 @@ const fn is_hopeless(readable: usize, unreadable: usize) -> bool {
 }
 
 impl Outcomes {
-    /// Whether anything in the receipts could not be read.
+    /// Returns whether anything in the receipts could not be read.
     pub(super) fn has_gap(&self) -> bool {
         self.unreadable > 0 || self.receipts.iter().any(|r| r.logs.iter().any(Option::is_none))
     }
 }
 
-/// Reads entries one by one; what cannot be read is named in the log by its place in the block.
+/// Reads entries one by one; the log names an unreadable one by its place in the block.
 fn each<T>(
     network: Network,
     at: &BlockRef,
@@ -220,7 +223,8 @@ pub(super) fn transfers(transactions: &[Transaction], receipts: &[Receipt]) -> V
     native.chain(tokens).collect()
 }
 
-/// An event is a token payment only in the exact shape of ERC-20: three topics (ERC-721 has four), one word of data.
+/// An event is a token payment only in the exact shape of ERC-20: three topics (ERC-721 has four),
+/// one word of data.
 fn token_transfer(tx_hash: &str, k: usize, log: &Log) -> Option<Transfer> {
     let [topic, _from, to] = log.topics.as_slice() else { return None };
     if topic != TRANSFER_TOPIC || log.is_removed {

@@ -1,13 +1,17 @@
 //! Ethereum and its six relatives, read over JSON-RPC.
 //!
-//! A block is fetched by its number, everything else about it by its hash: a reorganisation between two calls then
-//! ends in an error instead of a mixture. What is read: native value of successful top-level transactions, and
-//! `Transfer` events of ERC-20 shape. Native value that contracts send on shows in no block; it is found by its
-//! balance ([`ChainSource::native_balances`](super::ChainSource::native_balances)).
+//! A block is fetched by its number, everything else about it by its hash: a reorg between two
+//! calls then ends in an error instead of a mixture. The adapter reads the native value of
+//! successful top-level transactions, and `Transfer` events of ERC-20 shape. Native value that
+//! contracts send on shows in no block; it is found by its balance
+//! ([`ChainSource::native_balances`](super::ChainSource::native_balances)).
 //!
-//! - `source`: the calls. `wire`: the tolerant shapes. `decode`: from a block to transfers, without io.
-//! - `evidence`: what a node must show before a block without transfers is believed. `balance`: balances in bulk.
-//! - `abilities`: what else a node tells. `recording`: a block kept as text, through the same steps.
+//! - `source`: the calls. `wire`: the tolerant shapes. `decode`: from a block to transfers, without
+//!   io.
+//! - `evidence`: the proof that a node must give before a block without transfers is believed.
+//!   `balance`: balances in bulk.
+//! - `abilities`: the optional methods of a node. `recording`: a block kept as text, through the
+//!   same steps.
 //! - `quantity`: hex numbers and names, exactly.
 
 mod abilities;

@@ -1,4 +1,4 @@
-//! The calls to one node, and what is remembered of its abilities.
+//! The calls to one node, and the memory of its abilities.
 
 use std::{
     collections::HashMap,
@@ -36,14 +36,14 @@ const CHAIN_ID: &str = "eth_chainId";
 pub struct EvmSource {
     pub(super) rpc: Rpc,
     chain_id: u64,
-    // What the node turned out not to offer. Asked once, not before every block.
+    // Methods that the node turned out not to offer. Asked once, not before every block.
     lacks_block_receipts: AtomicBool,
     lacks_reader_call: AtomicBool,
 }
 
 /// The receipts of one block, after they were held against its header.
 pub(in crate::chain) struct Proof {
-    /// Whether the receipts say of every transaction how it ended.
+    /// Whether the receipts give the outcome of every transaction.
     pub knows_status: bool,
     pub receipts: HashMap<String, Receipt>,
 }
@@ -130,7 +130,7 @@ impl EvmSource {
     /// there is no such block.
     pub(in crate::chain) async fn proof(&self, height: u64) -> Result<Option<Proof>, ChainError> {
         let Some((_, outcomes)) = self.whole_block(height).await? else { return Ok(None) };
-        // The older methods tell of transactions without value only what they logged.
+        // The older methods give only the logs of transactions without value.
         let knows_status = !self.lacks_block_receipts.load(Ordering::Relaxed);
         let receipts = outcomes.receipts.into_iter();
         let receipts = receipts.map(|receipt| (receipt.tx_hash.clone(), receipt)).collect();
@@ -167,7 +167,7 @@ impl EvmSource {
         self.receipts_of(body, paying.map(|tx| tx.hash.as_str())).await
     }
 
-    /// All receipts one by one, each with its logs: what no cap on the logs of a block forbids.
+    /// All receipts one by one, each with its logs: no cap on the logs of a block forbids that.
     async fn every_receipt(&self, body: &Body) -> Result<Outcomes, ChainError> {
         self.receipts_of(body, body.transactions.iter().map(|tx| tx.hash.as_str())).await
     }
@@ -194,8 +194,8 @@ impl EvmSource {
 
     /// From older methods: all logs of the block, sorted into receipts in the order of the block.
     ///
-    /// No topic filter: a log's key is its place among all logs of its transaction, and the evidence covers all
-    /// logs.
+    /// No topic filter: a log's key is its place among all logs of its transaction, and the
+    /// evidence covers all logs.
     async fn add_logs(&self, body: &Body, paid: Outcomes) -> Result<Outcomes, ChainError> {
         let network = self.rpc.network();
         let block_hash = body.header.hash.as_str();
@@ -218,8 +218,9 @@ impl EvmSource {
         let mut outcomes = Outcomes::default();
         let mut places = HashMap::with_capacity(body.transactions.len());
         for tx in &body.transactions {
-            // The EVM keeps no log of a failed transaction, so one that pays nothing and has logs has succeeded.
-            // One that pays and whose receipt could not be read must not count as a success.
+            // The EVM keeps no log of a failed transaction, so one that pays nothing and has logs
+            // has succeeded. One that pays and whose receipt could not be read must not count as a
+            // success.
             let succeeded = paid.get(tx.hash.as_str()).copied().unwrap_or(tx.payment.is_none());
             places.insert(tx.hash.clone(), outcomes.receipts.len());
             outcomes.receipts.push(empty(&tx.hash, succeeded));
@@ -271,9 +272,10 @@ impl ChainSource for EvmSource {
         Ok(Some(Block { header: body.header, transfers }))
     }
 
-    /// Always empty. Rollups keep waiting transactions to themselves and hosted nodes answer `pending` with their
-    /// latest block; where it is real, it would cost a whole block per look, shows no token payment (a call is an
-    /// intention, only its event is a movement), and is ahead of the next block by seconds.
+    /// Always empty. Rollups keep waiting transactions to themselves and hosted nodes answer
+    /// `pending` with their latest block; where it is real, it would cost a whole block per look,
+    /// shows no token payment (a call is an intention, only its event is a movement), and is ahead
+    /// of the next block by seconds.
     async fn mempool(&self) -> Result<Waiting, ChainError> {
         Ok(Waiting::default())
     }
@@ -290,8 +292,8 @@ impl ChainSource for EvmSource {
             }
         }
         let balances = balance::by_question(&self.rpc, at, addresses).await?;
-        // Both may be refused for want of the block; only a node that answers the second has shown that it lacks
-        // the first.
+        // Both may be refused for want of the block; only a node that answers the second has shown
+        // that it lacks the first.
         self.lacks_reader_call.store(true, Ordering::Relaxed);
         Ok(Some(balances))
     }

@@ -46,7 +46,8 @@ fn hash(text: &str) -> Option<String> {
     (!text.is_empty() && text.len() <= HASH_CHARS_MAX && is_base58).then(|| text.to_owned())
 }
 
-/// Every chunk that the block says it includes is there, and no other is. The error says what is not.
+/// Checks that every chunk that the block says it includes is there, and no other is. The error
+/// names the one that is not.
 pub(super) fn check_chunks(document: &WireDocument<'_>) -> Result<(), String> {
     let included: HashSet<&str> = included(document).map(|chunk| chunk.chunk_hash).collect();
     let wanted = document.block.header.chunks_included;
@@ -82,7 +83,8 @@ pub(super) fn quiet_shards(document: &WireDocument<'_>) -> HashSet<u64> {
     quiet.filter_map(|shard| Some(shard.chunk.as_ref()?.header.shard_id)).collect()
 }
 
-/// One of the `quiet` shards of the block before that executed something in it, as its chunk in `next` says.
+/// One of the `quiet` shards of the block before that executed something in it, as its chunk in
+/// `next` says.
 pub(super) fn denying(next: &WireDocument<'_>, before: &str, quiet: &HashSet<u64>) -> Option<u64> {
     if next.block.header.prev_hash != before {
         return None;
@@ -105,7 +107,7 @@ pub(super) fn transfers(document: &WireDocument<'_>) -> Vec<Transfer> {
         .collect()
 }
 
-/// What one receipt moved when it was executed.
+/// The transfers of one receipt when it was executed.
 fn execution(raw: &RawValue) -> Result<Vec<Transfer>, String> {
     let wire: WireExecution = serde_json::from_str(raw.get()).map_err(|e| e.to_string())?;
     let (receipt, outcome) = (&wire.receipt, &wire.execution_outcome);
@@ -119,7 +121,7 @@ fn execution(raw: &RawValue) -> Result<Vec<Transfer>, String> {
     let mut transfers = native(&wire, &actions)?;
     let lent = Lent::by(&actions);
     for (place, log) in outcome.outcome.logs.iter().enumerate() {
-        // Anyone may log anything: what does not read as an event of the standard is none.
+        // Anyone may log anything: a log that does not read as an event of the standard is none.
         transfers.extend(tokens(&wire, &lent, place, log).unwrap_or_default());
     }
     Ok(transfers)
@@ -161,14 +163,15 @@ fn native(
     Ok(transfers)
 }
 
-/// To whom a receipt moves tokens that it may take back.
+/// The receiver to which a receipt moves tokens that it may take back.
 ///
-/// `ft_transfer_call` logs its movement at once, and some blocks later another receipt takes back what the receiver's
-/// contract did not keep. Our addresses have no contract, or one that knows nothing of tokens, so all of it goes back.
+/// `ft_transfer_call` logs its movement at once, and some blocks later another receipt takes back
+/// the part that the receiver's contract did not keep. Our addresses have no contract, or one that
+/// knows nothing of tokens, so all of it goes back.
 enum Lent {
     /// To the receivers that the calls name, none without such a call.
     To(HashSet<String>),
-    /// There is such a call, and whom it names cannot be read.
+    /// There is such a call, and its receiver cannot be read.
     ToAnybody,
 }
 
@@ -179,7 +182,8 @@ impl Lent {
         lending.map(receiver).collect::<Option<_>>().map_or(Self::ToAnybody, Self::To)
     }
 
-    /// A batch that both pays and lends to one receiver is taken for a loan: its log does not tell the two apart.
+    /// A batch that both pays and lends to one receiver is taken for a loan: its log does not
+    /// distinguish the two.
     fn is_to(&self, account: &str) -> bool {
         match self {
             Self::To(receivers) => receivers.contains(account),

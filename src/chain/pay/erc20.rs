@@ -23,7 +23,8 @@ pub(super) struct Promise {
 }
 
 impl Promise {
-    /// `None` for bytes that pay the network's own coin. It is asked for at every look, so it is read and not verified.
+    /// `None` for bytes that pay the network's own coin. It is asked for at every look, so it is
+    /// read and not verified.
     pub fn of(raw: &[u8]) -> Option<Self> {
         let transaction = eip1559::read_own(raw).ok()?;
         match transfer::paid(&transaction)? {
@@ -61,7 +62,8 @@ pub(super) enum Kept {
     Otherwise,
 }
 
-/// Only the token's own log of exactly this movement proves it. A call that succeeds may have moved nothing, or less.
+/// Only the token's own log of exactly this movement proves it. A call that succeeds may have moved
+/// nothing, or less.
 pub(super) fn kept(promise: &Promise, sender: &str, logs: &[Log<'_>]) -> Kept {
     let from_sender = logs.iter().filter(|log| {
         log.address.eq_ignore_ascii_case(&promise.contract)

@@ -1,4 +1,5 @@
-//! Paying on an EVM network: one EIP-1559 transfer for each recipient, of the network's coin or of a token.
+//! Paying on an EVM network: one EIP-1559 transfer for each recipient, of the network's coin or of
+//! a token.
 
 use k256::ecdsa::SigningKey;
 use secrecy::SecretString;
@@ -32,7 +33,7 @@ const HISTORY: &str = "eth_feeHistory";
 const BALANCE: &str = "eth_getBalance";
 const CHAIN_ID: &str = "eth_chainId";
 const CALL: &str = "eth_call";
-/// What a node says when a call reverts.
+/// The error code of a node when a call reverts.
 const REVERTED: i64 = 3;
 /// The code that nodes give for all that has none of its own.
 const SERVER_ERROR: i64 = -32000;
@@ -60,7 +61,7 @@ pub(super) struct Head<'a> {
 }
 
 impl EvmPayer {
-    /// `chain_id` overrides the network's own, for test chains. It is part of what is signed.
+    /// `chain_id` overrides the network's own, for test chains. It is part of the signed content.
     pub fn new(
         network: Network,
         url: &SecretString,
@@ -88,7 +89,7 @@ impl EvmPayer {
         Ok((number, head.hash.to_owned(), base))
     }
 
-    /// What the network asks now, by the tips of its last blocks and the base fee of the next.
+    /// The network's present price, by the tips of its last blocks and the base fee of the next.
     pub(super) async fn fee(&self) -> Result<Fee, ChainError> {
         let median = json!([HISTORY_BLOCKS, "latest", [50]]);
         let (base, tip) = match self.rpc.call(HISTORY, median).await {
@@ -112,7 +113,7 @@ impl EvmPayer {
         Ok(Fee { data, ..offer(base, tip) })
     }
 
-    /// What the network takes now for the bytes of any payment of ours.
+    /// The fee that the network takes now for the bytes of any payment of ours.
     async fn data_fee(&self) -> Result<u128, ChainError> {
         let call = json!([{ "to": data_fee::ORACLE, "data": data_fee::question() }, "latest"]);
         let result = self.rpc.call(CALL, call).await?;
@@ -120,7 +121,7 @@ impl EvmPayer {
         data_fee::answer(text).ok_or_else(|| self.malformed(CALL))
     }
 
-    /// What `address` holds of the network's coin in the last block.
+    /// The balance of `address` in the network's coin, in the last block.
     pub(super) async fn balance(&self, address: &str) -> Result<BaseUnits, ChainError> {
         let result = self.rpc.call(BALANCE, json!([address, "latest"])).await?;
         let text: &str = self.rpc.read(BALANCE, &result)?;
@@ -138,8 +139,9 @@ impl EvmPayer {
         }
     }
 
-    /// Asks the node what transfers take, all in one request. A revert, or more work than was quoted, is the recipient's doing
-    /// only if the sender could pay anybody else. What a node has against one transfer is told for that one alone.
+    /// Asks the node for the gas of transfers, all in one request. A revert, or more work than was
+    /// quoted, is the recipient's doing only if the sender could pay anybody else. A node's
+    /// objection to one transfer is reported for that one alone.
     pub(super) async fn works(
         &self,
         payments: &[Unsigned],
@@ -162,9 +164,10 @@ impl EvmPayer {
         Ok(works)
     }
 
-    /// What was told of a transfer, unless the sender could not even pay himself: then nobody's row fails. So it is while a
-    /// token is paused or has not reached the sender yet, and for coins where the price of a transaction's bytes is part of
-    /// its gas (Arbitrum): while that is high, every transfer takes more than was quoted.
+    /// The node's answer about a transfer, unless the sender could not even pay himself: then no
+    /// row fails. So it is while a token is paused or has not reached the sender yet, and for coins
+    /// where the price of a transaction's bytes is part of its gas (Arbitrum): while that is high,
+    /// every transfer takes more than was quoted.
     async fn if_others_are_paid(
         &self,
         payment: &Unsigned,
@@ -216,7 +219,7 @@ impl EvmPayer {
         let text: &str = self.rpc.read(ESTIMATE, &result)?;
         let gas = wide(text).ok_or_else(|| self.malformed(ESTIMATE))?;
         let with_margin = gas.saturating_mul(100 + GAS_MARGIN_PERCENT) / 100;
-        // The margin alone fails nobody.
+        // The margin alone fails no row.
         Ok(if gas <= payment.work { with_margin.min(payment.work) } else { with_margin })
     }
 
@@ -237,7 +240,8 @@ impl EvmPayer {
     }
 
     pub(super) async fn send(&self, raw: &[u8], hash: &str) -> Result<Sent, ChainError> {
-        // The id is in the signature too; asking first keeps a payment from being shown to a stranger's node.
+        // The id is in the signature too; asking first keeps a payment from being shown to a
+        // stranger's node.
         let result = self.rpc.call(CHAIN_ID, json!([])).await?;
         let found: &str = self.rpc.read(CHAIN_ID, &result)?;
         if quantity::number(found) != Some(self.chain_id) {
@@ -271,7 +275,7 @@ fn signed(transaction: Transaction, key: &SigningKey, sender: &str) -> Result<Si
     }
 }
 
-/// Whom a payment calls, with how much of the coin and what data.
+/// The address that a payment calls, with the amount of the coin and the data.
 fn call_of(payment: &Unsigned, output: &Output) -> Option<([u8; 20], u128, Vec<u8>)> {
     let contract = payment.contract.as_deref();
     let token = |contract| address_bytes(contract).map(Asset::Token);
@@ -280,7 +284,8 @@ fn call_of(payment: &Unsigned, output: &Output) -> Option<([u8; 20], u128, Vec<u
     Some(transfer::call(asset, transfer::Output { to, amount: output.amount }))
 }
 
-/// Whether a call ended in the code that was called. Nodes have many words for that, with and without spaces.
+/// Returns whether a call ended in the code that was called. Nodes have many words for that, with
+/// and without spaces.
 pub(super) fn is_revert(code: i64, reason: &str) -> bool {
     let mut reason = reason.to_ascii_lowercase();
     reason.retain(|letter| !letter.is_whitespace());
@@ -303,7 +308,7 @@ pub(super) fn is_revert(code: i64, reason: &str) -> bool {
     code == REVERTED || said.iter().any(|word| reason.contains(word))
 }
 
-/// What nodes say to bytes that they have.
+/// Returns whether a node's message says that it has the bytes already.
 fn is_known(reason: &str) -> bool {
     let reason = reason.to_ascii_lowercase();
     ["already known", "already imported", "alreadyknown", "known transaction"]

@@ -1,4 +1,4 @@
-//! What EVM networks ask for a unit of gas now.
+//! The present price of a unit of gas on EVM networks.
 
 use serde::Deserialize;
 
@@ -11,7 +11,7 @@ pub(super) struct History<'a> {
     /// Of each block, and at the end of the next one.
     #[serde(borrow, default)]
     pub base_fee_per_gas: Vec<&'a str>,
-    /// Of each block, what transactions tipped at the percentiles that were asked for.
+    /// For each block, the tips of its transactions at the requested percentiles.
     #[serde(borrow, default)]
     pub reward: Option<Vec<Vec<&'a str>>>,
 }
@@ -22,7 +22,7 @@ impl History<'_> {
         self.base_fee_per_gas.last().and_then(|text| wide(text))
     }
 
-    /// The median of what was tipped in blocks where anything was; `None` if nowhere.
+    /// The median of the tips in blocks that had any; `None` if none had.
     pub fn tip(&self) -> Option<u128> {
         let rewards = self.reward.as_deref().unwrap_or_default().iter();
         let mut tips: Vec<_> =

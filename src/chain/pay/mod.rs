@@ -1,7 +1,8 @@
-//! Paying: signing a transaction, handing it to a node, and finding out what became of it.
+//! Paying: signing a transaction, handing it to a node, and finding out its result.
 //!
-//! What may be signed and when is decided in `app`; here is only how. A transaction's hash is known before it is sent, so
-//! a lost answer loses nothing: the hash is looked for, and the same bytes are handed in again.
+//! The decision which payments may be signed and when is made in `app`; the means are here. A
+//! transaction's hash is known before it is sent, so a lost answer loses nothing: the hash is
+//! looked for, and the same bytes are handed in again.
 
 mod account;
 mod data_fee;
@@ -42,9 +43,9 @@ pub struct Unsigned {
     pub contract: Option<String>,
     /// The work that the network will charge for: gas, or virtual bytes.
     pub work: u128,
-    /// What is offered for one unit of it.
+    /// The price that is offered for one unit of it.
     pub fee: Fee,
-    /// What it may spend, where transactions have inputs and outputs.
+    /// The outputs that it may spend, where transactions have inputs and outputs.
     pub purse: Option<Purse>,
 }
 
@@ -84,12 +85,12 @@ pub enum SignError {
     Unsupported,
     #[error(transparent)]
     Spend(#[from] utxo::spend::SpendError),
-    /// What it could spend came in too many pieces. One more of `deposit` base units would do.
+    /// Its spendable money came in too many pieces. One more of `deposit` base units would do.
     #[error("{error}; one more deposit of {deposit} base units would do")]
     Scattered { error: utxo::spend::SpendError, deposit: u64 },
 }
 
-/// How much work a payment is.
+/// The amount of work of a payment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Work {
     Units(u128),
@@ -97,7 +98,7 @@ pub enum Work {
     Refused(String),
 }
 
-/// What a node said to a transaction that was handed in.
+/// A node's answer to a transaction that was handed in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Sent {
     /// Taken, or known already.
@@ -112,7 +113,7 @@ pub struct Wanted {
     pub sender: String,
     pub nonce: u64,
     pub hashes: Vec<String>,
-    /// The bytes of any version: they say what it should have done.
+    /// The bytes of any version: they contain the promised payment.
     pub raw: Vec<u8>,
 }
 
@@ -120,7 +121,7 @@ pub struct Wanted {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Standing {
     pub seen: Seen,
-    /// The version in the chain, its block, and what the network took.
+    /// The version in the chain, its block, and the fee that the network took.
     pub mined: Option<Mined>,
 }
 
@@ -139,12 +140,14 @@ pub enum Payer {
 }
 
 impl Payer {
-    /// How many payments of one sender wait for a block at a time. Nodes keep only so many of one account.
+    /// The number of payments of one sender that may wait for a block at a time. Nodes keep only so
+    /// many of one account.
     pub const fn window(&self) -> usize {
         match self {
             Self::Simulated(_) => 200,
             Self::Evm(_) => 16,
-            // Each spends the change of the one before, which must be final: a version of it may still be replaced.
+            // Each spends the change of the one before, which must be final: a version of it may
+            // still be replaced.
             Self::Utxo(_) => 1,
         }
     }
@@ -157,12 +160,13 @@ impl Payer {
         }
     }
 
-    /// Whether its payments need a [`Purse`].
+    /// Returns whether its payments need a [`Purse`].
     pub const fn spends_coins(&self) -> bool {
         matches!(self, Self::Utxo(_))
     }
 
-    /// Whether a higher fee takes a payment's place; where it does not, a child pays for its parent.
+    /// Returns whether a higher fee takes a payment's place; where it does not, a child pays for
+    /// its parent.
     pub const fn replaces(&self) -> bool {
         match self {
             Self::Simulated(_) | Self::Evm(_) => true,
@@ -170,7 +174,7 @@ impl Payer {
         }
     }
 
-    /// What can be sent back of `coins` at once; `None` where there are none.
+    /// The amount of `coins` that can be sent back at once; `None` where there are none.
     pub fn sweep(&self, coins: &[CoinRow], fee: Fee) -> Option<Sweep> {
         match self {
             Self::Simulated(_) | Self::Evm(_) => None,
@@ -186,7 +190,7 @@ impl Payer {
         }
     }
 
-    /// What a unit of work costs now; `None` where nothing is asked for it.
+    /// The present cost of a unit of work; `None` where nothing is asked for it.
     pub async fn fee(&self) -> Result<Option<Fee>, ChainError> {
         match self {
             Self::Simulated(_) => Ok(None),
@@ -195,7 +199,8 @@ impl Payer {
         }
     }
 
-    /// What `address` holds of the network's own coin; `None` where payments need none beside what they pay.
+    /// The balance of `address` in the network's own coin; `None` where payments need none beside
+    /// the amount they pay.
     pub async fn coins_for_gas(&self, address: &str) -> Result<Option<BaseUnits>, ChainError> {
         match self {
             Self::Simulated(_) | Self::Utxo(_) => Ok(None),
@@ -203,7 +208,7 @@ impl Payer {
         }
     }
 
-    /// How much work payments are, in their order: for each what the node says of it.
+    /// The amount of work of payments, in their order: for each the node's answer about it.
     pub async fn works(
         &self,
         payments: &[Unsigned],
@@ -264,7 +269,8 @@ impl Payer {
         }
     }
 
-    /// On the simulated chain nobody else mines: what was sent gets its blocks, as a simulated deposit does.
+    /// On the simulated chain blocks have no other maker: a payment that was sent gets its blocks
+    /// here, as a simulated deposit does.
     pub async fn after_sending(&self, confirmations: u64) -> Result<(), ChainError> {
         match self {
             Self::Simulated(payer) => payer.mine(confirmations).await,

@@ -1,9 +1,9 @@
-//! The end of a payment, held against the block that it stands in.
+//! The end of a payment, checked against the block that it stands in.
 //!
 //! A receipt comes alone, and nothing in it shows that it is whole: a node that drops logs, or
-//! tells that a transaction failed, would have a paid row failed and its amount sent back. So
-//! before a payment has ended, all receipts of its block are read and held against the block's
-//! header, as those of a block of deposits are, and must tell the same of it.
+//! reports that a transaction failed, would have a paid row failed and its amount sent back. So
+//! before a payment has ended, all receipts of its block are read and checked against the block's
+//! header, as those of a block of deposits are, and must show the same of it.
 
 use std::collections::BTreeMap;
 
@@ -80,7 +80,7 @@ fn tells(proof: &Proof, payment: &Wanted, told: &Standing) -> bool {
         Seen::Nowhere | Seen::Waiting | Seen::Displaced => return false,
     };
     let succeeded = if proof.knows_status { receipt.succeeded } else { says_succeeded };
-    // What cannot be read is no log of the token's, so such a payment is not told to be made.
+    // A log that cannot be read is none of the token's, so such a payment is not reported as made.
     let logs: Vec<_> = receipt
         .logs
         .iter()

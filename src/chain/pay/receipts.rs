@@ -1,5 +1,5 @@
-//! Where payments on an EVM network stand, by their receipts. One look is a handful of requests, however many payments it
-//! is about.
+//! Where payments on an EVM network stand, by their receipts. One look is a handful of requests,
+//! however many payments it is about.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -30,7 +30,7 @@ struct Receipt<'a> {
     status: &'a str,
     gas_used: &'a str,
     effective_gas_price: &'a str,
-    /// What a rollup takes for its data on the first layer.
+    /// The fee that a rollup takes for its data on the first layer.
     #[serde(default)]
     l1_fee: Option<&'a str>,
     #[serde(borrow, default)]
@@ -100,7 +100,8 @@ impl EvmPayer {
         quantity::number(receipt.block_number).ok_or_else(|| self.malformed(RECEIPT))
     }
 
-    /// Read after the receipts: what was reorganised meanwhile is in no block then.
+    /// Read after the receipts: a block that was reorganised away meanwhile is not in the chain
+    /// then.
     async fn chain_at(&self, mut heights: Vec<u64>) -> Result<Chain, ChainError> {
         heights.sort_unstable();
         heights.dedup();
@@ -144,7 +145,8 @@ impl EvmPayer {
         Ok(Some(Standing { seen, mined: Some(mined) }))
     }
 
-    /// Those that no block holds: they wait, or their nonce was used by something else, or they are nowhere.
+    /// Those that no block holds: they wait, or their nonce was used by something else, or they are
+    /// nowhere.
     async fn unmined(
         &self,
         payments: &[&Wanted],
@@ -172,7 +174,8 @@ impl EvmPayer {
         Ok(waiting)
     }
 
-    /// What is neither in a block nor waits: displaced once its nonce is used as of a block that is final.
+    /// The standing of a payment that is neither in a block nor waits: displaced once its nonce is
+    /// used as of a block that is final.
     async fn displaced(
         &self,
         payments: &[&Wanted],
@@ -199,7 +202,8 @@ impl EvmPayer {
         Ok(payments.iter().map(standing).collect())
     }
 
-    /// How many nonces of `sender` are used as of a block that is final; `None` while the chain is that short.
+    /// The number of nonces of `sender` that are used as of a block that is final; `None` while the
+    /// chain is that short.
     async fn final_count(&self, sender: &str, required: u64) -> Result<Option<u64>, ChainError> {
         let (head, ..) = self.head("latest").await?;
         let Some(height) = (head + 1).checked_sub(required.max(1)) else { return Ok(None) };
@@ -209,8 +213,8 @@ impl EvmPayer {
     }
 }
 
-/// Reads from its logs what became of a payment in a block of that depth. Every version of a
-/// payment does the same, so any of its bytes say what should have happened.
+/// Reads the result of a payment in a block of that depth from its logs. Every version of a payment
+/// does the same, so the bytes of any contain the promised result.
 pub(super) fn verdict(payment: &Wanted, succeeded: bool, logs: &[Log<'_>], depth: u64) -> Seen {
     let kept = match Promise::of(&payment.raw) {
         Some(promise) if succeeded => erc20::kept(&promise, &payment.sender, logs),

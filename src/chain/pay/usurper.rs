@@ -1,7 +1,8 @@
-//! A transaction that took a payment's place: the proof that our bytes can never be mined, and what was paid instead.
+//! A transaction that took a payment's place: the proof that our bytes can never be mined, and the
+//! payments that it made instead.
 //!
-//! A nonce and an output are used once. So a transaction that is final and used those of a payment, and is none of its
-//! versions, ends the payment for good, whoever made it.
+//! A nonce and an output are used once. So a transaction that is final and used those of a payment,
+//! and is none of its versions, ends the payment for good, no matter who made it.
 
 use std::collections::HashSet;
 
@@ -29,7 +30,7 @@ pub struct Named {
     pub height: Option<u64>,
 }
 
-/// What took the place of one of several payments, final in the chain.
+/// The transaction that took the place of one of several payments, final in the chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Usurper {
     /// Of the payment, among those that were asked about.
@@ -39,8 +40,8 @@ pub struct Usurper {
     pub returned: Option<Returned>,
 }
 
-/// What came back by it, where that can be spent: its bytes, all that it spends (`txid:n`), and which of its outputs pay the
-/// payment's own address.
+/// The money that came back by it, where that can be spent: its bytes, all that it spends
+/// (`txid:n`), and the outputs that pay the payment's own address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Returned {
     pub raw: Vec<u8>,
@@ -54,17 +55,17 @@ pub enum Did {
     PaidAll,
     /// None of the payment's recipients got anything by it.
     PaidNobody,
-    /// Something of the token moved, and not what was signed for.
+    /// Something of the token moved, and not the amount that was signed for.
     MovedOther,
     /// It called the token, as far as is known, and the token logged no movement of the sender's.
     NoLog,
-    /// What cannot be settled by rule.
+    /// A case that no rule can settle.
     Else(&'static str),
 }
 
 impl Witnesses {
-    /// What took the place of one of `payments`, as a witness tells it too where there is one; `None` if nothing did, or not
-    /// for good yet.
+    /// Finds the transaction that took the place of one of `payments`, as a witness confirms it too
+    /// where there is one; `None` if there is none, or it is not final yet.
     pub async fn usurper(
         &self,
         payer: &Payer,
@@ -135,7 +136,8 @@ impl EvmPayer {
     }
 }
 
-/// What a transaction did of what `raw` was to do. The logs of a token were compared already: `seen` tells of them.
+/// Compares a transaction with the payment that `raw` promised. The logs of a token were compared
+/// already: `seen` has their result.
 fn did(raw: &[u8], wire: &Wire<'_>, seen: Seen) -> Did {
     let promised = eip1559::read_own(raw).ok();
     let Some((asset, output)) = promised.as_ref().and_then(transfer::paid) else {
@@ -202,7 +204,8 @@ impl UtxoPayer {
     }
 }
 
-/// What `found` did of what `ours` was to do; `None` if it spends nothing that ours spends.
+/// Compares `found` with the payment that `ours` promised; `None` if it spends nothing that ours
+/// spends.
 fn took(
     ours: &Transaction,
     found: &Transaction,

@@ -1,4 +1,4 @@
-//! From what a node answered to transfers, without io.
+//! From a node's answer to transfers, without io.
 //!
 //! An entry that cannot be read is put aside with a warning; it never stops its block.
 
@@ -54,8 +54,8 @@ impl Place {
         }
     }
 
-    /// The header that stands for `slot`, if this block shows that there is no block there: it is later, and its
-    /// parent is earlier.
+    /// The header that stands for `slot`, if this block shows that there is no block there: it is
+    /// later, and its parent is earlier.
     pub(super) fn skipped(&self, slot: u64) -> Option<BlockRef> {
         let distance = slot.checked_sub(self.parent_slot).filter(|distance| *distance > 0)?;
         (slot < self.slot).then(|| BlockRef {
@@ -72,7 +72,8 @@ fn after(hash: &str, skipped: u64) -> String {
     if skipped == 0 { hash.to_owned() } else { format!("{hash}+{skipped}") }
 }
 
-/// Everything that moved, in the order of the block; `None` if the node seems to speak of something else.
+/// Everything that moved, in the order of the block; `None` if the node seems to speak of something
+/// else.
 pub(super) fn transfers(slot: u64, raw: &[&RawValue]) -> Option<Vec<Transfer>> {
     let mut transfers = Vec::new();
     let mut unreadable = 0;
@@ -117,7 +118,8 @@ fn transaction(raw: &RawValue) -> Result<Vec<Transfer>, String> {
     Ok(native.chain(tokens).collect())
 }
 
-/// What each owner held of each mint before and after, in all accounts of the transaction together.
+/// The balances of each owner in each mint before and after, in all accounts of the transaction
+/// together.
 type Holdings<'a> = BTreeMap<(&'a str, &'a str), (u128, u128)>;
 
 fn tokens<'a>(meta: &'a WireMeta<'_>) -> Result<Holdings<'a>, &'static str> {
@@ -127,7 +129,8 @@ fn tokens<'a>(meta: &'a WireMeta<'_>) -> Result<Holdings<'a>, &'static str> {
             let owner = balance.owner.as_deref().ok_or("owner")?;
             let units: u64 = balance.ui_token_amount.amount.parse().map_err(|_| "amount")?;
             let (before, after) = holdings.entry((owner, balance.mint.as_ref())).or_default();
-            // A transaction has 256 accounts at most, so 64-bit numbers cannot add up beyond 128 bits.
+            // A transaction has 256 accounts at most, so 64-bit numbers cannot add up beyond 128
+            // bits.
             *(if is_after { after } else { before }) += u128::from(units);
         }
         Ok::<(), &'static str>(())

@@ -44,8 +44,8 @@ const ANY_VERSION: u8 = u8::MAX;
 /// A slot takes 0.4 s and a block is megabytes, so reading one at a time could not keep up with the
 /// chain over a slow connection.
 const READ_AHEAD: u64 = 4;
-/// How many slots below the newest finalized slot its block may be, on a node that is still storing
-/// it.
+/// The number of slots that a node's newest stored block may be below the newest finalized slot,
+/// while the node is still storing that slot's block.
 const HEAD_LAG: u64 = 8;
 /// A leader makes four blocks in a row, and a faulty one makes them without content. This many
 /// consecutive empty blocks are never all from faulty leaders.

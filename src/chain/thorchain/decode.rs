@@ -34,7 +34,7 @@ pub(super) struct Body {
     pub is_complete: bool,
 }
 
-/// What moved in one `transfer` event, before it has a name.
+/// The movement of one `transfer` event, before it has a name.
 struct Movement {
     to: String,
     denom: String,
@@ -77,7 +77,8 @@ fn hash(text: &str) -> Option<String> {
     is_hash.then(|| text.to_ascii_uppercase())
 }
 
-/// Whether a block did anything by itself. THORChain's pays rewards in its end, whatever else happens.
+/// Returns whether a block did anything by itself. THORChain's pays rewards in its end, whatever
+/// else happens.
 pub(super) fn has_own_events(results: &WireResults<'_>) -> bool {
     own_events(results).next().is_some()
 }
@@ -89,8 +90,8 @@ fn own_events<'a>(results: &WireResults<'a>) -> impl Iterator<Item = &'a RawValu
     lists.into_iter().flatten().flatten().copied()
 }
 
-/// Everything that moved: what transactions did, then what the block did. The error says how the results contradict
-/// the block.
+/// All transfers of a block: those of its transactions, then those of the block itself. The error
+/// says how the results contradict the block.
 pub(super) fn transfers(body: &Body, results: &WireResults<'_>) -> Result<Vec<Transfer>, String> {
     let empty = Vec::new();
     let outcomes = results.txs_results.as_ref().unwrap_or(&empty);
@@ -110,7 +111,8 @@ pub(super) fn transfers(body: &Body, results: &WireResults<'_>) -> Result<Vec<Tr
         }
         let events = outcome.events.unwrap_or_default();
         let gas_used = outcome.gas_used.as_deref().unwrap_or("0");
-        // The SDK writes an event for every message it executes. What the proposer put there itself uses no gas.
+        // The SDK writes an event for every message it executes. A transaction that the proposer
+        // put there itself uses no gas.
         if events.is_empty() && gas_used != "0" {
             return Err(format!("transaction {tx_hash} succeeded without any event"));
         }
@@ -122,8 +124,8 @@ pub(super) fn transfers(body: &Body, results: &WireResults<'_>) -> Result<Vec<Tr
     Ok(transfers)
 }
 
-/// Adds what `events` moved. Each movement is named by `owner`, the place of its event, its place in there, and its
-/// denomination.
+/// Adds the movements of `events`. Each movement is named by `owner`, the place of its event, its
+/// place in there, and its denomination.
 fn add(
     transfers: &mut Vec<Transfer>,
     at: &BlockRef,
@@ -154,10 +156,10 @@ fn add(
     }
 }
 
-/// What one event moved; nothing if it is of another kind.
+/// The movements of one event; none if it is of another kind.
 ///
-/// A `transfer` event has a receiver, a sender and an amount. Older versions put all transfers of a transaction into
-/// one event, one triple after the other.
+/// A `transfer` event has a receiver, a sender and an amount. Older versions put all transfers of a
+/// transaction into one event, one triple after the other.
 fn movements(raw: &RawValue) -> Result<Vec<Movement>, String> {
     let event: WireEvent = serde_json::from_str(raw.get()).map_err(|e| e.to_string())?;
     if event.kind != "transfer" {
@@ -207,7 +209,8 @@ fn named<'a>(attribute: &'a WireAttribute<'_>) -> Option<(Name, Cow<'a, str>)> {
     Some((name, Cow::Owned(decoded.unwrap_or_else(|| "?".to_owned()))))
 }
 
-/// Coins as the SDK writes them: `100rune` or `5btc/btc,100rune`, or nothing. Zero moves nothing and is left out.
+/// Coins as the SDK writes them: `100rune` or `5btc/btc,100rune`, or nothing. Zero moves nothing
+/// and is left out.
 fn parse_coins(text: &str) -> Result<Vec<(TransferAmount, String)>, String> {
     let mut coins = Vec::new();
     for coin in text.split(',').filter(|coin| !coin.is_empty()) {
@@ -222,7 +225,8 @@ fn parse_coins(text: &str) -> Result<Vec<(TransferAmount, String)>, String> {
     Ok(coins)
 }
 
-/// A letter, then letters, digits and the separators of the SDK; THORChain also uses `~` in secured assets.
+/// A letter, then letters, digits and the separators of the SDK; THORChain also uses `~` in secured
+/// assets.
 fn is_denom(text: &str) -> bool {
     text.len() <= 128
         && text.starts_with(|c: char| c.is_ascii_alphabetic())

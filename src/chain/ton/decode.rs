@@ -1,4 +1,4 @@
-//! From what a node answered to transfers, without io.
+//! From a node's answer to transfers, without io.
 //!
 //! An entry that cannot be read is put aside with a warning and counted; it never stops its block.
 
@@ -29,9 +29,10 @@ use crate::{
 pub(super) struct Transaction {
     hash: String,
     account: TonAddress,
-    /// What its account was sent and kept.
+    /// The value that was sent to its account and kept there.
     value: Option<TransferAmount>,
-    /// What a holder's contract was told to add. Whose it is, and of which token, is still to be asked.
+    /// The amount that a holder's contract was instructed to add. Its owner and its token are still
+    /// to be asked for.
     tokens: Option<u128>,
 }
 
@@ -105,7 +106,7 @@ fn transaction(height: u64, raw: &RawValue) -> Result<Transaction, String> {
         Some(message) => value(message)?.filter(|value| !is_postage(message, value)),
         None => None,
     };
-    // A holder's contract that refused what it was told has failed, and then nothing was added.
+    // A holder's contract that refused its instruction has failed, and then nothing was added.
     let was_done = wire.description.aborted == Some(false);
     Ok(Transaction {
         hash: hash(&wire.hash).ok_or("hash")?,
@@ -115,8 +116,8 @@ fn transaction(height: u64, raw: &RawValue) -> Result<Transaction, String> {
     })
 }
 
-/// Whether the account kept what the message brought: it came from another account, was not sent back to us by one
-/// that refused it, and was not sent back by us. `aborted` is no sign of it.
+/// Returns whether the account kept the value of the message: it came from another account, was not
+/// sent back to us by one that refused it, and was not sent back by us. `aborted` is no sign of it.
 fn is_kept(tx: &WireTransaction, message: &WireMessage) -> Result<bool, &'static str> {
     if message.source.as_deref().is_none_or(str::is_empty) {
         return Ok(false);
@@ -126,8 +127,9 @@ fn is_kept(tx: &WireTransaction, message: &WireMessage) -> Result<bool, &'static
     Ok(!has_come_back && !goes_back && tx.description.bounce.is_none())
 }
 
-/// The coin that carries the word of tokens that came: wallets send a billionth by custom, and nobody pays with it. Told as a
-/// payment it would be one in the wrong currency.
+/// Returns whether this is the coin that carries the notice of received tokens: wallets send a
+/// billionth by custom, and no buyer pays with it. Reported as a payment it would be one in the
+/// wrong currency.
 fn is_postage(message: &WireMessage, value: &TransferAmount) -> bool {
     matches!(value, TransferAmount::Units(units) if *units <= coin_slack(Network::Ton))
         && body(message).is_some_and(|body| cell::is_transfer_notification(&body))
@@ -164,7 +166,7 @@ pub(super) fn holders(wire: Vec<WireHolder>) -> impl Iterator<Item = (TonAddress
     })
 }
 
-/// Those who took tokens and are not among `holders`, each once.
+/// The contracts that took tokens and are not among `holders`, each once.
 pub(super) fn unlisted(
     transactions: &[Transaction],
     holders: &HashMap<TonAddress, Holder>,

@@ -73,7 +73,7 @@ impl TonSource {
         self
     }
 
-    /// How old a block must be, by the chain's clock, before the index is expected to list all
+    /// Sets the age of a block, by the chain's clock, from which the index is expected to list all
     /// token holders in it.
     #[must_use]
     pub fn with_listing_wait(mut self, wait: TimeDelta) -> Self {

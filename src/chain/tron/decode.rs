@@ -28,7 +28,8 @@ const TRANSFER_TOPIC: &str = "ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628
 const TRANSFER_CALL: &str = "a9059cbb";
 const TRANSFER_CALL_DIGITS: usize = TRANSFER_CALL.len() + 2 * 64;
 const SUCCESS: &str = "SUCCESS";
-/// `call`, `create` and `suicide` in hex. Others, such as delegated energy, name a receiver and a value and move none.
+/// `call`, `create` and `suicide` in hex. Others, such as delegated energy, name a receiver and a
+/// value and move none.
 const NOTES: [&str; 3] = ["63616c6c", "637265617465", "73756963696465"];
 
 /// A block without its outcomes.
@@ -46,7 +47,7 @@ struct Transaction {
     succeeded: bool,
     /// The receiver of TRX and how much, if it is a plain transfer.
     payment: Option<(String, TransferAmount)>,
-    /// Whether it asks a token that is sold to transfer.
+    /// Whether it calls the transfer of a token in the catalogue.
     asks_token: bool,
 }
 
@@ -151,7 +152,7 @@ fn trx(sun: i64) -> Option<TransferAmount> {
     u128::try_from(sun).ok().map(|sun| TransferAmount::Units(BaseUnits::new(sun)))
 }
 
-/// What came of one transaction.
+/// The result of one transaction.
 struct Outcome {
     id: String,
     succeeded: bool,
@@ -166,7 +167,8 @@ struct Movement {
     amount: TransferAmount,
 }
 
-/// Everything that moved, transaction by transaction. The error says how the outcomes contradict the block.
+/// Everything that moved, transaction by transaction. The error says how the outcomes contradict
+/// the block.
 pub(super) fn transfers(body: &Body, infos: &[&RawValue]) -> Result<Vec<Transfer>, String> {
     if infos.len() != body.transactions.len() {
         let (txs, infos) = (body.transactions.len(), infos.len());

@@ -34,9 +34,11 @@ const INFOS: &str = "walletsolidity/gettransactioninfobyblocknum";
 const NEWEST_BLOCK: &str = "wallet/getnowblock";
 const NEW_BLOCK: &str = "wallet/getblockbynum";
 const NEW_INFOS: &str = "wallet/gettransactioninfobyblocknum";
-/// The time limit of reading them: crediting must not wait for blocks that only show payments earlier.
+/// The time limit of reading them: crediting must not wait for blocks that only show payments
+/// earlier.
 const NEWEST_LIMIT: Duration = Duration::from_secs(5);
-/// Addresses that are asked about side by side: a balance is a call of its own for each of their assets.
+/// Addresses that are asked about side by side: a balance is a call of its own for each of their
+/// assets.
 const ADDRESSES_AT_ONCE: usize = 4;
 /// The first block of the main network.
 const GENESIS: &str = "00000000000000001ebf88508a03865c71d452e25f4d51194196a1d22b6653dc";
@@ -129,7 +131,8 @@ impl TronSource {
         if body.is_empty() && body.commits_to_some {
             return Err(self.http.inconsistent(format!("block {height} lost its transactions")));
         }
-        // Nobody was paid in an empty block; and the first one has transactions that were never executed.
+        // An empty block pays no receiver; and the first one has transactions that were never
+        // executed.
         if body.is_empty() || height == 0 {
             return Ok(Block { header: body.header, transfers: Vec::new() });
         }
@@ -140,7 +143,8 @@ impl TronSource {
         Ok(Block { header: body.header, transfers })
     }
 
-    /// Reads the newest block, unless it was read already: one call while nothing is new, and one more for a block's outcomes.
+    /// Reads the newest block, unless it was read already: one call while nothing is new, and one
+    /// more for a block's outcomes.
     async fn read_newest(&self) -> Result<(), ChainError> {
         let body = self.ask(NEWEST_BLOCK, json!({}), decode::body).await?;
         let body = body.ok_or_else(|| self.http.malformed(NEWEST_BLOCK, "there is no block"))?;
@@ -152,7 +156,8 @@ impl TronSource {
         self.unfinal.add(newest, read).await
     }
 
-    /// The outcomes in an answer, which is an object where there is none or where something went wrong.
+    /// The outcomes in an answer, which is an object where there is none or where something went
+    /// wrong.
     fn read_infos<'a>(
         &self,
         method: &'static str,
@@ -199,8 +204,9 @@ impl ChainSource for TronSource {
         self.block_of((BLOCK, INFOS), height).await
     }
 
-    /// The payments in blocks that are not solidified yet, up to a minute ahead of those that are credited. Transactions in no
-    /// block cannot be read. A node that serves `walletsolidity` alone shows payments that much later.
+    /// The payments in blocks that are not solidified yet, up to a minute ahead of those that are
+    /// credited. Transactions in no block cannot be read. A node that serves `walletsolidity` alone
+    /// shows payments that much later.
     async fn mempool(&self) -> Result<Waiting, ChainError> {
         let reading = tokio::time::timeout(NEWEST_LIMIT, self.read_newest()).await;
         let failed = match reading {
@@ -221,7 +227,7 @@ impl ChainSource for TronSource {
         Ok(self.unfinal.waiting().await)
     }
 
-    /// Never: internal transactions show what contracts move.
+    /// Never: internal transactions show the value that contracts move.
     async fn native_balances(
         &self,
         _at: &BlockRef,
@@ -234,7 +240,8 @@ impl ChainSource for TronSource {
         lookup::locate(&self.http, tx_hash).await
     }
 
-    /// At the newest solidified block. No answer names it, so the one that is asked for afterwards bounds it.
+    /// At the newest solidified block. No answer names it, so the one that is asked for afterwards
+    /// bounds it.
     async fn holdings(
         &self,
         _at: &BlockRef,

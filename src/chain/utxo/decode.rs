@@ -1,7 +1,7 @@
-//! From what a node answered to transfers, without io.
+//! From a node's answer to transfers, without io.
 //!
-//! A transaction or an output that cannot be read is put aside with a warning; it never stops its block. The merkle root
-//! of the header shows that no transaction is missing.
+//! A transaction or an output that cannot be read is put aside with a warning; it never stops its
+//! block. The merkle root of the header shows that no transaction is missing.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use crate::{
 
 /// Decimal places of all three coins.
 pub(super) const DECIMALS: u32 = 8;
-/// What stands for the parent of a first block.
+/// The value that stands for the parent of a first block.
 const NO_PARENT: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
 /// One transaction's outputs that pay an address.
@@ -32,7 +32,8 @@ pub(super) struct Transaction {
     pub txid: String,
     pub spends: Arc<[OutPoint]>,
     pub outputs: Vec<Output>,
-    /// Whether it brings coins out of litecoin's extension block (the block's last one, the "HogEx").
+    /// Whether it brings coins out of litecoin's extension block (the block's last one, the
+    /// "HogEx").
     is_peg_out: bool,
 }
 
@@ -43,7 +44,8 @@ pub(super) struct Output {
     pub amount: BaseUnits,
 }
 
-/// The header of a block that was asked for; the error is the name of the field that cannot be read.
+/// The header of a block that was asked for; the error is the name of the field that cannot be
+/// read.
 pub(super) fn header(block: &WireBlock<'_>) -> Result<BlockRef, &'static str> {
     let parent_hash = match block.previous_block_hash {
         Some(text) => hash(text).ok_or("previousblockhash")?,
@@ -58,7 +60,7 @@ pub(super) fn header(block: &WireBlock<'_>) -> Result<BlockRef, &'static str> {
     })
 }
 
-/// All value that moves in a block, or what is wrong with it.
+/// All value that moves in a block; the error describes a fault of the block.
 pub(super) fn transfers(chain: &Chain, block: &WireBlock<'_>) -> Result<Vec<Transfer>, String> {
     let mut txids = Vec::with_capacity(block.transactions.len());
     let mut transfers = Vec::new();
@@ -166,10 +168,10 @@ fn spends(wire: &WireTransaction<'_>) -> Arc<[OutPoint]> {
     spends.into()
 }
 
-/// What one output is to us.
+/// The meaning of one output for us.
 enum Read {
     Payment(Output),
-    /// Holds what lies in litecoin's extension block.
+    /// Holds the content of litecoin's extension block.
     ExtensionBlock,
     Nothing,
 }
@@ -196,7 +198,8 @@ fn output(chain: &Chain, raw: &RawValue) -> Result<Read, String> {
     })
 }
 
-/// Version 8 of witness programs, with a hash: the address of litecoin's extension block, which only a HogEx may pay.
+/// Version 8 of witness programs, with a hash: the address of litecoin's extension block, which
+/// only a HogEx may pay.
 fn is_extension_block_script(script: &[u8]) -> bool {
     const OP_8: u8 = 0x58;
     matches!(script, [OP_8, 32, rest @ ..] if rest.len() == 32)
@@ -224,7 +227,8 @@ fn txid_of(raw: &RawValue) -> Option<[u8; 32]> {
     serde_json::from_str::<Named>(raw.get()).ok().and_then(|named| digest(named.txid))
 }
 
-/// Whether the transactions are those that the header commits to. With a nameless one among them nothing can be said.
+/// Checks that the transactions are those that the header commits to. With a nameless one among
+/// them nothing can be said.
 fn check_completeness(block: &WireBlock<'_>, txids: Vec<Option<[u8; 32]>>) -> Result<(), String> {
     let count = txids.len();
     let known: Vec<[u8; 32]> = txids.into_iter().flatten().collect();

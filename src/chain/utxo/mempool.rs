@@ -1,8 +1,9 @@
-//! What waits for a block, remembered between looks.
+//! The transactions that wait for a block, remembered between looks.
 //!
-//! A node lists the names of all waiting transactions at once but their contents one by one, so each is asked for once.
-//! The bounds make the mempool a hint, never a promise: what is not read here is found in its block. Whether something
-//! waits still is said by the node's list alone.
+//! A node lists the names of all waiting transactions at once but their contents one by one, so
+//! each is asked for once. The bounds make the mempool a hint, never a promise: a transaction that
+//! is not read here is found in its block. Only the node's list decides whether something still
+//! waits.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -14,9 +15,11 @@ use bitcoin::OutPoint;
 use super::decode::{Output, Transaction};
 use crate::chain::Transfer;
 
-/// Transactions asked for in one look: at bitcoin's busiest there are some hundred new ones between two looks.
+/// Transactions asked for in one look: at bitcoin's busiest there are some hundred new ones between
+/// two looks.
 pub(super) const READ_MAX: usize = 1_000;
-/// Outputs remembered, about 100 bytes each. While there are this many, new transactions wait until they are mined.
+/// Outputs remembered, about 100 bytes each. While there are this many, new transactions wait until
+/// they are mined.
 const OUTPUTS_MAX: usize = 150_000;
 /// Inputs that take as much memory as an output.
 const INPUTS_PER_OUTPUT: usize = 3;
@@ -45,7 +48,8 @@ pub(super) struct Mempool {
 }
 
 impl Mempool {
-    /// Forgets what waits no more and says which of `listed` to read now: those that came since the last look first.
+    /// Forgets transactions that wait no more and returns those of `listed` to read now: those that
+    /// came since the last look first.
     pub fn update(&mut self, listed: &[String]) -> Vec<String> {
         let waiting: HashSet<&str> = listed.iter().map(String::as_str).collect();
         let mut outputs = 0;

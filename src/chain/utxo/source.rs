@@ -40,7 +40,8 @@ const IN_INITIAL_DOWNLOAD: i64 = -10;
 /// Bitcoin's own code for a transaction that is not (or no more) there.
 pub(super) const NOT_FOUND: i64 = -5;
 const METHOD_NOT_FOUND: i64 = -32601;
-/// How many headers a node may be ahead of its blocks. Nodes that say so themselves are believed earlier.
+/// The number of headers that a node may be ahead of its blocks. A node that reports itself as
+/// downloading the chain is believed earlier.
 const HEADERS_AHEAD_MAX: u64 = 100;
 
 /// One full node of bitcoin, litecoin or dogecoin.
@@ -60,8 +61,8 @@ impl UtxoSource {
         Ok(Self { rpc: Rpc::new(network, url)?, scanner, chain, mempool: Mutex::default() })
     }
 
-    /// Expects a chain that begins with this block instead of the network's own, and spells addresses as such test
-    /// chains do.
+    /// Expects a chain that begins with this block instead of the network's own, and spells
+    /// addresses as such test chains do.
     #[must_use]
     pub fn with_test_chain(mut self, genesis: &str) -> Self {
         self.chain.genesis = genesis.to_ascii_lowercase();
@@ -131,7 +132,7 @@ impl UtxoSource {
         self.checked(GET_HEADER, (height, hash), &block)
     }
 
-    /// The header of `block` if that is what was asked for, and still in the best chain.
+    /// The header of `block` if that is the requested one, and still in the best chain.
     fn checked(
         &self,
         method: &'static str,
@@ -151,8 +152,8 @@ impl UtxoSource {
         Ok(header)
     }
 
-    /// Reads waiting transactions and remembers them as they come, so that a node which has had enough in the middle is asked
-    /// for less the next time.
+    /// Reads waiting transactions and remembers them as they come, so that a node which has had
+    /// enough in the middle is asked for less the next time.
     async fn read_waiting(
         &self,
         mempool: &mut Mempool,

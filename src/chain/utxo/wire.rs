@@ -1,7 +1,8 @@
-//! The shapes nodes answer with: those of Core 0.14 (dogecoin), 0.21 (litecoin) and 29 (bitcoin) alike.
+//! The shapes that nodes answer with: those of Core 0.14 (dogecoin), 0.21 (litecoin) and 29
+//! (bitcoin) alike.
 //!
-//! Only what all of them have is demanded. Entries of lists stay raw: each is read on its own, and one that cannot be
-//! read does not take its neighbours along.
+//! Only fields that all of them have are required. Entries of lists stay raw: each is read on its
+//! own, and one that cannot be read does not take its neighbours along.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -57,8 +58,8 @@ pub(super) struct WireTransaction<'a> {
     pub outputs: Vec<&'a RawValue>,
 }
 
-/// An input that spends an output. A block's reward has none of these, nor has what comes out of an
-/// extension block.
+/// An input that spends an output. A block's reward has none of these, nor has an input that comes
+/// out of an extension block.
 #[derive(Deserialize)]
 pub(super) struct WireInput<'a> {
     pub txid: &'a str,
