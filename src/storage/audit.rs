@@ -1,5 +1,5 @@
-//! Who changed what by hand. The database itself writes an entry in the transaction of each change that an operator's
-//! connection makes; commands add what they meant by it.
+//! The audit of changes made by hand. The database itself writes an entry in the transaction of
+//! each change that an operator's connection makes; commands add their purpose.
 
 use chrono::{DateTime, Utc};
 use serde_json::Value;
@@ -11,11 +11,11 @@ use super::{PgConnection, StorageError};
 pub struct AuditEntry {
     pub at: DateTime<Utc>,
     pub operator: String,
-    /// A table, or what a command is about.
+    /// A table, or the kind of thing that a command is about.
     pub subject_kind: String,
     /// `insert`, `update` or `delete` of a row, or a command.
     pub act: String,
-    /// What people call the row: a payment's or an order's id, a merchant's id, a currency.
+    /// The name of the row for people: a payment's or an order's id, a merchant's id, a currency.
     pub subject: String,
     /// The columns that changed; values only where they are harmless.
     pub change: Value,
@@ -47,7 +47,7 @@ pub async fn entries(
     Ok(rows)
 }
 
-/// What a command did to `subject`, in words; written in the transaction of the act itself.
+/// Records a command's effect on `subject`, in words; written in the transaction of the act itself.
 pub async fn note(
     connection: &mut PgConnection,
     (subject_kind, act): (&str, &str),
@@ -69,7 +69,7 @@ pub async fn note(
     Ok(())
 }
 
-/// Whether another operator has said the same of `subject`, in the very words.
+/// Returns whether another operator has said the same of `subject`, in the very words.
 pub async fn was_said_by_another(
     connection: &mut PgConnection,
     (subject_kind, act): (&str, &str),
@@ -94,7 +94,7 @@ pub async fn was_said_by_another(
     Ok(found)
 }
 
-/// Who was the first to do this to `subject`.
+/// The operator who was the first to do this to `subject`.
 pub async fn first_to(
     connection: &mut PgConnection,
     (subject_kind, act): (&str, &str),

@@ -1,4 +1,4 @@
-//! How far each network has been read.
+//! The position up to which each network has been read.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,8 @@ use chrono::{DateTime, Utc};
 use super::{PgConnection, StorageError};
 use crate::asset::Network;
 
-/// Blocks kept per network to find a common ancestor. Deeper reorganisations stop the watcher and raise an alert.
+/// Blocks kept per network to find a common ancestor. Deeper reorganisations stop the watcher and
+/// raise an alert.
 pub const BLOCKS_KEPT: i64 = 1_000;
 
 #[derive(Debug, Clone)]
@@ -98,7 +99,8 @@ pub async fn start(
 
 /// Moves the cursor from one block to another, if it still stands on the first.
 ///
-/// `false` means that somebody else moved it: the caller must roll back, so a half-dead watcher can do no harm.
+/// `false` means that somebody else moved it: the caller must roll back, so a half-dead watcher can
+/// do no harm.
 pub async fn advance(
     connection: &mut PgConnection,
     network: Network,
@@ -128,7 +130,8 @@ pub async fn advance(
 /// The release before this one wrote the time of the look as `watched_through`, and no `looked_at`:
 /// such a value proves too much and is not kept.
 ///
-/// Written several times a second per network and harmless to lose, so its commit does not wait for the disk.
+/// Written several times a second per network and harmless to lose, so its commit does not wait for
+/// the disk.
 pub async fn note_complete_look(
     connection: &mut PgConnection,
     network: Network,
@@ -153,7 +156,7 @@ pub async fn note_complete_look(
     Ok(done.rows_affected() == 1)
 }
 
-/// Takes back that more than what is dated up to `mined_at` is known: the blocks above are of a
+/// Takes back the claim that blocks dated after `mined_at` are known: the blocks above are of a
 /// branch that was left, and another branch may hold payments that they did not.
 pub async fn doubt_after(
     connection: &mut PgConnection,
@@ -212,7 +215,8 @@ pub async fn remembered_hash(
     Ok(row.map(|row| row.hash))
 }
 
-/// The highest block we remember below `height`. Some chains skip heights, so it need not be the next one down.
+/// The highest block we remember below `height`. Some chains skip heights, so it need not be the
+/// next one down.
 pub async fn remembered_below(
     connection: &mut PgConnection,
     network: Network,

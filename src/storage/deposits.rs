@@ -36,16 +36,17 @@ pub struct DepositRow {
     pub settled_at: Option<DateTime<Utc>>,
     pub state: String,
     pub booked_as: Option<String>,
-    /// The reversed deposit whose place it took, because a person accepted what came back.
+    /// The reversed deposit whose place it took, because an operator accepted the returned one.
     pub replaces: Option<Uuid>,
 }
 
-/// Deposits up to `final_height` become final if they have their own confirmations at `head` as well. Each invoice and each
-/// order that they belong to gets one message about one of them, as part of the trace that `traceparent` names: all that is
-/// final is booked at once. Returns how many deposits became final.
+/// Deposits up to `final_height` become final if they have their own confirmations at `head` as
+/// well. Each invoice and each order that they belong to gets one message about one of them, as
+/// part of the trace that `traceparent` names: all that is final is booked at once. Returns how
+/// many deposits became final.
 ///
-/// One call takes at most `limit` of them, so that a flood of deposits stays within the time of a statement; call it until
-/// it took fewer. Index: `deposit_unsettled`.
+/// One call takes at most `limit` of them, so that a flood of deposits stays within the time of a
+/// statement; call it until it took fewer. Index: `deposit_unsettled`.
 pub async fn finalize_up_to(
     connection: &mut PgConnection,
     network: Network,
@@ -84,13 +85,14 @@ pub async fn finalize_up_to(
     Ok(done.unsigned_abs())
 }
 
-/// Takes deposits above `height` out of their orphaned blocks, of a chain that had reached `lost_head`.
+/// Takes deposits above `height` out of their orphaned blocks, of a chain that had reached
+/// `lost_head`.
 ///
 /// Unsettled ones lose their block and count as seen until the new chain or the mempool shows them
 /// again. That they were mined once proves that they were made by then, so they count as first seen
 /// by that block's date. Settled ones keep their booking and remember `lost_head`: most come back
-/// at their own height, and until the new chain is as high as the old one was, nobody can say that
-/// they are gone. Reversed ones had come back and are gone again. Indices: `deposit_by_height`,
+/// at their own height, and until the new chain is as high as the old one was, their loss is not
+/// certain. Reversed ones had come back and are gone again. Indices: `deposit_by_height`,
 /// `deposit_orphaned`.
 pub async fn orphan_above(
     connection: &mut PgConnection,
@@ -118,7 +120,8 @@ pub async fn orphan_above(
     Ok(done.rows_affected())
 }
 
-/// Height and hash of the highest block up to `height` that a deposit stands in. Index: `deposit_by_height`.
+/// Height and hash of the highest block up to `height` that a deposit stands in. Index:
+/// `deposit_by_height`.
 pub async fn newest_block(
     connection: &mut PgConnection,
     network: Network,
@@ -162,9 +165,11 @@ pub async fn unmined(
     Ok(rows)
 }
 
-/// Withdraws those of `ids` that still stand in no block: they were replaced or dropped. Returns how many.
+/// Withdraws those of `ids` that still stand in no block: they were replaced or dropped. Returns
+/// how many.
 ///
-/// What was written after `looked_at` is left alone: whoever wrote it knows more than a look that began then.
+/// Rows written after `looked_at` are left alone: their writer knows more than a look that began
+/// then.
 pub async fn withdraw(
     connection: &mut PgConnection,
     ids: &[Uuid],
@@ -184,8 +189,8 @@ pub async fn withdraw(
     Ok(usize::try_from(done.rows_affected()).unwrap_or(usize::MAX))
 }
 
-/// Settled deposits that were lost and that the new chain did not bring back, which is up to `head` as high as the old one:
-/// those that blocks show, or those that were found by balance.
+/// Settled deposits that were lost and that the new chain did not bring back, which is up to `head`
+/// as high as the old one: those that blocks show, or those that were found by balance.
 pub async fn lost_for_good(
     connection: &mut PgConnection,
     network: Network,
@@ -212,7 +217,8 @@ pub async fn lost_for_good(
     rows.into_iter().map(TryInto::try_into).collect()
 }
 
-/// `still_counted`: its owner's sums hold it all the same, because they were decided before it was gone.
+/// `still_counted`: its owner's sums hold it all the same, because they were decided before it was
+/// gone.
 pub async fn mark_reversed(
     connection: &mut PgConnection,
     id: Uuid,
@@ -237,7 +243,7 @@ pub struct Owner {
     pub payout_order_id: Option<Uuid>,
 }
 
-/// The owner of a deposit, for whoever got only the deposit's id.
+/// The owner of a deposit, for a caller that got only the deposit's id.
 pub async fn owner_of(
     connection: &mut PgConnection,
     id: Uuid,
@@ -251,7 +257,8 @@ pub async fn owner_of(
 
 /// The first deposits of a payout order, for people. Index: `deposit_by_payout`.
 ///
-/// Nothing is decided by them, for strangers' dust may come before what counts; [`of_order`] is for that.
+/// Nothing is decided by them, for strangers' dust may come before deposits that count;
+/// [`of_order`] is for that.
 pub async fn of_payout(
     connection: &mut PgConnection,
     payout_order_id: Uuid,
@@ -274,7 +281,7 @@ pub async fn of_payout(
 }
 
 /// The deposits of an invoice in the order in which they came: at most a thousand, those of its own
-/// token first, so that no stranger's tokens hide what was paid.
+/// token first, so that no stranger's tokens hide the buyer's payment.
 ///
 /// For people and for the buyer's page; a deadline is decided by [`in_sight`]. Index:
 /// `deposit_by_invoice`.
@@ -304,10 +311,11 @@ pub async fn of_invoice(
     Ok(rows)
 }
 
-/// Final deposits of an invoice that are not booked yet, at most `limit`, the oldest first. Call it under the invoice's row
-/// lock. Index: `deposit_invoice_final`.
+/// Final deposits of an invoice that are not booked yet, at most `limit`, the oldest first. Call it
+/// under the invoice's row lock. Index: `deposit_invoice_final`.
 ///
-/// They are locked too: a reorganisation must find them either not booked or booked, never in between.
+/// They are locked too: a reorganisation must find them either not booked or booked, never in
+/// between.
 pub async fn lock_unsettled(
     connection: &mut PgConnection,
     invoice_id: Uuid,
@@ -356,7 +364,7 @@ pub async fn settle(
     }
 }
 
-/// Whether a deposit was booked, be it gone from the chain since.
+/// Returns whether a deposit was booked, even if it has left the chain since.
 pub async fn is_booked(connection: &mut PgConnection, id: Uuid) -> Result<bool, StorageError> {
     let row = sqlx::query!(
         r#"select exists (select from deposit where id = $1 and booked_as is not null) as "booked!""#,
@@ -367,8 +375,8 @@ pub async fn is_booked(connection: &mut PgConnection, id: Uuid) -> Result<bool, 
     Ok(row.booked)
 }
 
-/// Invoices and orders with final deposits that nobody settled for `older_than_seconds`: their message was lost. Each of the
-/// `limit` that wait longest gets a new one.
+/// Invoices and orders with final deposits that were not settled for `older_than_seconds`: their
+/// message was lost. Each of the `limit` that wait longest gets a new one.
 pub async fn remind_unsettled(
     connection: &mut PgConnection,
     route: &str,

@@ -12,11 +12,11 @@ use sqlx::ConnectOptions;
 use super::{Db, PgConnection, StorageError};
 
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
-/// How long sessions may take to end; a statement of theirs may be under way.
+/// The time that sessions may take to end; a statement of theirs may be under way.
 const SESSIONS_LIMIT: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// How a hand-over came out.
+/// The result of a hand-over.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HandOver {
     /// Closed. A standby that has repeated the log up to here may be promoted.

@@ -12,13 +12,13 @@ use sqlx::Connection;
 use super::{PgConnection, StorageError, alerts, payouts::safety};
 use crate::asset::Family;
 
-/// No installation gives more addresses of a family than this between its last backup and its end. A key has room for
-/// two hundred such jumps.
+/// No installation gives more addresses of a family than this between its last backup and its end.
+/// A key has room for two hundred such jumps.
 pub const INDEX_JUMP: i64 = 10_000_000;
 const EVERYWHERE: &str = "*";
 const ALERT: &str = "database_replaced";
 
-/// What a new connection leads to.
+/// The server that a new connection leads to.
 struct Found {
     replica: bool,
     identity: String,
@@ -76,7 +76,8 @@ async fn look(connection: &mut PgConnection) -> Result<Found, StorageError> {
     Ok(Found { replica: row.replica, identity: row.identity, has_tables: row.has_tables })
 }
 
-/// Once per replaced database, whoever comes first; the others wait for it. If it dies halfway, the next one repeats it.
+/// Runs once per replaced database, by the first to come; the others wait for it. If it dies
+/// halfway, the next one repeats it.
 async fn make_safe(connection: &mut PgConnection, identity: &str) -> Result<(), StorageError> {
     let mut tx = connection.begin().await?;
     // Long after a hand-over it is a copy of the old primary that was restored, while another went

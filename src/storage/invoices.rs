@@ -36,7 +36,7 @@ pub struct Invoice {
 }
 
 impl Invoice {
-    /// What the lifecycle decides on.
+    /// The facts that the lifecycle decides on.
     pub fn for_lifecycle(&self) -> lifecycle::Invoice {
         lifecycle::Invoice {
             status: self.view.status,
@@ -59,7 +59,7 @@ impl Invoice {
     }
 }
 
-/// What is stored of a rate with the invoice it priced.
+/// The parts of a rate that are stored with the invoice it priced.
 #[derive(Debug, Clone)]
 pub struct UsedRate {
     pub price: Decimal,
@@ -71,7 +71,7 @@ pub(super) fn small(value: u32) -> Result<i32, StorageError> {
     i32::try_from(value).map_err(|_| StorageError::damaged("invoice", "a setting is too large"))
 }
 
-/// Locks an invoice: whoever decides about it holds this row. Index: `invoice_pkey`.
+/// Locks an invoice: every decision about it is made under this row's lock. Index: `invoice_pkey`.
 pub async fn lock(
     connection: &mut PgConnection,
     id: Uuid,
@@ -83,8 +83,8 @@ pub async fn lock(
     row.map(TryInto::try_into).transpose()
 }
 
-/// Locks the invoice that a deposit belongs to. `None` if there is no such deposit, or it belongs to no invoice. Indices:
-/// `deposit_pkey`, `invoice_pkey`.
+/// Locks the invoice that a deposit belongs to. `None` if there is no such deposit, or it belongs
+/// to no invoice. Indices: `deposit_pkey`, `invoice_pkey`.
 pub async fn lock_of_deposit(
     connection: &mut PgConnection,
     deposit_id: Uuid,
@@ -107,8 +107,8 @@ pub async fn lock_all(connection: &mut PgConnection, ids: &[Uuid]) -> Result<(),
     Ok(())
 }
 
-/// The same with their content. Left out are ids that name no invoice, and invoices that somebody else has locked: one such
-/// must not keep all the others waiting.
+/// The same with their content. Left out are ids that name no invoice, and invoices that somebody
+/// else has locked: one such must not keep all the others waiting.
 pub async fn lock_free(
     connection: &mut PgConnection,
     ids: &[Uuid],
@@ -123,7 +123,8 @@ pub async fn lock_free(
     rows.into_iter().map(TryInto::try_into).collect()
 }
 
-/// Whoever holds the id may read it: for the buyer and the operator. Index: `invoice_payment_id_unique`.
+/// Anyone who holds the id may read it: for the buyer and the operator. Index:
+/// `invoice_payment_id_unique`.
 pub async fn by_payment_id(
     connection: &mut PgConnection,
     payment_id: &str,
@@ -135,7 +136,8 @@ pub async fn by_payment_id(
     row.map(TryInto::try_into).transpose()
 }
 
-/// A merchant's invoice by `payment_id`, else by its own `order_id`. Index: the unique one, then `invoice_by_order`.
+/// A merchant's invoice by `payment_id`, else by its own `order_id`. Index: the unique one, then
+/// `invoice_by_order`.
 pub async fn of_merchant(
     connection: &mut PgConnection,
     merchant_id: Uuid,
@@ -199,7 +201,8 @@ macro_rules! page_query {
     };
 }
 
-/// One page of a merchant's invoices, without unresolved drafts. Indexes: `invoice_by_created`, `invoice_by_updated`.
+/// One page of a merchant's invoices, without unresolved drafts. Indexes: `invoice_by_created`,
+/// `invoice_by_updated`.
 pub async fn page(
     connection: &mut PgConnection,
     merchant_id: Uuid,
@@ -224,7 +227,7 @@ pub async fn page(
     rows.into_iter().map(TryInto::try_into).collect()
 }
 
-/// How many invoices [`page`] walks through. The database counts them as they are made.
+/// The number of invoices that [`page`] walks through. The database counts them as they are made.
 pub async fn count(connection: &mut PgConnection, merchant_id: Uuid) -> Result<i64, StorageError> {
     let listed = sqlx::query_scalar!(
         "select listed from merchant_invoices where merchant_id = $1",
@@ -235,8 +238,8 @@ pub async fn count(connection: &mut PgConnection, merchant_id: Uuid) -> Result<i
     Ok(listed.unwrap_or(0))
 }
 
-/// Stores what a step decided, and with an end also that its deadline rings no more. The caller holds the row lock. Returns
-/// the new `updated_at`.
+/// Stores a step's decision, and with an end also that its deadline rings no more. The caller holds
+/// the row lock. Returns the new `updated_at`.
 pub async fn update_standing(
     connection: &mut PgConnection,
     id: Uuid,
@@ -266,8 +269,9 @@ pub async fn update_standing(
     Ok(row.updated_at)
 }
 
-/// Stores the new statuses of invoices whose totals stay as they are. Returns when each was changed. The caller moves their
-/// timers, of those that ended and of those that did not, in one statement each.
+/// Stores the new statuses of invoices whose totals stay as they are. Returns when each was
+/// changed. The caller moves their timers, of those that ended and of those that did not, in one
+/// statement each.
 pub async fn update_statuses(
     connection: &mut PgConnection,
     moved: &[(Uuid, Status)],
@@ -290,7 +294,8 @@ pub async fn update_statuses(
     Ok(rows.into_iter().map(|row| (row.id, row.updated_at)).collect())
 }
 
-/// Turns a draft into an invoice: what is paid, where, and until when. The caller holds the row lock.
+/// Turns a draft into an invoice: its amount, its address and its deadline. The caller holds the
+/// row lock.
 pub async fn resolve(connection: &mut PgConnection, invoice: &Invoice) -> Result<(), StorageError> {
     let view = &invoice.view;
     let asset = view.asset.as_ref();

@@ -1,4 +1,4 @@
-//! The books. See [`crate::ledger`] for what an entry means.
+//! The books. See [`crate::ledger`] for the meaning of an entry.
 
 use uuid::Uuid;
 
@@ -28,7 +28,7 @@ pub async fn book(connection: &mut PgConnection, entry: &Entry) -> Result<bool, 
     Ok(done.rows_affected() == 1)
 }
 
-/// What was booked of this kind for a source, if anything was. Index: `ledger_entry_unique`.
+/// The amount booked of this kind for a source, if any was. Index: `ledger_entry_unique`.
 pub async fn amount(
     connection: &mut PgConnection,
     kind: EntryKind,
@@ -44,8 +44,8 @@ pub async fn amount(
     amount.map(|amount| numeric::to_units("ledger_entry", &amount)).transpose()
 }
 
-/// The treasury's part of an invoice's excess: the sums routed to it, less what reversals gave
-/// back, summed over all entries. Index: `ledger_entry_unique`.
+/// The treasury's part of an invoice's excess: the sums routed to it, less those that reversals
+/// gave back, summed over all entries. Index: `ledger_entry_unique`.
 pub async fn excess_of(
     connection: &mut PgConnection,
     invoice_id: Uuid,

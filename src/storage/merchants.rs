@@ -98,7 +98,8 @@ pub async fn list(
     Ok(rows)
 }
 
-/// Replaces the key; the old one is unknown from the next request on. `false` if there is no such merchant.
+/// Replaces the key; the old one is unknown from the next request on. `false` if there is no such
+/// merchant.
 pub async fn replace_key(
     connection: &mut PgConnection,
     id: Uuid,
@@ -210,7 +211,8 @@ pub async fn note_slow_answer(connection: &mut PgConnection, id: Uuid) -> Result
     Ok(())
 }
 
-/// The row that `merchant` operations of one kind serialise on, and whether it may still create anything.
+/// The row that `merchant` operations of one kind serialise on, and whether it may still create
+/// anything.
 ///
 /// Readers of the key and foreign keys are not blocked.
 pub async fn lock_for_creation(

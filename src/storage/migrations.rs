@@ -13,12 +13,12 @@ static MIGRATOR: Migrator = sqlx::migrate!("./migrations");
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(100);
-/// A migration may build an index over a large table, and a second one waits for the first. Far beyond what either
-/// should take.
+/// A migration may build an index over a large table, and a second one waits for the first. Far
+/// beyond the time that either should take.
 const MIGRATION_LIMITS: [(&str, &str); 2] =
     [("statement_timeout", "900000"), ("lock_timeout", "900000")];
-/// Whoever wants a table that a step waits for waits behind the step, readers too. So it waits for a moment only, gives
-/// way with all it had taken, and comes again.
+/// A statement that wants a table for which a step waits queues behind the step, readers too. So
+/// the step waits for a moment only, gives way with all it had taken, and comes again.
 const TABLE_PATIENCE: &str = "set lock_timeout = 1000";
 const GIVE_WAY: Duration = Duration::from_secs(1);
 /// Of all tries together.
@@ -34,9 +34,11 @@ pub struct Migration {
 }
 
 impl Db {
-    /// Connects outside the pool, and says exactly why there is no connection: the pool only says that it timed out.
+    /// Connects outside the pool, and says exactly why there is no connection: the pool only says
+    /// that it timed out.
     ///
-    /// Like the pool it has some patience with a server that is starting or full, and none with one that is not there.
+    /// Like the pool it has some patience with a server that is starting or full, and none with one
+    /// that is not there.
     pub async fn reach(&self) -> Result<(), StorageError> {
         let start = Instant::now();
         loop {
@@ -58,15 +60,17 @@ impl Db {
         let mut connection = connection.map_err(|_| StorageError::TimedOut)??;
         let check = tokio::time::timeout(CONNECT_TIMEOUT, identity::check(&mut connection)).await;
         check.map_err(|_| StorageError::TimedOut)??;
-        // What matters is known; a server that does not take the farewell closes the connection itself.
+        // The result is known; a server that does not take the farewell closes the connection
+        // itself.
         let _: Result<_, _> = tokio::time::timeout(CONNECT_TIMEOUT, connection.close()).await;
         Ok(())
     }
 
     /// Brings the schema up to this program's version and returns the steps that were new.
     ///
-    /// Safe to run twice and at the same time: one waits for the other and then finds nothing to do. Safe to kill: a
-    /// step is one transaction. A table that is in use is asked for again and again, so that its users go on.
+    /// Safe to run twice and at the same time: one waits for the other and then finds nothing to
+    /// do. Safe to kill: a step is one transaction. A table that is in use is asked for again and
+    /// again, so that its users go on.
     pub async fn migrate(&self) -> Result<Vec<Migration>, MigrateError> {
         let options = self.direct_options().clone().options(MIGRATION_LIMITS);
         let connecting = tokio::time::timeout(CONNECT_TIMEOUT, options.connect());
@@ -81,8 +85,8 @@ impl Db {
         Ok(known().filter(|step| before.iter().all(|old| old.version != step.version)).collect())
     }
 
-    /// Makes the database roles and their grants, and returns the roles that this user may not make. After each migration, and
-    /// again whenever an administrator has made them.
+    /// Makes the database roles and their grants, and returns the roles that this user may not
+    /// make. After each migration, and again whenever an administrator has made them.
     pub async fn grant_roles(&self) -> Result<Vec<String>, StorageError> {
         let connecting = self.direct_options().connect();
         let connection = tokio::time::timeout(CONNECT_TIMEOUT, connecting).await;

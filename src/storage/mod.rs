@@ -1,8 +1,9 @@
 //! PostgreSQL: the only truth, and the only home of SQL.
 //!
-//! One file per aggregate, one named function per statement, each checked against the schema at compile time. Functions
-//! take a connection, so that the caller (`app`) decides what commits together. No transaction spans a network call; the
-//! relay's batch is the one bounded exception.
+//! One file per aggregate, one named function per statement, each checked against the schema at
+//! compile time. Functions take a connection, so that the caller (`app`) decides which writes
+//! commit together. No transaction spans a network call; the relay's batch is the one bounded
+//! exception.
 
 pub mod access;
 pub mod addresses;
@@ -51,13 +52,14 @@ pub use self::trouble::Trouble;
 pub use sqlx::PgConnection;
 pub type Tx = sqlx::Transaction<'static, sqlx::Postgres>;
 
-/// How long a caller waits for a free connection before it is told that the database is out of reach.
+/// The time that a caller waits for a free connection before it gets the error that the database is
+/// out of reach.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long an idle connection is taken to be alive.
+/// The time for which an idle connection is taken to be alive.
 const TRUSTED_FOR: Duration = Duration::from_secs(1);
 const CONNECTION_LIFETIME_MAX: Duration = Duration::from_secs(30 * 60);
 
-/// Why a statement did not give what was asked for.
+/// The reasons why a statement did not give its result.
 #[derive(Debug, Error)]
 pub enum StorageError {
     #[error("the database did not carry out the statement")]
@@ -65,7 +67,7 @@ pub enum StorageError {
     /// A constraint said no; its name is part of the schema's contract.
     #[error("the database refused the row: {constraint}")]
     Constraint { constraint: String },
-    /// A row holds what no version of this program wrote.
+    /// A row has content that no version of this program wrote.
     #[error("a {table} row is damaged: {reason}")]
     Damaged { table: &'static str, reason: String },
     #[error("the database did not answer in time")]
@@ -109,7 +111,7 @@ impl StorageError {
         Self::Damaged { table, reason: reason.to_string() }
     }
 
-    /// Whether the named constraint refused the row.
+    /// Returns whether the named constraint refused the row.
     pub fn is_constraint(&self, name: &str) -> bool {
         matches!(self, Self::Constraint { constraint } if constraint == name)
     }
@@ -123,7 +125,8 @@ pub struct Db {
 }
 
 impl Db {
-    /// Prepares a pool; connections are made when they are needed, so a process starts without a database and waits.
+    /// Prepares a pool; connections are made when they are needed, so a process starts without a
+    /// database and waits.
     pub fn connect_lazy(url: &SecretString, connections_max: u32) -> Result<Self, StorageError> {
         let options: PgConnectOptions = url.expose_secret().parse::<PgConnectOptions>()?.options([
             // A statement or a lock wait that outlives these has lost its caller.
@@ -135,7 +138,8 @@ impl Db {
         Ok(Self::over(options, connections_max))
     }
 
-    /// The same database, which notes who makes each change (`audit`). Letters, digits and `.@_-` of the name are kept.
+    /// The same database, which notes the author of each change (`audit`). Letters, digits and
+    /// `.@_-` of the name are kept.
     pub fn on_behalf_of(&self, operator: &str) -> Self {
         let kept = |c: &char| c.is_ascii_alphanumeric() || ".@_-".contains(*c);
         let name: String = operator.chars().filter(kept).take(64).collect();
@@ -149,8 +153,9 @@ impl Db {
             .max_connections(connections_max)
             .acquire_timeout(ACQUIRE_TIMEOUT)
             .max_lifetime(CONNECTION_LIFETIME_MAX)
-            // One that was used a moment ago is not asked whether it still lives: that would double every statement's
-            // round trips. If it does not, its statement fails, as it would have a moment later.
+            // One that was used a moment ago is not asked whether it still lives: that would double
+            // every statement's round trips. If it does not, its statement fails, as it would have
+            // a moment later.
             .test_before_acquire(false)
             .before_acquire(|connection, metadata| {
                 Box::pin(async move {
@@ -176,11 +181,12 @@ impl Db {
         Self { pool, options }
     }
 
-    /// Begins a transaction, whoever gives up waiting for it.
+    /// Begins a transaction, even if its caller gives up waiting for it.
     ///
-    /// sqlx takes back a BEGIN only once it has been answered. Dropped before that, as a request that ran out of time is, it
-    /// would leave its connection in the pool inside an open transaction, and the next statement that needs none would be
-    /// told as done and never committed. So the BEGIN has a task of its own, which nobody drops.
+    /// sqlx takes back a BEGIN only once it has been answered. Dropped before that, as a request
+    /// that ran out of time is, it would leave its connection in the pool inside an open
+    /// transaction, and the next statement that needs none would be reported as done and never
+    /// committed. So the BEGIN has a task of its own, which is never dropped.
     pub async fn begin(&self) -> Result<Tx, StorageError> {
         let pool = self.pool.clone();
         let begun = tokio::spawn(async move { pool.begin().await }).await;

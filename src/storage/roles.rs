@@ -1,4 +1,5 @@
-//! Database roles: which exist, and which users may do what. The grants are rows of the migrations (`role_grant`).
+//! Database roles: the existing ones, and the rights of their users. The grants are rows of the
+//! migrations (`role_grant`).
 
 use super::{PgConnection, StorageError};
 
@@ -12,14 +13,15 @@ pub struct ConnectedUser {
     pub writes_payments: bool,
 }
 
-/// Makes the roles as far as this user may, grants what the migrations say, and returns the roles that are still missing.
+/// Makes the roles as far as this user may, grants the rights that the migrations list, and returns
+/// the roles that are still missing.
 pub async fn grant(connection: &mut PgConnection) -> Result<Vec<String>, StorageError> {
     let missing =
         sqlx::query_scalar!(r#"select grant_roles() as "role!""#).fetch_all(connection).await?;
     Ok(missing)
 }
 
-/// The roles that nobody has made yet.
+/// The roles that do not exist yet.
 pub async fn missing(connection: &mut PgConnection) -> Result<Vec<String>, StorageError> {
     let missing = sqlx::query_scalar!(
         "select distinct role from role_grant where to_regrole(role) is null order by role"

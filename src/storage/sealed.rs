@@ -1,4 +1,4 @@
-//! What is sealed under the master key: merchants' secrets, and the proof of which key that is.
+//! Data sealed under the master key: merchants' secrets, and the proof of which key that is.
 
 use uuid::Uuid;
 

@@ -29,7 +29,8 @@ pub struct SimTransfer {
     pub height: Option<u64>,
 }
 
-/// Takes the writer's lock of a network until the transaction ends, and mines its first block if there is none.
+/// Takes the writer's lock of a network until the transaction ends, and mines its first block if
+/// there is none.
 pub async fn lock_chain(
     connection: &mut PgConnection,
     network: Network,
@@ -170,7 +171,8 @@ pub async fn mine(
     Ok(SimBlock { height, hash, parent_hash, mined_at: row.mined_at })
 }
 
-/// Puts a transfer into the mempool. `false` if this transaction output exists: the same transaction seen again.
+/// Puts a transfer into the mempool. `false` if this transaction output exists: the same
+/// transaction seen again.
 pub async fn add_transfer(
     connection: &mut PgConnection,
     network: Network,
@@ -196,7 +198,7 @@ pub async fn add_transfer(
     Ok(done.rows_affected() == 1)
 }
 
-/// What became of a simulated payment that was handed in.
+/// The result of a simulated payment that was handed in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Spend {
     Taken,
@@ -206,8 +208,8 @@ pub enum Spend {
     TooLow,
 }
 
-/// Uses a sender's nonce. A transaction that waits is replaced, as a node replaces one that pays less. Call under
-/// [`lock_chain`], and add the transfers if it was taken.
+/// Uses a sender's nonce. A transaction that waits is replaced, as a node replaces one that pays
+/// less. Call under [`lock_chain`], and add the transfers if it was taken.
 pub async fn spend(
     connection: &mut PgConnection,
     network: Network,
@@ -311,7 +313,7 @@ pub async fn include(
     Ok(done.rows_affected())
 }
 
-/// What an address had received up to a height, by contract.
+/// The amounts that an address had received up to a height, by contract.
 pub async fn received(
     connection: &mut PgConnection,
     network: Network,

@@ -1,4 +1,4 @@
-//! Why the database did not do what it was asked, as far as a person can put it right.
+//! The reasons of the database's failures, as far as a person can put them right.
 
 use std::error::Error;
 
@@ -6,7 +6,7 @@ use super::StorageError;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trouble {
-    /// Nobody answered, or not in time.
+    /// There was no answer, or not in time.
     NoAnswer,
     /// It is on its way up or down, or has no connection left.
     NotReady,
@@ -22,7 +22,7 @@ pub enum Trouble {
 }
 
 impl Trouble {
-    /// What `cause`, one link of an error's chain, says about the database.
+    /// The trouble with the database that `cause`, one link of an error's chain, shows.
     pub fn of(cause: &(dyn Error + 'static)) -> Option<Self> {
         match cause.downcast_ref() {
             Some(StorageError::TimedOut) => Some(Self::NoAnswer),
@@ -30,12 +30,13 @@ impl Trouble {
             Some(StorageError::ReadOnly) => Some(Self::Replica),
             Some(StorageError::HandedOver) => Some(Self::HandedOver),
             Some(StorageError::Constraint { .. } | StorageError::Damaged { .. }) => None,
-            // Errors that wrap ours without a sentence of their own show only the driver's in the chain.
+            // Errors that wrap ours without a sentence of their own show only the driver's in the
+            // chain.
             None => from_driver(cause.downcast_ref()?),
         }
     }
 
-    /// Whether waiting a little may help.
+    /// Returns whether waiting a little may help.
     pub const fn may_pass(self) -> bool {
         matches!(self, Self::NoAnswer | Self::NotReady)
     }

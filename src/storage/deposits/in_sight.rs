@@ -20,13 +20,14 @@ pub struct UnderWay {
     pub is_any_final: bool,
 }
 
-/// Sum for `owner` by `deadline`, beside the booked deposits, if everything that is
-/// under way confirms: the sum over all deposits of that token on that network, however many a
-/// stranger sent, cut to 128 bits.
+/// Sum for `owner` by `deadline`, beside the booked deposits, if everything that is under way
+/// confirms: the sum over all deposits of that token on that network, however many a stranger sent,
+/// cut to 128 bits.
 ///
-/// In time is what [`is_on_time`](crate::invoice::deadline::is_on_time) says. What was withdrawn
-/// after `vanished_after` counts as well, unless another deposit took its place: nodes forget
-/// transactions that are mined all the same. Indices: `deposit_by_invoice`, `deposit_by_payout`.
+/// [`is_on_time`](crate::invoice::deadline::is_on_time) defines which are in time. Deposits
+/// withdrawn after `vanished_after` count as well, unless another deposit took their place: nodes
+/// forget transactions that are mined all the same. Indices: `deposit_by_invoice`,
+/// `deposit_by_payout`.
 pub async fn in_time(
     connection: &mut PgConnection,
     owner: Owner,

@@ -1,4 +1,5 @@
-//! Deposits of a payout order in bites: whoever knows its address may send it as many as he likes, and none of them may hide another.
+//! Deposits of a payout order in batches: anyone who knows its address may send it as many as he
+//! likes, and none of them may hide another.
 
 use uuid::Uuid;
 
@@ -8,9 +9,11 @@ use crate::{
     storage::{PgConnection, StorageError},
 };
 
-/// Final deposits of an order that are not booked yet, whatever they brought, the oldest first. Index: `deposit_payout_unsettled`.
+/// Final deposits of an order that are not booked yet, whatever they brought, the oldest first.
+/// Index: `deposit_payout_unsettled`.
 ///
-/// Call it under the order's row lock; they are locked too, so that a reorganisation finds them booked or not booked.
+/// Call it under the order's row lock; they are locked too, so that a reorganisation finds them
+/// booked or not booked.
 pub async fn lock_final(
     connection: &mut PgConnection,
     order_id: Uuid,
@@ -95,8 +98,8 @@ pub async fn lock_by_key(
     row.map(TryInto::try_into).transpose()
 }
 
-/// Whether there is a deposit of the order's own currency that is on its way or booked: one that was replaced, or left the
-/// chain, is none. Index: `deposit_by_payout`.
+/// Returns whether there is a deposit of the order's own currency that is on its way or booked: one
+/// that was replaced, or left the chain, is none. Index: `deposit_by_payout`.
 pub async fn any(
     connection: &mut PgConnection,
     order_id: Uuid,

@@ -10,8 +10,8 @@ use crate::{
 /// Rows that one statement writes.
 const ROWS_MAX: usize = 1_000;
 
-/// Notes what the transactions of deposits spend, each a text of outputs with blanks between them.
-/// Returns those for which it was not known yet. Index: `deposit_unique`.
+/// Notes the outputs that the transactions of deposits spend, each a text of outputs with blanks
+/// between them. Returns the deposits for which they were not known yet. Index: `deposit_unique`.
 pub async fn note_spends(
     connection: &mut PgConnection,
     network: Network,

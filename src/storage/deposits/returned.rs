@@ -58,7 +58,7 @@ pub async fn give_up_key(connection: &mut PgConnection, id: Uuid) -> Result<bool
 
 /// Records that the deposit under `deposit_key` replaces `reversed`. Its first-seen time is that of
 /// the reversed one: a buyer who paid in time is not late because the payment was away. `None` if
-/// there is no such deposit that is still to be booked.
+/// there is no such deposit left to book.
 pub async fn succeed(
     connection: &mut PgConnection,
     network: Network,

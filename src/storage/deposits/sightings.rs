@@ -1,5 +1,5 @@
-//! Recording what watchers find, a whole block in a few statements: whoever fills a block with
-//! transfers must not make its reading take minutes.
+//! Recording the watchers' findings, a whole block in a few statements: a stranger who fills a
+//! block with transfers must not make its reading take minutes.
 
 use std::collections::HashSet;
 
@@ -46,10 +46,10 @@ pub struct Recorded {
     pub was_reversed: bool,
 }
 
-/// Records sightings of one block, or of what waits for one. The same movement seen again only
-/// learns its new block; what is not final yet is what it is now, for a transaction of a contract
-/// may do something else in another block. Left out of the answer are those of which nothing is
-/// new. Of several with one key the first counts.
+/// Records sightings of one block, or of transactions that wait for one. The same movement seen
+/// again only learns its new block; one that is not final yet takes its present content, for a
+/// transaction of a contract may do something else in another block. The answer leaves out those
+/// without any news. Of several with one key the first counts.
 ///
 /// Call it under the invoices' row locks: `first_seen_at` is taken there, so that a deposit and the
 /// deadline are always in one order.

@@ -105,7 +105,7 @@ pub async fn set_state(
     Ok(())
 }
 
-/// Whether any batch of an order has failed, and the number of open ones.
+/// Returns whether any batch of an order has failed, and the number of open ones.
 pub async fn standing(
     connection: &mut PgConnection,
     order_id: Uuid,

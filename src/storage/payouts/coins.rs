@@ -1,4 +1,5 @@
-//! What orders hold on bitcoin-like networks, output by output, and where their payments were looked for.
+//! The outputs that orders hold on bitcoin-like networks, one by one, and the blocks in which their
+//! payments were looked for.
 //!
 //! Deposits are named by their keys (`txid:n`), change by the version that made it.
 
@@ -21,7 +22,7 @@ pub struct CoinRow {
     pub amount: BaseUnits,
 }
 
-/// What is known of one version beside its bytes.
+/// The facts known of one version beside its bytes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Spent {
     pub coins: Vec<CoinRow>,
@@ -30,8 +31,9 @@ pub struct Spent {
     pub change: Option<(u32, BaseUnits)>,
 }
 
-/// What an order can spend: booked deposits that stand in the chain, and the change of payments that are final. What a
-/// payment returns whose place was taken is change too; without such a version a payment that failed returned nothing.
+/// The outputs that an order can spend: booked deposits that stand in the chain, and the change of
+/// payments that are final. An output returned by a payment whose place was taken is change too;
+/// without such a version a payment that failed returned nothing.
 pub async fn spendable(
     connection: &mut PgConnection,
     order_id: Uuid,
@@ -62,7 +64,7 @@ pub async fn spendable(
     rows.into_iter().map(|row| coin(row.outpoint, &row.amount)).collect()
 }
 
-/// What a payment spends, in all its versions.
+/// The outputs that a payment spends, in all its versions.
 pub async fn inputs_of(
     connection: &mut PgConnection,
     payment_id: Uuid,
@@ -76,7 +78,7 @@ pub async fn inputs_of(
     rows.into_iter().map(|row| coin(row.outpoint, &row.amount)).collect()
 }
 
-/// Notes what else was spent by what took a payment's place.
+/// Notes the other outputs spent by the transaction that took a payment's place.
 pub async fn add_inputs(
     connection: &mut PgConnection,
     payment_id: Uuid,
@@ -122,7 +124,7 @@ pub async fn waiting_change(
     rows.into_iter().map(|row| Ok((row.id, coin(row.outpoint, &row.amount)?))).collect()
 }
 
-/// What the payments of an order take for the network, but for one of them.
+/// The sum of the fees that the payments of an order take for the network, but for one of them.
 pub async fn fees_signed(
     connection: &mut PgConnection,
     order_id: Uuid,
@@ -143,8 +145,8 @@ pub async fn fees_signed(
     numeric::to_units("payout_version", &row.fees)
 }
 
-/// Those of `tx_hashes` that we signed for one of these orders, each with the order: what such a transaction brings to the
-/// order's address returns, and is no deposit.
+/// Those of `tx_hashes` that we signed for one of these orders, each with the order: the value that
+/// such a transaction brings to the order's address returns, and is no deposit.
 pub async fn own_among(
     connection: &mut PgConnection,
     order_ids: &[Uuid],
@@ -165,19 +167,19 @@ pub async fn own_among(
     Ok(rows.into_iter().map(|row| (row.order_id, row.tx_hash)).collect())
 }
 
-/// Where a payment was looked for, and what is needed to look on.
+/// The blocks in which a payment was looked for, and the data needed to look on.
 #[derive(Debug, Clone)]
 pub struct Search {
     /// Of the payment, or of the payout whose merchant signed it.
     pub id: Uuid,
     pub place: Place,
-    /// What it spends, as far as that stands in the chain for good.
+    /// The outputs it spends, as far as they stand in the chain for good.
     pub inputs: Vec<String>,
     /// The fee of each version, by its hash, as far as it is kept here.
     pub fees: HashMap<String, BaseUnits>,
 }
 
-/// How far the blocks were read.
+/// The position up to which the blocks were read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Place {
     pub height: u64,

@@ -1,4 +1,4 @@
-//! The rows of an order: who gets how much, and what became of it.
+//! The rows of an order: the recipients, their amounts, and the results.
 
 use uuid::Uuid;
 
@@ -25,7 +25,7 @@ pub struct NewItem {
     pub memo: Option<String>,
 }
 
-/// A row as it is stored, with the public id of its batch and what its payment came to.
+/// A row as it is stored, with the public id of its batch and the result of its payment.
 #[derive(Debug, Clone)]
 pub struct ItemRow {
     pub id: Uuid,
@@ -96,7 +96,7 @@ pub async fn amounts(
     rows.iter().map(|row| numeric::to_units("payout_item", &row.amount)).collect()
 }
 
-/// Stores what each row gets after its fees, in the order of [`amounts`].
+/// Stores each row's amount after its fees, in the order of [`amounts`].
 pub async fn set_net_amounts(
     connection: &mut PgConnection,
     order_id: Uuid,
@@ -124,8 +124,8 @@ pub async fn set_net_amounts(
     Ok(())
 }
 
-/// All rows of an order as its digest covers them, in the order of their numbers. More than any order may have are read, so that
-/// rows added by another hand are among them.
+/// All rows of an order as its digest covers them, in the order of their numbers. More than any
+/// order may have are read, so that rows added by another hand are among them.
 pub async fn bound(
     connection: &mut PgConnection,
     order_id: Uuid,
@@ -181,7 +181,7 @@ pub async fn tally(connection: &mut PgConnection, order_id: Uuid) -> Result<Tall
     })
 }
 
-/// How many rows of an order have no payment yet, and in how many batches they are.
+/// The number of rows of an order that have no payment yet, and the number of their batches.
 pub async fn unsigned_count(
     connection: &mut PgConnection,
     order_id: Uuid,
@@ -287,7 +287,8 @@ pub async fn of_payment(
     rows.into_iter().map(TryInto::try_into).collect()
 }
 
-/// Gives rows their payment. Call it with the payment's insertion: a row that has one already fails the transaction.
+/// Gives rows their payment. Call it with the payment's insertion: a row that has one already fails
+/// the transaction.
 pub async fn assign(
     connection: &mut PgConnection,
     ids: &[Uuid],
@@ -327,8 +328,8 @@ pub async fn fail_unsigned(
     Ok(done.rows_affected() == 1)
 }
 
-/// How many rows of an order failed with nothing signed for them, and what they were to pay, fees
-/// included.
+/// The number of rows of an order that failed with nothing signed for them, and the sum they were
+/// to pay, fees included.
 pub async fn never_sent(
     connection: &mut PgConnection,
     order_id: Uuid,
@@ -369,7 +370,7 @@ pub async fn follow_payments(
     Ok(())
 }
 
-/// Whether an order pays to `address` itself or sends its refund there.
+/// Returns whether an order pays to `address` itself or sends its refund there.
 pub async fn names_address(
     connection: &mut PgConnection,
     order_id: Uuid,

@@ -1,4 +1,5 @@
-//! Mass payouts: orders. Their rows, batches, signed payments and kept answers are in the files below.
+//! Mass payouts: orders. Their rows, batches, signed payments and kept answers are in the files
+//! below.
 
 pub mod answers;
 pub mod batches;
@@ -54,7 +55,8 @@ pub struct PayoutOrder {
     pub waits_for: Option<String>,
     /// Gas that was fronted may lie at its address.
     pub gas_open: bool,
-    /// Binds recipients, sums and addresses; its key is not in the database. `None` in orders of an earlier release.
+    /// Binds recipients, sums and addresses; its key is not in the database. `None` in orders of an
+    /// earlier release.
     pub digest: Option<Vec<u8>>,
     pub created_at: DateTime<Utc>,
     pub confirmed_at: Option<DateTime<Utc>>,
@@ -75,7 +77,8 @@ pub struct StoredQuote {
     pub service_fee: BaseUnits,
 }
 
-/// Where an order's money came from and went. `kept + reserved + paid + returned` never exceeds `credited + late`.
+/// Where an order's money came from and went. `kept + reserved + paid + returned` never exceeds
+/// `credited + late`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Books {
     pub credited: BaseUnits,
@@ -88,7 +91,7 @@ pub struct Books {
 }
 
 impl Books {
-    /// What the order holds and has not given or promised to anybody.
+    /// The part of the order's money that is neither given nor promised to any recipient.
     #[must_use]
     pub fn left(&self) -> BaseUnits {
         let spent = [self.kept, self.reserved, self.paid, self.returned];
@@ -96,8 +99,8 @@ impl Books {
         spent.into_iter().fold(received, BaseUnits::remaining_after)
     }
 
-    /// What was received and is gone again, as far as it was not given away: no order may have given more than it received.
-    /// Returns how much of it stays counted.
+    /// Takes back an amount that was received and is gone again, as far as it was not given away:
+    /// no order may have given more than it received. Returns how much of it stays counted.
     #[must_use]
     pub fn take_back(&mut self, amount: BaseUnits, was_late: bool) -> BaseUnits {
         let mut missing = amount.min(self.left());
@@ -124,8 +127,8 @@ pub struct DepositPlace {
 }
 
 impl PayoutOrder {
-    /// The facts that the lifecycle decides on. That nothing was signed is said by callers who
-    /// looked.
+    /// The facts that the lifecycle decides on. Callers that looked add the fact that nothing was
+    /// signed.
     pub fn for_lifecycle(&self) -> lifecycle::Order {
         lifecycle::Order {
             state: self.state,
@@ -186,7 +189,8 @@ pub async fn insert(
     Ok(())
 }
 
-/// Locks an order: whoever decides about it holds this row. Index: `payout_order_pkey`.
+/// Locks an order: every decision about it is made under this row's lock. Index:
+/// `payout_order_pkey`.
 pub async fn lock(
     connection: &mut PgConnection,
     id: Uuid,
@@ -220,7 +224,7 @@ pub async fn lock_all(connection: &mut PgConnection, ids: &[Uuid]) -> Result<(),
     Ok(())
 }
 
-/// An order by its public id, whoever's it is: for the operator. Index: `payout_order_id_unique`.
+/// An order of any merchant by its public id: for the operator. Index: `payout_order_id_unique`.
 pub async fn by_order_id(
     connection: &mut PgConnection,
     order_id: &str,
@@ -241,7 +245,8 @@ pub async fn of_merchant(
     Ok(found.filter(|order| order.merchant_id == merchant_id))
 }
 
-/// One page of a merchant's orders, newest first, and how many there are. Index: `payout_order_by_merchant`.
+/// One page of a merchant's orders, newest first, and how many there are. Index:
+/// `payout_order_by_merchant`.
 pub async fn page(
     connection: &mut PgConnection,
     merchant_id: Uuid,
@@ -284,7 +289,7 @@ pub async fn page(
     Ok((orders?, count.count))
 }
 
-/// Stores what a step decided. The caller holds the row lock. Returns the new `updated_at`.
+/// Stores a step's decision. The caller holds the row lock. Returns the new `updated_at`.
 pub async fn update_standing(
     connection: &mut PgConnection,
     order: &PayoutOrder,
@@ -340,7 +345,8 @@ pub async fn open_funding(
     Ok(())
 }
 
-/// Replaces the quote. The caller holds the row lock, and stores the new net amounts of the rows with it.
+/// Replaces the quote. The caller holds the row lock, and stores the new net amounts of the rows
+/// with it.
 pub async fn requote(
     connection: &mut PgConnection,
     order: &PayoutOrder,
@@ -386,7 +392,8 @@ pub async fn bound_after(
     Ok(ids)
 }
 
-/// Stores what binds an order. Call it wherever what is bound was written, under the order's row lock.
+/// Stores the digest that binds an order. Call it wherever bound columns were written, under the
+/// order's row lock.
 pub async fn set_digest(
     connection: &mut PgConnection,
     id: Uuid,
@@ -418,7 +425,8 @@ pub async fn set_refund_address(
     Ok(())
 }
 
-/// Takes the order for a while, so that two workers do not do the same looking. `false` if another has it.
+/// Takes the order for a while, so that two workers do not do the same looking. `false` if another
+/// has it.
 pub async fn lease(
     connection: &mut PgConnection,
     id: Uuid,

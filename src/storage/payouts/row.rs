@@ -1,4 +1,4 @@
-//! The columns of an order, and what code makes of them.
+//! The columns of an order, and their conversion to types.
 
 use bigdecimal::BigDecimal;
 use chrono::{DateTime, Utc};

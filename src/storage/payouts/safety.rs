@@ -1,15 +1,16 @@
-//! What keeps a stolen order from emptying the wallet: holds, releases by two people, the stop switch, and sums per hour
-//! and day.
+//! The limits that keep a stolen order from emptying the wallet: holds, releases by two people, the
+//! stop switch, and sums per hour and day.
 
 use rust_decimal::Decimal;
 use uuid::Uuid;
 
 use crate::storage::{PgConnection, StorageError, numeric};
 
-/// How a hold begins that ends by itself, once the gas wallet can pay again.
+/// The start of the reason of a hold that ends by itself, once the gas wallet can pay again.
 pub const WAITS_FOR_GAS: &str = "waits for gas: ";
 
-/// Holds an order: nothing more is signed for it. The first reason stays, unless it would end by itself.
+/// Holds an order: nothing more is signed for it. The first reason stays, unless it would end by
+/// itself.
 pub async fn hold(
     connection: &mut PgConnection,
     id: Uuid,
@@ -30,9 +31,11 @@ pub async fn hold(
     Ok(done.rows_affected() == 1)
 }
 
-/// Notes that a person lets an order go; how many people have by now. The caller holds the row lock.
+/// Notes that an operator lets an order go; returns how many have by now. The caller holds the row
+/// lock.
 ///
-/// Who let an earlier hold end has not seen why this one began: that row makes room, and what it said is in the audit.
+/// An operator who let an earlier hold end has not seen why this one began: that row makes room,
+/// and its content is in the audit.
 pub async fn release(
     connection: &mut PgConnection,
     id: Uuid,
@@ -64,8 +67,9 @@ pub async fn release(
     releases(connection, id).await
 }
 
-/// How many people let an order go: since it was held, or, if it is not, since it was funded. A release counts for what could be
-/// seen when it was given. Index: `payout_release_pkey`.
+/// The number of operators that let an order go: since it was held, or, if it is not, since it was
+/// funded. A release counts only for facts that could be seen when it was given. Index:
+/// `payout_release_pkey`.
 pub async fn releases(connection: &mut PgConnection, id: Uuid) -> Result<i64, StorageError> {
     let row = sqlx::query!(
         r#"
@@ -91,7 +95,7 @@ pub async fn end_hold(connection: &mut PgConnection, id: Uuid) -> Result<(), Sto
     Ok(())
 }
 
-/// Notes what an order waits for, or that it waits no more.
+/// Notes the reason for which an order waits, or that it waits no more.
 pub async fn note_wait(
     connection: &mut PgConnection,
     id: Uuid,
@@ -114,7 +118,7 @@ pub enum Stop {
     MerchantSuspended,
 }
 
-/// Whether signing is stopped for a merchant's orders on `network`.
+/// Returns whether signing is stopped for a merchant's orders on `network`.
 pub async fn stopped(
     connection: &mut PgConnection,
     network: &str,
