@@ -12,7 +12,7 @@ use gateway::{
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// What a client is told. Messages may change; codes may not.
+/// The errors that a client receives. Messages may change; codes may not.
 #[derive(Debug)]
 pub enum ApiError {
     InvalidRequest(String),
@@ -41,7 +41,7 @@ pub struct Envelope {
     /// The HTTP status.
     #[serde(rename = "statusCode")]
     pub status_code: u16,
-    /// What to branch on. Treat one that you do not know as `INTERNAL_ERROR`.
+    /// The code to branch on. Treat one that you do not know as `INTERNAL_ERROR`.
     #[schema(value_type = String)]
     pub code: &'static str,
     /// For people; may change.
@@ -105,7 +105,7 @@ impl ApiError {
         self.meaning().to_owned()
     }
 
-    /// What the code means, whatever the request.
+    /// The meaning of the code, whatever the request.
     pub(crate) const fn meaning(&self) -> &'static str {
         match self {
             Self::InvalidRequest(_) => {
@@ -238,7 +238,7 @@ mod tests {
         (503, "RATE_PROVIDER_DOWN", true),
         (503, "EXPORT_HISTORY_UNAVAILABLE", false),
     ];
-    /// Ours, for what the specification's table has no row for.
+    /// Ours, for cases without a row in the specification's table.
     const OURS: [(u16, &str); 2] = [(404, "NOT_FOUND"), (405, "METHOD_NOT_ALLOWED")];
 
     fn all() -> Vec<ApiError> {

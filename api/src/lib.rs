@@ -1,7 +1,7 @@
 //! The HTTP faces of the gateway: the merchant API, and the checkout's origin.
 //!
-//! Thin: routes read a request, call one function of `gateway::app`, and spell the answer. Shapes live in [`wire`],
-//! codes in [`error`]. Nothing here decides a status or an amount.
+//! Thin: routes read a request, call one function of `gateway::app`, and spell the answer. Shapes
+//! live in [`wire`], codes in [`error`]. Nothing here decides a status or an amount.
 
 pub mod auth;
 pub mod body;
@@ -38,11 +38,11 @@ use error::ApiError;
 
 pub type State = Arc<Gateway>;
 
-/// Who may use an endpoint.
+/// The callers that may use an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     Anyone,
-    /// Whoever sends a merchant's `x-api-key`.
+    /// Callers with a merchant's `x-api-key`.
     Merchant,
 }
 
@@ -52,7 +52,7 @@ pub struct Endpoint {
     /// With `{id}` where the specification writes `:id`.
     pub path: &'static str,
     pub access: Access,
-    /// What it can answer besides what its access implies and `INTERNAL_ERROR`.
+    /// Errors that it can answer besides those that its access implies and `INTERNAL_ERROR`.
     pub errors: &'static [ApiError],
     handler: MethodRouter<State>,
 }
@@ -60,7 +60,8 @@ pub struct Endpoint {
 const INVALID: ApiError = ApiError::InvalidRequest(String::new());
 const BELOW_MINIMUM: ApiError = ApiError::AmountBelowMinimum(String::new());
 
-/// The whole merchant API. The router is built from this list alone, so a test that walks it misses nothing.
+/// The whole merchant API. The router is built from this list alone, so a test that walks it misses
+/// nothing.
 pub fn endpoints() -> Vec<Endpoint> {
     use Access::{Anyone, Merchant};
     use ApiError::{
@@ -113,7 +114,8 @@ fn compressed(handler: MethodRouter<State>) -> MethodRouter<State> {
     handler.layer(CompressionLayer::new())
 }
 
-/// The checkout's origin under `{checkout_url}`: what a buyer may do, keyed by the invoice's id alone.
+/// The checkout's origin under `{checkout_url}`: the buyer's actions, keyed by the invoice's id
+/// alone.
 pub fn checkout_router(gateway: State) -> Router {
     use route::{buyer_status, checkout, checkout_action as action};
     let mut routes = Router::new()

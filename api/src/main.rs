@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 
 /// The merchant API and the checkout.
 const DOORS: usize = 2;
-/// Connections to the database and the broker, listeners, and whoever reads the metrics.
+/// Connections to the database and the broker, listeners, and readers of the metrics.
 const OTHER_FILES: u64 = 512;
 
 /// Serves the merchant API and the checkout.

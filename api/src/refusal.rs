@@ -1,4 +1,4 @@
-//! What the payout APIs refuse alike, before each says it in its own words.
+//! Refusals that the payout APIs share, before each says them in its own words.
 
 use axum::{
     Json,
@@ -45,7 +45,7 @@ impl From<&ApiError> for General {
     }
 }
 
-/// What is wrong with a recipient.
+/// The faults of a recipient.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flaw {
     OtherNetwork,

@@ -262,7 +262,7 @@ impl Config {
         }
     }
 
-    /// Headers of nodes that cannot be sent, by the names of their settings. Never what they say.
+    /// Headers of nodes that cannot be sent, by the names of their settings. Never their values.
     pub(super) fn unusable_headers(&self) -> Vec<String> {
         let mut faults = Vec::new();
         for (name, chain) in &self.chains {

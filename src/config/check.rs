@@ -1,4 +1,4 @@
-//! Validation of the configuration. Every fault is a sentence that says what to do.
+//! Validation of the configuration. Every fault is a sentence that names the remedy.
 
 use std::collections::HashSet;
 

@@ -153,7 +153,8 @@ pub struct Payouts {
     pub gas_day_usd_max: u64,
     pub two_people_above_usd: u64,
     pub seed_file: Option<std::path::PathBuf>,
-    /// The seed of orders that were confirmed before the accounts or the seed were changed, sealed like the other.
+    /// The seed of orders that were confirmed before the accounts or the seed were changed, sealed
+    /// like the other.
     pub earlier_seed_file: Option<std::path::PathBuf>,
     #[serde(default)]
     pub accounts: PayoutAccounts,
@@ -306,7 +307,7 @@ impl Config {
         if faults.is_empty() { Ok(self) } else { Err(ConfigError::Unusable(faults)) }
     }
 
-    /// The keys that open what is sealed; the first of them seals.
+    /// The keys that open sealed data; the first of them seals.
     pub fn master_keys(&self) -> Result<KeyRing, ConfigError> {
         let current = parse_key("GATEWAY_MASTER_KEY", &self.master_key)?;
         let old = self.master_key_old.as_ref();
@@ -314,8 +315,8 @@ impl Config {
         Ok(KeyRing::new(current, old))
     }
 
-    /// Whether the wallet's seed has a key of its own, so that a rotation of the master key does
-    /// not concern it.
+    /// Returns whether the wallet's seed has a key of its own, so that a rotation of the master key
+    /// does not concern it.
     pub fn has_seed_key(&self) -> bool {
         self.payouts.seed_key.is_some()
     }

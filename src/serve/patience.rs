@@ -33,8 +33,8 @@ pub(super) struct Times {
     pub idle: Duration,
 }
 
-/// The stage of a connection, as its service knows it. The socket alone cannot tell a head from a
-/// body.
+/// The stage of a connection, as its service knows it. The socket alone cannot distinguish a head
+/// from a body.
 #[derive(Default)]
 pub(super) struct Stage(AtomicU8);
 

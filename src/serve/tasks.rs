@@ -5,11 +5,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::app::master_key::MasterKeyError;
 
-/// Why a process ends though nobody stopped it. Its exit code is then not 0, so that whatever
-/// supervises it starts it again.
+/// The reasons why a process ends without an order to stop. Its exit code is then not 0, so that
+/// its supervisor starts it again.
 #[derive(Debug, thiserror::Error)]
 pub enum TaskError {
-    /// A bug: nobody knows what a task that panicked has left undone, and a fresh process begins
+    /// A bug: the work that a panicked task has left undone is unknown, and a fresh process begins
     /// from the rows.
     #[error("a part of the process panicked: {0}")]
     Panicked(String),
@@ -17,7 +17,7 @@ pub enum TaskError {
     MasterKey(#[from] MasterKeyError),
 }
 
-/// What a process does beside its `main`.
+/// The tasks of a process beside its `main`.
 pub struct Tasks {
     running: JoinSet<Result<(), TaskError>>,
     stop: CancellationToken,

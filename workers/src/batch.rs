@@ -35,8 +35,8 @@ impl<P: Clone + Send + 'static, O: Send + 'static> Batcher<P, O> {
             let mut batch = Vec::new();
             while receiver.recv_many(&mut batch, batch_max).await > 0 {
                 let pieces = batch.iter().map(|(piece, _)| piece.clone()).collect();
-                // A panic must not end this task: every later piece would be done alone, and nobody
-                // would know why.
+                // A panic must not end this task: every later piece would be done alone, and
+                // nothing would show why.
                 let done = AssertUnwindSafe(work(pieces)).catch_unwind();
                 match tokio::time::timeout(BATCH_LIMIT, done).await {
                     Ok(Ok(Ok(outcomes))) => {

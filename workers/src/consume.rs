@@ -188,7 +188,8 @@ async fn work_on<H: Handler>(
     let mut delay = ReconnectDelay::new();
     loop {
         let attempt = async {
-            // On the heap: the largest handlers fill the stack with a copy for each layer around them.
+            // On the heap: the largest handlers fill the stack with a copy for each layer around
+            // them.
             match Box::pin(handler.handle(&message.body)).await {
                 Err(damage @ StorageError::Damaged { .. }) => {
                     let first = gateway.set_aside(queue, &message.body, &damage).await?;

@@ -1,11 +1,11 @@
-//! Panics in work on what strangers write, such as blocks: they must not reach beyond the chain
-//! that they came from.
+//! Panics in work on content that strangers write, such as blocks: they must not reach beyond the
+//! chain that they came from.
 //!
-//! Everywhere else a panic ends the process, and whatever supervises it starts a fresh one. Here
-//! that would be a gift: anybody can put a transaction into the cheapest chain, and one that a
-//! watcher panics at would come back after each restart and stop every role of the process on all
-//! networks. So only that chain stands still, tells that it is not ready, and is tried anew from
-//! its rows, with longer and longer pauses.
+//! Everywhere else a panic ends the process, and its supervisor starts a fresh one. Here that would
+//! be a gift: anybody can put a transaction into the cheapest chain, and one that a watcher panics
+//! at would come back after each restart and stop every role of the process on all networks. So
+//! only that chain stands still, reports that it is not ready, and is tried anew from its rows,
+//! with longer and longer pauses.
 
 use std::{any::Any, panic::AssertUnwindSafe};
 

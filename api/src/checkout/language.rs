@@ -70,7 +70,7 @@ impl Language {
 /// No honest header is longer.
 const RANGES_MAX: usize = 20;
 
-/// `0.8` as 800; what is no weight counts as none.
+/// `0.8` as 800; text that is not a weight counts as zero.
 fn thousandths(weight: &str) -> u16 {
     let (whole, fraction) = weight.split_once('.').unwrap_or((weight, ""));
     let digits = format!("{fraction:0<3}");

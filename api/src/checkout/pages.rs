@@ -58,7 +58,7 @@ struct Deadline {
     minutes_left: i64,
 }
 
-/// The shop's own page, with its host shown so that nobody is taken somewhere unseen.
+/// The shop's own page, with its host shown so that no buyer is taken somewhere unseen.
 struct Redirect {
     url: String,
     host: String,
@@ -186,7 +186,7 @@ impl PaymentPage {
         filled(text, &values)
     }
 
-    /// The same, where the amount is what was seen but does not count yet.
+    /// The same, where the amount is seen but does not count yet.
     fn fill_seen(&self, text: &str) -> Safe<String> {
         let asset = self.asset.as_ref();
         let values = asset.map(|asset| [("amount", &*asset.unconfirmed), ("symbol", asset.symbol)]);
@@ -253,7 +253,8 @@ fn redirect(text: &str) -> Option<Redirect> {
     (!host.is_empty()).then(|| Redirect { url: url.into(), host })
 }
 
-/// What the page was rendered from. The script makes the same text of each poll, and asks for a new page if it differs.
+/// The fields from which the page was rendered. The script makes the same text of each poll, and
+/// asks for a new page if it differs.
 fn follow_key(shown: &wire::BuyerStatus) -> String {
     let text = |value: &Option<String>| value.clone().unwrap_or_default();
     [

@@ -1,4 +1,4 @@
-//! What all pages have in common: language, links, and the headers that fence them in.
+//! The parts that all pages share: language, links, and the headers that fence them in.
 
 use std::{convert::Infallible, sync::LazyLock};
 
@@ -16,7 +16,8 @@ use super::{
 };
 use crate::State;
 
-/// What a request says about how it wants to be answered. Rubbish is ignored, never an error: the page matters more.
+/// The language, theme and place that a request asks for. Rubbish is ignored, never an error: the
+/// page matters more.
 #[derive(Debug, Clone)]
 pub struct Visit {
     pub place: Place,
@@ -79,7 +80,7 @@ fn is_origin(text: &str) -> bool {
 /// Where the page is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
-    /// In a window of its own; nobody may frame it.
+    /// In a window of its own; no page may frame it.
     Window,
     /// In a shop's page.
     Frame,
@@ -111,7 +112,8 @@ impl Shell {
         Self { t: language.texts(), language, visit, prefix }
     }
 
-    /// A page or an action of an invoice, in the same place and language. Never made of the request's host.
+    /// A page or an action of an invoice, in the same place and language. Never made of the
+    /// request's host.
     pub fn link(&self, payment_id: &str, action: &str) -> String {
         self.link_in(self.visit.language_asked.then_some(self.language), payment_id, action)
     }
@@ -181,7 +183,8 @@ impl Shell {
         format!("{}/assets/{}", self.prefix, ASSETS.embed.name)
     }
 
-    /// Headers of every page: nothing from elsewhere, nothing kept, nothing told to others, framed by one page at most.
+    /// Headers of every page: nothing from elsewhere, nothing kept, nothing told to others, framed
+    /// by one page at most.
     pub fn headers(&self, headers: &mut HeaderMap) {
         let framed_by = match (self.visit.place, &self.visit.origin) {
             (Place::Frame, Some(origin)) => origin.as_str(),

@@ -2,7 +2,7 @@
 
 use axum::http::StatusCode;
 
-/// What a client branches on.
+/// The codes that a client branches on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Code {
     InvalidRequest,
@@ -79,7 +79,7 @@ impl Code {
         Self::NodeUnavailable,
     ];
     pub const OF_CANCEL: &[Self] = &[Self::PayoutNotFound, Self::InvalidState];
-    /// What every operation can answer before it looks at the request, and when it breaks.
+    /// Errors that every operation can answer before it looks at the request, and when it breaks.
     pub const OF_ALL: &[Self] = &[
         Self::ApiKeyMissing,
         Self::ApiKeyMalformed,
@@ -123,7 +123,7 @@ impl Code {
         self.told().0
     }
 
-    /// What it means, whatever the request.
+    /// The meaning of the code, whatever the request.
     pub const fn meaning(self) -> &'static str {
         self.told().1
     }

@@ -9,8 +9,8 @@ use gateway::{
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// More for a program: outputs that cannot be paid, inputs that cannot be spent, fields that are not what was built, what there is and
-/// what is needed, or the payout's state.
+/// More for a program: outputs that cannot be paid, inputs that cannot be spent, fields that differ
+/// from the built transaction, the amounts held and needed, or the payout's state.
 #[derive(Debug, PartialEq, Serialize, ToSchema)]
 #[serde(untagged)]
 #[schema(as = NcPayoutProblemDetails)]
@@ -32,7 +32,7 @@ pub struct OutputFault {
     field: String,
     /// For people.
     reason: String,
-    /// The beginning of what was sent.
+    /// The beginning of the value that was sent.
     value: String,
 }
 
@@ -46,27 +46,28 @@ pub struct InputFault {
     reason: String,
 }
 
-/// A field of a signed transaction that is not what was built.
+/// A field of a signed transaction that differs from the built one.
 #[derive(Debug, PartialEq, Serialize, ToSchema)]
 #[schema(as = NcOtherField)]
 pub struct OtherField {
     /// As wallets call it.
     field: String,
-    /// What was built; `-` if it has no such part.
+    /// The built value; `-` if the transaction has no such part.
     built: String,
-    /// What came back; `-` if it has no such part.
+    /// The value that came back; `-` if the transaction has no such part.
     signed: String,
 }
 
-/// Too little, in base units: of the currency with `INSUFFICIENT_FUNDS`, of the chain's own coin with `INSUFFICIENT_GAS`.
+/// Too little, in base units: of the currency with `INSUFFICIENT_FUNDS`, of the chain's own coin
+/// with `INSUFFICIENT_GAS`.
 #[derive(Debug, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = NcLack)]
 pub struct Lack {
-    /// What there is.
+    /// The amount held.
     #[schema(value_type = amounts::RawAmount)]
     has_raw: String,
-    /// What is needed.
+    /// The amount needed.
     #[schema(value_type = amounts::RawAmount)]
     needs_raw: String,
 }

@@ -16,7 +16,7 @@ use crate::{
     refusal::{self, Flaw, General},
 };
 
-/// What a client is told. Messages may change; codes may not.
+/// An error that a client receives. Messages may change; codes may not.
 #[derive(Debug)]
 pub struct Problem {
     code: Code,
@@ -33,11 +33,11 @@ pub struct Envelope<'a> {
     error: Body<'a>,
 }
 
-/// What is wrong.
+/// The error.
 #[derive(Serialize, ToSchema)]
 #[schema(as = NcPayoutProblemBody)]
 struct Body<'a> {
-    /// What to branch on. Treat one that you do not know by its HTTP status.
+    /// The code to branch on. Treat one that you do not know by its HTTP status.
     #[schema(value_type = String)]
     code: &'static str,
     /// For people; may change.
@@ -96,7 +96,7 @@ impl IntoResponse for Problem {
     }
 }
 
-/// What all APIs refuse alike keeps its meaning in this family's envelope.
+/// Errors that all APIs share keep their meaning in this family's envelope.
 impl From<ApiError> for Problem {
     fn from(error: ApiError) -> Self {
         let code = match General::from(&error) {

@@ -35,15 +35,16 @@ pub struct NewPayout {
     /// A currency's code, or its symbol on that network.
     #[schema(examples("usdtmatic"))]
     pub currency: String,
-    /// Who pays: an address whose key is the merchant's. On bitcoin, litecoin and dogecoin one that a single key owns (P2WPKH or
-    /// P2PKH), at which all inputs lie, and to which the change returns.
+    /// The sender: an address whose key is the merchant's. On bitcoin, litecoin and dogecoin one
+    /// that a single key owns (P2WPKH or P2PKH), at which all inputs lie, and to which the change
+    /// returns.
     #[serde(rename = "fromAddress")]
     pub from_address: String,
-    /// Who is paid.
+    /// The recipients.
     #[schema(min_items = 1, max_items = 100)]
     pub outputs: Vec<NewOutput>,
-    /// What is spent on bitcoin, litecoin and dogecoin, where it is required: all of it, however much is left. Ignored on EVM
-    /// networks.
+    /// The outputs to spend on bitcoin, litecoin and dogecoin, where the list is required: all of
+    /// them, however much is left. Ignored on EVM networks.
     #[schema(max_items = 100)]
     pub inputs: Option<Vec<NewInput>>,
     /// `normal` if absent.
@@ -52,7 +53,7 @@ pub struct NewPayout {
     pub fee_level: Option<String>,
 }
 
-/// One output of an earlier transaction, in a block, that nobody has spent. What it is worth says the chain.
+/// One unspent output of an earlier transaction, in a block. Its amount is read from the chain.
 #[derive(ToSchema, Deserialize)]
 #[schema(as = NewNcInput)]
 pub struct NewInput {
@@ -82,7 +83,7 @@ pub struct NewOutput {
     pub reference: Option<String>,
 }
 
-/// How to build it anew.
+/// The options of building a payout anew.
 #[derive(ToSchema)]
 #[schema(as = NcRefresh)]
 pub struct Refresh {
@@ -92,12 +93,13 @@ pub struct Refresh {
     pub fee_level: Option<String>,
 }
 
-/// What was signed.
+/// The signed transactions.
 #[derive(ToSchema)]
 #[schema(as = NcSubmission)]
 pub struct Submission {
-    /// Each signed transaction in hex, with or without `0x`, or in base64, in any order; a single one may stand without the list.
-    /// On bitcoin, litecoin and dogecoin a PSBT with its signatures, or the finished transaction.
+    /// Each signed transaction in hex, with or without `0x`, or in base64, in any order; a single
+    /// one may stand without the list. On bitcoin, litecoin and dogecoin a PSBT with its
+    /// signatures, or the finished transaction.
     pub signed: Vec<String>,
 }
 

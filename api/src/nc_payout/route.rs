@@ -21,7 +21,8 @@ use crate::query::Parameters;
 const REPLAY_HEADER: HeaderName = HeaderName::from_static("x-gateway-idempotent-replay");
 const PAGE_MAX: i64 = i64::MAX / 1_000;
 
-/// `{ "ok": true, "data": … }` about one payout. It describes what [`object`] writes; nothing is made of it.
+/// `{ "ok": true, "data": … }` about one payout. It describes the output of [`object`]; nothing is
+/// made of it.
 #[derive(ToSchema)]
 #[schema(as = NcPayoutAnswer)]
 pub struct Answer {
@@ -57,10 +58,11 @@ pub struct Page {
 
 /// Build a payout
 ///
-/// On EVM networks one EIP-1559 transaction for each output, with consecutive nonces: no contract that pays many is used. On bitcoin,
-/// litecoin and dogecoin one transaction that pays all outputs, as a PSBT: it spends every input that is named, takes what the fee
-/// level asks and returns the rest to `fromAddress`. Nothing is reserved on the chain, and nothing is sent before all of it came back
-/// signed.
+/// On EVM networks one EIP-1559 transaction for each output, with consecutive nonces: no contract
+/// that pays many is used. On bitcoin, litecoin and dogecoin one transaction that pays all outputs,
+/// as a PSBT: it spends every input that is named, takes the fee of the fee level and returns the
+/// rest to `fromAddress`. Nothing is reserved on the chain, and nothing is sent before all of it
+/// came back signed.
 #[utoipa::path(
     post, path = "/", operation_id = "createNcPayout",
     params(("Idempotency-Key" = Option<String>, Header, min_length = 1, max_length = 255, description =
@@ -124,8 +126,9 @@ pub async fn read(asked: AskedOf) -> Result<Response, Problem> {
 
 /// Build a payout anew
 ///
-/// With the fees of now, the same nonces or inputs, and a new deadline: only one of the two builds can ever be mined, whoever hands
-/// them in. Only until it was submitted. Once a nonce of it was used, submit what you signed, or cancel it and create it again.
+/// With the present fees, the same nonces or inputs, and a new deadline: only one of the two builds
+/// can ever be mined, no matter who hands them in. Only until it was submitted. Once a nonce of it
+/// was used, submit the signed transactions, or cancel it and create it again.
 #[utoipa::path(
     post, path = "/{id}/refresh", operation_id = "refreshNcPayout",
     params(("id" = String, Path, description = "The payout's id.")),
@@ -139,11 +142,12 @@ pub async fn refresh(asked: AskedOf, body: Body) -> Result<Response, Problem> {
     Ok(object(StatusCode::OK, &body))
 }
 
-/// Submit what was signed
+/// Submit the signed transactions
 ///
-/// All transactions at once. Each must be what was built, to the bit, and signed by `fromAddress` (with `SIGHASH_ALL` on bitcoin,
-/// litecoin and dogecoin); otherwise nothing is kept. They are stored before they are sent, and go out again until a block holds them,
-/// so nothing can be taken back. The same bytes again change nothing.
+/// All transactions at once. Each must equal the built one, to the bit, and be signed by
+/// `fromAddress` (with `SIGHASH_ALL` on bitcoin, litecoin and dogecoin); otherwise nothing is kept.
+/// They are stored before they are sent, and go out again until a block holds them, so nothing can
+/// be taken back. The same bytes again change nothing.
 #[utoipa::path(
     post, path = "/{id}/submit", operation_id = "submitNcPayout",
     params(("id" = String, Path, description = "The payout's id.")),

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-/// Which way a value goes: what clients may send may widen, what they are sent may not.
+/// The direction of a value: a value that clients send may widen, one that they receive may not.
 #[derive(Clone, Copy, PartialEq)]
 enum Way {
     Sent,
@@ -39,7 +39,7 @@ fn losses(old: &Value, new: &Value) -> Vec<String> {
             }
         }
     }
-    // What is told to clients is for them what answers are.
+    // Webhooks are for clients the same as answers.
     for (event, item) in members(&old["webhooks"]) {
         let body = "/post/requestBody/content/application~1json/schema";
         match (item.pointer(body), new["webhooks"][event].pointer(body)) {
@@ -113,7 +113,8 @@ impl<'a> Comparison<'a> {
         if !narrow.is_subset(wide) || (wide.is_empty() != narrow.is_empty()) {
             self.faults.push(format!("{place}: {:?} became {:?}", was.types, is.types));
         }
-        // A list of values where there was none narrows what may be sent; a lost value breaks both ways.
+        // A list of values where there was none narrows the allowed requests; a lost value breaks
+        // both ways.
         if way == Way::Sent && was.values.is_empty() && !is.values.is_empty() {
             self.faults.push(format!("{place}: only {:?} are allowed now", is.values));
         }

@@ -1,4 +1,5 @@
-//! The refusals of an endpoint, as answers of its operation: one per status, listing the codes that come with it.
+//! The refusals of an endpoint, as answers of its operation: one per status, listing the codes that
+//! come with it.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +15,7 @@ use utoipa::openapi::{
 use super::MERCHANT_KEY;
 use crate::{Access, Endpoint, error::ApiError};
 
-/// What every merchant endpoint can answer before it looks at the request.
+/// Errors that every merchant endpoint can answer before it looks at the request.
 const MERCHANT_ERRORS: [ApiError; 5] = [
     ApiError::ApiKeyMissing,
     ApiError::ApiKeyMalformed,
@@ -34,11 +35,11 @@ pub(super) struct Refusal {
     pub says_how_much: bool,
 }
 
-/// How a family of endpoints writes its refusals.
+/// The form in which a family of endpoints writes its refusals.
 pub(super) struct Words {
     /// The schema of all of them.
     pub envelope: &'static str,
-    /// What is left of it with one status and some codes.
+    /// The part of it with one status and some codes.
     pub narrowed: fn(StatusCode, Vec<&'static str>) -> ObjectBuilder,
     pub example: fn(&Refusal) -> Value,
 }
@@ -60,8 +61,8 @@ pub(super) fn describe(operation: &mut Operation, endpoint: &Endpoint) {
         ask_for_key(operation);
         common = &MERCHANT_ERRORS;
     } else {
-        // Said in so many words: without it readers cannot tell an open endpoint from a forgotten
-        // one.
+        // Stated explicitly: without it readers cannot distinguish an open endpoint from a
+        // forgotten one.
         operation.security = Some(Vec::new());
     }
     let errors = endpoint.errors.iter().chain(common).chain([&ApiError::Internal]);
@@ -127,7 +128,7 @@ fn answer(status: StatusCode, refusals: &[Refusal], words: &Words) -> Response {
     response.build()
 }
 
-/// The headers that tell a client how to behave.
+/// The headers that guide a client's next request.
 fn headers(refusals: &[Refusal]) -> Vec<(&'static str, String)> {
     let mut headers = Vec::new();
     if let Some(refusal) = refusals.iter().find(|refusal| refusal.says_when) {

@@ -1,7 +1,9 @@
-//! The OpenAPI 3.1 document, generated from the handlers, the types that write the answers, and the table of endpoints.
+//! The OpenAPI 3.1 document, generated from the handlers, the types that write the answers, and the
+//! table of endpoints.
 //!
-//! `api/openapi.json` is the document as it is now, `api/openapi.released.json` as it was at the last release; tests hold
-//! the first to the code, and the change between the two to additions (spec, "Versioning").
+//! `api/openapi.json` is the document as it is now, `api/openapi.released.json` as it was at the
+//! last release; tests hold the first to the code, and the change between the two to additions
+//! (spec, "Versioning").
 
 #[cfg(test)]
 mod additive;
@@ -67,7 +69,8 @@ const MERCHANT_KEY: &str = "merchantKey";
 )]
 struct Document;
 
-/// What follows from the table of endpoints: who may call what, and every error that it can answer.
+/// The parts that follow from the table of endpoints: the access to each, and every error that it
+/// can answer.
 struct Completed;
 
 impl Modify for Completed {
@@ -93,7 +96,8 @@ impl Modify for Completed {
     }
 }
 
-/// A parameter may be absent, but text in a URL or a header is never null, whatever its Rust type says.
+/// A parameter may be absent, but text in a URL or a header is never null, whatever its Rust type
+/// says.
 fn never_null(parameter: &mut RefOr<Parameter>) {
     let RefOr::T(Parameter { schema: Some(RefOr::T(Schema::Object(object))), .. }) = parameter
     else {
@@ -123,13 +127,13 @@ mod tests {
     use super::*;
     use crate::{nc_payout, payout};
 
-    /// `UPDATE_EXPECT=1` writes it anew; the difference is what clients will see.
+    /// `UPDATE_EXPECT=1` writes it anew; the difference is the change that clients will see.
     #[test]
     fn the_committed_document_is_what_the_code_generates() {
         expect_file!["../../openapi.json"].assert_eq(json());
     }
 
-    /// Served beside the API, but no part of what it promises.
+    /// Served beside the API, but no part of its promise.
     const UNDESCRIBED: [&str; 1] = ["/v1/openapi.json"];
 
     #[test]

@@ -1,4 +1,5 @@
-//! Both families of payouts, described once and shown under each path; and the webhooks that tell of their orders.
+//! Both families of payouts, described once and shown under each path; and the webhooks that report
+//! on their orders.
 
 use axum::http::StatusCode;
 use gateway::{
@@ -49,7 +50,7 @@ struct Operations;
 
 const TAG_OF_WEBHOOKS: &str = "Payout webhooks";
 
-/// What a family is called in the document, and in the ids of its operations.
+/// The name of a family in the document, and its prefix in the ids of its operations.
 const fn names(family: PayoutFamily) -> (&'static str, &'static str) {
     match family {
         PayoutFamily::Utxo => ("Payouts on bitcoin, litecoin, dogecoin", "MassPayout"),

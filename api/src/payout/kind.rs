@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 
 macro_rules! kinds {
     ($($kind:ident, $status:ident, $name:literal, $meaning:literal;)*) => {
-        /// What a client branches on.
+        /// The kinds that a client branches on.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum Kind {
             $($kind,)*
@@ -84,7 +84,7 @@ kinds! {
 }
 
 impl Kind {
-    /// What an order can be refused for that is being created.
+    /// The refusals of an order that is being created.
     pub const OF_NEW: &[Self] = &[
         Self::InvalidRequest,
         Self::InvalidIdempotencyKey,
@@ -106,7 +106,7 @@ impl Kind {
         Self::RateProviderDown,
         Self::NodeUnavailable,
     ];
-    /// What every operation can answer before it looks at the request, and when it breaks.
+    /// Errors that every operation can answer before it looks at the request, and when it breaks.
     pub const OF_ALL: &[Self] = &[
         Self::ApiKeyMissing,
         Self::ApiKeyMalformed,
@@ -124,7 +124,7 @@ impl Kind {
         self.told().1
     }
 
-    /// What it means, whatever the request.
+    /// The meaning of the kind, whatever the request.
     pub const fn meaning(self) -> &'static str {
         self.told().2
     }

@@ -22,7 +22,7 @@ use crate::{
     refusal::{self, Flaw, General},
 };
 
-/// What a client is told. Messages may change; kinds may not.
+/// An error that a client receives. Messages may change; kinds may not.
 #[derive(Debug)]
 pub struct Problem {
     kind: Kind,
@@ -39,11 +39,11 @@ pub struct Envelope<'a> {
     error: Body<'a>,
 }
 
-/// What is wrong.
+/// The error.
 #[derive(Serialize, ToSchema)]
 #[schema(as = PayoutProblemBody)]
 struct Body<'a> {
-    /// What to branch on. Treat one that you do not know by its HTTP status.
+    /// The kind to branch on. Treat one that you do not know by its HTTP status.
     #[schema(value_type = String)]
     kind: &'static str,
     /// For people; may change.
@@ -54,8 +54,8 @@ struct Body<'a> {
     details: Option<&'a Details>,
 }
 
-/// More for a program: the rows that cannot be paid, at most 100 of them; the order's state with `invalid_state`; the quote that
-/// stands with `quote_changed`.
+/// More for a program: the rows that cannot be paid, at most 100 of them; the order's state with
+/// `invalid_state`; the quote that stands with `quote_changed`.
 #[derive(Debug, PartialEq, Serialize, ToSchema)]
 #[serde(untagged)]
 #[schema(as = PayoutProblemDetails)]
@@ -94,7 +94,7 @@ pub struct Standing {
 pub struct Quoted {
     /// To confirm it.
     quote_id: String,
-    /// What would have to be sent.
+    /// The amount that would have to be sent.
     #[schema(value_type = schema::RawAmount)]
     total_to_send_raw: String,
 }
@@ -176,7 +176,7 @@ impl IntoResponse for Problem {
     }
 }
 
-/// What both APIs refuse alike keeps its meaning under this family's names.
+/// Errors that both APIs share keep their meaning under this family's names.
 impl From<ApiError> for Problem {
     fn from(error: ApiError) -> Self {
         let kind = match General::from(&error) {

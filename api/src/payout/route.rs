@@ -33,10 +33,10 @@ const REPORT_HEADING: [&str; 9] =
 
 /// Create an order
 ///
-/// A draft with its quote. Who is paid comes as JSON, as a file, or as a file in a form. All rows are looked at before anything is
-/// refused, and one bad row refuses them all. A file is UTF-8 with a heading: `address` and `amount`, and if wanted
-/// `reference`, `memo`, `network`, `currency`; separated by `,` or `;`. Until it is confirmed, nothing is sent and nothing
-/// is told.
+/// A draft with its quote. The recipients come as JSON, as a file, or as a file in a form. All rows
+/// are checked before anything is refused, and one bad row refuses them all. A file is UTF-8 with a
+/// heading: `address` and `amount`, and if wanted `reference`, `memo`, `network`, `currency`;
+/// separated by `,` or `;`. Until it is confirmed, nothing is sent and no webhook reports it.
 #[utoipa::path(
     post, path = "/", operation_id = "createPayout",
     params(
@@ -183,7 +183,8 @@ pub async fn template(_: Asked) -> Response {
 
 /// Confirm an order
 ///
-/// It gets its `depositAddress` and waits there for `totalToSendRaw` until `expiresAt`. Confirming again changes nothing.
+/// It gets its `depositAddress` and waits there for `totalToSendRaw` until `expiresAt`. Confirming
+/// again changes nothing.
 #[utoipa::path(
     post, path = "/{id}/confirm", operation_id = "confirmPayout",
     params(("id" = String, Path, description = "The order's id.")),
@@ -215,8 +216,8 @@ pub async fn refresh(asked: AskedOf) -> Result<Response, Problem> {
 
 /// Cancel an order
 ///
-/// In `draft`, `pending_deposit` and `funded`, and in `processing` while no payment is signed. What
-/// came in goes back to `refundAddress`.
+/// In `draft`, `pending_deposit` and `funded`, and in `processing` while no payment is signed. The
+/// money that came in goes back to `refundAddress`.
 #[utoipa::path(
     post, path = "/{id}/cancel", operation_id = "cancelPayout",
     params(("id" = String, Path, description = "The order's id.")),
@@ -227,7 +228,7 @@ pub async fn cancel(asked: AskedOf) -> Result<Response, Problem> {
     Ok(json(StatusCode::OK, wire::data(&body)))
 }
 
-/// What a merchant confirms. No body, or null, confirms the order as it is.
+/// The merchant's confirmation. No body, or null, confirms the order as it is.
 async fn confirmation(body: Body) -> Result<Confirmation, Problem> {
     let bytes = read_bytes(body, SMALL_BODY_BYTES_MAX).await?;
     let bytes = bytes.ok_or_else(|| Problem::invalid("the body is too large"))?;

@@ -4,8 +4,8 @@
 use gateway::{invoice::schema as values, payout::schema};
 use utoipa::ToSchema;
 
-/// An order to create: who is paid is in `items` or in `csv`, one of the two. Members that are not listed are ignored; null is the
-/// same as absent.
+/// An order to create: its recipients are in `items` or in `csv`, one of the two. Members that are
+/// not listed are ignored; null is the same as absent.
 #[derive(ToSchema)]
 #[schema(as = NewPayout, rename_all = "camelCase")]
 pub struct New {
@@ -24,7 +24,7 @@ pub struct New {
     /// `sender` if absent.
     #[schema(value_type = Option<schema::FeeBearer>)]
     pub fee_mode: Option<String>,
-    /// Where what is left over goes. Without it that waits for a person.
+    /// The address to which money left over goes. Without it that money waits for an operator.
     #[schema(max_length = 2048)]
     pub refund_address: Option<String>,
     /// Plain text for the merchant's own use.
@@ -49,7 +49,8 @@ pub struct NewItem {
     pub amount: Option<String>,
     /// Base units. Either this or `amount`.
     pub amount_raw: Option<String>,
-    /// The merchant's own, each once in an order. It must not start like a formula (`=`, `+`, `-`, `@`).
+    /// The merchant's own, each once in an order. It must not start like a formula (`=`, `+`, `-`,
+    /// `@`).
     pub reference: Option<String>,
     /// The merchant's own, with the same limits, but not unique.
     pub memo: Option<String>,
@@ -68,7 +69,7 @@ pub struct Form {
     pub currency: String,
     /// `sender`, if absent, or `recipient`.
     pub fee_mode: Option<String>,
-    /// Where what is left over goes. Without it that waits for a person.
+    /// The address to which money left over goes. Without it that money waits for an operator.
     pub refund_address: Option<String>,
     /// Plain text for the merchant's own use, at most 255 characters.
     pub label: Option<String>,
@@ -78,7 +79,7 @@ pub struct Form {
     pub metadata: Option<String>,
 }
 
-/// What is confirmed. Without a body, or with an empty object: the order as it is.
+/// The confirmed quote or total. Without a body, or with an empty object: the order as it is.
 #[derive(ToSchema)]
 #[schema(as = ConfirmPayout, rename_all = "camelCase")]
 pub struct Confirm {

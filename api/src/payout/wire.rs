@@ -78,13 +78,13 @@ pub struct Item {
     row_number: i32,
     /// As wallets and explorers write it.
     address: String,
-    /// What was asked for.
+    /// The requested amount.
     #[schema(value_type = schema::RawAmount)]
     amount_raw: String,
     /// The same in whole coins.
     #[schema(value_type = values::DecimalText)]
     amount: String,
-    /// What arrives: less the fees where recipients bear them.
+    /// The amount that arrives: less the fees where recipients bear them.
     #[schema(value_type = schema::RawAmount)]
     net_amount_raw: String,
     /// The merchant's own, as it was sent.

@@ -16,9 +16,10 @@ use crate::{
     wire::buyer_status::{BuyerStatus, SluggedError},
 };
 
-/// What a buyer may know of an invoice
+/// A buyer's view of an invoice
 ///
-/// The id is the bearer: whoever holds it may ask, 60 times per minute and client address. May be read from any page.
+/// The id is the bearer: anyone who holds it may ask, 60 times per minute and client address. May
+/// be read from any page.
 #[utoipa::path(
     get, path = "/v1/invoices/{id}/status", operation_id = "readBuyerStatus", tag = "Buyers",
     params(("id" = String, Path, description = "The invoice's `payment_id`.", example = "pzi_7n4c2v9k1x8m3q6w5e0r2t4y6a")),

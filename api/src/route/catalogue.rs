@@ -1,4 +1,4 @@
-//! What can be paid with, and what it would cost.
+//! The currencies on offer, and the cost of a price in them.
 
 use axum::{Json, extract};
 use gateway::{app::quote::AskError, asset::Fiat, invoice::schema, money::Price};
@@ -10,7 +10,7 @@ use crate::{
     wire::catalogue::{Currencies, Estimate, MinAmount},
 };
 
-/// What can be paid with
+/// List the currencies on offer
 #[utoipa::path(
     get, path = "/v1/currencies", operation_id = "listCurrencies", tag = "Prices",
     responses((status = 200, description = "Every enabled currency.", body = Currencies)),
@@ -22,7 +22,7 @@ pub async fn currencies(
     Ok(Json(Currencies::render(market.offers())))
 }
 
-/// What a price would cost in a currency now
+/// Estimate a price in a currency now
 #[utoipa::path(
     get, path = "/v1/estimate", operation_id = "readEstimate", tag = "Prices",
     params(

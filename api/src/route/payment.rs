@@ -31,8 +31,8 @@ const PAGE_MAX: i64 = i64::MAX / 1_000;
 
 /// Create an invoice
 ///
-/// With `pay_currency` = `all` the answer is a draft: address, amount and currency stay null until the buyer has chosen on
-/// `invoice_url`.
+/// With `pay_currency` = `all` the answer is a draft: address, amount and currency stay null until
+/// the buyer has chosen on `invoice_url`.
 #[utoipa::path(
     post, path = "/v1/payment", operation_id = "createPayment", tag = "Invoices",
     params(("Idempotency-Key" = Option<String>, Header, min_length = 1, max_length = 255, description =

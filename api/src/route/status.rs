@@ -5,7 +5,7 @@ use axum::Json;
 
 use crate::wire::Alive;
 
-/// Whether the service runs
+/// Check that the service runs
 #[utoipa::path(
     get, path = "/v1/status", operation_id = "readStatus", tag = "Service",
     responses((status = 200, description = "It runs.", body = Alive)),

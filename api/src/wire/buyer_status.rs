@@ -1,4 +1,5 @@
-//! The buyer's status: amounts are strings, and what is not listed here is not the buyer's business.
+//! The buyer's status: amounts are strings, and fields that are not listed here are not the buyer's
+//! business.
 
 use axum::{
     Json,
@@ -13,14 +14,15 @@ use utoipa::ToSchema;
 
 use crate::error::{ApiError, Envelope};
 
-/// What a buyer may know of an invoice. All amounts are text.
+/// A buyer's view of an invoice. All amounts are text.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct BuyerStatus {
     /// The invoice's id.
     pub payment_id: String,
     #[schema(value_type = schema::BuyerStatusName)]
     pub status: &'static str,
-    /// Whether the buyer still has to choose a currency; everything about the payment is null until then.
+    /// Whether the buyer still has to choose a currency; everything about the payment is null until
+    /// then.
     pub is_draft: bool,
     /// The code of the currency to pay in.
     #[schema(required)]
@@ -38,19 +40,20 @@ pub struct BuyerStatus {
     /// Where to pay.
     #[schema(required)]
     pub pay_address: Option<String>,
-    /// To send what is still to be sent; null where nothing is, or where the network has no convention for it.
+    /// Pays the amount that is still to be sent; null where there is none, or where the network has
+    /// no convention for it.
     #[schema(required)]
     pub payment_uri: Option<String>,
-    /// What the invoice asks for, in whole units.
+    /// The amount that the invoice asks for, in whole units.
     #[schema(value_type = Option<schema::DecimalText>, required)]
     pub amount_due: Option<String>,
-    /// What has been counted.
+    /// The amount that has been counted.
     #[schema(value_type = Option<schema::DecimalText>, required)]
     pub amount_received: Option<String>,
     /// The rest to be sent, after everything that was counted or seen: the amount in `payment_uri`.
     #[schema(value_type = Option<schema::DecimalText>, required)]
     pub amount_remaining: Option<String>,
-    /// What has been seen, but not counted yet: it lacks confirmations.
+    /// The amount that has been seen, but not counted yet: it lacks confirmations.
     #[schema(value_type = Option<schema::DecimalText>, required)]
     pub amount_unconfirmed: Option<String>,
     /// The price, in `price_currency`.
@@ -75,7 +78,7 @@ pub struct BuyerStatus {
     /// Of the youngest deposit under way; null when there is none.
     #[schema(required)]
     pub confirmations: Option<u64>,
-    /// How many make a deposit count on this network.
+    /// The number of confirmations that makes a deposit count on this network.
     #[schema(required)]
     pub required_confirmations: Option<u64>,
     /// The transactions that paid, up to 20.

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::Number;
 use utoipa::ToSchema;
 
-/// What can be paid with now.
+/// The currencies on offer now.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Currencies {
     /// Codes only. A native coin's code appears once per network on which it is native.
@@ -61,7 +61,7 @@ impl Currencies {
     }
 }
 
-/// What a price would cost now. Not binding.
+/// The cost of a price now. Not binding.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Estimate {
     /// Echoed in lower case.
@@ -72,7 +72,8 @@ pub struct Estimate {
     /// Echoed in lower case.
     pub currency_to: String,
     // A string, unlike the amounts of payment objects (spec, "Estimate response").
-    /// What would have to be paid, in whole units of `currency_to`, up to 8 decimal places.
+    /// The amount that would have to be paid, in whole units of `currency_to`, up to 8 decimal
+    /// places.
     #[schema(value_type = schema::DecimalText)]
     pub estimated_amount: String,
     /// The smallest invoice, in US dollars.

@@ -27,7 +27,7 @@ struct Operation {
     summary: String,
     description: Option<Rich>,
     takes_key: bool,
-    /// Whether it is we who send it.
+    /// Whether we are the sender.
     is_webhook: bool,
     parameters: Vec<Field>,
     bodies: Vec<Body>,
@@ -86,7 +86,7 @@ enum Span {
 }
 
 impl DocsPage {
-    /// Reads our own document; what it lacks shows as nothing.
+    /// Reads our own document; missing parts show as nothing.
     pub fn read(document: &str) -> Self {
         let document: Value = serde_json::from_str(document).unwrap_or_default();
         let info = &document["info"];
@@ -116,7 +116,7 @@ impl Group {
                 }));
             }
         }
-        // What one begins with comes first: creating, then by path.
+        // The operation that one begins with comes first: creating, then by path.
         operations.sort_by_key(|operation| (operation.method != "POST", operation.path.clone()));
         let description = Rich::read(&text(&tag["description"]));
         Self { name: text(&tag["name"]), description, operations }

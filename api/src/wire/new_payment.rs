@@ -27,23 +27,25 @@ const BUYERS_CHOICE: &str = "all";
 
 /// An invoice to create. Members that are not listed are ignored; null is the same as absent.
 ///
-/// It describes what [`parse`] reads, member by member; nothing is read into it.
+/// It describes the input of [`parse`], member by member; nothing is read into it.
 #[derive(ToSchema)]
 pub struct NewPayment {
-    /// The price: above 0, at most 15 integer digits and 18 decimals. A JSON number; text is refused.
+    /// The price: above 0, at most 15 integer digits and 18 decimals. A JSON number; text is
+    /// refused.
     #[schema(value_type = schema::AmountAsked)]
     pub price_amount: Number,
     /// `usd`, `eur` or `gbp` in any case; in pricing mode `direct` the symbol of `pay_currency`.
     #[schema(min_length = 2, max_length = 8, examples("usd"))]
     pub price_currency: String,
-    /// A currency's code; or a bare symbol together with `network`; or `all`, which lets the buyer choose.
+    /// A currency's code; or a bare symbol together with `network`; or `all`, which lets the buyer
+    /// choose.
     #[schema(min_length = 2, max_length = 32, examples("usdtmatic", "all"))]
     pub pay_currency: String,
     /// When sent, `pay_currency` is read as a bare symbol on this chain.
     #[schema(min_length = 1, max_length = 255, examples("polygon"))]
     pub network: Option<String>,
-    /// `fiat` converts the price at the current rate. `direct` takes it as an amount of the pay currency, exact in its
-    /// decimals.
+    /// `fiat` converts the price at the current rate. `direct` takes it as an amount of the pay
+    /// currency, exact in its decimals.
     #[schema(value_type = Option<PricingMode>)]
     pub pricing_mode: Option<String>,
     /// The merchant's own reference; need not be unique.
@@ -128,7 +130,8 @@ fn price(members: &Members) -> Result<Price, ApiError> {
     Ok(price)
 }
 
-/// With a network, `pay_currency` is a symbol there and nothing else: `all` on one network names no currency.
+/// With a network, `pay_currency` is a symbol there and nothing else: `all` on one network names no
+/// currency.
 fn pay_with(pay_currency: &str, network: Option<&str>) -> PayWith {
     if network.is_none() && pay_currency.eq_ignore_ascii_case(BUYERS_CHOICE) {
         PayWith::BuyersChoice
@@ -161,8 +164,8 @@ fn callback_url(members: &Members, policy: &Policy) -> Result<Option<String>, Ap
     Ok(Some(text))
 }
 
-/// Where a buyer is sent: http or https with a host, kept as the parser spells it. The limit is on what was sent;
-/// percent-encoding may lengthen it.
+/// The address to which a buyer is sent: http or https with a host, kept as the parser spells it.
+/// The limit is on the text that was sent; percent-encoding may lengthen it.
 fn redirect_url(members: &Members, name: &str) -> Result<Option<String>, ApiError> {
     let Some(text) = optional_url(members, name)? else { return Ok(None) };
     let url = Url::parse(&text).ok().filter(|url| {
@@ -174,8 +177,8 @@ fn redirect_url(members: &Members, name: &str) -> Result<Option<String>, ApiErro
     Ok(Some(url.to_string()))
 }
 
-/// Of the parsed values: the same request in another spelling is the same request. Each value says its length, so that
-/// no two requests run together into one.
+/// Of the parsed values: the same request in another spelling is the same request. Each value says
+/// its length, so that no two requests run together into one.
 fn fingerprint(request: &NewInvoice) -> [u8; 32] {
     let NewInvoice {
         price_amount,
@@ -235,8 +238,8 @@ mod tests {
             cancel_url: None,
             idempotency: None,
         };
-        // Stored fingerprints outlive a release by 24 hours, and two releases serve side by side while one replaces
-        // the other.
+        // Stored fingerprints outlive a release by 24 hours, and two releases serve side by side
+        // while one replaces the other.
         let start = fingerprint(&request).first_chunk().copied().map(u64::from_be_bytes);
         assert_eq!(start, Some(0x1bc1fed50ba1104b));
     }

@@ -131,8 +131,8 @@ async fn follow(
         let look = Box::pin(follower.look(&agent.gateway));
         let look = tokio::time::timeout(LOOK_LIMIT, look);
         let Some(look) = span.scope(contained(&agent.gateway, &part, look)).await else {
-            // Nobody knows what is left in the follower's memory, nor in its transaction: another
-            // one begins from the rows.
+            // The content of the follower's memory and of its transaction is unknown: another one
+            // begins from the rows.
             agent.readiness.set(&part, false);
             lock.release().await;
             pause(&agent.stop, delay.next()).await;

@@ -43,7 +43,7 @@ pub async fn run(agent: &Agent) {
 async fn follow(agent: &Agent, id: uuid::Uuid) {
     let following =
         tokio::time::timeout(FOLLOW_LIMIT, Box::pin(agent.gateway.follow_nc_payout(id)));
-    // What a node says of one payout must not stop the others; its lease ends like any.
+    // A node's answer about one payout must not stop the others; its lease ends like any.
     let Some(followed) = contained(&agent.gateway, PART, following).await else { return };
     match followed {
         Ok(Ok(())) => {}
