@@ -69,7 +69,7 @@ pub(super) async fn notice(
 
 fn notice_body(kind: &'static str, deposit: &DepositRow) -> Result<NoticeBody, StorageError> {
     let currency = deposit.token_id.as_deref().and_then(|id| Catalogue::get().by_token_id(id));
-    // An amount beyond 128 bits is known by its digits alone, and is still told in coins.
+    // An amount beyond 128 bits is known by its digits alone, and is still reported in coins.
     let coins = currency.and_then(|currency| {
         let decimals = u32::from(currency.decimals);
         let known = deposit.amount.map(|units| units.to_decimal(decimals));

@@ -65,7 +65,7 @@ fn name_the_block(network: Network, tx_hash: &str) -> String {
     )
 }
 
-/// A transaction as its network tells it.
+/// A transaction as its network reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     Mined {
@@ -85,7 +85,7 @@ pub enum Verdict {
     NotOurs,
     /// Nothing moves in a transfer of zero.
     Zero,
-    /// It stands in a block from before the address was given: a re-used key, or somebody's dust.
+    /// It stands in a block from before the address was given: a re-used key, or a stranger's dust.
     BeforeAddress,
     /// The watcher has not come to that block yet.
     NotRead { cursor: Option<u64> },

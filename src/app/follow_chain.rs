@@ -119,7 +119,7 @@ pub struct Follower<S> {
     may_have_waiting: bool,
     /// The block that the last look left the cursor on.
     left_on: Option<String>,
-    /// The head that was told to be too old.
+    /// The head that was reported as too old.
     told_old: Option<String>,
     noted: Option<Instant>,
     blocks_read: u64,

@@ -45,7 +45,7 @@ pub enum MasterKeyError {
 /// The result of one batch of a rotation.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Bite {
-    /// Where the next bite begins; `None` after the last one.
+    /// The start of the next batch; `None` after the last one.
     pub next: Option<Uuid>,
     pub seen: usize,
     pub resealed: u64,

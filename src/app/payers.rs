@@ -81,7 +81,8 @@ impl Payers {
         outcome
     }
 
-    /// Where payments stand, their end as a witness tells it too. See [`Witnesses::standings`].
+    /// The standings of payments, their end as a witness confirms it too. See
+    /// [`Witnesses::standings`].
     pub async fn standings(
         &self,
         payments: &[Wanted],

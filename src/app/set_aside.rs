@@ -12,7 +12,7 @@ const PANICKED: &str = "panicked";
 const REASON_CHARS_MAX: usize = 300;
 
 impl Gateway {
-    /// Tells of the row that a message of `queue` is about. `false` if it was told of before: then
+    /// Reports the row that a message of `queue` is about. `false` if it was reported before: then
     /// a dead letter of it lies there already, and further copies, which timers and the sweep go on
     /// to send, need not follow it.
     pub async fn set_aside(

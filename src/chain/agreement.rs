@@ -177,7 +177,7 @@ impl<S: ChainSource> Agreement<S> {
         }
     }
 
-    /// The header at `height` as a node tells it, whose own head is `head`.
+    /// The header at `height` as a node reports it, whose own head is `head`.
     async fn header_of(
         &self,
         node: usize,

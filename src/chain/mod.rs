@@ -135,7 +135,7 @@ impl TransferAmount {
     }
 }
 
-/// Where a transaction stands, as far as a node tells.
+/// The block of a transaction, as far as a node reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Located {
     /// In the canonical block at that height. `failed`: the network says that it moved nothing.

@@ -25,7 +25,7 @@ pub(super) struct Unfinal(Mutex<Kept>);
 struct Kept {
     /// Each is the parent of the next.
     blocks: VecDeque<Block>,
-    /// Height and hash of the newest final block that the node told.
+    /// Height and hash of the newest final block that the node reported.
     last_final: Option<(u64, String)>,
 }
 
@@ -184,7 +184,7 @@ mod tests {
     #[tokio::test]
     async fn what_is_not_final_is_listed_until_it_is() {
         let unfinal = Unfinal::default();
-        // Before the first final block is told, nothing is read and nothing has vanished.
+        // Before the first final block is reported, nothing is read and nothing has vanished.
         assert!(unfinal.knows(&block(12, "a", "a").header).await);
         assert_eq!(unfinal.waiting().await, Unfinal::nothing_known());
         unfinal.note_final(&block(10, "a", "a").header).await;

@@ -99,8 +99,8 @@ pub async fn start(
 
 /// Moves the cursor from one block to another, if it still stands on the first.
 ///
-/// `false` means that somebody else moved it: the caller must roll back, so a half-dead watcher can
-/// do no harm.
+/// `false` means that another watcher moved it: the caller must roll back, so a half-dead watcher
+/// can do no harm.
 pub async fn advance(
     connection: &mut PgConnection,
     network: Network,

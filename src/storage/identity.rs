@@ -5,7 +5,7 @@
 //! Both come with connections that are all new, so each new connection asks once. A standby that
 //! was handed the database lacks nothing and goes on (`handover`). Of any other, the first to
 //! notice moves the address sequences far beyond all that can have been given, empties the pools,
-//! stops all signing until a person has compared wallets and books, and tells them.
+//! stops all signing until an operator has compared wallets and books, and alerts the operators.
 
 use sqlx::Connection;
 

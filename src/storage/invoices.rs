@@ -107,8 +107,8 @@ pub async fn lock_all(connection: &mut PgConnection, ids: &[Uuid]) -> Result<(),
     Ok(())
 }
 
-/// The same with their content. Left out are ids that name no invoice, and invoices that somebody
-/// else has locked: one such must not keep all the others waiting.
+/// The same with their content. Left out are ids that name no invoice, and invoices that another
+/// transaction has locked: one such must not keep all the others waiting.
 pub async fn lock_free(
     connection: &mut PgConnection,
     ids: &[Uuid],

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use super::{PgConnection, StorageError, cursors};
 use crate::asset::Network;
 
-/// Waiting transfers that are told at once.
+/// Waiting transfers that one answer lists.
 pub const WAITING_MAX: u16 = 10_000;
 
 #[derive(Debug, Clone)]

@@ -12,7 +12,7 @@ use std::{any::Any, panic::AssertUnwindSafe};
 use futures_util::FutureExt;
 use gateway::app::Gateway;
 
-/// Awaits `work`; `None` if it panicked, which is then told as an alert about `part`. Nothing that
+/// Awaits `work`; `None` if it panicked, which then raises an alert about `part`. Nothing that
 /// `work` held may be used again.
 pub async fn contained<T>(
     gateway: &Gateway,

@@ -183,8 +183,8 @@ impl Shell {
         format!("{}/assets/{}", self.prefix, ASSETS.embed.name)
     }
 
-    /// Headers of every page: nothing from elsewhere, nothing kept, nothing told to others, framed
-    /// by one page at most.
+    /// Headers of every page: nothing from elsewhere, nothing kept, nothing disclosed to others,
+    /// framed by one page at most.
     pub fn headers(&self, headers: &mut HeaderMap) {
         let framed_by = match (self.visit.place, &self.visit.origin) {
             (Place::Frame, Some(origin)) => origin.as_str(),

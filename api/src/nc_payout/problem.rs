@@ -61,7 +61,7 @@ impl Problem {
         Self { code, message: error.to_string(), details: Some(details) }
     }
 
-    /// The first output that cannot be paid names the code; all are told.
+    /// The first output that cannot be paid names the code; all are listed.
     fn of_rows(faults: &[RowFault]) -> Self {
         let (code, message) = match faults.first() {
             Some(fault) => {

@@ -242,7 +242,7 @@ fn every_kind_of_loss_is_found_and_gains_are_not() {
     }
 }
 
-/// Changes that take something from clients, and how that is told.
+/// Changes that take something from clients, and the message about each.
 fn lost() -> [(&'static str, Change); 17] {
     [
         ("mass_payout.expired is gone", |it| remove(&mut it["webhooks"], "mass_payout.expired")),

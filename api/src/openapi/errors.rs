@@ -24,7 +24,7 @@ const MERCHANT_ERRORS: [ApiError; 5] = [
     ApiError::RateLimitExceeded,
 ];
 
-/// One refusal, whatever family of endpoints tells it.
+/// One refusal, the same for every family of endpoints.
 pub(super) struct Refusal {
     pub status: StatusCode,
     pub code: &'static str,

@@ -131,7 +131,7 @@ fn example(refusal: &Refusal) -> Value {
     json!({ "ok": false, "error": { "kind": refusal.code, "message": refusal.meaning } })
 }
 
-/// When an event is told (spec, "Mass-payout webhooks").
+/// The moment at which an event is sent (spec, "Mass-payout webhooks").
 const fn fires(event: EventType) -> &'static str {
     match event {
         EventType::Created => "The order was confirmed and waits for its money.",

@@ -112,7 +112,7 @@ impl Problem {
         Self { details: Some(details), ..self }
     }
 
-    /// Rows of a file, told all together under one kind.
+    /// Rows of a file, all reported together under one kind.
     pub fn of_file(faults: &[RowFault]) -> Self {
         let message = format!("{} of the file cannot be paid; see details", cells(faults.len()));
         Self::new(Kind::InvalidCsv, message).with(told(faults))

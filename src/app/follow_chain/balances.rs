@@ -85,7 +85,7 @@ impl<S: ChainSource> Follower<S> {
                 continue;
             }
             // Given before the network's first look: nothing earlier was read, so nothing earlier
-            // can be told apart.
+            // can be distinguished.
             let height = target.issued_height.filter(|_| *balance != target.known);
             let beyond = balance.remaining_after(target.known);
             let group =
@@ -220,7 +220,7 @@ impl<S: ChainSource> Follower<S> {
             }
         }
         let at = (cursor.height, cursor.hash.as_str());
-        // The node may have changed its mind while it told the balances.
+        // The node may have moved to another branch while it answered with the balances.
         let here = self.source.header(cursor.height).await?;
         if head.hash != cursor.hash || here.is_none_or(|here| here.hash != cursor.hash) {
             return Ok(0);

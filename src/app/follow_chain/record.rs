@@ -186,9 +186,9 @@ impl<S: ChainSource> Follower<S> {
         Ok(u32::try_from(recorded.len()).unwrap_or(u32::MAX))
     }
 
-    /// A payout order is told of its deposits when they are seen, not only when they are final; one
-    /// message is enough for all of them. A person is told of those that came back after they were
-    /// taken out of the books.
+    /// Writes messages for payout orders about their deposits when they are seen, not only when
+    /// they are final; one message is enough for all of them. An operator is alerted to those that
+    /// came back after they were taken out of the books.
     async fn tell_of(
         &self,
         tx: &mut PgConnection,

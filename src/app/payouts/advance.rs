@@ -293,8 +293,8 @@ impl Gateway {
     }
 }
 
-/// A batch that passes through several states at once is told of each that has an event. Whatever
-/// paid somebody was sent.
+/// A batch that passes through several states at once emits the event of each that has one. A batch
+/// that paid any recipient was sent.
 const fn events_between(
     before: BatchState,
     after: BatchState,

@@ -129,8 +129,10 @@ impl Gateway {
     /// The rows of an order that is about to be bound anew. `None` where nothing bound it before:
     /// then nothing may bind it now.
     ///
-    /// # Errors [`StorageError::Damaged`] if another hand has changed the order; operators are
-    /// told, and the caller decides nothing.
+    /// # Errors
+    ///
+    /// [`StorageError::Damaged`] if another hand has changed the order; operators are alerted, and
+    /// the caller decides nothing.
     pub(super) async fn rows_to_bind(
         &self,
         tx: &mut PgConnection,

@@ -177,8 +177,8 @@ impl Gateway {
         }
     }
 
-    /// Money sent to one of our own deposit addresses would pay somebody's invoice and count as
-    /// paid out.
+    /// Money sent to one of our own deposit addresses would pay the invoice of that address and
+    /// count as paid out.
     async fn refuse_own_addresses(
         &self,
         tx: &mut PgConnection,

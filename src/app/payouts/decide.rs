@@ -108,7 +108,7 @@ impl Gateway {
         let fee_rate = self.fee_rate_of(id).await?;
         let mut tx = self.db.begin().await?;
         let mut order = locked(&mut tx, id).await?;
-        // A deposit that was seen but not told of yet counts too.
+        // A deposit that was seen but not reported yet counts too.
         self.fund_payout(&mut tx, id).await?;
         order = locked(&mut tx, order.id).await?;
         let has_deposit = of_order::any(&mut tx, order.id, order.currency).await?;
@@ -209,7 +209,7 @@ impl Gateway {
         Ok(body)
     }
 
-    /// Stores a step that needs no chain, and tells it.
+    /// Stores a step that needs no chain, and emits its events.
     pub(super) async fn apply_decision(
         &self,
         tx: &mut PgConnection,
@@ -262,7 +262,7 @@ impl Gateway {
 }
 
 /// A message alone would be lost with its broker, and nothing else looks at an order that has
-/// ended: the timer stays until somebody has seen that nothing is left to send back.
+/// ended: the timer stays until a worker has seen that nothing is left to send back.
 pub(super) async fn look_soon(tx: &mut PgConnection, order_id: Uuid) -> Result<(), StorageError> {
     let now = storage::now(tx).await?;
     timers::set(tx, timers::PAYOUT, order_id, now).await?;

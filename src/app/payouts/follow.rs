@@ -111,7 +111,7 @@ impl Gateway {
         wallet: &Wallet,
     ) -> Result<bool, AdvanceError> {
         match next {
-            // A node that tells the end without the block tells nothing.
+            // A node that reports the end without the block gives no evidence.
             Move::Succeeded | Move::Failed => Ok(false),
             Move::Wait => {
                 self.note_height(payment, standing.mined.as_ref()).await?;
@@ -373,8 +373,8 @@ impl Gateway {
         Ok(true)
     }
 
-    /// A payment as it is signed again with another fee, and its key; `None` if it is not what was
-    /// confirmed.
+    /// A payment as it is signed again with another fee, and its key; `None` if it differs from the
+    /// confirmed order.
     async fn unsigned_again(
         &self,
         order: &PayoutOrder,

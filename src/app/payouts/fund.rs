@@ -30,11 +30,11 @@ const LOOK_AGAIN_MAX: TimeDelta = TimeDelta::seconds(30);
 const DEPOSITS_MAX: i64 = 100;
 
 impl Gateway {
-    /// Tells of new deposits and books final ones. Amounts are summed from rows, never from
+    /// Reports new deposits and books final ones. Amounts are summed from rows, never from
     /// messages.
     ///
-    /// One look takes a bite of them, and asks for another look while there may be more: an address
-    /// is open to everybody.
+    /// One look takes a batch of them, and asks for another look while there may be more: an
+    /// address is open to everybody.
     pub(in crate::app) async fn fund_payout(
         &self,
         tx: &mut PgConnection,
@@ -200,7 +200,7 @@ fn sum(total: BaseUnits, amount: BaseUnits) -> BaseUnits {
     total.checked_add(amount).unwrap_or(BaseUnits::new(u128::MAX))
 }
 
-/// Something else than the order's asset: kept apart for the merchant, and a person is told.
+/// Something else than the order's asset: kept apart for the merchant, and an operator is alerted.
 async fn book_foreign(
     tx: &mut PgConnection,
     order: &PayoutOrder,

@@ -111,7 +111,7 @@ impl Wallet {
         Ok(Self { receive, accounts: gateway.payout_keys.clone(), gas })
     }
 
-    /// The key of a checked order's own address. The address tells which of the accounts it is of.
+    /// The key of a checked order's own address. The address shows the account that it belongs to.
     pub(super) fn key(&self, family: Family, order: &Bound) -> Option<SigningKey> {
         let (place, account) = (order.place(), self.accounts.get(&family)?);
         let index = u32::try_from(place.derivation_index).ok()?;

@@ -73,7 +73,7 @@ fn included<'d, 'a>(
     document.block.chunks.iter().filter(move |chunk| chunk.height_included == height)
 }
 
-/// The shards that made a chunk for the block and executed nothing in it, as it is told.
+/// The shards that made a chunk for the block and, by its report, executed nothing in it.
 pub(super) fn quiet_shards(document: &WireDocument<'_>) -> HashSet<u64> {
     let does_nothing = |shard: &&WireShard<'_>| {
         shard.receipt_execution_outcomes.is_empty()

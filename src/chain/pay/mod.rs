@@ -152,7 +152,7 @@ impl Payer {
         }
     }
 
-    /// The newest block, where that tells without a look how deep a payment stands.
+    /// The newest block, where it shows without a look how deep a payment stands.
     pub async fn head(&self) -> Result<Option<u64>, ChainError> {
         match self {
             Self::Simulated(_) | Self::Utxo(_) => Ok(None),

@@ -20,8 +20,8 @@ use crate::{
 const BLOCKS_MAX: usize = 16;
 
 impl EvmPayer {
-    /// Lets only that be final which the whole block tells too; the rest stays one block below that
-    /// and is asked for again.
+    /// Lets only that be final which the whole block confirms too; the rest stays one block below
+    /// that and is asked for again.
     pub(super) async fn prove(
         &self,
         payments: &[&Wanted],
@@ -68,7 +68,7 @@ impl EvmPayer {
     }
 }
 
-/// Returns true if a block tells of a payment as its receipt did.
+/// Returns true if a block shows the same of a payment as its receipt did.
 fn tells(proof: &Proof, payment: &Wanted, told: &Standing) -> bool {
     let Some(receipt) = told.mined.as_ref().and_then(|mined| proof.receipts.get(&mined.hash))
     else {

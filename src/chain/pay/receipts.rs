@@ -227,7 +227,7 @@ pub(super) fn verdict(payment: &Wanted, succeeded: bool, logs: &[Log<'_>], depth
     }
 }
 
-/// Those that are not `told` of, which is in their order.
+/// The payments without an answer: `told` has one flag for each, in their order.
 fn without<'a>(payments: &[&'a Wanted], told: impl Iterator<Item = bool>) -> Vec<&'a Wanted> {
     payments.iter().zip(told).filter(|(_, told)| !told).map(|(payment, _)| *payment).collect()
 }

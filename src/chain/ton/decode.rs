@@ -48,7 +48,7 @@ impl Transaction {
         &self.hash
     }
 
-    /// The contract that was told of tokens.
+    /// The contract that was notified of tokens.
     pub(super) fn token_holder(&self) -> Option<TonAddress> {
         self.tokens.map(|_| self.account)
     }

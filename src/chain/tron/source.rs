@@ -110,7 +110,7 @@ impl TronSource {
         Err(ChainError::WrongChain { network: Network::Tron, expected, found })
     }
 
-    /// The block at `height`, which `block_method` tells; its outcomes come from `infos_method`.
+    /// The block at `height`, from `block_method`; its outcomes come from `infos_method`.
     async fn block_of(
         &self,
         (block_method, infos_method): (&'static str, &'static str),

@@ -227,7 +227,7 @@ impl ChainSource for UtxoSource {
     }
 
     async fn mempool(&self) -> Result<Waiting, ChainError> {
-        // Before the list: one that was told while the node loaded is a part of it, even if it has
+        // Before the list: one that the node gave while it loaded is a part of it, even if it has
         // loaded all since.
         let is_loaded = self.has_loaded_mempool().await?;
         let result = match self.rpc.call(LIST_WAITING, json!([])).await {
