@@ -56,7 +56,7 @@ impl<S: ChainSource> Follower<S> {
         waiting: &Waiting,
         looked_at: DateTime<Utc>,
     ) -> Result<DateTime<Utc>, ChainError> {
-        // A node that is behind the cursor has not heard what was paid since.
+        // A node that is behind the cursor does not know the payments made since.
         let is_at_tip = waiting.tip.as_ref().is_none_or(|(_, hash)| *hash == cursor.hash);
         let is_whole = waiting.reading == Reading::Whole && is_at_tip;
         // Where blocks are made on demand, the next one may never come.

@@ -110,7 +110,7 @@ impl Gateway {
         Ok(Allowed::Now(Room { windows: windows.collect(), limits }))
     }
 
-    /// Returns whether a payment worth `value` may be signed, and takes it out of `room`. A payment
+    /// Decides whether a payment worth `value` may be signed, and takes it out of `room`. A payment
     /// that no hour and no day has room for holds its order, since it would wait for ever; one that
     /// only this hour or day has no room for is signed later.
     pub(super) async fn may_sign(

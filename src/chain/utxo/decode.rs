@@ -155,8 +155,9 @@ pub(super) fn transaction(
 /// fee keeps the inputs of the transaction that it replaces.
 const SPENDS_MAX: usize = 16;
 
-/// The first outputs that a transaction spends, in their order. An input that cannot be read is left
-/// out: it only shows which transaction takes the place of another, and amounts are in the outputs.
+/// The first outputs that a transaction spends, in their order. An input that cannot be read is
+/// left out: it only shows which transaction takes the place of another, and amounts are in the
+/// outputs.
 fn spends(wire: &WireTransaction<'_>) -> Arc<[OutPoint]> {
     let read = |raw: &&RawValue| {
         let input: WireInput = serde_json::from_str(raw.get()).ok()?;

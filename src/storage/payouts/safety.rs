@@ -118,7 +118,7 @@ pub enum Stop {
     MerchantSuspended,
 }
 
-/// Returns whether signing is stopped for a merchant's orders on `network`.
+/// The stop, if there is one, that forbids signing for a merchant's orders on `network`.
 pub async fn stopped(
     connection: &mut PgConnection,
     network: &str,
