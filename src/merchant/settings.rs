@@ -8,7 +8,7 @@ pub const SELECTION_WINDOW_SECONDS_DEFAULT: u32 = 60 * 60;
 pub const OPEN_INVOICES_MAX_DEFAULT: u32 = 500;
 /// Shorter windows are allowed only in the sandbox, to watch an invoice expire.
 pub const WINDOW_SECONDS_MIN_PRODUCTION: u32 = 5 * 60;
-/// 99:59:59, the longest that `time_limit` can say (spec, "Payment (invoice) object": `HH:MM:SS`).
+/// 99:59:59, the longest that `time_limit` can say (spec, "Payment object": `HH:MM:SS`).
 pub const WINDOW_SECONDS_MAX: i32 = 100 * 60 * 60 - 1;
 const OVERPAY_BPS_MAX: u32 = 100_000;
 

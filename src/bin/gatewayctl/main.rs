@@ -26,6 +26,7 @@ mod payout_limits;
 mod payout_people;
 mod payout_receiver;
 mod payout_seed;
+mod payout_words;
 mod payouts;
 mod receiver;
 mod render;

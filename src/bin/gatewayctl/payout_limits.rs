@@ -6,11 +6,11 @@ use serde_json::json;
 use uuid::Uuid;
 
 use crate::{
+    payout_words,
     render::{self, Answer},
-    words,
 };
 
-pub const HELP: &str = words::PAYOUTS_LIMITS;
+pub const HELP: &str = payout_words::PAYOUTS_LIMITS;
 
 #[derive(Args)]
 pub struct Limits {

@@ -21,9 +21,9 @@ use crate::{
     failure::wrong_usage,
     nc_payouts, payout_limits,
     payout_people::{Accept, RefundTo, Release},
-    payout_seed,
+    payout_seed, payout_words,
     render::{self, Answer, Cell, Tone},
-    watch, words,
+    watch,
 };
 
 const LISTED_MAX: i64 = 1_000;
@@ -31,52 +31,52 @@ const LISTED_MAX: i64 = 1_000;
 #[derive(Subcommand)]
 pub enum Payouts {
     /// List orders, or payouts that merchants sign, those at work first
-    #[command(after_help = words::PAYOUTS_LIST)]
+    #[command(after_help = payout_words::PAYOUTS_LIST)]
     List(List),
     /// Show an order or a payout as its merchant sees it, with internal details
-    #[command(after_help = words::PAYOUTS_SHOW)]
+    #[command(after_help = payout_words::PAYOUTS_SHOW)]
     Show(AnyId),
     /// Follow an order until it has ended
-    #[command(after_help = words::PAYOUTS_WATCH)]
+    #[command(after_help = payout_words::PAYOUTS_WATCH)]
     Watch(Id),
     /// Show the history of an order or a payout: deposits, payments, batches, webhooks
-    #[command(after_help = words::PAYOUTS_EXPLAIN)]
+    #[command(after_help = payout_words::PAYOUTS_EXPLAIN)]
     Explain(AnyId),
     /// Sign nothing more for an order until it is released
-    #[command(after_help = words::PAYOUTS_HOLD)]
+    #[command(after_help = payout_words::PAYOUTS_HOLD)]
     Hold(Hold),
     /// Release a held order; above the configured limit two people must
-    #[command(after_help = words::PAYOUTS_RELEASE)]
+    #[command(after_help = payout_words::PAYOUTS_RELEASE)]
     Release(Release),
     /// Set the refund address of an order, if its merchant never did
-    #[command(after_help = words::PAYOUTS_REFUND_TO)]
+    #[command(after_help = payout_words::PAYOUTS_REFUND_TO)]
     RefundTo(RefundTo),
     /// Accept an order's recipients, amounts and addresses as its rows have them now
-    #[command(after_help = words::PAYOUTS_ACCEPT)]
+    #[command(after_help = payout_words::PAYOUTS_ACCEPT)]
     Accept(Accept),
     /// Offer a higher fee for pending payments (replace-by-fee or CPFP)
-    #[command(after_help = words::PAYOUTS_BUMP)]
+    #[command(after_help = payout_words::PAYOUTS_BUMP)]
     Bump(Id),
     /// Cancel an order for which nothing was signed; received funds are refunded
-    #[command(after_help = words::PAYOUTS_CANCEL)]
+    #[command(after_help = payout_words::PAYOUTS_CANCEL)]
     Cancel(Id),
     /// Record the end of a payment that lost to a conflicting transaction (double-spend)
-    #[command(after_help = words::PAYOUTS_SETTLE)]
+    #[command(after_help = payout_words::PAYOUTS_SETTLE)]
     Settle(Settle),
     /// Stop all signing, on one network or everywhere
-    #[command(after_help = words::PAYOUTS_STOP)]
+    #[command(after_help = payout_words::PAYOUTS_STOP)]
     Stop(Stop),
     /// Sign again
-    #[command(after_help = words::PAYOUTS_RESUME)]
+    #[command(after_help = payout_words::PAYOUTS_RESUME)]
     Resume(Where),
     /// Show or set how much may be signed for one merchant
     #[command(after_help = payout_limits::HELP)]
     Limits(payout_limits::Limits),
     /// Seal a wallet's seed (64 bytes in hex, on stdin) for payouts.seed_file
-    #[command(after_help = words::PAYOUTS_SEAL)]
+    #[command(after_help = payout_words::PAYOUTS_SEAL)]
     SealSeed,
     /// Print the accounts of a seed (64 bytes in hex, on stdin) for payouts.accounts
-    #[command(after_help = words::PAYOUTS_ACCOUNTS)]
+    #[command(after_help = payout_words::PAYOUTS_ACCOUNTS)]
     Accounts,
 }
 

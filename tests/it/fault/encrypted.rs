@@ -7,6 +7,7 @@ use serde_json::Value;
 use sqlx::{Connection, PgConnection};
 use support::{
     authority::Authority,
+    broker::eventually,
     ctl::Ctl,
     installation::{BrokerAccess, Installation},
     private_postgres::encrypted_postgres,
@@ -71,9 +72,13 @@ async fn programs_work_over_encrypted_connections_and_over_no_others() {
         sqlx::query_as(sessions).fetch_one(&mut connection).await.unwrap();
     assert!(encrypted > 5 && open == 0, "{encrypted} sessions encrypted, {open} not");
     let management = Management::new(&access.management_url.clone().into(), &access.vhost).unwrap();
-    let lines = management.call(Method::GET, &["connections"], None).await.unwrap().unwrap();
-    let lines: Vec<&Value> = lines.as_array().unwrap().iter().collect();
-    assert!(!lines.is_empty() && lines.iter().all(|line| line["ssl"] == true), "{lines:?}");
+    // The management plugin collects connections every few seconds.
+    let lines = eventually("the broker lists its connections", async || {
+        let lines = management.call(Method::GET, &["connections"], None).await.unwrap().unwrap();
+        lines.as_array().filter(|lines| !lines.is_empty()).cloned()
+    })
+    .await;
+    assert!(lines.iter().all(|line: &Value| line["ssl"] == true), "{lines:?}");
 
     let [database, amqp] = seen(&url, &access).await;
     assert_eq!((database.0.as_str(), amqp.0.as_str()), ("ok", "ok"), "{database:?} {amqp:?}");

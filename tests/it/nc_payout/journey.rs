@@ -94,7 +94,8 @@ async fn tokens_are_paid_through_their_contract_and_only_its_log_proves_it() {
         let held = eventually("it is looked at", async || {
             scene.anvil.mine().await.unwrap();
             let read = scene.read(&payout).await;
-            read["outputs"][0]["error"].is_string().then_some(read)
+            let is_mined = read["state"] == "confirming";
+            (is_mined && read["outputs"][0]["error"].is_string()).then_some(read)
         })
         .await;
         assert_eq!(scene.tokens(&evm_address(2)).await, 1);

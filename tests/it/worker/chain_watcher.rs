@@ -1,5 +1,4 @@
-//! Following a chain: reversals and moves of transactions by reorgs, and events while the watcher
-//! is down.
+//! Following a chain: reorgs that reverse or move transactions, and a watcher that was down.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -45,8 +44,7 @@ async fn alerts(shop: &Shop) -> i64 {
     shop.number("select count(*) from operator_alert").await
 }
 
-/// Another branch from the block of `txid` on, in which it is `later` blocks later; one block
-/// longer than before.
+/// Another branch from the block of `txid` on, one block longer, with it `later` blocks later.
 async fn move_transaction(shop: &Shop, txid: &str, later: i64) {
     let mut tx = shop.stack.gateway.db.begin().await.unwrap();
     simulation::lock_chain(&mut tx, NETWORK).await.unwrap();
@@ -435,8 +433,7 @@ async fn a_credited_deposit_that_stands_beyond_the_confirmations_again_is_not_re
         let sent = shop.pay(&id, "100").await;
         shop.look(NETWORK).await;
         match_first(&shop, &id).await;
-        // More blocks are replaced than a deposit needs confirmations, and it comes back at its
-        // height near their end.
+        // More blocks are replaced than a deposit needs, and it comes back near their end.
         shop.stack.gateway.simulate_mine(NETWORK, 5).await.unwrap();
         shop.look(NETWORK).await;
         let mut tx = shop.stack.gateway.db.begin().await.unwrap();

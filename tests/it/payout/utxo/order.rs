@@ -2,7 +2,10 @@
 
 use std::time::Instant;
 
-use gateway::asset::{Catalogue, Network};
+use gateway::{
+    app::payouts::Story,
+    asset::{Catalogue, Network},
+};
 use serde_json::json;
 use support::broker::eventually;
 
@@ -45,7 +48,8 @@ async fn pays_everybody_once(network: Network, rows: u32, surplus: u64) {
         let end = if is_asked { "partial_failed" } else { "completed" };
         assert_eq!(story.order.state.as_str(), end);
         assert_eq!(story.order.books.failed.get(), u128::from(failed));
-        assert_eq!(story.order.books.returned.get(), u128::from(surplus + failed));
+        let back = u128::from(surplus + failed) + fees_of(&story, failed);
+        assert_eq!(story.order.books.returned.get(), back);
         scene.adds_up(&story, due + surplus, 1..=paid, Some(&refund)).await;
         let chain = paid_since(scene.node.url(), scene.began_at).await;
         assert!(!chain.contains_key(&super::chain::script(network, REFUSED)));
@@ -139,6 +143,17 @@ async fn rows_that_cannot_be_paid_are_refused_when_they_are_sent() {
     .await;
 }
 
+/// Fees of one row worth `amount` that never went out: its output of 43 bytes at the quoted rate, and
+/// its share of our own fee.
+fn fees_of(story: &Story, amount: u64) -> u128 {
+    if amount == 0 {
+        return 0;
+    }
+    let (order, amount) = (&story.order, u128::from(amount));
+    let service = order.quote.service_fee.get() * amount / order.payout_total.get();
+    43 * order.quote.fee_rate + service
+}
+
 /// The node's own dust limit is higher than the network's: one row fails, and its money is
 /// refunded.
 async fn fails_alone(network: Network) {
@@ -152,7 +167,8 @@ async fn fails_alone(network: Network) {
         let story = scene.mine_until_settled(&id).await;
         assert_eq!(story.order.state.as_str(), "partial_failed");
         assert_eq!(story.order.books.failed.get(), u128::from(REFUSED_AMOUNT));
-        assert_eq!(story.order.books.returned.get(), u128::from(50_000 + REFUSED_AMOUNT));
+        let back = u128::from(50_000 + REFUSED_AMOUNT) + fees_of(&story, REFUSED_AMOUNT);
+        assert_eq!(story.order.books.returned.get(), back);
         scene.adds_up(&story, due + 50_000, 1..=20, Some(&refund)).await;
         let client = &scene.payer.merchant.client;
         let failed = client.get(&format!("{UTXO}/{id}/items?state=failed")).await.json();

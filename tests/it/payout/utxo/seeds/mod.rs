@@ -11,7 +11,7 @@ use std::time::Instant;
 use gateway::{
     app::{
         Gateway,
-        follow_chain::{Follower, follower_of},
+        follow_chain::{FollowError, Follower, follower_of},
         payouts::{Story, Wallet},
     },
     asset::{Catalogue, Network},
@@ -52,7 +52,14 @@ struct Chain {
 
 impl Chain {
     async fn watch(&mut self, gateway: &Gateway) {
-        while !self.follower.look(gateway).await.unwrap().complete {}
+        loop {
+            match self.follower.look(gateway).await {
+                Ok(look) if look.complete => return,
+                // The payer's calls fail here, and the watcher shares one of them.
+                Ok(_) | Err(FollowError::Chain(_)) => {}
+                Err(error) => panic!("{error}"),
+            }
+        }
     }
 
     /// Raises the fee rate of the network, so that transactions at the initial rate stay pending,

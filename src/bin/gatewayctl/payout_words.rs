@@ -1,0 +1,161 @@
+//! Text below the flags in the help of `gatewayctl payouts …`.
+
+use crate::words::database;
+
+pub const PAYOUTS_LIST: &str = concat!(
+    "\
+Examples:
+  gatewayctl payouts list
+  gatewayctl --json payouts list --state processing
+  gatewayctl payouts list --nc --state submitted",
+    database!()
+);
+
+pub const PAYOUTS_SHOW: &str = concat!(
+    "\
+Examples:
+  gatewayctl payouts show empo_0123456789abcdefghjkmnpqrs
+  gatewayctl payouts show ncp_0123456789abcdefghjkmnpqrs",
+    database!()
+);
+
+pub const PAYOUTS_WATCH: &str = concat!(
+    "\
+One line that changes on a terminal, a line for each change elsewhere. It ends when the order has ended
+and nothing of it is left to send back; exit code 1 unless every recipient was paid. With --json it is
+silent until then.
+
+Examples:
+  gatewayctl payouts watch empo_0123456789abcdefghjkmnpqrs
+  gatewayctl payouts watch empo_0123456789abcdefghjkmnpqrs && echo 'all paid'",
+    database!()
+);
+
+pub const PAYOUTS_EXPLAIN: &str = concat!(
+    "\
+Examples:
+  gatewayctl payouts explain empo_0123456789abcdefghjkmnpqrs
+  gatewayctl payouts explain ncp_0123456789abcdefghjkmnpqrs",
+    database!()
+);
+
+pub const PAYOUTS_HOLD: &str = concat!(
+    "\
+What is signed already goes on; nothing can call it back.
+
+Examples:
+  gatewayctl payouts hold empo_0123456789abcdefghjkmnpqrs --reason 'asking the merchant'",
+    database!()
+);
+
+pub const PAYOUTS_RELEASE: &str = concat!(
+    "\
+You are the account under which you run it: --by may repeat its name and takes no other. Where two people are
+needed, the second runs it under an account of their own, and not in a container or by a sudo that both share.
+
+Examples:
+  gatewayctl payouts release empo_0123456789abcdefghjkmnpqrs",
+    database!()
+);
+
+pub const PAYOUTS_REFUND_TO: &str = concat!(
+    "\
+It is said once: an address that is set stays. The money is the merchant's, so ask him and nobody else. For an order
+worth more than payouts.two_people_above_usd a second person says the same address, under an account of their own.
+
+Examples:
+  gatewayctl payouts refund-to empo_0123456789abcdefghjkmnpqrs 0x52908400098527886e0f7030069857d2e4169ee7",
+    database!()
+);
+
+pub const PAYOUTS_ACCEPT: &str = concat!(
+    "\
+For orders that are held because nothing binds their recipients, as those are that an earlier release confirmed, or
+because their rows are not what was confirmed. Compare them with the merchant first: this pays what the rows say now.
+
+Examples:
+  gatewayctl payouts accept empo_0123456789abcdefghjkmnpqrs --reason 'of the old release; compared by telephone'",
+    database!()
+);
+
+pub const PAYOUTS_BUMP: &str = concat!(
+    "\
+The new version has the same nonce, so only one of the two can confirm. It never costs more than was quoted.
+
+Examples:
+  gatewayctl payouts bump empo_0123456789abcdefghjkmnpqrs",
+    database!()
+);
+
+pub const PAYOUTS_CANCEL: &str = concat!(
+    "\
+Examples:
+  gatewayctl payouts cancel empo_0123456789abcdefghjkmnpqrs",
+    database!()
+);
+
+pub const PAYOUTS_SETTLE: &str = concat!(
+    "\
+For payments that the alerts payout_displaced and payout_unexplained are about. The network's node is asked, and its
+witnesses: the transaction must be final, and must have used the payment's nonce or all outputs that it spends, so that
+the payment can never be made any more. Whom it paid is read from it, and what you say must be so. A token payment that
+moved other amounts than were signed for is settled by its own hash, with --paid; one without any log of the token's by its
+own hash too, with --paid or --nobody-paid, after you compared the recipient's balance. A held order stays held.
+
+Examples:
+  gatewayctl payouts settle empo_0123456789abcdefghjkmnpqrs 0x5c50… --nobody-paid --by ada --reason 'a test of the key'
+  gatewayctl payouts settle mpo_0123456789abcdefghjkmnpqrs 9f8e… --height 5012345 --paid --by ada --reason 'new hash'",
+    database!()
+);
+
+pub const PAYOUTS_STOP: &str = concat!(
+    "\
+What is signed already goes on.
+
+Examples:
+  gatewayctl payouts stop --reason 'key ceremony'
+  gatewayctl payouts stop --network polygon --reason 'node trouble'",
+    database!()
+);
+
+pub const PAYOUTS_RESUME: &str = concat!(
+    "\
+Examples:
+  gatewayctl payouts resume
+  gatewayctl payouts resume --network polygon",
+    database!()
+);
+
+pub const PAYOUTS_LIMITS: &str = concat!(
+    "\
+Without --hour-usd and --day-usd it shows the limits that hold and changes nothing. Limits over all
+merchants are settings: payouts.transaction_usd_max, payouts.hour_usd_max and payouts.day_usd_max.
+
+Examples:
+  gatewayctl payouts limits 0192f3c4-0000-7000-8000-000000000000
+  gatewayctl payouts limits 0192f3c4-0000-7000-8000-000000000000 --hour-usd 20000 --day-usd 100000",
+    database!()
+);
+
+pub const PAYOUTS_SEAL: &str = concat!(
+    "\
+No server is asked. It opens under GATEWAY_PAYOUTS__SEED_KEY only, which should be set here and in the
+payout-batch role and nowhere else; without it, under GATEWAY_MASTER_KEY. Only the payout-batch role needs a
+payout seed, and only the machine that exports pools one of theirs.
+
+Examples:
+  gatewayctl payouts seal-seed <seed.hex >payout-seed.sealed",
+    "\n\nEnvironment:\n  \
+     GATEWAY_MASTER_KEY  64 hex characters, the same as the programs have that read the file"
+);
+
+pub const PAYOUTS_ACCOUNTS: &str = concat!(
+    "\
+Public keys only; no server is asked. Make the seed for payouts alone: with the seed of the invoices, whoever may
+pay out could spend all that every invoice receives, and production refuses it.
+
+Examples:
+  gatewayctl payouts accounts <seed.hex >>gateway.toml",
+    "\n\nEnvironment:\n  \
+     GATEWAY_MASTER_KEY  64 hex characters; GATEWAY_CONFIG names the settings file of test chains"
+);
