@@ -16,7 +16,7 @@ use crate::{
     wire::buyer_status::{BuyerStatus, SluggedError},
 };
 
-/// A buyer's view of an invoice
+/// An invoice as its buyer sees it
 ///
 /// The id is the bearer: anyone who holds it may ask, 60 times per minute and client address. May
 /// be read from any page.

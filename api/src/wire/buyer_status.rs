@@ -14,7 +14,7 @@ use utoipa::ToSchema;
 
 use crate::error::{ApiError, Envelope};
 
-/// A buyer's view of an invoice. All amounts are text.
+/// An invoice as its buyer sees it. All amounts are text.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct BuyerStatus {
     /// The invoice's id.

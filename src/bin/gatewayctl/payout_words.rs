@@ -97,10 +97,11 @@ Examples:
 pub const PAYOUTS_SETTLE: &str = concat!(
     "\
 For payments that the alerts payout_displaced and payout_unexplained are about. The network's node is asked, and its
-witnesses: the transaction must be final, and must have used the payment's nonce or all outputs that it spends, so that
-the payment can never be made any more. Whom it paid is read from it, and what you say must be so. A token payment that
-moved other amounts than were signed for is settled by its own hash, with --paid; one without any log of the token's by its
-own hash too, with --paid or --nobody-paid, after you compared the recipient's balance. A held order stays held.
+witnesses: the transaction must be final, and must have used the payment's nonce or all outputs that it spends, so
+that the payment can never be made any more. Its recipients are read from it, and must agree with --paid or
+--nobody-paid. A token payment that moved other amounts than were signed is settled by its own hash, with --paid; one
+without any log of the token's by its own hash too, with --paid or --nobody-paid, after you compared the recipient's
+balance. A held order stays held.
 
 Examples:
   gatewayctl payouts settle empo_0123456789abcdefghjkmnpqrs 0x5c50… --nobody-paid --by ada --reason 'a test of the key'

@@ -133,6 +133,7 @@ pub struct Mined {
 }
 
 /// The ways of paying that this program knows.
+#[expect(clippy::large_enum_variant, reason = "a process has a few, each behind an Arc")]
 pub enum Payer {
     Simulated(SimulatedPayer),
     Evm(EvmPayer),

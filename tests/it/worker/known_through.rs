@@ -72,13 +72,15 @@ async fn a_payment_mined_in_time_is_paid_though_its_block_is_told_a_minute_late(
             end_window_at(&shop, id, start - 30).await;
             assert_eq!(decide(&shop, id).await, BEHIND);
         }
-        chain.script().mine_at(start - 40, vec![payment(&shop, &paid, "0xa").await]);
+        let paying = payment(&shop, &paid, "0xa").await;
+        chain.script().mine_at(start - 40, vec![paying]);
         read_whole(gateway, &chain).await;
         for id in [&paid, &unpaid] {
             assert_eq!(decide(&shop, id).await, BEHIND, "nothing that is dated later was read");
         }
         // The next block that is dated after the deadline is all that they wait for.
-        chain.script().mine_at(now(&shop).await, Vec::new());
+        let dated = now(&shop).await;
+        chain.script().mine_at(dated, Vec::new());
         read_whole(gateway, &chain).await;
         fired(2);
         decide(&shop, &unpaid).await;
@@ -98,7 +100,8 @@ async fn a_block_dated_in_the_future_proves_nothing_beyond_the_look() {
     with_shop(|shop| async move {
         let gateway = &shop.stack.gateway;
         let chain = ScriptedChain::new(NETWORK, 100);
-        chain.script().mine_at(now(&shop).await + 3_600, Vec::new());
+        let dated = now(&shop).await + 3_600;
+        chain.script().mine_at(dated, Vec::new());
         read_whole(gateway, &chain).await;
         let early = "select count(*) from chain_cursor
                      where watched_through = looked_at and watched_through <= now()";
@@ -146,7 +149,8 @@ async fn a_reorganisation_takes_back_how_far_payments_are_known() {
         chain.script().roll_back(2);
         chain.script().mine_at(start - 45, Vec::new());
         let shown = chain.script().canonical.clone();
-        chain.script().mine_at(start - 40, vec![payment(&shop, &id, "0xa").await]);
+        let paying = payment(&shop, &id, "0xa").await;
+        chain.script().mine_at(start - 40, vec![paying]);
         (0..CONFIRMATIONS).for_each(|_| chain.script().mine_at(start, Vec::new()));
         chain.script().shown = Some(shown);
         let look = over(gateway, &chain).look(gateway).await.unwrap();
