@@ -2,8 +2,9 @@
 //!
 //! The digest is made where an order is created and made again where its own address, its quote or
 //! its refund address is decided, each time only over rows that the digest before it covers: a
-//! change by another hand is never bound by accident. Before each signature it is checked in the
-//! transaction that stores the signature, and a mismatch holds the order.
+//! change by another hand is never bound by accident. It is checked in the transaction that stores
+//! a signature (for a replacement at a higher fee, in one just before), and a mismatch holds the
+//! order.
 
 use std::collections::HashMap;
 

@@ -151,11 +151,11 @@ pub(super) fn transaction(
     Ok(Transaction { txid, spends, outputs, is_peg_out })
 }
 
-/// Inputs of a transaction that are kept. A strange sender decides how many there are, and a higher
-/// fee keeps the inputs of the transaction that it replaces.
+/// Inputs of a transaction that are kept, the smallest ones. Its sender decides how many there are,
+/// and a replacement (replace-by-fee) usually keeps those of the transaction that it replaces.
 const SPENDS_MAX: usize = 16;
 
-/// The first outputs that a transaction spends, in their order. An input that cannot be read is
+/// The first outputs that a transaction spends, sorted. An input that cannot be read is
 /// left out: it only shows which transaction takes the place of another, and amounts are in the
 /// outputs.
 fn spends(wire: &WireTransaction<'_>) -> Arc<[OutPoint]> {
