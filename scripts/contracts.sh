@@ -8,7 +8,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=scripts/npm.sh
 . scripts/npm.sh
 
-sources=tests/support/contracts
+sources=tests/support/node/contracts
 npm_tool solc solc@0.8.30
 
 out=$(mktemp -d)

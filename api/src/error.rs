@@ -6,7 +6,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use gateway::{
-    app::{admit::NotAdmitted, create_invoice::CreateError, quote::AskError},
+    app::{invoice::create::CreateError, market::quote::AskError, merchant::admit::NotAdmitted},
     storage::StorageError,
 };
 use serde::Serialize;

@@ -1,22 +1,26 @@
 //! The HTTP faces of the gateway: the merchant API, and the checkout's origin.
 //!
-//! Thin: routes read a request, call one function of `gateway::app`, and spell the answer. Shapes
-//! live in [`wire`], codes in [`error`]. Nothing here decides a status or an amount.
+//! Thin: routes read a request, call one function of `gateway::app`, and spell the answer. One
+//! folder per family, with its routes, its requests and its answers side by side; the codes of
+//! refusals are in [`error`]. Nothing here decides a status or an amount.
 
 pub mod auth;
 pub mod body;
+pub mod buyer_status;
+pub mod catalogue;
 pub mod checkout;
 pub mod client_ip;
 mod cross_origin;
+pub mod docs;
 pub mod error;
 pub mod nc_payout;
 pub mod openapi;
+pub mod payment;
 pub mod payout;
 pub mod query;
 pub mod recipients;
 pub mod refusal;
-pub mod route;
-pub mod wire;
+pub mod status;
 
 use std::{sync::Arc, time::Duration};
 
@@ -68,7 +72,9 @@ pub fn endpoints() -> Vec<Endpoint> {
         CurrencyNotSupported, NoEligibleCurrencies, PaymentNotFound, PolledTooOften, QuotaExceeded,
         RateProviderDown,
     };
-    use route::{buyer_status, catalogue, docs, payment, status};
+    use buyer_status::route as buyer;
+    use catalogue::route as prices;
+    use payment::route as payments;
     const READ: &[ApiError] = &[PaymentNotFound];
     const LISTED: &[ApiError] = &[INVALID];
     const PRICED: &[ApiError] = &[INVALID, CurrencyNotSupported, RateProviderDown];
@@ -85,14 +91,14 @@ pub fn endpoints() -> Vec<Endpoint> {
         |method, path, access, errors, handler| Endpoint { method, path, access, errors, handler };
     vec![
         row(Method::GET, "/v1/status", Anyone, &[], get(status::status)),
-        row(Method::GET, "/v1/openapi.json", Anyone, &[], get(docs::document)),
-        row(Method::GET, "/v1/currencies", Anyone, &[], get(catalogue::currencies)),
-        row(Method::GET, "/v1/estimate", Anyone, PRICED, get(catalogue::estimate)),
-        row(Method::GET, "/v1/min-amount", Anyone, PRICED, get(catalogue::min_amount)),
-        row(Method::GET, "/v1/invoices/{id}/status", Anyone, POLLED, get(buyer_status::status)),
-        row(Method::POST, "/v1/payment", Merchant, CREATED, post(payment::create)),
-        row(Method::GET, "/v1/payment/{id}", Merchant, READ, get(payment::read)),
-        row(Method::GET, "/v1/payment", Merchant, LISTED, get(payment::list)),
+        row(Method::GET, "/v1/openapi.json", Anyone, &[], get(docs::route::document)),
+        row(Method::GET, "/v1/currencies", Anyone, &[], get(prices::currencies)),
+        row(Method::GET, "/v1/estimate", Anyone, PRICED, get(prices::estimate)),
+        row(Method::GET, "/v1/min-amount", Anyone, PRICED, get(prices::min_amount)),
+        row(Method::GET, "/v1/invoices/{id}/status", Anyone, POLLED, get(buyer::status)),
+        row(Method::POST, "/v1/payment", Merchant, CREATED, post(payments::create)),
+        row(Method::GET, "/v1/payment/{id}", Merchant, READ, get(payments::read)),
+        row(Method::GET, "/v1/payment", Merchant, LISTED, get(payments::list)),
     ]
 }
 
@@ -105,8 +111,8 @@ pub fn api_router(gateway: State) -> Router {
     };
     let pages = payout::routes()
         .merge(nc_payout::routes())
-        .route("/docs", get(route::docs::page))
-        .route("/docs/docs.css", get(route::docs::style));
+        .route("/docs", get(docs::route::page))
+        .route("/docs/docs.css", get(docs::route::style));
     finish(endpoints().into_iter().fold(pages, add), gateway)
 }
 
@@ -117,16 +123,17 @@ fn compressed(handler: MethodRouter<State>) -> MethodRouter<State> {
 /// The checkout's origin under `{checkout_url}`: the buyer's actions, keyed by the invoice's id
 /// alone.
 pub fn checkout_router(gateway: State) -> Router {
-    use route::{buyer_status, checkout, checkout_action as action};
+    use buyer_status::route as buyer;
+    use checkout::{action, route as pages};
     let mut routes = Router::new()
-        .route("/assets/{name}", get(checkout::asset))
-        .route("/widget/v1.js", get(checkout::widget))
+        .route("/assets/{name}", get(pages::asset))
+        .route("/widget/v1.js", get(pages::widget))
         .route("/api/pay/{id}/select", post(action::select))
         .route("/api/pay/{id}/cancel", post(action::cancel))
-        .route("/v1/invoices/{id}/status", get(buyer_status::status));
+        .route("/v1/invoices/{id}/status", get(buyer::status));
     for page in ["/pay/{id}", "/embed/{id}"] {
         routes = routes
-            .route(page, get(checkout::page))
+            .route(page, get(pages::page))
             .route(&format!("{page}/select"), post(action::select_form))
             .route(&format!("{page}/cancel"), post(action::cancel_form))
             .route(&format!("{page}/simulate"), post(action::simulate_form));

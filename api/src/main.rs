@@ -5,7 +5,7 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 use anyhow::Context;
 use clap::Parser;
 use gateway::{
-    app::{Gateway, measure},
+    app::{Gateway, operator::measure},
     config::Config,
     serve::{
         self, Limits,

@@ -1,55 +1,22 @@
-//! The gateway's use cases, one file each. Each is one transaction, or claim / act / record with no
-//! transaction open while it acts.
+//! The gateway's use cases, one file each, in folders by subject. Each is one transaction, or claim /
+//! act / record with no transaction open while it acts.
 //!
 //! An app function reads rows, asks the pure rules, and writes the outcome with its ledger entries
 //! and its outbox rows in one commit. The API, the workers, the command line and the tests call the
 //! same functions.
 
-pub mod accept_deposit;
-pub mod accepted_currencies;
-pub mod admit;
-pub mod apply_topology;
-pub mod audit;
-pub mod buyer_status;
-pub mod cancel_invoice;
-pub mod create_invoice;
-pub mod currency_choices;
-pub mod deliver;
-pub mod doctor;
-pub mod emit_event;
-pub mod expire_invoice;
-pub mod expire_quiet;
-pub mod explain;
-pub mod explain_deposit;
-pub mod fill_addresses;
-pub mod first_address;
-pub mod follow_chain;
-pub mod give_address;
-pub mod import_addresses;
-pub mod import_deposit;
-pub mod manage_merchant;
+pub mod address;
+pub mod delivery;
+pub mod deposit;
+pub mod invoice;
+mod keyed_limiter;
 pub mod market;
-pub mod master_key;
-pub mod match_deposits;
-pub mod measure;
-pub mod nc_payouts;
-pub mod pay_simulated;
-mod payers;
-pub mod payout_accounts;
-pub mod payouts;
-mod places;
-pub mod quote;
-pub mod read_invoice;
-pub mod reconcile;
-pub mod refresh_rates;
-pub mod relay_outbox;
-pub mod requeue_dead_letters;
-pub mod restart_chain;
-pub mod select_currency;
-pub mod set_aside;
-pub mod set_currency;
-pub mod simulate;
-pub mod sweep;
+pub mod merchant;
+pub mod messaging;
+pub mod nc_payout;
+pub mod operator;
+pub mod payout;
+pub mod sandbox;
 
 use std::{
     collections::HashMap,
@@ -66,7 +33,7 @@ use tokio::sync::Notify;
 use crate::{
     asset::{
         Family, Network,
-        address::{AccountKey, Realm, sandbox},
+        address::{AccountKey, Realm, sandbox::account_key as sandbox_key},
     },
     broker::topology::{InvalidPrefix, Topology},
     config::{Config, ConfigError, port_of},
@@ -90,8 +57,8 @@ pub struct Gateway {
     pub(crate) payout_keys: HashMap<Family, AccountKey>,
     pub(crate) gas_key: Option<AccountKey>,
     pub(crate) market: market::MarketCache,
-    kept_payers: payers::KeptPayers,
-    admissions: admit::Admissions,
+    kept_payers: payout::payers::KeptPayers,
+    admissions: merchant::admit::Admissions,
     started: Instant,
     /// Set once the database has been asked whether the master key is its own.
     key_proven: AtomicBool,
@@ -114,11 +81,11 @@ pub enum StartError {
     #[error("the key payouts.accounts.{name} {reason}")]
     PayoutAccount { name: &'static str, reason: String },
     #[error(transparent)]
-    AccountsNotApart(#[from] payout_accounts::AccountsNotApart),
+    AccountsNotApart(#[from] payout::accounts::AccountsNotApart),
     #[error(transparent)]
-    FirstAddress(#[from] first_address::WrongFirstAddress),
+    FirstAddress(#[from] address::first_address::WrongFirstAddress),
     #[error(transparent)]
-    MasterKey(#[from] master_key::MasterKeyError),
+    MasterKey(#[from] operator::master_key::MasterKeyError),
 }
 
 impl Gateway {
@@ -155,14 +122,14 @@ impl Gateway {
             db,
             topology: Topology::new(&config.broker.prefix, config.broker.timing())?,
             egress: Egress::new(Policy::Public(with_own_doors_shut(&config)))
-                .with_connections(deliver::Room::of(&config.worker).connections()),
+                .with_connections(delivery::Room::of(&config.worker).connections()),
             master_keys: config.master_keys()?,
             account_keys: account_keys(&config)?,
-            payout_keys: payout_accounts::payout_keys(&config)?,
-            gas_key: payout_accounts::gas_key(&config)?,
+            payout_keys: payout::accounts::payout_keys(&config)?,
+            gas_key: payout::accounts::gas_key(&config)?,
             market: market::MarketCache::default(),
-            kept_payers: payers::KeptPayers::default(),
-            admissions: admit::Admissions::default(),
+            kept_payers: payout::payers::KeptPayers::default(),
+            admissions: merchant::admit::Admissions::default(),
             started: Instant::now(),
             key_proven: AtomicBool::new(false),
             relay_wake: Arc::new(Notify::new()),
@@ -201,8 +168,7 @@ fn account_keys(config: &Config) -> Result<HashMap<Family, AccountKey>, StartErr
     let mut keys = HashMap::new();
     for (family, key) in configured {
         let realm = realm_of(config, family);
-        let fallback =
-            || config.is_sandbox().then(|| sandbox::account_key(realm, family)).flatten();
+        let fallback = || config.is_sandbox().then(|| sandbox_key(realm, family)).flatten();
         if let Some(text) = key.as_deref().or_else(fallback) {
             let key = AccountKey::parse_in(realm, family, text).map_err(|error| {
                 StartError::AccountKey { family: family.name(), reason: error.to_string() }

@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{admin::Readiness, relay::with_causes, tasks::TaskError};
 use crate::{
-    app::{Gateway, master_key::MasterKeyError},
+    app::{Gateway, operator::master_key::MasterKeyError},
     retry::ReconnectDelay,
 };
 

@@ -8,7 +8,7 @@ use super::admin::Readiness;
 use crate::{
     app::{
         Gateway,
-        relay_outbox::{BATCH_MAX, PausedRoutes, RelayError},
+        messaging::relay_outbox::{BATCH_MAX, PausedRoutes, RelayError},
     },
     broker::publisher::Publisher,
     retry::ReconnectDelay,

@@ -3,7 +3,7 @@
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::app::master_key::MasterKeyError;
+use crate::app::operator::master_key::MasterKeyError;
 
 /// The reasons why a process ends without an order to stop. Its exit code is then not 0, so that
 /// its supervisor starts it again.

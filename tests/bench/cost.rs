@@ -3,7 +3,7 @@
 
 use std::{fs, sync::Arc, time::Duration};
 
-use support::{installation::Program, processes::Signal};
+use support::server::{installation::Program, processes::Signal};
 
 use crate::{
     creation::{ORDERS, call, requests},

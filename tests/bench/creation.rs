@@ -3,16 +3,18 @@
 use std::sync::Arc;
 
 use gateway::{
-    app::{Gateway, manage_merchant::NewMerchant},
+    app::{Gateway, merchant::manage::NewMerchant},
     asset::{Family, address},
-    broker::{envelope, envelope::InvoiceRef, route::Route},
+    broker::{
+        envelope::{self, InvoiceRef},
+        route::Route,
+    },
     invoice::PaymentId,
     storage::{
         access,
         addresses::NewAddress,
         creation::{self, Opening},
-        invoices,
-        invoices::Invoice,
+        invoices::{self, Invoice},
         merchants,
     },
 };

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use support::processes::Signal;
+use support::server::processes::Signal;
 
 use crate::{
     report::{Goal, Report, Rounds, percentile},

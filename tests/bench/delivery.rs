@@ -10,8 +10,8 @@ use gateway::{
     webhook::retry::{DeliveryState, Progress},
 };
 use support::{
-    announced::{any_invoice, new_delivery},
-    processes::Signal,
+    server::processes::Signal,
+    shop::announced::{any_invoice, new_delivery},
 };
 use tokio::sync::Mutex;
 use uuid::Uuid;

@@ -8,7 +8,7 @@ use gateway::{
     storage::simulation,
 };
 use sqlx::{Connection, PgConnection};
-use support::{payable::Payable, processes::Signal};
+use support::{server::processes::Signal, shop::payable::Payable};
 use uuid::Uuid;
 
 use crate::{

@@ -2,7 +2,7 @@
 
 use std::{fs, time::Duration};
 
-use support::installation::Program;
+use support::server::installation::Program;
 
 use crate::{
     delivery::fill,

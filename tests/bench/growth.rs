@@ -5,9 +5,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use gateway::app::manage_merchant::NewMerchant;
+use gateway::app::merchant::manage::NewMerchant;
 use serde_json::json;
-use support::{client::Client, payable::Payable, processes::Signal};
+use support::{client::Client, server::processes::Signal, shop::payable::Payable};
 use uuid::Uuid;
 
 use crate::{

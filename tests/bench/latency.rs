@@ -8,7 +8,7 @@ use std::{
 };
 
 use gateway::{
-    app::manage_merchant::NewMerchant,
+    app::merchant::manage::NewMerchant,
     broker::{
         envelope::{DepositRef, encode},
         route::Route,
@@ -17,9 +17,11 @@ use gateway::{
 };
 use sqlx::Connection;
 use support::{
-    announced::{any_invoice, new_delivery},
-    payable::Payable,
-    processes::Signal,
+    server::processes::Signal,
+    shop::{
+        announced::{any_invoice, new_delivery},
+        payable::Payable,
+    },
 };
 use uuid::Uuid;
 

@@ -6,14 +6,14 @@ use std::{
 };
 
 use gateway::{
-    app::{Gateway, manage_merchant::NewMerchant, refresh_rates::wanted_pairs},
+    app::{Gateway, market::refresh_rates::wanted_pairs, merchant::manage::NewMerchant},
     config::Config,
     egress,
     merchant::settings::Settings,
     serve::{admin::Readiness, relay::run_relay},
 };
 use sqlx::{Connection, PgConnection};
-use support::{
+use support::server::{
     broker::{TestBroker, with_broker},
     database::TestDatabase,
     installation::{BrokerAccess, Installation, MASTER_KEY},

@@ -1,7 +1,7 @@
 //! Bodies of `POST /v1/payment`: one meaning or a refusal.
 
 use gateway::egress::guard::Policy;
-use gateway_api::{body::parse_members, wire::new_payment};
+use gateway_api::{body::parse_members, payment::new_payment};
 
 pub fn check(data: &[u8]) {
     let key = Some("key".to_owned());
@@ -19,7 +19,7 @@ pub fn check(data: &[u8]) {
     let respelled = serde_json::to_vec_pretty(&value).expect("JSON can be written");
     let members = parse_members(&respelled).expect("respelled JSON is an object");
     let again = new_payment::parse(&members, key, &Policy::public()).expect("accepted again");
-    let fingerprint = |idempotency: Option<gateway::app::create_invoice::Idempotency>| {
+    let fingerprint = |idempotency: Option<gateway::app::invoice::create::Idempotency>| {
         idempotency.map(|known| known.request_sha256)
     };
     assert_eq!(fingerprint(first.idempotency), fingerprint(again.idempotency));

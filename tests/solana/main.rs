@@ -11,8 +11,8 @@ use gateway::{
 };
 use serde_json::Value;
 use support::{
-    paying::{Paying, due, with_paying_on},
-    surfpool::{Program, Surfpool},
+    node::surfpool::{Program, Surfpool},
+    shop::paying::{Paying, due, with_paying_on},
 };
 
 const FEE_BPS: u32 = 100;

@@ -16,7 +16,7 @@ use gateway::{app::Gateway, config::Config, egress};
 use rand::{RngExt, rngs::StdRng};
 use sqlx::{Connection, PgConnection};
 
-use crate::{database::TestDatabase, stack::MASTER_KEY};
+use crate::server::{database::TestDatabase, stack::MASTER_KEY};
 
 const LANES: u64 = 2;
 
@@ -122,7 +122,7 @@ impl Lane {
 
     /// Stores the sandbox's fixed rates as observed now.
     pub async fn refresh_rates(&self) {
-        use gateway::app::refresh_rates::wanted_pairs;
+        use gateway::app::market::refresh_rates::wanted_pairs;
         let operator = egress::Egress::new(egress::guard::Policy::Operator);
         let rates = self.gateway.config.rates.stack(&operator);
         self.gateway.refresh_rates(&rates, &wanted_pairs()).await.unwrap();

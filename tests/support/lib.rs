@@ -1,56 +1,12 @@
-//! Support of the integration tests: servers they start, and ways to drive them.
+//! Support of the integration tests, in folders by subject: servers and programs, chain nodes,
+//! clients, faults, and a merchant's shop.
 
 #![allow(clippy::unwrap_used, reason = "only tests use it, and a test that cannot go on panics")]
 
-pub mod announced;
-pub mod anvil;
-pub mod authority;
-pub mod balancer;
-pub mod broker;
-pub mod browser;
-pub mod chain_clients;
 pub mod client;
-pub mod ctl;
-pub mod cutting_proxy;
-pub mod database;
-pub mod disk;
-pub mod exchange;
-pub mod fake_evm;
-pub mod fake_utxo;
-pub mod faulty_line;
-pub mod fired;
-pub mod hostile;
-pub mod installation;
-pub mod java_tron;
-pub mod json_rpc;
-pub mod lagging_line;
+pub mod fault;
 pub mod lanes;
-pub mod line;
-pub mod link;
-pub mod listener;
-pub mod metrics;
-pub mod namespace;
-pub mod near_data;
-pub mod payable;
-pub mod paying;
-pub mod payout_events;
-pub mod payouts;
-pub mod private_postgres;
-pub mod private_rabbitmq;
-pub mod processes;
-pub mod raw;
-pub mod receiver;
-pub mod regtest;
-pub mod roastery;
-pub mod scratch;
-pub mod scripted_chain;
+pub mod node;
 pub mod seed;
+pub mod server;
 pub mod shop;
-pub mod solana;
-pub mod stack;
-pub mod stub_chain;
-pub mod stub_node;
-pub mod surfpool;
-pub mod thornode;
-pub mod ton;
-pub mod trade;

@@ -5,7 +5,7 @@ use std::{collections::HashSet, sync::Arc};
 use anyhow::{Context, bail};
 use clap::Parser;
 use gateway::{
-    app::{Gateway, deliver::Room, measure},
+    app::{Gateway, delivery::Room, operator::measure},
     config::{self, Config},
     serve::{
         self, Limits,

@@ -1,6 +1,6 @@
 //! Currencies that the buyer of a draft may choose, grouped by coin.
 
-use gateway::app::currency_choices::{Choice, Standing};
+use gateway::app::invoice::currency_choices::{Choice, Standing};
 
 use super::{language::Texts, markup::plain};
 

@@ -3,10 +3,12 @@
 //! All pages are rendered here, so that they work without scripts; the scripts only save reloading.
 //! `gateway::invoice::buyer_phase` decides on the buyer's next step.
 
+pub mod action;
 pub mod asset;
 pub mod choices;
 pub mod language;
 pub mod markup;
 pub mod pages;
 pub mod qr;
+pub mod route;
 pub mod shell;

@@ -2,7 +2,7 @@
 
 use askama::{Template, filters::Safe};
 use gateway::{
-    app::{buyer_status::BuyerStatus, currency_choices::Choice},
+    app::invoice::{buyer_status::BuyerStatus, currency_choices::Choice},
     invoice::{buyer_phase::Phase, payment::iso_8601, payment_uri::uri_comes_first},
     money::BaseUnits,
 };
@@ -14,7 +14,7 @@ use super::{
     qr,
     shell::Shell,
 };
-use crate::wire::buyer_status as wire;
+use crate::buyer_status::wire;
 
 /// From the end of a payment to the shop's own page: time to read the end, and to stay.
 const RETURN_SECONDS: u32 = 10;
@@ -215,7 +215,7 @@ impl Asset {
     }
 }
 
-fn asset(asset: &gateway::app::buyer_status::BuyerAsset) -> Asset {
+fn asset(asset: &gateway::app::invoice::buyer_status::BuyerAsset) -> Asset {
     let text = |amount: BaseUnits| amount.to_decimal(asset.decimals);
     Asset {
         symbol: asset.symbol,

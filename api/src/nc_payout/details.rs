@@ -1,7 +1,7 @@
 //! Machine-readable details of an error, beyond its code.
 
 use gateway::{
-    app::nc_payouts::RefusingOutput,
+    app::nc_payout::RefusingOutput,
     chain::pay::utxo::Unusable,
     nc_payout::{State, check::Difference, schema as words},
     payout::{recipients::RowFault, schema as amounts},

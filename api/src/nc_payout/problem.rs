@@ -2,7 +2,7 @@
 
 use axum::response::{IntoResponse, Response};
 use gateway::{
-    app::nc_payouts::NcPayoutError,
+    app::nc_payout::NcPayoutError,
     invoice::schema,
     nc_payout::{check::Mismatch, psbt},
     payout::recipients::{Reason, RowFault},

@@ -4,7 +4,7 @@
 use axum::{body::Body, http::HeaderMap};
 use base64::{Engine, prelude::BASE64_STANDARD};
 use gateway::{
-    app::{create_invoice::Idempotency, nc_payouts::NewNcPayout},
+    app::{invoice::create::Idempotency, nc_payout::NewNcPayout},
     nc_payout::{FeeLevel, build::OUTPUTS_MAX, psbt::INPUTS_MAX, schema as words},
     payout::{recipients::Row, schema as amounts},
 };
@@ -14,8 +14,8 @@ use utoipa::ToSchema;
 use super::{code::Code, problem::Problem};
 use crate::{
     body::{Members, parse_members, read_bytes},
+    payment::new_payment::idempotency_key,
     recipients::{Entry, Fingerprint},
-    wire::new_payment::idempotency_key,
 };
 
 /// Large enough for the largest payout with all its fields.

@@ -26,10 +26,8 @@ use utoipa::{
 };
 
 use crate::{
-    endpoints,
-    error::Envelope,
-    route::{buyer_status, catalogue, payment, status},
-    wire::buyer_status::SluggedError,
+    buyer_status, buyer_status::wire::SluggedError, catalogue, endpoints, error::Envelope, payment,
+    status,
 };
 
 /// The name of the merchant's key in the document.
@@ -43,13 +41,13 @@ const MERCHANT_KEY: &str = "merchantKey";
         license(name = "MIT OR Apache-2.0", identifier = "MIT OR Apache-2.0"),
     ),
     paths(
-        payment::create,
-        payment::read,
-        payment::list,
-        catalogue::currencies,
-        catalogue::estimate,
-        catalogue::min_amount,
-        buyer_status::status,
+        payment::route::create,
+        payment::route::read,
+        payment::route::list,
+        catalogue::route::currencies,
+        catalogue::route::estimate,
+        catalogue::route::min_amount,
+        buyer_status::route::status,
         status::status,
     ),
     // Named by parameters and errors, where nothing collects them by itself.

@@ -2,7 +2,7 @@
 
 use axum::response::{IntoResponse, Response};
 use gateway::{
-    app::payouts::PayoutError,
+    app::payout::PayoutError,
     asset::address::AddressError,
     invoice::schema as values,
     payout::{

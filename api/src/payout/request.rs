@@ -6,7 +6,7 @@ use axum::{
     http::{HeaderMap, header},
 };
 use gateway::{
-    app::{create_invoice::Idempotency, payouts::NewOrder},
+    app::{invoice::create::Idempotency, payout::NewOrder},
     egress::guard::{self, Policy},
     payout::{FeeMode, PayoutFamily, csv, recipients::Row},
 };
@@ -14,9 +14,9 @@ use gateway::{
 use super::{kind::Kind, problem::Problem};
 use crate::{
     body::{Members, parse_members, read_bytes},
+    payment::new_payment::idempotency_key,
     query::Parameters,
     recipients::{Entry, Fingerprint},
-    wire::new_payment::idempotency_key,
 };
 
 const TEXT_CHARS_MAX: usize = 255;

@@ -8,7 +8,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use gateway::{
-    app::payouts::Confirmation,
+    app::payout::Confirmation,
     invoice::schema as values,
     money::BaseUnits,
     payout::{csv, order::Batch, schema},

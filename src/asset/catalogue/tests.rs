@@ -212,7 +212,7 @@ fn a_contract_is_found_in_every_spelling_its_network_allows_and_on_no_other() {
 
 #[test]
 fn data_that_contradicts_itself_is_refused() {
-    const DATA: &str = include_str!("../catalogue.json");
+    const DATA: &str = include_str!("catalogue.json");
     let cases = [
         // (original text, replacement, error)
         (r#""code": "ltc""#, r#""code": "btc""#, "btc: used twice, or not in lower case"),

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use gateway::{
     app::{
         Gateway,
-        import_addresses::{AddressState, Origin},
+        address::import::{AddressState, Origin},
     },
     asset::{
         Network,

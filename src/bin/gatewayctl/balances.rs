@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 use gateway::{
-    app::{Gateway, doctor::with_reasons, reconcile::Compared},
+    app::{Gateway, deposit::reconcile::Compared, operator::doctor::with_reasons},
     asset::{Network, catalogue::Catalogue},
     invoice::payment::iso_8601,
     money::BaseUnits,

@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use gateway::{
     app::{
         Gateway,
-        set_currency::{Change, CurrencyError, CurrencyState},
+        market::set_currency::{Change, CurrencyError, CurrencyState},
     },
     asset::{
         Network,

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use clap::{Args, Subcommand, ValueEnum};
 use gateway::{
-    app::{Gateway, requeue_dead_letters::DEAD_LETTERS_MAX},
+    app::{Gateway, delivery::requeue_dead_letters::DEAD_LETTERS_MAX},
     invoice::payment::iso_8601,
     storage::deliveries::{DeadFilter, DeliveryRow},
 };

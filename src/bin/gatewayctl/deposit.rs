@@ -4,7 +4,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use gateway::{
     app::{
         Gateway,
-        explain_deposit::{AddressStory, Place, Standing, Told, TransactionStory, Verdict},
+        deposit::explain::{AddressStory, Place, Standing, Told, TransactionStory, Verdict},
     },
     asset::{Network, catalogue::Catalogue},
     invoice::payment::iso_8601,

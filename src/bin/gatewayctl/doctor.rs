@@ -4,7 +4,7 @@ use clap::Args;
 use gateway::{
     app::{
         Gateway,
-        doctor::{Finding, Health},
+        operator::doctor::{Finding, Health},
     },
     asset::Network,
     config::{Config, Part},

@@ -6,7 +6,7 @@ use std::{fmt, process::ExitCode};
 use anyhow::Error;
 use clap::{CommandFactory, error::ErrorKind};
 use gateway::{
-    app::apply_topology::TopologyError,
+    app::messaging::apply_topology::TopologyError,
     broker::management::ManagementError,
     config::ConfigError,
     storage::{Db, StorageError, Trouble},

@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 use gateway::{
-    app::{Gateway, explain::Explanation},
+    app::{Gateway, invoice::explain::Explanation},
     invoice::payment::{Payment, iso_8601},
     storage::invoices::Invoice,
 };

@@ -1,7 +1,7 @@
 //! `gatewayctl payouts list --nc`, and `show` and `explain` of a payout that its merchant signs.
 
 use gateway::{
-    app::{Gateway, nc_payouts::NcStory},
+    app::{Gateway, nc_payout::NcStory},
     invoice::payment::iso_8601,
     money::BaseUnits,
     nc_payout::{State, is_id, unsigned},

@@ -1,7 +1,7 @@
 //! `gatewayctl payouts seal-seed|accounts`: what is done where the seed is, without any server.
 
 use gateway::{
-    app::payout_accounts::xpubs_of,
+    app::payout::accounts::xpubs_of,
     config::{Config, Part},
     merchant::secret::SEED_BYTES,
 };

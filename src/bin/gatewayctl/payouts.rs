@@ -4,7 +4,7 @@ use clap::{ArgGroup, Args, Subcommand};
 use gateway::{
     app::{
         Gateway,
-        payouts::{Outcome, Settling, Story},
+        payout::{Outcome, Settling, Story},
     },
     asset::Network,
     chain::pay::Named,

@@ -4,7 +4,7 @@ use std::{fs, path::PathBuf};
 
 use clap::{Args, Subcommand};
 use gateway::{
-    app::{Gateway, master_key::MasterKeyError},
+    app::{Gateway, operator::master_key::MasterKeyError},
     config::{Config, Part},
     merchant::secret::OpenedBy,
 };

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use clap::Subcommand;
 use gateway::{
-    app::apply_topology::{self, AppliedTopology, Outcome},
+    app::messaging::apply_topology::{self, AppliedTopology, Outcome},
     broker::{definitions, topology},
     config::{Config, Part},
     storage::{Db, StorageError, Trouble},

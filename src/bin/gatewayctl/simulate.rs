@@ -5,7 +5,7 @@ use clap::{Args, Subcommand};
 use gateway::{
     app::{
         Gateway,
-        simulate::{Deposit as NewDeposit, PaidIn, Payee, SimulateError, Simulated},
+        sandbox::simulate::{Deposit as NewDeposit, PaidIn, Payee, SimulateError, Simulated},
     },
     asset::Network,
     payout::State,

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use chrono::{DateTime, Utc};
 use gateway::{
-    app::explain::Explanation,
+    app::invoice::explain::Explanation,
     asset::catalogue::Catalogue,
     invoice::{
         Status,

@@ -12,8 +12,8 @@ use gateway::{
 };
 use serde_json::json;
 use support::{
-    payouts::{new_order, row},
-    regtest::{Kind, Regtest},
+    node::regtest::{Kind, Regtest},
+    shop::payouts::{new_order, row},
 };
 
 use super::{

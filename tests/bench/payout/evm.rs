@@ -10,8 +10,8 @@ use gateway::{asset::Network, payout::eip1559::Transaction};
 use k256::ecdsa::SigningKey;
 use serde_json::json;
 use support::{
-    anvil::{Anvil, Call},
-    payouts::{evm_address, new_order, row},
+    node::anvil::{Anvil, Call},
+    shop::payouts::{evm_address, new_order, row},
 };
 use url::Url;
 

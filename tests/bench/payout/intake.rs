@@ -8,7 +8,7 @@ use gateway::{
     payout::{PayoutFamily, id},
     storage::payouts::{self, PayoutOrder, batches, items, items::NewItem},
 };
-use support::payouts::evm_address;
+use support::shop::payouts::evm_address;
 use tokio::sync::Mutex;
 use uuid::Uuid;
 
@@ -64,7 +64,7 @@ fn file(rows: u32) -> String {
 async fn through_the_api(world: &World, rows: u32) -> f64 {
     let file = file(rows);
     let merchants = world.merchants(ORDERS).await;
-    let request = |merchant: &gateway::app::manage_merchant::NewMerchant| {
+    let request = |merchant: &gateway::app::merchant::manage::NewMerchant| {
         post_as("text/csv", PATH, &[("x-api-key", merchant.api_key.reveal())], &file)
     };
     let requests: Arc<Vec<_>> = Arc::new(merchants.iter().map(request).collect());

@@ -3,16 +3,18 @@
 use std::{sync::Arc, time::Duration};
 
 use gateway::{
-    app::{Gateway, payouts::NewOrder},
+    app::{Gateway, payout::NewOrder},
     asset::Network,
     config::Config,
 };
 use serde_json::Value;
 use support::{
-    installation::{MASTER_KEY, Program},
-    payouts::Orders,
-    processes::Signal,
-    stack::only,
+    server::{
+        installation::{MASTER_KEY, Program},
+        processes::Signal,
+        stack::only,
+    },
+    shop::payouts::Orders,
 };
 use tokio::task::JoinHandle;
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use http::StatusCode;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use support::stub_node::{Answer, Ask, Node};
+use support::node::stub_node::{Answer, Ask, Node};
 
 /// Responses by method, or by path on nodes that have paths instead.
 #[derive(Default)]

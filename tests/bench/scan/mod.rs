@@ -22,7 +22,7 @@ use gateway::{
     },
 };
 use secrecy::SecretString;
-use support::stub_node::{Node, StubNode};
+use support::node::stub_node::{Node, StubNode};
 
 use self::unread::Unread;
 use crate::report::{Goal, Report, Rounds};

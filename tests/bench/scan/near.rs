@@ -2,7 +2,7 @@
 //! state changes.
 
 use serde_json::{Value, json};
-use support::{
+use support::node::{
     near_data::{NearData, NearReceipt, prove, transfer},
     stub_chain::StubChain,
 };

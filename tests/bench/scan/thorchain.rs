@@ -2,7 +2,7 @@
 
 use bitcoin::bech32::{self, Bech32, Hrp};
 use serde_json::Value;
-use support::{
+use support::node::{
     stub_chain::StubChain,
     thornode::{ThorTx, Thornode, event, transfer},
 };

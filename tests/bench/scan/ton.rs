@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use http::StatusCode;
 use serde_json::{Map, Value, json};
-use support::stub_node::{Answer, Ask, Node};
+use support::node::stub_node::{Answer, Ask, Node};
 use url::form_urlencoded;
 
 use super::{

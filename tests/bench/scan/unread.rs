@@ -10,7 +10,7 @@ use hyper_util::{
     rt::TokioExecutor,
 };
 use serde_json::Value;
-use support::stub_node::{Node, StubNode};
+use support::node::stub_node::{Node, StubNode};
 
 pub struct Unread {
     /// Keeps its connection, as the adapter does.

@@ -7,13 +7,13 @@ use std::{
 };
 
 use gateway::{
-    app::follow_chain::Follower,
+    app::deposit::follow_chain::Follower,
     asset::Network,
     chain::{Transfer, TransferAmount, TransferAsset},
     config::{ChainSettings, ChainSourceKind},
     money::BaseUnits,
 };
-use support::scripted_chain::ScriptedChain;
+use support::node::scripted_chain::ScriptedChain;
 
 use super::milliseconds;
 use crate::{

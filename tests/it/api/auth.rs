@@ -5,7 +5,7 @@ use http::Method;
 use serde_json::json;
 use support::{
     client::{Answer, Client},
-    stack::{Stack, with_stack},
+    server::stack::{Stack, with_stack},
 };
 
 use super::{order, rows_written};
@@ -35,7 +35,7 @@ async fn expect_all(client: &Client, status: u16, code: &str) {
     }
 }
 
-async fn with_an_order(stack: &Stack) -> support::stack::Merchant {
+async fn with_an_order(stack: &Stack) -> support::server::stack::Merchant {
     let merchant = stack.merchant().await;
     let created = merchant.client.post("/v1/payment", &order(&json!({"order_id": "A-1"}))).await;
     assert_eq!(created.status, 201, "{}", created.body);
@@ -115,7 +115,7 @@ async fn a_key_is_taken_from_the_header_alone_and_by_its_whole_value() {
         for header in ["x-api-key", "X-API-KEY", "X-Api-Key"] {
             // hyper writes names in lower case, so the spelling is put on the wire by hand.
             let request = format!("GET /v1/payment/A-1 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{header}: {key}\r\n\r\n");
-            let answer = support::raw::exchange(stack.api, request.as_bytes()).await;
+            let answer = support::client::raw::exchange(stack.api, request.as_bytes()).await;
             assert_eq!(answer.status(), Some(200), "{header}: {answer:?}");
         }
     })

@@ -3,7 +3,7 @@
 
 use http::Method;
 use serde_json::json;
-use support::stack::with_stack;
+use support::server::stack::with_stack;
 
 use super::{order, rows_written};
 

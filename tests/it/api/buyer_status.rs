@@ -2,15 +2,17 @@
 //! the buyer.
 
 use gateway::{
-    app::simulate::{Deposit, PaidIn, Payee},
+    app::sandbox::simulate::{Deposit, PaidIn, Payee},
     asset::Network,
 };
 use gateway_workers::Role;
 use serde_json::{Value, json};
 use support::{
-    broker::eventually,
+    server::{
+        broker::eventually,
+        stack::{only, with_configured_stack, with_stack},
+    },
     shop::{unconfirmed, with_shop},
-    stack::{only, with_configured_stack, with_stack},
 };
 
 use super::{

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use gateway::storage::currencies;
 use rust_decimal::Decimal;
 use serde_json::{Value, json};
-use support::{
+use support::server::{
     broker::eventually,
     stack::{Stack, with_stack},
 };

@@ -2,7 +2,7 @@
 
 use http::Method;
 use serde_json::json;
-use support::stack::{Stack, with_stack};
+use support::server::stack::{Stack, with_stack};
 
 async fn invoice(stack: &Stack, pay_currency: &str) -> String {
     let merchant = stack.merchant().await.client;

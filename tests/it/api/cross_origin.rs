@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 
 use gateway_api::{Access, endpoints};
 use http::Method;
-use support::stack::with_stack;
+use support::server::stack::with_stack;
 
 const ORIGIN: &str = "https://shop.example";
 

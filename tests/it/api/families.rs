@@ -7,8 +7,8 @@ use http::Method;
 use serde_json::{Value, json};
 use support::{
     client::{Answer, Client},
-    payouts::evm_address,
-    stack::{Merchant, Stack, with_stack},
+    server::stack::{Merchant, Stack, with_stack},
+    shop::payouts::evm_address,
 };
 
 use super::order;

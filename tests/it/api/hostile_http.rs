@@ -2,8 +2,8 @@
 
 use serde_json::json;
 use support::{
-    raw::{self, RawClient},
-    stack::with_stack,
+    client::raw::{self, RawClient},
+    server::stack::with_stack,
 };
 
 use super::{order, rows_written};

@@ -5,9 +5,8 @@ use gateway::merchant::settings::Settings;
 use http::Method;
 use serde_json::json;
 use support::{
-    broker::eventually,
     client::{Answer, Client},
-    stack::with_stack,
+    server::{broker::eventually, stack::with_stack},
 };
 
 use super::{order, rows_written};

@@ -8,7 +8,7 @@ use std::{
 
 use secrecy::ExposeSecret;
 use serde_json::json;
-use support::stack::with_stack;
+use support::server::stack::with_stack;
 use tracing_subscriber::{
     Layer, filter::dynamic_filter_fn, fmt, fmt::MakeWriter, layer::SubscriberExt,
 };

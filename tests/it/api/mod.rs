@@ -22,7 +22,7 @@ mod status;
 
 use serde_json::{Value, json};
 use sqlx::Row;
-use support::stack::Stack;
+use support::server::stack::Stack;
 
 /// A valid request with `changes` on top.
 fn order(changes: &Value) -> Value {

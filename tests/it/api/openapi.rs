@@ -8,7 +8,7 @@ use std::{
 use gateway::merchant::settings::Settings;
 use gateway_api::openapi;
 use serde_json::Value;
-use support::stack::{Merchant, Stack, with_stack};
+use support::server::stack::{Merchant, Stack, with_stack};
 use tokio::process::Command;
 
 /// Cases per operation and phase: enough to reach every limit, few enough for every run of the

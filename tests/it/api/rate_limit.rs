@@ -4,7 +4,7 @@ use futures_util::future::join_all;
 use serde_json::json;
 use support::{
     client::{Answer, Client},
-    stack::{Stack, with_stack},
+    server::stack::{Stack, with_stack},
 };
 
 use super::order;

@@ -11,7 +11,10 @@ use hyper::{
 };
 use hyper_util::rt::TokioIo;
 use serde_json::json;
-use support::{client::Client, raw::RawClient, stack::with_stack};
+use support::{
+    client::{Client, raw::RawClient},
+    server::stack::with_stack,
+};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,

@@ -1,7 +1,7 @@
 //! `GET /v1/status`, and the responses of the other endpoints while the database is unavailable.
 
 use serde_json::json;
-use support::stack::with_stack;
+use support::server::stack::with_stack;
 
 use super::order;
 

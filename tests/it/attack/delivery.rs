@@ -7,12 +7,18 @@ use gateway::{broker::route::Route, storage::deliveries};
 use gateway_workers::Role;
 use serde_json::json;
 use support::{
-    announced::{any_invoice, new_delivery},
-    broker::eventually,
-    fired::fired,
-    hostile::{Act, Hostile},
-    shop::with_shop,
-    stack::{Stack, with_stack},
+    fault::{
+        fired::fired,
+        hostile::{Act, Hostile},
+    },
+    server::{
+        broker::eventually,
+        stack::{Stack, with_stack},
+    },
+    shop::{
+        announced::{any_invoice, new_delivery},
+        with_shop,
+    },
 };
 
 /// Maximum length of a response's excerpt that a person sees.
@@ -121,7 +127,7 @@ async fn arrivals(victim: &Hostile, time: Duration) -> Vec<usize> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn many_invoices_that_name_one_victim_reach_it_a_few_at_a_time() {
-    // Limit of `app::deliver` for one host over both lanes; the merchants' own shares would allow
+    // Limit of `app::delivery` for one host over both lanes; the merchants' own shares would allow
     // 104.
     const AT_A_TIME: usize = 50 + 10;
     with_stack(|stack| async move {

@@ -8,8 +8,8 @@ use http::Method;
 use serde_json::{Value, json};
 use support::{
     client::Client,
-    fired::fired,
-    stack::{Stack, with_stack},
+    fault::fired::fired,
+    server::stack::{Stack, with_stack},
 };
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;

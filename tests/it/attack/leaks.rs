@@ -7,8 +7,8 @@ use secrecy::ExposeSecret;
 use serde_json::json;
 use sqlx::Row;
 use support::{
+    server::stack::MASTER_KEY,
     shop::{Shop, with_shop},
-    stack::MASTER_KEY,
 };
 
 /// Every row of every table as text.

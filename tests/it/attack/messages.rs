@@ -2,7 +2,7 @@
 //! nothing.
 
 use gateway::{
-    app::deliver::{DeliverError, InFlight, Lane, PAYOUT},
+    app::delivery::{DeliverError, InFlight, Lane, PAYOUT},
     asset::Network,
     broker::{
         envelope::{DeliveryRef, DepositRef, InvoiceRef, Turn, encode},

@@ -6,13 +6,14 @@ use std::time::Duration;
 use http::Method;
 use serde_json::json;
 use support::{
-    broker::with_broker,
-    database::TestDatabase,
-    exchange::Exchange,
-    installation::{BrokerAccess, Installation, MASTER_KEY},
-    processes::within,
-    receiver::Receiver,
-    trade::Shop,
+    client::exchange::Exchange,
+    server::{
+        broker::with_broker,
+        database::TestDatabase,
+        installation::{BrokerAccess, Installation, MASTER_KEY},
+        processes::within,
+    },
+    shop::{receiver::Receiver, trade::Shop},
 };
 
 const LIMIT: Duration = Duration::from_secs(60);

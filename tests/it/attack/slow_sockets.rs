@@ -4,8 +4,9 @@
 use std::time::{Duration, Instant};
 
 use support::{
-    broker::with_broker, database::TestDatabase, exchange::Exchange, fired::fired,
-    installation::Installation,
+    client::exchange::Exchange,
+    fault::fired::fired,
+    server::{broker::with_broker, database::TestDatabase, installation::Installation},
 };
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},

@@ -6,7 +6,7 @@ use gateway::{asset::Network, payout::PayoutFamily};
 use gateway_api::{Access, endpoints, payout};
 use http::Method;
 use serde_json::json;
-use support::stack::{only, with_configured_stack, with_stack};
+use support::server::stack::{only, with_configured_stack, with_stack};
 
 const NEVER_MADE: &str = "pzi_00000000000000000000000000";
 

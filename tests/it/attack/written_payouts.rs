@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
-use gateway::{app::payouts::Story, asset::Network};
+use gateway::{app::payout::Story, asset::Network};
 use serde_json::{Value, json};
 use sqlx::{Connection, Executor, PgConnection};
 use support::{
-    broker::eventually,
-    ctl::Ctl,
-    payouts::{Payer, evm_address},
-    stack::{Stack, only, with_configured_stack},
+    client::ctl::Ctl,
+    server::{
+        broker::eventually,
+        stack::{Stack, only, with_configured_stack},
+    },
+    shop::payouts::{Payer, evm_address},
 };
 
 use crate::payout::{EVM, two_rows};

@@ -16,8 +16,8 @@ use gateway::broker::{
 use lapin::uri::AMQPUri;
 use secrecy::{ExposeSecret, SecretString};
 use support::{
-    broker::{TestBroker, eventually, outgoing, with_broker},
-    fired::fired,
+    fault::fired::fired,
+    server::broker::{TestBroker, eventually, outgoing, with_broker},
 };
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},

@@ -6,8 +6,8 @@ use gateway::broker::{
     route::{DeadLetterQueue, Route, WorkQueue},
 };
 use support::{
-    broker::{TestBroker, eventually, outgoing, with_broker},
-    fired::fired,
+    fault::fired::fired,
+    server::broker::{TestBroker, eventually, outgoing, with_broker},
 };
 
 async fn consumer(broker: &TestBroker, queue: WorkQueue) -> Consumer {

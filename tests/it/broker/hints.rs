@@ -15,7 +15,7 @@ use lapin::{
     types::FieldTable,
 };
 use secrecy::ExposeSecret;
-use support::broker::{eventually, outgoing, with_broker};
+use support::server::broker::{eventually, outgoing, with_broker};
 use uuid::Uuid;
 
 async fn next(listener: &mut HintListener) -> InvoiceRef {

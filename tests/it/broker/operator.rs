@@ -8,7 +8,7 @@ use gateway::broker::{
 };
 use http::Method;
 use serde_json::json;
-use support::broker::{move_messages, outgoing, with_broker};
+use support::server::broker::{move_messages, outgoing, with_broker};
 use uuid::Uuid;
 
 #[tokio::test]

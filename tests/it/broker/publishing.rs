@@ -8,7 +8,7 @@ use gateway::broker::{
 use http::Method;
 use lapin::types::ShortString;
 use serde_json::json;
-use support::broker::{eventually, outgoing, with_broker};
+use support::server::broker::{eventually, outgoing, with_broker};
 
 #[tokio::test]
 async fn each_message_of_a_batch_has_its_own_outcome() {

@@ -8,7 +8,7 @@ use gateway::broker::{
 };
 use http::Method;
 use serde_json::{Value, json};
-use support::broker::{TestBroker, eventually, outgoing, with_broker};
+use support::server::broker::{TestBroker, eventually, outgoing, with_broker};
 
 async fn check(broker: &TestBroker) -> Vec<Difference> {
     broker.management.check(&broker.topology).await.unwrap()

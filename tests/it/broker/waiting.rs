@@ -4,7 +4,7 @@ use gateway::broker::{
     route::{Route, WorkQueue},
     topology::Timing,
 };
-use support::broker::{SHORT, outgoing, with_broker};
+use support::server::broker::{SHORT, outgoing, with_broker};
 
 #[tokio::test]
 async fn what_waits_returns_to_its_work_queue_when_its_time_is_up_and_not_before() {

@@ -2,7 +2,7 @@
 //! connection.
 
 use serde_json::{Value, json};
-use support::{browser::Browser, stack::with_stack};
+use support::{client::browser::Browser, server::stack::with_stack};
 
 /// HTML with its style and codes, scripts and the icon, as they travel, headers included.
 const BYTES_MAX: u64 = 60 * 1024;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use gateway::merchant::settings::Settings;
 use serde_json::json;
-use support::{browser::Browser, shop::with_configured_shop};
+use support::{client::browser::Browser, shop::with_configured_shop};
 
 use super::{page, with_browser};
 

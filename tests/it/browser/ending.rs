@@ -117,7 +117,7 @@ async fn a_buyer_cancels_with_two_taps_and_only_while_nothing_was_seen() {
         // Another payer's payment arrives between the view and the tap.
         tab.call("Emulation.setScriptExecutionDisabled", json!({ "value": true })).await;
         shop.send(&unconfirmed(&id, "1")).await;
-        support::broker::eventually("it is seen", async || {
+        support::server::broker::eventually("it is seen", async || {
             let status = shop.stack.gateway.buyer_status(&id).await.unwrap().unwrap();
             (!status.cancellable).then_some(())
         })
@@ -175,7 +175,7 @@ async fn a_buyer_may_stay_and_the_page_in_a_frame_never_leaves() {
         shop.stack.gateway.cancel_invoice(&id).await.unwrap();
         let longer_than_the_wait =
             "new Promise((done) => setTimeout(() => done(location.pathname), 12000))";
-        let stopped = async |tab: &support::browser::Tab| {
+        let stopped = async |tab: &support::client::browser::Tab| {
             assert_eq!(tab.eval("document.querySelector('#leaving').hidden").await, json!(true));
             assert!(tab.has("#return").await, "the way back is still there");
             assert_eq!(tab.eval(longer_than_the_wait).await, json!(format!("/pay/{id}")));

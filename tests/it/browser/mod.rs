@@ -11,7 +11,7 @@ mod widget;
 
 use gateway::merchant::settings::Settings;
 use support::{
-    browser::{Browser, Tab},
+    client::browser::{Browser, Tab},
     shop::{Shop, with_configured_shop},
 };
 

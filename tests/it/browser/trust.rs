@@ -2,7 +2,7 @@
 
 use gateway::asset::{Network, catalogue::Catalogue};
 use serde_json::json;
-use support::stack::with_stack;
+use support::server::stack::with_stack;
 
 use super::{inspect, page, with_browser};
 
@@ -101,7 +101,7 @@ async fn every_code_on_every_network_reads_as_the_row_says() {
             stack.gateway.fill_addresses(network, 3).await.unwrap();
         }
         let merchant = stack.merchant().await.client;
-        let browser = support::browser::Browser::start().await;
+        let browser = support::client::browser::Browser::start().await;
         let tab = browser.phone().await;
         for network in Network::ALL {
             let coin = Catalogue::get().native(network);

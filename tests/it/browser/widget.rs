@@ -2,7 +2,7 @@
 //! it.
 
 use serde_json::{Value, json};
-use support::{browser::Tab, roastery::Roastery};
+use support::{client::browser::Tab, shop::roastery::Roastery};
 
 use super::{inspect, with_browser};
 
@@ -40,7 +40,7 @@ async fn a_shop_hears_of_each_change_once_and_ships_on_the_signed_webhook() {
         let choose = "document.querySelector(\"input[value='usdtmatic@polygon']\").click(); \
                       document.querySelector('.go button').click()";
         tab.eval_in(&roastery.checkout, choose).await;
-        support::broker::eventually("the currency is chosen", async || {
+        support::server::broker::eventually("the currency is chosen", async || {
             let status = shop.stack.gateway.buyer_status(&id).await.unwrap().unwrap();
             (!status.status.is_terminal() && status.asset.is_some()).then_some(())
         })

@@ -3,15 +3,17 @@
 //! its other ones.
 
 use gateway::{
-    app::{reconcile::ReconcileError, set_currency::Change},
+    app::{deposit::reconcile::ReconcileError, market::set_currency::Change},
     asset::{Catalogue, Network},
     storage::balances::Difference,
 };
 use support::{
-    paying::{Paying, due, with_dear_coins, with_paying, with_paying_as},
-    regtest::{Kind, Regtest},
-    solana::SolanaNode,
-    ton::TonNode,
+    node::{
+        regtest::{Kind, Regtest},
+        solana::SolanaNode,
+        ton::TonNode,
+    },
+    shop::paying::{Paying, due, with_dear_coins, with_paying, with_paying_as},
 };
 
 use super::{

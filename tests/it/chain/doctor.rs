@@ -4,17 +4,16 @@
 use gateway::{
     app::{
         Gateway,
-        doctor::{Finding, Health},
+        operator::doctor::{Finding, Health},
     },
     asset::{Catalogue, Currency, Network},
     config::Config,
 };
 use support::{
-    ctl::{Ctl, Ran},
-    database::TestDatabase,
-    fired::fired,
-    java_tron::node_hex,
-    solana::SolanaNode,
+    client::ctl::{Ctl, Ran},
+    fault::fired::fired,
+    node::{java_tron::node_hex, solana::SolanaNode},
+    server::database::TestDatabase,
 };
 
 use super::{

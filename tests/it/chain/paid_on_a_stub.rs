@@ -4,8 +4,8 @@
 use gateway::{asset::Network, invoice::Status};
 use serde_json::Value;
 use support::{
-    broker::eventually,
-    paying::{Paying, due, with_paying},
+    server::broker::eventually,
+    shop::paying::{Paying, due, with_paying},
 };
 
 use super::{

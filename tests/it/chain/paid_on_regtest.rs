@@ -7,10 +7,10 @@ use std::ops::Deref;
 use gateway::asset::{Catalogue, Network};
 use serde_json::{Value, json};
 use support::{
-    broker::eventually,
-    fired::fired,
-    paying::{Paying, due, with_dear_coins},
-    regtest::{Kind, Regtest},
+    fault::fired::fired,
+    node::regtest::{Kind, Regtest},
+    server::broker::eventually,
+    shop::paying::{Paying, due, with_dear_coins},
 };
 
 const CONFIRMATIONS: u64 = 2;

@@ -10,7 +10,7 @@ use gateway::{
         simulation::{self, SimTransfer, Spend},
     },
 };
-use support::database::TestDatabase;
+use support::server::database::TestDatabase;
 
 use super::conformance::{
     Act, ChainUnderTest, Coin, Connect, Feature, Outcome, Output, prove, table,

@@ -10,12 +10,14 @@ use gateway::{
 };
 use serde_json::{Value, json};
 use support::{
-    broker::eventually,
-    ctl::{Ctl, Ran},
-    database::TestDatabase,
-    fired::fired,
-    scratch::Scratch,
-    stack::{MASTER_KEY, with_configured_stack},
+    client::ctl::{Ctl, Ran},
+    fault::fired::fired,
+    server::{
+        broker::eventually,
+        database::TestDatabase,
+        scratch::Scratch,
+        stack::{MASTER_KEY, with_configured_stack},
+    },
 };
 
 use super::with_database;

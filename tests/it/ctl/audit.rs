@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use sqlx::Connection;
-use support::{ctl::Ctl, stack::with_stack};
+use support::{client::ctl::Ctl, server::stack::with_stack};
 
 use super::with_database;
 

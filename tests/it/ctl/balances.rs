@@ -1,9 +1,11 @@
 //! `gatewayctl balances`: balances of addresses compared with the rows.
 
-use gateway::{app::reconcile::Reconciled, asset::Network, money::BaseUnits, storage::balances};
+use gateway::{
+    app::deposit::reconcile::Reconciled, asset::Network, money::BaseUnits, storage::balances,
+};
 use serde_json::{Value, json};
 use support::{
-    ctl::Ctl,
+    client::ctl::Ctl,
     shop::{Shop, with_configured_shop, with_shop},
 };
 

@@ -1,12 +1,12 @@
 //! `gatewayctl chain`: continuing after a reorg deeper than the watcher remembers.
 
 use gateway::{
-    app::follow_chain::{FollowError, follower_of},
+    app::deposit::follow_chain::{FollowError, follower_of},
     asset::Network,
     invoice::Status,
 };
 use support::{
-    ctl::Ctl,
+    client::ctl::Ctl,
     shop::{Shop, with_shop},
 };
 

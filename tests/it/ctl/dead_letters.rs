@@ -3,10 +3,12 @@
 use gateway::webhook::retry::IPN;
 use serde_json::{Value, json};
 use support::{
-    broker::eventually,
-    ctl::Ctl,
-    receiver::Receiver,
-    stack::{Merchant, Stack, with_stack},
+    client::ctl::Ctl,
+    server::{
+        broker::eventually,
+        stack::{Merchant, Stack, with_stack},
+    },
+    shop::receiver::Receiver,
 };
 
 /// Pays an invoice whose receiver refuses, until its webhook is dead.

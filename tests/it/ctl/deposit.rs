@@ -2,14 +2,14 @@
 //! missed, acceptance of one that came back.
 
 use gateway::{
-    app::simulate::{Deposit, PaidIn, Payee},
+    app::sandbox::simulate::{Deposit, PaidIn, Payee},
     asset::{Network, address},
     invoice::Status,
 };
 use serde_json::{Value, json};
 use support::{
-    broker::eventually,
-    ctl::Ctl,
+    client::ctl::Ctl,
+    server::broker::eventually,
     shop::{Shop, deposit, unconfirmed, with_shop},
 };
 

@@ -1,7 +1,10 @@
 //! `gatewayctl doctor` over healthy and broken stacks.
 
 use serde_json::Value;
-use support::{broker::eventually, ctl::Ctl, stack::with_stack};
+use support::{
+    client::ctl::Ctl,
+    server::{broker::eventually, stack::with_stack},
+};
 
 use super::with_database;
 
@@ -98,7 +101,7 @@ async fn an_unreachable_broker_does_not_hide_the_rest() {
 
 #[tokio::test]
 async fn an_empty_database_is_told_to_migrate() {
-    super::over(support::database::TestDatabase::empty().await, |ctl, _| async move {
+    super::over(support::server::database::TestDatabase::empty().await, |ctl, _| async move {
         let report = ctl.run(&["--json", "doctor", "--network", "polygon"]).await.json();
         assert_eq!((state(&report, "database"), state(&report, "schema")), ("ok", "broken"));
     })

@@ -8,9 +8,11 @@ use std::{
 
 use gateway::asset::Network;
 use support::{
-    ctl::Ctl,
-    processes::{free_port, program},
-    stack::{Stack, only, with_configured_stack},
+    client::ctl::Ctl,
+    server::{
+        processes::{free_port, program},
+        stack::{Stack, only, with_configured_stack},
+    },
 };
 use tokio::{
     io::{AsyncBufReadExt, BufReader, Lines},

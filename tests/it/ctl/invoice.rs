@@ -2,10 +2,12 @@
 
 use serde_json::json;
 use support::{
-    broker::eventually,
-    ctl::Ctl,
-    receiver::Receiver,
-    stack::{Stack, with_stack},
+    client::ctl::Ctl,
+    server::{
+        broker::eventually,
+        stack::{Stack, with_stack},
+    },
+    shop::receiver::Receiver,
 };
 
 async fn created(stack: &Stack, callback: Option<&str>) -> String {

@@ -1,7 +1,7 @@
 //! `gatewayctl migrate` over empty databases.
 
 use futures_util::future::join_all;
-use support::{ctl::Ctl, database::TestDatabase};
+use support::{client::ctl::Ctl, server::database::TestDatabase};
 use tokio::net::{TcpListener, TcpStream};
 
 use super::over;

@@ -23,7 +23,7 @@ mod usage;
 use std::{panic::AssertUnwindSafe, sync::Arc};
 
 use futures_util::FutureExt;
-use support::{ctl::Ctl, database::TestDatabase};
+use support::{client::ctl::Ctl, server::database::TestDatabase};
 
 /// Runs `test` over a database of its own and removes it afterwards, even after a panic.
 async fn with_database<F: Future<Output = ()>>(test: impl FnOnce(Ctl, Arc<TestDatabase>) -> F) {

@@ -3,10 +3,12 @@
 use gateway::{asset::Network, payout::State};
 use serde_json::{Value, json};
 use support::{
-    broker::eventually,
-    ctl::Ctl,
-    payouts::{Payer, evm_address},
-    stack::{only, with_configured_stack},
+    client::ctl::Ctl,
+    server::{
+        broker::eventually,
+        stack::{only, with_configured_stack},
+    },
+    shop::payouts::{Payer, evm_address},
 };
 
 use super::with_database;
@@ -377,7 +379,7 @@ async fn a_seed_is_sealed_from_stdin_and_nothing_of_it_is_shown() {
         let ran = key("hunter2").run_with_input(&seal, &seed).await;
         assert!(!ran.stderr.contains("hunter2"), "{}", ran.stderr);
         ran.expect_failure("GATEWAY_PAYOUTS__SEED_KEY is not 64 hex characters");
-        let ran = key(support::stack::MASTER_KEY).run_with_input(&seal, &seed).await;
+        let ran = key(support::server::stack::MASTER_KEY).run_with_input(&seal, &seed).await;
         ran.expect_failure("must not be GATEWAY_MASTER_KEY");
         key(&"cd".repeat(32)).run_with_input(&seal, &seed).await.expect_ok();
     })

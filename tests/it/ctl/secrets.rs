@@ -1,7 +1,7 @@
 //! `gatewayctl secrets`: a new master key while everything runs, cut off anywhere and run again.
 
 use gateway::{
-    app::{Gateway, master_key::BITE},
+    app::{Gateway, operator::master_key::BITE},
     config::Config,
     merchant::{
         WebhookSecret,
@@ -10,7 +10,10 @@ use gateway::{
 };
 use secrecy::ExposeSecret;
 use sqlx::Row;
-use support::{ctl::Ctl, database::TestDatabase, scratch::Scratch, stack::MASTER_KEY};
+use support::{
+    client::ctl::Ctl,
+    server::{database::TestDatabase, scratch::Scratch, stack::MASTER_KEY},
+};
 use uuid::Uuid;
 
 use super::with_database;

@@ -5,8 +5,8 @@ use http::Method;
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 use support::{
-    broker::{TestBroker, with_broker},
-    ctl::Ctl,
+    client::ctl::Ctl,
+    server::broker::{TestBroker, with_broker},
 };
 
 fn ctl(broker: &TestBroker) -> Ctl {

@@ -1,6 +1,6 @@
 //! Exit codes: 1 for failures, 2 for arguments that can never work. And no secret in any message.
 
-use support::ctl::Ctl;
+use support::client::ctl::Ctl;
 
 use super::with_database;
 
@@ -93,7 +93,7 @@ async fn a_server_that_does_not_answer_is_named_without_its_password() {
 
 #[tokio::test]
 async fn a_database_without_a_schema_asks_for_migrate() {
-    super::over(support::database::TestDatabase::empty().await, |ctl, _| async move {
+    super::over(support::server::database::TestDatabase::empty().await, |ctl, _| async move {
         let failed = ctl.run(&["merchant", "list"]).await;
         failed.expect_failure(
             "hint: the schema is missing or older than this program: gatewayctl migrate",

@@ -1,7 +1,7 @@
 //! Requests and responses with honest servers, and data that the client leaves unchanged.
 
 use super::*;
-use support::fired::fired;
+use support::fault::fired::fired;
 
 #[tokio::test]
 async fn the_request_is_exactly_what_the_caller_wrote() {

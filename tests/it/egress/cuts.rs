@@ -1,7 +1,7 @@
 //! Connections that end too early.
 
 use super::*;
-use support::fired::fired;
+use support::fault::fired::fired;
 
 const WHOLE: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 12\r\n\r\nhello, world";
 const CHUNKED: &[u8] =

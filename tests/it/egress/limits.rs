@@ -3,7 +3,7 @@
 use tokio::time::Instant;
 
 use super::*;
-use support::fired::fired;
+use support::fault::fired::fired;
 
 const HEAD: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n";
 const GIGABYTE: &str = "1073741824";

@@ -10,7 +10,7 @@ use std::{net::IpAddr, sync::Arc, time::Duration};
 use gateway::egress::{
     Answer, Call, Egress, EgressError, Policy, PublicPolicy, Resolve, Resolving,
 };
-use support::hostile::{Act, Hostile};
+use support::fault::hostile::{Act, Hostile};
 use url::Url;
 
 const LONG: Duration = Duration::from_secs(20);

@@ -1,14 +1,11 @@
 //! One paid invoice and four deposits of dust: every documented receiver ships once.
 
-use gateway::app::simulate::{Deposit, PaidIn};
+use gateway::app::sandbox::simulate::{Deposit, PaidIn};
 use gateway_api::openapi;
 use serde_json::{Value, json};
 use support::{
-    broker::eventually,
-    receiver::Received,
-    roastery::Roastery,
-    scratch::Scratch,
-    shop::{Shop, deposit, with_shop},
+    server::{broker::eventually, scratch::Scratch},
+    shop::{Shop, deposit, receiver::Received, roastery::Roastery, with_shop},
 };
 
 use super::languages::{CHECKS, verdicts};

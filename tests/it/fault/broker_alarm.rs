@@ -3,13 +3,17 @@
 use std::time::Duration;
 
 use support::{
-    database::TestDatabase,
-    disk::Ballast,
-    fired::fired,
-    installation::Installation,
-    private_rabbitmq::{DISK_FREE_LIMIT_MB, PrivateRabbitmq, cramped_rabbitmq, private_rabbitmq},
-    processes::within,
-    trade::Shop,
+    fault::fired::fired,
+    server::{
+        database::TestDatabase,
+        disk::Ballast,
+        installation::Installation,
+        private_rabbitmq::{
+            DISK_FREE_LIMIT_MB, PrivateRabbitmq, cramped_rabbitmq, private_rabbitmq,
+        },
+        processes::within,
+    },
+    shop::trade::Shop,
 };
 
 const ORDERS: usize = 15;

@@ -6,13 +6,15 @@ use gateway::broker::route::WorkQueue;
 use http::Method;
 use serde_json::Value;
 use support::{
-    balancer::Balancer,
-    database::TestDatabase,
-    fired::fired,
-    installation::{BrokerAccess, Installation},
-    private_rabbitmq::{PrivateRabbitmq, private_cluster},
-    processes::within,
-    trade::{Order, Shop},
+    fault::fired::fired,
+    server::{
+        balancer::Balancer,
+        database::TestDatabase,
+        installation::{BrokerAccess, Installation},
+        private_rabbitmq::{PrivateRabbitmq, private_cluster},
+        processes::within,
+    },
+    shop::trade::{Order, Shop},
 };
 
 /// Orders that each replica takes, one after another without a pause.

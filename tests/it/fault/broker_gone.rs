@@ -5,12 +5,14 @@ use std::time::Duration;
 use gateway::broker::{route::WorkQueue, topology::Role};
 use http::Method;
 use support::{
-    database::TestDatabase,
-    fired::fired,
-    installation::{BrokerAccess, Installation},
-    private_rabbitmq::{PrivateRabbitmq, private_rabbitmq},
-    processes::{Signal, within},
-    trade::{Order, Shop},
+    fault::fired::fired,
+    server::{
+        database::TestDatabase,
+        installation::{BrokerAccess, Installation},
+        private_rabbitmq::{PrivateRabbitmq, private_rabbitmq},
+        processes::{Signal, within},
+    },
+    shop::trade::{Order, Shop},
 };
 
 const ORDERS: usize = 15;

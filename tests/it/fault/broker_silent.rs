@@ -3,8 +3,12 @@
 use std::time::{Duration, Instant};
 
 use support::{
-    database::TestDatabase, fired::fired, installation::Installation,
-    private_rabbitmq::private_rabbitmq, processes::within, trade::Shop,
+    fault::fired::fired,
+    server::{
+        database::TestDatabase, installation::Installation, private_rabbitmq::private_rabbitmq,
+        processes::within,
+    },
+    shop::trade::Shop,
 };
 
 const ORDERS: usize = 20;
@@ -99,7 +103,7 @@ async fn a_broker_that_accepts_and_never_speaks_makes_no_request_wait() {
     let workers = installation.start_workers(&["all"]).await;
     let shop = Shop::open(&installation, ORDERS).await;
     within(Duration::from_secs(30), "rates are there without a broker", async || {
-        let body = support::exchange::Exchange::get(
+        let body = support::client::exchange::Exchange::get(
             installation.api,
             "/v1/estimate?amount=10&currency_from=usd&currency_to=usdtmatic",
         )

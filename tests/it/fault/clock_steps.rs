@@ -12,13 +12,14 @@ use gateway::merchant::settings::Settings;
 use serde_json::json;
 use sqlx::{Connection, PgConnection};
 use support::{
-    broker::with_broker,
-    database::TestDatabase,
-    fired::fired,
-    installation::{Installation, Program},
-    processes::{Signal, within},
-    receiver::Receiver,
-    trade::Shop,
+    fault::fired::fired,
+    server::{
+        broker::with_broker,
+        database::TestDatabase,
+        installation::{Installation, Program},
+        processes::{Signal, within},
+    },
+    shop::{receiver::Receiver, trade::Shop},
 };
 
 const LIMIT: Duration = Duration::from_secs(90);

@@ -4,13 +4,17 @@ use std::time::Duration;
 
 use sqlx::{Connection, PgConnection};
 use support::{
-    broker::with_broker,
-    cutting_proxy::{Cut, CuttingProxy},
-    database::TestDatabase,
-    fired::fired,
-    installation::{Installation, Program},
-    processes::within,
-    trade::{Shop, stored_order_ids},
+    fault::{
+        cutting_proxy::{Cut, CuttingProxy},
+        fired::fired,
+    },
+    server::{
+        broker::with_broker,
+        database::TestDatabase,
+        installation::{Installation, Program},
+        processes::within,
+    },
+    shop::trade::{Shop, stored_order_ids},
 };
 
 const RECOVERY_LIMIT: Duration = Duration::from_secs(90);

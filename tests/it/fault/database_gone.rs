@@ -10,11 +10,9 @@ use std::{
 };
 
 use support::{
-    broker::with_broker,
-    fired::fired,
-    installation::Installation,
-    private_postgres::private_postgres,
-    trade::{Order, Shop, forget_unanswered, stored_order_ids},
+    fault::fired::fired,
+    server::{broker::with_broker, installation::Installation, private_postgres::private_postgres},
+    shop::trade::{Order, Shop, forget_unanswered, stored_order_ids},
 };
 
 /// Recovery time of the programs, once the database responds again. The reconnect delay is at most

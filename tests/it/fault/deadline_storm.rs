@@ -11,7 +11,7 @@ use std::{
 };
 
 use gateway::{
-    app::manage_merchant::NewMerchant,
+    app::merchant::manage::NewMerchant,
     asset::Network,
     broker::route::{Route, WorkQueue},
     merchant::settings::Settings,
@@ -19,13 +19,17 @@ use gateway::{
 use serde_json::json;
 use sqlx::PgConnection;
 use support::{
-    broker::{TestBroker, with_broker},
-    database::TestDatabase,
-    fired::fired,
-    installation::{Installation, Program},
-    processes::{Signal, within},
-    receiver::{Received, Receiver},
-    shop::unconfirmed,
+    fault::fired::fired,
+    server::{
+        broker::{TestBroker, with_broker},
+        database::TestDatabase,
+        installation::{Installation, Program},
+        processes::{Signal, within},
+    },
+    shop::{
+        receiver::{Received, Receiver},
+        unconfirmed,
+    },
 };
 use uuid::Uuid;
 

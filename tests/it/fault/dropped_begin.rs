@@ -5,7 +5,7 @@ use std::{pin::pin, task::Poll};
 
 use gateway::storage::Db;
 use sqlx::{Connection, Executor};
-use support::{database::TestDatabase, fired::fired};
+use support::{fault::fired::fired, server::database::TestDatabase};
 
 /// More polls than a BEGIN over an open connection takes.
 const POLLS: u32 = 12;

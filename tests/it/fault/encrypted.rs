@@ -1,18 +1,20 @@
 //! Hosted brokers and databases speak TLS alone, with authorities of their own (a private server of
 //! each stands for them).
 
-use gateway::{app::apply_topology::check_topology, broker::management::Management};
+use gateway::{app::messaging::apply_topology::check_topology, broker::management::Management};
 use http::Method;
 use serde_json::Value;
 use sqlx::{Connection, PgConnection};
 use support::{
-    authority::Authority,
-    broker::eventually,
-    ctl::Ctl,
-    installation::{BrokerAccess, Installation},
-    private_postgres::encrypted_postgres,
-    private_rabbitmq::encrypted_rabbitmq,
-    trade::Shop,
+    client::ctl::Ctl,
+    server::{
+        authority::Authority,
+        broker::eventually,
+        installation::{BrokerAccess, Installation},
+        private_postgres::encrypted_postgres,
+        private_rabbitmq::encrypted_rabbitmq,
+    },
+    shop::trade::Shop,
 };
 
 const LIMIT: std::time::Duration = std::time::Duration::from_secs(90);

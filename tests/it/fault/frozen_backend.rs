@@ -5,13 +5,12 @@ use std::time::{Duration, Instant};
 
 use sqlx::{Connection, PgConnection};
 use support::{
-    broker::with_broker,
-    fired::fired,
-    installation::Installation,
-    private_postgres::private_postgres,
-    private_rabbitmq::Frozen,
-    processes::within,
-    trade::{Shop, stored_order_ids},
+    fault::fired::fired,
+    server::{
+        broker::with_broker, installation::Installation, private_postgres::private_postgres,
+        private_rabbitmq::Frozen, processes::within,
+    },
+    shop::trade::{Shop, stored_order_ids},
 };
 
 /// The API's own limit is 12 s.

@@ -5,12 +5,14 @@ use std::time::{Duration, Instant};
 
 use sqlx::{Connection, PgConnection};
 use support::{
-    broker::with_broker,
-    database::TestDatabase,
-    fired::fired,
-    installation::Installation,
-    processes::{Signal, within},
-    trade::{Order, Shop},
+    fault::fired::fired,
+    server::{
+        broker::with_broker,
+        database::TestDatabase,
+        installation::Installation,
+        processes::{Signal, within},
+    },
+    shop::trade::{Order, Shop},
 };
 
 const ORDERS: usize = 12;

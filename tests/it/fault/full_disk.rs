@@ -6,15 +6,17 @@ use std::{
 };
 
 use support::{
-    broker::with_broker,
-    database::TestDatabase,
-    disk::Ballast,
-    exchange::Exchange,
-    fired::fired,
-    installation::Installation,
-    private_postgres::cramped_postgres,
-    processes::{Launch, Process, free_port, program, within},
-    trade::{Shop, forget_unanswered, stored_order_ids},
+    client::exchange::Exchange,
+    fault::fired::fired,
+    server::{
+        broker::with_broker,
+        database::TestDatabase,
+        disk::Ballast,
+        installation::Installation,
+        private_postgres::cramped_postgres,
+        processes::{Launch, Process, free_port, program, within},
+    },
+    shop::trade::{Shop, forget_unanswered, stored_order_ids},
 };
 
 const LIMIT: Duration = Duration::from_secs(90);

@@ -9,16 +9,18 @@ use std::{
     time::{Duration, Instant},
 };
 
-use gateway::app::sweep::SweepMemory;
+use gateway::app::messaging::sweep::SweepMemory;
 use serde_json::json;
 use sqlx::{Connection, Executor, PgConnection};
 use support::{
-    broker::with_broker,
-    fired::fired,
-    installation::Installation,
-    private_postgres::private_postgres,
-    processes::{Signal, within},
-    trade::{Order, Shop},
+    fault::fired::fired,
+    server::{
+        broker::with_broker,
+        installation::Installation,
+        private_postgres::private_postgres,
+        processes::{Signal, within},
+    },
+    shop::trade::{Order, Shop},
 };
 
 const ROWS: i64 = 100_000;
@@ -142,7 +144,7 @@ async fn told(shop: &Shop, orders: &[Order]) {
     within(LIMIT, "every order is told", async || {
         let told: Vec<_> = shop.receiver.received();
         let is_told = |order: &&Order| {
-            let posts = told.iter().map(support::receiver::Received::json);
+            let posts = told.iter().map(support::shop::receiver::Received::json);
             let mut finished = posts.filter(|ipn| ipn["payment_id"] == order.payment_id.as_str());
             finished.any(|ipn| ipn["payment_status"] == "finished")
         };

@@ -5,11 +5,15 @@ use std::time::Duration;
 use gateway::{broker::route::Route, serve::allow_open_files, storage::deliveries};
 use gateway_workers::Role;
 use support::{
-    announced::{any_invoice, new_delivery},
-    broker::eventually,
-    fired::fired,
-    hostile::{Act, Hostile},
-    stack::{Stack, with_stack},
+    fault::{
+        fired::fired,
+        hostile::{Act, Hostile},
+    },
+    server::{
+        broker::eventually,
+        stack::{Stack, with_stack},
+    },
+    shop::announced::{any_invoice, new_delivery},
 };
 use uuid::Uuid;
 

@@ -7,10 +7,12 @@ use std::{
 
 use sqlx::{Connection, Executor, PgConnection};
 use support::{
-    database::TestDatabase,
-    fired::fired,
-    private_postgres::private_postgres,
-    processes::{Launch, Process, Signal, program, within},
+    fault::fired::fired,
+    server::{
+        database::TestDatabase,
+        private_postgres::private_postgres,
+        processes::{Launch, Process, Signal, program, within},
+    },
 };
 
 const STEP_LIMIT: Duration = Duration::from_secs(60);

@@ -4,13 +4,15 @@ use std::{sync::Arc, time::Duration};
 
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use support::{
-    broker::with_broker,
-    database::TestDatabase,
-    fired::fired,
-    installation::Installation,
-    processes::{Signal, within},
+    fault::fired::fired,
     seed::seed,
-    trade::{Order, Shop},
+    server::{
+        broker::with_broker,
+        database::TestDatabase,
+        installation::Installation,
+        processes::{Signal, within},
+    },
+    shop::trade::{Order, Shop},
 };
 
 const ORDERS: usize = 40;

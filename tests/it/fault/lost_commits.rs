@@ -6,14 +6,18 @@ use std::{collections::BTreeSet, time::Duration};
 
 use sqlx::{Connection, Executor, PgConnection};
 use support::{
-    broker::with_broker,
-    ctl::Ctl,
-    exchange::{Exchange, Lost},
-    fired::fired,
-    installation::{Installation, Program},
-    private_postgres::{PrivatePostgres, fresh_postgres, private_postgres},
-    processes::within,
-    trade::{Order, Shop, stored_order_ids},
+    client::{
+        ctl::Ctl,
+        exchange::{Exchange, Lost},
+    },
+    fault::fired::fired,
+    server::{
+        broker::with_broker,
+        installation::{Installation, Program},
+        private_postgres::{PrivatePostgres, fresh_postgres, private_postgres},
+        processes::within,
+    },
+    shop::trade::{Order, Shop, stored_order_ids},
 };
 
 const ORDERS: usize = 8;

@@ -7,12 +7,14 @@ use gateway::broker::route::DeadLetterQueue;
 use http::Method;
 use sqlx::{Connection, PgConnection};
 use support::{
-    broker::with_broker,
-    database::TestDatabase,
-    exchange::Exchange,
-    installation::Installation,
-    metrics::{Page, contradictions},
-    trade::{Order, Shop},
+    client::exchange::Exchange,
+    server::{
+        broker::with_broker,
+        database::TestDatabase,
+        installation::Installation,
+        metrics::{Page, contradictions},
+    },
+    shop::trade::{Order, Shop},
 };
 
 const LIMIT: Duration = Duration::from_secs(60);

@@ -6,11 +6,13 @@
 use gateway::asset::Network;
 use serde_json::{Value, json};
 use support::{
-    ctl::Ctl,
-    fired::fired,
-    payouts::{Payer, evm_address},
-    shop::with_shop,
-    stack::{only, with_configured_stack},
+    client::ctl::Ctl,
+    fault::fired::fired,
+    server::stack::{only, with_configured_stack},
+    shop::{
+        payouts::{Payer, evm_address},
+        with_shop,
+    },
 };
 
 /// Final state of a receiver that never lets an older state overwrite a newer one.

@@ -5,13 +5,15 @@ use std::time::Duration;
 
 use sqlx::Connection;
 use support::{
-    broker::with_broker,
-    database::TestDatabase,
-    exchange::Exchange,
-    fired::fired,
-    installation::{Installation, Program},
-    processes::within,
-    trade::Shop,
+    client::exchange::Exchange,
+    fault::fired::fired,
+    server::{
+        broker::with_broker,
+        database::TestDatabase,
+        installation::{Installation, Program},
+        processes::within,
+    },
+    shop::trade::Shop,
 };
 
 const LIMIT: Duration = Duration::from_secs(60);

@@ -8,13 +8,14 @@ use std::{
 
 use futures_util::future::join_all;
 use support::{
-    broker::with_broker,
-    database::TestDatabase,
-    fired::fired,
-    installation::Installation,
-    link::{Link, Passes},
-    processes::within,
-    trade::{Shop, forget_unanswered, stored_order_ids},
+    fault::{
+        fired::fired,
+        link::{Link, Passes},
+    },
+    server::{
+        broker::with_broker, database::TestDatabase, installation::Installation, processes::within,
+    },
+    shop::trade::{Shop, forget_unanswered, stored_order_ids},
 };
 
 const LIMIT: Duration = Duration::from_secs(120);
@@ -96,7 +97,7 @@ enum Way {
 async fn workers_apart(way: Way, passes: Passes, apart: Duration) {
     let database = TestDatabase::create().await;
     with_broker(|broker| async move {
-        let access: support::installation::BrokerAccess = (&*broker).into();
+        let access: support::server::installation::BrokerAccess = (&*broker).into();
         let (setting, url) = match way {
             Way::Database => ("DATABASE_URL", &database.url),
             Way::Broker => ("AMQP_URL", &access.amqp_url),
@@ -164,7 +165,7 @@ async fn workers_whom_the_broker_hears_no_more_finish_everything_once_afterwards
 async fn api_apart_from_the_broker(passes: Passes) {
     let database = TestDatabase::create().await;
     with_broker(|broker| async move {
-        let access: support::installation::BrokerAccess = (&*broker).into();
+        let access: support::server::installation::BrokerAccess = (&*broker).into();
         let link = Link::to(&access.amqp_url).await;
         let installation = Installation::new(&database.url, &access, &[]);
         let workers = installation.start_workers(&["all"]).await;

@@ -5,8 +5,11 @@ use std::time::{Duration, Instant};
 use futures_util::future::join_all;
 use sqlx::{Connection, PgConnection};
 use support::{
-    broker::with_broker, database::TestDatabase, fired::fired, installation::Installation,
-    processes::within, trade::Shop,
+    fault::fired::fired,
+    server::{
+        broker::with_broker, database::TestDatabase, installation::Installation, processes::within,
+    },
+    shop::trade::Shop,
 };
 
 /// The API's own limit is 12 s; the machine may be busy.

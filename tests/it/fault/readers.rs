@@ -8,7 +8,7 @@ use gateway::broker::{
     topology::Topology,
 };
 use http::Method;
-use support::{
+use support::server::{
     broker::with_broker, database::TestDatabase, installation::Installation, processes::within,
 };
 
@@ -46,7 +46,7 @@ async fn every_work_queue_is_read_and_every_route_ends_in_a_queue() {
             .await;
             // The second round is without the first process.
             if copies == 2 {
-                first.process.signal(support::processes::Signal::Terminate);
+                first.process.signal(support::server::processes::Signal::Terminate);
                 first.process.ended(Duration::from_secs(30)).await;
             }
         }

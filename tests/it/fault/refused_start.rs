@@ -7,9 +7,11 @@ use gateway::asset::{
     address::{Realm, sandbox},
 };
 use support::{
-    database::TestDatabase,
-    exchange::Exchange,
-    processes::{Launch, Process, free_port, program, within},
+    client::exchange::Exchange,
+    server::{
+        database::TestDatabase,
+        processes::{Launch, Process, free_port, program, within},
+    },
 };
 
 const KEY: &str = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";

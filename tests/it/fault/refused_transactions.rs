@@ -5,13 +5,12 @@ use std::time::Duration;
 
 use sqlx::{Connection, PgConnection};
 use support::{
-    broker::with_broker,
-    database::TestDatabase,
-    fired::fired,
-    installation::Installation,
-    processes::within,
+    fault::fired::fired,
     seed::seed,
-    trade::{Order, Shop, forget_unanswered},
+    server::{
+        broker::with_broker, database::TestDatabase, installation::Installation, processes::within,
+    },
+    shop::trade::{Order, Shop, forget_unanswered},
 };
 
 const LIMIT: Duration = Duration::from_secs(120);

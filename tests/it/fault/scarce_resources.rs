@@ -3,13 +3,15 @@
 use std::{collections::BTreeSet, process::Command, time::Duration};
 
 use support::{
-    broker::with_broker,
-    database::TestDatabase,
-    exchange::Kept,
-    fired::fired,
-    installation::{Installation, Program},
-    processes::within,
-    trade::{Shop, forget_unanswered, stored_order_ids},
+    client::exchange::Kept,
+    fault::fired::fired,
+    server::{
+        broker::with_broker,
+        database::TestDatabase,
+        installation::{Installation, Program},
+        processes::within,
+    },
+    shop::trade::{Shop, forget_unanswered, stored_order_ids},
 };
 use tokio::{io::AsyncWriteExt, net::TcpStream};
 

@@ -10,13 +10,15 @@ use gateway::broker::{
 use rand::{SeedableRng, rngs::StdRng, seq::SliceRandom};
 use sqlx::{Connection, PgConnection};
 use support::{
-    broker::{TestBroker, with_broker},
-    database::TestDatabase,
-    fired::fired,
-    installation::Installation,
-    processes::within,
+    fault::fired::fired,
     seed::seed,
-    trade::Shop,
+    server::{
+        broker::{TestBroker, with_broker},
+        database::TestDatabase,
+        installation::Installation,
+        processes::within,
+    },
+    shop::trade::Shop,
 };
 use uuid::Uuid;
 

@@ -6,14 +6,18 @@ use gateway::{asset::Network, merchant::settings::Settings};
 use serde_json::json;
 use sqlx::{Connection, PgConnection, Postgres, Transaction};
 use support::{
-    database::TestDatabase,
-    fired::fired,
-    installation::{Installation, Program},
-    payouts::{Orders, evm_address, fund, new_order, row},
-    private_rabbitmq::{PrivateRabbitmq, private_rabbitmq},
-    processes::within,
-    receiver::Receiver,
-    trade::Shop,
+    fault::fired::fired,
+    server::{
+        database::TestDatabase,
+        installation::{Installation, Program},
+        private_rabbitmq::{PrivateRabbitmq, private_rabbitmq},
+        processes::within,
+    },
+    shop::{
+        payouts::{Orders, evm_address, fund, new_order, row},
+        receiver::Receiver,
+        trade::Shop,
+    },
 };
 use tokio::sync::MutexGuard;
 

@@ -11,15 +11,19 @@ use gateway::{broker::route::DeadLetterQueue, merchant::settings::Settings};
 use serde_json::json;
 use sqlx::{Connection, PgConnection};
 use support::{
-    broker::with_broker,
-    database::TestDatabase,
-    exchange::{Exchange, Lost},
-    fired::fired,
-    installation::{Installation, Program},
-    processes::within,
-    receiver::Receiver,
-    shop::unconfirmed,
-    trade::{self, Order, Shop, stored_order_ids},
+    client::exchange::{Exchange, Lost},
+    fault::fired::fired,
+    server::{
+        broker::with_broker,
+        database::TestDatabase,
+        installation::{Installation, Program},
+        processes::within,
+    },
+    shop::{
+        receiver::Receiver,
+        trade::{self, Order, Shop, stored_order_ids},
+        unconfirmed,
+    },
 };
 
 const DEATH_LIMIT: Duration = Duration::from_secs(60);

@@ -9,13 +9,12 @@ use std::{
 
 use futures_util::future::join_all;
 use support::{
-    broker::with_broker,
-    database::TestDatabase,
-    exchange::{Kept, Lost},
-    fired::fired,
-    installation::Installation,
-    processes::Signal,
-    trade::{Shop, stored_order_ids},
+    client::exchange::{Kept, Lost},
+    fault::fired::fired,
+    server::{
+        broker::with_broker, database::TestDatabase, installation::Installation, processes::Signal,
+    },
+    shop::trade::{Shop, stored_order_ids},
 };
 
 const CUSTOMERS: usize = 24;

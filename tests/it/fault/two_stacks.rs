@@ -2,12 +2,14 @@
 
 use gateway::broker::topology::{Timing, Topology};
 use support::{
-    broker::with_broker,
     client::Client,
-    database::TestDatabase,
-    installation::Installation,
-    processes::{Launch, Process, program},
-    trade::Shop,
+    server::{
+        broker::with_broker,
+        database::TestDatabase,
+        installation::Installation,
+        processes::{Launch, Process, program},
+    },
+    shop::trade::Shop,
 };
 
 /// Production settings that need no node: every network but none is off.

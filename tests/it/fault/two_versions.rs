@@ -22,13 +22,15 @@ use gateway::broker::{
 };
 use sqlx::{Connection, Executor, PgConnection};
 use support::{
-    broker::{TestBroker, with_broker},
-    database::TestDatabase,
-    exchange::Lost,
-    fired::fired,
-    installation::{Installation, Program},
-    processes::{Signal, free_port, within},
-    trade::{Order, Shop, stored_order_ids},
+    client::exchange::Lost,
+    fault::fired::fired,
+    server::{
+        broker::{TestBroker, with_broker},
+        database::TestDatabase,
+        installation::{Installation, Program},
+        processes::{Signal, free_port, within},
+    },
+    shop::trade::{Order, Shop, stored_order_ids},
 };
 use tokio::sync::watch;
 

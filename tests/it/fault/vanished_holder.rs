@@ -5,7 +5,10 @@ use std::fs;
 
 use gateway::storage::locks::SessionLock;
 use sqlx::Row;
-use support::{broker::eventually, fired::fired, stack::with_stack};
+use support::{
+    fault::fired::fired,
+    server::{broker::eventually, stack::with_stack},
+};
 
 /// Unit of the kernel's table of connections, independent of its own clock.
 const TICKS_PER_SECOND: u64 = 100;

@@ -3,11 +3,13 @@
 use std::{process::Command, time::Duration};
 
 use support::{
-    ctl::Ctl,
-    database::TestDatabase,
-    fired::fired,
-    installation::MASTER_KEY,
-    processes::{Launch, Process, free_port, program},
+    client::ctl::Ctl,
+    fault::fired::fired,
+    server::{
+        database::TestDatabase,
+        installation::MASTER_KEY,
+        processes::{Launch, Process, free_port, program},
+    },
 };
 use tokio::{
     io::copy_bidirectional,
@@ -104,14 +106,18 @@ async fn a_program_that_began_without_its_database_ends_when_the_key_proves_wron
             environment: settings(url.as_str(), OTHER_KEY),
             owner: None,
         });
-        support::processes::within(LIMIT, "it has begun without its database", async || {
-            let said = process.output();
-            if said.contains("could not be compared with the database yet") {
-                Ok(())
-            } else {
-                Err(said)
-            }
-        })
+        support::server::processes::within(
+            LIMIT,
+            "it has begun without its database",
+            async || {
+                let said = process.output();
+                if said.contains("could not be compared with the database yet") {
+                    Ok(())
+                } else {
+                    Err(said)
+                }
+            },
+        )
         .await;
         open_door(port, &database.url).await;
         process.ended(LIMIT).await;

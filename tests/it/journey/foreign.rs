@@ -1,13 +1,13 @@
 //! Tokens other than the requested one (spec, "Informational deliveries").
 
 use gateway::{
-    app::simulate::{Deposit, PaidIn, Payee},
+    app::sandbox::simulate::{Deposit, PaidIn, Payee},
     asset::Network,
     invoice::Status,
 };
 use serde_json::{Value, json};
 use support::{
-    broker::eventually,
+    server::broker::eventually,
     shop::{Shop, deposit, with_shop},
 };
 

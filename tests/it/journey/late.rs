@@ -3,7 +3,7 @@
 use gateway::invoice::Status;
 use serde_json::json;
 use support::{
-    fired::fired,
+    fault::fired::fired,
     shop::{Shop, with_shop},
 };
 

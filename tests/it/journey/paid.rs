@@ -2,7 +2,10 @@
 
 use gateway::invoice::Status;
 use serde_json::json;
-use support::{broker::eventually, receiver::Receiver, shop::deposit, stack::with_stack};
+use support::{
+    server::{broker::eventually, stack::with_stack},
+    shop::{deposit, receiver::Receiver},
+};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_invoice_paid_in_two_parts_is_finished_once_and_told_once() {

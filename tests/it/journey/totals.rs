@@ -1,10 +1,12 @@
 //! Every way a received total can compare with the amount (spec, "Transitions").
 
-use gateway::{app::simulate::Deposit, invoice::Status, merchant::settings::Settings, money::Bps};
+use gateway::{
+    app::sandbox::simulate::Deposit, invoice::Status, merchant::settings::Settings, money::Bps,
+};
 use serde_json::Value;
 use support::{
-    broker::eventually,
-    fired::fired,
+    fault::fired::fired,
+    server::broker::eventually,
     shop::{Shop, deposit, unconfirmed, with_shop, with_shop_of},
 };
 

@@ -1,14 +1,14 @@
 //! The right address on the wrong network: found, kept apart, and reported to the merchant.
 
 use gateway::{
-    app::simulate::{Deposit, PaidIn, Payee},
+    app::sandbox::simulate::{Deposit, PaidIn, Payee},
     asset::{Family, Network, catalogue::Catalogue},
     invoice::Status,
     merchant::settings::Settings,
 };
 use gateway_workers::Role;
 use serde_json::json;
-use support::{shop::Shop, stack::with_configured_stack};
+use support::{server::stack::with_configured_stack, shop::Shop};
 
 fn evm() -> Vec<Network> {
     Network::ALL.into_iter().filter(|network| network.family() == Family::Evm).collect()

@@ -1,7 +1,7 @@
 //! Signed transactions are exactly the built ones, or nothing of them is kept.
 
 use serde_json::{Value, json};
-use support::{anvil::Anvil, broker::eventually};
+use support::{node::anvil::Anvil, server::broker::eventually};
 
 use super::{CHAIN_ID, Scene, TENTH, recipients, refused, sign, sign_fields, with_node};
 

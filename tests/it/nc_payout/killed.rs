@@ -6,8 +6,11 @@ use std::time::Duration;
 use gateway::merchant::settings::Settings;
 use serde_json::{Value, json};
 use support::{
-    broker::with_broker, client::Client, database::TestDatabase, fired::fired,
-    installation::Installation, processes::within,
+    client::Client,
+    fault::fired::fired,
+    server::{
+        broker::with_broker, database::TestDatabase, installation::Installation, processes::within,
+    },
 };
 
 use super::{CHAIN_ID, CONFIRMATIONS, PATH, TENTH, node, number, recipients, sign};

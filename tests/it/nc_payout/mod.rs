@@ -15,10 +15,10 @@ use gateway_workers::Role;
 use serde_json::{Value, json};
 use sha3::{Digest, Keccak256};
 use support::{
-    anvil::{Anvil, address_word, word},
     client::Answer,
-    payouts::evm_address,
-    stack::{Merchant, Stack, with_configured_stack},
+    node::anvil::{Anvil, address_word, word},
+    server::stack::{Merchant, Stack, with_configured_stack},
+    shop::payouts::evm_address,
 };
 
 const PATH: &str = "/v1/nc-payout";

@@ -1,7 +1,7 @@
 //! Requests that cannot be met, each with its own error code.
 
 use serde_json::{Value, json};
-use support::{client::Client, payouts::evm_address, stack::with_configured_stack};
+use support::{client::Client, server::stack::with_configured_stack, shop::payouts::evm_address};
 
 use super::{PATH, REVERTS, USDT, recipients, refused, settings, sign, with_node};
 

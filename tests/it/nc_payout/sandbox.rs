@@ -4,10 +4,12 @@ use gateway::asset::Network;
 use gateway_workers::Role;
 use serde_json::json;
 use support::{
-    anvil::Anvil,
-    broker::eventually,
-    payouts::{Payer, evm_address},
-    stack::{only, with_configured_stack},
+    node::anvil::Anvil,
+    server::{
+        broker::eventually,
+        stack::{only, with_configured_stack},
+    },
+    shop::payouts::{Payer, evm_address},
 };
 
 use super::{PATH, sign};

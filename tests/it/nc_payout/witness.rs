@@ -8,8 +8,8 @@ use std::sync::{
 
 use serde_json::{Value, json};
 use support::{
-    broker::eventually,
-    json_rpc::{Answer, Proxy},
+    node::json_rpc::{Answer, Proxy},
+    server::broker::eventually,
 };
 
 use super::{TENTH, node, recipients, settings, sign, with_scene};

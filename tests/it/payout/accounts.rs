@@ -6,9 +6,9 @@ use gateway::asset::{
 };
 use serde_json::json;
 use support::{
-    ctl::Ctl,
-    payouts::Payer,
-    stack::{only, with_configured_stack},
+    client::ctl::Ctl,
+    server::stack::{only, with_configured_stack},
+    shop::payouts::Payer,
 };
 
 use super::{EVM, two_rows};

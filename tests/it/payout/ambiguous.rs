@@ -10,19 +10,23 @@ use std::{
 };
 
 use gateway::{
-    app::payouts::Story,
+    app::payout::Story,
     asset::{Network, catalogue::Catalogue},
 };
 use http::StatusCode;
 use serde_json::{Value, json};
 use sqlx::Connection;
 use support::{
-    anvil::{Anvil, Call},
-    broker::eventually,
-    fired::fired,
-    json_rpc::{Answer, Proxy},
-    payouts::{Payer, evm_address},
-    stack::{Stack, with_configured_stack},
+    fault::fired::fired,
+    node::{
+        anvil::{Anvil, Call},
+        json_rpc::{Answer, Proxy},
+    },
+    server::{
+        broker::eventually,
+        stack::{Stack, with_configured_stack},
+    },
+    shop::payouts::{Payer, evm_address},
 };
 
 use super::EVM;

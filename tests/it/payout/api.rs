@@ -4,10 +4,12 @@ use gateway::{asset::Network, payout::Funding};
 use http::Method;
 use serde_json::{Value, json};
 use support::{
-    broker::eventually,
     client::Answer,
-    payouts::{Payer, evm_address},
-    stack::{only, with_configured_stack},
+    server::{
+        broker::eventually,
+        stack::{only, with_configured_stack},
+    },
+    shop::payouts::{Payer, evm_address},
 };
 
 use super::{EVM, LTC, UTXO, two_rows};

@@ -11,8 +11,8 @@ use gateway::{
 };
 use sqlx::{Connection, PgConnection};
 use support::{
-    payouts::Payer,
-    stack::{Stack, only, with_configured_stack},
+    server::stack::{Stack, only, with_configured_stack},
+    shop::payouts::Payer,
 };
 
 use super::{EVM, two_rows};

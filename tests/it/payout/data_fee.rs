@@ -2,15 +2,15 @@
 //! and waited out when it rises.
 
 use gateway::{
-    app::payouts::{Story, Wallet},
+    app::payout::{Story, Wallet},
     asset::Network,
 };
 use serde_json::json;
 use support::{
-    anvil::Anvil,
     lanes::Lane,
-    payouts::{Orders, evm_address, fund_from_nowhere, new_order, row},
-    stack::only,
+    node::anvil::Anvil,
+    server::stack::only,
+    shop::payouts::{Orders, evm_address, fund_from_nowhere, new_order, row},
 };
 
 use super::node::COIN;

@@ -2,17 +2,17 @@
 
 use chrono::TimeDelta;
 use gateway::{
-    app::{follow_chain::Follower, payouts::Wallet},
+    app::{deposit::follow_chain::Follower, payout::Wallet},
     asset::Network,
     chain::{Transfer, TransferAmount, TransferAsset},
     config::{ChainSettings, ChainSourceKind},
 };
 use support::{
-    fired::fired,
+    fault::fired::fired,
     lanes::Lane,
-    payouts::{Orders, evm_address, new_order, row},
-    scripted_chain::ScriptedChain,
-    stack::only,
+    node::scripted_chain::ScriptedChain,
+    server::stack::only,
+    shop::payouts::{Orders, evm_address, new_order, row},
 };
 
 use super::node::USDT;

@@ -2,13 +2,13 @@
 //! funding.
 
 use gateway::{
-    app::payouts::{Story, Wallet},
+    app::payout::{Story, Wallet},
     asset::Network,
 };
 use support::{
     lanes::Lane,
-    payouts::{Orders, evm_address, fund_from_nowhere, new_order, row},
-    stack::only,
+    server::stack::only,
+    shop::payouts::{Orders, evm_address, fund_from_nowhere, new_order, row},
 };
 use uuid::Uuid;
 

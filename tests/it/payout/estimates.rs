@@ -3,15 +3,15 @@
 use std::collections::HashMap;
 
 use gateway::{
-    app::payouts::{AdvanceError, Story, Wallet},
+    app::payout::{AdvanceError, Story, Wallet},
     asset::Network,
     payout::batch::VERSIONS_MAX,
 };
 use support::{
-    fake_evm::{Cast, Dear, FakeEvm, State},
     lanes::Lane,
-    payouts::{Orders, evm_address, fund_from_nowhere, new_order, row},
-    stack::only,
+    node::fake_evm::{Cast, Dear, FakeEvm, State},
+    server::stack::only,
+    shop::payouts::{Orders, evm_address, fund_from_nowhere, new_order, row},
 };
 
 use super::node::{COIN, due};

@@ -1,8 +1,8 @@
 //! Fees that rise while payments wait (spec, "Mass-payout webhooks"; replaced transactions).
 
-use gateway::{app::payouts::Story, storage::payouts::payments::PaymentRow};
+use gateway::{app::payout::Story, storage::payouts::payments::PaymentRow};
 use serde_json::{Value, json};
-use support::{broker::eventually, fired::fired, payouts::evm_address};
+use support::{fault::fired::fired, server::broker::eventually, shop::payouts::evm_address};
 
 use super::{
     EVM,
@@ -175,7 +175,7 @@ async fn an_order_waits_while_the_network_asks_more_than_was_quoted() {
         let processing = |story: &Story| story.order.state.as_str() == "processing";
         eventually("it is funded", async || Some(scene.payer.story(&id).await).filter(processing))
             .await;
-        let wallet = gateway::app::payouts::Wallet::open(&scene.stack.gateway).unwrap();
+        let wallet = gateway::app::payout::Wallet::open(&scene.stack.gateway).unwrap();
         let row = scene.payer.story(&id).await.order.id;
         scene.stack.gateway.advance_payout(row, &wallet).await.unwrap();
         let story = scene.payer.story(&id).await;

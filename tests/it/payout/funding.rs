@@ -3,9 +3,9 @@
 
 use serde_json::json;
 use support::{
-    anvil::{Call, address_word, call_data},
-    broker::eventually,
-    payouts::evm_address,
+    node::anvil::{Call, address_word, call_data},
+    server::broker::eventually,
+    shop::payouts::evm_address,
 };
 
 use super::{

@@ -2,7 +2,7 @@
 
 use gateway::asset::Network;
 use serde_json::{Value, json};
-use support::broker::eventually;
+use support::server::broker::eventually;
 
 use super::node::{COIN, Scene, due, is_settled, items, with_node};
 

@@ -4,10 +4,12 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use support::{
-    broker::eventually,
-    payouts::{Payer, evm_address},
-    processes::within,
-    stack::{Stack, only, with_configured_stack},
+    server::{
+        broker::eventually,
+        processes::within,
+        stack::{Stack, only, with_configured_stack},
+    },
+    shop::payouts::{Payer, evm_address},
 };
 
 use super::{EVM, LTC, LTC_REFUND, UTXO, two_rows};

@@ -5,7 +5,7 @@ use std::time::Duration;
 use gateway::{
     app::{
         Gateway,
-        payouts::{Confirmation, NewOrder},
+        payout::{Confirmation, NewOrder},
     },
     asset::Network,
     config::Config,
@@ -14,15 +14,19 @@ use rand::{RngExt, SeedableRng, rngs::StdRng};
 use secrecy::ExposeSecret;
 use sqlx::Connection;
 use support::{
-    anvil::{Anvil, Call},
-    broker::{TestBroker, eventually, with_broker},
-    database::TestDatabase,
-    fired::fired,
-    installation::{Installation, MASTER_KEY},
-    payout_events,
-    payouts::{Orders, evm_address, fund, new_order, row, told},
-    processes::{Signal, within},
+    fault::fired::fired,
+    node::anvil::{Anvil, Call},
     seed::seed,
+    server::{
+        broker::{TestBroker, eventually, with_broker},
+        database::TestDatabase,
+        installation::{Installation, MASTER_KEY},
+        processes::{Signal, within},
+    },
+    shop::{
+        payout_events,
+        payouts::{Orders, evm_address, fund, new_order, row, told},
+    },
 };
 
 use super::node;

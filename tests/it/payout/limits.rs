@@ -5,10 +5,12 @@ use std::sync::Arc;
 use gateway::{app::Gateway, asset::Network, merchant::secret::SEED_BYTES};
 use gateway_workers::Role;
 use support::{
-    broker::eventually,
-    fired::fired,
-    payouts::Payer,
-    stack::{Stack, only, with_configured_stack},
+    fault::fired::fired,
+    server::{
+        broker::eventually,
+        stack::{Stack, only, with_configured_stack},
+    },
+    shop::payouts::Payer,
 };
 
 use super::{EVM, two_rows};
@@ -286,7 +288,7 @@ async fn an_order_that_lost_a_part_of_its_money_gives_back_the_rest_once_it_is_c
         let books = payer.settles(&id).await.order.books;
         assert_eq!(books.returned.get() + books.kept.get(), part);
         let chain = payer.received_on_chain("polygon").await;
-        let back = chain[&support::payouts::evm_address(900)].clone();
+        let back = chain[&support::shop::payouts::evm_address(900)].clone();
         assert_eq!(back, (1, books.returned.get().to_string()));
         // The vanished deposit comes back after all, and is treated like the rest.
         payer.fund_in(&order, due - part, &lost).await;
@@ -330,15 +332,15 @@ async fn the_limit_of_a_day_counts_what_was_signed_in_it_and_no_longer() {
     .await;
 }
 
-fn wallet(stack: &Stack) -> gateway::app::payouts::Wallet {
-    gateway::app::payouts::Wallet::open(&stack.gateway).unwrap()
+fn wallet(stack: &Stack) -> gateway::app::payout::Wallet {
+    gateway::app::payout::Wallet::open(&stack.gateway).unwrap()
 }
 
 /// A seed of another account key could not sign for any received funds.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_wallet_of_another_account_is_refused_and_a_sealed_one_opens() {
     use gateway::{
-        app::payouts::{NoWallet, Wallet},
+        app::payout::{NoWallet, Wallet},
         asset::address::sandbox,
     };
     let file = std::env::temp_dir().join(format!("payout-seed-{}", uuid::Uuid::now_v7()));

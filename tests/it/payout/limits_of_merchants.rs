@@ -4,11 +4,12 @@ use gateway::asset::Network;
 use gateway_workers::Role;
 use serde_json::json;
 use support::{
-    broker::eventually,
-    client::{Answer, Client},
-    ctl::Ctl,
-    payouts::Payer,
-    stack::{only, with_configured_stack},
+    client::{Answer, Client, ctl::Ctl},
+    server::{
+        broker::eventually,
+        stack::{only, with_configured_stack},
+    },
+    shop::payouts::Payer,
 };
 
 use super::{EVM, LTC, LTC_REFUND, UTXO, two_rows};
@@ -37,7 +38,8 @@ async fn a_row_above_a_limit_is_refused_when_its_order_is_created() {
             assert_eq!(rows.len(), 1, "the row of 2.50 USD is within the limit: {error}");
             assert_eq!((&rows[0]["row"], &rows[0]["column"]), (&json!(1), &json!("amount")));
             assert!(rows[0]["reason"].as_str().unwrap().contains("5 USD"), "{error}");
-            let csv = "address,amount\n".to_owned() + &support::payouts::evm_address(1) + ",10\n";
+            let csv =
+                "address,amount\n".to_owned() + &support::shop::payouts::evm_address(1) + ",10\n";
             let fields = json!({ "network": "polygon", "currency": "usdtmatic", "csv": csv });
             let refused = client.post(EVM, &fields).await;
             assert_eq!(kind(&refused), (422, "limit_exceeded".to_owned()), "{}", refused.body);
@@ -168,7 +170,7 @@ async fn nothing_is_signed_for_a_suspended_merchant_until_he_is_resumed() {
         assert_eq!((story.order.state.as_str(), story.payments.len()), ("funded", 0));
         stack.gateway.set_suspended(payer.merchant.new.id, false).await.unwrap();
         let row = story.order.id;
-        let wallet = gateway::app::payouts::Wallet::open(&stack.gateway).unwrap();
+        let wallet = gateway::app::payout::Wallet::open(&stack.gateway).unwrap();
         stack.gateway.advance_payout(row, &wallet).await.unwrap();
         payer.becomes(&id, "completed").await;
     })

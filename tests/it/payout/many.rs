@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use gateway::{
     app::{
         Gateway,
-        payouts::{Confirmation, NewOrder, Story},
+        payout::{Confirmation, NewOrder, Story},
     },
     asset::Network,
     config::Config,
@@ -18,13 +18,15 @@ use gateway::{
 use serde_json::{Value, json};
 use sqlx::Connection;
 use support::{
-    anvil::{Anvil, Call, address_word, call_data, word},
-    broker::with_broker,
-    database::TestDatabase,
-    fired::fired,
-    installation::{Installation, MASTER_KEY},
-    payouts::evm_address,
-    processes::within,
+    fault::fired::fired,
+    node::anvil::{Anvil, Call, address_word, call_data, word},
+    server::{
+        broker::with_broker,
+        database::TestDatabase,
+        installation::{Installation, MASTER_KEY},
+        processes::within,
+    },
+    shop::payouts::evm_address,
 };
 
 use super::node::{CHAIN_ID, COIN, CONFIRMATIONS, USDT, due, is_settled, node, settings};

@@ -38,10 +38,10 @@ pub const LTC_REFUND: &str = "ltc1qqqqsyqcyq5rqwzqfpg9scrgwpugpzysn3s44dy";
 /// Two recipients on polygon, in a token of six places.
 pub fn two_rows() -> serde_json::Value {
     serde_json::json!({
-        "network": "polygon", "currency": "usdtmatic", "refundAddress": support::payouts::evm_address(900),
+        "network": "polygon", "currency": "usdtmatic", "refundAddress": support::shop::payouts::evm_address(900),
         "items": [
-            { "address": support::payouts::evm_address(1), "amount": "10", "reference": "a" },
-            { "address": support::payouts::evm_address(2), "amountRaw": "2500000", "reference": "b" },
+            { "address": support::shop::payouts::evm_address(1), "amount": "10", "reference": "a" },
+            { "address": support::shop::payouts::evm_address(2), "amountRaw": "2500000", "reference": "b" },
         ],
     })
 }

@@ -3,14 +3,16 @@
 
 use std::{sync::Arc, time::Duration};
 
-use gateway::{app::payouts::Story, asset::Network};
+use gateway::{app::payout::Story, asset::Network};
 use serde_json::{Value, json};
 use sqlx::Connection;
 use support::{
-    anvil::{Anvil, Call, address_word, call_data, word},
-    broker::eventually,
-    payouts::{Payer, evm_address},
-    stack::{Stack, with_configured_stack},
+    node::anvil::{Anvil, Call, address_word, call_data, word},
+    server::{
+        broker::eventually,
+        stack::{Stack, with_configured_stack},
+    },
+    shop::payouts::{Payer, evm_address},
 };
 
 use super::EVM;

@@ -1,8 +1,8 @@
 //! An order of the network's own coin on a real EVM node, hostile recipients among the others.
 
-use gateway::app::payouts::Story;
+use gateway::app::payout::Story;
 use serde_json::json;
-use support::{broker::eventually, fired::fired, payouts::evm_address};
+use support::{fault::fired::fired, server::broker::eventually, shop::payouts::evm_address};
 
 use super::{
     EVM,

@@ -9,9 +9,9 @@ use gateway::{
     },
 };
 use support::{
-    fired::fired,
-    payouts::Payer,
-    stack::{only, with_configured_stack},
+    fault::fired::fired,
+    server::stack::{only, with_configured_stack},
+    shop::payouts::Payer,
 };
 use uuid::Uuid;
 

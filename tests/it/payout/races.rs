@@ -3,10 +3,12 @@
 use gateway::asset::Network;
 use serde_json::json;
 use support::{
-    broker::eventually,
-    fired::fired,
-    payouts::{Payer, evm_address},
-    stack::{only, with_configured_stack},
+    fault::fired::fired,
+    server::{
+        broker::eventually,
+        stack::{only, with_configured_stack},
+    },
+    shop::payouts::{Payer, evm_address},
 };
 
 use super::{EVM, two_rows};

@@ -4,9 +4,9 @@ use gateway::asset::Network;
 use gateway_workers::Role;
 use serde_json::json;
 use support::{
-    ctl::Ctl,
-    payouts::Payer,
-    stack::{MASTER_KEY, only, with_configured_stack},
+    client::ctl::Ctl,
+    server::stack::{MASTER_KEY, only, with_configured_stack},
+    shop::payouts::Payer,
 };
 
 use super::{EVM, two_rows};

@@ -1,14 +1,13 @@
 //! Payments whose nonce or outputs a conflicting transaction used (double-spend): the records that
 //! an operator may make, and those that are refused.
 
-use gateway::app::payouts::Story;
+use gateway::app::payout::Story;
 use serde_json::{Value, json};
 use support::{
-    broker::eventually,
-    ctl::{Ctl, Ran},
-    fired::fired,
-    payout_events,
-    payouts::evm_address,
+    client::ctl::{Ctl, Ran},
+    fault::fired::fired,
+    server::broker::eventually,
+    shop::{payout_events, payouts::evm_address},
 };
 
 use super::node::{CHAIN_ID, COIN, CONFIRMATIONS, Scene, due, is_settled, items, with_node};

@@ -1,7 +1,7 @@
 //! Tokens on a real EVM node: fronted gas, logs as proof, recipients refused by the token.
 
 use serde_json::json;
-use support::{broker::eventually, fired::fired, payouts::evm_address};
+use support::{fault::fired::fired, server::broker::eventually, shop::payouts::evm_address};
 
 use super::{
     EVM,
@@ -121,11 +121,11 @@ async fn a_token_that_refuses_its_sender_fails_nobody() {
         })
         .await;
         scene.anvil.rpc("anvil_setCode", json!([USDT, "0x60006000fd"])).await.unwrap();
-        let waiting = |story: &gateway::app::payouts::Story| {
+        let waiting = |story: &gateway::app::payout::Story| {
             story.payments.iter().any(|p| p.purpose == "gas" && p.state == "confirmed")
         };
         scene.mine_until(&id, waiting, async |_, _| ()).await;
-        let wallet = gateway::app::payouts::Wallet::open(&scene.stack.gateway).unwrap();
+        let wallet = gateway::app::payout::Wallet::open(&scene.stack.gateway).unwrap();
         let row = scene.payer.story(&id).await.order.id;
         eventually("the refusal is seen", async || {
             scene.stack.gateway.advance_payout(row, &wallet).await.err()

@@ -2,7 +2,7 @@
 
 use gateway::payout::EventType;
 use serde_json::json;
-use support::payout_events::{Batch, Ended, Told, fault};
+use support::shop::payout_events::{Batch, Ended, Told, fault};
 use uuid::Uuid;
 
 const ORDER: &str = "empo_x";

@@ -9,11 +9,15 @@ use gateway::{
 };
 use serde_json::json;
 use support::{
-    broker::{SHORT, eventually, move_messages},
-    fired::fired,
-    hostile::{Act, Hostile},
-    payouts::Payer,
-    stack::{only, with_configured_stack},
+    fault::{
+        fired::fired,
+        hostile::{Act, Hostile},
+    },
+    server::{
+        broker::{SHORT, eventually, move_messages},
+        stack::{only, with_configured_stack},
+    },
+    shop::payouts::Payer,
 };
 
 use super::{EVM, two_rows};

@@ -8,9 +8,9 @@ use std::sync::{
 
 use serde_json::{Value, json};
 use support::{
-    broker::eventually,
-    fired::fired,
-    json_rpc::{Answer, Proxy},
+    fault::fired::fired,
+    node::json_rpc::{Answer, Proxy},
+    server::broker::eventually,
 };
 
 use super::node::{COIN, CONFIRMATIONS, USDT, due, is_settled, items, node, told_by, with_scene};
@@ -152,7 +152,8 @@ async fn a_receipt_that_its_block_does_not_bear_out_ends_no_payment_and_refunds_
         let story = scene.mine_until(&id, is_settled, async |_, _| {}).await;
         assert_eq!(story.order.state.as_str(), "completed");
         for n in 1..=RECIPIENTS {
-            let paid = scene.anvil.tokens(USDT, &support::payouts::evm_address(n)).await.unwrap();
+            let paid =
+                scene.anvil.tokens(USDT, &support::shop::payouts::evm_address(n)).await.unwrap();
             assert_eq!(paid, u128::from(n) * 10_000, "{n}");
         }
     })

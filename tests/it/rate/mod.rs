@@ -10,7 +10,7 @@ use gateway::{
     egress::{Egress, Policy},
     rate::{Pair, Web},
 };
-use support::hostile::{Act, Hostile};
+use support::fault::hostile::{Act, Hostile};
 
 fn pair(text: &str) -> Pair {
     let (symbol, fiat) = text.split_once('/').expect("SYMBOL/fiat");

@@ -5,7 +5,7 @@ use gateway::rate::{Batch, Binance, CoinGecko, Coinbase, Kraken, RateError, Rate
 use secrecy::SecretString;
 
 use super::*;
-use support::fired::fired;
+use support::fault::fired::fired;
 
 /// One line for each pair that was found or refused.
 fn shown(outcome: Result<Batch, RateError>) -> String {

@@ -10,7 +10,7 @@ use gateway::rate::{
 use rust_decimal::{Decimal, dec};
 
 use super::*;
-use support::fired::fired;
+use support::fault::fired::fired;
 
 fn now() -> DateTime<Utc> {
     DateTime::from_timestamp(1_800_000_000, 0).expect("a time")

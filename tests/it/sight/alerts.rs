@@ -73,7 +73,7 @@ fn every_command_that_the_runbook_names_exists() {
         .collect();
     assert!(commands.len() >= 4, "{commands:?}");
     for command in commands {
-        let done = std::process::Command::new(support::processes::program("gatewayctl"))
+        let done = std::process::Command::new(support::server::processes::program("gatewayctl"))
             .args(command.split(' '))
             .arg("--help")
             .output()

@@ -4,18 +4,20 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use gateway::{
-    app::simulate::{Deposit, PaidIn, Payee},
+    app::sandbox::simulate::{Deposit, PaidIn, Payee},
     merchant::settings::Settings,
     telemetry::measures::MEASURES,
 };
 use serde_json::json;
 use support::{
-    broker::{eventually, with_broker},
     client::Client,
-    database::TestDatabase,
-    installation::{BrokerAccess, Installation, Program},
-    processes::within,
-    receiver::Receiver,
+    server::{
+        broker::{eventually, with_broker},
+        database::TestDatabase,
+        installation::{BrokerAccess, Installation, Program},
+        processes::within,
+    },
+    shop::receiver::Receiver,
 };
 
 use super::{alerts, dashboards, prometheus::Prometheus};

@@ -11,7 +11,7 @@ use std::{
 use serde_json::Value;
 use support::{
     client::Client,
-    processes::{Launch, Process, free_port, within},
+    server::processes::{Launch, Process, free_port, within},
 };
 
 const READY_LIMIT: Duration = Duration::from_secs(30);

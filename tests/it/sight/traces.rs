@@ -4,17 +4,18 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use gateway::{
-    app::simulate::{Deposit, PaidIn, Payee},
+    app::sandbox::simulate::{Deposit, PaidIn, Payee},
     merchant::settings::Settings,
 };
 use serde_json::{Value, json};
 use support::{
-    broker::{eventually, with_broker},
-    database::TestDatabase,
-    hostile::{Act, Hostile},
-    installation::{BrokerAccess, Installation},
-    receiver::Receiver,
-    shop::with_shop,
+    fault::hostile::{Act, Hostile},
+    server::{
+        broker::{eventually, with_broker},
+        database::TestDatabase,
+        installation::{BrokerAccess, Installation},
+    },
+    shop::{receiver::Receiver, with_shop},
 };
 
 const CALLER: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";

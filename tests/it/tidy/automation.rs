@@ -88,7 +88,7 @@ fn the_toolchain_is_one_version_everywhere() {
 }
 
 fn release_notes(tag: &str, changelog: &str) -> (bool, String) {
-    let folder = support::scratch::Scratch::new();
+    let folder = support::server::scratch::Scratch::new();
     let file = folder.fresh("changelog");
     std::fs::write(&file, changelog).unwrap();
     let output = Command::new(root().join("scripts/release-notes.sh"))

@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 
 use chrono::TimeDelta;
-use gateway::{app::follow_chain::Follower, invoice::Status, money::BaseUnits};
+use gateway::{app::deposit::follow_chain::Follower, invoice::Status, money::BaseUnits};
 use serde_json::json;
 use support::{
-    ctl::Ctl,
-    scripted_chain::ScriptedChain,
+    client::ctl::Ctl,
+    node::scripted_chain::ScriptedChain,
     shop::{Shop, with_shop},
 };
 use uuid::Uuid;

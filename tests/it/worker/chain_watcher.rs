@@ -6,8 +6,8 @@ use chrono::TimeDelta;
 use gateway::{
     app::{
         Gateway,
-        follow_chain::{FollowError, Follower, follower_of},
-        simulate::Deposit,
+        deposit::follow_chain::{FollowError, Follower, follower_of},
+        sandbox::simulate::Deposit,
     },
     asset::Network,
     chain::{ChainSource, Transfer, TransferAmount, TransferAsset},
@@ -20,8 +20,8 @@ use gateway_workers::Role;
 use serde_json::json;
 use sqlx::Connection;
 use support::{
-    fired::fired,
-    scripted_chain::{Script, ScriptedChain, Turn},
+    fault::fired::fired,
+    node::scripted_chain::{Script, ScriptedChain, Turn},
     shop::{Shop, deposit, unconfirmed, with_shop},
 };
 

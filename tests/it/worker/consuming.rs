@@ -1,7 +1,7 @@
 //! Messages that can never be processed are dead-lettered, and do not block the others.
 
 use gateway::{
-    app::sweep::SweepMemory,
+    app::messaging::sweep::SweepMemory,
     asset::Network,
     broker::{
         envelope::{DeliveryRef, DepositRef, InvoiceRef, Turn, encode},
@@ -11,7 +11,7 @@ use gateway::{
 };
 use gateway_workers::Role;
 use serde_json::json;
-use support::{fired::fired, shop::with_shop};
+use support::{fault::fired::fired, shop::with_shop};
 use uuid::Uuid;
 
 #[tokio::test(flavor = "multi_thread")]

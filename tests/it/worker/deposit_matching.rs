@@ -1,7 +1,7 @@
 //! Crediting: once, even with duplicate, late or concurrent messages.
 
 use gateway::{
-    app::{expire_invoice::ExpireError, simulate::Deposit},
+    app::{invoice::expire::ExpireError, sandbox::simulate::Deposit},
     asset::Network,
     broker::{
         envelope::{DepositRef, encode},
@@ -12,8 +12,8 @@ use gateway::{
 };
 use gateway_workers::Role;
 use support::{
-    broker::eventually,
-    fired::fired,
+    fault::fired::fired,
+    server::broker::eventually,
     shop::{Shop, deposit, with_shop},
 };
 

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use chrono::TimeDelta;
 use gateway::{
-    app::follow_chain::Follower,
+    app::deposit::follow_chain::Follower,
     asset::Network,
     broker::{
         envelope::{InvoiceRef, decode},
@@ -20,8 +20,8 @@ use gateway::{
 use gateway_workers::Role;
 use serde_json::json;
 use support::{
-    fired::fired,
-    scripted_chain::ScriptedChain,
+    fault::fired::fired,
+    node::scripted_chain::ScriptedChain,
     shop::{Shop, unconfirmed, with_configured_shop, with_shop},
 };
 
@@ -295,7 +295,7 @@ async fn a_hundred_deadlines_of_one_second_give_one_event_each_with_two_workers(
         let due = shop.sql(copies, &id).await;
         assert_eq!(due, 100);
         shop.stack.start(&[Role::ExpiryTimer, Role::ExpiryTimer]);
-        support::broker::eventually("all expired", async || {
+        support::server::broker::eventually("all expired", async || {
             let expired = "select count(*) from invoice where status = 'expired'";
             (shop.number(expired).await == 100).then_some(())
         })

@@ -11,8 +11,8 @@ use gateway::{
 use serde_json::Value;
 use sqlx::Connection;
 use support::{
-    fired::fired,
-    scripted_chain::ScriptedChain,
+    fault::fired::fired,
+    node::scripted_chain::ScriptedChain,
     shop::{Shop, with_shop},
 };
 use uuid::Uuid;

@@ -14,11 +14,12 @@ use gateway::{
 use gateway_workers::Role;
 use serde_json::json;
 use support::{
-    broker::{SHORT, eventually},
-    fired::fired,
-    hostile::{Act, Hostile},
-    receiver::Receiver,
-    shop::{Shop, with_configured_shop, with_shop},
+    fault::{
+        fired::fired,
+        hostile::{Act, Hostile},
+    },
+    server::broker::{SHORT, eventually},
+    shop::{Shop, receiver::Receiver, with_configured_shop, with_shop},
 };
 
 /// From the end of each attempt to the start of the next, in milliseconds.

@@ -3,7 +3,7 @@
 
 use chrono::TimeDelta;
 use gateway::{
-    app::{Gateway, follow_chain::Follower},
+    app::{Gateway, deposit::follow_chain::Follower},
     chain::Reading,
     config::{ChainSettings, ChainSourceKind},
     invoice::{
@@ -12,8 +12,8 @@ use gateway::{
     },
 };
 use support::{
-    fired::fired,
-    scripted_chain::ScriptedChain,
+    fault::fired::fired,
+    node::scripted_chain::ScriptedChain,
     shop::{Shop, with_shop},
 };
 

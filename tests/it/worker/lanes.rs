@@ -1,7 +1,7 @@
 //! Fairness: one merchant's slow endpoint is that merchant's problem alone.
 
 use gateway::{
-    app::deliver::{Handled, IPN, InFlight, Lane},
+    app::delivery::{Handled, IPN, InFlight, Lane},
     broker::{
         envelope::{DeliveryRef, Turn, decode},
         route::WorkQueue,
@@ -13,9 +13,11 @@ use gateway::{
 use gateway_workers::Role;
 use serde_json::json;
 use support::{
-    broker::eventually,
-    fired::fired,
-    hostile::{Act, Hostile},
+    fault::{
+        fired::fired,
+        hostile::{Act, Hostile},
+    },
+    server::broker::eventually,
     shop::{Shop, with_shop},
 };
 

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use gateway::{
     app::{
         Gateway,
-        follow_chain::{FollowError, Follower, follower_of},
-        simulate::Deposit,
+        deposit::follow_chain::{FollowError, Follower, follower_of},
+        sandbox::simulate::Deposit,
     },
     asset::Network,
     chain::{Agreement, Block, BlockRef, ChainError, ChainSource, Source, Waiting},
@@ -15,8 +15,8 @@ use gateway::{
     money::BaseUnits,
 };
 use support::{
-    fired::fired,
-    scripted_chain::ScriptedChain,
+    fault::fired::fired,
+    node::scripted_chain::ScriptedChain,
     shop::{unconfirmed, with_shop},
 };
 

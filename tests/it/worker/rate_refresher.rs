@@ -2,7 +2,7 @@
 
 use gateway::asset::catalogue::Catalogue;
 use gateway_workers::Role;
-use support::{broker::eventually, shop::with_shop};
+use support::{server::broker::eventually, shop::with_shop};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_fixed_provider_prices_every_currency_in_every_fiat_currency() {

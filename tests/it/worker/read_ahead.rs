@@ -3,16 +3,18 @@
 use std::time::{Duration, Instant};
 
 use gateway::{
-    app::follow_chain::{FollowError, Follower},
+    app::deposit::follow_chain::{FollowError, Follower},
     asset::Network,
     chain::{ChainError, evm::EvmSource},
     config::{ChainSettings, ChainSourceKind},
 };
 use secrecy::SecretString;
 use support::{
-    anvil::Anvil,
-    faulty_line::{Fault, FaultyLine},
-    scripted_chain::{Script, ScriptedChain, Turn},
+    fault::faulty_line::{Fault, FaultyLine},
+    node::{
+        anvil::Anvil,
+        scripted_chain::{Script, ScriptedChain, Turn},
+    },
     shop::{Shop, with_shop},
 };
 

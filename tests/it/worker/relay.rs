@@ -11,8 +11,8 @@ use gateway_workers::Role;
 use http::Method;
 use serde_json::json;
 use support::{
-    broker::eventually,
-    fired::fired,
+    fault::fired::fired,
+    server::broker::eventually,
     shop::{Shop, with_shop},
 };
 

@@ -1,7 +1,7 @@
 //! Dead letters are requeued by every way an operator has, for exactly one fresh cycle each time.
 
 use gateway::{
-    app::requeue_dead_letters::WORK,
+    app::delivery::requeue_dead_letters::WORK,
     broker::{
         route::{DeadLetterQueue, WorkQueue},
         topology,
@@ -11,8 +11,8 @@ use gateway::{
 use gateway_workers::Role;
 use serde_json::json;
 use support::{
-    broker::{eventually, move_messages},
-    fired::fired,
+    fault::fired::fired,
+    server::broker::{eventually, move_messages},
     shop::{Shop, with_shop},
 };
 

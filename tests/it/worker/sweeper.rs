@@ -1,7 +1,7 @@
 //! Work whose message was lost is found again from the database alone.
 
 use gateway::{
-    app::sweep::{SweepMemory, Swept},
+    app::messaging::sweep::{SweepMemory, Swept},
     asset::Network,
     broker::{
         envelope::{DeliveryRef, DepositRef, Turn, decode},
@@ -13,8 +13,8 @@ use gateway::{
 use gateway_workers::Role;
 use serde_json::json;
 use support::{
-    broker::eventually,
-    fired::fired,
+    fault::fired::fired,
+    server::broker::eventually,
     shop::{Shop, with_shop},
 };
 

@@ -7,9 +7,9 @@ use gateway::{
 use gateway_workers::Role;
 use serde_json::json;
 use support::{
-    fired::fired,
+    fault::fired::fired,
+    server::stack::MASTER_KEY,
     shop::{Shop, with_configured_shop, with_shop},
-    stack::MASTER_KEY,
 };
 use uuid::Uuid;
 

@@ -17,10 +17,10 @@ use gateway::{
 };
 use serde_json::json;
 use support::{
-    fired::fired,
-    scripted_chain::ScriptedChain,
+    fault::fired::fired,
+    node::scripted_chain::ScriptedChain,
+    server::stack::with_stack,
     shop::{Shop, with_shop},
-    stack::with_stack,
 };
 
 use super::chain_watcher::{NETWORK, over, payment, under_way};

@@ -12,7 +12,7 @@ use gateway::{
     },
 };
 use sqlx::{Connection, Executor, PgConnection};
-use support::{broker::eventually, database::TestDatabase};
+use support::server::{broker::eventually, database::TestDatabase};
 use uuid::Uuid;
 
 const FROM: (DateTime<Utc>, Uuid) = (DateTime::UNIX_EPOCH, Uuid::nil());

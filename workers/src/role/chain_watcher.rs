@@ -7,7 +7,7 @@ use std::{
 };
 
 use gateway::{
-    app::follow_chain::{Follower, follower_of},
+    app::deposit::follow_chain::{Follower, follower_of},
     asset::Network,
     broker::hint::HintListener,
     chain::{Agreement, Source},

@@ -9,7 +9,7 @@ use std::{
 use gateway::{
     app::{
         Gateway,
-        deliver::{AttemptRows, Channel, DeliverError, IPN, InFlight, Lane, PAYOUT, Room},
+        delivery::{AttemptRows, Channel, DeliverError, IPN, InFlight, Lane, PAYOUT, Room},
     },
     broker::{
         envelope::{self, DeliveryRef},

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gateway::{
-    app::{Gateway, match_deposits::MatchError},
+    app::{Gateway, deposit::credit::MatchError},
     broker::{
         envelope::{self, DepositRef},
         route::WorkQueue,

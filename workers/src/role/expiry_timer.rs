@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use gateway::{
-    app::{Gateway, expire_invoice::ExpireError},
+    app::{Gateway, invoice::expire::ExpireError},
     broker::{
         envelope::{self, InvoiceRef},
         route::WorkQueue,

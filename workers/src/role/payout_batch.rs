@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use gateway::{
     app::{
         Gateway,
-        payouts::{AdvanceError, Wallet},
+        payout::{AdvanceError, Wallet},
     },
     broker::{
         envelope::{self, PayoutRef},

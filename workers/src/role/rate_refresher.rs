@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use gateway::{
-    app::refresh_rates::wanted_pairs,
+    app::market::refresh_rates::wanted_pairs,
     egress::{Egress, guard::Policy},
     storage::StorageError,
 };

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use gateway::{
-    app::sweep::{SweepMemory, Swept},
+    app::messaging::sweep::{SweepMemory, Swept},
     broker::management::Management,
     storage::locks::SessionLock,
 };

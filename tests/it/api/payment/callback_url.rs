@@ -2,7 +2,7 @@
 
 use secrecy::ExposeSecret;
 use serde_json::json;
-use support::stack::{with_configured_stack, with_stack};
+use support::server::stack::{with_configured_stack, with_stack};
 use url::Url;
 
 use crate::api::{order, rows_written};

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use gateway::asset::Network;
 use serde_json::{Value, json};
-use support::{
+use support::server::{
     broker::eventually,
     stack::{Stack, with_stack},
 };

@@ -1,7 +1,7 @@
 //! `pricing_mode` = `direct`: the price is the amount.
 
 use serde_json::json;
-use support::stack::with_stack;
+use support::server::stack::with_stack;
 
 use crate::api::order;
 

@@ -2,7 +2,7 @@
 
 use gateway::merchant::settings::Settings;
 use serde_json::{Value, json};
-use support::stack::{Merchant, Stack, with_stack};
+use support::server::stack::{Merchant, Stack, with_stack};
 
 use crate::api::{
     order, rows_written,
@@ -191,7 +191,7 @@ async fn the_allowlist_is_a_snapshot_without_what_is_disabled_since() {
         let disable = gateway::storage::currencies::set_enabled;
         disable(&mut connection, "pol@polygon", false).await.unwrap();
         drop(connection);
-        support::broker::eventually("one is left", async || {
+        support::server::broker::eventually("one is left", async || {
             let left = accepted().await;
             (left.as_array().unwrap().len() == 1).then_some(())
         })
@@ -206,9 +206,10 @@ async fn a_currency_without_a_fresh_rate_stays_in_the_draft_and_can_be_chosen_la
         let shop = shop_accepting(&stack, &["usdtmatic", "eth@arbitrum", "btc"]).await.client;
         let becomes = async |currency: &str, status: u16| {
             let path = format!("/v1/estimate?amount=30&currency_from=usd&currency_to={currency}");
-            support::broker::eventually(&format!("{currency} answers {status}"), async || {
-                (stack.anybody().get(&path).await.status == status).then_some(())
-            })
+            support::server::broker::eventually(
+                &format!("{currency} answers {status}"),
+                async || (stack.anybody().get(&path).await.status == status).then_some(()),
+            )
             .await;
         };
         stack.sql("delete from rate where upper(symbol) = 'ETH'").await;
@@ -246,7 +247,7 @@ async fn without_a_judgement_of_every_currency_a_draft_is_refused_for_now_and_no
         // Bitcoin is judged, ether cannot be.
         stack.sql("delete from rate where upper(symbol) = 'ETH'").await;
         let becomes = async |client: &support::client::Client, status: u16| {
-            support::broker::eventually(&format!("a draft answers {status}"), async || {
+            support::server::broker::eventually(&format!("a draft answers {status}"), async || {
                 let answer = client.post("/v1/payment", &asked).await;
                 (answer.status == status).then_some(answer)
             })

@@ -2,7 +2,7 @@
 
 use gateway::asset::Network;
 use serde_json::{Value, json};
-use support::stack::with_stack;
+use support::server::stack::with_stack;
 
 use crate::api::{order, rows_written, shape::expect_plain};
 

@@ -2,7 +2,7 @@
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
-use support::{client::Client, stack::with_stack};
+use support::{client::Client, server::stack::with_stack};
 
 use crate::api::{
     order,

@@ -2,11 +2,14 @@
 
 use gateway::merchant::settings::Settings;
 use serde_json::{Value, json};
-use support::stack::{Stack, with_stack};
+use support::server::stack::{Stack, with_stack};
 
 use crate::api::{order, rows_written};
 
-async fn shop_with_quota(stack: &Stack, open_invoices_max: u32) -> support::stack::Merchant {
+async fn shop_with_quota(
+    stack: &Stack,
+    open_invoices_max: u32,
+) -> support::server::stack::Merchant {
     stack.merchant_with(Settings { open_invoices_max, ..Settings::default() }).await
 }
 

@@ -1,7 +1,7 @@
 //! `GET /v1/payment/:id`: by `payment_id`, then by `order_id`, and never another merchant's.
 
 use serde_json::{Value, json};
-use support::{client::Client, stack::with_stack};
+use support::{client::Client, server::stack::with_stack};
 
 use crate::api::order;
 

@@ -6,7 +6,7 @@ use gateway::{
     chain::{ChainSource, TransferAmount, TransferAsset},
     money::BaseUnits,
 };
-use support::faulty_line::Edit;
+use support::fault::faulty_line::Edit;
 
 /// A chain whose events the test controls, and the source that must report them.
 ///

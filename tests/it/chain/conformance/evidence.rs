@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use gateway::chain::{ChainError, ChainSource};
-use support::{
+use support::fault::{
     faulty_line::{Fault, FaultyLine},
     fired::fired,
 };

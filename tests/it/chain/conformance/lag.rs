@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use gateway::chain::{Block, BlockRef, ChainSource};
-use support::{fired::fired, lagging_line::LaggingLine};
+use support::fault::{fired::fired, lagging_line::LaggingLine};
 
 use super::{
     Outcome,

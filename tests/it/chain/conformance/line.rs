@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use gateway::chain::{ChainError, ChainSource};
 use http::StatusCode;
-use support::{
+use support::fault::{
     faulty_line::{Fault, FaultyLine},
     fired::fired,
 };

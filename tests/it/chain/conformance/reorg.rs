@@ -1,7 +1,7 @@
 //! Proofs for replaced blocks.
 
 use gateway::chain::{BlockRef, ChainSource, Transfer};
-use support::fired::fired;
+use support::fault::fired::fired;
 
 use super::{
     Outcome,

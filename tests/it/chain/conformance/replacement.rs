@@ -1,7 +1,7 @@
 //! Proof for payments that are replaced by others with a higher fee before they are mined.
 
 use gateway::chain::{ChainSource, Transfer};
-use support::fired::fired;
+use support::fault::fired::fired;
 
 use super::{
     Outcome,

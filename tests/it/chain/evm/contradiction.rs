@@ -2,7 +2,7 @@
 
 use gateway::chain::{ChainError, ChainSource};
 use serde_json::{Value, json};
-use support::json_rpc::Answer;
+use support::node::json_rpc::Answer;
 
 use super::stage::{
     BODY, LOGS, Lie, RECEIPT, RECEIPTS, TRANSFERS, eventful, list, logs_of, proxied, told,

@@ -10,8 +10,8 @@ use gateway::{
 };
 use secrecy::SecretString;
 use support::{
-    anvil::{Anvil, Call, address_word, call_data, word},
-    faulty_line::Edit,
+    fault::faulty_line::Edit,
+    node::anvil::{Anvil, Call, address_word, call_data, word},
 };
 
 use super::left_out;

@@ -6,8 +6,8 @@ use gateway::{
     money::BaseUnits,
 };
 use support::{
-    anvil::{address_word, word},
-    fired::fired,
+    fault::fired::fired,
+    node::anvil::{address_word, word},
 };
 
 use super::driver::{AnvilChain, random_address};

@@ -1,7 +1,7 @@
 //! Omissions in nodes' responses, including nodes of some years ago, which need other requests.
 
 use serde_json::{Value, json};
-use support::faulty_line::Edit;
+use support::fault::faulty_line::Edit;
 
 use super::stage::{BODY, LOGS, RECEIPT, RECEIPTS, list};
 use crate::chain::conformance::LeftOut;

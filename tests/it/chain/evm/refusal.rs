@@ -8,7 +8,10 @@ use gateway::{
 };
 use http::StatusCode;
 use serde_json::json;
-use support::{anvil::Anvil, fired::fired, json_rpc::Answer};
+use support::{
+    fault::fired::fired,
+    node::{anvil::Anvil, json_rpc::Answer},
+};
 
 use super::{
     driver::{random_address, source},

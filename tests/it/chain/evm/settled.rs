@@ -8,7 +8,7 @@ use gateway::{
     chain::{Block, ChainError, ChainSource},
 };
 use serde_json::Value;
-use support::faulty_line::{Edit, Fault, FaultyLine};
+use support::fault::faulty_line::{Edit, Fault, FaultyLine};
 
 use super::{
     driver::{AnvilChain, random_address, source},

@@ -8,9 +8,11 @@ use gateway::{
 };
 use serde_json::{Value, json};
 use support::{
-    anvil::Anvil,
-    fired::fired,
-    json_rpc::{Answer, Proxy},
+    fault::fired::fired,
+    node::{
+        anvil::Anvil,
+        json_rpc::{Answer, Proxy},
+    },
 };
 
 use super::driver::{AnvilChain, random_address, source};

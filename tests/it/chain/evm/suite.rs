@@ -6,7 +6,7 @@ use gateway::{
     chain::{ChainSource, evm::EvmSource},
 };
 use serde_json::json;
-use support::json_rpc::{Answer, Proxy};
+use support::node::json_rpc::{Answer, Proxy};
 
 use super::driver::{AnvilChain, source};
 use crate::chain::conformance::{Outcome, Report, prove, table};

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use support::{
+use support::fault::{
     fired::fired,
     link::{Link, Passes},
 };

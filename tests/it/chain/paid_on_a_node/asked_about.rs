@@ -3,16 +3,16 @@
 
 use gateway::{
     app::{
-        doctor::Health,
-        explain_deposit::{Place, Standing, TransactionStory, Verdict},
+        deposit::explain::{Place, Standing, TransactionStory, Verdict},
+        operator::doctor::Health,
     },
     asset::Network,
 };
 use serde_json::json;
 use support::{
-    anvil::{Call, address_word, call_data, word},
-    broker::eventually,
-    fired::fired,
+    fault::fired::fired,
+    node::anvil::{Call, address_word, call_data, word},
+    server::broker::eventually,
 };
 
 use super::{CONFIRMATIONS, Scene, USDT, due, with_node};

@@ -4,7 +4,7 @@
 
 use gateway::asset::catalogue::{Catalogue, Currency};
 use serde_json::Value;
-use support::{anvil::Anvil, paying::with_paying_as};
+use support::{node::anvil::Anvil, shop::paying::with_paying_as};
 
 use super::{CONFIRMATIONS, Scene, due};
 

@@ -7,7 +7,7 @@ use gateway::{
     money::BaseUnits,
 };
 use rand::{Rng, RngExt, SeedableRng, rngs::StdRng};
-use support::scripted_chain::{Script, Turn};
+use support::node::scripted_chain::{Script, Turn};
 
 /// Maximum number of blocks that a node lags.
 const LAG_MAX: usize = 6;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use gateway::merchant::settings::Settings;
 use support::{
-    fired::fired,
+    fault::fired::fired,
     lanes::{Lane, Seeds},
 };
 

@@ -15,7 +15,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use gateway::{
     app::{
         Gateway,
-        follow_chain::{FollowError, Follower, Look},
+        deposit::follow_chain::{FollowError, Follower, Look},
     },
     asset::{Network, catalogue::Catalogue},
     broker::envelope::{self, DepositRef},
@@ -27,8 +27,8 @@ use rand::{RngExt, SeedableRng, rngs::StdRng};
 use secrecy::ExposeSecret;
 use sqlx::{Connection, PgConnection};
 use support::{
-    payable::Payable,
-    scripted_chain::{Movement, ScriptedChain},
+    node::scripted_chain::{Movement, ScriptedChain},
+    shop::payable::Payable,
 };
 use uuid::Uuid;
 

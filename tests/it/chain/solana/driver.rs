@@ -9,7 +9,7 @@ use gateway::{
 };
 use secrecy::SecretString;
 use serde_json::json;
-use support::{faulty_line::Edit, solana::SolanaNode};
+use support::{fault::faulty_line::Edit, node::solana::SolanaNode};
 
 use crate::chain::conformance::{Act, ChainUnderTest, Coin, Connect, Feature, LeftOut, Output};
 

@@ -4,8 +4,8 @@
 use gateway::chain::{Block, ChainError, ChainSource, solana::SolanaSource};
 use serde_json::{Value, json};
 use support::{
-    fired::fired,
-    json_rpc::{Answer, Proxy},
+    fault::fired::fired,
+    node::json_rpc::{Answer, Proxy},
 };
 
 use super::driver::{SolanaChain, random_address, source};

@@ -2,8 +2,8 @@
 
 use gateway::asset::{Network, catalogue::Catalogue};
 use support::{
-    paying::{due, with_paying},
-    solana::SolanaNode,
+    node::solana::SolanaNode,
+    shop::paying::{due, with_paying},
 };
 
 #[tokio::test(flavor = "multi_thread")]

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use gateway::chain::{ChainSource, Transfer, TransferAsset};
 use serde_json::Value;
-use support::chain_clients::read;
+use support::node::chain_clients::read;
 
 use super::{
     driver::{Flavour, StubDriver, digits},

@@ -5,9 +5,11 @@ use std::time::Duration;
 use gateway::chain::{ChainSource, TransferAmount, TransferAsset};
 use secrecy::SecretString;
 use support::{
-    faulty_line::Edit,
-    stub_chain::StubChain,
-    stub_node::{Node, StubNode},
+    fault::faulty_line::Edit,
+    node::{
+        stub_chain::StubChain,
+        stub_node::{Node, StubNode},
+    },
 };
 
 use super::left_out::Ways;

@@ -9,8 +9,8 @@ use http::StatusCode;
 use secrecy::SecretString;
 use serde_json::{Value, json};
 use support::{
-    fired::fired,
-    stub_node::{Answer, Ask},
+    fault::fired::fired,
+    node::stub_node::{Answer, Ask},
 };
 
 use super::{

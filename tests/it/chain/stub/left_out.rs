@@ -1,7 +1,7 @@
 //! Omissions in the responses of the three networks' nodes.
 
 use serde_json::{Value, json};
-use support::faulty_line::Edit;
+use support::fault::faulty_line::Edit;
 
 use crate::chain::conformance::LeftOut;
 

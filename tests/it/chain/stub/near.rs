@@ -5,7 +5,7 @@ use std::time::Duration;
 use gateway::chain::{TransferAsset, near::NearSource};
 use secrecy::SecretString;
 use serde_json::json;
-use support::{
+use support::node::{
     near_data::{NearData, NearReceipt, ft_transfer, random_hash, transfer},
     stub_chain::StubChain,
 };

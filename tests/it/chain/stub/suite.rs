@@ -2,7 +2,10 @@
 
 use gateway::chain::{ChainSource, TransferAsset};
 use http::StatusCode;
-use support::{fired::fired, stub_node::Answer, thornode::transfer};
+use support::{
+    fault::fired::fired,
+    node::{stub_node::Answer, thornode::transfer},
+};
 
 use super::{
     driver::{Flavour, StubDriver},
@@ -126,7 +129,7 @@ async fn payments_in_new_blocks_of_tron_wait_as_they_will_stand_in_the_solidifie
 #[tokio::test]
 async fn trx_that_a_contract_sends_on_counts_in_all_its_ways() {
     use serde_json::json;
-    use support::java_tron::{TronTx, internal};
+    use support::node::java_tron::{TronTx, internal};
     let chain = StubDriver::<Tron>::start().await;
     let to = Tron::fresh_address();
     let ways = ["call", "create", "suicide"];

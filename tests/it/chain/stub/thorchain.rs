@@ -11,7 +11,7 @@ use gateway::{
 };
 use secrecy::SecretString;
 use serde_json::json;
-use support::{
+use support::node::{
     stub_chain::StubChain,
     thornode::{ThorTx, Thornode, event, transfer},
 };

@@ -8,7 +8,7 @@ use gateway::{
 };
 use secrecy::SecretString;
 use serde_json::json;
-use support::{
+use support::node::{
     java_tron::{JavaTron, TronTx, internal, node_hex, transfer_log},
     stub_chain::StubChain,
 };

@@ -9,7 +9,7 @@ use gateway::{
     chain::{TransferAmount, TransferAsset, ton::TonSource},
 };
 use secrecy::SecretString;
-use support::{faulty_line::Edit, ton::TonNode};
+use support::{fault::faulty_line::Edit, node::ton::TonNode};
 
 use super::left_out;
 use crate::chain::conformance::{Act, ChainUnderTest, Coin, Connect, Feature, LeftOut, Output};

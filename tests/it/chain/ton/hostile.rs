@@ -16,7 +16,7 @@ use axum::{
 use gateway::chain::{Block, ChainError, ChainSource, TransferAsset, ton::TonSource};
 use http::StatusCode;
 use serde_json::{Value, json};
-use support::{client::Client, fired::fired};
+use support::{client::Client, fault::fired::fired};
 use tokio::task::JoinSet;
 
 use super::driver::{TonChain, random_address, source};

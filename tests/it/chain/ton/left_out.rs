@@ -1,7 +1,7 @@
 //! Omissions in the responses of TON's nodes.
 
 use serde_json::Value;
-use support::faulty_line::Edit;
+use support::fault::faulty_line::Edit;
 
 use crate::chain::conformance::LeftOut;
 

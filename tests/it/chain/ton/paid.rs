@@ -1,12 +1,12 @@
 //! Invoices paid by real messages on TON's virtual machine, from the request to the signed IPN.
 
 use gateway::{
-    app::set_currency::Change,
+    app::market::set_currency::Change,
     asset::{Network, catalogue::Catalogue},
 };
 use support::{
-    paying::{due, with_paying},
-    ton::TonNode,
+    node::ton::TonNode,
+    shop::paying::{due, with_paying},
 };
 
 #[tokio::test(flavor = "multi_thread")]

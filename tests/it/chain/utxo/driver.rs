@@ -9,8 +9,8 @@ use gateway::{
 };
 use secrecy::SecretString;
 use support::{
-    faulty_line::Edit,
-    regtest::{Coin, FEE, Kind, Regtest},
+    fault::faulty_line::Edit,
+    node::regtest::{Coin, FEE, Kind, Regtest},
 };
 
 use super::left_out;

@@ -1,7 +1,7 @@
 //! Omissions in nodes' responses.
 
 use serde_json::{Value, json};
-use support::faulty_line::Edit;
+use support::fault::faulty_line::Edit;
 
 use crate::chain::conformance::LeftOut;
 

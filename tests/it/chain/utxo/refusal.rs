@@ -8,9 +8,11 @@ use gateway::{
 };
 use serde_json::{Value, json};
 use support::{
-    fired::fired,
-    hostile::{Act, Hostile},
-    json_rpc::{Answer, Proxy},
+    fault::{
+        fired::fired,
+        hostile::{Act, Hostile},
+    },
+    node::json_rpc::{Answer, Proxy},
 };
 
 use super::driver::{RegtestChain, random_address, source};

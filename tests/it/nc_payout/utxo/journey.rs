@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use gateway::asset::Network;
 use serde_json::{Value, json};
-use support::broker::eventually;
+use support::server::broker::eventually;
 
 use super::{
     super::refused, COIN, LEGACY, PATH, Scene, WALLET, WITNESS, finished, units, with_wallet,

@@ -6,8 +6,10 @@ use std::time::Duration;
 use gateway::{asset::Network, merchant::settings::Settings};
 use serde_json::{Value, json};
 use support::{
-    broker::with_broker, database::TestDatabase, fired::fired, installation::Installation,
-    processes::within,
+    fault::fired::fired,
+    server::{
+        broker::with_broker, database::TestDatabase, installation::Installation, processes::within,
+    },
 };
 
 use super::{

@@ -16,8 +16,8 @@ use gateway_workers::Role;
 use serde_json::{Value, json};
 use support::{
     client::Answer,
-    regtest::Regtest,
-    stack::{Merchant, Stack, with_configured_stack},
+    node::regtest::Regtest,
+    server::stack::{Merchant, Stack, with_configured_stack},
 };
 
 use super::PATH;

@@ -5,9 +5,11 @@ use std::collections::{HashMap, HashSet};
 use gateway::asset::Network;
 use rand::{RngExt, rngs::StdRng};
 use support::{
-    fake_evm::{Cast, State},
-    payout_events,
-    payouts::{evm_address, fund_from_nowhere, new_order, row},
+    node::fake_evm::{Cast, State},
+    shop::{
+        payout_events,
+        payouts::{evm_address, fund_from_nowhere, new_order, row},
+    },
 };
 use uuid::Uuid;
 

@@ -7,14 +7,14 @@ mod act;
 
 use std::time::Instant;
 
-use gateway::{app::payouts::Wallet, asset::Network};
+use gateway::{app::payout::Wallet, asset::Network};
 use rand::{SeedableRng, rngs::StdRng};
 use support::{
-    fake_evm::{FakeEvm, State},
-    fired::fired,
+    fault::fired::fired,
     lanes::{Lane, Seeds, Tally, killed_after, moment},
-    payouts::Orders,
-    stack::only,
+    node::fake_evm::{FakeEvm, State},
+    server::stack::only,
+    shop::payouts::Orders,
 };
 use uuid::Uuid;
 

@@ -7,7 +7,7 @@ use gateway::{
     money::BaseUnits,
 };
 use serde_json::{Value, json};
-use support::json_rpc;
+use support::node::json_rpc;
 
 /// An output script in hex.
 pub type Script = String;

@@ -13,7 +13,7 @@ use gateway::{
     money::BaseUnits,
 };
 use serde_json::{Value, json};
-use support::{
+use support::node::{
     fake_utxo::FakeUtxo,
     json_rpc,
     regtest::{Kind, Regtest},

@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Duration};
 use gateway::{
     app::{
         Gateway,
-        payouts::{Confirmation, NewOrder},
+        payout::{Confirmation, NewOrder},
     },
     asset::{Catalogue, Network, Realm, address},
     config::Config,
@@ -19,15 +19,16 @@ use rand::{RngExt, SeedableRng, rngs::StdRng};
 use secrecy::ExposeSecret;
 use sqlx::Connection;
 use support::{
-    broker::{TestBroker, with_broker},
-    database::TestDatabase,
-    fired::fired,
-    installation::{Installation, MASTER_KEY, Program},
-    payout_events,
-    payouts::told,
-    processes::{Signal, within},
-    regtest::Regtest,
+    fault::fired::fired,
+    node::regtest::Regtest,
     seed::seed,
+    server::{
+        broker::{TestBroker, with_broker},
+        database::TestDatabase,
+        installation::{Installation, MASTER_KEY, Program},
+        processes::{Signal, within},
+    },
+    shop::{payout_events, payouts::told},
 };
 
 use super::{

@@ -5,20 +5,22 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use bitcoin::{OutPoint, Transaction, consensus::encode};
 use gateway::{
-    app::{Gateway, payouts::OperateError},
+    app::{Gateway, payout::OperateError},
     asset::Network,
 };
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use serde_json::json;
 use sqlx::Connection;
 use support::{
-    broker::with_broker,
-    database::TestDatabase,
-    fired::fired,
-    installation::Installation,
-    processes::{Signal, within},
-    regtest::{Kind, Regtest},
+    fault::fired::fired,
+    node::regtest::{Kind, Regtest},
     seed::seed,
+    server::{
+        broker::with_broker,
+        database::TestDatabase,
+        installation::Installation,
+        processes::{Signal, within},
+    },
 };
 
 use super::{

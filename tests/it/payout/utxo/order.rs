@@ -3,11 +3,11 @@
 use std::time::Instant;
 
 use gateway::{
-    app::payouts::Story,
+    app::payout::Story,
     asset::{Catalogue, Network},
 };
 use serde_json::json;
-use support::broker::eventually;
+use support::server::broker::eventually;
 
 use super::{chain::paid_since, scene::with_node};
 use crate::payout::UTXO;

@@ -4,8 +4,8 @@
 
 use gateway::{
     app::{
-        follow_chain::{Follower, follower_of},
-        payouts::{Story, Wallet},
+        deposit::follow_chain::{Follower, follower_of},
+        payout::{Story, Wallet},
     },
     asset::{Catalogue, Network},
     chain::{Agreement, Source, pay::utxo::transaction::virtual_size},
@@ -13,10 +13,10 @@ use gateway::{
 };
 use sqlx::Row;
 use support::{
-    fake_utxo::FakeUtxo,
     lanes::Lane,
-    payouts::{Orders, new_order, row},
-    stack::only,
+    node::fake_utxo::FakeUtxo,
+    server::stack::only,
+    shop::payouts::{Orders, new_order, row},
 };
 use uuid::Uuid;
 

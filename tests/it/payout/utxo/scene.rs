@@ -3,16 +3,18 @@
 use std::{sync::Arc, time::Duration};
 
 use gateway::{
-    app::payouts::Story,
+    app::payout::Story,
     asset::{Catalogue, Network},
 };
 use serde_json::{Value, json};
 use sqlx::Connection;
 use support::{
-    broker::eventually,
-    payouts::Payer,
-    regtest::{Kind, Regtest},
-    stack::{Stack, only, with_configured_stack},
+    node::regtest::{Kind, Regtest},
+    server::{
+        broker::eventually,
+        stack::{Stack, only, with_configured_stack},
+    },
+    shop::payouts::Payer,
 };
 
 use super::chain::{address, paid_since, script, script_of, unspent};

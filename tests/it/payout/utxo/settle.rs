@@ -2,7 +2,7 @@
 //! an operator may make.
 
 use gateway::{
-    app::payouts::{OperateError, Outcome, Settled, Settling},
+    app::payout::{OperateError, Outcome, Settled, Settling},
     asset::Network,
     chain::pay::Named,
 };

@@ -4,7 +4,7 @@
 use gateway::asset::Network;
 use serde_json::{Value, json};
 use sqlx::Connection;
-use support::{broker::eventually, fired::fired};
+use support::{fault::fired::fired, server::broker::eventually};
 
 use super::scene::{CONFIRMATIONS, Scene, with_node};
 

@@ -9,10 +9,12 @@ use gateway::asset::Network;
 use serde_json::json;
 use sqlx::Connection;
 use support::{
-    broker::eventually,
-    fired::fired,
-    json_rpc::{Answer, Proxy},
-    regtest::Regtest,
+    fault::fired::fired,
+    node::{
+        json_rpc::{Answer, Proxy},
+        regtest::Regtest,
+    },
+    server::broker::eventually,
 };
 
 use super::scene::{CONFIRMATIONS, kind_of, settings, with_scene};

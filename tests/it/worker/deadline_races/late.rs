@@ -7,7 +7,7 @@ use std::sync::{
 
 use chrono::TimeDelta;
 use gateway::{
-    app::{Gateway, follow_chain::Follower},
+    app::{Gateway, deposit::follow_chain::Follower},
     asset::Network,
     chain::{Block, BlockRef, ChainError, ChainSource, Source, Waiting},
     config::ChainSettings,

@@ -22,7 +22,7 @@ use futures_util::{StreamExt, stream};
 use gateway::{app::Gateway, asset::Network};
 use rand::{RngExt, SeedableRng, rngs::StdRng, seq::SliceRandom};
 use support::{
-    fired::fired,
+    fault::fired::fired,
     seed::seed,
     shop::{Shop, with_shop},
 };

@@ -5,7 +5,7 @@ use gateway::asset::Network;
 use rand::{RngExt, rngs::StdRng};
 use sqlx::AssertSqlSafe;
 use support::{
-    broker::eventually,
+    server::broker::eventually,
     shop::{Shop, unconfirmed},
 };
 use uuid::Uuid;

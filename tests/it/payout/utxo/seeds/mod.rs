@@ -11,19 +11,21 @@ use std::time::Instant;
 use gateway::{
     app::{
         Gateway,
-        follow_chain::{FollowError, Follower, follower_of},
-        payouts::{Story, Wallet},
+        deposit::follow_chain::{FollowError, Follower, follower_of},
+        payout::{Story, Wallet},
     },
     asset::{Catalogue, Network},
     chain::{Agreement, Source},
 };
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use support::{
-    fake_utxo::FakeUtxo,
-    fired::fired,
+    fault::fired::fired,
     lanes::{Lane, Seeds, Tally, killed_after, moment},
-    payout_events,
-    payouts::{Orders, new_order, row},
+    node::fake_utxo::FakeUtxo,
+    shop::{
+        payout_events,
+        payouts::{Orders, new_order, row},
+    },
 };
 use uuid::Uuid;
 

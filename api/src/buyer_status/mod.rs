@@ -1,0 +1,4 @@
+//! The buyer's view of an invoice: `/v1/invoices/:id/status`.
+
+pub mod route;
+pub mod wire;

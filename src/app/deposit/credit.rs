@@ -1,0 +1,291 @@
+//! Crediting: final deposits meet their invoice, once, under the invoice's row lock.
+
+use uuid::Uuid;
+
+use crate::app::{Gateway, delivery::emit, operator::measure::count_transition};
+use crate::{
+    broker::{
+        envelope::{self, DepositRef},
+        route::Route,
+    },
+    fail_point::fail_point,
+    invoice::{
+        Status,
+        deadline::is_on_time,
+        lifecycle::{self, Effect, Event, Foreign},
+    },
+    ledger::{Account, Entry, EntryKind},
+    money::BaseUnits,
+    storage::{
+        PgConnection, StorageError, Tx,
+        deposits::{self, DepositRow, returned},
+        invoices::{self, Invoice},
+        ledger, outbox,
+    },
+};
+
+/// Deposits settled in one transaction. Anybody may send an invoice any number of them, so the rest
+/// waits behind the messages of all other invoices.
+const BITE: usize = 25;
+
+#[derive(Debug, thiserror::Error)]
+pub enum MatchError {
+    /// The message names no deposit of ours. It can never be worked on.
+    #[error("no such deposit")]
+    UnknownDeposit,
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+}
+
+/// The result of a settlement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Settled {
+    pub deposits: usize,
+    pub status: Option<Status>,
+}
+
+impl Gateway {
+    /// Settles the final deposits of the invoice that `deposit_id` belongs to, or one batch of
+    /// them.
+    ///
+    /// Amounts are summed from rows, never from messages; a message that comes twice finds nothing
+    /// left to settle. Of an invoice with more than a batch, a message about a booked deposit does
+    /// nothing: the worker that booked it has sent another message for the rest. So one message is
+    /// on its way for it in the end, however many blocks a flood fills.
+    pub async fn match_deposits(&self, deposit_id: Uuid) -> Result<Settled, MatchError> {
+        let mut tx = self.db.begin().await?;
+        let Some(mut invoice) = invoices::lock_of_deposit(&mut tx, deposit_id).await? else {
+            return self.match_without_invoice(tx, deposit_id).await;
+        };
+        let before = invoice.view.status;
+        let deposits = self.settle_final(&mut tx, &mut invoice, Some(deposit_id)).await?;
+        fail_point("match.written");
+        tx.commit().await.map_err(StorageError::from)?;
+        fail_point("match.committed");
+        count_transition(Some(before), invoice.view.status);
+        self.relay_wake.notify_one();
+        Ok(Settled { deposits, status: Some(invoice.view.status) })
+    }
+
+    /// A deposit of no invoice funds a payout order, or came to an address that expects no payment.
+    async fn match_without_invoice(
+        &self,
+        mut tx: Tx,
+        deposit_id: Uuid,
+    ) -> Result<Settled, MatchError> {
+        let owner = deposits::owner_of(&mut tx, deposit_id).await?;
+        let owner = owner.ok_or(MatchError::UnknownDeposit)?;
+        let Some(order_id) = owner.payout_order_id else {
+            return Ok(Settled { deposits: 0, status: None });
+        };
+        let deposits = self.fund_payout(&mut tx, order_id).await?;
+        tx.commit().await.map_err(StorageError::from)?;
+        self.relay_wake.notify_one();
+        Ok(Settled { deposits, status: None })
+    }
+
+    /// Settles the final deposits, or one batch of them, and returns how many there were. The rest
+    /// gets a message, behind those that wait already; `about` is the deposit that the message in
+    /// hand names, if there is one. The caller holds the invoice's row lock, and commits.
+    pub(crate) async fn settle_final(
+        &self,
+        tx: &mut PgConnection,
+        invoice: &mut Invoice,
+        about: Option<Uuid>,
+    ) -> Result<usize, StorageError> {
+        let with_next = i64::try_from(BITE + 1).unwrap_or(i64::MAX);
+        let mut waiting = deposits::lock_unsettled(tx, invoice.id, with_next).await?;
+        if let Some(next) = waiting.get(BITE).map(|deposit| deposit.id) {
+            if let Some(about) = about
+                && deposits::is_booked(tx, about).await?
+            {
+                return Ok(0);
+            }
+            let body = envelope::encode(&DepositRef { deposit_id: next });
+            outbox::insert(tx, Route::Deposit.as_str(), &body).await?;
+            waiting.truncate(BITE);
+        }
+        for deposit in &waiting {
+            self.settle(tx, invoice, deposit).await?;
+        }
+        Ok(waiting.len())
+    }
+
+    /// Settles one deposit: decides, books, stores and emits its event.
+    async fn settle(
+        &self,
+        tx: &mut PgConnection,
+        invoice: &mut Invoice,
+        deposit: &DepositRow,
+    ) -> Result<(), StorageError> {
+        let (event, own) = event_of(invoice, deposit);
+        if own && restore(tx, invoice, deposit).await? {
+            return Ok(());
+        }
+        let step = lifecycle::step(&invoice.for_lifecycle(), event);
+        let mut booked_as =
+            if own { "nothing" } else { book_foreign(tx, invoice, deposit).await? };
+        for effect in &step.effects {
+            match effect {
+                Effect::Credit(amount) => {
+                    booked_as = "credit";
+                    let account = Account::Merchant(invoice.merchant_id);
+                    book(tx, invoice, deposit, EntryKind::Deposit, account, *amount).await?;
+                    invoice.credited = saturating_sum(invoice.credited, *amount);
+                    invoice.view.actually_paid =
+                        saturating_sum(invoice.view.actually_paid, *amount);
+                }
+                Effect::BookLate(amount) => {
+                    booked_as = "late";
+                    let account = Account::Late(invoice.merchant_id);
+                    book(tx, invoice, deposit, EntryKind::LateDeposit, account, *amount).await?;
+                    invoice.view.actually_paid =
+                        saturating_sum(invoice.view.actually_paid, *amount);
+                }
+                Effect::RouteExcess(excess) => {
+                    route_excess(tx, invoice, invoice.id, *excess).await?;
+                }
+                Effect::SendIpn(_) | Effect::SendNotice(_) | Effect::TakeBack(_) => {}
+            }
+        }
+        deposits::settle(tx, deposit.id, booked_as).await?;
+        invoice.view.status = step.status;
+        if own {
+            let (credited, received) = (invoice.credited, invoice.view.actually_paid);
+            invoice.view.updated_at =
+                invoices::update_standing(tx, invoice.id, step.status, credited, received).await?;
+        }
+        // Events carry the invoice as it is now, so they are written last.
+        for effect in &step.effects {
+            let checkout = &self.config.checkout_url;
+            match effect {
+                Effect::SendIpn(event) => {
+                    emit::ipns(tx, &[(invoice, *event)], checkout).await?;
+                }
+                Effect::SendNotice(notice) => {
+                    emit::notice(tx, invoice, checkout, *notice, deposit).await?;
+                }
+                Effect::Credit(_)
+                | Effect::TakeBack(_)
+                | Effect::BookLate(_)
+                | Effect::RouteExcess(_) => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The event that a deposit means for its invoice, and whether it is the invoice's own token on its
+/// own network.
+fn event_of(invoice: &Invoice, deposit: &DepositRow) -> (Event, bool) {
+    let on_network = invoice.network().is_some_and(|network| network.name() == deposit.network);
+    let own_token = deposit.token_id.is_some() && deposit.token_id == invoice.token_id;
+    match deposit.amount {
+        Some(amount) if on_network && own_token => {
+            let deadline = invoice.view.deadline;
+            let on_time = is_on_time(deadline, deposit.first_seen_at, deposit.mined_at);
+            (Event::DepositConfirmed { amount, on_time }, true)
+        }
+        Some(_) if deposit.token_id.is_some() => {
+            (Event::ForeignDeposit(Foreign::WrongToken), false)
+        }
+        _ => (Event::ForeignDeposit(Foreign::SuspiciousToken), false),
+    }
+}
+
+/// A deposit that its invoice has counted all the while, though it was away, only goes back into
+/// the books, and so does the excess that it had brought. No event reported its loss, so none
+/// reports its return.
+async fn restore(
+    tx: &mut PgConnection,
+    invoice: &Invoice,
+    deposit: &DepositRow,
+) -> Result<bool, StorageError> {
+    let (Some(replaced), Some(amount)) = (deposit.replaces, deposit.amount) else {
+        return Ok(false);
+    };
+    let (booked_as, kind, account) = match returned::counted_before(tx, deposit.id)
+        .await?
+        .as_deref()
+    {
+        Some("credit") => ("credit", EntryKind::Deposit, Account::Merchant(invoice.merchant_id)),
+        Some("late") => ("late", EntryKind::LateDeposit, Account::Late(invoice.merchant_id)),
+        _ => return Ok(false),
+    };
+    book(tx, invoice, deposit, kind, account, amount).await?;
+    if let Some(excess) = ledger::amount(tx, EntryKind::ExcessReversal, replaced).await? {
+        route_excess(tx, invoice, deposit.id, excess).await?;
+    }
+    deposits::settle(tx, deposit.id, booked_as).await?;
+    Ok(true)
+}
+
+fn saturating_sum(total: BaseUnits, amount: BaseUnits) -> BaseUnits {
+    total.checked_add(amount).unwrap_or(BaseUnits::new(u128::MAX))
+}
+
+async fn book(
+    tx: &mut PgConnection,
+    invoice: &Invoice,
+    deposit: &DepositRow,
+    kind: EntryKind,
+    credit: Account,
+    amount: BaseUnits,
+) -> Result<(), StorageError> {
+    let Some(network) = invoice.network() else {
+        return Err(StorageError::damaged("invoice", "a deposit reached an unresolved draft"));
+    };
+    let asset = invoice.token_id.clone().unwrap_or_default();
+    let debit = Account::Custody(network);
+    let entry = Entry { kind, source: deposit.id, asset, debit, credit, amount };
+    once(ledger::book(tx, &entry).await?)
+}
+
+/// Known tokens that the invoice did not ask for are kept apart for the merchant; unknown contracts
+/// are worth nothing to us.
+async fn book_foreign(
+    tx: &mut PgConnection,
+    invoice: &Invoice,
+    deposit: &DepositRow,
+) -> Result<&'static str, StorageError> {
+    let (Some(asset), Some(amount)) = (deposit.token_id.clone(), deposit.amount) else {
+        return Ok("suspicious");
+    };
+    let network = deposit.network.parse().map_err(|e| StorageError::damaged("deposit", e))?;
+    let entry = Entry {
+        kind: EntryKind::ForeignDeposit,
+        source: deposit.id,
+        asset,
+        debit: Account::Custody(network),
+        credit: Account::Foreign(invoice.merchant_id),
+        amount,
+    };
+    once(ledger::book(tx, &entry).await?)?;
+    Ok("foreign")
+}
+
+async fn route_excess(
+    tx: &mut PgConnection,
+    invoice: &Invoice,
+    source: Uuid,
+    excess: BaseUnits,
+) -> Result<(), StorageError> {
+    let entry = Entry {
+        kind: EntryKind::Excess,
+        source,
+        asset: invoice.token_id.clone().unwrap_or_default(),
+        debit: Account::Merchant(invoice.merchant_id),
+        credit: Account::Treasury,
+        amount: excess,
+    };
+    once(ledger::book(tx, &entry).await?)
+}
+
+/// A second booking of one source would mean that the deposit's state lied.
+fn once(booked: bool) -> Result<(), StorageError> {
+    if booked {
+        Ok(())
+    } else {
+        Err(StorageError::damaged("ledger_entry", "this source was booked before"))
+    }
+}

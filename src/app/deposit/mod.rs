@@ -1,0 +1,9 @@
+//! Deposits: a network is followed, its transfers become deposits, and final deposits are credited.
+
+pub mod accept;
+pub mod credit;
+pub mod explain;
+pub mod follow_chain;
+pub mod import;
+pub mod reconcile;
+pub mod restart_chain;

@@ -1,0 +1,96 @@
+//! Deadlines of invoices that nothing is on its way to, decided many at a time: a storm of them
+//! must not be a storm of transactions.
+
+use std::collections::{HashMap, HashSet};
+
+use chrono::{DateTime, Utc};
+use uuid::Uuid;
+
+use super::expire::{NOTHING_UNDER_WAY, look_again_at};
+use crate::app::{Gateway, delivery::emit, operator::measure::count_transition};
+use crate::{
+    asset::Network,
+    fail_point::fail_point,
+    invoice::lifecycle::{self, Effect, Ipn, Verdict},
+    storage::{
+        self, StorageError, cursors,
+        deposits::in_sight,
+        invoices::{self, Invoice},
+        timers,
+    },
+};
+
+impl Gateway {
+    /// Decides those of `ids` that have no deposit under way, nor one that vanished, and whose row
+    /// is not locked, in one transaction, exactly as [`expire_invoice`](Self::expire_invoice)
+    /// would. Returns them; the others need a decision of their own.
+    pub async fn expire_quiet(&self, ids: &[Uuid]) -> Result<HashSet<Uuid>, StorageError> {
+        let mut tx = self.db.begin().await?;
+        let mut quiet = invoices::lock_free(&mut tx, ids).await?;
+        // After the locks: a deposit is recorded under its invoice's.
+        let expecting = in_sight::expecting(&mut tx, ids).await?;
+        quiet.retain(|invoice| !expecting.contains(&invoice.id));
+        let watched = cursors::watched_through(&mut tx).await?;
+        let now = storage::now(&mut tx).await?;
+
+        let mut owed: HashMap<Uuid, Ipn> = HashMap::new();
+        let (mut moved, mut transitions) = (Vec::new(), Vec::new());
+        for invoice in &mut quiet {
+            let step = self.decide(invoice, &watched, now);
+            if step.verdict == Verdict::Moved {
+                transitions.push((invoice.view.status, step.status));
+                invoice.view.status = step.status;
+                moved.push((invoice.id, step.status));
+            }
+            for effect in step.effects {
+                if let Effect::SendIpn(event) = effect {
+                    owed.insert(invoice.id, event);
+                }
+            }
+        }
+        let updated_at = invoices::update_statuses(&mut tx, &moved).await?;
+        for invoice in &mut quiet {
+            if let Some(at) = updated_at.get(&invoice.id) {
+                invoice.view.updated_at = *at;
+            }
+        }
+        let owed: Vec<_> =
+            quiet.iter().filter_map(|invoice| Some((invoice, *owed.get(&invoice.id)?))).collect();
+        emit::ipns(&mut tx, &owed, &self.config.checkout_url).await?;
+        move_timers(&mut tx, &quiet, now).await?;
+        fail_point("expire.written");
+        tx.commit().await.map_err(StorageError::from)?;
+        fail_point("expire.committed");
+        for (from, to) in transitions {
+            count_transition(Some(from), to);
+        }
+        self.relay_wake.notify_one();
+        Ok(quiet.iter().map(|invoice| invoice.id).collect())
+    }
+
+    fn decide(
+        &self,
+        invoice: &Invoice,
+        watched: &HashMap<Network, DateTime<Utc>>,
+        now: DateTime<Utc>,
+    ) -> lifecycle::Step {
+        let through = invoice.network().and_then(|network| watched.get(&network).copied());
+        let event = self.deadline_passed(invoice, through, NOTHING_UNDER_WAY, now);
+        lifecycle::step(&invoice.for_lifecycle(), event)
+    }
+}
+
+/// The decided need no clock any more; the held ring again.
+async fn move_timers(
+    tx: &mut storage::PgConnection,
+    invoices: &[Invoice],
+    now: DateTime<Utc>,
+) -> Result<(), StorageError> {
+    let (ended, open): (Vec<_>, Vec<_>) =
+        invoices.iter().partition(|invoice| invoice.view.status.is_terminal());
+    let ended: Vec<_> = ended.iter().map(|invoice| invoice.id).collect();
+    timers::clear_many(tx, timers::INVOICE_DEADLINE, &ended).await?;
+    let again = |invoice: &&Invoice| (invoice.id, look_again_at(invoice.view.deadline, now));
+    let held: Vec<_> = open.iter().map(again).collect();
+    timers::set_many(tx, timers::INVOICE_DEADLINE, &held).await
+}

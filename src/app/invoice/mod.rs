@@ -1,0 +1,12 @@
+//! Invoices: created, chosen, read, cancelled and expired.
+
+pub mod accepted_currencies;
+pub mod buyer_status;
+pub mod cancel;
+pub mod create;
+pub mod currency_choices;
+pub mod expire;
+pub mod expire_quiet;
+pub mod explain;
+pub mod read;
+pub mod select_currency;

@@ -1,0 +1,119 @@
+//! The buyer of a draft picks a currency; the draft becomes a normal invoice with the same id.
+
+use super::create::{CreateError, no_address};
+use crate::app::{
+    Gateway,
+    market::quote::{AskError, price_in},
+    operator::measure::count_transition,
+};
+use crate::{
+    asset::fiat::Fiat,
+    broker::{
+        envelope::{self, InvoiceRef},
+        route::Route,
+    },
+    invoice::{
+        Status,
+        lifecycle::{self, Event, Refusal, Verdict},
+        quote,
+    },
+    storage::{
+        StorageError, addresses,
+        invoices::{self, UsedRate},
+        outbox, timers,
+    },
+};
+
+#[derive(Debug, thiserror::Error)]
+pub enum SelectError {
+    #[error("no such invoice")]
+    NotFound,
+    #[error("this currency cannot be chosen for this invoice")]
+    NotOffered,
+    #[error("the choice was refused: {0:?}")]
+    Refused(Refusal),
+    #[error(transparent)]
+    Create(#[from] CreateError),
+}
+
+impl From<StorageError> for SelectError {
+    fn from(error: StorageError) -> Self {
+        Self::Create(error.into())
+    }
+}
+
+impl From<AskError> for SelectError {
+    fn from(error: AskError) -> Self {
+        match error {
+            AskError::CurrencyNotSupported => Self::NotOffered,
+            AskError::NoFreshRate(error) => Self::Create(error.into()),
+            AskError::Quote(error) => Self::Create(error.into()),
+            AskError::Storage(error) => error.into(),
+        }
+    }
+}
+
+impl Gateway {
+    /// Resolves a draft. Two choices at once give one: the second finds no draft any more.
+    pub async fn select_currency(
+        &self,
+        payment_id: &str,
+        token_id: &str,
+    ) -> Result<(), SelectError> {
+        let market = self.market().await?;
+        let Some(offer) = market.offer(token_id) else {
+            let unaddressed = market.offer_unaddressed(token_id);
+            return Err(unaddressed.map_or(SelectError::NotOffered, |it| no_address(it).into()));
+        };
+
+        let mut tx = self.db.begin().await?;
+        let found = invoices::by_payment_id(&mut tx, payment_id).await?;
+        let id = found.ok_or(SelectError::NotFound)?.id;
+        let mut invoice = invoices::lock(&mut tx, id).await?.ok_or(SelectError::NotFound)?;
+        let now = crate::storage::now(&mut tx).await?;
+        let step = lifecycle::step(&invoice.for_lifecycle(), Event::CurrencyPicked { now });
+        if let Verdict::Refused(refusal) = step.verdict {
+            return Err(SelectError::Refused(refusal));
+        }
+        let listed = invoice
+            .accepted_tokens
+            .as_ref()
+            .is_some_and(|tokens| tokens.iter().any(|token| token == token_id));
+        if !listed {
+            return Err(SelectError::NotOffered);
+        }
+        let fiat: Fiat =
+            invoice.view.price_currency.parse().map_err(|_| CreateError::UnsupportedFiat)?;
+        let price = invoice.view.price_amount;
+        let pay_amount = price_in(&market, offer, price, fiat)?;
+        let symbol = offer.currency.symbol;
+        let rate = market.fresh_rate(symbol, fiat).map_err(CreateError::from)?;
+        let usd = market.fresh_rate(symbol, Fiat::Usd).map_err(CreateError::from)?;
+        let met = quote::meets_minimum(price, rate.price, usd.price, offer.min_usd);
+        if !met.map_err(CreateError::from)? {
+            return Err(CreateError::BelowMinimum { min_usd: offer.min_usd }.into());
+        }
+        let used = UsedRate {
+            price: rate.price,
+            source: rate.source.clone(),
+            observed_at: rate.observed_at,
+        };
+        let given = self.give_address(&mut tx, offer.currency.family()).await;
+        let address = given.map_err(CreateError::from)?;
+        invoice.make_payable(offer, pay_amount, Some(used), address.address.clone());
+        debug_assert_eq!(step.status, Status::Pending);
+        // The payment window starts now (spec, "Unresolved draft").
+        let window = invoice.payment_window_seconds;
+        invoice.view.window_seconds = window.unsigned_abs();
+        invoice.view.deadline = now + chrono::TimeDelta::seconds(i64::from(window));
+        invoices::resolve(&mut tx, &invoice).await?;
+        addresses::insert(&mut tx, &address, offer.currency.network.name(), id).await?;
+        timers::set(&mut tx, timers::INVOICE_DEADLINE, id, invoice.view.deadline).await?;
+        let body = envelope::encode(&InvoiceRef { invoice_id: id });
+        outbox::insert(&mut tx, Route::InvoiceResolved.as_str(), &body).await?;
+        tx.commit().await.map_err(StorageError::from)?;
+        count_transition(Some(Status::Draft), Status::Pending);
+        self.relay_wake.notify_one();
+        Ok(())
+    }
+}

@@ -1,0 +1,5 @@
+//! The sandbox: control of the simulated chain, and the buyer's simulated payment. Production has
+//! neither.
+
+pub mod pay;
+pub mod simulate;

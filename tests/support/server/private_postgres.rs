@@ -1,0 +1,272 @@
+//! A PostgreSQL server of the tests' own, to be stopped, killed and frozen.
+
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    process::Command,
+    sync::OnceLock,
+    time::Duration,
+};
+
+use gateway::storage::Db;
+use sqlx::{Connection, Executor, PgConnection};
+use tokio::sync::{Mutex, MutexGuard};
+
+use crate::server::authority::Authority;
+use crate::server::processes::{Janitor, Launch, Process, Signal, free_port, within};
+
+const START_LIMIT: Duration = Duration::from_secs(60);
+const USER: &str = "gateway";
+
+pub struct PrivatePostgres {
+    folder: PathBuf,
+    programs: PathBuf,
+    port: u16,
+    owner: Option<(u32, u32)>,
+    process: Option<Process>,
+    /// Settings beyond those of every private server.
+    settings: Vec<String>,
+    _janitor: Janitor,
+}
+
+/// The one running server shared by all tests that stop or kill theirs. They take turns.
+pub async fn private_postgres() -> MutexGuard<'static, PrivatePostgres> {
+    static SERVER: OnceLock<Mutex<PrivatePostgres>> = OnceLock::new();
+    let server = SERVER.get_or_init(|| Mutex::new(PrivatePostgres::create()));
+    let mut server = server.lock().await;
+    server.start().await;
+    server
+}
+
+/// The folder of an installed server's programs, found or installed by the script.
+pub(crate) fn packaged(name: &str) -> PathBuf {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/packaged.sh");
+    let output = Command::new(script).arg(name).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    PathBuf::from(String::from_utf8(output.stdout).unwrap().trim())
+}
+
+/// A running server for one test.
+pub async fn fresh_postgres() -> PrivatePostgres {
+    let mut server = PrivatePostgres::create();
+    server.start().await;
+    server
+}
+
+/// A running server for one test, on a disk of `megabytes`. Only root may make such a disk.
+pub async fn cramped_postgres(megabytes: u32) -> PrivatePostgres {
+    let mut server = PrivatePostgres::in_a_folder(Some(megabytes));
+    server.initialize();
+    server.start().await;
+    server
+}
+
+/// A server of one test's own that takes encrypted connections alone, running.
+pub async fn encrypted_postgres(authority: &Authority) -> PrivatePostgres {
+    let mut server = PrivatePostgres::create();
+    let [certificate, key] = authority.equip(&server.folder);
+    fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).unwrap();
+    let hba = Path::new(&server.data()).join("pg_hba.conf");
+    fs::write(&hba, "hostssl all all 127.0.0.0/8 trust\n").unwrap();
+    if let Some((user, group)) = server.owner {
+        for file in [&certificate, &key, &hba] {
+            std::os::unix::fs::chown(file, Some(user), Some(group)).unwrap();
+        }
+    }
+    server.settings = vec![
+        "ssl=on".to_owned(),
+        format!("ssl_cert_file={}", certificate.display()),
+        format!("ssl_key_file={}", key.display()),
+        // Also by a name that its certificate is not for.
+        "listen_addresses=127.0.0.1,127.0.0.2".to_owned(),
+    ];
+    server.start().await;
+    server
+}
+
+/// Mounts a disk of this size at `folder`; the caller has to unmount it.
+pub fn mount_small_disk(folder: &Path, megabytes: u32) {
+    let size = format!("size={megabytes}m,mode=0700");
+    let mount =
+        Command::new("mount").args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(folder).output();
+    let mounted = mount.unwrap();
+    let why = String::from_utf8_lossy(&mounted.stderr);
+    assert!(mounted.status.success(), "a small disk needs a root that may mount one: {why}");
+}
+
+fn id(flag: &str, user: &[&str]) -> u32 {
+    let output = Command::new("id").arg(flag).args(user).output().unwrap();
+    String::from_utf8_lossy(&output.stdout).trim().parse().unwrap()
+}
+
+impl PrivatePostgres {
+    fn create() -> Self {
+        let mut server = Self::in_a_folder(None);
+        server.initialize();
+        server
+    }
+
+    fn in_a_folder(megabytes: Option<u32>) -> Self {
+        let programs = packaged("postgresql");
+        // Root may not run PostgreSQL, and user postgres may not see this checkout: the folder lies
+        // outside.
+        let root = id("-u", &[]) == 0;
+        let owner = root.then(|| (id("-u", &["postgres"]), id("-g", &["postgres"])));
+        let parent = if root { PathBuf::from("/var/tmp") } else { std::env::temp_dir() };
+        let folder = parent.join(format!("gateway-test-{:016x}", rand::random::<u64>()));
+        fs::create_dir(&folder).unwrap();
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0o700)).unwrap();
+        let path = folder.display().to_string();
+        let janitor = match megabytes {
+            // Lazily, without waiting for a server that is slow to die.
+            Some(_) => Janitor::of(&folder, &["umount".to_owned(), "-l".to_owned(), path.clone()]),
+            None => Janitor::of(&folder, &[]),
+        };
+        if let Some(megabytes) = megabytes {
+            mount_small_disk(&folder, megabytes);
+        }
+        if let Some((user, group)) = owner {
+            std::os::unix::fs::chown(&folder, Some(user), Some(group)).unwrap();
+        }
+        let (port, process, settings) = (free_port(), None, Vec::new());
+        Self { folder, programs, port, owner, process, settings, _janitor: janitor }
+    }
+
+    fn initialize(&mut self) {
+        let data = self.data();
+        let arguments = ["-D", &data, "-U", USER, "--auth", "trust", "--no-sync"];
+        let locale = ["--encoding", "UTF8", "--locale", "C.UTF-8"];
+        // Small pieces of the log, so that a small disk holds some.
+        let pieces = ["--wal-segsize", "1"];
+        let arguments: Vec<_> = arguments.into_iter().chain(locale).chain(pieces).collect();
+        let making = self.run("initdb", &arguments);
+        assert!(Path::new(&data).join("PG_VERSION").exists(), "{}", making.said());
+    }
+
+    /// Runs one of the server's own programs to its end.
+    fn run(&self, program: &str, arguments: &[&str]) -> Process {
+        let process = Process::start(&self.launch(program, arguments));
+        while process.is_alive() {
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        process
+    }
+
+    fn data(&self) -> String {
+        self.folder.join("data").display().to_string()
+    }
+
+    fn launch(&self, program: &str, arguments: &[&str]) -> Launch {
+        Launch {
+            name: format!("private-{program}"),
+            program: self.programs.join(program),
+            arguments: arguments.iter().map(|argument| (*argument).to_owned()).collect(),
+            environment: vec![("LC_ALL".to_owned(), "C.UTF-8".to_owned())],
+            owner: self.owner,
+        }
+    }
+
+    pub fn url(&self, database: &str) -> String {
+        format!("postgres://{USER}@127.0.0.1:{}/{database}", self.port)
+    }
+
+    /// Starts it if it does not run, and returns how long it took until it answered.
+    pub async fn start(&mut self) -> Duration {
+        let (data, port) = (self.data(), self.port.to_string());
+        let arguments = ["-D", &data, "-p", &port, "-c", "listen_addresses=127.0.0.1"];
+        let more = ["-c", "unix_socket_directories=", "-c", "max_connections=200"];
+        let own = self.settings.iter().flat_map(|setting| ["-c", setting]);
+        let arguments: Vec<_> = arguments.into_iter().chain(more).chain(own).collect();
+        let launch = self.launch("postgres", &arguments);
+        let url = self.url("postgres");
+        let (_, took) = within(START_LIMIT, "the private database answers", async || {
+            // After a kill the shared memory is in use until the last backend has noticed; until
+            // then a start is refused.
+            if !self.process.as_ref().is_some_and(Process::is_alive) {
+                self.process = Some(Process::start(&launch));
+            }
+            let connection =
+                PgConnection::connect(&url).await.map_err(|error| error.to_string())?;
+            connection.close().await.map_err(|error| error.to_string())
+        })
+        .await;
+        took
+    }
+
+    /// Where its disk is.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Output since its last start.
+    pub fn said(&self) -> String {
+        self.process().output()
+    }
+
+    fn process(&self) -> &Process {
+        self.process.as_ref().unwrap()
+    }
+
+    /// Ends every session and stops in order, as a restart for maintenance does.
+    pub async fn stop(&mut self) {
+        self.process().signal(Signal::Interrupt);
+        self.process().ended(Duration::from_secs(30)).await;
+    }
+
+    /// Kills it; the next start recovers from the WAL.
+    pub async fn kill(&mut self) {
+        self.process().signal(Signal::Kill);
+        self.process().ended(Duration::from_secs(10)).await;
+    }
+
+    /// Makes a database without a schema and returns its address.
+    pub async fn create_empty_database(&self) -> String {
+        let name = format!("fault_{:08x}", rand::random::<u32>());
+        let mut server = PgConnection::connect(&self.url("postgres")).await.unwrap();
+        let create = format!("create database {name}");
+        server.execute(sqlx::AssertSqlSafe(create)).await.unwrap();
+        server.close().await.unwrap();
+        self.url(&name)
+    }
+
+    /// Makes a database with our schema and returns its address.
+    pub async fn create_database(&self) -> String {
+        let url = self.create_empty_database().await;
+        let db = Db::connect_lazy(&url.clone().into(), 2).unwrap();
+        db.migrate().await.unwrap();
+        db.close().await;
+        url
+    }
+
+    /// A running standby that replicates this server.
+    pub async fn standby(&self) -> Self {
+        let mut standby = Self::in_a_folder(None);
+        let (data, source) = (standby.data(), self.url("postgres"));
+        let copying =
+            ["-D", &data, "-d", &source, "-R", "-X", "stream", "--checkpoint=fast", "--no-sync"];
+        let copied = standby.run("pg_basebackup", &copying);
+        assert!(Path::new(&data).join("standby.signal").exists(), "{}", copied.said());
+        standby.start().await;
+        standby
+    }
+
+    /// A copy of `database` as it is now, as a file.
+    pub fn dump(&self, database: &str) -> PathBuf {
+        let file = self.folder.join(format!("{database}.dump"));
+        let path = file.display().to_string();
+        let dumped = self.run("pg_dump", &["-d", &self.url(database), "-f", &path]);
+        assert!(file.exists(), "{}", dumped.said());
+        file
+    }
+
+    /// Makes a database of a dump and returns its address.
+    pub async fn restore(&self, dump: &Path) -> String {
+        let url = self.create_empty_database().await;
+        let path = dump.display().to_string();
+        let restored =
+            self.run("psql", &["-X", "-q", "-v", "ON_ERROR_STOP=1", "-d", &url, "-f", &path]);
+        assert!(!restored.output().contains("ERROR"), "{}", restored.said());
+        url
+    }
+}
