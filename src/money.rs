@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_kept_exactly_is_refused() {
+    fn an_amount_that_cannot_be_stored_exactly_is_refused() {
         use AmountError::{Negative, NotANumber, TooLarge, TooPrecise};
         for (text, error) in [
             ("1e999999999", TooLarge),

@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_that_proved_itself_starts_over() {
+    fn backoff_starts_over_after_a_connection_has_been_stable() {
         let mut delay = ReconnectDelay::new();
         for _ in 0..50 {
             delay.next();

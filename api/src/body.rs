@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_not_one_json_object_is_refused() {
+    async fn a_body_that_is_not_one_json_object_is_refused() {
         let deep = format!("{}1{}", "[".repeat(100_000), "]".repeat(100_000));
         let cases =
             ["", "[]", "1", "{", "{}x", "{\"a\":1,\"a\":2}", "{\"a\":01}", "a=1&b=2", &deep];

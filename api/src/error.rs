@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_gateway_refuses_has_the_code_of_the_rule_it_breaks() {
+    fn every_domain_error_maps_to_its_error_code() {
         let lost = || StorageError::TimedOut;
         let min_usd = rust_decimal::Decimal::TWO;
         let cases: [(ApiError, &str); 21] = [

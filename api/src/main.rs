@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_door_takes_as_many_clients_as_there_are_files_for() {
+    fn a_listener_accepts_only_as_many_clients_as_there_are_file_descriptors() {
         for (files, clients) in
             [(u64::MAX, 4_096), (8_704, 4_096), (8_702, 4_095), (1_024, 256), (512, 1), (0, 1)]
         {

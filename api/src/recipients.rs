@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_memo_is_a_text_where_anybody_asks_for_it() {
+    fn a_memo_must_be_text_in_the_formats_that_have_one() {
         let entry = |json| serde_json::from_str::<Entry>(json).unwrap();
         assert_eq!(entry(r#"{ "memo": "x" }"#).memo(), Ok(Some("x".to_owned())));
         assert_eq!(entry(r#"{ "memo": null }"#).memo(), Ok(None));

@@ -239,7 +239,7 @@ mod tests {
     const ID: Uuid = Uuid::from_u128(0x0195_7b5e_0000_7000_8000_0000_0000_0001);
 
     #[test]
-    fn a_delivery_is_written_as_a_person_can_read_it() {
+    fn a_delivery_is_printed_in_readable_form() {
         let turn = Turn { cycle: 2, attempt: 1 };
         let text = encode(&DeliveryRef::new(ID, "evt_1", turn));
         expect![[r#"{"v":1,"type":"delivery","delivery_id":"01957b5e-0000-7000-8000-000000000001","event_id":"evt_1","cycle":2,"attempt":1}"#]]
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_delivery_is_refused_with_the_reason() {
+    fn an_unreadable_delivery_message_is_refused_with_a_reason() {
         let cases = [
             ("", "cannot be read: EOF while parsing a value at line 1 column 0"),
             ("{", "cannot be read: EOF while parsing an object at line 1 column 1"),

@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_hints_to_the_watcher_may_reach_nobody() {
+    fn only_watcher_hints_may_be_unroutable() {
         let optional: Vec<_> =
             Route::ALL.into_iter().filter(|route| !route.mandatory()).map(Route::as_str).collect();
         assert_eq!(optional, ["invoice.created", "invoice.resolved"]);

@@ -40,7 +40,7 @@ fn every_mandatory_message_reaches_exactly_one_queue() {
 }
 
 #[test]
-fn every_queue_has_a_reader_or_leads_on_to_one() {
+fn every_queue_has_a_consumer_or_dead_letters_to_one_that_has() {
     let topology = topology();
     let work: BTreeSet<_> = WorkQueue::ALL.map(|queue| topology.work_queue(queue)).into();
     let dead: BTreeSet<_> =
@@ -73,7 +73,7 @@ fn every_binding_joins_things_that_exist() {
 }
 
 #[test]
-fn nothing_is_said_that_some_supported_version_refuses_or_misreads() {
+fn the_topology_uses_only_arguments_that_all_supported_versions_understand() {
     for queue in topology().queues() {
         let arguments = &queue.arguments;
         assert_eq!(arguments["x-queue-type"], text("quorum"), "{}", queue.name);

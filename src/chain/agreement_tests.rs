@@ -132,7 +132,7 @@ async fn the_head_is_the_highest_block_that_two_nodes_tell_alike() {
 }
 
 #[tokio::test]
-async fn a_payment_that_one_node_alone_tells_is_none() {
+async fn a_payment_reported_by_one_node_alone_is_not_counted() {
     let liar = || {
         let mut liar = node(3, "a");
         liar.blocks[2] = block(2, "a", &[7, 1_000_000]);
@@ -157,7 +157,7 @@ async fn a_payment_that_one_node_alone_tells_is_none() {
 }
 
 #[tokio::test]
-async fn the_order_of_transfers_is_no_contradiction() {
+async fn nodes_that_list_transfers_in_another_order_agree() {
     let mut other = node(3, "a");
     other.blocks[2] = block(2, "a", &[1, 2, 3]);
     let mut one = node(3, "a");
@@ -168,7 +168,7 @@ async fn the_order_of_transfers_is_no_contradiction() {
 }
 
 #[tokio::test]
-async fn a_balance_counts_when_two_tell_it() {
+async fn a_balance_counts_when_two_nodes_report_it() {
     let at = block(2, "a", &[]).header;
     let rich = || Node { balances: vec![1_000_000], ..node(3, "a") };
     let told = of(vec![rich(), node(3, "a"), node(3, "a")]).native_balances(&at, &[]).await;
@@ -177,7 +177,7 @@ async fn a_balance_counts_when_two_tell_it() {
 }
 
 #[tokio::test]
-async fn waiting_payments_come_from_whoever_answers() {
+async fn unconfirmed_payments_are_read_from_any_node_that_answers() {
     let nodes = of(vec![silent(), node(3, "a")]);
     assert_eq!(nodes.mempool().await.unwrap(), Waiting::default());
     assert_eq!(*nodes.nodes[0].asked.lock().unwrap(), 1);
@@ -204,7 +204,7 @@ async fn faults(nodes: Vec<Node>) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_node_that_is_stuck_or_unheard_is_told_of_though_the_others_go_on() {
+async fn a_stuck_or_silent_witness_is_reported_while_the_other_nodes_go_on() {
     // A block of each chain comes every 50 seconds.
     let node = |blocks: u64| {
         let mut node = node(blocks, "a");
@@ -241,7 +241,7 @@ fn token(contract: &str, units: u128) -> Transfer {
 }
 
 #[tokio::test]
-async fn a_token_that_nobody_sells_stops_no_network_however_its_nodes_read_it() {
+async fn an_unlisted_token_that_nodes_read_differently_stops_no_network() {
     const SOLD: &str = "0xc2132d05d31c914a87c6611c10748aeb04b58e8f";
     const STRANGE: &str = "0x00000000000000000000000000000000000000aa";
     let node = |more: &[Transfer]| {

@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_read_is_left_out_alone_and_counted() {
+    fn an_unreadable_entry_is_skipped_alone_and_counted() {
         let recorder = PrometheusBuilder::new().build_recorder();
         let place = Place { network: Network::Ton, height: 7, block_hash: "ab", kind: "number" };
         let raw: Vec<&RawValue> =

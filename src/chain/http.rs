@@ -370,7 +370,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nodes_ask_us_to_slow_down_in_many_ways() {
+    fn every_form_of_rate_limit_answer_is_recognised() {
         for (code, message, expected) in [
             (429, "", true),
             (-32005, "limit exceeded", true),
@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn the_words_of_a_node_are_cut_and_kept_on_one_line() {
+    fn a_node_s_error_text_is_truncated_and_kept_on_one_line() {
         let clipped = clip(&format!("a\nb\u{1b}[0m{}", "x".repeat(1000)));
         assert_eq!(clipped.len(), REASON_CHARS_MAX);
         assert!(clipped.starts_with("ab[0mx"), "{clipped}");

@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_not_final_is_listed_until_it_is() {
+    async fn transfers_in_unfinalised_blocks_are_listed_until_they_are_final() {
         let unfinal = Unfinal::default();
         // Before the first final block is reported, nothing is read and nothing has vanished.
         assert!(unfinal.knows(&block(12, "a", "a").header).await);
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn while_a_block_is_missing_nothing_can_have_vanished() {
+    async fn no_payment_counts_as_vanished_while_a_block_is_missing() {
         let unfinal = Unfinal::default();
         unfinal.note_final(&block(10, "a", "a").header).await;
         add(&unfinal, 11).await;
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_branch_that_was_left_is_listed_no_more() {
+    async fn transactions_of_an_abandoned_branch_are_no_longer_listed() {
         let unfinal = Unfinal::default();
         unfinal.note_final(&block(10, "a", "a").header).await;
         for height in 11..=13 {
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn no_more_is_kept_than_has_room() {
+    async fn the_cache_keeps_no_more_than_its_limit() {
         let unfinal = Unfinal::default();
         unfinal.note_final(&block(1, "a", "a").header).await;
         for height in 2..200 {

@@ -45,22 +45,22 @@ const CONNECT_MAX: Duration = Duration::from_secs(10);
 pub(super) struct Dialler {
     policy: Arc<Policy>,
     resolver: Arc<dyn Resolve>,
-    places: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
 }
 
 impl Dialler {
-    /// `places` limits the open connections; each takes one permit.
+    /// `permits` limits the open connections; each takes one permit.
     pub(super) const fn new(
         policy: Arc<Policy>,
         resolver: Arc<dyn Resolve>,
-        places: Arc<Semaphore>,
+        permits: Arc<Semaphore>,
     ) -> Self {
-        Self { policy, resolver, places }
+        Self { policy, resolver, permits }
     }
 
     async fn dial(self, target: Uri) -> Result<Dialled, EgressError> {
-        let place =
-            self.places.clone().acquire_owned().await.expect("the semaphore is never closed");
+        let permit =
+            self.permits.clone().acquire_owned().await.expect("the semaphore is never closed");
         let mut faults = Vec::new();
         for address in self.addresses(&target).await? {
             let fault = |fault| EgressError::from_dial(&fault, address.ip());
@@ -69,7 +69,7 @@ impl Dialler {
                     // Without TCP_NODELAY a small body can wait for the acknowledgement of the
                     // head.
                     stream.set_nodelay(true).map_err(fault)?;
-                    return Ok(Dialled { stream, address, _place: place });
+                    return Ok(Dialled { stream, address, _permit: permit });
                 }
                 Ok(Err(error)) => faults.push(fault(error)),
                 Err(_) => faults.push(EgressError::TimedOut),
@@ -162,7 +162,7 @@ where
 pub(super) struct Dialled {
     stream: TcpStream,
     address: SocketAddr,
-    _place: OwnedSemaphorePermit,
+    _permit: OwnedSemaphorePermit,
 }
 
 /// Peer address of a connection, attached to its responses.

@@ -182,7 +182,7 @@ mod tests {
     const V6: IpAddr = IpAddr::V6(Ipv6Addr::LOCALHOST);
 
     #[test]
-    fn what_this_machine_lacks_is_nobody_else_s_fault() {
+    fn a_lack_of_local_resources_is_not_counted_as_an_attempt() {
         for (errno, target, kind) in [
             (Errno::MFILE, V4, "ours"),
             (Errno::NFILE, V6, "ours"),
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_counts_as_missing_only_where_a_file_could_be_opened() {
+    fn a_host_is_reported_as_unknown_only_if_a_file_descriptor_was_free() {
         let missing = || io::Error::other("failed to lookup address information");
         for (error, file, kind) in [
             (missing(), Ok(()), "resolve"),

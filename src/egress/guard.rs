@@ -488,7 +488,7 @@ mod tests {
         }
 
         #[test]
-        fn any_text_is_judged_without_panic_and_only_http_passes(text in "(https?://)?\\PC{0,40}") {
+        fn any_text_is_checked_without_a_panic_and_only_http_urls_pass(text in "(https?://)?\\PC{0,40}") {
             if let Ok(url) = check_url(&text, &Policy::public()) {
                 prop_assert!(matches!(url.scheme(), "http" | "https"));
                 prop_assert!(url.host().is_some() && url.username().is_empty());

@@ -120,7 +120,7 @@ type Http = Client<Bounded<HttpsConnector<Dialler>>, Full<Bytes>>;
 #[derive(Clone)]
 pub struct Egress {
     policy: Arc<Policy>,
-    places: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
     /// Without any root certificate, every certificate would look wrong.
     has_roots: bool,
     pooled: Http,
@@ -143,13 +143,13 @@ impl Egress {
     fn build(policy: Policy, resolver: Arc<dyn Resolve>, tls: Option<ClientConfig>) -> Self {
         let has_roots = tls.is_some();
         let idle = if policy == Policy::Operator { IDLE_OPERATOR } else { IDLE_PUBLIC };
-        let (policy, places) = (Arc::new(policy), Arc::new(Semaphore::new(CONNECTIONS_MAX)));
+        let (policy, permits) = (Arc::new(policy), Arc::new(Semaphore::new(CONNECTIONS_MAX)));
         let connector = Bounded(
             HttpsConnectorBuilder::new()
                 .with_tls_config(tls.unwrap_or_else(trusting_nobody))
                 .https_or_http()
                 .enable_http1()
-                .wrap_connector(Dialler::new(policy.clone(), resolver, places.clone())),
+                .wrap_connector(Dialler::new(policy.clone(), resolver, permits.clone())),
         );
         let client = |idle_per_host_max| {
             Client::builder(TokioExecutor::new())
@@ -161,14 +161,14 @@ impl Egress {
                 .http1_max_headers(HEAD_LINES_MAX)
                 .build(connector.clone())
         };
-        Self { policy, places, has_roots, pooled: client(IDLE_PER_HOST_MAX), fresh: client(0) }
+        Self { policy, permits, has_roots, pooled: client(IDLE_PER_HOST_MAX), fresh: client(0) }
     }
 
     /// Sets the maximum of open connections, including idle ones. A call that waits for a permit
     /// uses up its own deadline.
     pub fn with_connections(self, max: usize) -> Self {
-        self.places.forget_permits(CONNECTIONS_MAX);
-        self.places.add_permits(max);
+        self.permits.forget_permits(CONNECTIONS_MAX);
+        self.permits.add_permits(max);
         self
     }
 

@@ -16,7 +16,7 @@ use tokio::{sync::Semaphore, time::timeout};
 /// caller has.
 const LOOKUPS_MAX: usize = 256;
 /// Shorter than the limit of a lookup, so that waiting for a permit is reported as that.
-const PLACE_WAIT: Duration = Duration::from_secs(2);
+const PERMIT_WAIT: Duration = Duration::from_secs(2);
 /// Lifetime of a cached result. Names whose servers hang hold permits for many seconds; a name
 /// resolved a moment ago needs none. Short enough for a host that moves.
 const KNOWN_FOR: Duration = Duration::from_secs(30);
@@ -31,13 +31,13 @@ pub trait Resolve: Send + Sync + 'static {
 
 /// The resolver of the operating system, with a limit of concurrent lookups.
 pub struct SystemResolver {
-    places: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
     known: Arc<Mutex<Known>>,
 }
 
 impl SystemResolver {
     pub fn new() -> Self {
-        Self { places: Arc::new(Semaphore::new(LOOKUPS_MAX)), known: Arc::default() }
+        Self { permits: Arc::new(Semaphore::new(LOOKUPS_MAX)), known: Arc::default() }
     }
 }
 
@@ -54,16 +54,16 @@ impl Resolve for SystemResolver {
             return Box::pin(async move { Ok(addresses) });
         }
         drop(known);
-        let (places, known, host) = (self.places.clone(), self.known.clone(), host.to_owned());
+        let (permits, known, host) = (self.permits.clone(), self.known.clone(), host.to_owned());
         Box::pin(async move {
             // All permits are held, by names that hang or by a local resolver that does: this name
             // is not at fault.
-            let place = timeout(PLACE_WAIT, places.acquire_owned()).await;
-            let place = place.map_err(|_| Errno::AGAIN)?.map_err(io::Error::other)?;
+            let permit = timeout(PERMIT_WAIT, permits.acquire_owned()).await;
+            let permit = permit.map_err(|_| Errno::AGAIN)?.map_err(io::Error::other)?;
             // A separate task holds the permit for as long as the thread is busy.
             let lookup = tokio::spawn(async move {
                 let found = tokio::net::lookup_host((host.as_str(), 0)).await;
-                drop(place);
+                drop(permit);
                 let found: Vec<_> = found?.map(|address| address.ip()).collect();
                 let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
                 known.learn(host, found.clone(), Instant::now());
@@ -103,7 +103,7 @@ mod tests {
     const HERE: [IpAddr; 1] = [IpAddr::V4(std::net::Ipv4Addr::LOCALHOST)];
 
     #[test]
-    fn a_name_is_known_for_a_moment_and_there_is_an_end_to_names() {
+    fn resolved_names_are_cached_briefly_and_the_cache_is_bounded() {
         let (mut known, start) = (Known::default(), Instant::now());
         known.learn("shop.example".into(), HERE.into(), start);
         let almost = start + KNOWN_FOR - Duration::from_millis(1);
@@ -119,10 +119,10 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_lookup_that_gets_no_place_is_nobody_s_missing_name() {
+    async fn a_lookup_refused_by_the_limit_is_not_reported_as_an_unknown_host() {
         let resolver = SystemResolver::new();
         let all = u32::try_from(LOOKUPS_MAX).unwrap();
-        let hanging = resolver.places.clone().acquire_many_owned(all).await.unwrap();
+        let hanging = resolver.permits.clone().acquire_many_owned(all).await.unwrap();
         let fault = resolver.resolve("localhost").await.unwrap_err();
         assert_eq!(EgressError::from_lookup(&fault, &Ok(())).kind(), "ours");
         drop(hanging);
@@ -136,6 +136,6 @@ mod tests {
             assert!(resolver.resolve("localhost").await.unwrap().iter().all(IpAddr::is_loopback));
         }
         assert_eq!(resolver.known.lock().unwrap().0.len(), 1);
-        assert_eq!(resolver.places.available_permits(), LOOKUPS_MAX);
+        assert_eq!(resolver.permits.available_permits(), LOOKUPS_MAX);
     }
 }

@@ -166,14 +166,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn without_roots_no_receiver_is_blamed_for_its_certificate() {
+    async fn without_root_certificates_a_tls_failure_is_not_counted_against_the_receiver() {
         let server = listen_tls(GOOD);
         let outcome = call(&egress(None), "shop.example", server).await;
         assert_eq!(outcome, Err(EgressError::Ours("no root certificates")));
     }
 
     #[tokio::test]
-    async fn what_is_not_modern_tls_is_told_apart_from_a_dead_server() {
+    async fn a_tls_failure_is_distinguished_from_an_unreachable_server() {
         // Alert 70 is how a server says that it speaks no version we offer.
         const TOO_OLD: &[u8] = &[0x15, 3, 1, 0, 2, 2, 70];
         const PLAIN: &[u8] = b"HTTP/1.1 400 Bad Request\r\n\r\n";

@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_looks_like_an_id_is_none() {
+    fn malformed_payment_ids_are_refused() {
         let upper = PaymentId::generate().0.to_uppercase();
         for text in ["", "pzi_", "pzi_0", upper.as_str(), "pzi_iiiiiiiiiiiiiiiiiiiiiiiiii"] {
             assert_eq!(text.parse::<PaymentId>(), Err(NotAPaymentId), "{text}");

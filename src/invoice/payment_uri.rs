@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_cannot_add_a_parameter() {
+    fn an_address_cannot_inject_a_uri_parameter() {
         let uri = uri_of("btc@bitcoin", "bc1q?amount=9&x=%20 ü", "0.01");
         assert_eq!(uri, "bitcoin:bc1q%3Famount%3D9%26x%3D%2520%20%C3%BC?amount=0.01");
     }

@@ -152,7 +152,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nobody_is_asked_to_pay_less_than_the_price(
+        fn the_amount_due_is_never_below_the_price(
             atoms in 1_u128..10_u128.pow(33), mantissa in 1_i64..i64::MAX, scale in 0_u32..12, decimals in 0_u8..=24,
         ) {
             let rate = Decimal::new(mantissa, scale);

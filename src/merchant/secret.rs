@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ring_opens_what_either_key_sealed_and_seals_with_the_current_one() {
+    fn a_key_ring_opens_secrets_of_both_keys_and_seals_with_the_current_one() {
         let key = |digits: &str| MasterKey::parse(&digits.repeat(32)).unwrap();
         let (row, secret) = (Uuid::from_u128(1), WebhookSecret::generate());
         let ring = KeyRing::new(key("cd"), Some(key("ab")));

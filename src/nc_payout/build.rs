@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_level_says_what_rise_of_the_base_fee_it_bears() {
+    fn a_fee_level_states_the_base_fee_rise_that_it_covers() {
         let fees = |level: FeeLevel| level.fees(1_000, 10);
         assert_eq!(fees(FeeLevel::Slow), Fees { priority_fee: 10, max_fee: 1_135 });
         assert_eq!(fees(FeeLevel::Normal), Fees { priority_fee: 10, max_fee: 2_010 });
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn no_level_offers_more_than_the_most() {
+    fn no_fee_level_exceeds_the_fee_limit() {
         let (base, tip) = (1_000, 10);
         let fast = FeeLevel::Fast.fees(base, tip);
         assert_eq!(fast.within(3_020, base, tip), Some(fast));
@@ -73,7 +73,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_level_never_offers_a_tip_above_its_fee(base: u128, tip: u128) {
+        fn no_fee_level_has_a_tip_above_its_maximum_fee(base: u128, tip: u128) {
             for level in FeeLevel::ALL {
                 let fees = level.fees(base, tip);
                 prop_assert!(fees.priority_fee <= fees.max_fee);

@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_built_and_signed_is_taken_in_any_order() {
+    fn signed_transactions_of_a_payout_are_accepted_in_any_order() {
         let signed = [raw(built(6)), raw(built(5))];
         let taken = check(&[built(5), built(6)], SENDER, &signed).unwrap();
         let nonces: Vec<_> = taken.iter().map(|signed| signed.transaction.nonce).collect();
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_else_comes_is_told_by_its_fault() {
+    fn any_other_psbt_is_refused_with_the_reason() {
         let stranger = SigningKey::from_slice(&[9; 32]).unwrap();
         let changes: [(&str, Vec<Vec<u8>>); 12] = [
             ("amount", vec![raw(Transaction { value: 6, ..built(5) })]),
@@ -182,7 +182,7 @@ mod tests {
     proptest! {
         /// Of all transactions signed with the right key, only the built one passes.
         #[test]
-        fn only_what_was_built_passes(
+        fn only_the_transaction_that_was_built_is_accepted(
             chain_id in 136_u64..139, nonce in 4_u64..7, priority_fee in 0_u128..3, max_fee in 1_u128..4,
             gas_limit in 20_999_u64..21_002, to in 6_u8..9, value in 4_u128..7, length in 0_usize..2,
         ) {

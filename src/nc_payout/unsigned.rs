@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn one_transaction_pays_everybody_or_each_has_his_own() {
+    fn one_transaction_pays_all_recipients_or_each_has_its_own() {
         assert_eq!([paying(0, 1), paying(7, 1), paying(0, 8), paying(7, 8)], [0, 0, 0, 7]);
     }
 }

@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_done_with_a_signed_payment() {
+    fn the_next_action_for_a_signed_payment_by_state() {
         let seconds = |s| Some(Duration::from_secs(s));
         let payment = |sent_for, versions, can_pay_more| Signed {
             sent_for,
@@ -286,7 +286,7 @@ mod tests {
         /// Rules out the double payment, the purpose of this module: bytes are broadcast only while
         /// no version of the payment is final, and a payment in a block is never replaced.
         #[test]
-        fn what_stands_in_a_block_is_neither_sent_again_nor_replaced(
+        fn a_mined_payment_is_neither_rebroadcast_nor_replaced(
             sent in proptest::option::of(0_u64..100_000), versions in 1_u32..10, more: bool, outbid: bool,
             depth in 1_u64..100, succeeded: bool, required in 1_u64..64,
         ) {
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn final_is_what_a_block_holds_deep_enough_and_nothing_else() {
+    fn a_transaction_is_final_only_in_a_block_with_enough_confirmations() {
         for seen in [Seen::Nowhere, Seen::Waiting, Seen::Displaced] {
             assert!(!seen.is_final(0));
             assert_eq!(seen.not_yet_final(3), seen);

@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_told_by_row_and_column() {
+    fn an_unreadable_cell_is_reported_by_row_and_column() {
         assert_eq!(said(b""), "the file has no rows below its heading");
         assert_eq!(said(b"address,amount\n"), "the file has no rows below its heading");
         assert_eq!(
@@ -296,7 +296,7 @@ mod tests {
 
         /// No row is lost, doubled or read as another.
         #[test]
-        fn what_is_written_is_read(cells in proptest::collection::vec(("[^\u{0}]{1,12}", "[0-9.]{1,9}"), 1..10)) {
+        fn every_written_value_is_read_back(cells in proptest::collection::vec(("[^\u{0}]{1,12}", "[0-9.]{1,9}"), 1..10)) {
             let mut writer = WriterBuilder::new().quote_style(csv::QuoteStyle::Always).from_writer(vec![]);
             writer.write_record(["address", "amount"]).unwrap();
             for (address, amount) in &cells {

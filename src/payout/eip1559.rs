@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn who_signed_is_read_from_the_bytes() {
+    fn the_signer_is_recovered_from_the_signed_bytes() {
         let signed = transaction().sign(&key());
         assert_eq!(signed.sender, SENDER);
         // Transaction hash as every node computes it.
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_such_transaction_is_refused() {
+    fn a_transaction_of_another_kind_is_refused() {
         let raw = transaction().sign(&key()).raw;
         assert_eq!(read_signed(&[]), Err(Unreadable::OtherType));
         assert_eq!(read_signed(&raw[1..]), Err(Unreadable::OtherType));
@@ -291,7 +291,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_written_is_read(
+        fn every_written_value_is_read_back(
             chain_id: u64, nonce: u64, fees: (u128, u128), gas_limit: u64, to: [u8; 20], value: u128,
             data in proptest::collection::vec(any::<u8>(), 0..100),
         ) {

@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_taken_for_data_is_in_the_price() {
+    fn layer_1_data_fees_are_part_of_the_quote() {
         let fee = Fee { tip: 1, data: 100, ..Fee::of(7) };
         assert_eq!((fee.most(40), fee.all_in(40)), (380, 10));
         assert!(fee.all_in(40) * 40 >= fee.most(40));
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cap_is_offered_while_it_buys_a_place_in_a_block() {
+    fn the_quoted_cap_is_offered_while_it_exceeds_the_base_fee() {
         let asked = |data| Fee { rate: 210, tip: 10, data, rate_least: 110 };
         assert_eq!(asked(0).within(210, 40), Some(asked(0)));
         assert_eq!(asked(0).within(209, 40), Some(Fee { rate: 209, ..asked(0) }));
@@ -96,7 +96,7 @@ mod tests {
         /// Requirement of nodes for a replacement: at least a tenth more in both parts, and no tip
         /// above the whole.
         #[test]
-        fn a_raise_is_one_that_nodes_take(
+        fn a_fee_increase_is_large_enough_for_nodes_to_accept_the_replacement(
             rate in 1_u128..10_u128.pow(12), tip in 1_u128..10_u128.pow(12), asked in 0_u128..10_u128.pow(13),
             asked_tip in 0_u128..10_u128.pow(12), cap in 1_u128..10_u128.pow(13),
         ) {

@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_goes_back_if_that_is_worth_it() {
+    fn leftover_gas_is_returned_if_it_is_at_least_four_times_the_cost() {
         let gas = Gas { arrived: 100, fronted: 100, used: 40, reserved: 0 };
         assert_eq!(gas.to_return(12), Some(BaseUnits::new(48)));
         assert_eq!(gas.to_return(13), None);

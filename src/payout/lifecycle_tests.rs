@@ -114,7 +114,7 @@ fn the_state_by_event_product_of_an_order() {
 
 /// The network asks more than was quoted before anything was signed.
 #[test]
-fn an_order_of_which_nothing_is_signed_is_cancelled_or_priced_anew() {
+fn an_order_without_signed_payments_can_be_cancelled_or_requoted() {
     let order = |due| Order {
         due: BaseUnits::new(due),
         nothing_signed: true,
@@ -149,7 +149,7 @@ proptest! {
     /// After any history in any order: no money is forgotten, nothing is sent that was not funded,
     /// and each event that can happen once happens once.
     #[test]
-    fn any_history_ends_with_every_unit_accounted_for(
+    fn any_sequence_of_events_leaves_every_unit_accounted_for(
         history in proptest::collection::vec((0_usize..24, 1_u128..80), 0..40),
     ) {
         let mut state = order(State::Draft, Funding::None);
@@ -206,14 +206,14 @@ proptest! {
 }
 
 #[test]
-fn who_cancelled_is_written_as_webhooks_say_it() {
+fn cancelled_by_is_written_as_in_webhooks() {
     let names = [CancelledBy::Merchant, CancelledBy::Operator].map(CancelledBy::as_str);
     assert_eq!(names, ["merchant", "operator"]);
 }
 
 /// A deposit that funded the order left the chain: a later deposit fills the gap first.
 #[test]
-fn what_makes_up_for_a_reversed_deposit_is_no_excess() {
+fn a_deposit_that_replaces_a_reversed_one_is_no_over_payment() {
     for state in [State::Funded, State::Processing] {
         let gap = Order { credited: BaseUnits::new(40), ..order(state, Funding::Exact) };
         for (amount, funding, excess) in [

@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_burns_coins_is_refused_in_every_spelling() {
+    fn every_spelling_of_a_burn_address_is_refused() {
         for network in Network::ALL {
             for known in burning(network.family()) {
                 let valid = address::validate(network, known);

@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn what_never_went_out_earns_no_fee() {
+    fn rows_never_sent_are_charged_no_fee() {
         let pol = currency("pol@polygon");
         let each = [10_u128.pow(18), 3 * 10_u128.pow(18)];
         let tariff = tariff(FeeMode::Sender, 50, 30_000_000_000);
@@ -457,7 +457,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_quoted_leaves_room_for_fees_to_rise_but_not_without_end() {
+    fn a_quote_covers_rising_fees_up_to_a_limit() {
         assert_eq!(quoted_rate(Family::Evm, 30_000_000_000), 45_000_000_000);
         assert_eq!(quoted_rate(Family::Evm, u128::MAX), 500_000_000_000);
         assert_eq!(quoted_rate(Family::Evm, 0), 1);
@@ -470,7 +470,7 @@ mod tests {
         /// The amount sent in pays for all amounts sent out and for all fees, in either mode and to
         /// the unit.
         #[test]
-        fn what_comes_in_is_what_goes_out_and_the_fees(
+        fn the_total_of_a_quote_equals_its_payments_plus_its_fees(
             units in proptest::collection::vec(1_000_000_000_000_000_u128..10_u128.pow(24), 1..60),
             bps in 0_u32..1_000, rate in 1_u128..1_000_000_000, recipient: bool,
         ) {

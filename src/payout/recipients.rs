@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn every_fault_is_told_with_its_row_and_column() {
+    fn every_fault_is_reported_with_its_row_and_column() {
         let with = |number, reference: &str| Row {
             reference: Some(reference.into()),
             ..row(number, LTC, "1")
@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn at_most_a_hundred_faults_are_told() {
+    fn at_most_a_hundred_faults_are_reported() {
         let rows: Vec<_> = (1..=300).map(|n| row(n, OTHER_LTC, "x")).collect();
         assert_eq!(check(&rows, currency("ltc@litecoin")).unwrap_err().len(), FAULTS_MAX);
     }

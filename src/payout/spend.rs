@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn dust_is_no_output_and_goes_to_the_network() {
+    fn change_below_the_dust_limit_becomes_network_fee() {
         let spend = plan(&[coin(0, 42_000)], &[pay(40_000)], &TERMS).unwrap();
         assert_eq!((spend.fee, spend.change), (1_410, Some(590)));
         let spend = plan(&[coin(0, 41_900)], &[pay(40_000)], &TERMS).unwrap();
@@ -351,7 +351,7 @@ mod tests {
 
     /// Dogecoin's minimum rate equals its quote in calm, so the quote has room for few pieces.
     #[test]
-    fn what_came_in_pieces_is_paid_for_at_the_floor_and_beyond_the_limit_says_what_is_missing() {
+    fn an_order_funded_by_many_outputs_pays_at_the_lowest_rate_or_states_the_deposit_it_needs() {
         let outputs = [Pay { script: vec![0; 25], amount: 30_000_000 }];
         let (fee_max, fee_limit) = (1_036_500, 1_557_000);
         let terms = Terms {
@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fee_that_pays_for_no_change_pays_for_sending_all() {
+    fn a_quoted_fee_too_small_for_a_change_output_still_pays_for_sending_everything() {
         let floor = fee_rate_floor(Family::Dogecoin);
         let fee = sweep(Lock::Legacy, &[u64::MAX], 34, (floor, floor)).unwrap().fee;
         let terms = Terms {
@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn dust_is_burnt_beyond_the_quote_only_where_no_coin_is_left() {
+    fn dust_is_added_to_the_fee_beyond_the_quote_only_if_no_input_is_left() {
         let terms = Terms { fee_max: 1_500, ..TERMS };
         let one = [coin(0, 41_900)];
         let spend = plan(&one, &[pay(40_000)], &terms).unwrap();
@@ -425,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_needed_is_what_just_suffices() {
+    fn the_required_amount_is_the_smallest_that_suffices() {
         let outputs = [pay(40_000), pay(600)];
         let needs = needs(1, &outputs, &TERMS).unwrap();
         assert_eq!(needs, 40_600 + 1_410);
@@ -434,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_is_known_by_its_script() {
+    fn an_output_is_recognised_by_its_script() {
         let of = |script: &str| Lock::of_script(&hex::decode(script).unwrap());
         let hash = "75".repeat(20);
         assert_eq!(of(&format!("0014{hash}")), Some(Lock::Witness));
@@ -449,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_is_blamed_for_its_output_and_for_nothing_else() {
+    fn a_row_fails_only_if_its_own_output_is_refused() {
         for output in [
             "dust",
             "dust-nonanchor",
@@ -519,7 +519,7 @@ mod tests {
         }
 
         #[test]
-        fn what_goes_in_comes_out_to_the_unit(
+        fn the_inputs_equal_the_outputs_plus_the_fee(
             amounts in proptest::collection::vec(1_u64..1_000_000, 1..40),
             paid in proptest::collection::vec(546_u64..500_000, 0..20),
             fee_rate in 1_u64..300, every_coin: bool,

@@ -94,7 +94,7 @@ mod tests {
     /// An amount of more than 128 bits, dirt above the address, coins beside the tokens, and
     /// another call.
     #[test]
-    fn what_no_payout_makes_is_not_read_as_one() {
+    fn calldata_that_is_no_payout_is_not_read_as_one() {
         let output = Output { to: [0xab; 20], amount: BaseUnits::new(7) };
         let (to, value, data) = call(Asset::Token([0xcd; 20]), output);
         let with = |at: usize| {
@@ -110,7 +110,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whom_a_built_transaction_pays_is_read_back(to: [u8; 20], amount: u128, token: Option<[u8; 20]>) {
+        fn the_recipients_of_a_built_transaction_are_read_back(to: [u8; 20], amount: u128, token: Option<[u8; 20]>) {
             let (asset, output) = (token.map_or(Asset::Coin, Asset::Token), Output { to, amount: BaseUnits::new(amount) });
             prop_assert_eq!(paid(&transaction(call(asset, output))), Some((asset, output)));
         }

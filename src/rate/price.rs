@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_plausible_price_is_refused() {
+    fn an_implausible_price_is_refused() {
         use Reason::{Absurd, NotANumber, NotPositive};
         for (text, reason) in [
             ("0", NotPositive),
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thin_or_crossed_market_has_no_price() {
+    fn an_order_book_with_a_wide_or_crossed_spread_gives_no_price() {
         let market = |bid, ask| middle(&value(bid), &value(ask));
         assert_eq!(market("99", "101"), Ok(dec!(100)));
         assert_eq!(market("100", "100"), Ok(dec!(100)));

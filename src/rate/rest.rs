@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rests_double_from_five_seconds_to_five_minutes() {
+    fn pauses_of_a_failing_provider_double_from_five_seconds_to_five_minutes() {
         let now = Instant::now();
         let mut rest = Rest::default();
         assert!(rest.is_over(now));
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn a_provider_that_asks_for_patience_gets_it_within_reason() {
+    fn a_rate_provider_s_retry_after_is_obeyed_up_to_a_limit() {
         let now = Instant::now();
         for (asked, seconds) in [(1, 5), (120, 120), (u64::MAX, 3600)] {
             let mut rest = Rest::default();

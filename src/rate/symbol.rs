@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_other_name_is_looked_up_after_the_own_one() {
+    fn every_symbol_is_looked_up_before_its_other_name() {
         assert_eq!(names("TON").collect::<Vec<_>>(), ["TON", "GRAM"]);
         assert_eq!(names("BTC").collect::<Vec<_>>(), ["BTC"]);
         for (symbol, other) in OTHER_NAMES {
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn what_follows_a_pegged_coin_is_pegged_like_it() {
+    fn a_currency_that_follows_a_pegged_coin_has_the_same_peg() {
         for (symbol, other) in OTHER_NAMES {
             assert_eq!(peg(symbol), peg(other), "{symbol}");
         }

@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_task_that_panics_stops_the_others_and_is_told() {
+    async fn a_panicking_task_stops_the_others_and_is_reported() {
         let stop = CancellationToken::new();
         let mut tasks = Tasks::new(stop.clone());
         let stopped = stop.clone();

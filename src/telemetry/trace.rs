@@ -178,7 +178,7 @@ mod tests {
     const GOOD: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 
     #[test]
-    fn a_traceparent_reads_back_and_what_only_looks_like_one_is_none() {
+    fn a_traceparent_is_read_back_and_a_malformed_one_is_ignored() {
         assert_eq!(TraceContext::parse(GOOD).unwrap().to_string(), GOOD);
         let later = format!("01{}-more", &GOOD[2..]);
         assert_eq!(TraceContext::parse(&later).unwrap().to_string(), GOOD);

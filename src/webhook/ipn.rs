@@ -164,7 +164,7 @@ mod tests {
     /// The described bodies are those that are sent: the same fields, with the two that each
     /// attempt adds.
     #[test]
-    fn what_is_described_is_what_is_sent() {
+    fn responses_match_their_openapi_schemas() {
         let payment = draft();
         let notice = NoticeBody {
             kind: "wrong_token_received",
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_snapshot_is_the_payment_object_sorted_and_a_notice_stands_apart() {
+    fn an_ipn_is_the_sorted_payment_object_and_a_notice_is_marked_as_one() {
         let payment = draft();
         let plain: Value = serde_json::from_str(&snapshot(&payment, None)).unwrap();
         assert_eq!(plain, serde_json::to_value(&payment).unwrap());

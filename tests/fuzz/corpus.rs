@@ -34,7 +34,7 @@ fn bend(data: &mut Vec<u8>, random: &mut StdRng) {
 }
 
 #[test]
-fn what_was_kept_and_what_is_near_it_breaks_no_promise() {
+fn the_kept_corpus_and_its_neighbours_break_no_property() {
     let given = std::env::var(SEED).ok().and_then(|seed| seed.parse().ok());
     let seed: u64 = given.unwrap_or_else(rand::random);
     println!("{SEED}={seed}");

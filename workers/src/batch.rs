@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn what_waits_shares_a_batch_and_each_caller_learns_its_own_outcome() {
+    async fn waiting_calls_share_a_batch_and_each_gets_its_own_result() {
         let sizes = Arc::new(Mutex::new(Vec::new()));
         let seen = sizes.clone();
         let batcher = Arc::new(Batcher::start(100, move |pieces: Vec<u32>| {
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_batch_that_panics_leaves_its_pieces_to_their_callers_and_the_next_one_is_done() {
+    async fn a_panicking_batch_returns_its_work_to_the_callers_and_the_next_batch_is_done() {
         let batcher = Batcher::start(1, |pieces: Vec<u32>| async move {
             assert!(pieces[0] > 1, "one is too small");
             Ok::<_, Infallible>(vec![Some(pieces[0])])
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_batch_that_fails_leaves_its_pieces_to_their_callers() {
+    async fn a_failed_batch_returns_each_piece_of_work_to_its_caller() {
         let batcher =
             Batcher::start(10, |_: Vec<u32>| async { Err::<Vec<Option<()>>, _>("no database") });
         assert_eq!(batcher.outcome(1).await, None);

@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_in_groups_is_still_the_address() {
+    fn an_address_shown_in_groups_copies_as_one_string() {
         for address in ["0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359", "abc", "", "abcdefghi"] {
             let html = grouped(address).0;
             let text = ["<b>", "</b>", "<i>", "</i>"]

@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_has_no_code_and_labels_are_escaped() {
+    fn a_uri_too_long_for_a_qr_code_has_none_and_labels_are_escaped() {
         assert!(svg(&"x".repeat(3000), "x").is_none());
         assert!(
             svg("x", "\"><script>").unwrap().0.contains("aria-label=\"&quot;&gt;&lt;script&gt;\"")

@@ -14,13 +14,13 @@ use uuid::Uuid;
 
 use super::{Channel, SLOW_ANSWER};
 use crate::{
-    app::keyed_limiter::{Place, Places},
+    app::keyed_limiter::{KeyedLimiter, KeyedPermit},
     broker::{envelope::Turn, route::Route},
 };
 
 /// The time that an attempt waits for others of its merchant, or to the same host, while those get
 /// responses. A longer wait would occupy a slot that all other deliveries need.
-const PLACE_WAIT: Duration = Duration::from_secs(1);
+const PERMIT_WAIT: Duration = Duration::from_secs(1);
 
 /// The queue of a message. Merchants with slow endpoints have a queue of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,7 +65,7 @@ impl Lane {
 #[derive(Clone, Default)]
 pub struct InFlight {
     under_way: Arc<Mutex<UnderWay>>,
-    hosts: Places<Box<str>>,
+    hosts: KeyedLimiter<Box<str>>,
 }
 
 #[derive(Default)]
@@ -91,7 +91,7 @@ pub(super) struct Slot {
     attempt: Attempt,
     merchant: Option<Uuid>,
     share: Option<OwnedSemaphorePermit>,
-    host: Option<Place<Box<str>>>,
+    host: Option<KeyedPermit<Box<str>>>,
 }
 
 impl InFlight {
@@ -114,7 +114,7 @@ impl InFlight {
 }
 
 impl Slot {
-    /// Waits for one of the merchant's places in `lane`. Returns `false` after [`PLACE_WAIT`].
+    /// Waits for one of the merchant's places in `lane`. Returns `false` after [`PERMIT_WAIT`].
     /// While an attempt of the merchant hangs, returns `false` at once in the fast lane, and in the
     /// slow lane if no place is free: such an endpoint counts as slow before its first attempt has
     /// timed out.
@@ -134,7 +134,7 @@ impl Slot {
             (true, Lane::Fast) => None,
             (true, Lane::Slow) => places.try_acquire_owned().ok(),
             (false, _) => {
-                timeout(PLACE_WAIT, places.acquire_owned()).await.ok().and_then(Result::ok)
+                timeout(PERMIT_WAIT, places.acquire_owned()).await.ok().and_then(Result::ok)
             }
         };
         if permit.is_none() {
@@ -148,10 +148,10 @@ impl Slot {
     }
 
     /// Waits for one of the places that `lane` has for `host`, shared by all merchants. Returns
-    /// `false` after [`PLACE_WAIT`].
+    /// `false` after [`PERMIT_WAIT`].
     pub(super) async fn reach(&mut self, host: &str, lane: Lane) -> bool {
         let taking = self.in_flight.hosts.take(host.into(), lane.per_host_max());
-        self.host = timeout(PLACE_WAIT, taking).await.ok();
+        self.host = timeout(PERMIT_WAIT, taking).await.ok();
         self.host.is_some()
     }
 }
@@ -218,11 +218,11 @@ mod tests {
             grow_older(&slow, SLOW_ANSWER);
         }
         assert!(!begin(&slow).share(merchant, Lane::Slow).await);
-        assert!(asked.elapsed() < PLACE_WAIT, "nobody waits for what hangs");
+        assert!(asked.elapsed() < PERMIT_WAIT, "nobody waits for what hangs");
     }
 
     #[tokio::test]
-    async fn a_burst_to_an_endpoint_that_answers_waits_for_its_turn() {
+    async fn a_burst_of_deliveries_to_a_healthy_endpoint_is_throttled_and_not_failed() {
         let (in_flight, merchant) = (InFlight::default(), Uuid::now_v7());
         let mut burst = Vec::new();
         for _ in 0..5 * Lane::Fast.per_merchant_max() {
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_host_has_room_for_so_many_and_the_next_waits_a_moment() {
+    async fn requests_to_one_host_are_limited_and_the_next_one_waits() {
         let in_flight = InFlight::default();
         let mut there = Vec::new();
         for _ in 0..Lane::Slow.per_host_max() {
@@ -251,7 +251,7 @@ mod tests {
         let mut next = begin(&in_flight);
         let asked = Instant::now();
         assert!(!next.reach("shop.example", Lane::Slow).await);
-        assert!(asked.elapsed() >= PLACE_WAIT);
+        assert!(asked.elapsed() >= PERMIT_WAIT);
         let leaving = there.pop();
         let (reached, ()) = tokio::join!(next.reach("shop.example", Lane::Slow), async {
             tokio::task::yield_now().await;
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nothing_is_remembered_of_what_has_ended() {
+    async fn finished_deliveries_leave_no_entry_in_the_delivery_limits() {
         let (in_flight, merchant) = (InFlight::default(), Uuid::now_v7());
         let mut slots = Vec::new();
         for number in 0..=Lane::Slow.per_merchant_max() {

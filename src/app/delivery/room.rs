@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_takes_on_what_it_has_files_for_and_no_more() {
+    fn a_process_takes_on_only_as_many_deliveries_as_it_has_file_descriptors() {
         let wanted = room(1_250, 250);
         assert_eq!((wanted.connections(), wanted.files()), (3_200, 3_712));
         for (files, fitting) in [

@@ -520,7 +520,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn where_nodes_cannot_tell_a_block_the_error_says_where_to_find_it_and_what_to_type() {
+    fn if_nodes_cannot_find_a_block_the_error_names_where_to_find_it_and_what_to_type() {
         let refusal = |network| {
             let tx_hash = "9aHk".to_owned();
             ExplainError::CannotLocate { network, tx_hash }.to_string()

@@ -1,6 +1,6 @@
 //! Authentication and rate limits of requests.
 
-use crate::app::{Gateway, keyed_limiter::Places};
+use crate::app::{Gateway, keyed_limiter::KeyedLimiter};
 pub use crate::storage::access::BuyerBudget;
 use crate::{
     merchant::ApiKey,
@@ -18,8 +18,8 @@ const TOGETHER: usize = 2;
 /// Admissions in progress.
 #[derive(Default)]
 pub(crate) struct Admissions {
-    merchants: Places<[u8; 32]>,
-    buyers: Places<(BuyerBudget, Box<str>)>,
+    merchants: KeyedLimiter<[u8; 32]>,
+    buyers: KeyedLimiter<(BuyerBudget, Box<str>)>,
 }
 
 #[derive(Debug, thiserror::Error)]

@@ -16,8 +16,8 @@ use uuid::Uuid;
 
 use super::{
     gas::waits_for_gas,
-    purse::to_give_back,
     sign::{give_back, keep, waits},
+    spendable::to_give_back,
     view::{locked, may_owe_refund},
     wallet::Wallet,
 };

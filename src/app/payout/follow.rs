@@ -10,8 +10,8 @@ use super::{
     advance::AdvanceError,
     bind::Bound,
     gas::is_gas,
-    purse,
     sign::{Intent, fee_cap, unsigned},
+    spendable,
     view::locked,
     wallet::Wallet,
 };
@@ -299,8 +299,8 @@ impl Gateway {
         book_network_fee(tx, order, payment.id, ended.fee, custody).await
     }
 
-    /// The same nonce or the same coins, the same recipients and the same amounts with a higher
-    /// fee: only one of the two can ever confirm.
+    /// Replace-by-fee (RBF): the same nonce or the same coins, the same recipients and the same
+    /// amounts with a higher fee, so that only one of the two can ever confirm.
     async fn replace(
         &self,
         order: &PayoutOrder,
@@ -322,7 +322,7 @@ impl Gateway {
             return Ok(false);
         }
         if !payer.replaces() {
-            return self.pull_along(order, payment, fee, payer, wallet).await;
+            return self.bump_with_child(order, payment, fee, payer, wallet).await;
         }
         let Some(bound) = self.bound_now(order.id).await? else { return Ok(false) };
         let again = self.unsigned_again(order, payment, fee, (wallet, &bound)).await?;
@@ -334,8 +334,8 @@ impl Gateway {
         }
         if payer.spends_coins() {
             let mut connection = self.db.connection().await?;
-            let purse = purse::of_version(&mut connection, order, payment).await?;
-            unsigned.purse = Some(purse);
+            let spendable = spendable::of_version(&mut connection, order, payment).await?;
+            unsigned.spendable = Some(spendable);
         }
         unsigned.nonce = u64::try_from(payment.nonce).unwrap_or(u64::MAX);
         match payer.work(&unsigned).await {
@@ -391,9 +391,9 @@ impl Gateway {
         Ok(unsigned.map(|unsigned| (unsigned, wallet.key(order.currency.family(), bound))))
     }
 
-    /// Signs a child that spends the output which a payment returns to us, and pays for both: a
-    /// miner that takes it must mine its parent.
-    async fn pull_along(
+    /// CPFP: signs a child that spends the output which a payment returns to us, and pays for both:
+    /// a miner that takes it must mine its parent.
+    async fn bump_with_child(
         &self,
         order: &PayoutOrder,
         payment: &OpenPayment,
@@ -402,8 +402,9 @@ impl Gateway {
         wallet: &Wallet,
     ) -> Result<bool, AdvanceError> {
         let Some(child) = unsigned(order, vec![], fee) else { return Ok(false) };
-        let pulls = Some(payment.id);
-        let intent = Intent { purpose: Purpose::Bump, items: vec![], kept: BaseUnits::ZERO, pulls };
+        let parent = Some(payment.id);
+        let intent =
+            Intent { purpose: Purpose::Bump, items: vec![], kept: BaseUnits::ZERO, parent };
         self.sign_and_store(order.id, vec![(intent, child)], payer, wallet).await
     }
 

@@ -388,7 +388,7 @@ fn transfer(order: &PayoutOrder, from: &str, to: String, amount: BaseUnits, fee:
         contract: None,
         work: GAS_PER_COIN_TRANSFER,
         fee,
-        purse: None,
+        spendable: None,
     }
 }
 

@@ -14,12 +14,12 @@ mod limits;
 mod operate;
 pub(crate) mod payers;
 mod price;
-mod purse;
 mod read;
 mod refund;
 mod send;
 mod settle;
 mod sign;
+mod spendable;
 mod view;
 mod wallet;
 

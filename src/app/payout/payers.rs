@@ -17,8 +17,8 @@ use crate::{
     chain::{
         ChainError, UnusableSource,
         pay::{
-            EvmPayer, Named, Payer, SimulatedPayer, Standing, Unsigned, Usurper, UtxoPayer, Wanted,
-            Witnesses, Work,
+            Conflicting, EvmPayer, Named, Payer, SimulatedPayer, Standing, Unsigned, UtxoPayer,
+            Wanted, Witnesses, Work,
         },
     },
     config::{ChainSettings, ChainSourceKind},
@@ -93,13 +93,13 @@ impl Payers {
 
     /// The transaction that took the place of one of `payments` for good, as a witness confirms it
     /// too.
-    pub async fn usurper(
+    pub async fn conflicting(
         &self,
         payments: &[Wanted],
         named: &Named,
         required: u64,
-    ) -> Result<Option<Usurper>, ChainError> {
-        self.witnesses.usurper(&self.payer, payments, named, required).await
+    ) -> Result<Option<Conflicting>, ChainError> {
+        self.witnesses.conflicting(&self.payer, payments, named, required).await
     }
 
     /// The same of each payment whose standing can be determined, and the reason why that of the

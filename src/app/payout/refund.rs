@@ -7,8 +7,8 @@ use uuid::Uuid;
 use super::{
     advance::AdvanceError,
     gas::is_gas,
-    purse::{self, has_kept_its_fees},
     sign::{Intent, keep, unsigned},
+    spendable::{self, has_kept_its_fees},
     view::{locked, may_owe_refund},
     wallet::Wallet,
 };
@@ -138,7 +138,7 @@ impl Gateway {
             Work::Units(_) => return self.hold_refund(&order, "it needs too much work").await,
             Work::Refused(why) => return self.hold_refund(&order, &why).await,
         }
-        let intent = Intent { purpose: Purpose::Refund, items: vec![], kept: fee, pulls: None };
+        let intent = Intent { purpose: Purpose::Refund, items: vec![], kept: fee, parent: None };
         self.sign_and_store(order_id, vec![(intent, payment)], payer, wallet).await
     }
 
@@ -152,7 +152,7 @@ impl Gateway {
         let mut connection = self.db.connection().await?;
         let refund = Some(Purpose::Refund);
         let earlier = payments::of_order(&mut connection, order.id, refund).await?;
-        let service = purse::service_kept(&mut connection, order).await?;
+        let service = spendable::service_kept(&mut connection, order).await?;
         drop(connection);
         // The quote of an order that was paid out covers one refund; any other pays for itself.
         let covered = match has_kept_its_fees(order) && earlier.is_empty() {
@@ -239,7 +239,7 @@ impl Gateway {
                     return Ok(None);
                 }
                 let budget = match covered {
-                    Some(_) => Some(purse::unspent(&mut connection, order).await?),
+                    Some(_) => Some(spendable::unspent(&mut connection, order).await?),
                     None => None,
                 };
                 return Ok(Some(Share::of_coins(left, sweep, budget)));
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_back_is_all_that_is_left_less_what_nobody_kept_for_it() {
+    fn a_refund_is_the_rest_less_any_fee_that_was_not_reserved_for_it() {
         // Quoted: out of the amount kept. Not quoted: out of itself.
         assert_eq!(share(10_000, (11_500, 1_000, 100), Some(1_500)), (10_000, 0));
         assert_eq!(share(10_000, (10_000, 1_000, 100), None), (9_000, 1_000));

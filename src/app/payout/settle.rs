@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::{decide::look_soon, follow::wanted, operate::OperateError, sign::keep, view::locked};
 use crate::{
     app::Gateway,
-    chain::pay::{Did, Named, Usurper},
+    chain::pay::{Conflicting, Did, Named},
     money::BaseUnits,
     storage::{
         PgConnection, StorageError, audit,
@@ -79,19 +79,19 @@ impl Gateway {
         let open = payments::open(&mut connection, order.id).await?;
         drop(connection);
         let asked: Vec<_> = open.iter().map(wanted).collect();
-        let told = payers.usurper(&asked, &settling.named, required).await;
+        let told = payers.conflicting(&asked, &settling.named, required).await;
         let hash = settling.named.hash.clone();
         let told = told.map_err(super::AdvanceError::from)?;
-        let usurper = told.ok_or(OperateError::TookNoPlace { hash, required })?;
-        let payment = &open[usurper.at];
-        agreed(payment, &usurper, settling.outcome)?;
+        let conflicting = told.ok_or(OperateError::TookNoPlace { hash, required })?;
+        let payment = &open[conflicting.at];
+        agreed(payment, &conflicting, settling.outcome)?;
         let mut tx = self.db.begin().await?;
         let mut order = locked(&mut tx, order.id).await?;
         // It may have ended since it was read.
         let still = payments::open(&mut tx, order.id).await?;
         let payment = still.into_iter().find(|one| one.id == payment.id);
         let payment = payment.ok_or(OperateError::EndedMeanwhile)?;
-        let ended = ended(&mut tx, &mut order, &payment, &usurper, settling.outcome).await?;
+        let ended = ended(&mut tx, &mut order, &payment, &conflicting, settling.outcome).await?;
         let rows = items::of_payment(&mut tx, payment.id).await?.len();
         self.end_payment(&mut tx, &mut order, &payment, &ended).await?;
         self.end_children(&mut tx, &mut order, &payment, &ended).await?;
@@ -150,11 +150,15 @@ impl Gateway {
 }
 
 /// Checks that the operator's statement agrees with the chain.
-fn agreed(payment: &OpenPayment, usurper: &Usurper, outcome: Outcome) -> Result<(), OperateError> {
-    let hash = &usurper.mined.hash;
+fn agreed(
+    payment: &OpenPayment,
+    conflicting: &Conflicting,
+    outcome: Outcome,
+) -> Result<(), OperateError> {
+    let hash = &conflicting.mined.hash;
     let is_own = payment.versions.iter().any(|one| one.tx_hash.eq_ignore_ascii_case(hash));
     let refused = |why: &str| Err(OperateError::SettledOtherwise(why.to_owned()));
-    match (usurper.did, outcome) {
+    match (conflicting.did, outcome) {
         (Did::PaidAll, Outcome::Paid) if !is_own => Ok(()),
         (Did::PaidNobody | Did::NoLog, Outcome::NobodyPaid) if !is_own => Ok(()),
         // No log proves either. A person has compared the recipients' balances.
@@ -180,19 +184,19 @@ async fn ended(
     tx: &mut PgConnection,
     order: &mut PayoutOrder,
     payment: &OpenPayment,
-    usurper: &Usurper,
+    conflicting: &Conflicting,
     outcome: Outcome,
 ) -> Result<Ended, OperateError> {
-    let hash = &usurper.mined.hash;
+    let hash = &conflicting.mined.hash;
     let is_own = payment.versions.iter().any(|one| one.tx_hash.eq_ignore_ascii_case(hash));
     let mut ended = Ended {
         succeeded: outcome == Outcome::Paid,
         tx_hash: hash.clone(),
-        fee: usurper.mined.fee,
-        height: usurper.mined.height,
+        fee: conflicting.mined.fee,
+        height: conflicting.mined.height,
         why: if is_own { MOVED_NOTHING } else { TOOK_ITS_PLACE },
     };
-    let (Some(returned), Some(last)) = (&usurper.returned, payment.versions.last()) else {
+    let (Some(returned), Some(last)) = (&conflicting.returned, payment.versions.last()) else {
         return Ok(ended);
     };
     let back = back_now(tx, order, &ended.tx_hash, &returned.own).await?;
@@ -291,11 +295,11 @@ mod tests {
     }
 
     #[test]
-    fn what_a_person_says_must_be_what_the_chain_says() {
+    fn settle_refuses_an_operator_s_statement_that_the_chain_contradicts() {
         let is_agreed = |hash: &str, did, outcome| {
             let mined = Mined { hash: hash.to_owned(), height: 7, fee: BaseUnits::ZERO };
-            let usurper = Usurper { at: 0, mined, did, returned: None };
-            agreed(&payment(), &usurper, outcome).is_ok()
+            let conflicting = Conflicting { at: 0, mined, did, returned: None };
+            agreed(&payment(), &conflicting, outcome).is_ok()
         };
         let unclear = Did::Else("it runs a contract");
         let all = [Did::PaidAll, Did::PaidNobody, Did::MovedOther, Did::NoLog, unclear];

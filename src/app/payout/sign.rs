@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::{
     advance::{AdvanceError, value_usd},
     gas::is_gas,
-    purse,
+    spendable,
     view::locked,
     wallet::Wallet,
 };
@@ -166,7 +166,7 @@ impl Gateway {
         }
         let ids: Vec<_> = group.iter().map(|item| item.id).collect();
         let intent =
-            Intent { purpose: Purpose::Pay, items: ids, kept: BaseUnits::ZERO, pulls: None };
+            Intent { purpose: Purpose::Pay, items: ids, kept: BaseUnits::ZERO, parent: None };
         Ok(Some((intent, payment)))
     }
 
@@ -184,9 +184,9 @@ impl Gateway {
         }
         let mut connection = self.db.connection().await?;
         let wanted = (group.len(), BaseUnits::ZERO);
-        let purse = purse::of_order(&mut connection, order, payment.fee, wanted).await?;
+        let spendable = spendable::of_order(&mut connection, order, payment.fee, wanted).await?;
         drop(connection);
-        payment.purse = Some(purse);
+        payment.spendable = Some(spendable);
         let refused = payer.refused(payment).await?;
         for (place, reason) in &refused {
             let why = format!("the network does not carry it: {reason}");
@@ -322,13 +322,13 @@ impl Gateway {
         let nonce = payments::next_nonce(tx, network, &payment.sender).await?;
         payment.nonce = u64::try_from(nonce).unwrap_or(u64::MAX);
         if payer.spends_coins() {
-            payment.purse = Some(match intent.pulls {
-                Some(parent) => purse::of_child(tx, order, parent, payment.fee.rate)
+            payment.spendable = Some(match intent.parent {
+                Some(parent) => spendable::of_child(tx, order, parent, payment.fee.rate)
                     .await?
                     .ok_or(SignError::Spend(SpendError::TooLittle))?,
                 None => {
                     let wanted = (intent.items.len(), intent.kept);
-                    purse::of_order(tx, order, payment.fee, wanted).await?
+                    spendable::of_order(tx, order, payment.fee, wanted).await?
                 }
             });
         }
@@ -398,8 +398,8 @@ pub(super) struct Intent {
     pub items: Vec<Uuid>,
     /// The fee that the order keeps for the network beside the amount.
     pub kept: BaseUnits,
-    /// The payment that this one pulls along.
-    pub pulls: Option<Uuid>,
+    /// The parent, if this is a child that pays for it (CPFP).
+    pub parent: Option<Uuid>,
 }
 
 /// The constraints that refuse a payment which another worker signed first.
@@ -505,7 +505,7 @@ pub(super) fn unsigned(order: &PayoutOrder, outputs: Vec<Output>, fee: Fee) -> O
         contract: currency.contract.map(ToOwned::to_owned),
         work: quote::gas_per_transfer(currency),
         fee,
-        purse: None,
+        spendable: None,
     })
 }
 

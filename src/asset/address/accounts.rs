@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_paid_from_has_no_account() {
+    fn networks_without_payouts_have_no_payout_account() {
         assert_eq!(Account::Payouts.path(Family::Tron, Realm::Main), None);
         let [gas, path] = [(Account::Gas, Family::Evm), (Account::Payouts, Family::Bitcoin)]
             .map(|(account, family)| account.path(family, Realm::Main).unwrap());

@@ -26,7 +26,7 @@ fn unsigned(file: &str) -> &str {
 }
 
 #[test]
-fn what_is_exported_can_be_read_and_is_what_the_seed_derives() {
+fn an_exported_pool_is_readable_and_holds_the_addresses_of_the_seed() {
     for network in [Network::Solana, Network::Near] {
         let text = export(&seed(), network, 7, 3).unwrap();
         let file = PoolFile::read(&text, &signer()).unwrap();
@@ -71,7 +71,7 @@ fn a_file_of_another_seed_or_with_another_signature_is_refused() {
 }
 
 #[test]
-fn what_is_signed_and_wrong_is_refused_with_its_place() {
+fn a_signed_pool_file_with_a_wrong_entry_is_refused_with_its_line() {
     let text = export(&seed(), Network::Solana, 5, 2).unwrap();
     let content = unsigned(&text);
     let lines: Vec<_> = content.lines().collect();

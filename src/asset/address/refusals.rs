@@ -298,7 +298,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_text_is_answered_and_a_canonical_form_stays_as_it_is(text in hostile_text()) {
+    fn any_text_is_accepted_or_refused_and_a_canonical_address_is_unchanged(text in hostile_text()) {
         for network in Network::ALL {
             let family = network.family();
             let key = match_key(family, &text);

@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn the_accounts_that_pay_are_known_to_everyone_as_well() {
+    fn the_payout_accounts_of_the_test_phrases_are_recognised_as_public() {
         assert_eq!(SPENDING_KEYS.len(), 16);
         for (account, family, _, text) in SPENDING_KEYS.iter() {
             assert!(is_public_test_key(text), "{account:?} of {family:?}");
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_of_anyone_else_is_not_taken_for_a_public_one() {
+    fn an_ordinary_key_is_not_taken_for_a_published_test_key() {
         // BIP-32's first test vector at m/0'/1, and SLIP-10's.
         let cases = [
             "xpub6ASuArnXKPbfEwhqN6e3mwBcDTgzisQN1wXN9BJcM47sSikHjJf3UFHKkNAWbWMiGj7Wf5uMash7SyYq527Hqck2AxYysAA7xmALppuCkwQ",

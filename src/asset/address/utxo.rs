@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_exactly_such_a_script_pays_nobody() {
+    fn a_script_of_another_form_pays_no_address() {
         for script in [
             "",
             "6a0568656c6c6f",

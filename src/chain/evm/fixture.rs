@@ -92,7 +92,7 @@ fn no_other_network_may_serve_logs_that_its_header_leaves_out() {
 }
 
 #[test]
-fn a_dropped_state_sync_costs_its_own_logs_only_but_a_dropped_payment_refuses_the_block() {
+fn a_missing_state_sync_receipt_is_tolerated_and_a_missing_payment_receipt_refuses_the_block() {
     let without = |position: usize| {
         let mut recording: serde_json::Value = serde_json::from_str(POLYGON).unwrap();
         recording["receipts"].as_array_mut().unwrap().remove(position);

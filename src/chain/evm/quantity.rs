@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_is_an_address_only_if_nothing_stands_above_it() {
+    fn a_32_byte_word_is_an_address_only_if_its_upper_bytes_are_zero() {
         let word = format!("0x{}{}", "0".repeat(24), "Ab".repeat(20));
         assert_eq!(address_in_word(&word), Some(format!("0x{}", "ab".repeat(20))));
         assert_eq!(address_in_word(&word.replacen("0x00", "0x01", 1)), None);

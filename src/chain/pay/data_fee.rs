@@ -42,7 +42,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_one_word() {
+    fn the_answer_of_the_fee_oracle_is_one_32_byte_word() {
         assert_eq!(answer(&format!("0x{:064x}", 1_234)), Some(1_234));
         assert_eq!(answer("0x"), None);
         assert_eq!(answer(&format!("0x{}", "f".repeat(64))), None);

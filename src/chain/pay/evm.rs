@@ -321,7 +321,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_nodes_say_to_bytes_they_have_is_not_a_refusal() {
+    fn an_already_known_answer_is_not_a_refusal() {
         for said in [
             "already known",
             "ALREADY_EXISTS: already known",

@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_offer_is_twice_the_next_base_fee_and_the_median_tip() {
+    fn the_maximum_fee_is_twice_the_next_base_fee_plus_the_median_tip() {
         let text = r#"{"oldestBlock":"0x1","baseFeePerGas":["0x5","0x6","0x64"],"gasUsedRatio":[0.5,0.5],
             "reward":[["0x3"],["0x0"]]}"#;
         let history: History = serde_json::from_str(text).unwrap();

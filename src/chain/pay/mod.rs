@@ -5,6 +5,7 @@
 //! looked for, and the same bytes are handed in again.
 
 mod account;
+mod conflicting;
 mod data_fee;
 mod erc20;
 mod evm;
@@ -12,14 +13,13 @@ mod fees;
 mod proof;
 mod receipts;
 mod simulated;
-mod usurper;
 pub mod utxo;
 mod witness;
 
 pub use account::{Account, Call};
+pub use conflicting::{Conflicting, Did, Named, Returned};
 pub use evm::EvmPayer;
 pub use simulated::SimulatedPayer;
-pub use usurper::{Did, Named, Returned, Usurper};
 pub use utxo::UtxoPayer;
 pub use witness::Witnesses;
 
@@ -46,16 +46,16 @@ pub struct Unsigned {
     /// The price that is offered for one unit of it.
     pub fee: Fee,
     /// The outputs that it may spend, where transactions have inputs and outputs.
-    pub purse: Option<Purse>,
+    pub spendable: Option<Spendable>,
 }
 
 /// Outputs that a payment may spend, and the most it may take of them for the network.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Purse {
+pub struct Spendable {
     pub coins: Vec<CoinRow>,
     /// Every one of them is spent, because another version of the payment does.
     pub every_coin: bool,
-    /// Paid on top, for a parent that this payment pulls along.
+    /// Paid on top for a parent (CPFP).
     pub fee_extra: BaseUnits,
     pub fee_max: BaseUnits,
     /// The most at the lowest rate that is of use, where `fee_max` does not buy even that.
@@ -161,7 +161,7 @@ impl Payer {
         }
     }
 
-    /// Returns whether its payments need a [`Purse`].
+    /// Returns whether its payments need a [`Spendable`].
     pub const fn spends_coins(&self) -> bool {
         matches!(self, Self::Utxo(_))
     }

@@ -10,7 +10,7 @@ const BLOCK: &str = include_str!("fixture/block.json");
 const SLOT: u64 = 310_000_005;
 
 #[test]
-fn what_an_owner_gained_is_paid_whichever_way_it_came() {
+fn a_solana_payment_counts_by_the_owner_s_balance_change() {
     let block: WireBlock = serde_json::from_str(BLOCK).unwrap();
     let transfers = decode::transfers(SLOT, block.transactions.as_ref().unwrap()).unwrap();
     let lines = transfers.into_iter().map(|transfer| {

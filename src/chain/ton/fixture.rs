@@ -39,7 +39,7 @@ fn check(height: u64, holders: &str, expected: &Expect) {
 }
 
 #[test]
-fn a_payment_is_what_its_account_kept() {
+fn a_ton_payment_counts_by_the_amount_that_its_account_kept() {
     check(
         HEIGHT,
         HOLDERS,
@@ -58,7 +58,7 @@ fn a_payment_is_what_its_account_kept() {
 }
 
 #[test]
-fn a_contract_that_no_master_knows_holds_no_tokens() {
+fn a_wallet_contract_that_no_token_master_confirms_pays_nothing() {
     check(
         HEIGHT,
         r#"{"jetton_wallets":[]}"#,

@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_holder_is_waited_for_once_and_while_its_block_is_young() {
+    fn an_unlisted_token_wallet_delays_its_block_once_and_only_while_the_block_is_recent() {
         let unlisted = Unlisted::waiting(TimeDelta::seconds(15));
         let (one, other) = ([holder(1)], [holder(1), holder(2)]);
         assert!(!Unlisted::default().is_waited_for(&one, at(100)), "nobody follows the chain");
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_strangers_are_remembered_than_have_room() {
+    fn the_cache_of_unconfirmed_token_wallets_is_bounded() {
         let unlisted = Unlisted::default();
         for number in 0..=u32::try_from(STRANGERS_MAX).unwrap() {
             assert!(!unlisted.is_waited_for(&[holder(number)], at(0)));

@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn each_is_read_once_and_forgotten_when_it_waits_no_more() {
+    fn each_mempool_transaction_is_read_once_and_forgotten_when_it_leaves_the_mempool() {
         let mut mempool = Mempool::default();
         assert_eq!(mempool.update(&names(0..2)), names(0..2));
         mempool.insert(paying(&names(0..1)[0], 2));
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_new_goes_before_what_has_waited_and_no_look_reads_more_than_its_share() {
+    fn new_mempool_transactions_are_read_before_old_ones_within_a_limit_per_pass() {
         let mut mempool = Mempool::default();
         let first = mempool.update(&names(0..3 * READ_MAX));
         assert_eq!(first, names(0..READ_MAX));
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_memory_reads_nothing_until_something_is_mined() {
+    fn a_full_mempool_cache_reads_nothing_until_a_block_is_mined() {
         let mut mempool = Mempool::default();
         let listed = names(0..3);
         mempool.update(&listed);

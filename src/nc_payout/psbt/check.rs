@@ -237,7 +237,7 @@ mod tests {
     ];
 
     #[test]
-    fn whatever_else_was_signed_is_told_by_its_difference() {
+    fn any_other_signed_transaction_is_refused_with_the_difference() {
         let mut told = String::new();
         for lock in [Lock::Witness, Lock::Legacy] {
             let draft = draft(lock);
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_transaction_is_no_transaction() {
+    fn bytes_that_are_no_transaction_are_refused() {
         let draft = draft(Lock::Witness);
         let good = raw(&good(Lock::Witness)).remove(0);
         for bytes in

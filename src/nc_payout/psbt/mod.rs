@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_spent_must_be_what_was_made() {
+    fn an_input_must_match_the_transaction_that_created_it() {
         let good = draft(Lock::Legacy);
         let made = funding(Lock::Legacy);
         let spent = |output: TxOut, transaction| Spent { output, transaction };

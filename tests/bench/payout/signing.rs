@@ -74,7 +74,7 @@ fn payments(key: &SigningKey) -> f64 {
         contract: Some("0xc2132d05d31c914a87c6611c10748aeb04b58e8f".to_owned()),
         work: 65_000,
         fee: Fee { tip: 1_000_000_000, ..Fee::of(30_000_000_000) },
-        purse: None,
+        spendable: None,
     };
     let payments: Vec<_> = (0..PAYMENTS).map(payment).collect();
     let started = Instant::now();

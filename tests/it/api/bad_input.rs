@@ -124,7 +124,7 @@ async fn a_body_that_makes_no_sense_is_an_invalid_request_and_writes_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_first_fault_is_named() {
+async fn a_request_names_its_first_invalid_field() {
     with_stack(|stack| async move {
         let shop = stack.merchant().await.client;
         for (body, named) in [
@@ -151,7 +151,7 @@ async fn the_first_fault_is_named() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_unknown_in_a_body_is_ignored_and_so_is_its_content_type() {
+async fn unknown_fields_and_the_content_type_of_a_body_are_ignored() {
     with_stack(|stack| async move {
         let shop = stack.merchant().await.client;
         let mut body = order(&json!({}));

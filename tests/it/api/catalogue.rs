@@ -96,7 +96,7 @@ async fn the_minimum_is_the_same_in_currencies_min_amount_and_estimate_for_every
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_operator_s_minimum_and_switch_hold_everywhere() {
+async fn an_operator_s_minimum_and_switch_apply_to_every_endpoint() {
     with_stack(|stack| async move {
         let mut connection = stack.gateway.db.connection().await.unwrap();
         let price = Decimal::new(12_345, 3);
@@ -183,7 +183,7 @@ async fn min_amount_echoes_what_it_was_asked_and_computes_by_dollars() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn questions_that_make_no_sense_are_refused() {
+async fn invalid_estimate_and_minimum_queries_are_refused() {
     with_stack(|stack| async move {
         let long = format!("/v1/min-amount?currency_to={}", "x".repeat(256));
         for (path, code) in [

@@ -17,7 +17,7 @@ async fn invoice(stack: &Stack, pay_currency: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_page_is_fenced_in_and_tells_the_buyer_s_business_alone() {
+async fn a_page_has_strict_headers_and_shows_only_the_buyer_s_data() {
     with_stack(|stack| async move {
         for pay_currency in ["usdtmatic", "all"] {
             let id = invoice(&stack, pay_currency).await;
@@ -109,7 +109,7 @@ async fn scripts_are_kept_for_ever_under_the_name_of_their_content() {
 /// Missing, malformed and foreign ids look the same (A58), and no address is derived from the
 /// request's own host (A30).
 #[tokio::test(flavor = "multi_thread")]
-async fn unknown_ids_look_alike_and_hosts_are_not_believed() {
+async fn unknown_ids_get_the_same_404_and_the_host_header_is_not_trusted() {
     with_stack(|stack| async move {
         let missing = stack.buyer().get("/pay/pzi_00000000000000000000000000").await;
         assert_eq!(missing.status, 404);
@@ -146,7 +146,7 @@ async fn unknown_ids_look_alike_and_hosts_are_not_believed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_buyer_changes_has_a_limit_of_its_own_per_address() {
+async fn requests_by_which_buyers_change_state_have_a_rate_limit_of_their_own_per_address() {
     with_stack(|stack| async move {
         let id = invoice(&stack, "all").await;
         let select = format!("/pay/{id}/select");
@@ -170,7 +170,7 @@ async fn what_a_buyer_changes_has_a_limit_of_its_own_per_address() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_form_that_says_nothing_useful_is_told_so_in_the_page() {
+async fn an_invalid_form_post_shows_its_error_in_the_page() {
     with_stack(|stack| async move {
         let id = invoice(&stack, "all").await;
         let post =

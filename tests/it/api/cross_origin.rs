@@ -18,7 +18,7 @@ fn path_of(endpoint: &gateway_api::Endpoint) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn any_page_may_read_what_needs_no_key_and_nothing_else() {
+async fn cross_origin_pages_may_read_only_public_endpoints() {
     with_stack(|stack| async move {
         let page = stack.anybody().with_header("origin", ORIGIN);
         let asking = page
@@ -51,7 +51,7 @@ async fn any_page_may_read_what_needs_no_key_and_nothing_else() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_needs_no_key_is_compressed_for_those_who_ask() {
+async fn public_answers_are_compressed_on_request() {
     with_stack(|stack| async move {
         let plain = stack.anybody().get("/v1/currencies").await;
         assert_eq!(plain.header("content-encoding"), None);

@@ -9,7 +9,7 @@ use support::{
 use super::{order, rows_written};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_no_http_is_refused_without_an_effect_and_without_our_failure() {
+async fn malformed_http_is_refused_without_an_effect_or_a_5xx() {
     with_stack(|stack| async move {
         let merchant = stack.merchant().await;
         let key = merchant.new.api_key.reveal();
@@ -84,7 +84,7 @@ async fn no_second_request_hides_behind_two_lengths() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_that_sends_ten_megabytes_before_it_listens_still_hears_why_they_are_refused() {
+async fn a_client_that_sends_ten_megabytes_before_reading_still_gets_the_413_response() {
     with_stack(|stack| async move {
         let merchant = stack.merchant().await;
         let key = merchant.new.api_key.reveal();

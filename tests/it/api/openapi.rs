@@ -170,7 +170,7 @@ async fn schemathesis(stack: &Stack, merchant: &Merchant) -> Output {
 }
 
 #[tokio::test]
-async fn whatever_is_asked_no_answer_is_a_failure_of_ours_or_undocumented() {
+async fn no_generated_request_gets_a_5xx_or_an_undocumented_answer() {
     with_stack(|stack| async move {
         let merchant = busy_merchant(&stack).await;
         let outcome = schemathesis(&stack, &merchant).await;

@@ -123,7 +123,7 @@ async fn kept_connections_make_room_when_few_are_left() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_head_that_is_too_large_is_not_kept_until_it_ends() {
+async fn request_headers_that_are_too_large_are_refused_before_they_end() {
     with_stack(|stack| async move {
         let mut client = RawClient::connect(stack.api).await;
         let begun = "GET /v1/status HTTP/1.1\r\nHost: x\r\nx-a: ";

@@ -16,7 +16,7 @@ async fn the_gateway_says_that_it_is_alive() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_lost_database_is_an_internal_error_that_tells_nothing() {
+async fn a_lost_database_is_an_internal_error_without_details() {
     with_stack(|stack| async move {
         let merchant = stack.merchant().await.client;
         stack.gateway.db.close().await;
@@ -42,7 +42,7 @@ async fn a_lost_database_is_an_internal_error_that_tells_nothing() {
 /// The database refuses in each way that includes its own text: a raised error, a constraint, a
 /// lock timeout, a missing table.
 #[tokio::test(flavor = "multi_thread")]
-async fn whatever_the_database_says_no_client_reads_it() {
+async fn no_database_error_text_reaches_a_client() {
     with_stack(|stack| async move {
         let merchant = stack.merchant().await.client;
         let draft = order(&json!({}));

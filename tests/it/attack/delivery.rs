@@ -126,7 +126,7 @@ async fn arrivals(victim: &Hostile, time: Duration) -> Vec<usize> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn many_invoices_that_name_one_victim_reach_it_a_few_at_a_time() {
+async fn many_invoices_with_one_callback_host_send_it_few_requests_at_a_time() {
     // Limit of `app::delivery` for one host over both lanes; the merchants' own shares would allow
     // 104.
     const AT_A_TIME: usize = 50 + 10;
@@ -148,7 +148,7 @@ async fn many_invoices_that_name_one_victim_reach_it_a_few_at_a_time() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_victim_that_refuses_gets_five_requests_for_each_event_and_then_none() {
+async fn an_endpoint_that_refuses_gets_five_requests_per_event_and_then_none() {
     const EVENTS: usize = MERCHANTS * PER_MERCHANT;
     const ATTEMPTS: usize = 5;
     with_stack(|stack| async move {

@@ -99,7 +99,7 @@ async fn order_beside(questions: &[Question], shop: &Client) -> (usize, Vec<Dura
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_flood_of_public_questions_leaves_room_for_an_order() {
+async fn a_flood_of_public_requests_leaves_capacity_for_creating_an_invoice() {
     with_stack(|stack| async move {
         stack.lift_rate_limits().await;
         let shop = stack.merchant().await.client;
@@ -126,7 +126,7 @@ async fn a_flood_of_public_questions_leaves_room_for_an_order() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_merchant_who_asks_hundreds_of_times_at_once_keeps_no_other_waiting() {
+async fn a_merchant_with_hundreds_of_parallel_requests_delays_no_other_merchant() {
     with_stack(|stack| async move {
         let rusher = stack.merchant().await.client;
         let shop = stack.merchant().await.client;

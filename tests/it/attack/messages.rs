@@ -15,7 +15,7 @@ use serde_json::json;
 use support::shop::{unconfirmed, with_shop};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn true_ids_sent_by_hand_neither_pay_nor_expire_nor_tell_anything() {
+async fn forged_messages_with_valid_ids_change_no_state_and_send_no_webhook() {
     with_shop(|shop| async move {
         let broker = &shop.stack.broker;
         let queue = |queue| broker.topology.work_queue(queue);

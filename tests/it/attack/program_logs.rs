@@ -19,7 +19,7 @@ use support::{
 const LIMIT: Duration = Duration::from_secs(60);
 
 #[tokio::test(flavor = "multi_thread")]
-async fn programs_at_their_most_talkative_name_no_secret() {
+async fn programs_at_log_level_trace_print_no_secret() {
     let database = TestDatabase::create().await;
     with_broker(|broker| async move {
         let access = BrokerAccess::from(&*broker);

@@ -39,7 +39,7 @@ async fn dawdle(server: std::net::SocketAddr, number: usize) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn five_thousand_slow_sockets_keep_nobody_else_waiting_for_long() {
+async fn five_thousand_slow_sockets_delay_other_clients_only_briefly() {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
     let enough = limit.current.is_none_or(|most| most >= DESCRIPTORS);
     assert!(enough, "this test opens {SLOW} sockets: allow it with ulimit -n {DESCRIPTORS}");

@@ -11,7 +11,7 @@ use support::server::stack::{only, with_configured_stack, with_stack};
 const NEVER_MADE: &str = "pzi_00000000000000000000000000";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_another_s_looks_at_every_endpoint_like_what_does_not_exist() {
+async fn another_merchant_s_object_gets_the_same_404_as_an_unknown_one_from_every_endpoint() {
     with_stack(|stack| async move {
         let (owner, rival) = (stack.merchant().await, stack.merchant().await);
         let body = json!({
@@ -51,7 +51,7 @@ async fn what_is_another_s_looks_at_every_endpoint_like_what_does_not_exist() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn another_s_payout_looks_at_every_operation_like_one_that_does_not_exist() {
+async fn another_merchant_s_payout_gets_the_same_404_as_an_unknown_one_from_every_operation() {
     with_configured_stack(&only(Network::Polygon), |stack| async move {
         let (owner, rival) = (stack.merchant().await, stack.merchant().await);
         let items =
@@ -121,7 +121,7 @@ const RIVALS: usize = 4;
 
 /// Medians, taken in turns so that a busy machine slows both alike.
 #[tokio::test(flavor = "multi_thread")]
-async fn the_time_of_an_answer_does_not_tell_what_is_another_s_from_what_does_not_exist() {
+async fn response_times_do_not_distinguish_another_merchant_s_object_from_an_unknown_one() {
     with_stack(|stack| async move {
         let owner = stack.merchant().await;
         let body =

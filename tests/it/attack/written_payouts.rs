@@ -153,7 +153,7 @@ const OWN_ORDER: &str = "
     insert into timer (kind, ref, due_at) select 'payout', id, now() from made";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn with_the_api_s_database_password_nobody_changes_what_is_paid() {
+async fn the_api_s_database_user_cannot_change_what_is_paid() {
     with_configured_stack(&only(Network::Polygon), |stack| async move {
         let payer = Payer::open(&stack).await;
         let order = confirmed(&payer).await;
@@ -226,7 +226,7 @@ const CHANGES: [&str; 9] = [
 ];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whatever_is_changed_behind_the_gateway_holds_the_order_and_nothing_is_signed() {
+async fn any_change_of_an_order_made_in_the_database_holds_it_and_nothing_is_signed() {
     with_configured_stack(&only(Network::Polygon), |stack| async move {
         let payer = Payer::open(&stack).await;
         let place = evm_address(THIEF);
@@ -253,7 +253,7 @@ async fn whatever_is_changed_behind_the_gateway_holds_the_order_and_nothing_is_s
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_draft_that_was_changed_is_not_confirmed_and_operators_are_told() {
+async fn a_changed_draft_is_not_confirmed_and_raises_an_alert() {
     with_configured_stack(&only(Network::Polygon), |stack| async move {
         let payer = Payer::open(&stack).await;
         let id = payer.draft(EVM, two_rows()).await["id"].as_str().unwrap().to_owned();
@@ -301,7 +301,7 @@ async fn an_order_of_an_earlier_release_waits_until_an_operator_accepts_it() {
 
 /// What is signed stays as it was signed, whoever asks.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_signed_and_paid_cannot_be_rewritten() {
+async fn signed_and_paid_rows_cannot_be_rewritten() {
     with_configured_stack(&only(Network::Polygon), |stack| async move {
         stack.start_all();
         let payer = Payer::open(&stack).await;

@@ -110,7 +110,7 @@ async fn frame(from: &mut OwnedReadHalf) -> std::io::Result<Vec<u8>> {
 }
 
 #[tokio::test]
-async fn a_broker_that_takes_no_messages_is_told_at_once_and_until_it_takes_some_again() {
+async fn a_blocked_broker_is_reported_at_once_and_until_it_accepts_messages_again() {
     with_broker(|broker| async move {
         let proxy = proxy(&broker).await;
         let topology = broker.topology.clone();

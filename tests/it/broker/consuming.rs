@@ -61,7 +61,7 @@ async fn acknowledged_is_gone_requeued_comes_again_and_rejected_is_a_dead_letter
 }
 
 #[tokio::test]
-async fn what_keeps_crashing_its_worker_ends_as_a_dead_letter() {
+async fn a_message_that_keeps_crashing_its_worker_becomes_a_dead_letter() {
     with_broker(|broker| async move {
         broker.publish(outgoing(1, Route::Ipn, "{}")).await;
         let mut consumer = consumer(&broker, WorkQueue::Ipn).await;
@@ -77,7 +77,7 @@ async fn what_keeps_crashing_its_worker_ends_as_a_dead_letter() {
 }
 
 #[tokio::test]
-async fn after_a_cancel_the_taken_can_be_finished_and_the_rest_returns() {
+async fn after_a_cancel_signed_rows_are_finished_and_the_rest_is_refunded() {
     with_broker(|broker| async move {
         let batch: Vec<_> = (1..=5).map(|id| outgoing(id, Route::Ipn, "{}")).collect();
         broker.publisher().await.publish(&batch).await.unwrap();
@@ -125,7 +125,7 @@ async fn the_end_of_the_queue_is_an_error_and_so_is_an_answer_after_it() {
 }
 
 #[tokio::test]
-async fn the_watchdog_sees_what_waits_beyond_the_prefetch() {
+async fn the_consumer_watchdog_detects_messages_left_beyond_the_prefetch() {
     with_broker(|broker| async move {
         let queue = broker.topology.work_queue(WorkQueue::Ipn);
         let consumer = Consumer::open(&broker.url, &queue, 2).await.unwrap();

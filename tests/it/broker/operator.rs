@@ -34,7 +34,7 @@ async fn an_operator_moves_dead_letters_back_from_the_ui() {
 }
 
 #[tokio::test]
-async fn a_moved_dead_letter_keeps_what_people_read_beside_it() {
+async fn a_moved_dead_letter_keeps_its_explanatory_headers() {
     with_broker(|broker| async move {
         let operator = broker.management_as(Role::Operator).await;
         broker.publish(outgoing(7, Route::IpnDead, "{}")).await;

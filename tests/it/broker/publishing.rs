@@ -98,7 +98,7 @@ async fn a_missing_exchange_fails_the_batch_and_spends_the_publisher() {
 }
 
 #[tokio::test]
-async fn what_arrives_is_persistent_and_carries_only_our_headers() {
+async fn published_messages_are_persistent_and_carry_only_our_headers() {
     with_broker(|broker| async move {
         let headers = Headers {
             event_id: Some("evt_1".into()),

@@ -15,7 +15,7 @@ async fn check(broker: &TestBroker) -> Vec<Difference> {
 }
 
 #[tokio::test]
-async fn what_was_applied_checks_clean_and_applying_again_changes_nothing() {
+async fn an_applied_topology_checks_clean_and_applying_again_changes_nothing() {
     with_broker(|broker| async move {
         assert_eq!(check(&broker).await, []);
         let queue = broker.topology.work_queue(WorkQueue::Ipn);
@@ -49,7 +49,7 @@ async fn the_user_of_the_sweeper_can_put_everything_back_and_no_user() {
 }
 
 #[tokio::test]
-async fn importing_the_definitions_twice_is_the_same_as_once_and_locks_nobody_out() {
+async fn importing_the_definitions_twice_equals_once_and_keeps_every_user() {
     with_broker(|broker| async move {
         let vhost = broker.management.vhost();
         let file: Value =
@@ -152,7 +152,7 @@ async fn every_message_we_publish_lands_in_one_of_the_tables_queues() {
 }
 
 #[tokio::test]
-async fn the_counts_of_every_queue_are_told_once_the_broker_has_them() {
+async fn queue_lengths_are_reported_once_the_broker_has_counted_them() {
     with_broker(|broker| async move {
         broker.publish(outgoing(1, Route::Expiry, "{}")).await;
         let queue = broker.topology.work_queue(WorkQueue::Expiry);

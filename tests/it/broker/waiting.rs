@@ -7,7 +7,7 @@ use gateway::broker::{
 use support::server::broker::{SHORT, outgoing, with_broker};
 
 #[tokio::test]
-async fn what_waits_returns_to_its_work_queue_when_its_time_is_up_and_not_before() {
+async fn a_message_in_the_wait_queue_returns_to_work_after_its_ttl_and_not_before() {
     let Timing { ipn_wait_ms, payout_webhook_wait_ms } = SHORT;
     let cases = [
         (Route::IpnWait, WorkQueue::Ipn, ipn_wait_ms),

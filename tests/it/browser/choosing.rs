@@ -73,7 +73,7 @@ async fn two_tabs_give_one_choice_and_back_leads_to_the_payment() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_choice_after_the_window_is_told_kindly() {
+async fn choosing_a_currency_after_the_window_shows_an_explanation() {
     with_browser(|shop, browser| async move {
         let tab = browser.phone().await;
         let id = draft(&shop).await;

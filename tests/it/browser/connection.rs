@@ -9,7 +9,7 @@ use support::{client::browser::Browser, shop::with_configured_shop};
 use super::{page, with_browser};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_lost_connection_is_said_and_made_up_for() {
+async fn the_page_shows_a_lost_connection_and_catches_up_afterwards() {
     with_browser(|shop, browser| async move {
         let tab = browser.phone().await;
         let id = shop.invoice().await;
@@ -34,7 +34,7 @@ async fn a_lost_connection_is_said_and_made_up_for() {
 
 /// A tab that was hidden, as while the buyer was in the wallet, is current the moment it is shown.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_page_that_was_out_of_sight_is_right_at_the_first_look() {
+async fn a_page_in_a_background_tab_is_current_when_shown_again() {
     with_browser(|shop, browser| async move {
         let tab = browser.phone().await;
         let id = shop.invoice().await;
@@ -54,7 +54,7 @@ async fn a_page_that_was_out_of_sight_is_right_at_the_first_look() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_page_that_is_told_to_wait_waits() {
+async fn the_page_obeys_retry_after() {
     with_configured_shop("", Settings::default(), |shop| async move {
         let id = shop.invoice().await;
         let status = format!("/v1/invoices/{id}/status");

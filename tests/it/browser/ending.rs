@@ -15,7 +15,7 @@ async fn invoice(shop: &Shop) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_part_asks_for_the_rest_and_the_rest_ends_it() {
+async fn a_partial_payment_shows_the_rest_due_and_the_rest_finishes_the_invoice() {
     with_browser(|shop, browser| async move {
         let tab = browser.phone().await;
         tab.stays().await;

@@ -22,7 +22,7 @@ const HOSTILE_QUERIES: [&str; 4] =
     ["", "?lang=%22%3E%3Cscript%3E", "?theme=%22onload=%22", "?origin=javascript:alert(1)"];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn hostile_words_are_only_words() {
+async fn hostile_text_is_escaped_in_every_page() {
     with_browser(|shop, browser| async move {
         let tab = browser.phone().await;
         for (turn, words) in HOSTILE.into_iter().enumerate() {

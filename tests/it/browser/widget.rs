@@ -26,7 +26,7 @@ async fn hears(tab: &Tab, callback: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_shop_hears_of_each_change_once_and_ships_on_the_signed_webhook() {
+async fn the_widget_tells_the_shop_of_each_change_once_and_the_shop_ships_on_the_signed_webhook() {
     with_browser(|shop, browser| async move {
         let roastery = Roastery::start(&shop.stack).await;
         let tab = browser.phone().await;
@@ -64,7 +64,7 @@ async fn a_shop_hears_of_each_change_once_and_ships_on_the_signed_webhook() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_shop_hears_of_cancelling_and_of_the_end_of_time() {
+async fn the_widget_tells_the_shop_of_cancellation_and_expiry() {
     with_browser(|shop, browser| async move {
         let roastery = Roastery::start(&shop.stack).await;
         let tab = browser.phone().await;

@@ -167,13 +167,13 @@ async fn on_thorchain() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn on_near_where_a_node_tells_its_state() {
+async fn on_near_where_a_node_reports_its_state() {
     let state = "state_url = \"HERE\"\n";
     on_a_stub::<Near>(Network::Near, "near", Coin::Native, state).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_node_that_tells_no_balances_says_so_and_nothing_differs() {
+async fn a_node_that_reports_no_balances_is_noted_and_raises_no_difference() {
     let chain = StubDriver::<Near>::start().await;
     chain.mine_now();
     with_paying(Network::Near, chain.node.url(), async |paying| {

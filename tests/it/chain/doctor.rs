@@ -88,7 +88,7 @@ async fn tells_them_apart(visit: Visit, set: impl AsyncFn(&Currency, Option<u8>)
 }
 
 #[tokio::test]
-async fn mints_on_solana_are_there_with_their_decimals_or_told() {
+async fn the_doctor_checks_solana_mints_and_their_decimals() {
     let node = SolanaNode::start().await.unwrap();
     let visit = Visit::to(Network::Solana, node.url()).await;
     tells_them_apart(visit, async |token, decimals| {
@@ -100,7 +100,7 @@ async fn mints_on_solana_are_there_with_their_decimals_or_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn contracts_on_tron_are_there_with_their_decimals_or_told() {
+async fn the_doctor_checks_tron_contracts_and_their_decimals() {
     let chain = StubDriver::<Tron>::start().await;
     chain.mine_now();
     let visit = Visit::to(Network::Tron, chain.node.url()).await;
@@ -134,7 +134,7 @@ async fn found(gateway: &Gateway, check: &str) -> Finding {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_two_nodes_the_one_that_tells_otherwise_is_named() {
+async fn the_doctor_names_which_of_two_nodes_differs() {
     let (one, other) = (StubDriver::<Tron>::start().await, StubDriver::<Tron>::start().await);
     let knows = |chain: &StubDriver<Tron>, token: &Currency, decimals| {
         let contract = node_hex(token.contract.unwrap())[2..].to_owned();

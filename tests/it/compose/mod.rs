@@ -77,7 +77,7 @@ fn every_secret_comes_from_the_environment_and_is_named_in_the_example() {
 }
 
 #[test]
-fn every_program_waits_for_its_schema_and_tells_its_health() {
+fn every_program_waits_for_its_schema_and_reports_its_health() {
     let compose = compose();
     let mut programs = 0;
     for (name, service) in services(&compose) {

@@ -184,7 +184,7 @@ async fn an_address_that_somebody_has_is_not_given_again() {
 }
 
 #[tokio::test]
-async fn another_first_address_than_expected_stops_everything_but_the_doctor() {
+async fn an_unexpected_first_address_stops_every_program_but_the_doctor() {
     with_database(|ctl, _| async move {
         let scratch = Scratch::new();
         let wrong = ctl.clone().with(
@@ -227,7 +227,7 @@ async fn another_first_address_than_expected_stops_everything_but_the_doctor() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_empty_pool_takes_its_own_currencies_off_the_market_and_no_others() {
+async fn an_empty_address_pool_disables_only_its_own_currencies() {
     let toml = format!("addresses.pool_signer = \"{}\"\n", signer());
     with_configured_stack(&toml, |stack| async move {
         let (ctl, scratch) = (trusting(&Ctl::of(&stack)), Scratch::new());
@@ -270,7 +270,7 @@ async fn an_empty_pool_takes_its_own_currencies_off_the_market_and_no_others() {
 }
 
 #[tokio::test]
-async fn after_a_lost_database_a_pool_goes_on_far_beyond_what_was_given() {
+async fn after_a_lost_database_a_pool_continues_far_above_the_assigned_indices() {
     with_database(|ctl, database| async move {
         let (scratch, ctl) = (Scratch::new(), trusting(&ctl));
         // The first connection records the identity of the database; then as `storage/identity.rs`

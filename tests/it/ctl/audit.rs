@@ -76,7 +76,7 @@ fn hex_of_the_secret(made: &Value) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_programs_do_by_themselves_is_not_noted() {
+async fn changes_by_programs_are_not_in_the_audit_log() {
     with_stack(|stack| async move {
         stack.start_all();
         let shop = stack.merchant().await;

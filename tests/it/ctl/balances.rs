@@ -32,7 +32,7 @@ async fn counted(shop: &Shop) -> (i64, i64) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_payment_that_was_not_seen_is_found_by_its_balance_and_named() {
+async fn a_missed_payment_is_found_by_comparing_balances_and_named() {
     with_shop(|shop| async move {
         let ctl = Ctl::of(&shop.stack);
         shop.look(Network::Polygon).await;
@@ -87,7 +87,7 @@ async fn a_payment_that_was_not_seen_is_found_by_its_balance_and_named() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn coins_that_were_moved_away_are_told_until_somebody_accounts_for_them() {
+async fn a_balance_deficit_is_reported_until_an_operator_explains_it() {
     with_shop(|shop| async move {
         let ctl = Ctl::of(&shop.stack);
         shop.look(Network::Polygon).await;
@@ -133,7 +133,7 @@ async fn coins_that_were_moved_away_are_told_until_somebody_accounts_for_them() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_minute_s_walk_is_bounded_and_comes_to_everybody() {
+async fn a_minute_of_reconciliation_is_bounded_and_reaches_every_address_in_turn() {
     let toml = "reconciliation.addresses_per_minute = 6\n";
     with_configured_shop(toml, Default::default(), |shop| async move {
         shop.look(Network::Polygon).await;
@@ -166,7 +166,7 @@ async fn a_minute_s_walk_is_bounded_and_comes_to_everybody() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_be_compared_says_so() {
+async fn a_comparison_that_is_not_possible_is_reported() {
     let toml = "reconciliation.addresses_per_minute = 0\n";
     with_configured_shop(toml, Default::default(), |shop| async move {
         let ctl = Ctl::of(&shop.stack);
@@ -191,7 +191,7 @@ async fn what_cannot_be_compared_says_so() {
 type Look = ((u64, u64), u128, u128);
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_difference_is_told_once_it_outlives_all_that_may_have_been_on_its_way() {
+async fn a_balance_difference_is_reported_once_no_pending_transfer_can_explain_it() {
     with_shop(|shop| async move {
         let id = shop.invoice().await;
         let address = address_of(&shop, &id).await.to_lowercase();

@@ -29,7 +29,7 @@ async fn stray(shop: &Shop, height: i64) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_watcher_that_met_too_deep_a_reorganisation_goes_on_from_a_block_below_it() {
+async fn after_too_deep_a_reorg_a_watcher_continues_from_a_named_block_below_it() {
     with_shop(|shop| async move {
         let ctl = Ctl::of(&shop.stack);
         let gateway = &shop.stack.gateway;
@@ -88,7 +88,7 @@ async fn a_watcher_that_met_too_deep_a_reorganisation_goes_on_from_a_block_below
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_watcher_goes_on_from_above_the_place_where_the_branches_part() {
+async fn a_watcher_is_not_restarted_above_the_fork_point() {
     with_shop(|shop| async move {
         let ctl = Ctl::of(&shop.stack);
         shop.look(Network::Polygon).await;

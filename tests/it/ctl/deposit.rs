@@ -95,7 +95,7 @@ async fn forget_deposits(shop: &Shop) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_stage_of_a_payment_is_told_until_it_is_credited() {
+async fn deposit_explain_names_each_stage_of_a_payment_until_it_is_credited() {
     with_shop(|shop| async move {
         let ctl = Ctl::of(&shop.stack);
         shop.look(Network::Polygon).await;
@@ -135,7 +135,7 @@ async fn each_stage_of_a_payment_is_told_until_it_is_credited() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_not_counted_says_why() {
+async fn an_uncounted_deposit_states_its_reason() {
     with_shop(|shop| async move {
         let ctl = Ctl::of(&shop.stack);
         shop.look(Network::Polygon).await;
@@ -277,7 +277,7 @@ async fn an_import_waits_for_the_confirmations_that_its_network_asks_for() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_block_that_the_watcher_has_not_read_so_is_not_imported_from() {
+async fn a_deposit_is_not_imported_from_a_block_that_differs_from_the_one_the_watcher_read() {
     with_shop(|shop| async move {
         let ctl = Ctl::of(&shop.stack);
         shop.look(Network::Polygon).await;
@@ -296,7 +296,7 @@ async fn a_block_that_the_watcher_has_not_read_so_is_not_imported_from() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_invoice_s_story_names_the_network_that_was_paid_on_by_mistake() {
+async fn invoice_explain_names_the_network_that_was_paid_on_by_mistake() {
     with_shop(|shop| async move {
         let ctl = Ctl::of(&shop.stack);
         shop.stack.start_all();
@@ -382,7 +382,7 @@ async fn a_deposit_that_came_back_after_its_reversal_is_accepted_into_the_books_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_an_open_invoice_had_lost_and_gets_back_was_in_time_if_it_was_seen_in_time() {
+async fn a_deposit_that_returns_after_a_reorg_keeps_its_first_seen_time() {
     with_shop(|shop| async move {
         let ctl = Ctl::of(&shop.stack);
         shop.look(Network::Polygon).await;
@@ -406,7 +406,7 @@ async fn what_an_open_invoice_had_lost_and_gets_back_was_in_time_if_it_was_seen_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_does_something_else_after_its_reversal_is_accepted_as_what_it_does() {
+async fn a_reversed_transaction_that_changed_is_accepted_with_its_new_effect() {
     with_shop(|shop| async move {
         let ctl = Ctl::of(&shop.stack);
         shop.look(Network::Polygon).await;
@@ -448,7 +448,7 @@ async fn nothing_is_accepted_that_is_not_final_at_the_place_where_the_watcher_ha
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_found_by_balance_is_named_by_its_key() {
+async fn a_deposit_found_by_balance_is_named_by_its_deposit_key() {
     with_shop(|shop| async move {
         let ctl = Ctl::of(&shop.stack);
         shop.look(Network::Polygon).await;

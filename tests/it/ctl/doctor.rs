@@ -15,7 +15,7 @@ fn state<'a>(report: &'a Value, check: &str) -> &'a str {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stack_at_work_is_well() {
+async fn the_doctor_reports_a_running_stack_as_healthy() {
     with_stack(|stack| async move {
         stack.start_all();
         let ctl = Ctl::of(&stack);
@@ -62,7 +62,7 @@ async fn a_stack_at_work_is_well() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_workers_the_watchers_and_the_pools_are_broken() {
+async fn the_doctor_reports_missing_watchers_and_pools_when_no_worker_runs() {
     with_stack(|stack| async move {
         stack.sql("delete from address_pool").await;
         let ran = Ctl::of(&stack).run(&["--json", "doctor"]).await;
@@ -100,7 +100,7 @@ async fn an_unreachable_broker_does_not_hide_the_rest() {
 }
 
 #[tokio::test]
-async fn an_empty_database_is_told_to_migrate() {
+async fn an_empty_database_is_reported_with_the_advice_to_migrate() {
     super::over(support::server::database::TestDatabase::empty().await, |ctl, _| async move {
         let report = ctl.run(&["--json", "doctor", "--network", "polygon"]).await.json();
         assert_eq!((state(&report, "database"), state(&report, "schema")), ("ok", "broken"));

@@ -22,7 +22,7 @@ async fn created(stack: &Stack, callback: Option<&str>) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_paid_invoice_explains_what_was_due_paid_booked_and_told() {
+async fn explain_shows_the_amounts_bookings_and_webhooks_of_a_paid_invoice() {
     with_stack(|stack| async move {
         stack.start_all();
         let ctl = Ctl::of(&stack);

@@ -96,7 +96,7 @@ async fn an_order_is_funded_watched_to_its_end_and_explained() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_held_waits_until_it_is_released() {
+async fn a_held_order_waits_until_it_is_released() {
     with_configured_stack(&only(Network::Polygon), |stack| async move {
         stack.start_all();
         let (ctl, payer) = (Ctl::of(&stack), Payer::open(&stack).await);
@@ -119,7 +119,7 @@ async fn what_is_held_waits_until_it_is_released() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_waits_for_a_limit_says_so_and_is_not_held() {
+async fn an_order_that_waits_for_a_limit_says_so_and_is_not_held() {
     let toml = only(Network::Polygon) + "payouts.hour_usd_max = 11\n";
     with_configured_stack(&toml, |stack| async move {
         stack.start_all();
@@ -243,7 +243,7 @@ async fn two_people_are_two_accounts_of_the_operating_system_and_not_two_names()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cancelled_order_is_told_and_no_good_news_to_whoever_watches_it() {
+async fn a_cancelled_order_sends_its_webhook_and_makes_payouts_watch_fail() {
     with_configured_stack(&only(Network::Polygon), |stack| async move {
         let (ctl, payer) = (Ctl::of(&stack), Payer::open(&stack).await);
         let id = confirmed(&payer).await;
@@ -332,7 +332,7 @@ async fn an_unknown_order_is_a_clear_failure_of_every_command() {
 }
 
 #[tokio::test]
-async fn the_stop_switch_says_what_it_does_and_what_still_stops() {
+async fn payouts_stop_and_resume_state_their_effect_and_what_remains_stopped() {
     with_database(|ctl, _| async move {
         let polygon = ["--network", "polygon"];
         let stop = ["payouts", "stop", "--reason", "node trouble"];

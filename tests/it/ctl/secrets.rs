@@ -106,7 +106,7 @@ async fn a_rotation_that_was_cut_off_goes_on_and_leaves_every_secret_under_the_n
 }
 
 #[tokio::test]
-async fn a_secret_that_opens_under_neither_key_is_named_and_stops_no_rotation() {
+async fn a_secret_that_neither_key_opens_is_named_and_does_not_stop_the_rotation() {
     with_database(|ctl, database| async move {
         let broken = ctl.json(&["merchant", "create", "--name", "Broken"]).await;
         let broken = broken["merchant_id"].as_str().unwrap();
@@ -128,7 +128,7 @@ async fn a_secret_that_opens_under_neither_key_is_named_and_stops_no_rotation() 
 }
 
 #[tokio::test]
-async fn a_seed_is_sealed_anew_without_being_seen() {
+async fn resealing_a_seed_prints_nothing_secret() {
     let folder = Scratch::new();
     let file = folder.fresh("seed");
     let seed = [9; SEED_BYTES];

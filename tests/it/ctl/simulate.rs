@@ -5,7 +5,7 @@ use super::with_database;
 const ADDRESS: &str = "0x52908400098527886E0F7030069857D2E4169EE7";
 
 #[tokio::test]
-async fn a_deposit_is_mined_and_confirmed_at_once_unless_told_otherwise() {
+async fn a_simulated_deposit_is_mined_and_confirmed_at_once_by_default() {
     with_database(|ctl, _| async move {
         let pay = ["simulate", "deposit", "--network", "polygon", "--address", ADDRESS];
         let mined = ctl.json(&[&pay[..], &["--amount", "1.50"]].concat()).await;
@@ -22,7 +22,7 @@ async fn a_deposit_is_mined_and_confirmed_at_once_unless_told_otherwise() {
 }
 
 #[tokio::test]
-async fn the_same_transaction_again_is_no_error_and_no_second_payment() {
+async fn broadcasting_the_same_transaction_again_is_no_error_and_no_second_payment() {
     with_database(|ctl, database| async move {
         let pay = ["simulate", "deposit", "--network", "polygon", "--address", ADDRESS];
         let pay = [&pay[..], &["--amount", "1", "--txid", "0xcd"]].concat();

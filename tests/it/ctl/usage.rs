@@ -5,7 +5,7 @@ use support::client::ctl::Ctl;
 use super::with_database;
 
 #[tokio::test]
-async fn wrong_usage_is_told_before_anything_is_touched() {
+async fn wrong_usage_is_reported_before_anything_changes() {
     let cases: &[(&[&str], &str)] = &[
         (&[], "Usage: gatewayctl"),
         (&["merchants"], "unrecognized subcommand 'merchants'"),

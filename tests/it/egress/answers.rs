@@ -46,7 +46,7 @@ async fn a_redirect_is_an_answer_and_is_never_followed() {
 }
 
 #[tokio::test]
-async fn a_gzip_bomb_stays_what_was_sent() {
+async fn a_gzip_bomb_is_not_decompressed() {
     // The first bytes of a gzip stream; its content does not matter, because the client does not
     // decode it.
     let mut raw =

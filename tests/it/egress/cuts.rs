@@ -74,7 +74,7 @@ async fn a_pooled_connection_that_dies_is_retried_for_get_and_reported_for_post(
 }
 
 #[tokio::test]
-async fn a_receiver_that_is_not_there_is_told_apart() {
+async fn an_unknown_host_is_distinguished_from_a_local_failure() {
     // Bound but not listening: the port is ours and refuses.
     let socket = tokio::net::TcpSocket::new_v4().expect("a socket");
     socket.bind("127.0.0.1:0".parse().expect("an address")).expect("a free port");

@@ -24,7 +24,7 @@ async fn times_out(act: Act, scheme: &str) {
 }
 
 #[tokio::test]
-async fn one_deadline_covers_whatever_hangs() {
+async fn one_deadline_covers_every_phase_of_a_request() {
     let beat = Duration::from_millis(20);
     times_out(Act::SayAndHang(vec![]), "http").await;
     times_out(Act::SayAndHang(b"HTTP/1.1 200".to_vec()), "http").await;
@@ -55,7 +55,7 @@ async fn the_deadline_covers_the_handshake_and_the_lookup() {
 }
 
 #[tokio::test]
-async fn a_body_of_a_gigabyte_is_read_to_its_limit_and_left() {
+async fn a_response_body_of_a_gigabyte_is_read_only_up_to_the_limit() {
     let block = vec![b'x'; 64 * 1024];
     let sized = format!("HTTP/1.1 200 OK\r\nContent-Length: {GIGABYTE}\r\n\r\n").into_bytes();
     let endless = b"HTTP/1.1 200 OK\r\n\r\n".to_vec();
@@ -91,7 +91,7 @@ async fn a_body_of_exactly_the_limit_is_whole() {
 }
 
 #[tokio::test]
-async fn a_head_without_end_is_refused() {
+async fn response_headers_without_end_are_refused() {
     let head = b"HTTP/1.1 200 OK\r\n".to_vec();
     for act in [
         Act::Flood(head.clone(), b"X-Line: again\r\n".to_vec()),

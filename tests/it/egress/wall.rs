@@ -17,7 +17,7 @@ fn developer() -> PublicPolicy {
 }
 
 #[tokio::test]
-async fn a_name_that_leads_inside_is_not_dialled() {
+async fn a_name_that_resolves_to_a_private_address_is_not_dialled() {
     let receiver = Hostile::always(Act::answer("200 OK", "inside")).await;
     let port = receiver.address.port();
     let egress = with_names(PublicPolicy::default(), |_| Ok(vec![HERE]));

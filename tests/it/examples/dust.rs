@@ -81,7 +81,7 @@ async fn dust_after_a_payment_ships_nothing_again_by_any_snippet() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_demonstration_shop_ships_one_parcel_whatever_dust_follows() {
+async fn the_demonstration_shop_ships_once_although_dust_follows() {
     with_shop(|shop| async move {
         shop.stack.start_all();
         let roastery = Roastery::start(&shop.stack).await;

@@ -68,7 +68,7 @@ async fn trades_through<A>(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_broker_whose_disk_is_full_costs_time_and_no_event() {
+async fn a_broker_with_a_full_disk_delays_events_and_loses_none() {
     let broker = cramped_rabbitmq(DISK_MB).await;
     let fill = async |broker: &PrivateRabbitmq| {
         Ballast::leaving(&broker.data(), u64::from(DISK_FREE_LIMIT_MB / 3) << 20)
@@ -77,7 +77,7 @@ async fn a_broker_whose_disk_is_full_costs_time_and_no_event() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_broker_without_memory_costs_time_and_no_event() {
+async fn a_broker_out_of_memory_delays_events_and_loses_none() {
     let broker = private_rabbitmq().await;
     let set = |share: &str| broker.control(&["set_vm_memory_high_watermark", share]);
     trades_through(&broker, async |_| set("0.00001"), async |_, ()| set("0.5")).await;

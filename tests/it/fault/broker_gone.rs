@@ -103,13 +103,13 @@ async fn comes_back(broker: &mut PrivateRabbitmq, how: Return) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stopped_broker_costs_time_and_no_event() {
+async fn a_stopped_broker_delays_events_and_loses_none() {
     let mut broker = private_rabbitmq().await;
     comes_back(&mut broker, Return::Stopped).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_killed_broker_costs_time_and_no_event() {
+async fn a_killed_broker_delays_events_and_loses_none() {
     let mut broker = private_rabbitmq().await;
     comes_back(&mut broker, Return::Killed).await;
 }

@@ -32,7 +32,7 @@ fn median_and_worst(mut times: Vec<Duration>) -> (Duration, Duration) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_frozen_broker_makes_no_request_wait() {
+async fn a_frozen_broker_delays_no_request() {
     let broker = private_rabbitmq().await;
     let database = TestDatabase::create().await;
     let access = broker.access().await;
@@ -83,7 +83,7 @@ async fn a_frozen_broker_makes_no_request_wait() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_broker_that_accepts_and_never_speaks_makes_no_request_wait() {
+async fn a_broker_that_accepts_connections_and_never_answers_delays_no_request() {
     let broker = private_rabbitmq().await;
     let database = TestDatabase::create().await;
     let access = broker.access().await;

@@ -45,7 +45,7 @@ async fn through(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_creation_whose_commit_is_cut_off_is_told_as_a_failure_and_repeated_gives_one_invoice() {
+async fn a_creation_whose_commit_is_cut_off_fails_and_its_repeat_makes_one_invoice() {
     with_proxy(|installation, proxy| async move {
         let workers = installation.start_workers(&["rate-refresher"]).await;
         workers.ready().await;

@@ -260,7 +260,7 @@ fn check_order(shop: &Shop, posts: &[Received]) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_storm_of_deadlines_is_told_once_each_and_loses_nothing_with_its_messages() {
+async fn a_storm_of_deadlines_sends_one_event_each_although_its_messages_are_lost() {
     let database = TestDatabase::create().await;
     with_broker(|broker| async move {
         let installation = Installation::new(&database.url, &(&*broker).into(), &[]);

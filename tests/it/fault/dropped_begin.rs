@@ -25,7 +25,7 @@ async fn dropped_after<F: Future>(polls: u32, work: F) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_transaction_that_nobody_waited_for_swallows_no_later_statement() {
+async fn a_transaction_dropped_while_it_begins_affects_no_later_statement() {
     let database = TestDatabase::create().await;
     let mut other = database.connect().await;
     other.execute("create table noted (number bigint)").await.unwrap();

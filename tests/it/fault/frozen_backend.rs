@@ -69,7 +69,7 @@ async fn an_idle_connection_that_died_silently_fails_at_most_its_request() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_request_whose_backend_freezes_gets_its_500_in_bound_and_the_next_ones_work() {
+async fn a_request_whose_database_backend_freezes_gets_a_500_in_time_and_later_ones_work() {
     with_broker(|broker| async move {
         let database = private_postgres().await;
         let url = database.create_database().await;

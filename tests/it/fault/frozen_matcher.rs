@@ -30,7 +30,7 @@ async fn is_held(connection: &mut PgConnection, order: &Order) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_matcher_frozen_in_its_transaction_is_waited_for_no_longer_than_the_database_says() {
+async fn a_matcher_frozen_in_its_transaction_delays_others_only_until_the_database_timeout() {
     let database = TestDatabase::create().await;
     with_broker(|broker| async move {
         let installation = Installation::new(&database.url, &(&*broker).into(), &[]);

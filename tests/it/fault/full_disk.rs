@@ -27,7 +27,7 @@ const ORDERS: usize = 5;
 const NO_ROOM: &str = "No space left on device";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_full_disk_is_told_as_a_failure_and_with_room_again_everything_is_there() {
+async fn a_full_disk_fails_requests_and_loses_nothing_that_was_acknowledged() {
     with_broker(|broker| async move {
         let mut server = cramped_postgres(DISK_MB).await;
         let url = server.create_database().await;
@@ -78,7 +78,7 @@ async fn a_full_disk_is_told_as_a_failure_and_with_room_again_everything_is_ther
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn logs_that_find_no_room_stop_nobody() {
+async fn a_full_log_disk_stops_no_program() {
     let database = TestDatabase::create().await;
     with_broker(|broker| async move {
         let installation = Installation::new(&database.url, &(&*broker).into(), &[]);

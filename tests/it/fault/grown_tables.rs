@@ -157,7 +157,7 @@ async fn told(shop: &Shop, orders: &[Order]) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn trade_over_grown_tables_reads_none_of_them_whole_and_what_may_go_goes() {
+async fn work_over_large_tables_scans_none_of_them_and_old_rows_are_deleted_in_batches() {
     with_broker(|broker| async move {
         let server = private_postgres().await;
         let url = server.create_database().await;

@@ -60,7 +60,7 @@ async fn announce(stack: &Stack, merchants: impl IntoIterator<Item = &Merchant>)
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_thousand_receivers_that_hang_keep_nobody_else_waiting() {
+async fn a_thousand_hanging_receivers_delay_no_other_receiver() {
     with_stack(|stack| async move {
         assert!(allow_open_files() >= FILES, "this test opens {FILES} files");
         let hanging = Hostile::everywhere(Act::SayAndHang(Vec::new())).await;

@@ -32,7 +32,7 @@ async fn trade(installation: Arc<Installation>, shop: Arc<Shop>) -> Vec<Order> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn workers_killed_at_random_moments_finish_everything_once() {
+async fn workers_killed_at_random_moments_finish_all_work_once() {
     let mut random = StdRng::seed_from_u64(seed());
     let database = TestDatabase::create().await;
     with_broker(|broker| async move {
@@ -66,7 +66,7 @@ async fn workers_killed_at_random_moments_finish_everything_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_standing_by_watcher_takes_over_when_the_first_is_killed() {
+async fn a_standby_watcher_takes_over_when_the_first_is_killed() {
     let database = TestDatabase::create().await;
     with_broker(|broker| async move {
         let installation = Installation::new(&database.url, &(&*broker).into(), &[]);

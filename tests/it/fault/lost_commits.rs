@@ -107,7 +107,7 @@ async fn refused(installation: &Installation, programs: [&Program; 2], shop: &Sh
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_standby_decides_nothing_and_once_promoted_repeats_nothing_it_has_lost() {
+async fn a_standby_decides_nothing_and_after_promotion_reuses_nothing_it_may_have_lost() {
     with_broker(|broker| async move {
         let mut primary = fresh_postgres().await;
         let url = primary.create_database().await;
@@ -192,7 +192,7 @@ fn event_ids(shop: &Shop) -> BTreeSet<String> {
 /// A planned failover: the old primary's last commit says that it is the last, so nothing need be
 /// feared for.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_database_that_was_handed_over_goes_on_at_its_standby_as_if_nothing_had_happened() {
+async fn a_planned_failover_goes_on_at_the_standby_without_moving_indices_or_stopping_payouts() {
     with_broker(|broker| async move {
         let primary = fresh_postgres().await;
         let url = primary.create_database().await;
@@ -249,7 +249,7 @@ async fn a_database_that_was_handed_over_goes_on_at_its_standby_as_if_nothing_ha
 
 /// What was not promoted is opened again and goes on.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_hand_over_that_comes_to_nothing_is_taken_back() {
+async fn a_planned_failover_without_a_promotion_can_be_taken_back() {
     let server = private_postgres().await;
     let url = server.create_database().await;
     let ctl = Ctl::over(&url);

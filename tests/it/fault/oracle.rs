@@ -48,7 +48,7 @@ async fn repeat_first(shop: &Shop) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_oracle_sees_dead_letters_false_credits_and_repeats_without_a_reason() {
+async fn the_oracle_reports_wrong_dead_letters_false_credits_and_unexplained_repeats() {
     let database = TestDatabase::create().await;
     with_broker(|broker| async move {
         let installation = Installation::new(&database.url, &(&*broker).into(), &[]);
@@ -92,7 +92,7 @@ async fn the_oracle_sees_dead_letters_false_credits_and_repeats_without_a_reason
 }
 
 #[test]
-fn the_oracle_sees_metrics_that_contradict_what_happened() {
+fn the_oracle_reports_metrics_that_contradict_the_books() {
     let page = |more: &str| {
         let calm = "database_up 1\noutbox_waiting 0\nipn_dead_letters 0\npayout_webhook_dead_letters 0\n\
                     ipn_attempts_total{outcome=\"delivered\"} 2\nipn_attempts_total{outcome=\"dead\"} 0\n";

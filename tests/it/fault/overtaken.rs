@@ -22,7 +22,7 @@ fn kept<'a>(bodies: &'a [Value], changed_at: &str) -> &'a Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_ipn_that_comes_after_a_later_one_says_that_it_is_older() {
+async fn an_overtaken_ipn_carries_an_older_event_time() {
     with_shop(|shop| async move {
         shop.stack.start_all();
         let ctl = Ctl::of(&shop.stack);
@@ -53,7 +53,7 @@ async fn an_ipn_that_comes_after_a_later_one_says_that_it_is_older() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_payout_webhook_that_comes_after_a_later_one_says_that_it_is_older() {
+async fn an_overtaken_payout_webhook_carries_an_older_event_time() {
     with_configured_stack(&only(Network::Polygon), |stack| async move {
         stack.start_all();
         let (ctl, payer) = (Ctl::of(&stack), Payer::open(&stack).await);

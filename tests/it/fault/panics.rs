@@ -45,7 +45,7 @@ async fn part(program: &Program, name: &str) -> Option<bool> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_watcher_that_panics_says_so_and_the_other_networks_go_on() {
+async fn a_panicking_watcher_raises_an_alert_and_the_other_networks_go_on() {
     with_installation(|installation| async move {
         let api = installation.start_api().await;
         let sound = installation.start_workers(&["rate-refresher"]).await;
@@ -84,7 +84,7 @@ async fn a_watcher_that_panics_says_so_and_the_other_networks_go_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_panic_of_the_relay_ends_its_process_with_a_failure() {
+async fn a_panic_in_the_relay_ends_the_process_with_a_failure_code() {
     with_installation(|installation| async move {
         let api =
             installation.launch("gateway-api", &[], &[(PANIC_POINT, "relay.confirmed:batch:1")]);

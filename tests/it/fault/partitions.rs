@@ -78,12 +78,12 @@ async fn api_apart_from_its_database(passes: Passes) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_api_apart_from_its_database_says_so_in_bound() {
+async fn an_api_cut_off_from_its_database_reports_it_in_time() {
     api_apart_from_its_database(Passes::Nothing).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_api_whose_database_is_heard_no_more_says_so_in_bound() {
+async fn an_api_that_receives_nothing_from_its_database_reports_it_in_time() {
     // Its requests arrive and are executed, but their responses are lost.
     api_apart_from_its_database(Passes::Questions).await;
 }
@@ -140,23 +140,23 @@ async fn workers_apart(way: Way, passes: Passes, apart: Duration) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn workers_apart_from_their_database_finish_everything_once_afterwards() {
+async fn workers_cut_off_from_their_database_finish_all_work_once_afterwards() {
     workers_apart(Way::Database, Passes::Nothing, APART).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn workers_whose_database_is_heard_no_more_finish_everything_once_afterwards() {
+async fn workers_that_receive_nothing_from_their_database_finish_all_work_once_afterwards() {
     workers_apart(Way::Database, Passes::Questions, APART).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn workers_apart_from_the_broker_finish_everything_once_afterwards() {
+async fn workers_cut_off_from_the_broker_finish_all_work_once_afterwards() {
     // Twice the heartbeat, so that both sides give the connection up.
     workers_apart(Way::Broker, Passes::Nothing, 3 * APART).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn workers_whom_the_broker_hears_no_more_finish_everything_once_afterwards() {
+async fn workers_whose_packets_to_the_broker_are_lost_finish_all_work_once_afterwards() {
     // Messages arrive, but their acknowledgements do not.
     workers_apart(Way::Broker, Passes::Answers, APART).await;
 }
@@ -202,12 +202,12 @@ async fn api_apart_from_the_broker(passes: Passes) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_api_apart_from_the_broker_takes_orders_as_ever() {
+async fn an_api_cut_off_from_the_broker_still_creates_invoices() {
     // Longer than twice the heartbeat, so that both sides give the connection up.
     api_apart_from_the_broker(Passes::Nothing).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_api_that_hears_the_broker_no_more_takes_orders_as_ever() {
+async fn an_api_that_receives_nothing_from_the_broker_still_creates_invoices() {
     api_apart_from_the_broker(Passes::Questions).await;
 }

@@ -17,7 +17,7 @@ const ANSWER_LIMIT: Duration = Duration::from_secs(16);
 const CONNECTIONS: usize = 4;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_merchant_whose_row_is_held_gets_errors_in_bound_and_everybody_is_served_afterwards() {
+async fn a_merchant_whose_row_is_locked_gets_errors_in_time_and_all_are_served_afterwards() {
     let database = TestDatabase::create().await;
     with_broker(|broker| async move {
         let few = CONNECTIONS.to_string();

@@ -175,7 +175,7 @@ async fn a_pool_of_another_wallet_than_expected_is_not_started_with() {
 
 /// It would take messages from workers that can make outgoing calls.
 #[test]
-fn a_worker_that_trusts_nobody_does_not_deliver() {
+fn a_worker_without_root_certificates_does_not_deliver() {
     let worker = program("gateway-worker");
     for role in ["ipn-delivery", "payout-webhook-delivery", "all"] {
         let (said, code) = run(&worker, &[role], &[("SSL_CERT_FILE", "/dev/null")]);
@@ -185,7 +185,7 @@ fn a_worker_that_trusts_nobody_does_not_deliver() {
 }
 
 #[tokio::test]
-async fn a_sound_production_starts_without_its_servers_and_is_not_ready() {
+async fn a_valid_production_configuration_starts_without_its_servers_and_is_not_ready() {
     for (name, arguments) in PROGRAMS {
         let ports = [(); 3].map(|()| format!("127.0.0.1:{}", free_port()));
         let mut environment: Vec<_> =

@@ -89,7 +89,7 @@ async fn taken(shop: &Shop, installation: &Installation, count: usize) -> (Vec<O
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn refused_transactions_are_tried_again_in_measure_and_done_once() {
+async fn aborted_database_transactions_are_retried_with_a_bound_and_done_once() {
     let database = TestDatabase::create().await;
     with_broker(|broker| async move {
         let installation = Installation::new(&database.url, &(&*broker).into(), &[]);

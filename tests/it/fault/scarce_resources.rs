@@ -51,7 +51,7 @@ async fn says(program: &Program, words: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_api_without_a_free_descriptor_serves_whom_it_has_and_everybody_afterwards() {
+async fn an_api_without_free_descriptors_serves_open_connections_and_all_others_afterwards() {
     let database = TestDatabase::create().await;
     with_broker(|broker| async move {
         let installation = Installation::new(&database.url, &(&*broker).into(), &[]);
@@ -160,7 +160,7 @@ async fn workers_that_may_open_few_files_take_on_few_deliveries_and_say_so() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_api_without_memory_dies_and_its_heir_has_all_it_acknowledged() {
+async fn an_api_killed_for_lack_of_memory_loses_nothing_that_it_acknowledged() {
     let database = TestDatabase::create().await;
     with_broker(|broker| async move {
         let installation = Installation::new(&database.url, &(&*broker).into(), &[]);

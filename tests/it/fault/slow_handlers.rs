@@ -129,7 +129,7 @@ async fn told(receiver: &Receiver, count: usize) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn work_slower_than_the_brokers_patience_is_given_back_and_done_once() {
+async fn work_slower_than_the_broker_timeout_is_redelivered_and_done_once() {
     let scene = Scene::with_slow("deposit-matching").await;
     let shop = Shop::open(&scene.installation, ORDERS).await;
     let orders = shop.create(&scene.installation, ORDERS).await;
@@ -149,7 +149,7 @@ async fn work_slower_than_the_brokers_patience_is_given_back_and_done_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_receiver_slower_than_the_brokers_patience_is_told_once_and_holds_up_nobody() {
+async fn a_delivery_slower_than_the_broker_timeout_is_made_once_and_delays_no_other() {
     let scene = Scene::with_slow("ipn-delivery").await;
     let shop = Shop::open(&scene.installation, ORDERS).await;
     let orders = shop.create(&scene.installation, ORDERS).await;
@@ -167,7 +167,7 @@ async fn a_receiver_slower_than_the_brokers_patience_is_told_once_and_holds_up_n
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deadline_slower_than_the_brokers_patience_is_given_back_and_told_once() {
+async fn an_expiry_slower_than_the_broker_timeout_is_redelivered_and_sends_one_event() {
     let scene = Scene::with_slow("expiry-timer").await;
     let settings = Settings { payment_window_seconds: WINDOW_S, ..Settings::default() };
     let merchant = scene.installation.gateway.create_merchant("Hasty", settings).await.unwrap();
@@ -217,7 +217,7 @@ async fn funded_payouts(scene: &Scene) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_payout_slower_than_the_brokers_patience_is_given_back_and_paid_once() {
+async fn a_payout_slower_than_the_broker_timeout_is_redelivered_and_paid_once() {
     let scene = Scene::with_slow("payout-batch").await;
     let ids = funded_payouts(&scene).await;
     let funded = "select count(*) from payout_order where state = 'funded'";

@@ -230,7 +230,7 @@ async fn a_relay_that_dies_after_the_confirm_publishes_again_and_nothing_happens
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_expiry_timer_that_dies_around_its_commit_tells_one_expiry() {
+async fn an_expiry_timer_killed_around_its_commit_sends_one_expired_event() {
     with_installation(|installation| async move {
         let api = installation.start_api().await;
         let others = ["chain-watcher", "ipn-delivery", "rate-refresher", "sweeper"];

@@ -62,7 +62,7 @@ async fn order(installation: Arc<Installation>, shop: Arc<Shop>, keeps: bool) ->
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stopping_api_answers_what_it_has_begun_and_nothing_else_happens() {
+async fn a_stopping_api_finishes_the_requests_it_has_read_and_accepts_no_others() {
     let database = TestDatabase::create().await;
     with_broker(|broker| async move {
         let installation = Arc::new(Installation::new(&database.url, &(&*broker).into(), &[]));

@@ -77,7 +77,7 @@ fn around(file: &Path) -> String {
 const COUNTS: &str = "fired(";
 
 #[test]
-fn every_test_that_the_table_names_can_say_how_often_its_fault_happened() {
+fn every_test_in_the_table_counts_how_often_its_fault_happened() {
     let mut silent = BTreeSet::new();
     for test in rows().into_iter().flat_map(|(_, tests)| tests) {
         if !around(&file_of(test).0).contains(COUNTS) {

@@ -91,7 +91,7 @@ async fn open_door(port: u16, database_url: &str) {
 }
 
 #[tokio::test]
-async fn a_program_that_began_without_its_database_ends_when_the_key_proves_wrong() {
+async fn a_program_started_without_its_database_ends_when_the_master_key_proves_wrong() {
     let database = TestDatabase::create().await;
     Ctl::over(&database.url).json(&["merchant", "create", "--name", "Shop"]).await;
     for (name, arguments) in PROGRAMS {

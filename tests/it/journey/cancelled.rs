@@ -12,7 +12,7 @@ async fn cancel(shop: &Shop, id: &str) -> Answer {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_buyer_cancels_what_nobody_has_paid_and_no_ipn_is_sent() {
+async fn a_buyer_can_cancel_an_unpaid_invoice_and_no_ipn_is_sent() {
     with_shop(|shop| async move {
         let draft = json!({ "pay_currency": "all" });
         for id in [shop.invoice().await, shop.invoice_of(draft).await] {
@@ -45,7 +45,7 @@ async fn a_payment_waiting_in_the_mempool_rules_out_cancelling() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_paid_in_part_cannot_be_cancelled() {
+async fn a_partially_paid_invoice_cannot_be_cancelled() {
     with_shop(|shop| async move {
         shop.stack.start_all();
         let id = shop.invoice().await;
@@ -58,7 +58,7 @@ async fn what_was_paid_in_part_cannot_be_cancelled() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cancel_and_a_sighting_at_once_never_cancel_what_was_seen() {
+async fn a_cancel_that_races_a_deposit_never_cancels_an_invoice_whose_deposit_was_seen() {
     with_shop(|shop| async move {
         for _ in 0..10 {
             let id = shop.invoice().await;

@@ -49,7 +49,7 @@ async fn an_invoice_without_a_callback_address_expires_silently() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_paid_invoice_lets_its_deadline_pass_without_another_word() {
+async fn the_deadline_of_a_paid_invoice_passes_without_another_event() {
     with_shop_of(short(), |shop| async move {
         shop.stack.start_all();
         let id = shop.invoice().await;

@@ -40,7 +40,7 @@ async fn all_settled(shop: &Shop, count: i64) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_catalogue_token_that_was_not_asked_for_is_reported_once_per_contract() {
+async fn a_catalogue_token_other_than_the_invoice_s_is_reported_once_per_contract() {
     with_shop(|shop| async move {
         shop.stack.start_all();
         let id = shop.invoice().await;

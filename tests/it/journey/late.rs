@@ -34,7 +34,7 @@ async fn late_twice(shop: &Shop, id: &str, status: Status, paid_before: u32) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deposit_after_the_end_is_told_once_and_counted_and_changes_no_status() {
+async fn a_late_deposit_is_counted_with_one_notice_and_changes_no_status() {
     with_shop(|shop| async move {
         shop.stack.start_all();
         let paid = shop.invoice().await;

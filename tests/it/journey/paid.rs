@@ -8,7 +8,7 @@ use support::{
 };
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_invoice_paid_in_two_parts_is_finished_once_and_told_once() {
+async fn an_invoice_paid_in_two_parts_finishes_once_with_one_webhook() {
     with_stack(|stack| async move {
         stack.start_all();
         let merchant = stack.merchant().await;

@@ -172,7 +172,7 @@ async fn the_same_transaction_seen_six_times_is_credited_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_suspended_merchants_open_invoice_still_pays_and_fires() {
+async fn a_suspended_merchants_open_invoice_is_still_paid_and_sends_its_webhook() {
     with_shop(|shop| async move {
         shop.stack.start_all();
         let id = shop.invoice().await;

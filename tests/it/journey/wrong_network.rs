@@ -42,7 +42,7 @@ async fn pay_on(shop: &Shop, network: Network, address: &str) {
 /// Every EVM network against every other, and an EVM address on NEAR, which accepts it as an
 /// account of the same key.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_payment_on_any_network_that_can_name_the_address_is_told_as_a_wrong_token() {
+async fn a_payment_on_another_network_that_shares_the_address_is_reported_as_a_wrong_token() {
     let others = Network::ALL.into_iter().filter(|n| !n.address_families().contains(&Family::Evm));
     let off: String = others.map(|other| format!("chains.{other}.source = \"off\"\n")).collect();
     with_configured_stack(&off, |stack| async move {

@@ -66,7 +66,7 @@ async fn a_changed_field_another_chain_and_another_key_are_refused() {
 
 /// Transactions signed for an earlier build are refused for the later one.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_built_anew_is_signed_anew() {
+async fn a_rebuilt_payout_needs_new_signatures() {
     with_node(|scene| async move {
         let payout = scene.create(&scene.coins(&recipients(1..2))).await;
         let old = sign(&scene.anvil, &payout).await;
@@ -92,7 +92,7 @@ async fn what_was_built_anew_is_signed_anew() {
 /// The merchant broadcasts the first signed transaction directly, and then has the payout built
 /// again.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_payout_that_its_merchant_sent_himself_pays_once_however_often_it_is_built() {
+async fn a_payout_broadcast_by_its_merchant_pays_once_however_often_it_is_rebuilt() {
     with_node(|scene| async move {
         let payout = scene.create(&scene.coins(&recipients(1..3))).await;
         let signed = sign(&scene.anvil, &payout).await;
@@ -125,7 +125,7 @@ async fn a_payout_that_its_merchant_sent_himself_pays_once_however_often_it_is_b
 /// The merchant uses the nonce for another transaction: before submitting, and while the payout is
 /// pending.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_nonce_that_was_used_meanwhile_is_told_and_pays_nobody() {
+async fn a_nonce_used_meanwhile_is_reported_and_nothing_is_paid() {
     with_node(|scene| async move {
         let payout = scene.create(&scene.coins(&recipients(1..2))).await;
         let signed = sign(&scene.anvil, &payout).await;
@@ -168,7 +168,7 @@ async fn a_nonce_that_was_used_meanwhile_is_told_and_pays_nobody() {
 
 /// Two payouts of one sender are built on the same nonce; only one of them can be submitted.
 #[tokio::test(flavor = "multi_thread")]
-async fn two_payouts_never_hold_one_nonce() {
+async fn two_payouts_never_reserve_the_same_nonce() {
     with_node(|scene| async move {
         let first = scene.create(&scene.coins(&recipients(1..2))).await;
         let second = scene.create(&scene.coins(&recipients(2..3))).await;

@@ -113,7 +113,7 @@ async fn tokens_are_paid_through_their_contract_and_only_its_log_proves_it() {
 
 /// 20 clients submit the same bytes at the same moment, and again once they are in a block.
 #[tokio::test(flavor = "multi_thread")]
-async fn however_often_it_is_submitted_it_is_sent_once() {
+async fn repeated_submits_send_the_transaction_once() {
     with_node(|scene| async move {
         let payout = scene.create(&scene.coins(&recipients(1..4))).await;
         let signed = sign(&scene.anvil, &payout).await;
@@ -138,7 +138,7 @@ async fn however_often_it_is_submitted_it_is_sent_once() {
 
 /// A node that lost the transactions gets the same bytes again.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_node_forgot_is_handed_in_again() {
+async fn a_transaction_dropped_from_the_mempool_is_broadcast_again() {
     with_node(|scene| async move {
         let payout = scene.create(&scene.coins(&recipients(1..3))).await;
         let signed = sign(&scene.anvil, &payout).await;
@@ -158,7 +158,7 @@ async fn what_a_node_forgot_is_handed_in_again() {
 
 /// A block with all of them is lost in a reorg; none is reported as final, and all are sent again.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_lost_block_ends_nothing() {
+async fn a_confirmation_in_an_orphaned_block_settles_nothing() {
     with_node(|scene| async move {
         let payout = scene.create(&scene.coins(&recipients(1..3))).await;
         let signed = sign(&scene.anvil, &payout).await;

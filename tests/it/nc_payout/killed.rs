@@ -29,7 +29,7 @@ pub async fn due_now(database: &TestDatabase) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_is_killed_between_storing_and_sending_pays_everybody_once() {
+async fn a_process_killed_between_storing_and_sending_pays_every_recipient_once() {
     let anvil = node().await;
     let (url, chain_id) = (anvil.url().to_owned(), CHAIN_ID.to_string());
     let confirmations = CONFIRMATIONS.to_string();

@@ -74,7 +74,7 @@ async fn every_refusal_of_a_request_has_its_code() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_builds_one_payout_for_ever_and_another_s_looks_like_none() {
+async fn an_idempotency_key_builds_one_payout_for_ever_and_another_merchant_s_payout_is_404() {
     with_node(|scene| async move {
         let keyed = scene.merchant.client.clone().with_header("idempotency-key", "k-1");
         let body = scene.coins(&recipients(1..3));
@@ -115,7 +115,7 @@ async fn a_key_builds_one_payout_for_ever_and_another_s_looks_like_none() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_given_up_or_came_too_late_is_not_sent() {
+async fn a_cancelled_or_expired_non_custodial_payout_is_not_sent() {
     with_node(|scene| async move {
         let given_up = scene.create(&scene.coins(&recipients(1..2))).await;
         let signed = sign(&scene.anvil, &given_up).await;

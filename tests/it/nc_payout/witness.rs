@@ -28,7 +28,7 @@ fn displaced(method: &str, mut reply: Value) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_payout_does_not_fail_on_the_word_of_one_of_two_nodes() {
+async fn a_payout_does_not_fail_when_one_of_two_nodes_alone_reports_it() {
     let anvil = node().await;
     let (lying, told) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
     let (is_lying, its_told) = (lying.clone(), told.clone());

@@ -139,7 +139,7 @@ async fn everybody_is_paid_once(anvil: &Anvil, story: &Story, recipients: u32) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn answers_that_mean_nothing_make_nobody_paid_twice_and_nobody_forgotten() {
+async fn ambiguous_broadcast_answers_pay_every_recipient_exactly_once() {
     let anvil = Arc::new(Anvil::start(CHAIN_ID).await.unwrap());
     let asked = Arc::new(AtomicUsize::new(0));
     let counted = asked.clone();
@@ -171,7 +171,7 @@ async fn answers_that_mean_nothing_make_nobody_paid_twice_and_nobody_forgotten()
 /// Half of an order is in the chain when the fee market leaves the other half behind. That half is
 /// pending with its nonces, and continues with a higher fee for the same nonce (replace-by-fee).
 #[tokio::test(flavor = "multi_thread")]
-async fn payments_that_the_fee_market_left_behind_keep_their_nonce_and_are_made_in_the_end() {
+async fn payments_priced_out_by_the_fee_market_keep_their_nonce_and_confirm_by_replacement() {
     let anvil = Arc::new(Anvil::start(CHAIN_ID + 1).await.unwrap());
     let toml =
         configuration(anvil.url()).replace(&CHAIN_ID.to_string(), &(CHAIN_ID + 1).to_string());

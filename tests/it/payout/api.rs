@@ -29,7 +29,7 @@ fn says(answer: &Answer, words: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_file_is_read_however_it_comes_and_its_faults_are_told_by_row_and_column() {
+async fn a_recipients_file_is_read_in_every_format_and_its_faults_are_reported_by_row_and_column() {
     with_configured_stack(&only(Network::Polygon), |stack| async move {
         let payer = Payer::open(&stack).await;
         let client = payer.merchant.client.clone().with_header("content-type", "text/csv");
@@ -141,7 +141,7 @@ async fn every_refusal_has_its_kind() {
 
 /// Faulty requests of a merchant for an existing order, and those that come too late.
 #[tokio::test(flavor = "multi_thread")]
-async fn an_order_that_is_past_it_refuses_by_kind() {
+async fn an_order_past_that_state_refuses_with_the_code_of_the_reason() {
     with_configured_stack(&only(Network::Polygon), |stack| async move {
         use gateway_workers::Role;
         stack.start(&[Role::ChainWatcher, Role::DepositMatching]);
@@ -181,7 +181,7 @@ async fn an_order_that_is_past_it_refuses_by_kind() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_of_another_network_is_told_from_a_wrong_one() {
+async fn an_address_of_another_network_is_distinguished_from_an_invalid_one() {
     with_configured_stack(&only(Network::Bitcoin), |stack| async move {
         let payer = Payer::open(&stack).await;
         let testnet = "tb1qw508d6qejxtdg4y5r3zarvary0c5xw7kxpjzsx";
@@ -223,7 +223,7 @@ async fn a_key_that_is_none_creates_nothing() {
 
 /// The watcher of a real network records its fees; until it has, no quote is possible.
 #[tokio::test(flavor = "multi_thread")]
-async fn without_a_word_of_its_node_nothing_is_quoted() {
+async fn nothing_is_quoted_while_the_node_gives_no_fee() {
     let node =
         "chains.polygon.source = \"node\"\nchains.polygon.rpc_url = \"http://127.0.0.1:9\"\n";
     with_configured_stack(&(only(Network::Polygon) + node), |stack| async move {

@@ -40,7 +40,7 @@ type Spend = fn(&mut Books, BaseUnits);
 
 /// Each way in which an order could spend one unit more than it has.
 #[tokio::test(flavor = "multi_thread")]
-async fn the_database_lets_no_order_give_away_more_than_it_received() {
+async fn the_database_refuses_to_pay_out_more_than_an_order_received() {
     with_configured_stack(&only(Network::Polygon), |stack| async move {
         const HELD: u128 = 1_000;
         let payer = Payer::open(&stack).await;
@@ -91,7 +91,7 @@ async fn the_database_lets_no_order_give_away_more_than_it_received() {
 
 /// Directly, without our code: a signature that books missing funds leaves nothing behind.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_refused_takes_its_whole_transaction_with_it() {
+async fn a_refused_statement_rolls_back_its_whole_transaction() {
     with_configured_stack(&only(Network::Polygon), |stack| async move {
         let payer = Payer::open(&stack).await;
         let order = holding(&stack, &payer, 1_000).await;

@@ -90,7 +90,7 @@ impl Scene {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_network_takes_for_bytes_is_quoted_and_fronted_and_waited_out() {
+async fn layer_1_data_fees_are_quoted_covered_by_the_gas_wallet_and_waited_out_when_high() {
     let mut scene = Scene::open().await;
     scene.charge(0).await;
     let cheap = scene.order("eth").await.order.quote;

@@ -20,7 +20,7 @@ use super::node::USDT;
 const CONFIRMATIONS: usize = 16;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_order_that_was_funded_in_time_is_paid_though_its_block_is_told_a_minute_late() {
+async fn an_order_funded_in_time_is_paid_although_the_block_is_reported_a_minute_late() {
     let mut lane = Lane::open(&only(Network::Polygon)).await;
     let wallet = Wallet::open(&lane.gateway).unwrap();
     let orders = Orders::open(&lane.gateway).await;

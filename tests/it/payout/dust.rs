@@ -84,7 +84,7 @@ async fn a_deposit_behind_a_thousand_others_funds_its_order() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deposit_behind_a_thousand_others_holds_its_deadline() {
+async fn an_unconfirmed_deposit_after_a_thousand_others_still_delays_the_expiry() {
     let mut scene = confirmed().await;
     scene.dust(1_050, Some("usdt@polygon"), "seen").await;
     fund_from_nowhere(&mut scene.lane.connection, &scene.id, Some(USDT)).await;

@@ -105,7 +105,7 @@ impl Scene {
 /// On Arbitrum the data fee is part of a payment's gas, so the fees of others on Ethereum can make
 /// every transfer take more than was quoted.
 #[tokio::test(flavor = "multi_thread")]
-async fn while_every_transfer_is_dear_rows_wait_and_nobody_fails() {
+async fn while_every_transfer_costs_more_than_quoted_rows_wait_and_none_fails() {
     let mut scene = Scene::open().await;
     for (dear, word) in [(Dear::Refused, "exceeds allowance"), (Dear::Told, "were quoted for one")]
     {
@@ -159,7 +159,7 @@ async fn one_estimate_that_failed_fails_no_row() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_one_of_two_nodes_alone_cannot_estimate_is_signed_all_the_same() {
+async fn a_row_that_one_of_two_nodes_cannot_estimate_is_signed() {
     let witness = FakeEvm::start().await.unwrap();
     let mut scene = Scene::beside(Some(&witness)).await;
     let order = scene.order().await;
@@ -182,7 +182,7 @@ async fn what_one_of_two_nodes_alone_cannot_estimate_is_signed_all_the_same() {
 
 /// The sixth version is the last only while its offer meets the network's fee.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_outbid_after_its_sixth_version_is_raised_again_and_a_bump_tells_the_truth() {
+async fn a_payment_outbid_after_six_versions_is_replaced_again_and_bump_reports_the_count() {
     let mut scene = Scene::open().await;
     let order = scene.order().await;
     let (row, id) = (order.order.id, order.order.order_id.clone());

@@ -138,7 +138,7 @@ async fn a_payment_that_waits_is_replaced_at_a_higher_fee_and_confirms_once() {
 
 /// Behind one stuck payment of the gas wallet all orders would wait.
 #[tokio::test(flavor = "multi_thread")]
-async fn stuck_gas_is_replaced_beyond_what_one_order_was_quoted() {
+async fn stuck_gas_payments_are_replaced_beyond_the_quote_of_one_order() {
     with_node("", |scene| async move {
         scene.anvil.set_coins(&scene.gas, 10 * COIN).await.unwrap();
         let order = scene.order("usdtmatic", &items(1, 3)).await;
@@ -215,7 +215,7 @@ async fn a_refund_that_pays_for_itself_goes_out_above_the_quote() {
 
 /// All the gas at its address is reserved for the offered fee, so none is left for an eighth more.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_node_has_lost_goes_out_again_where_no_gas_is_left_for_a_higher_fee() {
+async fn a_dropped_transaction_is_rebroadcast_when_no_gas_is_left_for_a_higher_fee() {
     with_node("", |scene| async move {
         scene.anvil.set_coins(&scene.gas, COIN).await.unwrap();
         // Empty blocks bring the base fee down to almost nothing, where it stays.
@@ -237,7 +237,7 @@ async fn what_a_node_has_lost_goes_out_again_where_no_gas_is_left_for_a_higher_f
 
 /// Twice the base fee is what we like to offer; the base fee and the tip are what a block asks.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_quoted_is_offered_as_long_as_it_buys_a_block() {
+async fn the_quoted_fee_is_offered_as_long_as_it_exceeds_the_base_fee() {
     with_node("", |scene| async move {
         scene.begin_at(CALM).await;
         let order = scene.order("pol", &items(100, 2)).await;
@@ -260,7 +260,7 @@ async fn what_was_quoted_is_offered_as_long_as_it_buys_a_block() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_order_that_a_fivefold_base_fee_outpriced_is_cancelled_by_its_merchant_and_goes_back() {
+async fn an_order_whose_quote_a_fivefold_base_fee_exceeds_can_be_cancelled_and_is_refunded() {
     with_node("", |scene| async move {
         let (order, id) = scene.outpriced().await;
         let path = format!("{EVM}/{id}/cancel");
@@ -284,7 +284,7 @@ async fn an_order_that_a_fivefold_base_fee_outpriced_is_cancelled_by_its_merchan
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_order_that_a_fivefold_base_fee_outpriced_is_paid_for_the_difference() {
+async fn an_order_whose_quote_a_fivefold_base_fee_exceeds_is_requoted_and_paid_after_a_top_up() {
     with_node("", |scene| async move {
         let (order, id) = scene.outpriced().await;
         eventually("the higher fee is noted", async || {

@@ -18,7 +18,7 @@ async fn funding(scene: &Scene, id: &str) -> &'static str {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deposit_that_vanishes_before_its_depth_pays_nobody() {
+async fn a_deposit_that_vanishes_before_its_confirmations_funds_no_payout() {
     with_node("", |scene| async move {
         let order = scene.order("pol", &items(1, 2)).await;
         let id = order["id"].as_str().unwrap().to_owned();

@@ -43,7 +43,7 @@ async fn settled(scene: &Scene, currency: &str) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_orders_have_left_is_there_and_what_somebody_took_is_told() {
+async fn balances_of_orders_are_compared_and_a_theft_is_reported() {
     with_node("", |scene| async move {
         scene.anvil.set_coins(&scene.gas, COIN).await.unwrap();
         let coins = settled(&scene, "pol").await;
@@ -85,7 +85,7 @@ async fn an_order_is_not_compared_while_its_payments_are_under_way() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn coins_that_leave_the_gas_wallet_by_no_payment_are_told_once() {
+async fn coins_missing_from_the_gas_wallet_raise_one_alert() {
     with_node("", |scene| async move {
         scene.anvil.set_coins(&scene.gas, COIN).await.unwrap();
         assert_eq!(differ(&scene).await, 0);

@@ -21,7 +21,7 @@ fn raw(order: &Value, name: &str) -> u128 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_order_is_quoted_funded_sent_once_and_told_in_order() {
+async fn an_order_is_quoted_funded_and_sent_once_with_webhooks_in_order() {
     with_configured_stack(&only(Network::Polygon), |stack| async move {
         stack.start_all();
         let payer = Payer::open(&stack).await;
@@ -89,7 +89,7 @@ async fn one_transaction_pays_a_whole_batch_where_transactions_have_many_outputs
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn too_little_waits_too_much_goes_back() {
+async fn an_underfunded_order_waits_and_a_surplus_is_refunded() {
     with_configured_stack(&only(Network::Polygon), |stack| async move {
         stack.start_all();
         let payer = Payer::open(&stack).await;
@@ -115,7 +115,7 @@ async fn too_little_waits_too_much_goes_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_came_too_late_or_for_nothing_goes_back_to_the_unit() {
+async fn late_and_surplus_deposits_are_refunded_to_the_unit() {
     let toml = only(Network::Litecoin) + "payouts.funding_seconds = 2\n";
     with_configured_stack(&toml, |stack| async move {
         stack.start_all();
@@ -241,11 +241,11 @@ async fn is_refunded_without_messages(is_cancelled_first: bool) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_cancelled_order_holds_goes_back_although_no_message_says_so() {
+async fn funds_of_a_cancelled_order_are_refunded_even_without_a_message() {
     is_refunded_without_messages(false).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_comes_after_the_end_goes_back_although_no_message_says_so() {
+async fn deposits_after_an_order_ended_are_refunded_even_without_a_message() {
     is_refunded_without_messages(true).await;
 }

@@ -84,7 +84,7 @@ async fn forget_lease(database: &TestDatabase) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_is_killed_pays_everybody_once() {
+async fn a_payer_killed_at_any_step_pays_every_recipient_once() {
     let mut random = StdRng::seed_from_u64(seed());
     let database = TestDatabase::create().await;
     with_broker(|broker| async move {
@@ -189,7 +189,7 @@ async fn until_stored(database: &TestDatabase, what: &'static str, query: &'stat
 
 /// The database has one version more than any node has seen.
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_is_killed_between_storing_and_sending_a_higher_fee_pays_everybody_once() {
+async fn a_process_killed_between_storing_and_sending_a_higher_fee_pays_every_recipient_once() {
     let node = node::node().await;
     let database = TestDatabase::create().await;
     with_broker(|broker| async move {

@@ -37,7 +37,7 @@ async fn held(payer: &Payer, id: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn above_the_limit_two_different_people_must_let_an_order_go() {
+async fn above_the_limit_an_order_needs_the_release_of_two_different_people() {
     let toml = only(Network::Polygon) + "payouts.two_people_above_usd = 10\n";
     with_configured_stack(&toml, |stack| async move {
         stack.start_all();
@@ -259,7 +259,7 @@ async fn a_deposit_of_an_order_that_came_back_is_accepted_and_pays_its_rows() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_order_that_lost_a_part_of_its_money_gives_back_the_rest_once_it_is_cancelled() {
+async fn an_order_that_lost_part_of_its_deposits_refunds_the_rest_once_it_is_cancelled() {
     with_configured_stack(&only(Network::Polygon), |stack| async move {
         let gateway = &stack.gateway;
         stack.start_all();

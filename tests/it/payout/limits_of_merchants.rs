@@ -49,7 +49,7 @@ async fn a_row_above_a_limit_is_refused_when_its_order_is_created() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_merchant_at_his_own_limit_waits_and_nobody_else_does() {
+async fn a_merchant_at_its_own_payout_limit_delays_only_its_own_orders() {
     with_configured_stack(&only(Network::Polygon), |stack| async move {
         stack.start_all();
         let (limited, other) = (Payer::open(&stack).await, Payer::open(&stack).await);

@@ -290,11 +290,11 @@ async fn pays_everybody_once(is_token: bool) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_large_order_of_tokens_is_paid_once_whatever_kills_the_payer() {
+async fn a_large_order_of_tokens_is_paid_once_if_the_payer_is_killed_at_random() {
     pays_everybody_once(true).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_large_order_of_coins_is_paid_once_whatever_kills_the_payer() {
+async fn a_large_order_of_coins_is_paid_once_if_the_payer_is_killed_at_random() {
     pays_everybody_once(false).await;
 }

@@ -26,7 +26,7 @@ fn is_sent(story: &Story, nonce: u32) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn everybody_is_paid_once_and_those_who_refuse_fail_alone() {
+async fn every_recipient_is_paid_once_and_a_recipient_that_reverts_fails_alone() {
     with_node("", |scene| async move {
         let turns = evm_address(503);
         let hostile = [(501, REVERTS), (502, ENDLESS), (504, UNDERFLOW), (505, ASTRAY)];
@@ -100,7 +100,7 @@ async fn everybody_is_paid_once_and_those_who_refuse_fail_alone() {
 
 /// A rest that an order keeps, because it is worth less than sending it, pays for no refund.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_late_deposit_goes_back_and_pays_its_own_way_although_crumbs_were_kept() {
+async fn a_late_deposit_is_refunded_at_its_own_cost_although_an_earlier_rest_was_kept() {
     with_node("", |scene| async move {
         let order = scene.order("pol", &items(1, 2)).await;
         let id = order["id"].as_str().unwrap().to_owned();

@@ -21,7 +21,7 @@ const QUEUES: [WorkQueue; 3] =
     [WorkQueue::Payout, WorkQueue::PayoutWebhook, WorkQueue::PayoutWebhookSlow];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn poison_on_the_queues_of_payouts_holds_up_no_order() {
+async fn poison_messages_on_payout_queues_delay_no_order() {
     with_configured_stack(&only(Network::Polygon), |stack| async move {
         let (broker, unknown) = (&stack.broker, Uuid::now_v7());
         let turn = Turn { cycle: 1, attempt: 1 };

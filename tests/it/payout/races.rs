@@ -80,7 +80,7 @@ async fn parallel_confirms_cancels_and_refreshes_end_in_one_legal_state() {
 
 /// Two processes, and messages that are duplicated or forged, pay no recipient twice.
 #[tokio::test(flavor = "multi_thread")]
-async fn any_number_of_workers_and_messages_pays_once() {
+async fn concurrent_workers_and_repeated_messages_pay_once() {
     with_configured_stack(&only(Network::Polygon), |stack| async move {
         use gateway::broker::route::WorkQueue;
         use gateway_workers::Role;

@@ -47,7 +47,7 @@ impl<'a> Lost<'a> {
 
     /// A third party has the key of the order's address, and uses its nonce first. Returns the
     /// transaction's hash.
-    async fn usurped(&self, to: &str, value: u128) -> String {
+    async fn conflicting_payment(&self, to: &str, value: u128) -> String {
         let rpc = async |method: &str, params| self.scene.anvil.rpc(method, params).await.unwrap();
         rpc("anvil_dropAllTransactions", json!([])).await;
         rpc("anvil_impersonateAccount", json!([self.address])).await;
@@ -124,7 +124,7 @@ impl<'a> Lost<'a> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_payment_whose_nonce_paid_nobody_fails_and_its_money_goes_back() {
+async fn a_payment_whose_nonce_paid_no_recipient_fails_and_is_refunded() {
     with_node("", |scene| async move {
         let lost = Lost::of(&scene, "pol").await;
         let ours = lost.story().await.payments[0].tx_hash.clone();
@@ -135,7 +135,7 @@ async fn a_payment_whose_nonce_paid_nobody_fails_and_its_money_goes_back() {
                 lost.settle(hash, outcome).await.expect_failure(took_no_place);
             }
         }
-        let hash = lost.usurped(&evm_address(STRANGER), 0).await;
+        let hash = lost.conflicting_payment(&evm_address(STRANGER), 0).await;
         // In a block that a reorg may still remove.
         lost.settle(&hash, "--nobody-paid").await.expect_failure(took_no_place);
         lost.is_open().await;
@@ -168,7 +168,7 @@ async fn a_payment_whose_nonce_paid_nobody_fails_and_its_money_goes_back() {
 async fn a_payment_that_another_transaction_made_is_paid_and_not_made_again() {
     with_node("", |scene| async move {
         let lost = Lost::of(&scene, "pol").await;
-        let hash = lost.usurped(&evm_address(1), AMOUNT).await;
+        let hash = lost.conflicting_payment(&evm_address(1), AMOUNT).await;
         scene.mine(CONFIRMATIONS).await;
         lost.is_held_as_displaced().await;
         lost.settle(&hash, "--nobody-paid").await.expect_failure("say --paid");
@@ -187,10 +187,10 @@ async fn a_payment_that_another_transaction_made_is_paid_and_not_made_again() {
 
 /// Neither the signed amount nor zero: no rule says how that ends.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_payment_whose_nonce_paid_its_recipient_something_else_cannot_be_settled() {
+async fn a_payment_whose_nonce_sent_its_recipient_another_amount_cannot_be_settled() {
     with_node("", |scene| async move {
         let lost = Lost::of(&scene, "pol").await;
-        let hash = lost.usurped(&evm_address(1), AMOUNT - 1).await;
+        let hash = lost.conflicting_payment(&evm_address(1), AMOUNT - 1).await;
         scene.mine(CONFIRMATIONS).await;
         lost.is_held_as_displaced().await;
         for outcome in ["--paid", "--nobody-paid"] {
@@ -204,11 +204,11 @@ async fn a_payment_whose_nonce_paid_its_recipient_something_else_cannot_be_settl
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_payment_whose_nonce_moved_none_of_the_token_goes_back_as_well() {
+async fn a_token_payment_whose_nonce_moved_no_token_is_refunded() {
     with_node("", |scene| async move {
         scene.anvil.set_coins(&scene.gas, COIN).await.unwrap();
         let lost = Lost::of(&scene, "usdtmatic").await;
-        let hash = lost.usurped(&evm_address(STRANGER), 0).await;
+        let hash = lost.conflicting_payment(&evm_address(STRANGER), 0).await;
         scene.mine(CONFIRMATIONS).await;
         lost.is_held_as_displaced().await;
         lost.settle(&hash, "--paid").await.expect_failure("it paid none of the recipients");
@@ -226,7 +226,7 @@ const SAYS_YES: &str = "0x600160005260206000f3";
 
 /// A missing log proves nothing: only a person who compared balances says that nobody was paid.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_payment_without_its_log_is_held_and_goes_back_only_when_a_person_says_so() {
+async fn a_token_payment_without_its_log_is_held_and_refunded_only_by_an_operator_s_decision() {
     with_node("", |scene| async move {
         scene.anvil.set_coins(&scene.gas, COIN).await.unwrap();
         let lost = Lost::of(&scene, "usdtmatic").await;

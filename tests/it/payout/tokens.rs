@@ -16,7 +16,7 @@ async fn tokens(scene: &Scene, address: &str) -> u128 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn everybody_gets_his_tokens_once_and_whom_the_token_refuses_fails_alone() {
+async fn every_recipient_gets_its_tokens_once_and_a_refused_recipient_fails_alone() {
     with_node("", |scene| async move {
         let refused = evm_address(501);
         scene.anvil.blacklist(USDT, &refused).await.unwrap();
@@ -108,7 +108,7 @@ async fn gas_has_a_limit_of_a_day() {
 
 /// A paused token refuses every recipient: no row fails for that.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_that_refuses_its_sender_fails_nobody() {
+async fn a_token_that_refuses_its_sender_fails_no_row() {
     with_node("", |scene| async move {
         scene.anvil.set_coins(&scene.gas, COIN).await.unwrap();
         let order = scene.order("usdtmatic", &items(1, 3)).await;
@@ -143,7 +143,7 @@ async fn a_token_that_refuses_its_sender_fails_nobody() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_gas_is_fronted_for_what_is_not_worth_sending_back() {
+async fn no_gas_is_sent_for_a_remainder_not_worth_refunding() {
     with_node("", |scene| async move {
         scene.anvil.set_coins(&scene.gas, COIN).await.unwrap();
         let order = scene.order("usdtmatic", &items(1, 2)).await;

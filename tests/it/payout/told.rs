@@ -56,7 +56,7 @@ fn position(ended: &Ended, kind: &str) -> usize {
 }
 
 #[test]
-fn what_is_told_in_order_is_legal_and_each_kind_is_known() {
+fn the_oracle_accepts_webhooks_in_a_legal_order_and_knows_every_kind() {
     assert_eq!(fault(&good()), None);
     let mut unsent = good();
     unsent.events.remove(7);
@@ -69,7 +69,7 @@ fn what_is_told_in_order_is_legal_and_each_kind_is_known() {
 }
 
 #[test]
-fn whatever_comes_twice_too_late_or_not_at_all_is_a_fault() {
+fn the_oracle_reports_repeated_late_and_missing_webhooks() {
     let whole = good();
     for at in 0..whole.events.len() {
         let mut twice = whole.clone();
@@ -105,7 +105,7 @@ fn whatever_comes_twice_too_late_or_not_at_all_is_a_fault() {
 }
 
 #[test]
-fn an_end_that_is_not_the_order_s_or_its_batches_is_a_fault() {
+fn the_oracle_reports_an_order_state_that_contradicts_its_batches() {
     let whole = good();
     for end in ["completed", "expired", "cancelled"] {
         let mut other = whole.clone();

@@ -88,7 +88,7 @@ async fn server_errors_and_redirects_are_tried_five_times_and_then_wait_for_an_o
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_4xx_is_the_receiver_s_last_word() {
+async fn a_4xx_to_a_payout_webhook_is_final() {
     with_configured_stack(&only(Network::Polygon), |stack| async move {
         stack.start_all();
         let payer = Payer::open(&stack).await;
@@ -117,7 +117,7 @@ async fn told_to(payer: &Payer, act: Act) -> (String, Hostile) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_4xx_drops_and_a_2xx_delivers_whatever_becomes_of_the_body() {
+async fn a_4xx_drops_and_a_2xx_delivers_even_if_the_body_breaks_off() {
     with_configured_stack(&only(Network::Polygon), |stack| async move {
         stack.start_all();
         let payer = Payer::open(&stack).await;

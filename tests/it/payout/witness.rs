@@ -30,7 +30,7 @@ fn raised(mut reply: Value) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_end_that_one_of_two_nodes_alone_tells_is_none() {
+async fn an_outcome_reported_by_one_of_two_nodes_alone_settles_nothing() {
     let anvil = node().await;
     let (lying, told) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
     let (is_lying, its_told) = (lying.clone(), told.clone());
@@ -102,7 +102,7 @@ fn forge(receipt: &mut Value, forgery: Forgery) {
 /// A node that loses logs, or tells that what was paid was reverted: nobody's money goes back for
 /// that.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_receipt_that_its_block_does_not_bear_out_ends_no_payment_and_refunds_nobody() {
+async fn a_receipt_that_contradicts_its_block_header_settles_no_payment_and_refunds_nothing() {
     let anvil = node().await;
     let (lie, told) = (Arc::new(Mutex::new(None::<Forgery>)), Arc::new(AtomicUsize::new(0)));
     let (its_lie, its_told) = (lie.clone(), told.clone());

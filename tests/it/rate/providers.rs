@@ -123,7 +123,7 @@ fn binance(markets: &str) -> String {
 }
 
 #[tokio::test]
-async fn binance_prices_dollars_in_dollar_coins_that_hold() {
+async fn binance_prices_dollars_through_stablecoins_that_keep_their_peg() {
     let markets = "USDCUSDT 0.9990 1.0010
         BTCUSDC 59990 60010
         BTCUSDT 59000 59000
@@ -218,7 +218,7 @@ async fn fault(act: Act) -> [String; 4] {
 }
 
 #[tokio::test]
-async fn a_wrong_shape_is_a_failure_and_never_a_price() {
+async fn a_response_of_unexpected_shape_is_an_error_and_never_a_price() {
     for body in [
         "",
         "null",
@@ -247,7 +247,7 @@ async fn a_wrong_shape_is_a_failure_and_never_a_price() {
 }
 
 #[tokio::test]
-async fn a_provider_that_is_overrun_is_heard() {
+async fn the_rate_limit_answers_of_providers_are_recognised() {
     let busy =
         |head: &str| Act::Say(format!("HTTP/1.1 {head}\r\nContent-Length: 0\r\n\r\n").into());
     let cases: [(Act, Expect); 5] = [

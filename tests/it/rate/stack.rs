@@ -55,7 +55,7 @@ async fn alone(act: Act) -> String {
 }
 
 #[tokio::test]
-async fn a_single_source_sells_only_at_a_sound_price() {
+async fn the_price_of_a_single_provider_is_used_only_near_the_last_price() {
     const NONE: &str = "ETH/USD all: no provider has a price\n";
     let hung = Act::SayAndHang(b"HTTP/1.1 200 OK\r\n".to_vec());
     let slow = Act::Trickle(b"HTTP/1.1 200 OK\r\n\r\n{".to_vec(), Duration::from_millis(50));
@@ -99,7 +99,7 @@ async fn beside_a_sound_one(first: Act) -> String {
 }
 
 #[tokio::test]
-async fn each_pair_falls_back_to_the_next_source() {
+async fn each_pair_falls_back_to_the_next_rate_source() {
     for (act, expected) in [
         (
             market("3001"),
@@ -182,7 +182,7 @@ async fn a_price_that_is_hours_old_is_not_used() {
 }
 
 #[tokio::test]
-async fn a_coin_that_broke_its_promise_is_sold_in_no_currency() {
+async fn a_stablecoin_that_lost_its_peg_has_no_price_in_any_currency() {
     let answer = r#"{"error":[],"result":{
         "USDTZUSD":{"a":["0.90"],"b":["0.90"]},"USDTEUR":{"a":["0.72"],"b":["0.72"]},
         "USDCUSD":{"a":["0.9995"],"b":["0.9995"]},"USDCEUR":{"a":["0.80"],"b":["0.80"]}}}"#;
@@ -200,7 +200,7 @@ async fn a_coin_that_broke_its_promise_is_sold_in_no_currency() {
 }
 
 #[tokio::test]
-async fn a_failing_provider_is_left_alone_and_a_sound_one_is_not() {
+async fn a_failing_rate_provider_is_paused_and_a_healthy_one_is_not() {
     let failing = Hostile::always(Act::answer("500 Oops", "")).await;
     let sound = Hostile::always(market("3000")).await;
     let stack = Stack::new(vec![kraken(&failing), kraken(&sound)], Limits::default());

@@ -21,7 +21,7 @@ fn prometheus_takes_the_configuration_and_the_rules() {
 }
 
 #[test]
-fn every_alert_fires_when_it_should_and_none_in_calm() {
+fn every_alert_fires_on_its_condition_and_none_on_an_idle_stack() {
     promtool(&deploy().join("prometheus"), &["test", "rules", "alerts.test.yml"]);
     // The file of cases misses no alert: each is fired once, and once expected to be silent.
     let file: Value = serde_saphyr::from_str(&read("prometheus/alerts.test.yml")).unwrap();

@@ -56,7 +56,7 @@ pub(super) fn exposed_names() -> BTreeSet<String> {
 }
 
 #[test]
-fn dashboards_and_alerts_name_only_measures_that_exist_and_every_measure_is_watched() {
+fn dashboards_and_alerts_name_only_existing_metrics_and_every_metric_is_used() {
     let known = exposed_names();
     let mut used = BTreeSet::new();
     let alerts = rules();

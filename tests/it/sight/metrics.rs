@@ -85,7 +85,7 @@ async fn silent_expressions(prometheus: &Prometheus) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_measure_is_exposed_every_expression_answers_and_calm_raises_no_alert() {
+async fn every_metric_is_exposed_every_expression_evaluates_and_an_idle_stack_raises_no_alert() {
     let database = TestDatabase::create().await;
     with_broker(|broker| async move {
         let installation = Installation::new(&database.url, &BrokerAccess::from(&*broker), &[]);

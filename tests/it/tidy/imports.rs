@@ -159,7 +159,7 @@ fn identifier(text: &str) -> String {
 }
 
 #[test]
-fn a_forbidden_arrow_would_be_found() {
+fn a_forbidden_import_would_be_found() {
     let code = "use crate::{\n    money::{BaseUnits, Bps},\n    storage::Db,\n};\nlet x = crate::app::run();";
     let source = super::tree::take_apart("src/invoice/quote.rs".into(), code);
     let module = module_of(&source.path).unwrap();

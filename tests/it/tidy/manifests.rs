@@ -70,7 +70,7 @@ fn every_member_takes_its_dependencies_from_the_workspace() {
 }
 
 #[test]
-fn what_is_banned_is_not_locked() {
+fn no_banned_dependency_is_in_the_lock_file() {
     let lock = read("Cargo.lock");
     let mut found: Vec<_> = BANNED
         .iter()

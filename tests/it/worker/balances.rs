@@ -97,21 +97,21 @@ async fn after_an_outage(state_from: u64) -> (String, String, Status) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_arrived_unseen_before_the_deadline_is_in_time_however_late_it_is_found() {
+async fn a_transfer_found_by_balance_counts_as_in_time_if_it_arrived_before_the_deadline() {
     let (told, received, status) = after_an_outage(0).await;
     assert_eq!(told, "@200 3 final, @260 4 seen");
     assert_eq!((received.as_str(), status), ("3 of 7", Status::Partial));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_node_has_forgotten_counts_as_arrived_when_it_is_found() {
+async fn a_transfer_without_history_is_dated_by_the_moment_it_was_found() {
     let (told, received, status) = after_an_outage(201).await;
     assert_eq!(told, "@260 7 seen");
     assert_eq!((received.as_str(), status), ("0 of 7", Status::Pending));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn unseen_value_of_a_paid_invoice_that_a_deep_reorganisation_keeps_is_not_reversed() {
+async fn a_deposit_found_by_balance_that_survives_a_deep_reorg_is_not_reversed() {
     with_shop(|shop| async move {
         let chain = ScriptedChain::new(NETWORK, 100);
         let mut follower = over(&shop.stack.gateway, &chain);
@@ -155,7 +155,7 @@ async fn unseen_value_of_a_paid_invoice_that_a_deep_reorganisation_keeps_is_not_
 /// An amount found first on another branch may have arrived at a height whose key is booked
 /// already.
 #[tokio::test(flavor = "multi_thread")]
-async fn unseen_value_of_another_amount_at_the_same_height_is_another_deposit() {
+async fn a_balance_deposit_of_another_amount_at_the_same_height_is_another_deposit() {
     with_shop(|shop| async move {
         let chain = ScriptedChain::new(NETWORK, 100);
         let mut follower = over(&shop.stack.gateway, &chain);
@@ -202,7 +202,7 @@ async fn sorted(shop: &Shop) -> Vec<String> {
 const UNKNOWN: &str = "select count(*) from operator_alert where kind = 'starting_balance_unknown'";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_forgetful_node_cannot_date_waits_for_a_person_and_what_comes_later_is_found() {
+async fn without_history_a_starting_balance_waits_for_an_operator_and_later_transfers_are_found() {
     with_shop(|shop| async move {
         let ctl = Ctl::of(&shop.stack);
         let chain = ScriptedChain::new(NETWORK, 100);
@@ -266,7 +266,7 @@ async fn what_a_forgetful_node_cannot_date_waits_for_a_person_and_what_comes_lat
 
 /// A key that was used before, as after a database was restored.
 #[tokio::test(flavor = "multi_thread")]
-async fn coins_that_were_there_before_an_invoice_pay_nothing_whatever_its_node_remembers() {
+async fn coins_held_before_an_invoice_pay_nothing_even_if_the_node_lacks_that_history() {
     for state_from in [0, 120] {
         with_shop(|shop| async move {
             let chain = ScriptedChain::new(NETWORK, 100);
@@ -293,7 +293,7 @@ async fn coins_that_were_there_before_an_invoice_pay_nothing_whatever_its_node_r
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn unseen_value_that_came_back_is_accepted_once_if_its_address_still_holds_it() {
+async fn a_returned_balance_deposit_is_accepted_once_if_its_address_still_holds_it() {
     with_shop(|shop| async move {
         let gateway = &shop.stack.gateway;
         let chain = ScriptedChain::new(NETWORK, 100);

@@ -132,7 +132,7 @@ async fn a_deposit_orphaned_before_its_confirmations_is_withdrawn() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deposit_orphaned_after_its_credit_is_reversed_and_a_person_told_once() {
+async fn a_deposit_orphaned_after_its_credit_is_reversed_with_one_alert() {
     with_shop(|shop| async move {
         let id = shop.invoice().await;
         let sent = Deposit { txid: Some("0xbad".to_owned()), ..deposit(&id, "100") };
@@ -171,7 +171,7 @@ async fn a_deposit_orphaned_after_its_credit_is_reversed_and_a_person_told_once(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_the_treasury_got_of_a_reversed_deposit_comes_back() {
+async fn a_reversal_takes_its_over_payment_back_from_the_treasury() {
     with_shop(|shop| async move {
         let id = shop.invoice().await;
         shop.send(&Deposit { txid: Some("0xbad".to_owned()), ..deposit(&id, "150") }).await;
@@ -239,7 +239,7 @@ async fn change_transaction(shop: &Shop, txid: &str, amount: i64) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_transaction_that_does_something_else_after_a_reorg_counts_as_what_it_does() {
+async fn a_transaction_that_changes_in_a_reorg_counts_with_its_new_effect() {
     with_shop(|shop| async move {
         let id = shop.invoice().await;
         let sent = shop.send(&unconfirmed(&id, "100")).await;
@@ -257,7 +257,7 @@ async fn a_transaction_that_does_something_else_after_a_reorg_counts_as_what_it_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_counted_transaction_that_does_something_else_is_reversed_and_told() {
+async fn a_counted_transaction_that_changes_in_a_reorg_is_reversed_with_an_alert() {
     with_shop(|shop| async move {
         let id = shop.invoice().await;
         let sent = shop.pay(&id, "100").await;
@@ -377,7 +377,7 @@ async fn a_reorganisation_across_skipped_heights_finds_the_last_common_block() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_head_that_is_older_than_what_the_node_tells_next_takes_nothing_back() {
+async fn a_node_that_reports_an_older_head_first_causes_no_rollback() {
     with_shop(|shop| async move {
         let gateway = &shop.stack.gateway;
         let chain = ScriptedChain::new(Network::Near, 100);
@@ -469,7 +469,7 @@ pub(super) async fn payment(shop: &Shop, id: &str, tx_hash: &str) -> Transfer {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_reorganisation_takes_from_an_open_invoice_must_be_paid_again() {
+async fn a_deposit_lost_in_a_reorg_of_an_open_invoice_must_be_paid_again() {
     with_shop(|shop| async move {
         let id = shop.invoice().await;
         let sent = Deposit { txid: Some("0xbad".to_owned()), ..deposit(&id, "60") };
@@ -560,7 +560,7 @@ async fn a_reversed_coin_that_returns_is_not_credited_by_the_balance() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_paid_before_the_first_look_at_a_network_is_found() {
+async fn payments_made_before_a_network_was_first_read_are_found() {
     with_shop(|shop| async move {
         let gateway = &shop.stack.gateway;
         let id = shop.invoice().await;
@@ -581,7 +581,7 @@ async fn what_was_paid_before_the_first_look_at_a_network_is_found() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_network_lags_before_anybody_has_looked_at_it() {
+async fn a_network_that_was_never_read_counts_as_lagging() {
     with_shop(|shop| async move {
         let gateway = &shop.stack.gateway;
         let height = async || {

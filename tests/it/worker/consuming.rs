@@ -15,7 +15,7 @@ use support::{fault::fired::fired, shop::with_shop};
 use uuid::Uuid;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn poison_ends_in_the_dead_letters_and_holds_up_nobody() {
+async fn poison_messages_become_dead_letters_and_delay_no_other_work() {
     with_shop(|shop| async move {
         let (broker, unknown) = (&shop.stack.broker, Uuid::now_v7());
         let turn = Turn { cycle: 1, attempt: 1 };
@@ -67,7 +67,7 @@ const DAMAGED: usize = 21;
 const ALERTS: &str = "select count(*) from operator_alert where kind = 'row_damaged'";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn damaged_rows_are_set_aside_at_once_and_hold_up_nobody() {
+async fn damaged_rows_become_dead_letters_at_once_and_delay_no_other_work() {
     with_shop(|shop| async move {
         shop.stack.lift_rate_limits().await;
         let mut damaged = Vec::new();

@@ -18,7 +18,7 @@ use support::{
 };
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_confirmed_payment_in_time_is_not_expired_because_its_matcher_stands_still() {
+async fn a_payment_confirmed_in_time_is_not_expired_while_deposit_matching_is_stopped() {
     with_shop(|shop| async move {
         let id = shop.invoice().await;
         shop.pay(&id, "100").await;
@@ -93,7 +93,7 @@ async fn a_deposit_that_is_orphaned_while_it_is_matched_is_not_booked() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_invoice_nobody_knows_is_not_decided() {
+async fn a_deadline_of_an_unknown_invoice_decides_nothing() {
     with_shop(|shop| async move {
         let unknown = shop.stack.gateway.expire_invoice(uuid::Uuid::now_v7()).await;
         assert!(matches!(unknown, Err(ExpireError::UnknownInvoice)), "{unknown:?}");
@@ -107,7 +107,7 @@ async fn an_invoice_nobody_knows_is_not_decided() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_the_treasury_got_comes_back_however_much_else_was_booked_before() {
+async fn a_reversal_takes_its_over_payment_back_from_the_treasury_after_other_bookings() {
     with_shop(|shop| async move {
         let id = shop.invoice().await;
         // A thousand deposits of a token that was not asked for, each booked.

@@ -45,7 +45,7 @@ async fn will_be_looked_at_again(shop: &Shop, id: &str) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_watcher_stopped_for_ten_minutes_expires_nobody_who_paid_in_time() {
+async fn no_invoice_paid_in_time_expires_because_the_watcher_was_stopped_for_ten_minutes() {
     with_shop(|shop| async move {
         let (paid, unpaid) = (shop.invoice().await, shop.invoice().await);
         shop.look(Network::Polygon).await;
@@ -77,7 +77,7 @@ async fn lag(shop: &Shop) -> i64 {
 
 /// The node has lost its peers and continues to report the last block that it got.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_node_whose_head_is_old_expires_nobody_and_shows_as_lag() {
+async fn a_node_with_an_old_head_expires_no_invoice_and_counts_as_lagging() {
     with_shop(|shop| async move {
         let gateway = &shop.stack.gateway;
         let chain = ScriptedChain::new(NETWORK, 100);
@@ -127,7 +127,7 @@ async fn a_node_whose_head_is_old_expires_nobody_and_shows_as_lag() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_payment_in_time_holds_the_deadline_until_it_confirms_or_vanishes() {
+async fn a_payment_in_time_delays_the_expiry_until_it_confirms_or_vanishes() {
     with_shop(|shop| async move {
         let (confirms, vanishes) = (shop.invoice().await, shop.invoice().await);
         let confirming = shop.send(&unconfirmed(&confirms, "100")).await.txid;
@@ -158,7 +158,7 @@ async fn a_payment_in_time_holds_the_deadline_until_it_confirms_or_vanishes() {
 
 /// Strangers send what they like to any address.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_payment_behind_a_thousand_others_holds_its_deadline() {
+async fn an_unmatched_deposit_after_a_thousand_others_still_delays_the_expiry() {
     with_shop(|shop| async move {
         let id = shop.invoice().await;
         let dust = "insert into deposit (id, network, deposit_key, tx_hash, address_id, invoice_id, token_id, contract,
@@ -183,7 +183,7 @@ async fn a_payment_behind_a_thousand_others_holds_its_deadline() {
 
 /// Deadlines go on waiting while people bring a node back.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_node_that_was_away_for_a_night_expires_nobody_who_paid_meanwhile() {
+async fn an_invoice_paid_during_a_night_s_node_outage_does_not_expire() {
     with_shop(|shop| async move {
         let (paid, unpaid) = (shop.invoice().await, shop.invoice().await);
         shop.look(Network::Polygon).await;
@@ -207,7 +207,7 @@ async fn a_node_that_was_away_for_a_night_expires_nobody_who_paid_meanwhile() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_under_way_but_too_little_or_too_late_holds_nothing() {
+async fn unconfirmed_deposits_that_are_too_small_or_too_late_do_not_delay_the_expiry() {
     with_shop(|shop| async move {
         let (little, late) = (shop.invoice().await, shop.invoice().await);
         shop.send(&unconfirmed(&little, "99.999999")).await;
@@ -248,7 +248,7 @@ async fn grace_and_hold_end() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn any_number_of_ringers_ring_each_due_timer_once() {
+async fn concurrent_timer_scans_claim_each_due_timer_once() {
     with_shop(|shop| async move {
         let mut due = HashSet::new();
         for _ in 0..12 {

@@ -87,7 +87,7 @@ fn many(model: &Transfer, name: &str, count: usize, units: u128) -> Vec<Transfer
 const UNSETTLED: &str = "select count(*) from deposit where state <> 'settled'";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_flood_of_unknown_tokens_is_left_out_and_counted_and_what_may_pay_is_not() {
+async fn a_flood_of_unknown_tokens_is_counted_and_not_stored_while_known_tokens_are_stored() {
     with_shop(|shop| async move {
         let gateway = &shop.stack.gateway;
         note_writes(&shop).await;
@@ -145,7 +145,7 @@ async fn a_flood_of_unknown_tokens_is_left_out_and_counted_and_what_may_pay_is_n
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_flood_over_many_blocks_leaves_one_message_on_its_way_and_is_credited_whole() {
+async fn a_flood_of_deposits_over_many_blocks_keeps_one_message_queued_and_is_credited_in_full() {
     const BLOCKS: usize = 8;
     with_shop(|shop| async move {
         let gateway = &shop.stack.gateway;

@@ -56,7 +56,7 @@ async fn end_window_at(shop: &Shop, id: &str, unix_seconds: i64) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_payment_mined_in_time_is_paid_though_its_block_is_told_a_minute_late() {
+async fn a_payment_mined_in_time_counts_although_its_block_is_reported_a_minute_late() {
     with_shop(|shop| async move {
         let gateway = &shop.stack.gateway;
         let chain = ScriptedChain::new(NETWORK, 100);
@@ -112,7 +112,7 @@ async fn a_block_dated_in_the_future_proves_nothing_beyond_the_look() {
 
 /// A mempool that was read whole shows what is mined next, so deadlines need not wait for a block.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_mempool_read_whole_proves_what_was_paid_until_the_look() {
+async fn a_mempool_read_in_full_proves_all_payments_up_to_that_moment() {
     with_shop(|shop| async move {
         let gateway = &shop.stack.gateway;
         let chain = ScriptedChain::new(NETWORK, 100);

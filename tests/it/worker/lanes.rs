@@ -27,7 +27,7 @@ const FAST_PER_MERCHANT: usize = 10;
 const SLOW_PER_MERCHANT: usize = 3;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_hanging_endpoint_keeps_no_other_merchant_waiting() {
+async fn a_hanging_endpoint_delays_no_other_merchant() {
     with_shop(|bad| async move {
         let hanging = Hostile::always(Act::SayAndHang(Vec::new())).await;
         for _ in 0..HANGING {
@@ -93,7 +93,7 @@ async fn three_slow_answers_move_a_merchant_to_the_slow_lane_without_using_an_at
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_full_lane_turns_away_comes_back_and_is_not_lost_to_the_sweep() {
+async fn deliveries_that_a_full_lane_rejects_are_redelivered_and_swept() {
     with_shop(|shop| async move {
         let (gateway, broker) = (&shop.stack.gateway, &shop.stack.broker);
         let hanging = Hostile::always(Act::SayAndHang(Vec::new())).await;

@@ -24,7 +24,7 @@ async fn finalized_after(shop: &Shop, blocks: u32) -> u64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_large_deposit_waits_for_more_confirmations_and_the_buyer_is_told_how_many() {
+async fn a_large_deposit_waits_for_more_confirmations_and_the_buyer_sees_how_many() {
     with_configured_shop(RULE, Settings::default(), |shop| async move {
         let (large, small) = (small(&shop).await, small(&shop).await);
         shop.send(&unconfirmed(&large, "50")).await;
@@ -72,7 +72,7 @@ async fn a_large_invoice_that_is_paid_in_small_parts_waits_like_one_that_is_paid
 
 /// Some parts may be final by then; those still unconfirmed wait.
 #[tokio::test(flavor = "multi_thread")]
-async fn parts_wait_as_soon_as_what_a_small_invoice_has_got_is_large() {
+async fn deposits_wait_longer_once_the_total_of_a_small_invoice_is_large() {
     with_configured_shop(RULE, Settings::default(), |shop| async move {
         let id = small(&shop).await;
         shop.send(&unconfirmed(&id, "20")).await;

@@ -98,7 +98,7 @@ impl ChainSource for MovesDuringALook {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_payment_mined_during_a_look_never_seems_to_vanish() {
+async fn a_payment_mined_while_the_mempool_is_read_is_not_reported_as_vanished() {
     with_shop(|shop| async move {
         let gateway = &shop.stack.gateway;
         for meanwhile in [Meanwhile::BlockBeforeMempool, Meanwhile::BlockBeforeHead] {
@@ -114,7 +114,7 @@ async fn a_payment_mined_during_a_look_never_seems_to_vanish() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_payment_that_its_node_still_lists_waits_though_nobody_read_it_again() {
+async fn a_payment_still_listed_in_the_mempool_delays_the_expiry_without_being_read_again() {
     with_shop(|shop| async move {
         let gateway = &shop.stack.gateway;
         let chain = ScriptedChain::new(NETWORK, 100);
@@ -153,7 +153,7 @@ async fn a_watcher_that_was_overtaken_withdraws_nothing_that_the_other_saw() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_payment_in_a_block_that_only_one_node_has_does_not_vanish() {
+async fn a_payment_in_a_block_known_to_one_node_alone_is_not_reported_as_vanished() {
     with_shop(|shop| async move {
         let gateway = &shop.stack.gateway;
         let nodes = [ScriptedChain::new(NETWORK, 100), ScriptedChain::new(NETWORK, 100)];

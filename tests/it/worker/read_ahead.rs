@@ -117,7 +117,7 @@ async fn a_reorganisation_among_blocks_that_are_read_at_once_mixes_no_branches()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_read_below_a_failed_block_is_recorded_and_a_limit_halves_what_is_asked_for() {
+async fn blocks_read_below_a_failed_one_are_recorded_and_a_rate_limit_halves_the_next_request() {
     with_shop(|shop| async move {
         let gateway = &shop.stack.gateway;
         let (chain, mut follower) = behind(&shop, 60).await;

@@ -23,7 +23,7 @@ async fn queue(shop: &Shop, route: Route, body: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_message_without_a_queue_is_set_aside_with_an_alert_and_others_go_on() {
+async fn an_unroutable_message_is_quarantined_with_an_alert_and_others_are_published() {
     with_shop(|shop| async move {
         let broker = &shop.stack.broker;
         let work = broker.topology.work_queue(WorkQueue::Ipn);

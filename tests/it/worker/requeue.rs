@@ -97,7 +97,7 @@ async fn a_dead_letter_that_comes_back_many_times_at_once_gives_one_cycle() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_delivered_stays_delivered_whatever_comes_back() {
+async fn a_delivered_webhook_is_not_sent_again_by_a_stale_message() {
     with_shop(|shop| async move {
         let broker = &shop.stack.broker;
         shop.receiver.answer_first(&[503]);

@@ -84,7 +84,7 @@ async fn final_deposits_whose_message_was_lost_are_credited_after_all() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn messages_that_never_left_the_database_are_found_too() {
+async fn the_sweep_finds_work_whose_message_was_never_published() {
     with_shop(|shop| async move {
         // As after a restore that lost the outbox: the rows of the events exist, their messages do
         // not.
@@ -101,7 +101,7 @@ async fn messages_that_never_left_the_database_are_found_too() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn messages_that_only_wait_are_not_doubled() {
+async fn the_sweep_repeats_no_message_that_is_still_queued() {
     with_shop(|shop| async move {
         let (gateway, broker) = (&shop.stack.gateway, &shop.stack.broker);
         shop.expired(json!({})).await;
@@ -124,7 +124,7 @@ async fn messages_that_only_wait_are_not_doubled() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_wiped_dead_letter_queue_gets_all_its_letters_back_at_the_second_look() {
+async fn a_wiped_dead_letter_queue_is_refilled_by_the_second_sweep() {
     const DEAD: i64 = 1_200;
     with_shop(|shop| async move {
         let (gateway, broker) = (&shop.stack.gateway, &shop.stack.broker);
@@ -158,7 +158,7 @@ async fn a_wiped_dead_letter_queue_gets_all_its_letters_back_at_the_second_look(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_missing_queue_is_put_back_and_what_it_lost_is_sent_again() {
+async fn a_missing_queue_is_declared_again_and_its_lost_messages_are_repeated() {
     with_shop(|shop| async move {
         let (gateway, broker) = (&shop.stack.gateway, &shop.stack.broker);
         let management = &broker.management;

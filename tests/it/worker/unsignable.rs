@@ -16,7 +16,7 @@ use uuid::Uuid;
 const ALERTS: &str = "select count(*) from operator_alert where kind = 'delivery_unsignable'";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_delivery_that_cannot_be_signed_is_set_aside_once_and_sent_when_it_can() {
+async fn an_unsignable_delivery_becomes_one_dead_letter_and_is_sent_after_repair_and_requeue() {
     with_shop(|shop| async move {
         shop.run("update merchant set webhook_secret_sealed = '\\x0123'").await;
         let ids = [shop.expired(json!({})).await, shop.expired(json!({})).await];

@@ -48,7 +48,7 @@ async fn match_first(shop: &Shop, id: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_payment_that_its_node_forgot_holds_its_deadline_for_some_minutes() {
+async fn a_payment_that_its_node_no_longer_lists_delays_the_expiry_for_some_minutes() {
     with_shop(|shop| async move {
         let gateway = &shop.stack.gateway;
         let chain = ScriptedChain::new(NETWORK, 100);
@@ -84,7 +84,7 @@ async fn a_payment_that_its_node_forgot_holds_its_deadline_for_some_minutes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_node_that_loads_its_mempool_has_forgotten_nothing() {
+async fn a_payment_missing_while_the_node_loads_its_mempool_has_not_vanished() {
     with_shop(|shop| async move {
         let gateway = &shop.stack.gateway;
         let chain = ScriptedChain::new(NETWORK, 100);

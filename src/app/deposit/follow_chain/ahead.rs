@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn only_who_is_far_behind_reads_several_at_once() {
+    fn only_a_watcher_far_behind_reads_several_blocks_at_once() {
         let mut pace = Pace::up_to(8);
         for (from, height, at_once) in
             [(100, 100, 1), (100, 116, 1), (100, 117, 8), (100, 50, 1), (0, 1_000, 8)]
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_that_asks_to_slow_down_is_asked_for_half_and_then_for_more_one_by_one() {
+    fn a_rate_limited_node_is_asked_for_half_as_much_and_then_gradually_more() {
         let mut pace = Pace::up_to(8);
         pace.set_out(0, &head(1_000));
         let network = Network::Ton;

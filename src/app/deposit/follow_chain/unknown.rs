@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_contract_and_an_address_have_their_limits_and_what_may_pay_has_none() {
+    fn unknown_tokens_are_limited_per_contract_and_address_and_known_ones_are_not() {
         let contracts: Vec<_> = (0..20).map(|number| format!("0x{number}")).collect();
         let mut all: Vec<_> =
             (0..1_000).map(|key| sighting(1, key, Some("usdt@polygon"), Some("0xusdt"))).collect();

@@ -189,7 +189,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_takes_the_place_that_is_told_of_it() {
+    fn a_watched_address_takes_the_memory_that_its_documentation_states() {
         assert_eq!(size_of::<(Box<str>, Watched)>(), 56);
     }
     fn at(seconds: i64) -> DateTime<Utc> {
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn the_place_moves_on_when_all_that_was_under_way_has_ended() {
+    fn the_watch_set_position_advances_once_older_transactions_have_ended() {
         let (mut place, moment) = (Place::new(Family::Evm), Instant::now());
         place.advance(&outlook(0, 100, 105), moment);
         assert_eq!(place.known_to, DateTime::UNIX_EPOCH);
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_was_set_back_is_noticed_even_when_it_is_ahead_of_the_last_look() {
+    fn a_clock_that_was_set_back_is_noticed_even_when_it_is_ahead_of_the_last_check() {
         let (mut place, moment) = (Place::new(Family::Evm), Instant::now());
         place.advance(&outlook(0, 100, 100), moment);
         let later = moment + Duration::from_secs(600);

@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn an_age_is_told_as_a_person_would() {
+    fn ages_are_printed_in_the_largest_fitting_unit() {
         for (seconds, text) in [
             (-3, "-3 s"),
             (119, "119 s"),

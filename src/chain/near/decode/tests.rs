@@ -54,7 +54,7 @@ fn check(change: impl FnOnce(&mut Value), expected: &Expect) {
 }
 
 #[test]
-fn a_refund_of_gas_pays_nothing_and_the_same_from_an_account_does() {
+fn a_near_gas_refund_pays_nothing_and_a_transfer_of_the_same_amount_does() {
     check(|_| (), &expect![[""]]);
     check(
         |e| e["receipt"]["predecessor_id"] = json!("buyer.testnet"),
@@ -166,7 +166,7 @@ fn check_calls(calls: &[(&str, &str)], expected: &Expect) {
 }
 
 #[test]
-fn tokens_that_their_receiver_has_yet_to_accept_pay_nothing() {
+fn near_tokens_whose_transfer_call_is_not_resolved_pay_nothing() {
     const LENT: (&str, &str) =
         ("ft_transfer_call", r#"{"receiver_id":"\u006furs","amount":"5","msg":""}"#);
     let both = expect![[r#"
@@ -194,7 +194,7 @@ fn tokens_that_their_receiver_has_yet_to_accept_pay_nothing() {
 }
 
 #[test]
-fn what_cannot_be_read_is_put_aside() {
+fn an_unreadable_near_outcome_is_skipped() {
     check(
         |e| e["execution_outcome"]["id"] = json!("another"),
         &expect![[r#"

@@ -78,7 +78,7 @@ fn recorded_neighbours_meet_in_the_node_above_them() {
 }
 
 #[test]
-fn an_outcome_that_is_left_out_is_missed() {
+fn a_missing_near_outcome_is_detected() {
     let missing = Err("outcomes of shard 1 are missing".to_owned());
     // The third of the shard.
     assert_eq!(checked(&[recorded()]), missing);
@@ -94,7 +94,7 @@ fn an_outcome_that_is_left_out_is_missed() {
 }
 
 #[test]
-fn an_outcome_of_a_transaction_is_one_of_the_shard() {
+fn a_transaction_s_near_outcome_is_proven_by_its_shard() {
     let mut shard = pair();
     let first = shard["receipt_execution_outcomes"].as_array_mut().unwrap().remove(0);
     let header = json!({ "chunk_hash": "c", "height_included": 1 });
@@ -103,7 +103,7 @@ fn an_outcome_of_a_transaction_is_one_of_the_shard() {
 }
 
 #[test]
-fn an_outcome_that_was_altered_stands_out() {
+fn an_altered_near_outcome_is_detected() {
     let changes: [fn(&mut Value); 4] = [
         |told| told["outcome"]["logs"] = json!([]),
         |told| told["outcome"]["logs"][0] = json!("another line"),
@@ -119,7 +119,7 @@ fn an_outcome_that_was_altered_stands_out() {
 }
 
 #[test]
-fn what_cannot_be_checked_is_not_refused() {
+fn near_outcomes_whose_proof_cannot_be_checked_are_not_refused() {
     let mut unreadable = pair();
     told(&mut unreadable, 0)["outcome"]["gas_burnt"] = json!("more than before");
     let mut other_rule = pair();

@@ -15,7 +15,7 @@ use super::{
 use crate::{
     chain::{
         ChainError, Located,
-        pay::{Output, Purse, SignError, Unsigned},
+        pay::{Output, SignError, Spendable, Unsigned},
         utxo::{coinbase_maturity, locate},
     },
     money::BaseUnits,
@@ -263,7 +263,7 @@ impl UtxoPayer {
     async fn payment(&self, wish: &Wish<'_>, coins: &[CoinRow]) -> Result<Unsigned, ChainError> {
         let asked = self.fees.rate_within(&self.rpc, wish.blocks).await?;
         let (_, most) = quote::fee_rate_bounds(self.network.family());
-        let purse = Purse {
+        let spendable = Spendable {
             coins: coins.to_vec(),
             every_coin: true,
             fee_extra: BaseUnits::ZERO,
@@ -277,7 +277,7 @@ impl UtxoPayer {
             contract: None,
             work: 0,
             fee: Fee::of(asked.rate.min(most)),
-            purse: Some(purse),
+            spendable: Some(spendable),
         })
     }
 
@@ -287,10 +287,10 @@ impl UtxoPayer {
         outputs: &[spend::Pay],
         own: &[u8],
     ) -> Result<DraftError, SignError> {
-        let purse = payment.purse.as_ref().ok_or(SignError::Unsupported)?;
-        let terms = self.terms(payment, purse, own).ok_or(SignError::Unsupported)?;
-        let needs = spend::needs(purse.coins.len(), outputs, &terms)?;
-        let has = purse.coins.iter().map(|coin| coin.amount.get()).sum();
+        let spendable = payment.spendable.as_ref().ok_or(SignError::Unsupported)?;
+        let terms = self.terms(payment, spendable, own).ok_or(SignError::Unsupported)?;
+        let needs = spend::needs(spendable.coins.len(), outputs, &terms)?;
+        let has = spendable.coins.iter().map(|coin| coin.amount.get()).sum();
         let paid = payment.outputs.iter().map(|output| output.amount.get()).sum();
         Ok(DraftError::TooLittle { has, paid, needs: needs.into() })
     }

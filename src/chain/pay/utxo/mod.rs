@@ -29,7 +29,7 @@ use self::{
     spend::{Coin, Lock, Pay, SpendError, Sweep, Terms},
     transaction::Replaceable,
 };
-use super::{Mined, Output, Purse, Sent, SignError, SignedTx, Standing, Unsigned, Wanted};
+use super::{Mined, Output, Sent, SignError, SignedTx, Spendable, Standing, Unsigned, Wanted};
 use crate::{
     asset::{Family, Network, Realm, address},
     chain::{
@@ -163,21 +163,21 @@ impl UtxoPayer {
         least.max(spend::fee_rate_floor(self.network.family()))
     }
 
-    fn terms(&self, payment: &Unsigned, purse: &Purse, own: &[u8]) -> Option<Terms> {
+    fn terms(&self, payment: &Unsigned, spendable: &Spendable, own: &[u8]) -> Option<Terms> {
         let family = self.network.family();
         // A payment that must spend every coin supports an already signed one as far as it can, so
         // the higher floor of new payments does not apply.
-        let is_first = !purse.every_coin;
+        let is_first = !spendable.every_coin;
         let floor = if is_first { self.floor(payment.fee) } else { spend::fee_rate_floor(family) };
         Some(Terms {
             lock: Lock::of_script(own)?,
             fee_rate: u64::try_from(payment.fee.rate).ok()?,
-            fee_extra: narrow(purse.fee_extra)?,
-            fee_max: narrow(purse.fee_max)?,
+            fee_extra: narrow(spendable.fee_extra)?,
+            fee_max: narrow(spendable.fee_max)?,
             fee_rate_floor: floor,
-            fee_limit: narrow(purse.fee_limit)?,
+            fee_limit: narrow(spendable.fee_limit)?,
             dust: narrow(recipients::least_output(family))?,
-            every_coin: purse.every_coin,
+            every_coin: spendable.every_coin,
             change_script_bytes: own.len(),
         })
     }
@@ -188,10 +188,10 @@ impl UtxoPayer {
         payment: &Unsigned,
         outputs: &[Pay],
     ) -> Result<(Transaction, spend::Spend, Vec<u8>), SignError> {
-        let purse = payment.purse.as_ref().ok_or(SignError::Unsupported)?;
+        let spendable = payment.spendable.as_ref().ok_or(SignError::Unsupported)?;
         let own = self.script(&payment.sender)?;
-        let terms = self.terms(payment, purse, &own).ok_or(SignError::Unsupported)?;
-        let coins: Option<Vec<_>> = purse.coins.iter().map(coin).collect();
+        let terms = self.terms(payment, spendable, &own).ok_or(SignError::Unsupported)?;
+        let coins: Option<Vec<_>> = spendable.coins.iter().map(coin).collect();
         let coins = coins.ok_or(SignError::Unsupported)?;
         let plan = spend::plan(&coins, outputs, &terms);
         let plan = plan.map_err(|error| unplanned(error, &coins, outputs, &terms))?;

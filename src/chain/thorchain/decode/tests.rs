@@ -115,7 +115,7 @@ fn triples_of_one_event_are_read_one_after_the_other() {
 }
 
 #[test]
-fn what_is_no_transfer_of_anything_is_left_out() {
+fn events_that_are_no_transfer_are_skipped() {
     let events = [
         event("coin_received", &[("receiver", "b"), ("amount", "5rune")]),
         event("transfer", &[("recipient", "b"), ("sender", "a"), ("amount", "")]),

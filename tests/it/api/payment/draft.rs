@@ -239,7 +239,7 @@ async fn a_currency_without_a_fresh_rate_stays_in_the_draft_and_can_be_chosen_la
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_a_judgement_of_every_currency_a_draft_is_refused_for_now_and_not_for_good() {
+async fn a_draft_is_refused_as_retryable_while_some_currency_cannot_be_priced() {
     with_stack(|stack| async move {
         let both = shop_accepting(&stack, &["eth@arbitrum", "btc"]).await.client;
         let bitcoin = shop_accepting(&stack, &["btc"]).await.client;

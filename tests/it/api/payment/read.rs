@@ -90,7 +90,7 @@ async fn any_order_id_can_be_read_back_through_the_path() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_missing_and_what_is_another_merchant_s_are_the_same_404() {
+async fn an_unknown_payment_and_another_merchant_s_payment_get_the_same_404() {
     with_stack(|stack| async move {
         stack.lift_rate_limits().await;
         let (shop, rival) = (stack.merchant().await.client, stack.merchant().await.client);

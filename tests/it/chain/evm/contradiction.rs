@@ -117,7 +117,7 @@ async fn a_block_whose_parts_do_not_fit_together_is_refused() {
 }
 
 #[tokio::test]
-async fn an_old_node_is_held_to_the_same() {
+async fn a_node_that_reports_blocks_in_the_old_format_is_checked_alike() {
     let (chain, height) = eventful().await;
     let honest = told_by_old_node(&chain.anvil, height, |_, _| ()).await.unwrap();
     assert_eq!(honest.transfers.len(), TRANSFERS);

@@ -40,7 +40,7 @@ async fn a_token_that_takes_a_fee_pays_what_arrives() {
 }
 
 #[tokio::test]
-async fn an_event_of_any_size_is_reported_under_the_contract_that_made_it_up() {
+async fn a_transfer_event_of_any_amount_is_reported_under_the_contract_that_emitted_it() {
     let mut chain = AnvilChain::start(Network::Bsc).await.unwrap();
     let (to, hostile) = (random_address(), chain.hostile.clone());
     let largest = "115792089237316195423570985008687907853269984665640564039457584007913129639935";

@@ -75,7 +75,7 @@ async fn blocks_of_avalanche_are_read_whatever_their_headers_settle() {
 }
 
 #[tokio::test]
-async fn elsewhere_a_header_that_filters_other_logs_is_refused() {
+async fn on_other_networks_a_header_whose_bloom_filter_lacks_logs_is_refused() {
     let stage = Stage::of(Network::Ethereum).await;
     for (above, edit) in [(0, settling_others as Edit), (0, settling_nothing), (1, settling_others)]
     {

@@ -62,7 +62,7 @@ async fn every_evm_network_passes_the_suite() {
 }
 
 #[tokio::test]
-async fn both_ways_to_read_a_block_name_its_transfers_alike() {
+async fn both_ways_to_read_a_block_give_its_transfers_the_same_keys() {
     let mut chain = chain(Network::Ethereum).await;
     prove(&mut chain).await;
     let (_proxy, old) = through_old_node(&chain).await;

@@ -39,11 +39,11 @@ async fn paid_apart(passes: Passes) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_watcher_apart_from_its_node_finds_the_payment_afterwards() {
+async fn a_watcher_cut_off_from_its_node_finds_the_payment_afterwards() {
     paid_apart(Passes::Nothing).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_watcher_that_hears_its_node_no_more_finds_the_payment_afterwards() {
+async fn a_watcher_that_receives_nothing_from_its_node_finds_the_payment_afterwards() {
     paid_apart(Passes::Questions).await;
 }

@@ -51,7 +51,7 @@ async fn reconcile(scene: &Scene) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_transaction_is_told_from_its_first_sight_to_its_booking() {
+async fn deposit_explain_shows_a_transaction_from_first_seen_to_booked() {
     with_node(|scene| async move {
         let invoice = scene.invoice("usdtmatic").await;
         let (address, units) = due(&invoice, 6);
@@ -126,7 +126,7 @@ async fn a_missed_payment_shows_as_a_balance_and_is_imported_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_coin_that_its_balance_has_counted_is_not_imported_once_more() {
+async fn a_transfer_already_counted_by_balance_is_not_imported_again() {
     with_node(|mut scene| async move {
         let invoice = scene.invoice("pol").await;
         let (address, units) = due(&invoice, 18);
@@ -157,7 +157,7 @@ async fn a_coin_that_its_balance_has_counted_is_not_imported_once_more() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn coins_that_leave_an_address_are_a_deficit_until_they_are_accounted_for() {
+async fn coins_that_leave_an_address_are_a_deficit_until_an_operator_explains_them() {
     with_node(|mut scene| async move {
         let invoice = scene.invoice("pol").await;
         let (address, units) = due(&invoice, 18);

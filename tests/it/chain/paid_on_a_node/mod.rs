@@ -180,7 +180,7 @@ async fn native_coins_count_whether_they_come_by_a_transfer_or_out_of_a_contract
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn coins_that_lay_at_an_address_before_it_was_given_pay_no_invoice() {
+async fn coins_held_by_an_address_before_it_was_assigned_pay_no_invoice() {
     with_node(|mut scene| async move {
         let before = scene.invoice("pol").await;
         let (_, units) = due(&before, 18);
@@ -219,7 +219,7 @@ fn inflate(claim: Option<u128>, mut reply: Value) -> (Value, usize) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_one_of_two_nodes_alone_tells_credits_nothing_and_moves_no_cursor() {
+async fn a_block_reported_by_one_of_two_nodes_alone_credits_nothing_and_moves_no_cursor() {
     let anvil = node_with_tokens().await;
     let (claim, told) = (Arc::new(Mutex::new(None)), Arc::new(AtomicUsize::new(0)));
     let (its_claim, its_told) = (claim.clone(), told.clone());
@@ -257,7 +257,7 @@ async fn what_one_of_two_nodes_alone_tells_credits_nothing_and_moves_no_cursor()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_doctor_tells_good_nodes_from_wrong_and_silent_ones() {
+async fn the_doctor_distinguishes_good_wrong_and_silent_nodes() {
     let anvil = node_with_tokens().await;
     let other = Anvil::start(CHAIN_ID + 1).await.unwrap();
     let silent = Proxy::start(anvil.url(), |_, _| {

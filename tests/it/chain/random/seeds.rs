@@ -34,7 +34,7 @@ async fn tell(seeds: Vec<u64>) -> (Tally, Duration) {
 }
 
 #[test]
-fn whatever_a_chain_and_its_node_do_the_books_end_equal_to_the_chain() {
+fn with_any_behaviour_of_chain_and_node_the_books_end_equal_to_the_chain() {
     let seeds = Seeds::given("GATEWAY_TEST_CHAINS", CHAINS);
     let started = Instant::now();
     let (mut total, mut slowest) = (Tally::default(), Duration::ZERO);

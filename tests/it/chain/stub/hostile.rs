@@ -165,7 +165,7 @@ async fn a_node_of_another_chain_is_refused() {
 }
 
 #[tokio::test]
-async fn a_server_of_near_that_keeps_old_blocks_elsewhere_is_known_by_that() {
+async fn a_near_node_without_old_blocks_is_recognised_by_its_error() {
     let chain = StubDriver::<Near>::start().await;
     chain.mine_now();
     chain.node.node().archive_below = Some(Near::FIRST_HEIGHT + 1);
@@ -218,7 +218,7 @@ async fn answers_of_thorchain_that_do_not_fit_together_are_refused() {
 }
 
 #[tokio::test]
-async fn a_block_of_thorchain_that_does_nothing_by_itself_counts_once_a_newer_one_does() {
+async fn a_thorchain_block_without_rewards_counts_once_a_newer_block_exists() {
     let (chain, height) = eventful::<Thorchain>().await;
     chain.node.node().without_rewards = |_| true;
     assert!(chain.source.block(height).await.unwrap().is_none(), "it is the newest");
@@ -294,7 +294,7 @@ async fn one_entry_of_near_that_cannot_be_read_does_not_stop_its_block() {
 }
 
 #[tokio::test]
-async fn a_block_of_near_that_is_hidden_as_if_it_had_been_skipped_is_missed() {
+async fn a_near_block_that_a_node_hides_as_skipped_is_detected() {
     let (chain, height) = eventful::<Near>().await;
     chain.mine_now();
     chain.source.head().await.unwrap();
@@ -307,7 +307,7 @@ async fn a_block_of_near_that_is_hidden_as_if_it_had_been_skipped_is_missed() {
 }
 
 #[tokio::test]
-async fn a_shard_of_near_whose_outcomes_are_all_left_out_is_missed() {
+async fn a_near_shard_whose_outcomes_are_all_missing_is_detected() {
     let (chain, before) = eventful::<Near>().await;
     // One in each shard.
     for units in [5, 6] {
@@ -347,7 +347,7 @@ async fn a_shard_of_near_whose_outcomes_are_all_left_out_is_missed() {
 
 /// Otherwise a reader would never catch up: the newest block is newer at each request.
 #[tokio::test]
-async fn a_block_of_near_with_a_quiet_shard_is_the_head_once_there_is_a_next_one() {
+async fn a_near_block_with_an_inactive_shard_becomes_the_head_once_the_next_block_exists() {
     let (chain, height) = eventful::<Near>().await;
     chain.node.node().chain.skip = 1;
     chain.node.node().quiet_at = Some(height + 2);
@@ -360,7 +360,7 @@ async fn a_block_of_near_with_a_quiet_shard_is_the_head_once_there_is_a_next_one
 }
 
 #[tokio::test]
-async fn a_block_of_near_in_which_nothing_happened_counts_once_the_next_one_says_so_too() {
+async fn an_empty_near_block_counts_once_the_next_block_confirms_that_it_is_empty() {
     let (chain, height) = eventful::<Near>().await;
     let emptied = |answer: Answer| match answer {
         Answer::Json(mut value) => {
@@ -459,7 +459,7 @@ async fn one_entry_of_tron_that_cannot_be_read_does_not_stop_its_block() {
 }
 
 #[tokio::test]
-async fn a_tron_node_that_fails_with_status_200_is_understood() {
+async fn a_tron_error_with_status_200_is_recognised_as_an_error() {
     let (chain, height) = eventful::<Tron>().await;
     for (message, expected) in [
         ("class java.lang.NullPointerException : null", "Refused"),

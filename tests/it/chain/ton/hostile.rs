@@ -161,7 +161,7 @@ async fn followed(source: &TonSource, height: u64, token: &str) -> Option<usize>
 }
 
 #[tokio::test]
-async fn a_holder_that_is_not_listed_yet_is_waited_for_and_not_for_ever() {
+async fn an_unlisted_token_wallet_delays_its_block_for_a_bounded_time() {
     let lags: [(&str, Lie); 2] = [
         ("an empty list", |path, body| {
             if path == HOLDERS {
@@ -195,7 +195,7 @@ async fn a_holder_that_is_not_listed_yet_is_waited_for_and_not_for_ever() {
 }
 
 #[tokio::test]
-async fn an_impostor_is_not_waited_for_twice() {
+async fn a_fake_token_wallet_does_not_delay_a_second_block() {
     let chain = TonChain::start().await.unwrap();
     let token = chain.node.token("Tether USD", Some(&random_address())).await.unwrap();
     let source = source(chain.node.url());

@@ -151,7 +151,7 @@ async fn a_mempool_that_is_still_loaded_is_no_complete_reading() {
 
 /// A block may be dated before its parent, but never before the median of eleven.
 #[tokio::test]
-async fn what_bitcoin_may_still_date_is_told_by_the_median_of_its_dates() {
+async fn on_bitcoin_payments_are_known_up_to_the_median_time_of_eleven_blocks() {
     let chain = RegtestChain::start(Network::Bitcoin).await.unwrap();
     let head = chain.source.head().await.unwrap();
     let mut dates = Vec::new();
@@ -164,7 +164,7 @@ async fn what_bitcoin_may_still_date_is_told_by_the_median_of_its_dates() {
 
 /// Dogecoin's nodes are older than the method.
 #[tokio::test]
-async fn a_node_without_a_walk_through_its_outputs_tells_no_balances() {
+async fn a_node_that_cannot_scan_its_outputs_reports_no_balances() {
     let chain = RegtestChain::start(Network::Dogecoin).await.unwrap();
     let proxy = Proxy::start(chain.node.url(), |method, mut reply| {
         if method == "scantxoutset" {
@@ -186,7 +186,7 @@ async fn a_node_without_a_walk_through_its_outputs_tells_no_balances() {
 
 /// A provider's limit, met in the middle of a long list.
 #[tokio::test]
-async fn what_was_read_of_a_mempool_before_a_refusal_is_not_asked_for_again() {
+async fn mempool_transactions_read_before_a_refusal_are_not_requested_again() {
     let tip = json!({ "blocks": 7, "headers": 7, "bestblockhash": "ab".repeat(32) });
     let node = Hostile::reading(move |_, request| {
         let asked: Value = serde_json::from_str(request.split("\r\n\r\n").nth(1).unwrap()).unwrap();

@@ -125,18 +125,18 @@ fn wrong_signature(raw: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_witness_coins_only_what_was_built_is_taken() {
+async fn a_psbt_with_segwit_inputs_is_accepted_only_as_it_was_built() {
     only_what_was_built_is_taken(WITNESS).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_legacy_coins_only_what_was_built_is_taken() {
+async fn a_psbt_with_legacy_inputs_is_accepted_only_as_it_was_built() {
     only_what_was_built_is_taken(LEGACY).await;
 }
 
 /// Two payouts are built on one coin; only one of them can be submitted, also at the same moment.
 #[tokio::test(flavor = "multi_thread")]
-async fn two_payouts_never_spend_one_coin() {
+async fn two_payouts_never_spend_the_same_output() {
     with_wallet(Network::Bitcoin, WITNESS, |scene| async move {
         let inputs = scene.coins(1).await;
         let first = scene.create(&scene.body(&inputs, 1..2)).await;

@@ -67,28 +67,28 @@ async fn everybody_is_paid_to_the_unit(network: Network, kind: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn bitcoin_pays_everybody_to_the_unit_out_of_witness_coins() {
+async fn bitcoin_pays_every_recipient_exactly_from_segwit_outputs() {
     everybody_is_paid_to_the_unit(Network::Bitcoin, WITNESS).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn bitcoin_pays_everybody_to_the_unit_out_of_legacy_coins() {
+async fn bitcoin_pays_every_recipient_exactly_from_legacy_outputs() {
     everybody_is_paid_to_the_unit(Network::Bitcoin, LEGACY).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn litecoin_pays_everybody_to_the_unit() {
+async fn litecoin_pays_every_recipient_exactly() {
     everybody_is_paid_to_the_unit(Network::Litecoin, WITNESS).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn dogecoin_pays_everybody_to_the_unit() {
+async fn dogecoin_pays_every_recipient_exactly() {
     everybody_is_paid_to_the_unit(Network::Dogecoin, LEGACY).await;
 }
 
 /// 50 clients submit the same bytes at the same moment, some as a PSBT and some as a transaction.
 #[tokio::test(flavor = "multi_thread")]
-async fn however_often_it_is_submitted_there_is_one_transaction() {
+async fn repeated_submits_of_a_psbt_make_one_transaction() {
     with_wallet(Network::Bitcoin, WITNESS, |scene| async move {
         let payout = scene.create(&scene.body(&scene.coins(1).await, 1..4)).await;
         let signed = scene.sign(&payout).await;
@@ -113,7 +113,7 @@ async fn however_often_it_is_submitted_there_is_one_transaction() {
 /// A block with the payout in it is lost in a reorg; it is not reported as final, and the same
 /// bytes are mined again.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_lost_block_ends_nothing() {
+async fn a_confirmation_in_an_orphaned_block_settles_nothing() {
     with_wallet(Network::Bitcoin, WITNESS, |scene| async move {
         let payout = scene.create(&scene.body(&scene.coins(1).await, 1..3)).await;
         let signed = scene.sign(&payout).await;
@@ -142,7 +142,7 @@ async fn a_lost_block_ends_nothing() {
 
 /// The merchant broadcasts the transaction directly, before submitting it to us.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_its_merchant_sent_himself_is_followed_all_the_same() {
+async fn a_transaction_broadcast_by_the_merchant_is_followed() {
     with_wallet(Network::Litecoin, WITNESS, |scene| async move {
         for mined in [false, true] {
             let (first, last) = if mined { (3, 5) } else { (1, 3) };

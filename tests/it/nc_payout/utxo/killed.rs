@@ -24,7 +24,7 @@ use crate::payout::utxo::chain::{paid_since, script};
 const RECIPIENTS: std::ops::Range<u32> = 1..4;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_is_killed_between_storing_and_sending_pays_everybody_on_bitcoin_once() {
+async fn a_process_killed_between_storing_and_sending_pays_every_bitcoin_recipient_once() {
     let (node, own) = node(Network::Bitcoin, WITNESS).await;
     let from = spelt(Network::Bitcoin, &node, &own).await;
     let (genesis, began_at) = (node.genesis().await.unwrap(), node.height().await.unwrap());

@@ -136,7 +136,7 @@ async fn tell(seeds: Vec<u64>) -> Tally {
 }
 
 #[test]
-fn whatever_a_node_says_and_whenever_we_die_everybody_is_paid_once() {
+fn with_any_node_answer_and_a_crash_at_any_step_every_recipient_is_paid_once() {
     let (seeds, started) = (Seeds::given("GATEWAY_TEST_SEEDS", SEEDS), Instant::now());
     let total = Tally::sum(&seeds.in_lanes(tell));
     let count = seeds.count;

@@ -256,11 +256,11 @@ async fn pays_everybody_once(network: Network) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_is_killed_pays_everybody_on_bitcoin_once() {
+async fn a_payer_killed_at_any_step_pays_every_bitcoin_recipient_once() {
     pays_everybody_once(Network::Bitcoin).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_is_killed_pays_everybody_on_litecoin_once() {
+async fn a_payer_killed_at_any_step_pays_every_litecoin_recipient_once() {
     pays_everybody_once(Network::Litecoin).await;
 }

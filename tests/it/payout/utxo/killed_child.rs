@@ -180,7 +180,7 @@ impl Stuck<'_> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_is_killed_while_a_child_pays_pays_everybody_on_litecoin_once() {
+async fn a_payer_killed_during_cpfp_pays_every_litecoin_recipient_once() {
     let mut random = StdRng::seed_from_u64(seed());
     let node = Arc::new(Regtest::start_with(Kind::Litecoin, DEAR).await.unwrap());
     let genesis = node.genesis().await.unwrap();

@@ -69,12 +69,12 @@ async fn pays_everybody_once(network: Network, rows: u32, surplus: u64) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_a_thousand_recipients_on_bitcoin_one_fails_alone_and_all_others_are_paid_once() {
+async fn of_a_thousand_bitcoin_recipients_one_fails_alone_and_all_others_are_paid_once() {
     pays_everybody_once(Network::Bitcoin, ROWS, SURPLUS).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_a_thousand_recipients_on_litecoin_one_fails_alone_and_all_others_are_paid_once() {
+async fn of_a_thousand_litecoin_recipients_one_fails_alone_and_all_others_are_paid_once() {
     pays_everybody_once(Network::Litecoin, ROWS, SURPLUS).await;
 }
 
@@ -86,7 +86,7 @@ async fn recipients_on_dogecoin_are_paid_once_each() {
 /// Any address can receive coins from third parties: here outputs that cost more than their value,
 /// and more of them than one transaction can spend.
 #[tokio::test(flavor = "multi_thread")]
-async fn dust_of_strangers_keeps_no_refund_back() {
+async fn dust_sent_by_others_does_not_prevent_a_refund() {
     const DUST: u64 = 600;
     const OUTPUTS: usize = 510;
     with_node(Network::Bitcoin, &[], |scene| async move {
@@ -215,12 +215,12 @@ async fn goes_back_without_change(network: Network) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_came_for_nothing_goes_back_without_change() {
+async fn a_deposit_without_recipients_to_pay_is_refunded_without_a_change_output() {
     goes_back_without_change(Network::Bitcoin).await;
 }
 
 /// Its nodes ask for so much that the fee of a refund buys no second output.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_came_for_nothing_on_dogecoin_goes_back_without_change() {
+async fn a_dogecoin_deposit_without_recipients_to_pay_is_refunded_without_a_change_output() {
     goes_back_without_change(Network::Dogecoin).await;
 }

@@ -175,7 +175,7 @@ fn missing(reason: &str, symbol: &str) -> u64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_order_in_too_many_pieces_is_held_and_the_deposit_that_it_names_lets_it_be_paid() {
+async fn an_order_funded_by_too_many_outputs_is_held_until_the_deposit_it_asks_for_arrives() {
     const UNITS: u64 = 15_000_000;
     let mut scene = Scene::open().await;
     let (id, to, due) = scene.order(2, UNITS, 25).await;

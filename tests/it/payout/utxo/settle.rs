@@ -100,7 +100,7 @@ async fn the_same_payment_under_another_hash_is_paid_and_its_change_is_not_lost(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_payment_whose_outputs_were_taken_fails_and_its_order_stays_held() {
+async fn a_payment_whose_inputs_were_double_spent_fails_and_its_order_stays_held() {
     let mut sent = sent().await;
     let own = script_of(Network::Dogecoin, &sent.address);
     let (hash, height) = sent.scene.node.take_all(&own);
@@ -121,7 +121,7 @@ async fn a_payment_whose_outputs_were_taken_fails_and_its_order_stays_held() {
 /// A holder of the key spends everything of the order for the order itself: the rows fail, and the
 /// rest is refunded, once.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_took_the_outputs_of_a_payment_and_paid_the_order_itself_counts_once() {
+async fn a_conflicting_transaction_that_paid_the_order_itself_counts_as_one_deposit() {
     const FEE: u64 = 1_000_000;
     let mut sent = sent().await;
     let own = script_of(Network::Dogecoin, &sent.address);

@@ -23,7 +23,7 @@ async fn versions(scene: &Scene) -> Vec<(String, i64)> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stuck_payment_on_bitcoin_is_replaced_and_pays_once() {
+async fn a_stuck_payment_on_bitcoin_is_replaced_by_fee_and_pays_once() {
     with_node(Network::Bitcoin, &[], |scene| async move {
         let refund = scene.node.fresh_address().await.unwrap();
         let (id, address, due) = scene.order(scene.rows(1..=5), Some(&refund)).await;
@@ -54,7 +54,7 @@ async fn a_stuck_payment_on_bitcoin_is_replaced_and_pays_once() {
 
 /// The first version is mined after all, by a miner that never got the second.
 #[tokio::test(flavor = "multi_thread")]
-async fn whichever_version_is_mined_counts_and_its_change_is_what_goes_on() {
+async fn the_mined_version_of_a_payment_counts_and_its_change_is_spent_next() {
     with_node(Network::Bitcoin, &[], |scene| async move {
         let refund = scene.node.fresh_address().await.unwrap();
         let (id, address, due) = scene.order(scene.rows(1..=5), Some(&refund)).await;
@@ -76,7 +76,7 @@ async fn whichever_version_is_mined_counts_and_its_change_is_what_goes_on() {
 
 /// Transactions below 11 per virtual byte are not mined here: ten is not enough, a child that
 /// raises both is.
-async fn is_pulled_along(network: Network, arguments: &'static [&'static str]) {
+async fn is_confirmed_by_cpfp(network: Network, arguments: &'static [&'static str]) {
     with_node(network, arguments, |scene| async move {
         let refund = scene.recipient(70_000);
         let surplus = scene.amount(0) * 6;
@@ -118,13 +118,13 @@ async fn is_pulled_along(network: Network, arguments: &'static [&'static str]) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stuck_payment_on_litecoin_is_pulled_along_by_a_child() {
-    is_pulled_along(Network::Litecoin, &["-blockmintxfee=0.00011"]).await;
+async fn a_stuck_payment_on_litecoin_is_confirmed_by_cpfp() {
+    is_confirmed_by_cpfp(Network::Litecoin, &["-blockmintxfee=0.00011"]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stuck_payment_on_dogecoin_is_pulled_along_by_a_child() {
-    is_pulled_along(Network::Dogecoin, &["-blockmintxfee=0.0101"]).await;
+async fn a_stuck_payment_on_dogecoin_is_confirmed_by_cpfp() {
+    is_confirmed_by_cpfp(Network::Dogecoin, &["-blockmintxfee=0.0101"]).await;
 }
 
 async fn ask(scene: &Scene, query: &'static str) -> String {

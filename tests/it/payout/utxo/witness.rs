@@ -24,7 +24,7 @@ const LIE: u64 = 100;
 const LIES: usize = 10;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_end_that_one_of_two_nodes_alone_tells_is_none() {
+async fn an_outcome_reported_by_one_of_two_nodes_alone_settles_nothing() {
     let network = Network::Bitcoin;
     let node = Arc::new(Regtest::start_with(kind_of(network), &[]).await.unwrap());
     let (lying, told) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));

@@ -324,7 +324,7 @@ async fn tell(seeds: Vec<u64>) -> Tally {
 }
 
 #[test]
-fn whatever_a_node_does_everybody_is_paid_once() {
+fn with_any_behaviour_of_the_node_every_recipient_is_paid_once() {
     let (seeds, started) = (Seeds::given("GATEWAY_TEST_SEEDS", SEEDS), Instant::now());
     let total = Tally::sum(&seeds.in_lanes(tell));
     let count = seeds.count;

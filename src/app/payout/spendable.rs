@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use crate::{
     asset::catalogue::Catalogue,
-    chain::pay::{Purse, utxo::transaction::virtual_size},
+    chain::pay::{Spendable, utxo::transaction::virtual_size},
     money::BaseUnits,
     payout::{
         PayoutFamily, State,
@@ -28,11 +28,11 @@ pub(super) async fn of_order(
     order: &PayoutOrder,
     fee: Fee,
     (rows, kept): (usize, BaseUnits),
-) -> Result<Purse, StorageError> {
+) -> Result<Spendable, StorageError> {
     let coins = coins::spendable(tx, order.id).await?;
     let budget = budget(tx, order, None, fee.rate_least, (rows, kept)).await?;
     let Budget { most: fee_max, limit: fee_limit } = budget;
-    Ok(Purse { coins, every_coin: false, fee_extra: BaseUnits::ZERO, fee_max, fee_limit })
+    Ok(Spendable { coins, every_coin: false, fee_extra: BaseUnits::ZERO, fee_max, fee_limit })
 }
 
 /// The amount that the order has kept for the network and not spent.
@@ -49,21 +49,21 @@ pub(super) async fn of_version(
     tx: &mut PgConnection,
     order: &PayoutOrder,
     payment: &OpenPayment,
-) -> Result<Purse, StorageError> {
+) -> Result<Spendable, StorageError> {
     let coins = coins::inputs_of(tx, payment.id).await?;
     let fee_max = most(tx, order, Some(payment.id)).await?;
     let (fee_extra, fee_limit) = (BaseUnits::ZERO, fee_max);
-    Ok(Purse { coins, every_coin: true, fee_extra, fee_max, fee_limit })
+    Ok(Spendable { coins, every_coin: true, fee_extra, fee_max, fee_limit })
 }
 
-/// For a child that pulls along all that waits, out of the change of `parent`; `None` if nothing is
-/// left of that.
+/// For a child that pays for all that waits (CPFP), out of the change of `parent`; `None` if
+/// nothing is left of that.
 pub(super) async fn of_child(
     tx: &mut PgConnection,
     order: &PayoutOrder,
     parent: Uuid,
     fee_rate: u128,
-) -> Result<Option<Purse>, StorageError> {
+) -> Result<Option<Spendable>, StorageError> {
     let Some(change) = coins::waiting_change(tx, order.id).await?.remove(&parent) else {
         return Ok(None);
     };
@@ -79,7 +79,7 @@ pub(super) async fn of_child(
     let fee_extra = BaseUnits::new(wanted.saturating_sub(paid));
     let fee_max = most(tx, order, None).await?;
     let (coins, fee_limit) = (vec![change], fee_max);
-    Ok(Some(Purse { coins, every_coin: true, fee_extra, fee_max, fee_limit }))
+    Ok(Some(Spendable { coins, every_coin: true, fee_extra, fee_max, fee_limit }))
 }
 
 /// Returns whether the order began to pay, and took the fees that it had quoted: those of rows that

@@ -1,5 +1,5 @@
-//! A transaction that took a payment's place: the proof that our bytes can never be mined, and the
-//! payments that it made instead.
+//! A conflicting transaction (double-spend) that took a payment's place: the proof that our bytes
+//! can never be mined, and the payments that it made instead.
 //!
 //! A nonce and an output are used once. So a transaction that is final and used those of a payment,
 //! and is none of its versions, ends the payment for good, no matter who made it.
@@ -32,7 +32,7 @@ pub struct Named {
 
 /// The transaction that took the place of one of several payments, final in the chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Usurper {
+pub struct Conflicting {
     /// Of the payment, among those that were asked about.
     pub at: usize,
     pub mined: Mined,
@@ -66,16 +66,18 @@ pub enum Did {
 impl Witnesses {
     /// Finds the transaction that took the place of one of `payments`, as a witness confirms it too
     /// where there is one; `None` if there is none, or it is not final yet.
-    pub async fn usurper(
+    pub async fn conflicting(
         &self,
         payer: &Payer,
         payments: &[Wanted],
         named: &Named,
         required: u64,
-    ) -> Result<Option<Usurper>, ChainError> {
-        let Some(told) = payer.usurper(payments, named, required).await? else { return Ok(None) };
+    ) -> Result<Option<Conflicting>, ChainError> {
+        let Some(told) = payer.conflicting(payments, named, required).await? else {
+            return Ok(None);
+        };
         for node in &self.nodes {
-            if node.usurper(payments, named, required).await?.as_ref() == Some(&told) {
+            if node.conflicting(payments, named, required).await?.as_ref() == Some(&told) {
                 return Ok(Some(told));
             }
         }
@@ -84,17 +86,17 @@ impl Witnesses {
 }
 
 impl Payer {
-    async fn usurper(
+    async fn conflicting(
         &self,
         payments: &[Wanted],
         named: &Named,
         required: u64,
-    ) -> Result<Option<Usurper>, ChainError> {
+    ) -> Result<Option<Conflicting>, ChainError> {
         match self {
             // A simulated nonce is used by its own payment alone.
             Self::Simulated(_) => Ok(None),
-            Self::Evm(payer) => payer.usurper(payments, &named.hash, required).await,
-            Self::Utxo(payer) => payer.usurper(payments, named, required).await,
+            Self::Evm(payer) => payer.conflicting(payments, &named.hash, required).await,
+            Self::Utxo(payer) => payer.conflicting(payments, named, required).await,
         }
     }
 }
@@ -110,12 +112,12 @@ struct Wire<'a> {
 }
 
 impl EvmPayer {
-    async fn usurper(
+    async fn conflicting(
         &self,
         payments: &[Wanted],
         hash: &str,
         required: u64,
-    ) -> Result<Option<Usurper>, ChainError> {
+    ) -> Result<Option<Conflicting>, ChainError> {
         let result = self.rpc.call(TRANSACTION, json!([hash])).await?;
         let wire: Option<Wire> = self.rpc.read(TRANSACTION, &result)?;
         let Some(wire) = wire.filter(|wire| wire.hash.eq_ignore_ascii_case(hash)) else {
@@ -132,7 +134,7 @@ impl EvmPayer {
             return Ok(None);
         };
         let did = did(&payments[at].raw, &wire, standing.seen);
-        Ok(standing.mined.map(|mined| Usurper { at, mined, did, returned: None }))
+        Ok(standing.mined.map(|mined| Conflicting { at, mined, did, returned: None }))
     }
 }
 
@@ -167,12 +169,12 @@ fn did(raw: &[u8], wire: &Wire<'_>, seen: Seen) -> Did {
 }
 
 impl UtxoPayer {
-    async fn usurper(
+    async fn conflicting(
         &self,
         payments: &[Wanted],
         named: &Named,
         required: u64,
-    ) -> Result<Option<Usurper>, ChainError> {
+    ) -> Result<Option<Conflicting>, ChainError> {
         let (Ok(id), Some(height)) = (named.hash.parse::<Txid>(), named.height) else {
             return Ok(None);
         };
@@ -197,7 +199,7 @@ impl UtxoPayer {
                     spends: spent.iter().map(ToString::to_string).collect(),
                     own,
                 });
-                return Ok(Some(Usurper { at, mined, did, returned }));
+                return Ok(Some(Conflicting { at, mined, did, returned }));
             }
         }
         Ok(None)
@@ -272,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn what_took_the_outputs_of_a_payment_paid_all_nobody_or_is_for_people() {
+    fn a_double_spend_of_a_payment_paid_all_or_none_of_its_recipients_or_needs_an_operator() {
         let ours = transaction(&[10, 11], &[(2, 50), (3, 60), (OWN, 5)]);
         let verdict = |spends: &[u8], pays: &[(u8, u64)]| {
             let found = transaction(spends, pays);
@@ -301,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn what_took_a_nonce_is_judged_by_whom_it_paid_how_much() {
+    fn a_conflicting_transaction_is_judged_by_the_recipients_and_amounts_it_paid() {
         let key = k256::ecdsa::SigningKey::from_slice(&[7; 32]).unwrap();
         let to = [0xaa; 20];
         let (to, value, data) =
