@@ -17,6 +17,7 @@ mod journey;
 mod nc_payout;
 mod payout;
 mod rate;
+mod sdk;
 mod sight;
 mod tidy;
 mod worker;

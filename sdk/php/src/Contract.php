@@ -1,0 +1,606 @@
+<?php
+
+// Made by sdk/generate.py from api/openapi.json; do not edit.
+
+declare(strict_types=1);
+
+namespace Gateway\Sdk;
+
+/**
+ * Shapes of the API's arrays, for `@phpstan-import-type` and editors. Amounts are exact decimal
+ * strings. Ignore keys and values that you do not know; more may come.
+ *
+ * @phpstan-type NcPayload list<NcTransaction>|string
+ * @phpstan-type AcceptedCurrency array{
+ *   currency: string,
+ *   estimated_amount: string|null,
+ *   min_usd: string,
+ *   network: string,
+ *   standard: string,
+ *   token_id: string,
+ * }
+ * @phpstan-type Alive array{
+ *   message: string,
+ * }
+ * @phpstan-type BuyerStatus array{
+ *   accepted_currencies?: list<AcceptedCurrency>|null,
+ *   amount_due: string|null,
+ *   amount_received: string|null,
+ *   amount_remaining: string|null,
+ *   amount_unconfirmed: string|null,
+ *   cancellable: bool,
+ *   confirmations: int|null,
+ *   contract_address: string|null,
+ *   created_at: string,
+ *   expires_at: string,
+ *   invoice_type: string,
+ *   is_draft: bool,
+ *   network: string|null,
+ *   order_description: string|null,
+ *   pay_address: string|null,
+ *   pay_currency: string|null,
+ *   payment_id: string,
+ *   payment_uri: string|null,
+ *   price_amount: string,
+ *   price_currency: string,
+ *   redirect_url: string|null,
+ *   required_confirmations: int|null,
+ *   seconds_left: int,
+ *   standard: string|null,
+ *   status: string,
+ *   symbol: string|null,
+ *   tx_hashes: list<string>,
+ *   updated_at: string,
+ * }
+ * @phpstan-type ConfirmPayout array{
+ *   acceptTotalRaw?: string|null,
+ *   quoteId?: string|null,
+ * }
+ * @phpstan-type Currencies array{
+ *   currencies: list<string>,
+ *   currencies_detailed: list<CurrencyEntry>,
+ * }
+ * @phpstan-type CurrencyEntry array{
+ *   chain: string,
+ *   code: string,
+ *   contract_address: string|null,
+ *   decimals: int,
+ *   min_amount_usd: string,
+ *   standard: string,
+ *   symbol: string,
+ * }
+ * @phpstan-type Estimate array{
+ *   amount_from: string,
+ *   below_minimum: bool|null,
+ *   currency_from: string,
+ *   currency_to: string,
+ *   estimated_amount: string,
+ *   min_amount_usd: string,
+ * }
+ * @phpstan-type MinAmount array{
+ *   currency_from: string,
+ *   currency_to: string,
+ *   min_amount: string,
+ *   min_amount_usd: string,
+ * }
+ * @phpstan-type NcFields array{
+ *   chainId: string,
+ *   data: string,
+ *   from: string,
+ *   gas: string,
+ *   maxFeePerGas: string,
+ *   maxPriorityFeePerGas: string,
+ *   nonce: string,
+ *   to: string,
+ *   type: string,
+ *   value: string,
+ * }
+ * @phpstan-type NcInput array{
+ *   amountRaw: string,
+ *   txid: string,
+ *   vout: int,
+ * }
+ * @phpstan-type NcInputFault array{
+ *   input: string,
+ *   reason: string,
+ * }
+ * @phpstan-type NcLack array{
+ *   hasRaw: string,
+ *   needsRaw: string,
+ * }
+ * @phpstan-type NcOtherField array{
+ *   built: string,
+ *   field: string,
+ *   signed: string,
+ * }
+ * @phpstan-type NcOutput array{
+ *   address: string,
+ *   amount: string,
+ *   amountRaw: string,
+ *   confirmations: int,
+ *   error: string|null,
+ *   feeRaw: string|null,
+ *   nonce: int|null,
+ *   reference: string|null,
+ *   state: string,
+ *   txHash: string|null,
+ * }
+ * @phpstan-type NcOutputFault array{
+ *   field: string,
+ *   output: int,
+ *   reason: string,
+ *   value: string,
+ * }
+ * @phpstan-type NcPayout array{
+ *   chainId: int|null,
+ *   changeRaw: string|null,
+ *   confirmations: int,
+ *   contractAddress: string|null,
+ *   createdAt: string,
+ *   currency: string,
+ *   decimals: int,
+ *   endedAt: string|null,
+ *   expiresAt: string,
+ *   feeLevel: string,
+ *   fromAddress: string,
+ *   id: string,
+ *   inputs: list<NcInput>,
+ *   network: string,
+ *   networkFeeCurrency: string,
+ *   networkFeePaidRaw: string,
+ *   networkFeeRaw: string,
+ *   outputs: list<NcOutput>,
+ *   requiredConfirmations: int,
+ *   state: string,
+ *   submittedAt: string|null,
+ *   symbol: string,
+ *   totalRaw: string,
+ *   txHashes: list<string>,
+ *   unsigned: NcUnsigned|null,
+ *   updatedAt: string,
+ * }
+ * @phpstan-type NcPayoutAnswer array{
+ *   data: NcPayout,
+ *   ok: bool,
+ * }
+ * @phpstan-type NcPayoutPage array{
+ *   data: list<NcPayout>,
+ *   limit: int,
+ *   ok: bool,
+ *   page: int,
+ *   pagesCount: int,
+ *   total: int,
+ * }
+ * @phpstan-type NcRefresh array{
+ *   feeLevel?: string|null,
+ * }
+ * @phpstan-type NcStanding array{
+ *   state: string,
+ * }
+ * @phpstan-type NcSubmission array{
+ *   signed: list<string>,
+ * }
+ * @phpstan-type NcTransaction array{
+ *   output: int,
+ *   serialized: string,
+ *   signingHash: string,
+ *   transaction: NcFields,
+ * }
+ * @phpstan-type NcUnsigned array{
+ *   expiresAt: string,
+ *   kind: string,
+ *   payload: NcPayload,
+ * }
+ * @phpstan-type NewNcInput array{
+ *   txid: string,
+ *   vout: int,
+ * }
+ * @phpstan-type NewNcOutput array{
+ *   address: string,
+ *   amount?: string|null,
+ *   amountRaw?: string|null,
+ *   reference?: string|null,
+ * }
+ * @phpstan-type NewNcPayout array{
+ *   currency: string,
+ *   feeLevel?: string|null,
+ *   fromAddress: string,
+ *   inputs?: list<NewNcInput>|null,
+ *   network: string,
+ *   outputs: list<NewNcOutput>,
+ * }
+ * @phpstan-type NewPayment array{
+ *   cancel_url?: string|null,
+ *   ipn_callback_url?: string|null,
+ *   network?: string|null,
+ *   order_description?: string|null,
+ *   order_id?: string|null,
+ *   pay_currency: string,
+ *   price_amount: string,
+ *   price_currency: string,
+ *   pricing_mode?: string|null,
+ *   purchase_id?: mixed|null,
+ *   success_url?: string|null,
+ * }
+ * @phpstan-type NewPayout array{
+ *   callbackUrl?: string|null,
+ *   csv?: string|null,
+ *   currency: string,
+ *   feeMode?: string|null,
+ *   items?: list<NewPayoutItem>|null,
+ *   label?: string|null,
+ *   metadata?: array<string, mixed>|null,
+ *   network: string,
+ *   refundAddress?: string|null,
+ * }
+ * @phpstan-type NewPayoutItem array{
+ *   address: string,
+ *   amount?: string|null,
+ *   amountRaw?: string|null,
+ *   memo?: string|null,
+ *   reference?: string|null,
+ * }
+ * @phpstan-type Notice array{
+ *   amount: string,
+ *   amount_unit: string,
+ *   contract_address: string|null,
+ *   currency: string|null,
+ *   deposit_key: string,
+ *   log_index: int|null,
+ *   network: string,
+ *   received_at: string,
+ *   tx_hash: string,
+ *   type: string,
+ * }
+ * @phpstan-type NoticePart array{
+ *   notice: Notice,
+ * }
+ * @phpstan-type Payment array{
+ *   actually_paid: string,
+ *   amount_received: string,
+ *   burning_percent: null,
+ *   created_at: string,
+ *   expiration_estimate_date: string,
+ *   invoice_type: string,
+ *   invoice_url: string|null,
+ *   ipn_callback_url: string|null,
+ *   network: string|null,
+ *   network_precision: int|null,
+ *   next_renewal_at: string|null,
+ *   order_description: string|null,
+ *   order_id: string|null,
+ *   pay_address: string|null,
+ *   pay_amount: string|null,
+ *   pay_currency: string|null,
+ *   payin_extra_id: null,
+ *   payment_id: string,
+ *   payment_status: string,
+ *   price_amount: string,
+ *   price_currency: string,
+ *   purchase_id: string,
+ *   smart_contract: string|null,
+ *   subscriber_email: string|null,
+ *   subscription_cycle: int|null,
+ *   time_limit: string,
+ *   updated_at: string,
+ * }
+ * @phpstan-type PaymentList array{
+ *   data: list<Payment>,
+ *   limit: int,
+ *   page: int,
+ *   pagesCount: int,
+ *   total: int,
+ * }
+ * @phpstan-type PayoutBatch array{
+ *   amountRaw: string,
+ *   broadcastAt: string|null,
+ *   confirmations: int,
+ *   confirmedAt: string|null,
+ *   failedCount: int,
+ *   feeRaw: string,
+ *   id: string,
+ *   index: int,
+ *   itemCount: int,
+ *   lastError: string|null,
+ *   replacedTxHashes: list<string>,
+ *   requiredConfirmations: int,
+ *   state: string,
+ *   txHash: string|null,
+ * }
+ * @phpstan-type PayoutBatchList array{
+ *   data: list<PayoutBatch>,
+ *   ok: bool,
+ * }
+ * @phpstan-type PayoutItem array{
+ *   address: string,
+ *   amount: string,
+ *   amountRaw: string,
+ *   batchId: string,
+ *   error: string|null,
+ *   id: string,
+ *   memo: string|null,
+ *   netAmountRaw: string,
+ *   reference: string|null,
+ *   rowNumber: int,
+ *   state: string,
+ *   txHash: string|null,
+ * }
+ * @phpstan-type PayoutItemPage array{
+ *   data: list<PayoutItem>,
+ *   limit: int,
+ *   ok: bool,
+ *   page: int,
+ *   pagesCount: int,
+ *   total: int,
+ * }
+ * @phpstan-type PayoutOrder array{
+ *   batchCount: int,
+ *   cancelledBy: string|null,
+ *   chainId: int|null,
+ *   confirmedAt: string|null,
+ *   contractAddress: string|null,
+ *   createdAt: string,
+ *   currency: string,
+ *   decimals: int,
+ *   depositAddress: string|null,
+ *   expiresAt: string,
+ *   failedRaw: string,
+ *   family: string,
+ *   feeMode: string,
+ *   finishedAt: string|null,
+ *   fundedAt: string|null,
+ *   fundingStatus: string,
+ *   held: bool,
+ *   id: string,
+ *   itemCount: int,
+ *   label: string|null,
+ *   lastBatch: PayoutBatch|null,
+ *   metadata: array<string, mixed>|null,
+ *   missingRaw: string,
+ *   network: string,
+ *   networkFeeRaw: string,
+ *   paidRaw: string,
+ *   payoutTotalRaw: string,
+ *   progress: PayoutProgress,
+ *   quote: PayoutQuote,
+ *   receivedRaw: string,
+ *   refund: PayoutRefund|null,
+ *   refundAddress: string|null,
+ *   serviceFeeRaw: string,
+ *   standard: string,
+ *   state: string,
+ *   surplusRaw: string,
+ *   symbol: string,
+ *   totalToSendRaw: string,
+ *   updatedAt: string,
+ * }
+ * @phpstan-type PayoutOrderAnswer array{
+ *   data: PayoutOrder,
+ *   ok: bool,
+ * }
+ * @phpstan-type PayoutOrderPage array{
+ *   data: list<PayoutOrder>,
+ *   limit: int,
+ *   ok: bool,
+ *   page: int,
+ *   pagesCount: int,
+ *   total: int,
+ * }
+ * @phpstan-type PayoutProgress array{
+ *   broadcasted: int,
+ *   confirmed: int,
+ *   failed: int,
+ *   pending: int,
+ *   signing: int,
+ * }
+ * @phpstan-type PayoutQuote array{
+ *   assetPriceUsd: string,
+ *   createdAt: string,
+ *   expiresAt: string,
+ *   feeRateSatVb?: string,
+ *   id: string,
+ *   maxFeePerGasWei?: string,
+ *   nativePriceUsd: string,
+ *   networkFeeRaw: string,
+ *   serviceFeeRaw: string,
+ * }
+ * @phpstan-type PayoutQuoted array{
+ *   quoteId: string,
+ *   totalToSendRaw: string,
+ * }
+ * @phpstan-type PayoutRefund array{
+ *   address: string|null,
+ *   amountRaw: string,
+ *   state: string,
+ *   txHash: string|null,
+ * }
+ * @phpstan-type PayoutRowFault array{
+ *   column: string,
+ *   reason: string,
+ *   row: int,
+ *   value: string,
+ * }
+ * @phpstan-type PayoutStanding array{
+ *   state: string,
+ * }
+ * @phpstan-type PayoutWebhook array{
+ *   eventAt: int,
+ *   eventId: string,
+ *   eventType: string,
+ *   order: PayoutOrder,
+ * }
+ * @phpstan-type PaymentDetail array{
+ *   actually_paid: string,
+ *   amount_received: string,
+ *   burning_percent: null,
+ *   created_at: string,
+ *   expiration_estimate_date: string,
+ *   invoice_type: string,
+ *   invoice_url: string|null,
+ *   ipn_callback_url: string|null,
+ *   network: string|null,
+ *   network_precision: int|null,
+ *   next_renewal_at: string|null,
+ *   order_description: string|null,
+ *   order_id: string|null,
+ *   pay_address: string|null,
+ *   pay_amount: string|null,
+ *   pay_currency: string|null,
+ *   payin_extra_id: null,
+ *   payment_id: string,
+ *   payment_status: string,
+ *   price_amount: string,
+ *   price_currency: string,
+ *   purchase_id: string,
+ *   smart_contract: string|null,
+ *   subscriber_email: string|null,
+ *   subscription_cycle: int|null,
+ *   time_limit: string,
+ *   updated_at: string,
+ *   accepted_currencies?: list<AcceptedCurrency>|null,
+ * }
+ * @phpstan-type PaymentIpn array{
+ *   actually_paid: string,
+ *   amount_received: string,
+ *   burning_percent: null,
+ *   created_at: string,
+ *   expiration_estimate_date: string,
+ *   invoice_type: string,
+ *   invoice_url: string|null,
+ *   ipn_callback_url: string|null,
+ *   network: string|null,
+ *   network_precision: int|null,
+ *   next_renewal_at: string|null,
+ *   order_description: string|null,
+ *   order_id: string|null,
+ *   pay_address: string|null,
+ *   pay_amount: string|null,
+ *   pay_currency: string|null,
+ *   payin_extra_id: null,
+ *   payment_id: string,
+ *   payment_status: string,
+ *   price_amount: string,
+ *   price_currency: string,
+ *   purchase_id: string,
+ *   smart_contract: string|null,
+ *   subscriber_email: string|null,
+ *   subscription_cycle: int|null,
+ *   time_limit: string,
+ *   updated_at: string,
+ *   event_at: int,
+ *   event_id: string,
+ * }
+ * @phpstan-type PaymentNotice array{
+ *   actually_paid: string,
+ *   amount_received: string,
+ *   burning_percent: null,
+ *   created_at: string,
+ *   expiration_estimate_date: string,
+ *   invoice_type: string,
+ *   invoice_url: string|null,
+ *   ipn_callback_url: string|null,
+ *   network: string|null,
+ *   network_precision: int|null,
+ *   next_renewal_at: string|null,
+ *   order_description: string|null,
+ *   order_id: string|null,
+ *   pay_address: string|null,
+ *   pay_amount: string|null,
+ *   pay_currency: string|null,
+ *   payin_extra_id: null,
+ *   payment_id: string,
+ *   payment_status: string,
+ *   price_amount: string,
+ *   price_currency: string,
+ *   purchase_id: string,
+ *   smart_contract: string|null,
+ *   subscriber_email: string|null,
+ *   subscription_cycle: int|null,
+ *   time_limit: string,
+ *   updated_at: string,
+ *   event_at: int,
+ *   event_id: string,
+ *   _gateway: NoticePart,
+ * }
+ */
+final class Contract
+{
+    /** Fields that are JSON numbers on the wire and exact decimal strings here. */
+    public const AMOUNT_FIELDS = [
+        "actually_paid",
+        "amount_from",
+        "amount_received",
+        "estimated_amount",
+        "min_amount",
+        "min_amount_usd",
+        "min_usd",
+        "pay_amount",
+        "price_amount",
+    ];
+
+    /** Codes of errors that this release knows; treat another as INTERNAL_ERROR. */
+    public const ERROR_CODES = [
+        "AMOUNT_BELOW_DUST",
+        "AMOUNT_BELOW_MINIMUM",
+        "API_KEY_MALFORMED",
+        "API_KEY_MISSING",
+        "API_KEY_NOT_FOUND",
+        "BROADCAST_REJECTED",
+        "CURRENCY_NOT_SUPPORTED",
+        "DUPLICATE_REFERENCE",
+        "IDEMPOTENCY_CONFLICT",
+        "INPUT_UNAVAILABLE",
+        "INSUFFICIENT_FUNDS",
+        "INSUFFICIENT_GAS",
+        "INTERNAL_ERROR",
+        "INVALID_ADDRESS",
+        "INVALID_AMOUNT",
+        "INVALID_REQUEST",
+        "INVALID_STATE",
+        "MERCHANT_SUSPENDED",
+        "NETWORK_FEE_TOO_HIGH",
+        "NODE_UNAVAILABLE",
+        "NONCE_USED",
+        "NO_ELIGIBLE_CURRENCIES",
+        "PAYMENT_NOT_FOUND",
+        "PAYOUT_EXPIRED",
+        "PAYOUT_NOT_FOUND",
+        "QUOTA_EXCEEDED",
+        "RATE_LIMIT_EXCEEDED",
+        "RATE_PROVIDER_DOWN",
+        "SIGNATURE_MISMATCH",
+        "TOO_MANY_ITEMS",
+        "UNSUPPORTED_CURRENCY",
+        "UNSUPPORTED_NETWORK",
+        "amount_below_dust",
+        "api_key_malformed",
+        "api_key_missing",
+        "api_key_not_found",
+        "csv_too_large",
+        "deposit_already_detected",
+        "duplicate_reference",
+        "empty_batch",
+        "idempotency_conflict",
+        "internal_error",
+        "invalid_address",
+        "invalid_amount",
+        "invalid_csv",
+        "invalid_idempotency_key",
+        "invalid_request",
+        "invalid_state",
+        "limit_exceeded",
+        "merchant_suspended",
+        "node_unavailable",
+        "order_not_found",
+        "payouts_disabled",
+        "quota_exceeded",
+        "quote_changed",
+        "quote_expired",
+        "rate_limited",
+        "rate_provider_down",
+        "too_many_rows",
+        "unsupported_currency",
+        "unsupported_network",
+        "wrong_network_address",
+    ];
+}

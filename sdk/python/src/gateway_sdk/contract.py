@@ -1,0 +1,1076 @@
+"""Types of the API. Made by sdk/generate.py from api/openapi.json; do not edit."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any, Dict, List, Optional, TypedDict, Union
+
+# Fields that are JSON numbers: always Decimal, also when they have no fraction.
+AMOUNT_FIELDS = frozenset((
+    "actually_paid",
+    "amount_from",
+    "amount_received",
+    "estimated_amount",
+    "min_amount",
+    "min_amount_usd",
+    "min_usd",
+    "pay_amount",
+    "price_amount",
+))
+
+# Codes of errors that this release knows; treat another as INTERNAL_ERROR.
+ERROR_CODES = frozenset((
+    "AMOUNT_BELOW_DUST",
+    "AMOUNT_BELOW_MINIMUM",
+    "API_KEY_MALFORMED",
+    "API_KEY_MISSING",
+    "API_KEY_NOT_FOUND",
+    "BROADCAST_REJECTED",
+    "CURRENCY_NOT_SUPPORTED",
+    "DUPLICATE_REFERENCE",
+    "IDEMPOTENCY_CONFLICT",
+    "INPUT_UNAVAILABLE",
+    "INSUFFICIENT_FUNDS",
+    "INSUFFICIENT_GAS",
+    "INTERNAL_ERROR",
+    "INVALID_ADDRESS",
+    "INVALID_AMOUNT",
+    "INVALID_REQUEST",
+    "INVALID_STATE",
+    "MERCHANT_SUSPENDED",
+    "NETWORK_FEE_TOO_HIGH",
+    "NODE_UNAVAILABLE",
+    "NONCE_USED",
+    "NO_ELIGIBLE_CURRENCIES",
+    "PAYMENT_NOT_FOUND",
+    "PAYOUT_EXPIRED",
+    "PAYOUT_NOT_FOUND",
+    "QUOTA_EXCEEDED",
+    "RATE_LIMIT_EXCEEDED",
+    "RATE_PROVIDER_DOWN",
+    "SIGNATURE_MISMATCH",
+    "TOO_MANY_ITEMS",
+    "UNSUPPORTED_CURRENCY",
+    "UNSUPPORTED_NETWORK",
+    "amount_below_dust",
+    "api_key_malformed",
+    "api_key_missing",
+    "api_key_not_found",
+    "csv_too_large",
+    "deposit_already_detected",
+    "duplicate_reference",
+    "empty_batch",
+    "idempotency_conflict",
+    "internal_error",
+    "invalid_address",
+    "invalid_amount",
+    "invalid_csv",
+    "invalid_idempotency_key",
+    "invalid_request",
+    "invalid_state",
+    "limit_exceeded",
+    "merchant_suspended",
+    "node_unavailable",
+    "order_not_found",
+    "payouts_disabled",
+    "quota_exceeded",
+    "quote_changed",
+    "quote_expired",
+    "rate_limited",
+    "rate_provider_down",
+    "too_many_rows",
+    "unsupported_currency",
+    "unsupported_network",
+    "wrong_network_address",
+))
+
+# pending signing broadcasted confirmed failed: `signing`: some of it is signed, not all is sent.
+# `failed`: ended, and at least one of its rows was not paid. The last two never change.
+BatchStateName = str
+
+# pending partial paid overpaid expired cancelled: The buyer's vocabulary. The last four never
+# change.
+BuyerStatusName = str
+
+# merchant operator: Who cancelled it; null unless somebody did.
+Canceller = str
+
+# mass_payout.created mass_payout.quote_refreshed mass_payout.deposit_detected
+# mass_payout.underfunded mass_payout.overfunded mass_payout.batch_broadcasted
+# mass_payout.batch_confirmed mass_payout.batch_failed mass_payout.completed
+# mass_payout.partial_failed mass_payout.expired mass_payout.cancelled: What happened.
+EventName = str
+
+# utxo evm: `utxo`: bitcoin, litecoin, dogecoin. `evm`: the EVM networks.
+FamilyName = str
+
+# sender recipient: `sender`: the fees come on top. `recipient`: they are taken evenly out of the
+# recipients' amounts.
+FeeBearer = str
+
+# none detected underfunded exact overfunded: What has come: `detected` is seen but not yet
+# confirmed, the last three are confirmed.
+FundingStatus = str
+
+# payment donation subscription pos: `payment`: one-shot. `donation`: the buyer names the amount.
+# `subscription`: a recurring cycle. `pos`: a cashier's terminal.
+InvoiceType = str
+
+# pending sent confirmed failed: The last two never change.
+ItemStateName = str
+
+# slow normal fast: How much is offered for a place in the next blocks.
+NcFeeLevel = str
+
+# unsigned signed sent confirmed failed: Of its transaction: `unsigned`, `signed` (stored, taken by
+# no node so far), `sent`, `confirmed` (paid for good) or `failed` (never will be).
+NcOutputState = str
+
+# awaiting_signature submitted confirming completed partial_failed failed expired cancelled:
+# `awaiting_signature`: sign `unsigned` and submit it before `expiresAt`. `submitted`: the signed
+# bytes are stored and are sent until a block holds them. `confirming`: at least one is in a block.
+# The others never change: `completed`, `partial_failed` (some recipients were paid), `failed` (none
+# was), `expired` and `cancelled` (nothing was signed).
+NcState = str
+
+# bitcoin litecoin dogecoin ethereum polygon bsc arbitrum optimism base avalanche tron solana near
+# ton thorchain: A chain. `x-extensible-enum` lists those of this release; more may come, so take
+# one that you do not know as text.
+NetworkName = str
+
+# draft pending_deposit funded processing completed partial_failed expired cancelled: `draft`:
+# quoted. `pending_deposit`: confirmed, waits for its money. `funded`: enough has come.
+# `processing`: recipients are being paid. `completed`: all are paid. `partial_failed`: ended, and
+# at least one was not paid. `expired`: not confirmed, or not funded, in time. `cancelled`. The last
+# four never change.
+OrderState = str
+
+# waiting partially_paid finished expired failed: `waiting`: nothing counted yet. `partially_paid`:
+# something, but not enough. `finished`: paid in full; more than asked for shows as `actually_paid`
+# above `pay_amount`. `expired`: the window passed. `failed`: cancelled. The last three never
+# change.
+PaymentStatus = str
+
+# fiat direct:
+PricingMode = str
+
+# pending sent confirmed held: `held`: a person must decide, because no `refundAddress` was given or
+# it could not be paid.
+RefundState = str
+
+# native ERC20 BEP20 TRC20 SPL NEP141 JETTON: `native` for a chain's own coin, else the token
+# standard.
+StandardName = str
+
+
+class AcceptedCurrency(TypedDict):
+    """One entry of `accepted_currencies`. Frozen shape."""
+
+    # The symbol, in upper case.
+    currency: str
+    # The amount that would have to be paid now, in whole units; not binding; null while there is no
+    # fresh rate.
+    estimated_amount: Optional[Decimal]
+    # The smallest price in this currency, in US dollars.
+    min_usd: Decimal
+    network: NetworkName
+    standard: StandardName
+    # Names this choice on the checkout: `code@network`.
+    token_id: str
+
+
+class Alive(TypedDict):
+    """The answer of a service that runs."""
+
+    # Always `OK`.
+    message: str
+
+
+class _BuyerStatusRequired(TypedDict):
+    # The amount that the invoice asks for, in whole units.
+    amount_due: Optional[str]
+    # The amount that has been counted.
+    amount_received: Optional[str]
+    # The rest to be sent, after everything that was counted or seen: the amount in `payment_uri`.
+    amount_remaining: Optional[str]
+    # The amount that has been seen, but not counted yet: it lacks confirmations.
+    amount_unconfirmed: Optional[str]
+    # Whether the buyer may still cancel: nothing has been seen, and the invoice is open.
+    cancellable: bool
+    # Of the youngest deposit under way; null when there is none.
+    confirmations: Optional[int]
+    # The token's contract; null for native coins.
+    contract_address: Optional[str]
+    created_at: str
+    # When the window ends.
+    expires_at: str
+    invoice_type: InvoiceType
+    # Whether the buyer still has to choose a currency; everything about the payment is null until
+    # then.
+    is_draft: bool
+    network: Optional[NetworkName]
+    # The merchant's own words. Show them as text, never as markup.
+    order_description: Optional[str]
+    # Where to pay.
+    pay_address: Optional[str]
+    # The code of the currency to pay in.
+    pay_currency: Optional[str]
+    # The invoice's id.
+    payment_id: str
+    # Pays the amount that is still to be sent; null where there is none, or where the network has
+    # no convention for it.
+    payment_uri: Optional[str]
+    # The price, in `price_currency`.
+    price_amount: str
+    # The currency of the price, in lower case.
+    price_currency: str
+    # Where to send the buyer, once the invoice is over and the merchant has named an address.
+    redirect_url: Optional[str]
+    # The number of confirmations that makes a deposit count on this network.
+    required_confirmations: Optional[int]
+    # Whole seconds until the window ends by the server's clock.
+    seconds_left: int
+    standard: Optional[StandardName]
+    status: BuyerStatusName
+    # The symbol to show, in upper case.
+    symbol: Optional[str]
+    # The transactions that paid, up to 20.
+    tx_hashes: List[str]
+    updated_at: str
+
+
+class BuyerStatus(_BuyerStatusRequired, total=False):
+    """An invoice as its buyer sees it. All amounts are text."""
+
+    # Only while a currency is to be chosen.
+    accepted_currencies: Optional[List[AcceptedCurrency]]
+
+
+class ConfirmPayout(TypedDict, total=False):
+    """The confirmed quote or total. Without a body, or with an empty object: the order as it is."""
+
+    # Refuse unless `totalToSendRaw` is this.
+    acceptTotalRaw: Optional[str]
+    # Refuse unless this quote still stands.
+    quoteId: Optional[str]
+
+
+class Currencies(TypedDict):
+    """The currencies on offer now."""
+
+    # Codes only. A native coin's code appears once per network on which it is native.
+    currencies: List[str]
+    # One entry per chain and token.
+    currencies_detailed: List[CurrencyEntry]
+
+
+class CurrencyEntry(TypedDict):
+    """A coin or token on one chain."""
+
+    chain: NetworkName
+    # As used in `pay_currency`.
+    code: str
+    # Null for native coins.
+    contract_address: Optional[str]
+    # Decimals on its chain.
+    decimals: int
+    # The smallest invoice, in US dollars; the same as in `GET /v1/min-amount`.
+    min_amount_usd: Decimal
+    standard: StandardName
+    # In upper case.
+    symbol: str
+
+
+class Estimate(TypedDict):
+    """The cost of a price now. Not binding."""
+
+    # The price, in `currency_from`.
+    amount_from: Decimal
+    # Whether the price is below the minimum; null unless `currency_from` is `usd`.
+    below_minimum: Optional[bool]
+    # Echoed in lower case.
+    currency_from: str
+    # Echoed in lower case.
+    currency_to: str
+    # The amount that would have to be paid, in whole units of `currency_to`, up to 8 decimal
+    # places.
+    estimated_amount: str
+    # The smallest invoice, in US dollars.
+    min_amount_usd: Decimal
+
+
+class MinAmount(TypedDict):
+    """The smallest invoice in a currency."""
+
+    # Echoed; the minimum is always computed by US dollars.
+    currency_from: str
+    # Echoed.
+    currency_to: str
+    # In whole units of `currency_to`, up to 8 decimal places.
+    min_amount: Decimal
+    # In US dollars.
+    min_amount_usd: Decimal
+
+
+class NcFields(TypedDict):
+    """The fields of one EIP-1559 transaction."""
+
+    # Chain id that the signature covers (EIP-155).
+    chainId: str
+    # Call of the token's contract; `0x` for a transfer of coins.
+    data: str
+    # The address whose key must sign.
+    from: str
+    # Gas limit.
+    gas: str
+    # Maximum fee per unit of gas, in wei.
+    maxFeePerGas: str
+    # Priority fee (tip) per unit of gas, in wei; included in the maximum fee.
+    maxPriorityFeePerGas: str
+    # Its number in the sequence of the sender's transactions.
+    nonce: str
+    # The recipient, or the token's contract.
+    to: str
+    # Always `0x2`.
+    type: str
+    # Transferred amount of the chain's coin, in wei.
+    value: str
+
+
+class NcInput(TypedDict):
+    """One input: an output of an earlier transaction that is spent."""
+
+    # In base units, as read from the chain.
+    amountRaw: str
+    # The transaction that created it.
+    txid: str
+    # Its index among that transaction's outputs, from 0.
+    vout: int
+
+
+class NcInputFault(TypedDict):
+    """An input that cannot be spent."""
+
+    # As `txid:vout`.
+    input: str
+    # For people.
+    reason: str
+
+
+class NcLack(TypedDict):
+    """Too little, in base units: of the currency with `INSUFFICIENT_FUNDS`, of the chain's own
+    coin with `INSUFFICIENT_GAS`."""
+
+    # The amount held.
+    hasRaw: str
+    # The amount needed.
+    needsRaw: str
+
+
+class NcOtherField(TypedDict):
+    """A field of a signed transaction that differs from the built one."""
+
+    # The built value; `-` if the transaction has no such part.
+    built: str
+    # As wallets call it.
+    field: str
+    # The value that came back; `-` if the transaction has no such part.
+    signed: str
+
+
+class NcOutput(TypedDict):
+    """One recipient."""
+
+    # As wallets write it.
+    address: str
+    # In whole coins.
+    amount: str
+    # In base units.
+    amountRaw: str
+    # Confirmations of its transaction; no longer updated once it is final.
+    confirmations: int
+    # The reason why it failed, or why a node refuses it; null otherwise.
+    error: Optional[str]
+    # Network fee of its transaction, in base units of the chain's own coin; null until the
+    # transaction is final.
+    feeRaw: Optional[str]
+    # The nonce of its transaction; null on bitcoin, litecoin and dogecoin.
+    nonce: Optional[int]
+    # The merchant's own reference.
+    reference: Optional[str]
+    state: NcOutputState
+    # Null until the submission.
+    txHash: Optional[str]
+
+
+class NcOutputFault(TypedDict):
+    """An output that cannot be paid."""
+
+    # Which of its fields, or `row` for all of it.
+    field: str
+    # The entry of `outputs`, counted from 1.
+    output: int
+    # For people.
+    reason: str
+    # The beginning of the value that was sent.
+    value: str
+
+
+class NcPayout(TypedDict):
+    """A non-custodial payout. Fields are only ever added."""
+
+    # Chain id that the signature covers (EIP-155); null on bitcoin, litecoin and dogecoin.
+    chainId: Optional[int]
+    # Change to `fromAddress` on bitcoin, litecoin and dogecoin, as the last output; null on EVM
+    # networks. Change below the dust limit is added to the fee.
+    changeRaw: Optional[str]
+    # Confirmations of the transaction that has the fewest; failed ones do not count.
+    confirmations: int
+    # The token's contract; null for a chain's own coin.
+    contractAddress: Optional[str]
+    # Time of the request.
+    createdAt: str
+    # The currency's code, as `GET /v1/currencies` lists it.
+    currency: str
+    # Decimal places of one whole unit.
+    decimals: int
+    # When it reached a final state; null before.
+    endedAt: Optional[str]
+    # Deadline for submitting the signed transactions.
+    expiresAt: str
+    feeLevel: NcFeeLevel
+    # The paying address, whose key must sign. On bitcoin, litecoin and dogecoin the change returns
+    # to it.
+    fromAddress: str
+    # `ncp_` and 26 characters.
+    id: str
+    # Inputs on bitcoin, litecoin and dogecoin, all of which are spent; empty on EVM networks.
+    inputs: List[NcInput]
+    # The chain.
+    network: NetworkName
+    # The chain's own coin, in which fees are paid.
+    networkFeeCurrency: str
+    # Network fee paid so far, in base units of the chain's own coin.
+    networkFeePaidRaw: str
+    # Maximum network fee for all transactions, in base units of the chain's own coin; on bitcoin,
+    # litecoin and dogecoin the exact fee. A rollup's data fee is charged in addition.
+    networkFeeRaw: str
+    # Recipients, in the order of the request.
+    outputs: List[NcOutput]
+    # Confirmations after which a transaction is final.
+    requiredConfirmations: int
+    state: NcState
+    # When the signed bytes were stored; null before.
+    submittedAt: Optional[str]
+    # Its ticker.
+    symbol: str
+    # The sum of all outputs, in base units.
+    totalRaw: str
+    # The submitted transactions: one that pays all outputs, or one for each, in the order of the
+    # outputs.
+    txHashes: List[str]
+    # The transactions to sign; null in every state but `awaiting_signature`.
+    unsigned: Optional[NcUnsigned]
+    # Time of the last change.
+    updatedAt: str
+
+
+class NcPayoutAnswer(TypedDict):
+    """`{ "ok": true, "data": … }` about one payout. It describes the output of [`object`]; nothing
+    is made of it."""
+
+    # As it is now.
+    data: NcPayout
+    ok: bool
+
+
+class NcPayoutPage(TypedDict):
+    """One page of payouts."""
+
+    # The payouts.
+    data: List[NcPayout]
+    # Payouts per page, after clamping.
+    limit: int
+    ok: bool
+    # 0-based, after clamping.
+    page: int
+    # At least 1, also when there is nothing.
+    pagesCount: int
+    # Payouts on all pages.
+    total: int
+
+
+class NcRefresh(TypedDict, total=False):
+    """The options of building a payout anew."""
+
+    # As before if absent.
+    feeLevel: Optional[NcFeeLevel]
+
+
+class NcStanding(TypedDict):
+    """Where a payout stands."""
+
+    state: NcState
+
+
+class NcSubmission(TypedDict):
+    """The signed transactions."""
+
+    # Each signed transaction in hex, with or without `0x`, or in base64, in any order; a single one
+    # may stand without the list. On bitcoin, litecoin and dogecoin a PSBT with its signatures, or
+    # the finished transaction.
+    signed: List[str]
+
+
+class NcTransaction(TypedDict):
+    """One transaction to be signed, in three forms: as fields, as bytes, and as the hash of the
+    bytes."""
+
+    # The position of its output, from 0.
+    output: int
+    # Its bytes without a signature.
+    serialized: str
+    # The hash of `serialized`, which a bare key signs.
+    signingHash: str
+    # Its fields in hex, named as in `eth_signTransaction`.
+    transaction: NcFields
+
+
+class NcUnsigned(TypedDict):
+    """The transactions for the merchant to sign."""
+
+    # Deadline for submitting the signed transactions.
+    expiresAt: str
+    # `evm_tx`: EIP-1559 transactions, one for each output, with consecutive nonces. `psbt`: one
+    # transaction that pays all outputs.
+    kind: str
+    # With `evm_tx` the transactions, in the order of the outputs; with `psbt` a PSBT of version 0
+    # in base64.
+    payload: NcPayload
+
+
+class NewNcInput(TypedDict):
+    """One unspent output of an earlier transaction, in a block. Its amount is read from the chain."""
+
+    # The transaction that made it, in hex.
+    txid: str
+    # Its place among that transaction's outputs, from 0.
+    vout: int
+
+
+class _NewNcOutputRequired(TypedDict):
+    # An address of the network.
+    address: str
+
+
+class NewNcOutput(_NewNcOutputRequired, total=False):
+    """One recipient. Either `amount` or `amountRaw`."""
+
+    # Whole coins, as text or as a number. Either this or `amountRaw`.
+    amount: Optional[Decimal]
+    # Base units. Either this or `amount`.
+    amountRaw: Optional[str]
+    # The merchant's own, once in a payout.
+    reference: Optional[str]
+
+
+class _NewNcPayoutRequired(TypedDict):
+    # A currency's code, or its symbol on that network.
+    currency: str
+    # The sender: an address whose key is the merchant's. On bitcoin, litecoin and dogecoin one that
+    # a single key owns (P2WPKH or P2PKH), at which all inputs lie, and to which the change returns.
+    fromAddress: str
+    # One of the EVM networks, bitcoin, litecoin or dogecoin.
+    network: str
+    # The recipients.
+    outputs: List[NewNcOutput]
+
+
+class NewNcPayout(_NewNcPayoutRequired, total=False):
+    """A payout to be built. Members that are not listed are ignored; null is the same as absent."""
+
+    # `normal` if absent.
+    feeLevel: Optional[NcFeeLevel]
+    # The outputs to spend on bitcoin, litecoin and dogecoin, where the list is required: all of
+    # them, however much is left. Ignored on EVM networks.
+    inputs: Optional[List[NewNcInput]]
+
+
+class _NewPaymentRequired(TypedDict):
+    # A currency's code; or a bare symbol together with `network`; or `all`, which lets the buyer
+    # choose.
+    pay_currency: str
+    # The price: above 0, at most 15 integer digits and 18 decimals. A JSON number; text is refused.
+    price_amount: Decimal
+    # `usd`, `eur` or `gbp` in any case; in pricing mode `direct` the symbol of `pay_currency`.
+    price_currency: str
+
+
+class NewPayment(_NewPaymentRequired, total=False):
+    """An invoice to create. Members that are not listed are ignored; null is the same as absent.
+    It describes the input of [`parse`], member by member; nothing is read into it."""
+
+    # Where the buyer is sent once it is cancelled or expired: an http or https URL.
+    cancel_url: Optional[str]
+    # Where signed IPNs are posted: an absolute http or https URL on the public internet.
+    ipn_callback_url: Optional[str]
+    # When sent, `pay_currency` is read as a bare symbol on this chain.
+    network: Optional[str]
+    # Shown to the buyer on the hosted checkout.
+    order_description: Optional[str]
+    # The merchant's own reference; need not be unique.
+    order_id: Optional[str]
+    # `fiat` converts the price at the current rate. `direct` takes it as an amount of the pay
+    # currency, exact in its decimals.
+    pricing_mode: Optional[PricingMode]
+    # Accepted and ignored, whatever it is; answers always say `payment_id` here.
+    purchase_id: Optional[Any]
+    # Where the buyer is sent once it is paid: an http or https URL.
+    success_url: Optional[str]
+
+
+class _NewPayoutRequired(TypedDict):
+    # A currency's code, or its symbol on this network.
+    currency: str
+    # A network of this family.
+    network: str
+
+
+class NewPayout(_NewPayoutRequired, total=False):
+    """An order to create: its recipients are in `items` or in `csv`, one of the two. Members that
+    are not listed are ignored; null is the same as absent."""
+
+    # Where this order's webhooks go, instead of the merchant's own setting.
+    callbackUrl: Optional[str]
+    # The text of a file, as it would be sent as `text/csv`.
+    csv: Optional[str]
+    # `sender` if absent.
+    feeMode: Optional[FeeBearer]
+    # At most 1000 recipients, on EVM networks 2000.
+    items: Optional[List[NewPayoutItem]]
+    # Plain text for the merchant's own use.
+    label: Optional[str]
+    metadata: Optional[Dict[str, Any]]
+    # The address to which money left over goes. Without it that money waits for an operator.
+    refundAddress: Optional[str]
+
+
+class _NewPayoutItemRequired(TypedDict):
+    # On the order's network.
+    address: str
+
+
+class NewPayoutItem(_NewPayoutItemRequired, total=False):
+    """One recipient. Rows that say the same twice need a `reference` each."""
+
+    # Whole coins, as a number or as text. Either this or `amountRaw`.
+    amount: Optional[Decimal]
+    # Base units. Either this or `amount`.
+    amountRaw: Optional[str]
+    # The merchant's own, with the same limits, but not unique.
+    memo: Optional[str]
+    # The merchant's own, each once in an order. It must not start like a formula (`=`, `+`, `-`,
+    # `@`).
+    reference: Optional[str]
+
+
+class Notice(TypedDict):
+    """The deposit behind an informational IPN."""
+
+    # Whole coins if the token's decimals are known, else base units.
+    amount: str
+    # The unit of `amount`: `coins` or `base_units`.
+    amount_unit: str
+    # The token's contract; null for native coins.
+    contract_address: Optional[str]
+    # The code of the currency that came; null for a token that is not in `GET /v1/currencies`.
+    currency: Optional[str]
+    # The deposit's own key: one transaction may bring several.
+    deposit_key: str
+    # The output, or the position among the transaction's logs; null where the network has neither.
+    log_index: Optional[int]
+    # The chain on which it came.
+    network: NetworkName
+    # When it was first seen.
+    received_at: str
+    # The transaction that brought it.
+    tx_hash: str
+    # `wrong_token_received`, `suspicious_token_received` or `late_deposit_received`; more may come.
+    type: str
+
+
+class NoticePart(TypedDict):
+    """The part of the body that sets a notice apart from a change of status."""
+
+    notice: Notice
+
+
+class Payment(TypedDict):
+    """An invoice as its merchant sees it. Fields are only ever added."""
+
+    # Received so far, in `pay_currency`; 0 until a deposit has its network's confirmations.
+    actually_paid: Decimal
+    # The same as `actually_paid`.
+    amount_received: Decimal
+    # Reserved.
+    burning_percent: None
+    created_at: str
+    # When the window ends.
+    expiration_estimate_date: str
+    invoice_type: InvoiceType
+    # The hosted checkout's page for this invoice.
+    invoice_url: Optional[str]
+    # URL to which signed IPNs are posted.
+    ipn_callback_url: Optional[str]
+    # The chain to pay on; null on an unresolved draft.
+    network: Optional[NetworkName]
+    # Decimals of `pay_currency` on its chain; null on an unresolved draft.
+    network_precision: Optional[int]
+    # Set on subscriptions only.
+    next_renewal_at: Optional[str]
+    # As it was sent; shown to the buyer.
+    order_description: Optional[str]
+    # The merchant's own reference, as it was sent.
+    order_id: Optional[str]
+    # Deposit address; null on an unresolved draft.
+    pay_address: Optional[str]
+    # Amount to pay, in whole units of `pay_currency`; null on an unresolved draft.
+    pay_amount: Optional[Decimal]
+    # Code of the currency to pay in, as listed by `GET /v1/currencies`; null on an unresolved
+    # draft.
+    pay_currency: Optional[str]
+    # Reserved.
+    payin_extra_id: None
+    # The invoice's id: `pzi_` and 26 characters. Never changes, also when a draft resolves.
+    payment_id: str
+    payment_status: PaymentStatus
+    # The requested price, in `price_currency`.
+    price_amount: Decimal
+    # The currency of the price, in lower case.
+    price_currency: str
+    # Always equal to `payment_id`.
+    purchase_id: str
+    # The token's contract; null for native coins and on an unresolved draft.
+    smart_contract: Optional[str]
+    # Set on subscriptions only.
+    subscriber_email: Optional[str]
+    # Set on subscriptions only: number of cycles so far.
+    subscription_cycle: Optional[int]
+    # The payment window as `HH:MM:SS`; on an unresolved draft the time to choose a currency.
+    time_limit: str
+    # Time of the last change.
+    updated_at: str
+
+
+class PaymentList(TypedDict):
+    """One page of invoices, without unresolved drafts."""
+
+    data: List[Payment]
+    # Invoices per page, after clamping.
+    limit: int
+    # 0-based, after clamping.
+    page: int
+    # At least 1, also when there is nothing.
+    pagesCount: int
+    # Invoices on all pages.
+    total: int
+
+
+class PayoutBatch(TypedDict):
+    """Recipients that are sent or reported together: on bitcoin, litecoin and dogecoin the outputs
+    of one transaction, on EVM networks one transaction each."""
+
+    # Sum of the requested amounts of its rows.
+    amountRaw: str
+    # When a node first accepted it.
+    broadcastAt: Optional[str]
+    # Confirmations of its transactions.
+    confirmations: int
+    # When it became final.
+    confirmedAt: Optional[str]
+    # Number of its rows that were finally not paid.
+    failedCount: int
+    # Network fees of its confirmed transactions, in the network's own coin.
+    feeRaw: str
+    # `mpb_…`
+    id: str
+    # From 0, in the order in which they are sent.
+    index: int
+    # Rows in it.
+    itemCount: int
+    # The last error, as text for people.
+    lastError: Optional[str]
+    # Earlier versions with lower fees; none of them can confirm beside the last one.
+    replacedTxHashes: List[str]
+    # Confirmations after which it is final.
+    requiredConfirmations: int
+    state: BatchStateName
+    # Hash of its transaction, or of the first one if every recipient has a separate transaction.
+    txHash: Optional[str]
+
+
+class PayoutBatchList(TypedDict):
+    """PayoutBatchList"""
+
+    data: List[PayoutBatch]
+    ok: bool
+
+
+class PayoutItem(TypedDict):
+    """One recipient of an order."""
+
+    # As wallets and explorers write it.
+    address: str
+    # The same in whole coins.
+    amount: str
+    # The requested amount.
+    amountRaw: str
+    # The batch that it is sent with.
+    batchId: str
+    # For people: why it was not paid.
+    error: Optional[str]
+    # `mpi_…`
+    id: str
+    # The merchant's own, as it was sent; it is not written to the chain.
+    memo: Optional[str]
+    # The amount that arrives: less the fees where recipients bear them.
+    netAmountRaw: str
+    # The merchant's own, as it was sent.
+    reference: Optional[str]
+    # In a file the line as a spreadsheet counts it, in JSON the entry of `items`, counted from 1.
+    rowNumber: int
+    state: ItemStateName
+    # Of the transaction that pays it, or paid nothing; null until one is signed.
+    txHash: Optional[str]
+
+
+class PayoutItemPage(TypedDict):
+    """PayoutItemPage"""
+
+    data: List[PayoutItem]
+    # Entries per page, after clamping.
+    limit: int
+    ok: bool
+    # 0-based, after clamping.
+    page: int
+    # At least 1, also when there is nothing.
+    pagesCount: int
+    # Entries on all pages.
+    total: int
+
+
+class PayoutOrder(TypedDict):
+    """A mass payout as its merchant sees it. Fields are only ever added."""
+
+    # Number of groups in which the rows are sent and reported.
+    batchCount: int
+    cancelledBy: Optional[Canceller]
+    # Chain id of an EVM network; null on the others.
+    chainId: Optional[int]
+    # When the merchant confirmed the order.
+    confirmedAt: Optional[str]
+    # Null for native coins.
+    contractAddress: Optional[str]
+    createdAt: str
+    # The code of the currency that is paid out, as `GET /v1/currencies` lists it.
+    currency: str
+    # Base units of one whole coin, as a power of ten.
+    decimals: int
+    # The order's own address; null until it is confirmed.
+    depositAddress: Optional[str]
+    # Expiry of the quote in a draft; afterwards the deadline for the deposit.
+    expiresAt: str
+    # Amount that finally could not be paid; refunded at the end.
+    failedRaw: str
+    family: FamilyName
+    feeMode: FeeBearer
+    # When its state became final.
+    finishedAt: Optional[str]
+    # When the received amount became sufficient.
+    fundedAt: Optional[str]
+    fundingStatus: FundingStatus
+    # True if the order is on hold: an operator must release it before anything more is sent.
+    held: bool
+    # `mpo_…` on bitcoin, litecoin and dogecoin, `empo_…` on EVM networks. Never changes.
+    id: str
+    # Number of recipients' rows.
+    itemCount: int
+    # The merchant's own words, as they were sent.
+    label: Optional[str]
+    # The batch that an event concerns, otherwise the last batch with any progress; null before the
+    # first.
+    lastBatch: Optional[PayoutBatch]
+    # The merchant's own object, as it was sent.
+    metadata: Optional[Dict[str, Any]]
+    # Amount by which `receivedRaw` is too low.
+    missingRaw: str
+    network: NetworkName
+    # Network fee in the quote.
+    networkFeeRaw: str
+    # Amount paid to recipients by final transactions.
+    paidRaw: str
+    # Sum of the requested amounts.
+    payoutTotalRaw: str
+    progress: PayoutProgress
+    quote: PayoutQuote
+    # Confirmed at `depositAddress` so far.
+    receivedRaw: str
+    # Refund of an ended order; null if there is nothing to refund.
+    refund: Optional[PayoutRefund]
+    # Address for refunds; without it a refund waits for manual handling.
+    refundAddress: Optional[str]
+    # Service fee in the quote.
+    serviceFeeRaw: str
+    standard: StandardName
+    state: OrderState
+    # Amount by which `receivedRaw` is too high; refunded at the end.
+    surplusRaw: str
+    # In upper case.
+    symbol: str
+    # Amount to send to `depositAddress`.
+    totalToSendRaw: str
+    # Time of the last change.
+    updatedAt: str
+
+
+class PayoutOrderAnswer(TypedDict):
+    """PayoutOrderAnswer"""
+
+    data: PayoutOrder
+    ok: bool
+
+
+class PayoutOrderPage(TypedDict):
+    """PayoutOrderPage"""
+
+    data: List[PayoutOrder]
+    # Entries per page, after clamping.
+    limit: int
+    ok: bool
+    # 0-based, after clamping.
+    page: int
+    # At least 1, also when there is nothing.
+    pagesCount: int
+    # Entries on all pages.
+    total: int
+
+
+class PayoutProgress(TypedDict):
+    """Number of rows in each state."""
+
+    # Accepted by a node.
+    broadcasted: int
+    # Paid by a final transaction.
+    confirmed: int
+    # Finally not paid.
+    failed: int
+    # Nothing is signed yet.
+    pending: int
+    # Signed, and not yet accepted by a node.
+    signing: int
+
+
+class _PayoutQuoteRequired(TypedDict):
+    # One whole coin of the paid currency, in US dollars.
+    assetPriceUsd: str
+    createdAt: str
+    # After this time the order must be refreshed before it can be confirmed.
+    expiresAt: str
+    # Send it as `quoteId` to confirm exactly this quote.
+    id: str
+    # One whole coin of the network, in US dollars.
+    nativePriceUsd: str
+    # The same as the order's.
+    networkFeeRaw: str
+    # The same as the order's.
+    serviceFeeRaw: str
+
+
+class PayoutQuote(_PayoutQuoteRequired, total=False):
+    """Price of an order, and its validity."""
+
+    # On bitcoin, litecoin and dogecoin: the smallest coins per virtual byte.
+    feeRateSatVb: str
+    # On EVM networks: wei per unit of gas.
+    maxFeePerGasWei: str
+
+
+class PayoutQuoted(TypedDict):
+    """The quote of an order as it is now."""
+
+    # To confirm it.
+    quoteId: str
+    # The amount that would have to be sent.
+    totalToSendRaw: str
+
+
+class PayoutRefund(TypedDict):
+    """Refund to the merchant."""
+
+    # Null if none was given.
+    address: Optional[str]
+    amountRaw: str
+    state: RefundState
+    # Set once it is signed.
+    txHash: Optional[str]
+
+
+class PayoutRowFault(TypedDict):
+    """One cell that cannot be used."""
+
+    # The column by its name, or `row` for the row as a whole.
+    column: str
+    # For people.
+    reason: str
+    # In a file the line as a spreadsheet counts it, in JSON the entry of `items`, counted from 1.
+    row: int
+    # The beginning of the cell.
+    value: str
+
+
+class PayoutStanding(TypedDict):
+    """Where an order stands."""
+
+    state: OrderState
+
+
+class PayoutWebhook(TypedDict):
+    """One event of one order. The four fields stand in this order."""
+
+    # Seconds since 1970, renewed at each attempt. Refuse events older than ten minutes.
+    eventAt: int
+    # `pzwe_…`, the same for all attempts: process each id only once.
+    eventId: str
+    eventType: EventName
+    # The order as it was when the event happened.
+    order: PayoutOrder
+
+
+class PaymentDetail(Payment, total=False):
+    """A payment object, and on an unresolved draft the currencies that may be chosen."""
+
+    # Only on an unresolved draft, also once it was abandoned: the currencies that its buyer may
+    # choose from.
+    accepted_currencies: Optional[List[AcceptedCurrency]]
+
+
+class PaymentIpn(Payment):
+    """The body of an IPN, for the API's description: [`body`] writes it from the stored snapshot."""
+
+    # Seconds since 1970, made anew at each attempt. Refuse deliveries older than ten minutes.
+    event_at: int
+    # Stable across all attempts and deliveries of this event. Other events of the same payment have
+    # others, so it cannot say that an order was fulfilled: store `payment_id` with `payment_status`
+    # for that.
+    event_id: str
+
+
+class PaymentNotice(PaymentIpn):
+    """The body of an informational IPN. `payment_status` is the one that the invoice has anyway:
+    it is no status change, and nothing is to be shipped on it."""
+
+    _gateway: NoticePart
+
+
+# Content according to `kind`.
+NcPayload = Union[List[NcTransaction], str]

@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# Builds SDKs and drives each through sdk/scenario.json against a running gateway.
+#
+#   sdk/run.sh [typescript|python|php|go|rust]...     all if none is named
+#
+# The gateway is the sandbox of `make up`, or what GATEWAY_BASE_URL, GATEWAYCTL and the environment
+# of that program name. The tests call it so (tests/it/sdk).
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
+# shellcheck source=scripts/clone.sh
+. "$here/../scripts/clone.sh"
+# shellcheck source=scripts/npm.sh
+. "$root/scripts/npm.sh"
+# shellcheck source=scripts/pypi.sh
+. "$root/scripts/pypi.sh"
+
+mkdir -p "$run_dir/log"
+target_dir=${CARGO_TARGET_DIR:-$root/target}
+if [ -z "${GATEWAY_BASE_URL:-}" ]; then
+    [ -s "$run_dir/stack.env" ] || die "no sandbox is up: make up"
+    set -a
+    # shellcheck source=/dev/null
+    . "$run_dir/stack.env"
+    set +a
+fi
+export GATEWAYCTL=${GATEWAYCTL:-$target_dir/release/gatewayctl}
+[ -x "$GATEWAYCTL" ] || die "GATEWAYCTL is no program: $GATEWAYCTL"
+
+python3=$("$root/scripts/languages.sh" python3)
+
+# Each of these sets `driver`, the command that conformance.py starts.
+
+typescript() {
+    local node
+    node=$("$root/scripts/languages.sh" node)
+    npm_tool typescript typescript@5.9.3
+    "$node" "$npm_modules/typescript/bin/tsc" -p "$here/typescript"
+    driver=("$node" "$here/typescript/conformance/driver.mjs")
+}
+
+languages=("$@")
+[ ${#languages[@]} -gt 0 ] || languages=(typescript)
+for language in "${languages[@]}"; do
+    declare -F "$language" >/dev/null || die "there is no SDK for $language"
+    "$language"
+    "$python3" -B "$here/conformance.py" "$language" "${driver[@]}"
+done

@@ -1,0 +1,287 @@
+//! Made by sdk/generate.py from api/openapi.json; do not edit.
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::{Amount};
+
+/// One entry of `accepted_currencies`. Frozen shape.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct AcceptedCurrency {
+    /// The symbol, in upper case.
+    pub currency: String,
+    /// The amount that would have to be paid now, in whole units; not binding; null while there is
+    /// no fresh rate.
+    pub estimated_amount: Option<Amount>,
+    /// The smallest price in this currency, in US dollars.
+    pub min_usd: Amount,
+    pub network: String,
+    pub standard: String,
+    /// Names this choice on the checkout: `code@network`.
+    pub token_id: String,
+}
+
+/// The answer of a service that runs.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Alive {
+    /// Always `OK`.
+    pub message: String,
+}
+
+/// An invoice as its buyer sees it. All amounts are text.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct BuyerStatus {
+    /// Only while a currency is to be chosen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accepted_currencies: Option<Vec<AcceptedCurrency>>,
+    /// The amount that the invoice asks for, in whole units.
+    pub amount_due: Option<String>,
+    /// The amount that has been counted.
+    pub amount_received: Option<String>,
+    /// The rest to be sent, after everything that was counted or seen: the amount in `payment_uri`.
+    pub amount_remaining: Option<String>,
+    /// The amount that has been seen, but not counted yet: it lacks confirmations.
+    pub amount_unconfirmed: Option<String>,
+    /// Whether the buyer may still cancel: nothing has been seen, and the invoice is open.
+    pub cancellable: bool,
+    /// Of the youngest deposit under way; null when there is none.
+    pub confirmations: Option<i64>,
+    /// The token's contract; null for native coins.
+    pub contract_address: Option<String>,
+    pub created_at: String,
+    /// When the window ends.
+    pub expires_at: String,
+    pub invoice_type: String,
+    /// Whether the buyer still has to choose a currency; everything about the payment is null until
+    /// then.
+    pub is_draft: bool,
+    pub network: Option<String>,
+    /// The merchant's own words. Show them as text, never as markup.
+    pub order_description: Option<String>,
+    /// Where to pay.
+    pub pay_address: Option<String>,
+    /// The code of the currency to pay in.
+    pub pay_currency: Option<String>,
+    /// The invoice's id.
+    pub payment_id: String,
+    /// Pays the amount that is still to be sent; null where there is none, or where the network has
+    /// no convention for it.
+    pub payment_uri: Option<String>,
+    /// The price, in `price_currency`.
+    pub price_amount: String,
+    /// The currency of the price, in lower case.
+    pub price_currency: String,
+    /// Where to send the buyer, once the invoice is over and the merchant has named an address.
+    pub redirect_url: Option<String>,
+    /// The number of confirmations that makes a deposit count on this network.
+    pub required_confirmations: Option<i64>,
+    /// Whole seconds until the window ends by the server's clock.
+    pub seconds_left: i64,
+    pub standard: Option<String>,
+    pub status: String,
+    /// The symbol to show, in upper case.
+    pub symbol: Option<String>,
+    /// The transactions that paid, up to 20.
+    pub tx_hashes: Vec<String>,
+    pub updated_at: String,
+}
+
+/// The currencies on offer now.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Currencies {
+    /// Codes only. A native coin's code appears once per network on which it is native.
+    pub currencies: Vec<String>,
+    /// One entry per chain and token.
+    pub currencies_detailed: Vec<CurrencyEntry>,
+}
+
+/// A coin or token on one chain.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct CurrencyEntry {
+    pub chain: String,
+    /// As used in `pay_currency`.
+    pub code: String,
+    /// Null for native coins.
+    pub contract_address: Option<String>,
+    /// Decimals on its chain.
+    pub decimals: i64,
+    /// The smallest invoice, in US dollars; the same as in `GET /v1/min-amount`.
+    pub min_amount_usd: Amount,
+    pub standard: String,
+    /// In upper case.
+    pub symbol: String,
+}
+
+/// The cost of a price now. Not binding.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Estimate {
+    /// The price, in `currency_from`.
+    pub amount_from: Amount,
+    /// Whether the price is below the minimum; null unless `currency_from` is `usd`.
+    pub below_minimum: Option<bool>,
+    /// Echoed in lower case.
+    pub currency_from: String,
+    /// Echoed in lower case.
+    pub currency_to: String,
+    /// The amount that would have to be paid, in whole units of `currency_to`, up to 8 decimal
+    /// places.
+    pub estimated_amount: String,
+    /// The smallest invoice, in US dollars.
+    pub min_amount_usd: Amount,
+}
+
+/// The smallest invoice in a currency.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct MinAmount {
+    /// Echoed; the minimum is always computed by US dollars.
+    pub currency_from: String,
+    /// Echoed.
+    pub currency_to: String,
+    /// In whole units of `currency_to`, up to 8 decimal places.
+    pub min_amount: Amount,
+    /// In US dollars.
+    pub min_amount_usd: Amount,
+}
+
+/// An invoice to create. Members that are not listed are ignored; null is the same as absent. It
+/// describes the input of [`parse`], member by member; nothing is read into it.
+#[derive(Debug, Clone, Serialize, Deserialize, Default)]
+pub struct NewPayment {
+    /// Where the buyer is sent once it is cancelled or expired: an http or https URL.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cancel_url: Option<String>,
+    /// Where signed IPNs are posted: an absolute http or https URL on the public internet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ipn_callback_url: Option<String>,
+    /// When sent, `pay_currency` is read as a bare symbol on this chain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<String>,
+    /// Shown to the buyer on the hosted checkout.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub order_description: Option<String>,
+    /// The merchant's own reference; need not be unique.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub order_id: Option<String>,
+    /// A currency's code; or a bare symbol together with `network`; or `all`, which lets the buyer
+    /// choose.
+    pub pay_currency: String,
+    /// The price: above 0, at most 15 integer digits and 18 decimals. A JSON number; text is
+    /// refused.
+    pub price_amount: Amount,
+    /// `usd`, `eur` or `gbp` in any case; in pricing mode `direct` the symbol of `pay_currency`.
+    pub price_currency: String,
+    /// `fiat` converts the price at the current rate. `direct` takes it as an amount of the pay
+    /// currency, exact in its decimals.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pricing_mode: Option<String>,
+    /// Accepted and ignored, whatever it is; answers always say `payment_id` here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub purchase_id: Option<Box<RawValue>>,
+    /// Where the buyer is sent once it is paid: an http or https URL.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub success_url: Option<String>,
+}
+
+/// The deposit behind an informational IPN.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Notice {
+    /// Whole coins if the token's decimals are known, else base units.
+    pub amount: String,
+    /// The unit of `amount`: `coins` or `base_units`.
+    pub amount_unit: String,
+    /// The token's contract; null for native coins.
+    pub contract_address: Option<String>,
+    /// The code of the currency that came; null for a token that is not in `GET /v1/currencies`.
+    pub currency: Option<String>,
+    /// The deposit's own key: one transaction may bring several.
+    pub deposit_key: String,
+    /// The output, or the position among the transaction's logs; null where the network has
+    /// neither.
+    pub log_index: Option<i64>,
+    /// The chain on which it came.
+    pub network: String,
+    /// When it was first seen.
+    pub received_at: String,
+    /// The transaction that brought it.
+    pub tx_hash: String,
+    /// `wrong_token_received`, `suspicious_token_received` or `late_deposit_received`; more may
+    /// come.
+    #[serde(rename = "type")]
+    pub kind: String,
+}
+
+/// An invoice as its merchant sees it. Fields are only ever added.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Payment {
+    /// Received so far, in `pay_currency`; 0 until a deposit has its network's confirmations.
+    pub actually_paid: Amount,
+    /// The same as `actually_paid`.
+    pub amount_received: Amount,
+    /// Reserved.
+    pub burning_percent: Option<()>,
+    pub created_at: String,
+    /// When the window ends.
+    pub expiration_estimate_date: String,
+    pub invoice_type: String,
+    /// The hosted checkout's page for this invoice.
+    pub invoice_url: Option<String>,
+    /// URL to which signed IPNs are posted.
+    pub ipn_callback_url: Option<String>,
+    /// The chain to pay on; null on an unresolved draft.
+    pub network: Option<String>,
+    /// Decimals of `pay_currency` on its chain; null on an unresolved draft.
+    pub network_precision: Option<i64>,
+    /// Set on subscriptions only.
+    pub next_renewal_at: Option<String>,
+    /// As it was sent; shown to the buyer.
+    pub order_description: Option<String>,
+    /// The merchant's own reference, as it was sent.
+    pub order_id: Option<String>,
+    /// Deposit address; null on an unresolved draft.
+    pub pay_address: Option<String>,
+    /// Amount to pay, in whole units of `pay_currency`; null on an unresolved draft.
+    pub pay_amount: Option<Amount>,
+    /// Code of the currency to pay in, as listed by `GET /v1/currencies`; null on an unresolved
+    /// draft.
+    pub pay_currency: Option<String>,
+    /// Reserved.
+    pub payin_extra_id: Option<()>,
+    /// The invoice's id: `pzi_` and 26 characters. Never changes, also when a draft resolves.
+    pub payment_id: String,
+    pub payment_status: String,
+    /// The requested price, in `price_currency`.
+    pub price_amount: Amount,
+    /// The currency of the price, in lower case.
+    pub price_currency: String,
+    /// Always equal to `payment_id`.
+    pub purchase_id: String,
+    /// The token's contract; null for native coins and on an unresolved draft.
+    pub smart_contract: Option<String>,
+    /// Set on subscriptions only.
+    pub subscriber_email: Option<String>,
+    /// Set on subscriptions only: number of cycles so far.
+    pub subscription_cycle: Option<i64>,
+    /// The payment window as `HH:MM:SS`; on an unresolved draft the time to choose a currency.
+    pub time_limit: String,
+    /// Time of the last change.
+    pub updated_at: String,
+    /// Only on an unresolved draft, also once it was abandoned: the currencies that its buyer may
+    /// choose from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accepted_currencies: Option<Vec<AcceptedCurrency>>,
+}
+
+/// One page of invoices, without unresolved drafts.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PaymentList {
+    pub data: Vec<Payment>,
+    /// Invoices per page, after clamping.
+    pub limit: i64,
+    /// 0-based, after clamping.
+    pub page: i64,
+    /// At least 1, also when there is nothing.
+    pub pages_count: i64,
+    /// Invoices on all pages.
+    pub total: i64,
+}

@@ -1,0 +1,1053 @@
+// Made by sdk/generate.py from api/openapi.json; do not edit.
+
+/** Fields that are JSON numbers on the wire and exact decimal strings here. */
+export const AMOUNT_FIELDS: ReadonlySet<string> = new Set(["actually_paid", "amount_from", "amount_received", "estimated_amount", "min_amount", "min_amount_usd", "min_usd", "pay_amount", "price_amount"]);
+
+/** Codes of errors that this release knows; treat another as `INTERNAL_ERROR`. */
+export type ErrorCode =
+  | 'AMOUNT_BELOW_DUST'
+  | 'AMOUNT_BELOW_MINIMUM'
+  | 'API_KEY_MALFORMED'
+  | 'API_KEY_MISSING'
+  | 'API_KEY_NOT_FOUND'
+  | 'BROADCAST_REJECTED'
+  | 'CURRENCY_NOT_SUPPORTED'
+  | 'DUPLICATE_REFERENCE'
+  | 'IDEMPOTENCY_CONFLICT'
+  | 'INPUT_UNAVAILABLE'
+  | 'INSUFFICIENT_FUNDS'
+  | 'INSUFFICIENT_GAS'
+  | 'INTERNAL_ERROR'
+  | 'INVALID_ADDRESS'
+  | 'INVALID_AMOUNT'
+  | 'INVALID_REQUEST'
+  | 'INVALID_STATE'
+  | 'MERCHANT_SUSPENDED'
+  | 'NETWORK_FEE_TOO_HIGH'
+  | 'NODE_UNAVAILABLE'
+  | 'NONCE_USED'
+  | 'NO_ELIGIBLE_CURRENCIES'
+  | 'PAYMENT_NOT_FOUND'
+  | 'PAYOUT_EXPIRED'
+  | 'PAYOUT_NOT_FOUND'
+  | 'QUOTA_EXCEEDED'
+  | 'RATE_LIMIT_EXCEEDED'
+  | 'RATE_PROVIDER_DOWN'
+  | 'SIGNATURE_MISMATCH'
+  | 'TOO_MANY_ITEMS'
+  | 'UNSUPPORTED_CURRENCY'
+  | 'UNSUPPORTED_NETWORK'
+  | 'amount_below_dust'
+  | 'api_key_malformed'
+  | 'api_key_missing'
+  | 'api_key_not_found'
+  | 'csv_too_large'
+  | 'deposit_already_detected'
+  | 'duplicate_reference'
+  | 'empty_batch'
+  | 'idempotency_conflict'
+  | 'internal_error'
+  | 'invalid_address'
+  | 'invalid_amount'
+  | 'invalid_csv'
+  | 'invalid_idempotency_key'
+  | 'invalid_request'
+  | 'invalid_state'
+  | 'limit_exceeded'
+  | 'merchant_suspended'
+  | 'node_unavailable'
+  | 'order_not_found'
+  | 'payouts_disabled'
+  | 'quota_exceeded'
+  | 'quote_changed'
+  | 'quote_expired'
+  | 'rate_limited'
+  | 'rate_provider_down'
+  | 'too_many_rows'
+  | 'unsupported_currency'
+  | 'unsupported_network'
+  | 'wrong_network_address';
+
+/**
+ * `signing`: some of it is signed, not all is sent. `failed`: ended, and at least one of its rows
+ * was not paid. The last two never change.
+ */
+export type BatchStateName = 'pending' | 'signing' | 'broadcasted' | 'confirmed' | 'failed' | (string & {});
+
+/** The buyer's vocabulary. The last four never change. */
+export type BuyerStatusName = 'pending' | 'partial' | 'paid' | 'overpaid' | 'expired' | 'cancelled' | (string & {});
+
+/** Who cancelled it; null unless somebody did. */
+export type Canceller = 'merchant' | 'operator' | (string & {});
+
+/** What happened. */
+export type EventName = 'mass_payout.created' | 'mass_payout.quote_refreshed' | 'mass_payout.deposit_detected' | 'mass_payout.underfunded' | 'mass_payout.overfunded' | 'mass_payout.batch_broadcasted' | 'mass_payout.batch_confirmed' | 'mass_payout.batch_failed' | 'mass_payout.completed' | 'mass_payout.partial_failed' | 'mass_payout.expired' | 'mass_payout.cancelled' | (string & {});
+
+/** `utxo`: bitcoin, litecoin, dogecoin. `evm`: the EVM networks. */
+export type FamilyName = 'utxo' | 'evm' | (string & {});
+
+/**
+ * `sender`: the fees come on top. `recipient`: they are taken evenly out of the recipients'
+ * amounts.
+ */
+export type FeeBearer = 'sender' | 'recipient' | (string & {});
+
+/** What has come: `detected` is seen but not yet confirmed, the last three are confirmed. */
+export type FundingStatus = 'none' | 'detected' | 'underfunded' | 'exact' | 'overfunded' | (string & {});
+
+/**
+ * `payment`: one-shot. `donation`: the buyer names the amount. `subscription`: a recurring cycle.
+ * `pos`: a cashier's terminal.
+ */
+export type InvoiceType = 'payment' | 'donation' | 'subscription' | 'pos' | (string & {});
+
+/** The last two never change. */
+export type ItemStateName = 'pending' | 'sent' | 'confirmed' | 'failed' | (string & {});
+
+/** How much is offered for a place in the next blocks. */
+export type NcFeeLevel = 'slow' | 'normal' | 'fast' | (string & {});
+
+/**
+ * Of its transaction: `unsigned`, `signed` (stored, taken by no node so far), `sent`, `confirmed`
+ * (paid for good) or `failed` (never will be).
+ */
+export type NcOutputState = 'unsigned' | 'signed' | 'sent' | 'confirmed' | 'failed' | (string & {});
+
+/**
+ * `awaiting_signature`: sign `unsigned` and submit it before `expiresAt`. `submitted`: the signed
+ * bytes are stored and are sent until a block holds them. `confirming`: at least one is in a block.
+ * The others never change: `completed`, `partial_failed` (some recipients were paid), `failed`
+ * (none was), `expired` and `cancelled` (nothing was signed).
+ */
+export type NcState = 'awaiting_signature' | 'submitted' | 'confirming' | 'completed' | 'partial_failed' | 'failed' | 'expired' | 'cancelled' | (string & {});
+
+/**
+ * A chain. `x-extensible-enum` lists those of this release; more may come, so take one that you do
+ * not know as text.
+ */
+export type NetworkName = 'bitcoin' | 'litecoin' | 'dogecoin' | 'ethereum' | 'polygon' | 'bsc' | 'arbitrum' | 'optimism' | 'base' | 'avalanche' | 'tron' | 'solana' | 'near' | 'ton' | 'thorchain' | (string & {});
+
+/**
+ * `draft`: quoted. `pending_deposit`: confirmed, waits for its money. `funded`: enough has come.
+ * `processing`: recipients are being paid. `completed`: all are paid. `partial_failed`: ended, and
+ * at least one was not paid. `expired`: not confirmed, or not funded, in time. `cancelled`. The
+ * last four never change.
+ */
+export type OrderState = 'draft' | 'pending_deposit' | 'funded' | 'processing' | 'completed' | 'partial_failed' | 'expired' | 'cancelled' | (string & {});
+
+/**
+ * `waiting`: nothing counted yet. `partially_paid`: something, but not enough. `finished`: paid in
+ * full; more than asked for shows as `actually_paid` above `pay_amount`. `expired`: the window
+ * passed. `failed`: cancelled. The last three never change.
+ */
+export type PaymentStatus = 'waiting' | 'partially_paid' | 'finished' | 'expired' | 'failed' | (string & {});
+
+export type PricingMode = 'fiat' | 'direct' | (string & {});
+
+/** `held`: a person must decide, because no `refundAddress` was given or it could not be paid. */
+export type RefundState = 'pending' | 'sent' | 'confirmed' | 'held' | (string & {});
+
+/** `native` for a chain's own coin, else the token standard. */
+export type StandardName = 'native' | 'ERC20' | 'BEP20' | 'TRC20' | 'SPL' | 'NEP141' | 'JETTON' | (string & {});
+
+/** Content according to `kind`. */
+export type NcPayload = NcTransaction[] | string;
+
+/** One entry of `accepted_currencies`. Frozen shape. */
+export interface AcceptedCurrency {
+  /** The symbol, in upper case. */
+  currency: string;
+  /**
+   * The amount that would have to be paid now, in whole units; not binding; null while there is no
+   * fresh rate.
+   */
+  estimated_amount: string | null;
+  /** The smallest price in this currency, in US dollars. */
+  min_usd: string;
+  network: NetworkName;
+  standard: StandardName;
+  /** Names this choice on the checkout: `code@network`. */
+  token_id: string;
+}
+
+/** The answer of a service that runs. */
+export interface Alive {
+  /** Always `OK`. */
+  message: string;
+}
+
+/** An invoice as its buyer sees it. All amounts are text. */
+export interface BuyerStatus {
+  /** Only while a currency is to be chosen. */
+  accepted_currencies?: AcceptedCurrency[] | null;
+  /** The amount that the invoice asks for, in whole units. */
+  amount_due: string | null;
+  /** The amount that has been counted. */
+  amount_received: string | null;
+  /**
+   * The rest to be sent, after everything that was counted or seen: the amount in `payment_uri`.
+   */
+  amount_remaining: string | null;
+  /** The amount that has been seen, but not counted yet: it lacks confirmations. */
+  amount_unconfirmed: string | null;
+  /** Whether the buyer may still cancel: nothing has been seen, and the invoice is open. */
+  cancellable: boolean;
+  /** Of the youngest deposit under way; null when there is none. */
+  confirmations: number | null;
+  /** The token's contract; null for native coins. */
+  contract_address: string | null;
+  created_at: string;
+  /** When the window ends. */
+  expires_at: string;
+  invoice_type: InvoiceType;
+  /**
+   * Whether the buyer still has to choose a currency; everything about the payment is null until
+   * then.
+   */
+  is_draft: boolean;
+  network: NetworkName | null;
+  /** The merchant's own words. Show them as text, never as markup. */
+  order_description: string | null;
+  /** Where to pay. */
+  pay_address: string | null;
+  /** The code of the currency to pay in. */
+  pay_currency: string | null;
+  /** The invoice's id. */
+  payment_id: string;
+  /**
+   * Pays the amount that is still to be sent; null where there is none, or where the network has no
+   * convention for it.
+   */
+  payment_uri: string | null;
+  /** The price, in `price_currency`. */
+  price_amount: string;
+  /** The currency of the price, in lower case. */
+  price_currency: string;
+  /** Where to send the buyer, once the invoice is over and the merchant has named an address. */
+  redirect_url: string | null;
+  /** The number of confirmations that makes a deposit count on this network. */
+  required_confirmations: number | null;
+  /** Whole seconds until the window ends by the server's clock. */
+  seconds_left: number;
+  standard: StandardName | null;
+  status: BuyerStatusName;
+  /** The symbol to show, in upper case. */
+  symbol: string | null;
+  /** The transactions that paid, up to 20. */
+  tx_hashes: string[];
+  updated_at: string;
+}
+
+/** The confirmed quote or total. Without a body, or with an empty object: the order as it is. */
+export interface ConfirmPayout {
+  /** Refuse unless `totalToSendRaw` is this. */
+  acceptTotalRaw?: string | null;
+  /** Refuse unless this quote still stands. */
+  quoteId?: string | null;
+}
+
+/** The currencies on offer now. */
+export interface Currencies {
+  /** Codes only. A native coin's code appears once per network on which it is native. */
+  currencies: string[];
+  /** One entry per chain and token. */
+  currencies_detailed: CurrencyEntry[];
+}
+
+/** A coin or token on one chain. */
+export interface CurrencyEntry {
+  chain: NetworkName;
+  /** As used in `pay_currency`. */
+  code: string;
+  /** Null for native coins. */
+  contract_address: string | null;
+  /** Decimals on its chain. */
+  decimals: number;
+  /** The smallest invoice, in US dollars; the same as in `GET /v1/min-amount`. */
+  min_amount_usd: string;
+  standard: StandardName;
+  /** In upper case. */
+  symbol: string;
+}
+
+/** The cost of a price now. Not binding. */
+export interface Estimate {
+  /** The price, in `currency_from`. */
+  amount_from: string;
+  /** Whether the price is below the minimum; null unless `currency_from` is `usd`. */
+  below_minimum: boolean | null;
+  /** Echoed in lower case. */
+  currency_from: string;
+  /** Echoed in lower case. */
+  currency_to: string;
+  /**
+   * The amount that would have to be paid, in whole units of `currency_to`, up to 8 decimal places.
+   */
+  estimated_amount: string;
+  /** The smallest invoice, in US dollars. */
+  min_amount_usd: string;
+}
+
+/** The smallest invoice in a currency. */
+export interface MinAmount {
+  /** Echoed; the minimum is always computed by US dollars. */
+  currency_from: string;
+  /** Echoed. */
+  currency_to: string;
+  /** In whole units of `currency_to`, up to 8 decimal places. */
+  min_amount: string;
+  /** In US dollars. */
+  min_amount_usd: string;
+}
+
+/** The fields of one EIP-1559 transaction. */
+export interface NcFields {
+  /** Chain id that the signature covers (EIP-155). */
+  chainId: string;
+  /** Call of the token's contract; `0x` for a transfer of coins. */
+  data: string;
+  /** The address whose key must sign. */
+  from: string;
+  /** Gas limit. */
+  gas: string;
+  /** Maximum fee per unit of gas, in wei. */
+  maxFeePerGas: string;
+  /** Priority fee (tip) per unit of gas, in wei; included in the maximum fee. */
+  maxPriorityFeePerGas: string;
+  /** Its number in the sequence of the sender's transactions. */
+  nonce: string;
+  /** The recipient, or the token's contract. */
+  to: string;
+  /** Always `0x2`. */
+  type: string;
+  /** Transferred amount of the chain's coin, in wei. */
+  value: string;
+}
+
+/** One input: an output of an earlier transaction that is spent. */
+export interface NcInput {
+  /** In base units, as read from the chain. */
+  amountRaw: string;
+  /** The transaction that created it. */
+  txid: string;
+  /** Its index among that transaction's outputs, from 0. */
+  vout: number;
+}
+
+/** An input that cannot be spent. */
+export interface NcInputFault {
+  /** As `txid:vout`. */
+  input: string;
+  /** For people. */
+  reason: string;
+}
+
+/**
+ * Too little, in base units: of the currency with `INSUFFICIENT_FUNDS`, of the chain's own coin
+ * with `INSUFFICIENT_GAS`.
+ */
+export interface NcLack {
+  /** The amount held. */
+  hasRaw: string;
+  /** The amount needed. */
+  needsRaw: string;
+}
+
+/** A field of a signed transaction that differs from the built one. */
+export interface NcOtherField {
+  /** The built value; `-` if the transaction has no such part. */
+  built: string;
+  /** As wallets call it. */
+  field: string;
+  /** The value that came back; `-` if the transaction has no such part. */
+  signed: string;
+}
+
+/** One recipient. */
+export interface NcOutput {
+  /** As wallets write it. */
+  address: string;
+  /** In whole coins. */
+  amount: string;
+  /** In base units. */
+  amountRaw: string;
+  /** Confirmations of its transaction; no longer updated once it is final. */
+  confirmations: number;
+  /** The reason why it failed, or why a node refuses it; null otherwise. */
+  error: string | null;
+  /**
+   * Network fee of its transaction, in base units of the chain's own coin; null until the
+   * transaction is final.
+   */
+  feeRaw: string | null;
+  /** The nonce of its transaction; null on bitcoin, litecoin and dogecoin. */
+  nonce: number | null;
+  /** The merchant's own reference. */
+  reference: string | null;
+  state: NcOutputState;
+  /** Null until the submission. */
+  txHash: string | null;
+}
+
+/** An output that cannot be paid. */
+export interface NcOutputFault {
+  /** Which of its fields, or `row` for all of it. */
+  field: string;
+  /** The entry of `outputs`, counted from 1. */
+  output: number;
+  /** For people. */
+  reason: string;
+  /** The beginning of the value that was sent. */
+  value: string;
+}
+
+/** A non-custodial payout. Fields are only ever added. */
+export interface NcPayout {
+  /** Chain id that the signature covers (EIP-155); null on bitcoin, litecoin and dogecoin. */
+  chainId: number | null;
+  /**
+   * Change to `fromAddress` on bitcoin, litecoin and dogecoin, as the last output; null on EVM
+   * networks. Change below the dust limit is added to the fee.
+   */
+  changeRaw: string | null;
+  /** Confirmations of the transaction that has the fewest; failed ones do not count. */
+  confirmations: number;
+  /** The token's contract; null for a chain's own coin. */
+  contractAddress: string | null;
+  /** Time of the request. */
+  createdAt: string;
+  /** The currency's code, as `GET /v1/currencies` lists it. */
+  currency: string;
+  /** Decimal places of one whole unit. */
+  decimals: number;
+  /** When it reached a final state; null before. */
+  endedAt: string | null;
+  /** Deadline for submitting the signed transactions. */
+  expiresAt: string;
+  feeLevel: NcFeeLevel;
+  /**
+   * The paying address, whose key must sign. On bitcoin, litecoin and dogecoin the change returns
+   * to it.
+   */
+  fromAddress: string;
+  /** `ncp_` and 26 characters. */
+  id: string;
+  /** Inputs on bitcoin, litecoin and dogecoin, all of which are spent; empty on EVM networks. */
+  inputs: NcInput[];
+  /** The chain. */
+  network: NetworkName;
+  /** The chain's own coin, in which fees are paid. */
+  networkFeeCurrency: string;
+  /** Network fee paid so far, in base units of the chain's own coin. */
+  networkFeePaidRaw: string;
+  /**
+   * Maximum network fee for all transactions, in base units of the chain's own coin; on bitcoin,
+   * litecoin and dogecoin the exact fee. A rollup's data fee is charged in addition.
+   */
+  networkFeeRaw: string;
+  /** Recipients, in the order of the request. */
+  outputs: NcOutput[];
+  /** Confirmations after which a transaction is final. */
+  requiredConfirmations: number;
+  state: NcState;
+  /** When the signed bytes were stored; null before. */
+  submittedAt: string | null;
+  /** Its ticker. */
+  symbol: string;
+  /** The sum of all outputs, in base units. */
+  totalRaw: string;
+  /**
+   * The submitted transactions: one that pays all outputs, or one for each, in the order of the
+   * outputs.
+   */
+  txHashes: string[];
+  /** The transactions to sign; null in every state but `awaiting_signature`. */
+  unsigned: NcUnsigned | null;
+  /** Time of the last change. */
+  updatedAt: string;
+}
+
+/**
+ * `{ "ok": true, "data": … }` about one payout. It describes the output of [`object`]; nothing is
+ * made of it.
+ */
+export interface NcPayoutAnswer {
+  /** As it is now. */
+  data: NcPayout;
+  ok: boolean;
+}
+
+/** One page of payouts. */
+export interface NcPayoutPage {
+  /** The payouts. */
+  data: NcPayout[];
+  /** Payouts per page, after clamping. */
+  limit: number;
+  ok: boolean;
+  /** 0-based, after clamping. */
+  page: number;
+  /** At least 1, also when there is nothing. */
+  pagesCount: number;
+  /** Payouts on all pages. */
+  total: number;
+}
+
+/** The options of building a payout anew. */
+export interface NcRefresh {
+  /** As before if absent. */
+  feeLevel?: NcFeeLevel | null;
+}
+
+/** Where a payout stands. */
+export interface NcStanding {
+  state: NcState;
+}
+
+/** The signed transactions. */
+export interface NcSubmission {
+  /**
+   * Each signed transaction in hex, with or without `0x`, or in base64, in any order; a single one
+   * may stand without the list. On bitcoin, litecoin and dogecoin a PSBT with its signatures, or
+   * the finished transaction.
+   */
+  signed: string[];
+}
+
+/**
+ * One transaction to be signed, in three forms: as fields, as bytes, and as the hash of the bytes.
+ */
+export interface NcTransaction {
+  /** The position of its output, from 0. */
+  output: number;
+  /** Its bytes without a signature. */
+  serialized: string;
+  /** The hash of `serialized`, which a bare key signs. */
+  signingHash: string;
+  /** Its fields in hex, named as in `eth_signTransaction`. */
+  transaction: NcFields;
+}
+
+/** The transactions for the merchant to sign. */
+export interface NcUnsigned {
+  /** Deadline for submitting the signed transactions. */
+  expiresAt: string;
+  /**
+   * `evm_tx`: EIP-1559 transactions, one for each output, with consecutive nonces. `psbt`: one
+   * transaction that pays all outputs.
+   */
+  kind: string;
+  /**
+   * With `evm_tx` the transactions, in the order of the outputs; with `psbt` a PSBT of version 0 in
+   * base64.
+   */
+  payload: NcPayload;
+}
+
+/** One unspent output of an earlier transaction, in a block. Its amount is read from the chain. */
+export interface NewNcInput {
+  /** The transaction that made it, in hex. */
+  txid: string;
+  /** Its place among that transaction's outputs, from 0. */
+  vout: number;
+}
+
+/** One recipient. Either `amount` or `amountRaw`. */
+export interface NewNcOutput {
+  /** An address of the network. */
+  address: string;
+  /** Whole coins, as text or as a number. Either this or `amountRaw`. */
+  amount?: string | null;
+  /** Base units. Either this or `amount`. */
+  amountRaw?: string | null;
+  /** The merchant's own, once in a payout. */
+  reference?: string | null;
+}
+
+/** A payout to be built. Members that are not listed are ignored; null is the same as absent. */
+export interface NewNcPayout {
+  /** A currency's code, or its symbol on that network. */
+  currency: string;
+  /** `normal` if absent. */
+  feeLevel?: NcFeeLevel | null;
+  /**
+   * The sender: an address whose key is the merchant's. On bitcoin, litecoin and dogecoin one that
+   * a single key owns (P2WPKH or P2PKH), at which all inputs lie, and to which the change returns.
+   */
+  fromAddress: string;
+  /**
+   * The outputs to spend on bitcoin, litecoin and dogecoin, where the list is required: all of
+   * them, however much is left. Ignored on EVM networks.
+   */
+  inputs?: NewNcInput[] | null;
+  /** One of the EVM networks, bitcoin, litecoin or dogecoin. */
+  network: string;
+  /** The recipients. */
+  outputs: NewNcOutput[];
+}
+
+/**
+ * An invoice to create. Members that are not listed are ignored; null is the same as absent. It
+ * describes the input of [`parse`], member by member; nothing is read into it.
+ */
+export interface NewPayment {
+  /** Where the buyer is sent once it is cancelled or expired: an http or https URL. */
+  cancel_url?: string | null;
+  /** Where signed IPNs are posted: an absolute http or https URL on the public internet. */
+  ipn_callback_url?: string | null;
+  /** When sent, `pay_currency` is read as a bare symbol on this chain. */
+  network?: string | null;
+  /** Shown to the buyer on the hosted checkout. */
+  order_description?: string | null;
+  /** The merchant's own reference; need not be unique. */
+  order_id?: string | null;
+  /**
+   * A currency's code; or a bare symbol together with `network`; or `all`, which lets the buyer
+   * choose.
+   */
+  pay_currency: string;
+  /**
+   * The price: above 0, at most 15 integer digits and 18 decimals. A JSON number; text is refused.
+   */
+  price_amount: string;
+  /** `usd`, `eur` or `gbp` in any case; in pricing mode `direct` the symbol of `pay_currency`. */
+  price_currency: string;
+  /**
+   * `fiat` converts the price at the current rate. `direct` takes it as an amount of the pay
+   * currency, exact in its decimals.
+   */
+  pricing_mode?: PricingMode | null;
+  /** Accepted and ignored, whatever it is; answers always say `payment_id` here. */
+  purchase_id?: unknown | null;
+  /** Where the buyer is sent once it is paid: an http or https URL. */
+  success_url?: string | null;
+}
+
+/**
+ * An order to create: its recipients are in `items` or in `csv`, one of the two. Members that are
+ * not listed are ignored; null is the same as absent.
+ */
+export interface NewPayout {
+  /** Where this order's webhooks go, instead of the merchant's own setting. */
+  callbackUrl?: string | null;
+  /** The text of a file, as it would be sent as `text/csv`. */
+  csv?: string | null;
+  /** A currency's code, or its symbol on this network. */
+  currency: string;
+  /** `sender` if absent. */
+  feeMode?: FeeBearer | null;
+  /** At most 1000 recipients, on EVM networks 2000. */
+  items?: NewPayoutItem[] | null;
+  /** Plain text for the merchant's own use. */
+  label?: string | null;
+  metadata?: Record<string, unknown> | null;
+  /** A network of this family. */
+  network: string;
+  /** The address to which money left over goes. Without it that money waits for an operator. */
+  refundAddress?: string | null;
+}
+
+/** One recipient. Rows that say the same twice need a `reference` each. */
+export interface NewPayoutItem {
+  /** On the order's network. */
+  address: string;
+  /** Whole coins, as a number or as text. Either this or `amountRaw`. */
+  amount?: string | null;
+  /** Base units. Either this or `amount`. */
+  amountRaw?: string | null;
+  /** The merchant's own, with the same limits, but not unique. */
+  memo?: string | null;
+  /**
+   * The merchant's own, each once in an order. It must not start like a formula (`=`, `+`, `-`,
+   * `@`).
+   */
+  reference?: string | null;
+}
+
+/** The deposit behind an informational IPN. */
+export interface Notice {
+  /** Whole coins if the token's decimals are known, else base units. */
+  amount: string;
+  /** The unit of `amount`: `coins` or `base_units`. */
+  amount_unit: string;
+  /** The token's contract; null for native coins. */
+  contract_address: string | null;
+  /** The code of the currency that came; null for a token that is not in `GET /v1/currencies`. */
+  currency: string | null;
+  /** The deposit's own key: one transaction may bring several. */
+  deposit_key: string;
+  /**
+   * The output, or the position among the transaction's logs; null where the network has neither.
+   */
+  log_index: number | null;
+  /** The chain on which it came. */
+  network: NetworkName;
+  /** When it was first seen. */
+  received_at: string;
+  /** The transaction that brought it. */
+  tx_hash: string;
+  /**
+   * `wrong_token_received`, `suspicious_token_received` or `late_deposit_received`; more may come.
+   */
+  type: string;
+}
+
+/** The part of the body that sets a notice apart from a change of status. */
+export interface NoticePart {
+  notice: Notice;
+}
+
+/** An invoice as its merchant sees it. Fields are only ever added. */
+export interface Payment {
+  /** Received so far, in `pay_currency`; 0 until a deposit has its network's confirmations. */
+  actually_paid: string;
+  /** The same as `actually_paid`. */
+  amount_received: string;
+  /** Reserved. */
+  burning_percent: null;
+  created_at: string;
+  /** When the window ends. */
+  expiration_estimate_date: string;
+  invoice_type: InvoiceType;
+  /** The hosted checkout's page for this invoice. */
+  invoice_url: string | null;
+  /** URL to which signed IPNs are posted. */
+  ipn_callback_url: string | null;
+  /** The chain to pay on; null on an unresolved draft. */
+  network: NetworkName | null;
+  /** Decimals of `pay_currency` on its chain; null on an unresolved draft. */
+  network_precision: number | null;
+  /** Set on subscriptions only. */
+  next_renewal_at: string | null;
+  /** As it was sent; shown to the buyer. */
+  order_description: string | null;
+  /** The merchant's own reference, as it was sent. */
+  order_id: string | null;
+  /** Deposit address; null on an unresolved draft. */
+  pay_address: string | null;
+  /** Amount to pay, in whole units of `pay_currency`; null on an unresolved draft. */
+  pay_amount: string | null;
+  /**
+   * Code of the currency to pay in, as listed by `GET /v1/currencies`; null on an unresolved draft.
+   */
+  pay_currency: string | null;
+  /** Reserved. */
+  payin_extra_id: null;
+  /** The invoice's id: `pzi_` and 26 characters. Never changes, also when a draft resolves. */
+  payment_id: string;
+  payment_status: PaymentStatus;
+  /** The requested price, in `price_currency`. */
+  price_amount: string;
+  /** The currency of the price, in lower case. */
+  price_currency: string;
+  /** Always equal to `payment_id`. */
+  purchase_id: string;
+  /** The token's contract; null for native coins and on an unresolved draft. */
+  smart_contract: string | null;
+  /** Set on subscriptions only. */
+  subscriber_email: string | null;
+  /** Set on subscriptions only: number of cycles so far. */
+  subscription_cycle: number | null;
+  /** The payment window as `HH:MM:SS`; on an unresolved draft the time to choose a currency. */
+  time_limit: string;
+  /** Time of the last change. */
+  updated_at: string;
+}
+
+/** A payment object, and on an unresolved draft the currencies that may be chosen. */
+export interface PaymentDetail extends Payment {
+  /**
+   * Only on an unresolved draft, also once it was abandoned: the currencies that its buyer may
+   * choose from.
+   */
+  accepted_currencies?: AcceptedCurrency[] | null;
+}
+
+/** The body of an IPN, for the API's description: [`body`] writes it from the stored snapshot. */
+export interface PaymentIpn extends Payment {
+  /** Seconds since 1970, made anew at each attempt. Refuse deliveries older than ten minutes. */
+  event_at: number;
+  /**
+   * Stable across all attempts and deliveries of this event. Other events of the same payment have
+   * others, so it cannot say that an order was fulfilled: store `payment_id` with `payment_status`
+   * for that.
+   */
+  event_id: string;
+}
+
+/** One page of invoices, without unresolved drafts. */
+export interface PaymentList {
+  data: Payment[];
+  /** Invoices per page, after clamping. */
+  limit: number;
+  /** 0-based, after clamping. */
+  page: number;
+  /** At least 1, also when there is nothing. */
+  pagesCount: number;
+  /** Invoices on all pages. */
+  total: number;
+}
+
+/**
+ * The body of an informational IPN. `payment_status` is the one that the invoice has anyway: it is
+ * no status change, and nothing is to be shipped on it.
+ */
+export interface PaymentNotice extends PaymentIpn {
+  _gateway: NoticePart;
+}
+
+/**
+ * Recipients that are sent or reported together: on bitcoin, litecoin and dogecoin the outputs of
+ * one transaction, on EVM networks one transaction each.
+ */
+export interface PayoutBatch {
+  /** Sum of the requested amounts of its rows. */
+  amountRaw: string;
+  /** When a node first accepted it. */
+  broadcastAt: string | null;
+  /** Confirmations of its transactions. */
+  confirmations: number;
+  /** When it became final. */
+  confirmedAt: string | null;
+  /** Number of its rows that were finally not paid. */
+  failedCount: number;
+  /** Network fees of its confirmed transactions, in the network's own coin. */
+  feeRaw: string;
+  /** `mpb_…` */
+  id: string;
+  /** From 0, in the order in which they are sent. */
+  index: number;
+  /** Rows in it. */
+  itemCount: number;
+  /** The last error, as text for people. */
+  lastError: string | null;
+  /** Earlier versions with lower fees; none of them can confirm beside the last one. */
+  replacedTxHashes: string[];
+  /** Confirmations after which it is final. */
+  requiredConfirmations: number;
+  state: BatchStateName;
+  /** Hash of its transaction, or of the first one if every recipient has a separate transaction. */
+  txHash: string | null;
+}
+
+export interface PayoutBatchList {
+  data: PayoutBatch[];
+  ok: boolean;
+}
+
+/** One recipient of an order. */
+export interface PayoutItem {
+  /** As wallets and explorers write it. */
+  address: string;
+  /** The same in whole coins. */
+  amount: string;
+  /** The requested amount. */
+  amountRaw: string;
+  /** The batch that it is sent with. */
+  batchId: string;
+  /** For people: why it was not paid. */
+  error: string | null;
+  /** `mpi_…` */
+  id: string;
+  /** The merchant's own, as it was sent; it is not written to the chain. */
+  memo: string | null;
+  /** The amount that arrives: less the fees where recipients bear them. */
+  netAmountRaw: string;
+  /** The merchant's own, as it was sent. */
+  reference: string | null;
+  /**
+   * In a file the line as a spreadsheet counts it, in JSON the entry of `items`, counted from 1.
+   */
+  rowNumber: number;
+  state: ItemStateName;
+  /** Of the transaction that pays it, or paid nothing; null until one is signed. */
+  txHash: string | null;
+}
+
+export interface PayoutItemPage {
+  data: PayoutItem[];
+  /** Entries per page, after clamping. */
+  limit: number;
+  ok: boolean;
+  /** 0-based, after clamping. */
+  page: number;
+  /** At least 1, also when there is nothing. */
+  pagesCount: number;
+  /** Entries on all pages. */
+  total: number;
+}
+
+/** A mass payout as its merchant sees it. Fields are only ever added. */
+export interface PayoutOrder {
+  /** Number of groups in which the rows are sent and reported. */
+  batchCount: number;
+  cancelledBy: Canceller | null;
+  /** Chain id of an EVM network; null on the others. */
+  chainId: number | null;
+  /** When the merchant confirmed the order. */
+  confirmedAt: string | null;
+  /** Null for native coins. */
+  contractAddress: string | null;
+  createdAt: string;
+  /** The code of the currency that is paid out, as `GET /v1/currencies` lists it. */
+  currency: string;
+  /** Base units of one whole coin, as a power of ten. */
+  decimals: number;
+  /** The order's own address; null until it is confirmed. */
+  depositAddress: string | null;
+  /** Expiry of the quote in a draft; afterwards the deadline for the deposit. */
+  expiresAt: string;
+  /** Amount that finally could not be paid; refunded at the end. */
+  failedRaw: string;
+  family: FamilyName;
+  feeMode: FeeBearer;
+  /** When its state became final. */
+  finishedAt: string | null;
+  /** When the received amount became sufficient. */
+  fundedAt: string | null;
+  fundingStatus: FundingStatus;
+  /** True if the order is on hold: an operator must release it before anything more is sent. */
+  held: boolean;
+  /** `mpo_…` on bitcoin, litecoin and dogecoin, `empo_…` on EVM networks. Never changes. */
+  id: string;
+  /** Number of recipients' rows. */
+  itemCount: number;
+  /** The merchant's own words, as they were sent. */
+  label: string | null;
+  /**
+   * The batch that an event concerns, otherwise the last batch with any progress; null before the
+   * first.
+   */
+  lastBatch: PayoutBatch | null;
+  /** The merchant's own object, as it was sent. */
+  metadata: Record<string, unknown> | null;
+  /** Amount by which `receivedRaw` is too low. */
+  missingRaw: string;
+  network: NetworkName;
+  /** Network fee in the quote. */
+  networkFeeRaw: string;
+  /** Amount paid to recipients by final transactions. */
+  paidRaw: string;
+  /** Sum of the requested amounts. */
+  payoutTotalRaw: string;
+  progress: PayoutProgress;
+  quote: PayoutQuote;
+  /** Confirmed at `depositAddress` so far. */
+  receivedRaw: string;
+  /** Refund of an ended order; null if there is nothing to refund. */
+  refund: PayoutRefund | null;
+  /** Address for refunds; without it a refund waits for manual handling. */
+  refundAddress: string | null;
+  /** Service fee in the quote. */
+  serviceFeeRaw: string;
+  standard: StandardName;
+  state: OrderState;
+  /** Amount by which `receivedRaw` is too high; refunded at the end. */
+  surplusRaw: string;
+  /** In upper case. */
+  symbol: string;
+  /** Amount to send to `depositAddress`. */
+  totalToSendRaw: string;
+  /** Time of the last change. */
+  updatedAt: string;
+}
+
+export interface PayoutOrderAnswer {
+  data: PayoutOrder;
+  ok: boolean;
+}
+
+export interface PayoutOrderPage {
+  data: PayoutOrder[];
+  /** Entries per page, after clamping. */
+  limit: number;
+  ok: boolean;
+  /** 0-based, after clamping. */
+  page: number;
+  /** At least 1, also when there is nothing. */
+  pagesCount: number;
+  /** Entries on all pages. */
+  total: number;
+}
+
+/** Number of rows in each state. */
+export interface PayoutProgress {
+  /** Accepted by a node. */
+  broadcasted: number;
+  /** Paid by a final transaction. */
+  confirmed: number;
+  /** Finally not paid. */
+  failed: number;
+  /** Nothing is signed yet. */
+  pending: number;
+  /** Signed, and not yet accepted by a node. */
+  signing: number;
+}
+
+/** Price of an order, and its validity. */
+export interface PayoutQuote {
+  /** One whole coin of the paid currency, in US dollars. */
+  assetPriceUsd: string;
+  createdAt: string;
+  /** After this time the order must be refreshed before it can be confirmed. */
+  expiresAt: string;
+  /** On bitcoin, litecoin and dogecoin: the smallest coins per virtual byte. */
+  feeRateSatVb?: string;
+  /** Send it as `quoteId` to confirm exactly this quote. */
+  id: string;
+  /** On EVM networks: wei per unit of gas. */
+  maxFeePerGasWei?: string;
+  /** One whole coin of the network, in US dollars. */
+  nativePriceUsd: string;
+  /** The same as the order's. */
+  networkFeeRaw: string;
+  /** The same as the order's. */
+  serviceFeeRaw: string;
+}
+
+/** The quote of an order as it is now. */
+export interface PayoutQuoted {
+  /** To confirm it. */
+  quoteId: string;
+  /** The amount that would have to be sent. */
+  totalToSendRaw: string;
+}
+
+/** Refund to the merchant. */
+export interface PayoutRefund {
+  /** Null if none was given. */
+  address: string | null;
+  amountRaw: string;
+  state: RefundState;
+  /** Set once it is signed. */
+  txHash: string | null;
+}
+
+/** One cell that cannot be used. */
+export interface PayoutRowFault {
+  /** The column by its name, or `row` for the row as a whole. */
+  column: string;
+  /** For people. */
+  reason: string;
+  /**
+   * In a file the line as a spreadsheet counts it, in JSON the entry of `items`, counted from 1.
+   */
+  row: number;
+  /** The beginning of the cell. */
+  value: string;
+}
+
+/** Where an order stands. */
+export interface PayoutStanding {
+  state: OrderState;
+}
+
+/** One event of one order. The four fields stand in this order. */
+export interface PayoutWebhook {
+  /** Seconds since 1970, renewed at each attempt. Refuse events older than ten minutes. */
+  eventAt: number;
+  /** `pzwe_…`, the same for all attempts: process each id only once. */
+  eventId: string;
+  eventType: EventName;
+  /** The order as it was when the event happened. */
+  order: PayoutOrder;
+}
