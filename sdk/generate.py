@@ -9,6 +9,7 @@ FAMILIES names it. The standard library is all that it needs.
 """
 
 import json
+import keyword
 import re
 import sys
 import textwrap
@@ -242,8 +243,13 @@ def python(contract):
         parent = contract.parent(name)
         own = contract.fields(name)
         base = parent or "TypedDict"
-        required = [f for f in own if f.required and f.name.isidentifier()]
+        required = [f for f in own if f.required]
         optional = [f for f in own if not f.required]
+        if any(keyword.iskeyword(f.name) for f in own):
+            out += ["", "", *comment(contract.text(name) or name, "# "), f'{name} = TypedDict("{name}", {{']
+            out += [f'    "{f.name}": "{kind(f.kind)}",' for f in own]
+            out += ["})"]
+            continue
         if required and optional:
             out += ["", "", f"class _{name}Required({base}):", *python_fields(required, kind)]
             base = f"_{name}Required"

@@ -39,8 +39,15 @@ typescript() {
     driver=("$node" "$here/typescript/conformance/driver.mjs")
 }
 
+# The driver's receivers run in the frameworks that merchants use; the SDK needs none of them.
+python() {
+    python_tool fastapi 0.121.2 uvicorn==0.38.0 django==5.2.8
+    export PYTHONPATH=$here/python/src
+    driver=("$python_folder/bin/python" -B "$here/python/conformance/driver.py")
+}
+
 languages=("$@")
-[ ${#languages[@]} -gt 0 ] || languages=(typescript)
+[ ${#languages[@]} -gt 0 ] || languages=(typescript python)
 for language in "${languages[@]}"; do
     declare -F "$language" >/dev/null || die "there is no SDK for $language"
     "$language"

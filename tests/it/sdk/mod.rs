@@ -51,3 +51,8 @@ async fn the_types_are_those_of_the_contract() {
 async fn typescript() {
     goes_through_the_scenario("typescript").await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn python() {
+    goes_through_the_scenario("python").await;
+}

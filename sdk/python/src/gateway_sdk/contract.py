@@ -312,29 +312,19 @@ class MinAmount(TypedDict):
     min_amount_usd: Decimal
 
 
-class NcFields(TypedDict):
-    """The fields of one EIP-1559 transaction."""
-
-    # Chain id that the signature covers (EIP-155).
-    chainId: str
-    # Call of the token's contract; `0x` for a transfer of coins.
-    data: str
-    # The address whose key must sign.
-    from: str
-    # Gas limit.
-    gas: str
-    # Maximum fee per unit of gas, in wei.
-    maxFeePerGas: str
-    # Priority fee (tip) per unit of gas, in wei; included in the maximum fee.
-    maxPriorityFeePerGas: str
-    # Its number in the sequence of the sender's transactions.
-    nonce: str
-    # The recipient, or the token's contract.
-    to: str
-    # Always `0x2`.
-    type: str
-    # Transferred amount of the chain's coin, in wei.
-    value: str
+# The fields of one EIP-1559 transaction.
+NcFields = TypedDict("NcFields", {
+    "chainId": "str",
+    "data": "str",
+    "from": "str",
+    "gas": "str",
+    "maxFeePerGas": "str",
+    "maxPriorityFeePerGas": "str",
+    "nonce": "str",
+    "to": "str",
+    "type": "str",
+    "value": "str",
+})
 
 
 class NcInput(TypedDict):

@@ -1,0 +1,18 @@
+"""Client and webhook verification for the crypto payment gateway."""
+
+from . import contract
+from .client import Gateway
+from .errors import (
+    ApiError, AuthenticationFailed, Conflict, ConnectionFailed, GatewayError, InvalidRequest, NotFound, PermissionDenied,
+    QuotaExceeded, RateLimited, ServerError, WebhookRefused,
+)
+from .receive import PaymentIpnReceiver, PayoutWebhookReceiver, once_in_memory
+from .webhooks import PaymentEvent, verify_payment_ipn, verify_payout_webhook
+
+__version__ = "0.1.0"
+__all__ = [
+    "ApiError", "AuthenticationFailed", "Conflict", "ConnectionFailed", "Gateway", "GatewayError", "InvalidRequest",
+    "NotFound", "PaymentEvent", "PaymentIpnReceiver", "PayoutWebhookReceiver", "PermissionDenied", "QuotaExceeded",
+    "RateLimited", "ServerError", "WebhookRefused", "contract", "once_in_memory", "verify_payment_ipn",
+    "verify_payout_webhook",
+]

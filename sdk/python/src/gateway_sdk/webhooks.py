@@ -1,0 +1,89 @@
+"""Verification. The two channels differ in header, hash and body: each has its own function."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import time
+from typing import Any, Callable, NamedTuple, Optional, Sequence, Union
+
+from . import contract, exact
+from .errors import WebhookRefused
+
+PAYMENT_SIGNATURE_HEADER = "x-gateway-sig"
+PAYOUT_SIGNATURE_HEADER = "x-gateway-signature"
+
+# The greatest distance of a delivery's time from your clock.
+_MAX_AGE_SECONDS = 600
+
+# One secret, or two while the old one is being replaced.
+Secret = Union[str, Sequence[str]]
+
+
+class PaymentEvent(NamedTuple):
+    """A payment IPN that verified."""
+
+    payment: contract.PaymentIpn
+    # None: the payment reached its payment_status, the one kind of event to act on. Otherwise money
+    # came beside or after the payment. That is for a person: it changes nothing, and payment_status
+    # only repeats the state of the invoice. Never ship on it.
+    notice: Optional[contract.Notice]
+    # Act once per key.
+    key: str
+
+
+def verify_payment_ipn(
+    raw_body: bytes, signature: Optional[str], secret: Secret, now: Optional[float] = None
+) -> PaymentEvent:
+    """Verifies a payment IPN: header x-gateway-sig, HMAC-SHA-512. Raises WebhookRefused.
+
+    raw_body: what was received, byte for byte. Parsing and serialising again gives other bytes.
+    """
+    _authentic(raw_body, signature, secret, hashlib.sha512)
+    payment = _read(raw_body, exact.parse_payment)
+    _fresh(payment.get("event_at"), now)
+    notice = (payment.get("_gateway") or {}).get("notice")
+    key = payment["event_id"] if notice else f"{payment['payment_id']} {payment['payment_status']}"
+    return PaymentEvent(payment, notice or None, key)
+
+
+def verify_payout_webhook(
+    raw_body: bytes, signature: Optional[str], secret: Secret, now: Optional[float] = None
+) -> contract.PayoutWebhook:
+    """Verifies a webhook of mass payouts: header X-Gateway-Signature, HMAC-SHA-256.
+
+    Act once per eventId. Raises WebhookRefused.
+    """
+    _authentic(raw_body, signature, secret, hashlib.sha256)
+    event = _read(raw_body, exact.parse)
+    _fresh(event.get("eventAt"), now)
+    return event
+
+
+def _authentic(raw_body: bytes, signature: Optional[str], secret: Secret, hash: Callable[..., Any]) -> None:
+    if not isinstance(raw_body, (bytes, bytearray)):
+        raise TypeError("raw_body is the bytes that were received")
+    secrets = [secret] if isinstance(secret, str) else list(secret)
+    if not secrets or not all(secrets):
+        raise ValueError("the webhook secret is empty")
+    # As bytes: compare_digest refuses text beyond ASCII. It compares in constant time.
+    given = (signature or "").encode("utf-8", "surrogatepass")
+    ours = [hmac.compare_digest(given, hmac.new(s.encode(), raw_body, hash).hexdigest().encode()) for s in secrets]
+    if not any(ours):
+        raise WebhookRefused("forged")
+
+
+def _read(raw_body: bytes, parse: Callable[[bytes], Any]) -> Any:
+    try:
+        body = parse(bytes(raw_body))
+    except ValueError:
+        body = None
+    if not isinstance(body, dict):
+        raise WebhookRefused("forged")
+    return body
+
+
+def _fresh(at: Any, now: Optional[float]) -> None:
+    clock = time.time() if now is None else now
+    if type(at) is not int or abs(clock - at) > _MAX_AGE_SECONDS:
+        raise WebhookRefused("stale")
