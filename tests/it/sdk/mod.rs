@@ -56,3 +56,8 @@ async fn typescript() {
 async fn python() {
     goes_through_the_scenario("python").await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn php() {
+    goes_through_the_scenario("php").await;
+}
