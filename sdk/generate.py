@@ -343,8 +343,12 @@ def go(contract):
         out += ["", *comment(f"{name}: {contract.text(name) or 'part of the API.'}", "// "), f"type {name} struct {{"]
         if contract.parent(name):
             out += [f"\t{contract.parent(name)}"]
+        rows = []
         for field in contract.fields(name):
-            out += comment(field.text, "// ", "\t")
+            said = comment(field.text, "// ", "\t")
+            if said:
+                out += go_rows(rows) + said
+                rows = []
             of = kind(field.kind)
             if of != "json.RawMessage" and not of.startswith("[]"):
                 is_object = field.kind in contract.objects
@@ -352,13 +356,19 @@ def go(contract):
                 if optional and (is_object or not contract.is_input(name)):
                     of = f"*{of}"
             tag = field.name + ("" if field.required else ",omitempty")
-            out += [f'\t{pascal(field.name)} {of} `json:"{tag}"`']
-        out += ["}"]
+            rows.append((pascal(field.name), of, f'`json:"{tag}"`'))
+        out += go_rows(rows) + ["}"]
     return "\n".join(out) + "\n"
 
 
+def go_rows(rows):
+    """Fields without a comment between them, aligned as gofmt does."""
+    names, kinds = (max((len(row[at]) for row in rows), default=0) for at in (0, 1))
+    return [f"\t{name:<{names}} {of:<{kinds}} {tag}" for name, of, tag in rows]
+
+
 def pascal(name):
-    words = [w for w in snake(name).split("_") if w]
+    words = [w for w in re.split("[^a-z0-9]+", snake(name)) if w]
     initials = {"id": "ID", "url": "URL", "uri": "URI", "usd": "USD", "ipn": "IPN", "csv": "CSV"}
     return "".join(initials.get(w, w[0].upper() + w[1:]) for w in words)
 

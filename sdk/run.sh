@@ -63,8 +63,16 @@ php() {
     driver=("$php" -d zend.assertions=1 "$here/php/conformance/driver.php")
 }
 
+go() {
+    local go
+    go=$("$root/scripts/languages.sh" go)
+    # Inside target, so that no test needs a home folder; no checkout's version is stamped.
+    (cd "$here/go" && GOCACHE=$target_dir/go-cache GOFLAGS=-buildvcs=false "$go" build -o "$target_dir/sdk-go" ./conformance)
+    driver=("$target_dir/sdk-go")
+}
+
 languages=("$@")
-[ ${#languages[@]} -gt 0 ] || languages=(typescript python php)
+[ ${#languages[@]} -gt 0 ] || languages=(typescript python php go)
 for language in "${languages[@]}"; do
     declare -F "$language" >/dev/null || die "there is no SDK for $language"
     "$language"

@@ -106,18 +106,18 @@ const (
 type EventName string
 
 const (
-	EventNameMassPayout.created          EventName = "mass_payout.created"
-	EventNameMassPayout.quoteRefreshed   EventName = "mass_payout.quote_refreshed"
-	EventNameMassPayout.depositDetected  EventName = "mass_payout.deposit_detected"
-	EventNameMassPayout.underfunded      EventName = "mass_payout.underfunded"
-	EventNameMassPayout.overfunded       EventName = "mass_payout.overfunded"
-	EventNameMassPayout.batchBroadcasted EventName = "mass_payout.batch_broadcasted"
-	EventNameMassPayout.batchConfirmed   EventName = "mass_payout.batch_confirmed"
-	EventNameMassPayout.batchFailed      EventName = "mass_payout.batch_failed"
-	EventNameMassPayout.completed        EventName = "mass_payout.completed"
-	EventNameMassPayout.partialFailed    EventName = "mass_payout.partial_failed"
-	EventNameMassPayout.expired          EventName = "mass_payout.expired"
-	EventNameMassPayout.cancelled        EventName = "mass_payout.cancelled"
+	EventNameMassPayoutCreated          EventName = "mass_payout.created"
+	EventNameMassPayoutQuoteRefreshed   EventName = "mass_payout.quote_refreshed"
+	EventNameMassPayoutDepositDetected  EventName = "mass_payout.deposit_detected"
+	EventNameMassPayoutUnderfunded      EventName = "mass_payout.underfunded"
+	EventNameMassPayoutOverfunded       EventName = "mass_payout.overfunded"
+	EventNameMassPayoutBatchBroadcasted EventName = "mass_payout.batch_broadcasted"
+	EventNameMassPayoutBatchConfirmed   EventName = "mass_payout.batch_confirmed"
+	EventNameMassPayoutBatchFailed      EventName = "mass_payout.batch_failed"
+	EventNameMassPayoutCompleted        EventName = "mass_payout.completed"
+	EventNameMassPayoutPartialFailed    EventName = "mass_payout.partial_failed"
+	EventNameMassPayoutExpired          EventName = "mass_payout.expired"
+	EventNameMassPayoutCancelled        EventName = "mass_payout.cancelled"
 )
 
 // FamilyName: `utxo`: bitcoin, litecoin, dogecoin. `evm`: the EVM networks.
@@ -300,8 +300,8 @@ type AcceptedCurrency struct {
 	// fresh rate.
 	EstimatedAmount *Amount `json:"estimated_amount"`
 	// The smallest price in this currency, in US dollars.
-	MinUSD Amount `json:"min_usd"`
-	Network NetworkName `json:"network"`
+	MinUSD   Amount       `json:"min_usd"`
+	Network  NetworkName  `json:"network"`
 	Standard StandardName `json:"standard"`
 	// Names this choice on the checkout: `code@network`.
 	TokenID string `json:"token_id"`
@@ -331,13 +331,13 @@ type BuyerStatus struct {
 	Confirmations *int64 `json:"confirmations"`
 	// The token's contract; null for native coins.
 	ContractAddress *string `json:"contract_address"`
-	CreatedAt string `json:"created_at"`
+	CreatedAt       string  `json:"created_at"`
 	// When the window ends.
-	ExpiresAt string `json:"expires_at"`
+	ExpiresAt   string      `json:"expires_at"`
 	InvoiceType InvoiceType `json:"invoice_type"`
 	// Whether the buyer still has to choose a currency; everything about the payment is null until
 	// then.
-	IsDraft bool `json:"is_draft"`
+	IsDraft bool         `json:"is_draft"`
 	Network *NetworkName `json:"network"`
 	// The merchant's own words. Show them as text, never as markup.
 	OrderDescription *string `json:"order_description"`
@@ -359,14 +359,14 @@ type BuyerStatus struct {
 	// The number of confirmations that makes a deposit count on this network.
 	RequiredConfirmations *int64 `json:"required_confirmations"`
 	// Whole seconds until the window ends by the server's clock.
-	SecondsLeft int64 `json:"seconds_left"`
-	Standard *StandardName `json:"standard"`
-	Status BuyerStatusName `json:"status"`
+	SecondsLeft int64           `json:"seconds_left"`
+	Standard    *StandardName   `json:"standard"`
+	Status      BuyerStatusName `json:"status"`
 	// The symbol to show, in upper case.
 	Symbol *string `json:"symbol"`
 	// The transactions that paid, up to 20.
-	TxHashes []string `json:"tx_hashes"`
-	UpdatedAt string `json:"updated_at"`
+	TxHashes  []string `json:"tx_hashes"`
+	UpdatedAt string   `json:"updated_at"`
 }
 
 // ConfirmPayout: The confirmed quote or total. Without a body, or with an empty object: the order
@@ -396,8 +396,8 @@ type CurrencyEntry struct {
 	// Decimals on its chain.
 	Decimals int64 `json:"decimals"`
 	// The smallest invoice, in US dollars; the same as in `GET /v1/min-amount`.
-	MinAmountUSD Amount `json:"min_amount_usd"`
-	Standard StandardName `json:"standard"`
+	MinAmountUSD Amount       `json:"min_amount_usd"`
+	Standard     StandardName `json:"standard"`
 	// In upper case.
 	Symbol string `json:"symbol"`
 }
@@ -509,8 +509,8 @@ type NcOutput struct {
 	// The nonce of its transaction; null on bitcoin, litecoin and dogecoin.
 	Nonce *int64 `json:"nonce"`
 	// The merchant's own reference.
-	Reference *string `json:"reference"`
-	State NcOutputState `json:"state"`
+	Reference *string       `json:"reference"`
+	State     NcOutputState `json:"state"`
 	// Null until the submission.
 	TxHash *string `json:"txHash"`
 }
@@ -547,8 +547,8 @@ type NcPayout struct {
 	// When it reached a final state; null before.
 	EndedAt *string `json:"endedAt"`
 	// Deadline for submitting the signed transactions.
-	ExpiresAt string `json:"expiresAt"`
-	FeeLevel NcFeeLevel `json:"feeLevel"`
+	ExpiresAt string     `json:"expiresAt"`
+	FeeLevel  NcFeeLevel `json:"feeLevel"`
 	// The paying address, whose key must sign. On bitcoin, litecoin and dogecoin the change returns to
 	// it.
 	FromAddress string `json:"fromAddress"`
@@ -568,8 +568,8 @@ type NcPayout struct {
 	// Recipients, in the order of the request.
 	Outputs []NcOutput `json:"outputs"`
 	// Confirmations after which a transaction is final.
-	RequiredConfirmations int64 `json:"requiredConfirmations"`
-	State NcState `json:"state"`
+	RequiredConfirmations int64   `json:"requiredConfirmations"`
+	State                 NcState `json:"state"`
 	// When the signed bytes were stored; null before.
 	SubmittedAt *string `json:"submittedAt"`
 	// Its ticker.
@@ -590,7 +590,7 @@ type NcPayout struct {
 type NcPayoutAnswer struct {
 	// As it is now.
 	Data NcPayout `json:"data"`
-	Ok bool `json:"ok"`
+	Ok   bool     `json:"ok"`
 }
 
 // NcPayoutPage: One page of payouts.
@@ -599,7 +599,7 @@ type NcPayoutPage struct {
 	Data []NcPayout `json:"data"`
 	// Payouts per page, after clamping.
 	Limit int64 `json:"limit"`
-	Ok bool `json:"ok"`
+	Ok    bool  `json:"ok"`
 	// 0-based, after clamping.
 	Page int64 `json:"page"`
 	// At least 1, also when there is nothing.
@@ -735,7 +735,7 @@ type NewPayout struct {
 	// At most 1000 recipients, on EVM networks 2000.
 	Items []NewPayoutItem `json:"items,omitempty"`
 	// Plain text for the merchant's own use.
-	Label string `json:"label,omitempty"`
+	Label    string          `json:"label,omitempty"`
 	Metadata json.RawMessage `json:"metadata,omitempty"`
 	// A network of this family.
 	Network string `json:"network"`
@@ -795,10 +795,10 @@ type Payment struct {
 	AmountReceived Amount `json:"amount_received"`
 	// Reserved.
 	BurningPercent json.RawMessage `json:"burning_percent"`
-	CreatedAt string `json:"created_at"`
+	CreatedAt      string          `json:"created_at"`
 	// When the window ends.
-	ExpirationEstimateDate string `json:"expiration_estimate_date"`
-	InvoiceType InvoiceType `json:"invoice_type"`
+	ExpirationEstimateDate string      `json:"expiration_estimate_date"`
+	InvoiceType            InvoiceType `json:"invoice_type"`
 	// The hosted checkout's page for this invoice.
 	InvoiceURL *string `json:"invoice_url"`
 	// URL to which signed IPNs are posted.
@@ -822,7 +822,7 @@ type Payment struct {
 	// Reserved.
 	PayinExtraID json.RawMessage `json:"payin_extra_id"`
 	// The invoice's id: `pzi_` and 26 characters. Never changes, also when a draft resolves.
-	PaymentID string `json:"payment_id"`
+	PaymentID     string        `json:"payment_id"`
 	PaymentStatus PaymentStatus `json:"payment_status"`
 	// The requested price, in `price_currency`.
 	PriceAmount Amount `json:"price_amount"`
@@ -908,8 +908,8 @@ type PayoutBatch struct {
 	// Earlier versions with lower fees; none of them can confirm beside the last one.
 	ReplacedTxHashes []string `json:"replacedTxHashes"`
 	// Confirmations after which it is final.
-	RequiredConfirmations int64 `json:"requiredConfirmations"`
-	State BatchStateName `json:"state"`
+	RequiredConfirmations int64          `json:"requiredConfirmations"`
+	State                 BatchStateName `json:"state"`
 	// Hash of its transaction, or of the first one if every recipient has a separate transaction.
 	TxHash *string `json:"txHash"`
 }
@@ -917,7 +917,7 @@ type PayoutBatch struct {
 // PayoutBatchList: part of the API.
 type PayoutBatchList struct {
 	Data []PayoutBatch `json:"data"`
-	Ok bool `json:"ok"`
+	Ok   bool          `json:"ok"`
 }
 
 // PayoutItem: One recipient of an order.
@@ -941,8 +941,8 @@ type PayoutItem struct {
 	// The merchant's own, as it was sent.
 	Reference *string `json:"reference"`
 	// In a file the line as a spreadsheet counts it, in JSON the entry of `items`, counted from 1.
-	RowNumber int64 `json:"rowNumber"`
-	State ItemStateName `json:"state"`
+	RowNumber int64         `json:"rowNumber"`
+	State     ItemStateName `json:"state"`
 	// Of the transaction that pays it, or paid nothing; null until one is signed.
 	TxHash *string `json:"txHash"`
 }
@@ -952,7 +952,7 @@ type PayoutItemPage struct {
 	Data []PayoutItem `json:"data"`
 	// Entries per page, after clamping.
 	Limit int64 `json:"limit"`
-	Ok bool `json:"ok"`
+	Ok    bool  `json:"ok"`
 	// 0-based, after clamping.
 	Page int64 `json:"page"`
 	// At least 1, also when there is nothing.
@@ -964,7 +964,7 @@ type PayoutItemPage struct {
 // PayoutOrder: A mass payout as its merchant sees it. Fields are only ever added.
 type PayoutOrder struct {
 	// Number of groups in which the rows are sent and reported.
-	BatchCount int64 `json:"batchCount"`
+	BatchCount  int64      `json:"batchCount"`
 	CancelledBy *Canceller `json:"cancelledBy"`
 	// Chain id of an EVM network; null on the others.
 	ChainID *int64 `json:"chainId"`
@@ -972,7 +972,7 @@ type PayoutOrder struct {
 	ConfirmedAt *string `json:"confirmedAt"`
 	// Null for native coins.
 	ContractAddress *string `json:"contractAddress"`
-	CreatedAt string `json:"createdAt"`
+	CreatedAt       string  `json:"createdAt"`
 	// The code of the currency that is paid out, as `GET /v1/currencies` lists it.
 	Currency string `json:"currency"`
 	// Base units of one whole coin, as a power of ten.
@@ -982,13 +982,13 @@ type PayoutOrder struct {
 	// Expiry of the quote in a draft; afterwards the deadline for the deposit.
 	ExpiresAt string `json:"expiresAt"`
 	// Amount that finally could not be paid; refunded at the end.
-	FailedRaw string `json:"failedRaw"`
-	Family FamilyName `json:"family"`
-	FeeMode FeeBearer `json:"feeMode"`
+	FailedRaw string     `json:"failedRaw"`
+	Family    FamilyName `json:"family"`
+	FeeMode   FeeBearer  `json:"feeMode"`
 	// When its state became final.
 	FinishedAt *string `json:"finishedAt"`
 	// When the received amount became sufficient.
-	FundedAt *string `json:"fundedAt"`
+	FundedAt      *string       `json:"fundedAt"`
 	FundingStatus FundingStatus `json:"fundingStatus"`
 	// True if the order is on hold: an operator must release it before anything more is sent.
 	Held bool `json:"held"`
@@ -1004,16 +1004,16 @@ type PayoutOrder struct {
 	// The merchant's own object, as it was sent.
 	Metadata json.RawMessage `json:"metadata"`
 	// Amount by which `receivedRaw` is too low.
-	MissingRaw string `json:"missingRaw"`
-	Network NetworkName `json:"network"`
+	MissingRaw string      `json:"missingRaw"`
+	Network    NetworkName `json:"network"`
 	// Network fee in the quote.
 	NetworkFeeRaw string `json:"networkFeeRaw"`
 	// Amount paid to recipients by final transactions.
 	PaidRaw string `json:"paidRaw"`
 	// Sum of the requested amounts.
-	PayoutTotalRaw string `json:"payoutTotalRaw"`
-	Progress PayoutProgress `json:"progress"`
-	Quote PayoutQuote `json:"quote"`
+	PayoutTotalRaw string         `json:"payoutTotalRaw"`
+	Progress       PayoutProgress `json:"progress"`
+	Quote          PayoutQuote    `json:"quote"`
 	// Confirmed at `depositAddress` so far.
 	ReceivedRaw string `json:"receivedRaw"`
 	// Refund of an ended order; null if there is nothing to refund.
@@ -1021,9 +1021,9 @@ type PayoutOrder struct {
 	// Address for refunds; without it a refund waits for manual handling.
 	RefundAddress *string `json:"refundAddress"`
 	// Service fee in the quote.
-	ServiceFeeRaw string `json:"serviceFeeRaw"`
-	Standard StandardName `json:"standard"`
-	State OrderState `json:"state"`
+	ServiceFeeRaw string       `json:"serviceFeeRaw"`
+	Standard      StandardName `json:"standard"`
+	State         OrderState   `json:"state"`
 	// Amount by which `receivedRaw` is too high; refunded at the end.
 	SurplusRaw string `json:"surplusRaw"`
 	// In upper case.
@@ -1037,7 +1037,7 @@ type PayoutOrder struct {
 // PayoutOrderAnswer: part of the API.
 type PayoutOrderAnswer struct {
 	Data PayoutOrder `json:"data"`
-	Ok bool `json:"ok"`
+	Ok   bool        `json:"ok"`
 }
 
 // PayoutOrderPage: part of the API.
@@ -1045,7 +1045,7 @@ type PayoutOrderPage struct {
 	Data []PayoutOrder `json:"data"`
 	// Entries per page, after clamping.
 	Limit int64 `json:"limit"`
-	Ok bool `json:"ok"`
+	Ok    bool  `json:"ok"`
 	// 0-based, after clamping.
 	Page int64 `json:"page"`
 	// At least 1, also when there is nothing.
@@ -1072,7 +1072,7 @@ type PayoutProgress struct {
 type PayoutQuote struct {
 	// One whole coin of the paid currency, in US dollars.
 	AssetPriceUSD string `json:"assetPriceUsd"`
-	CreatedAt string `json:"createdAt"`
+	CreatedAt     string `json:"createdAt"`
 	// After this time the order must be refreshed before it can be confirmed.
 	ExpiresAt string `json:"expiresAt"`
 	// On bitcoin, litecoin and dogecoin: the smallest coins per virtual byte.
@@ -1100,9 +1100,9 @@ type PayoutQuoted struct {
 // PayoutRefund: Refund to the merchant.
 type PayoutRefund struct {
 	// Null if none was given.
-	Address *string `json:"address"`
-	AmountRaw string `json:"amountRaw"`
-	State RefundState `json:"state"`
+	Address   *string     `json:"address"`
+	AmountRaw string      `json:"amountRaw"`
+	State     RefundState `json:"state"`
 	// Set once it is signed.
 	TxHash *string `json:"txHash"`
 }
@@ -1129,7 +1129,7 @@ type PayoutWebhook struct {
 	// Seconds since 1970, renewed at each attempt. Refuse events older than ten minutes.
 	EventAt int64 `json:"eventAt"`
 	// `pzwe_…`, the same for all attempts: process each id only once.
-	EventID string `json:"eventId"`
+	EventID   string    `json:"eventId"`
 	EventType EventName `json:"eventType"`
 	// The order as it was when the event happened.
 	Order PayoutOrder `json:"order"`

@@ -61,3 +61,8 @@ async fn python() {
 async fn php() {
     goes_through_the_scenario("php").await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn go() {
+    goes_through_the_scenario("go").await;
+}

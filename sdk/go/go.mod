@@ -1,0 +1,3 @@
+module example.com/gateway/sdk/go
+
+go 1.19
