@@ -419,7 +419,8 @@ def rust(contract, belongs):
     others = [n for n in contract.objects if not belongs(n) and re.search(rf"\b{n}\b", re.sub(r"///.*", "", used))]
     hand = [n for n in ("Amount", *contract.unions) if re.search(rf"[<: ]{n}\b[>,]", used)]
     if others or hand:
-        out += ["", f"use super::{{{', '.join(sorted(others + hand))}}};"]
+        names = sorted(others + hand)
+        out += ["", f"use super::{names[0]};" if len(names) == 1 else f"use super::{{{', '.join(names)}}};"]
     return "\n".join(out + body) + "\n"
 
 

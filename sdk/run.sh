@@ -71,8 +71,17 @@ go() {
     driver=("$target_dir/sdk-go")
 }
 
+rust() {
+    # Not the gateway's own folder: the cargo that runs the tests may hold its lock.
+    local build=(--quiet --locked --manifest-path "$here/rust/Cargo.toml" --target-dir "$target_dir/sdk"
+        --no-default-features --features axum)
+    cargo test "${build[@]}" --lib
+    cargo build "${build[@]}" --example conformance
+    driver=("$target_dir/sdk/debug/examples/conformance")
+}
+
 languages=("$@")
-[ ${#languages[@]} -gt 0 ] || languages=(typescript python php go)
+[ ${#languages[@]} -gt 0 ] || languages=(typescript python php go rust)
 for language in "${languages[@]}"; do
     declare -F "$language" >/dev/null || die "there is no SDK for $language"
     "$language"

@@ -66,3 +66,8 @@ async fn php() {
 async fn go() {
     goes_through_the_scenario("go").await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rust() {
+    goes_through_the_scenario("rust").await;
+}

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::{Amount};
+use super::Amount;
 
 /// One entry of `accepted_currencies`. Frozen shape.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::{Amount};
+use super::Amount;
 
 /// The confirmed quote or total. Without a body, or with an empty object: the order as it is.
 #[derive(Debug, Clone, Serialize, Deserialize, Default)]
