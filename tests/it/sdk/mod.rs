@@ -3,7 +3,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use support::{
+use support::server::{
     broker::with_broker, database::TestDatabase, installation::Installation, processes::program,
 };
 use tokio::process::Command;
