@@ -7,9 +7,8 @@
 //!   build with `--no-default-features`.
 //! - behind feature `io`: `egress`, `retry`, `telemetry` (leaves), then `storage` (all SQL),
 //!   `broker` (all queue names), `chain`, `rate`, above them `config`, which composes their
-//!   settings, and at the top `app`, one file per operation of the
-//!   gateway, in folders by subject. `serve` has the parts
-//!   that every process runs beside its own work.
+//!   settings, and at the top `app`, one file per operation of the gateway, in folders by subject.
+//!   `serve` has the parts that every process runs beside its own work.
 
 pub mod asset;
 pub mod invoice;

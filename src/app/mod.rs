@@ -1,5 +1,5 @@
-//! The gateway's use cases, one file each, in folders by subject. Each is one transaction, or claim /
-//! act / record with no transaction open while it acts.
+//! The gateway's use cases, one file each, in folders by subject. Each is one transaction, or
+//! claim / act / record with no transaction open while it acts.
 //!
 //! An app function reads rows, asks the pure rules, and writes the outcome with its ledger entries
 //! and its outbox rows in one commit. The API, the workers, the command line and the tests call the
