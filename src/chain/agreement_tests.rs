@@ -24,6 +24,7 @@ fn block(height: u64, branch: &str, paid: &[u128]) -> Block {
         key: format!("{branch}{height}:{n}"),
         tx_hash: format!("{branch}{height}"),
         to: "buyer".to_owned(),
+        from: None,
         asset: TransferAsset::Native,
         amount: TransferAmount::Units(BaseUnits::new(*units)),
         maturity: 1,
@@ -235,6 +236,7 @@ fn token(contract: &str, units: u128) -> Transfer {
     let asset = TransferAsset::Contract(contract.to_owned());
     Transfer {
         key: format!("{contract}:{units}"),
+        from: None,
         asset,
         ..block(2, "a", &[units]).transfers.remove(0)
     }

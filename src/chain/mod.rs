@@ -59,6 +59,9 @@ pub struct Transfer {
     pub tx_hash: String,
     /// The receiver as `asset::address::match_key` spells it.
     pub to: String,
+    /// The sender's address, where the network names one for each movement. For people and their
+    /// accounting: nothing is decided by it.
+    pub from: Option<String>,
     pub asset: TransferAsset,
     pub amount: TransferAmount,
     /// Confirmations that the network requires before it can be spent: 1 but for a miner's reward

@@ -65,6 +65,7 @@ impl SimulatedSource {
             key: format!("{}:{}", sim.txid, sim.output),
             tx_hash: sim.txid,
             to: sim.address,
+            from: None,
             asset,
             amount,
             maturity: 1,

@@ -157,6 +157,7 @@ mod tests {
             key: format!("{name}:0"),
             tx_hash: format!("tx{name}"),
             to: "to".to_owned(),
+            from: None,
             asset: TransferAsset::Native,
             amount: TransferAmount::Units(BaseUnits::new(1)),
             maturity: 1,

@@ -251,6 +251,12 @@ pub async fn update_standing(
         r#"
         with silenced as (
             delete from timer where kind = $5 and ref = $1 and $6
+        ),
+        finished as (
+            insert into invoice_finish (invoice_id, finished_at)
+            select $1, clock_timestamp()
+            where $2 in ('paid', 'overpaid')
+            on conflict (invoice_id) do nothing
         )
         update invoice
         set status = $2, credited = $3, received = $4, updated_at = clock_timestamp()

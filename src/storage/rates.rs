@@ -57,7 +57,7 @@ pub async fn last_price(
 }
 
 /// Stores prices with the time of their source, or now without one; an older price never replaces a
-/// newer one.
+/// newer one. The first price of each minute is kept in the history as well.
 pub async fn store(
     connection: &mut PgConnection,
     symbols: &[String],
@@ -69,10 +69,18 @@ pub async fn store(
     let prices: Vec<_> = prices.iter().copied().map(numeric::from_decimal).collect();
     sqlx::query!(
         r#"
+        with quote as (
+            select symbol, fiat, price, source, least(coalesce(observed, now()), now()) as observed_at
+            from unnest($1::text[], $2::text[], $3::numeric[], $4::text[], $5::timestamptz[])
+                as t (symbol, fiat, price, source, observed)
+        ),
+        kept as (
+            insert into rate_history (minute, symbol, fiat, price, source, observed_at)
+            select date_trunc('minute', observed_at), symbol, fiat, price, source, observed_at from quote
+            on conflict (minute, symbol, fiat) do nothing
+        )
         insert into rate as r (symbol, fiat, price, source, observed_at)
-        select symbol, fiat, price, source, least(coalesce(observed, now()), now())
-        from unnest($1::text[], $2::text[], $3::numeric[], $4::text[], $5::timestamptz[])
-            as t (symbol, fiat, price, source, observed)
+        select symbol, fiat, price, source, observed_at from quote
         on conflict (symbol, fiat) do update
         set price = excluded.price, source = excluded.source, observed_at = excluded.observed_at
         where r.observed_at <= excluded.observed_at

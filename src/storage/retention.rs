@@ -30,6 +30,28 @@ pub async fn forget_answers(
     Ok(done.rows_affected())
 }
 
+/// Deletes up to `limit` rates of the history that are older than 400 days. Index:
+/// `rate_history_pkey`.
+pub async fn forget_rates(connection: &mut PgConnection, limit: i64) -> Result<u64, StorageError> {
+    let done = sqlx::query!(
+        r#"
+        delete from rate_history
+        where ctid = any (array(
+            select ctid
+            from rate_history
+            where minute < now() - interval '400 days'
+            order by minute
+            limit $1
+            for update skip locked
+        ))
+        "#,
+        limit
+    )
+    .execute(connection)
+    .await?;
+    Ok(done.rows_affected())
+}
+
 /// Number of pages of the callers' windows.
 pub async fn window_pages(connection: &mut PgConnection) -> Result<i64, StorageError> {
     let row = sqlx::query!(

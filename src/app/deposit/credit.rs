@@ -4,6 +4,7 @@ use uuid::Uuid;
 
 use crate::app::{Gateway, delivery::emit, operator::measure::count_transition};
 use crate::{
+    asset::Fiat,
     broker::{
         envelope::{self, DepositRef},
         route::Route,
@@ -148,7 +149,7 @@ impl Gateway {
                 Effect::SendIpn(_) | Effect::SendNotice(_) | Effect::TakeBack(_) => {}
             }
         }
-        deposits::settle(tx, deposit.id, booked_as).await?;
+        deposits::settle(tx, deposit, booked_as, fiat_of(invoice)).await?;
         invoice.view.status = step.status;
         if own {
             let (credited, received) = (invoice.credited, invoice.view.actually_paid);
@@ -216,8 +217,14 @@ async fn restore(
     if let Some(excess) = ledger::amount(tx, EntryKind::ExcessReversal, replaced).await? {
         route_excess(tx, invoice, deposit.id, excess).await?;
     }
-    deposits::settle(tx, deposit.id, booked_as).await?;
+    deposits::settle(tx, deposit, booked_as, fiat_of(invoice)).await?;
     Ok(true)
+}
+
+/// The fiat currency in which an invoice's deposits are valued: the price's own, or USD where the
+/// price is in coins.
+fn fiat_of(invoice: &Invoice) -> Fiat {
+    invoice.view.price_currency.parse().unwrap_or(Fiat::Usd)
 }
 
 fn saturating_sum(total: BaseUnits, amount: BaseUnits) -> BaseUnits {

@@ -237,6 +237,7 @@ impl Gateway {
             key: row.deposit_key,
             tx_hash: row.tx_hash,
             to: row.match_key,
+            from: None,
             asset: TransferAsset::Native,
             amount: TransferAmount::Units(BaseUnits::new(units)),
             maturity: 1,

@@ -7,6 +7,7 @@ use uuid::Uuid;
 use super::{decide::look_at, view::locked};
 use crate::{
     app::Gateway,
+    asset::Fiat,
     invoice::deadline::{Sight, is_on_time},
     ledger::{Account, Entry, EntryKind},
     money::BaseUnits,
@@ -93,7 +94,7 @@ impl Gateway {
         let Some(amount) = deposit.amount.filter(|_| own) else {
             // Our own gas is booked by the payment that brought it.
             if gas::fronted_by(tx, order.id, &deposit.tx_hash).await? {
-                return deposits::settle(tx, deposit.id, "gas").await;
+                return deposits::settle(tx, deposit, "gas", Fiat::Usd).await;
             }
             return book_foreign(tx, order, deposit).await;
         };
@@ -116,7 +117,7 @@ impl Gateway {
         };
         let missing = counted.as_ref().map_or(amount, |(units, _)| amount.remaining_after(*units));
         if let Some((_, booked_as)) = counted.filter(|_| missing.is_zero()) {
-            return deposits::settle(tx, deposit.id, &booked_as).await;
+            return deposits::settle(tx, deposit, &booked_as, Fiat::Usd).await;
         }
         let now = storage::now(tx).await?;
         let on_time = is_on_time(order.expires_at, deposit.first_seen_at, deposit.mined_at);
@@ -136,7 +137,7 @@ impl Gateway {
                 Effect::Emit(_) | Effect::OpenFunding | Effect::Requote | Effect::Refund => {}
             }
         }
-        deposits::settle(tx, deposit.id, booked_as).await?;
+        deposits::settle(tx, deposit, booked_as, Fiat::Usd).await?;
         self.apply_decision(tx, order, &step, deposit.id).await?;
         if order.state == State::Funded {
             timers::set(tx, timers::PAYOUT, order.id, now).await?;
@@ -222,5 +223,5 @@ async fn book_foreign(
         let detail = format!("{} of {:?} at {}", deposit.tx_hash, deposit.token_id, order.order_id);
         alerts::raise(tx, "payout_foreign_deposit", &deposit.id.to_string(), &detail).await?;
     }
-    deposits::settle(tx, deposit.id, booked_as).await
+    deposits::settle(tx, deposit, booked_as, Fiat::Usd).await
 }

@@ -44,6 +44,7 @@ pub(super) struct Body {
 #[derive(Debug)]
 pub(super) struct Transaction {
     pub hash: String,
+    pub from: Option<String>,
     /// The receiver and the value sent to it, if there is a receiver and the value is not zero.
     pub payment: Option<(String, TransferAmount)>,
     /// Written by the chain itself, without sender or receiver (Polygon's state sync).
@@ -151,6 +152,7 @@ fn transaction(raw: &RawValue) -> Result<Transaction, String> {
         hash: quantity::hash(wire.hash).ok_or("hash")?,
         is_system: nobody(&from) && nobody(&to),
         payment: to.filter(|_| moves(&value)).map(|to| (to, value)),
+        from,
     })
 }
 
@@ -207,6 +209,7 @@ pub(super) fn transfers(transactions: &[Transaction], receipts: &[Receipt]) -> V
                 key: format!("{}:native", tx.hash),
                 tx_hash: tx.hash.clone(),
                 to,
+                from: tx.from.clone(),
                 asset: TransferAsset::Native,
                 amount,
                 maturity: 1,
@@ -226,7 +229,7 @@ pub(super) fn transfers(transactions: &[Transaction], receipts: &[Receipt]) -> V
 /// An event is a token payment only in the exact shape of ERC-20: three topics (ERC-721 has four),
 /// one word of data.
 fn token_transfer(tx_hash: &str, k: usize, log: &Log) -> Option<Transfer> {
-    let [topic, _from, to] = log.topics.as_slice() else { return None };
+    let [topic, from, to] = log.topics.as_slice() else { return None };
     if topic != TRANSFER_TOPIC || log.is_removed {
         return None;
     }
@@ -235,6 +238,7 @@ fn token_transfer(tx_hash: &str, k: usize, log: &Log) -> Option<Transfer> {
         key: format!("{tx_hash}:log:{k}"),
         tx_hash: tx_hash.to_owned(),
         to: quantity::address_in_word(to)?,
+        from: quantity::address_in_word(from),
         asset: TransferAsset::Contract(log.contract.clone()),
         amount,
         maturity: 1,

@@ -223,6 +223,8 @@ pub(super) struct WireEvent<'a> {
 /// One transfer of a NEP-141 token.
 #[derive(Deserialize)]
 pub(super) struct WireTokenMovement<'a> {
+    #[serde(borrow, default)]
+    pub old_owner_id: Option<&'a str>,
     /// Recipient of a transfer.
     #[serde(borrow, default)]
     pub new_owner_id: Option<&'a str>,

@@ -145,6 +145,7 @@ fn transfer(signature: &str, owner: &str, mint: Option<&str>, units: u128) -> Tr
         key: format!("{signature}:{owner}:{}", mint.unwrap_or("SOL")),
         tx_hash: signature.to_owned(),
         to: owner.to_owned(),
+        from: None,
         asset: mint.map_or(TransferAsset::Native, |mint| TransferAsset::Contract(mint.to_owned())),
         amount: TransferAmount::Units(BaseUnits::new(units)),
         maturity: 1,

@@ -29,6 +29,8 @@ use crate::{
 pub(super) struct Transaction {
     hash: String,
     account: TonAddress,
+    /// The account that sent the value.
+    sender: Option<TonAddress>,
     /// The value that was sent to its account and kept there.
     value: Option<TransferAmount>,
     /// The amount that a holder's contract was instructed to add. Its owner and its token are still
@@ -111,6 +113,7 @@ fn transaction(height: u64, raw: &RawValue) -> Result<Transaction, String> {
     Ok(Transaction {
         hash: hash(&wire.hash).ok_or("hash")?,
         account: TonAddress::parse(&wire.account).map_err(|_| "account")?,
+        sender: kept.and_then(|message| TonAddress::parse(message.source.as_deref()?).ok()),
         value,
         tokens: kept.filter(|_| was_done).and_then(tokens),
     })
@@ -186,6 +189,7 @@ pub(super) fn transfers(
             key: format!("{}:native", tx.hash),
             tx_hash: tx.hash.clone(),
             to: tx.account.raw(),
+            from: tx.sender.as_ref().map(TonAddress::raw),
             asset: TransferAsset::Native,
             amount: tx.value.clone()?,
             maturity: 1,
@@ -198,6 +202,8 @@ pub(super) fn transfers(
             key: format!("{}:jetton", tx.hash),
             tx_hash: tx.hash.clone(),
             to: holder.owner.raw(),
+            // The message came from the sender's own holder contract, not from his account.
+            from: None,
             asset: TransferAsset::Contract(holder.token.raw()),
             amount: TransferAmount::Units(BaseUnits::new(tx.tokens?)),
             maturity: 1,

@@ -79,6 +79,8 @@ pub(super) struct WireParameter<'a> {
 
 #[derive(Deserialize)]
 pub(super) struct WireTransfer<'a> {
+    #[serde(borrow, default)]
+    pub owner_address: Option<&'a str>,
     pub to_address: &'a str,
     #[serde(default)]
     pub amount: i64,

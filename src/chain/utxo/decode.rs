@@ -108,6 +108,7 @@ impl Output {
             key: format!("{txid}:{}", self.n),
             tx_hash: txid.to_owned(),
             to: self.to.to_string(),
+            from: None,
             asset: TransferAsset::Native,
             amount: TransferAmount::Units(self.amount),
             maturity,

@@ -13,7 +13,10 @@ use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
 use super::{PgConnection, StorageError, cursors, numeric};
-use crate::{asset::Network, money::BaseUnits};
+use crate::{
+    asset::{Catalogue, Fiat, Network},
+    money::BaseUnits,
+};
 
 /// A deposit that waits to be settled, or any other for people.
 #[derive(Debug, Clone)]
@@ -58,7 +61,7 @@ pub async fn finalize_up_to(
         r#"
         with confirmed as (
             update deposit
-            set state = 'final', updated_at = clock_timestamp()
+            set state = 'final', final_at = clock_timestamp(), updated_at = clock_timestamp()
             where id = any (array(
                 select id from deposit
                 where network = $1 and state = 'seen' and height <= $2 and height + min_confirmations <= $5::bigint + 1
@@ -104,6 +107,7 @@ pub async fn orphan_above(
         r#"
         update deposit
         set state = case when state = 'final' then 'seen' else state end,
+            final_at = case when state <> 'final' then final_at end,
             orphaned_height = case when state = 'settled' then greatest(orphaned_height, $3::bigint) end,
             height = null, block_hash = null, mined_at = case when state in ('settled', 'reversed') then mined_at end,
             first_seen_at = case when state in ('seen', 'final') then least(first_seen_at, mined_at) else first_seen_at end,
@@ -340,20 +344,32 @@ pub async fn lock_unsettled(
     rows.into_iter().map(TryInto::try_into).collect()
 }
 
-/// Marks a deposit as booked. The caller locked it while it was final.
+/// Marks a deposit as booked, with its value in `fiat` at the stored rate, however old: the rate's
+/// time stands beside it. Without a rate, or for a token that we do not know, the value stays null.
+/// The caller locked the deposit while it was final.
 pub async fn settle(
     connection: &mut PgConnection,
-    id: Uuid,
+    deposit: &DepositRow,
     booked_as: &str,
+    fiat: Fiat,
 ) -> Result<(), StorageError> {
+    let token = deposit.token_id.as_deref();
+    let currency = token.and_then(|token_id| Catalogue::get().by_token_id(token_id));
     let done = sqlx::query!(
         r#"
-        update deposit
-        set state = 'settled', booked_as = $2, settled_at = clock_timestamp(), updated_at = clock_timestamp()
-        where id = $1 and state = 'final'
+        update deposit d
+        set state = 'settled', booked_as = $2, settled_at = clock_timestamp(), updated_at = clock_timestamp(),
+            fiat_currency = r.fiat, fiat_value = round(d.amount * r.price / 10::numeric ^ $5::integer, 8),
+            fiat_rate = r.price, fiat_rate_source = r.source, fiat_rate_at = r.observed_at
+        from (select) as one
+        left join rate r on r.symbol = $3 and r.fiat = $4
+        where d.id = $1 and d.state = 'final'
         "#,
-        id,
-        booked_as
+        deposit.id,
+        booked_as,
+        currency.map(|currency| currency.symbol.to_ascii_uppercase()),
+        fiat.code(),
+        currency.map_or(0, |currency| i32::from(currency.decimals))
     )
     .execute(connection)
     .await?;

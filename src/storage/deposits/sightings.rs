@@ -28,6 +28,8 @@ pub struct Sighting {
     /// `None` when it does not fit 128 bits; `amount_text` has it then.
     pub amount: Option<BaseUnits>,
     pub amount_text: String,
+    /// The sender's address, where the network names one.
+    pub sender: Option<String>,
     /// Confirmations that this one needs where its network asks for fewer.
     pub min_confirmations: u64,
 }
@@ -81,18 +83,19 @@ async fn record_rows(
         Recorded,
         r#"
         insert into deposit as d (id, network, deposit_key, tx_hash, address_id, invoice_id, payout_order_id, token_id, contract,
-            amount, amount_text, min_confirmations, height, block_hash, mined_at, first_seen_at, state)
+            amount, amount_text, min_confirmations, sender, height, block_hash, mined_at, first_seen_at, state)
         select t.id, $1, t.deposit_key, t.tx_hash, t.address_id, t.invoice_id, t.payout_order_id, t.token_id, t.contract,
-               t.amount, t.amount_text, t.min_confirmations, $2, $3, $4, clock_timestamp(), 'seen'
+               t.amount, t.amount_text, t.min_confirmations, t.sender, $2, $3, $4, clock_timestamp(), 'seen'
         from unnest($5::uuid[], $6::text[], $7::text[], $8::uuid[], $9::uuid[], $10::uuid[], $11::text[], $12::text[],
-                    $13::numeric[], $14::text[], $15::bigint[])
+                    $13::numeric[], $14::text[], $15::bigint[], $16::text[])
             as t (id, deposit_key, tx_hash, address_id, invoice_id, payout_order_id, token_id, contract, amount, amount_text,
-                  min_confirmations)
+                  min_confirmations, sender)
         on conflict (network, deposit_key) do update
         set height = excluded.height, block_hash = excluded.block_hash, mined_at = excluded.mined_at,
             address_id = excluded.address_id, invoice_id = excluded.invoice_id,
             payout_order_id = excluded.payout_order_id, token_id = excluded.token_id,
             contract = excluded.contract, amount = excluded.amount, amount_text = excluded.amount_text,
+            sender = coalesce(excluded.sender, d.sender),
             state = case when d.state = 'withdrawn' then 'seen' else d.state end,
             min_confirmations = greatest(d.min_confirmations, excluded.min_confirmations),
             orphaned_height = null, updated_at = clock_timestamp()
@@ -119,7 +122,8 @@ async fn record_rows(
         &columns.contracts as &[Option<&str>],
         &columns.amounts as &[Option<bigdecimal::BigDecimal>],
         &columns.texts as &[&str],
-        &columns.confirmations
+        &columns.confirmations,
+        &columns.senders as &[Option<&str>]
     )
     .fetch_all(connection)
     .await?;
@@ -139,6 +143,7 @@ struct Columns<'a> {
     amounts: Vec<Option<bigdecimal::BigDecimal>>,
     texts: Vec<&'a str>,
     confirmations: Vec<i64>,
+    senders: Vec<Option<&'a str>>,
 }
 
 impl<'a> Columns<'a> {
@@ -157,6 +162,7 @@ impl<'a> Columns<'a> {
             amounts: rows.iter().map(|row| row.amount.map(numeric::from_units)).collect(),
             texts: rows.iter().map(|row| row.amount_text.as_str()).collect(),
             confirmations: confirmations.collect::<Result<_, _>>()?,
+            senders: rows.iter().map(|row| row.sender.as_deref()).collect(),
         })
     }
 }

@@ -112,6 +112,7 @@ impl Watcher {
                 key: format!("{paid}:{n}"),
                 tx_hash: paid.to_string(),
                 to: format!("0x{paid:020x}{n:020x}"),
+                from: None,
                 asset: TransferAsset::Native,
                 amount: TransferAmount::Units(BaseUnits::new(5)),
                 maturity: 1,

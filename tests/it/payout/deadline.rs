@@ -68,6 +68,7 @@ async fn an_order_funded_in_time_is_paid_although_the_block_is_reported_a_minute
         key: "0xa:0".to_owned(),
         tx_hash: "0xa".to_owned(),
         to: address.clone(),
+        from: None,
         asset: TransferAsset::Contract(USDT.to_owned()),
         amount: TransferAmount::Units(*units),
         maturity: 1,

@@ -1,5 +1,6 @@
 //! Each worker by itself, against the real database and broker.
 
+mod accounting_facts;
 mod balances;
 mod chain_watcher;
 mod consuming;

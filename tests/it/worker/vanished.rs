@@ -145,6 +145,7 @@ async fn spending(shop: &Shop, id: &str, tx_hash: &str, coin: u32) -> Transfer {
         key: format!("{tx_hash}:0"),
         tx_hash: tx_hash.to_owned(),
         to: invoice["pay_address"].as_str().unwrap().to_owned(),
+        from: None,
         asset: TransferAsset::Native,
         amount: TransferAmount::Units(BaseUnits::new(units.try_into().unwrap())),
         maturity: 1,

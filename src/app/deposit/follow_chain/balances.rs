@@ -360,7 +360,8 @@ async fn free_key(
 
 pub(super) fn native(key: String, tx_hash: String, to: &str, units: BaseUnits) -> Transfer {
     let (asset, amount) = (TransferAsset::Native, TransferAmount::Units(units));
-    Transfer { key, tx_hash, to: to.to_owned(), asset, amount, maturity: 1, spends: Arc::default() }
+    let to = to.to_owned();
+    Transfer { key, tx_hash, to, from: None, asset, amount, maturity: 1, spends: Arc::default() }
 }
 
 fn match_keys(targets: &[BalanceTarget]) -> Vec<String> {

@@ -35,6 +35,9 @@ use crate::{
 
 use super::{large_amount, replaced, watch_set::Watched};
 
+/// Beyond the longest address of every network. Some come out of logs, where anybody may write
+/// anything.
+const SENDER_BYTES_MAX: usize = 128;
 /// Deposits that become final in one statement.
 const FINALIZED_AT_ONCE: i64 = 5_000;
 
@@ -286,6 +289,7 @@ fn sighting(network: Network, transfer: &Transfer, watched: Watched) -> Sighting
         contract: contract.map(ToOwned::to_owned),
         amount,
         amount_text,
+        sender: transfer.from.clone().filter(|sender| sender.len() <= SENDER_BYTES_MAX),
         min_confirmations: transfer.maturity.max(1),
     }
 }

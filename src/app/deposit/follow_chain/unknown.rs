@@ -144,6 +144,7 @@ mod tests {
             contract: contract.map(ToOwned::to_owned),
             amount: Some(BaseUnits::new(1)),
             amount_text: "1".to_owned(),
+            sender: None,
             min_confirmations: 1,
         }
     }

@@ -157,7 +157,8 @@ fn native(
         let amount = decimal(transfer.deposit).ok_or("deposit")?;
         if moves(&amount) {
             let key = format!("{}:{place}", receipt.receipt_id);
-            transfers.push(named(wire, key, receipt.receiver_id, TransferAsset::Native, amount));
+            let parties = (Some(receipt.predecessor_id), receipt.receiver_id);
+            transfers.push(named(wire, key, parties, TransferAsset::Native, amount));
         }
     }
     Ok(transfers)
@@ -213,7 +214,7 @@ fn tokens(wire: &WireExecution<'_>, lent: &Lent, place: usize, log: &str) -> Opt
         if moves(&amount) && !lent.is_to(to) {
             let key = format!("{}:log:{place}.{position}", wire.receipt.receipt_id);
             let asset = TransferAsset::Contract(contract.to_owned());
-            transfers.push(named(wire, key, to, asset, amount));
+            transfers.push(named(wire, key, (movement.old_owner_id, to), asset, amount));
         }
     }
     Some(transfers)
@@ -222,12 +223,13 @@ fn tokens(wire: &WireExecution<'_>, lent: &Lent, place: usize, log: &str) -> Opt
 fn named(
     wire: &WireExecution<'_>,
     key: String,
-    to: &str,
+    (from, to): (Option<&str>, &str),
     asset: TransferAsset,
     amount: crate::chain::TransferAmount,
 ) -> Transfer {
     let tx_hash = wire.tx_hash.unwrap_or(wire.receipt.receipt_id).to_owned();
-    Transfer { key, tx_hash, to: to.to_owned(), asset, amount, maturity: 1, spends: Arc::default() }
+    let (from, to) = (from.map(str::to_owned), to.to_owned());
+    Transfer { key, tx_hash, to, from, asset, amount, maturity: 1, spends: Arc::default() }
 }
 
 #[cfg(test)]

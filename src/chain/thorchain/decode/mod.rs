@@ -36,6 +36,7 @@ pub(super) struct Body {
 
 /// The movement of one `transfer` event, before it has a name.
 struct Movement {
+    from: Option<String>,
     to: String,
     denom: String,
     amount: TransferAmount,
@@ -138,11 +139,12 @@ fn add(
     for (position, raw) in events.iter().enumerate() {
         let movements = place.one(position, || movements(raw)).unwrap_or_default();
         transfers.extend(movements.into_iter().map(|movement| {
-            let Movement { to, denom, amount, place } = movement;
+            let Movement { from, to, denom, amount, place } = movement;
             Transfer {
                 key: format!("{owner}:{position}.{place}:{denom}"),
                 tx_hash: tx_hash.to_owned(),
                 to,
+                from,
                 asset: if denom == NATIVE_DENOM {
                     TransferAsset::Native
                 } else {
@@ -168,8 +170,13 @@ fn movements(raw: &RawValue) -> Result<Vec<Movement>, String> {
     let mut movements = Vec::new();
     let (mut receiver, mut coins): (Option<String>, Option<String>) = (None, None);
     let mut place = 0;
+    let mut senders = Vec::new();
     for attribute in &event.attributes {
         match named(attribute) {
+            Some((Name::Sender, value)) => {
+                senders.push(address::match_key(NETWORK.family(), &value));
+                continue;
+            }
             Some((Name::Recipient, value)) => receiver = Some(value.into_owned()),
             Some((Name::Amount, value)) => coins = Some(value.into_owned()),
             None => continue,
@@ -178,15 +185,20 @@ fn movements(raw: &RawValue) -> Result<Vec<Movement>, String> {
             let (to, coins) = (receiver.take().unwrap_or_default(), coins.take());
             let to = address::match_key(NETWORK.family(), &to);
             for (amount, denom) in parse_coins(&coins.unwrap_or_default())? {
-                movements.push(Movement { to: to.clone(), denom, amount, place });
+                movements.push(Movement { from: None, to: to.clone(), denom, amount, place });
             }
             place += 1;
         }
+    }
+    // Attributes may be sorted by name, so of several senders none is certainly a movement's own.
+    if let [sender] = senders.as_slice() {
+        movements.iter_mut().for_each(|movement| movement.from = Some(sender.clone()));
     }
     Ok(movements)
 }
 
 enum Name {
+    Sender,
     Recipient,
     Amount,
 }
@@ -195,8 +207,10 @@ enum Name {
 fn named<'a>(attribute: &'a WireAttribute<'_>) -> Option<(Name, Cow<'a, str>)> {
     let value = attribute.value.as_deref().unwrap_or_default();
     let (name, is_encoded) = match attribute.key.as_ref() {
+        "sender" => (Name::Sender, false),
         "recipient" => (Name::Recipient, false),
         "amount" => (Name::Amount, false),
+        "c2VuZGVy" => (Name::Sender, true),
         "cmVjaXBpZW50" => (Name::Recipient, true),
         "YW1vdW50" => (Name::Amount, true),
         _ => return None,

@@ -45,8 +45,8 @@ pub(super) struct Body {
 struct Transaction {
     id: String,
     succeeded: bool,
-    /// The receiver of TRX and how much, if it is a plain transfer.
-    payment: Option<(String, TransferAmount)>,
+    /// The TRX that it moves, if it is a plain transfer.
+    payment: Option<Movement>,
     /// Whether it calls the transfer of a token in the catalogue.
     asks_token: bool,
 }
@@ -125,14 +125,16 @@ fn transaction(raw: &RawValue) -> Result<Transaction, String> {
             let value = contract.parameter.value.get();
             let transfer: WireTransfer = serde_json::from_str(value).map_err(|e| e.to_string())?;
             let to = address(transfer.to_address).ok_or("to_address")?;
-            payment = Some((to, trx(transfer.amount).ok_or("amount")?));
+            let from = transfer.owner_address.and_then(address);
+            let amount = trx(transfer.amount).ok_or("amount")?;
+            payment = Some(Movement { from, to, asset: TransferAsset::Native, amount });
         }
     }
     Ok(Transaction {
         id: hash(wire.tx_id).ok_or("txID")?,
         // Anything but a plain yes is a no.
         succeeded: wire.ret.first().and_then(|ret| ret.contract_ret) == Some(SUCCESS),
-        payment: payment.filter(|(_, amount)| moves(amount)),
+        payment: payment.filter(|payment| moves(&payment.amount)),
         asks_token,
     })
 }
@@ -162,6 +164,7 @@ struct Outcome {
 }
 
 struct Movement {
+    from: Option<String>,
     to: String,
     asset: TransferAsset,
     amount: TransferAmount,
@@ -209,28 +212,29 @@ pub(super) fn transfers(body: &Body, infos: &[&RawValue]) -> Result<Vec<Transfer
 
 fn add(transfers: &mut Vec<Transfer>, transaction: &Transaction, outcome: &Outcome) {
     let id = &transaction.id;
-    let mut add = |place: String, to: &str, asset: &TransferAsset, amount: &TransferAmount| {
+    let mut add = |place: String, movement: &Movement| {
         transfers.push(Transfer {
             key: format!("{id}:{place}"),
             tx_hash: id.clone(),
-            to: to.to_owned(),
-            asset: asset.clone(),
-            amount: amount.clone(),
+            to: movement.to.clone(),
+            from: movement.from.clone(),
+            asset: movement.asset.clone(),
+            amount: movement.amount.clone(),
             maturity: 1,
             spends: Arc::default(),
         });
     };
-    if let Some((to, amount)) = &transaction.payment {
-        add("native".to_owned(), to, &TransferAsset::Native, amount);
+    if let Some(payment) = &transaction.payment {
+        add("native".to_owned(), payment);
     }
     for (k, movement) in outcome.logs.iter().enumerate() {
-        if let Some(Movement { to, asset, amount }) = movement {
-            add(format!("log:{k}"), to, asset, amount);
+        if let Some(movement) = movement {
+            add(format!("log:{k}"), movement);
         }
     }
     for (k, movements) in outcome.internals.iter().enumerate() {
-        for Movement { to, asset, amount } in movements {
-            add(format!("internal:{k}"), to, asset, amount);
+        for movement in movements {
+            add(format!("internal:{k}"), movement);
         }
     }
 }
@@ -256,15 +260,19 @@ fn outcome(body: &Body, raw: &RawValue) -> Result<Result<Outcome, String>, Strin
 /// An event is a token payment only in the exact shape of TRC-20: three topics, one word of data.
 fn log(raw: &RawValue) -> Result<Option<Movement>, String> {
     let wire: WireLog = serde_json::from_str(raw.get()).map_err(|e| e.to_string())?;
-    let [topic, _from, to] = wire.topics.as_slice() else { return Ok(None) };
+    let [topic, from, to] = wire.topics.as_slice() else { return Ok(None) };
     if *topic != TRANSFER_TOPIC {
         return Ok(None);
     }
     let contract = contract_address(wire.address).ok_or("address")?;
-    let to = quantity::address_in_word(&format!("0x{to}"));
-    let to = to.and_then(|to| contract_address(to.trim_start_matches("0x")));
+    let in_topic = |topic: &str| {
+        let word = quantity::address_in_word(&format!("0x{topic}"))?;
+        contract_address(word.trim_start_matches("0x"))
+    };
+    let (from, to) = (in_topic(from), in_topic(to));
     let amount = quantity::amount_in_word(&format!("0x{}", wire.data));
-    let movement = |(to, amount)| Movement { to, asset: TransferAsset::Contract(contract), amount };
+    let asset = TransferAsset::Contract(contract);
+    let movement = |(to, amount)| Movement { from, to, asset, amount };
     Ok(to.zip(amount.filter(moves)).map(movement))
 }
 
@@ -283,7 +291,7 @@ fn internal(raw: &RawValue) -> Result<Vec<Movement>, String> {
     }
     let to = address(wire.to).ok_or("transferTo_address")?;
     let amount = trx(sun).ok_or("callValue")?;
-    Ok(vec![Movement { to, asset: TransferAsset::Native, amount }])
+    Ok(vec![Movement { from: None, to, asset: TransferAsset::Native, amount }])
 }
 
 #[cfg(test)]

@@ -572,6 +572,7 @@ fn payments(random: &mut StdRng, seed: u64, number: u64, payees: &[Payable]) -> 
             key: format!("{tx_hash}:{output}"),
             tx_hash,
             to: to.clone(),
+            from: None,
             asset,
             amount,
             maturity,
