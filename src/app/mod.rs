@@ -42,7 +42,7 @@ use crate::{
         guard::{Policy, PublicPolicy},
     },
     merchant::secret::KeyRing,
-    storage::{Db, StorageError},
+    storage::{Db, StorageError, Trouble},
 };
 
 /// One process's access to everything the gateway's functions need.
@@ -75,6 +75,8 @@ pub enum StartError {
     #[error("the database address cannot be used")]
     Database(#[from] StorageError),
     #[error(transparent)]
+    Pooler(StorageError),
+    #[error(transparent)]
     Prefix(#[from] InvalidPrefix),
     #[error("the {family} key in section addresses {reason}")]
     AccountKey { family: &'static str, reason: String },
@@ -103,10 +105,25 @@ impl Gateway {
     /// not, [`is_key_proven`](Self::is_key_proven) is false.
     pub async fn start(config: Config) -> Result<Self, StartError> {
         let gateway = Self::new(config)?;
+        gateway.check_sessions_soon().await?;
         gateway.check_first_of_pools().await?;
         let proven = gateway.check_master_key_soon().await?;
         gateway.key_proven.store(proven, Ordering::Relaxed);
         Ok(gateway)
+    }
+
+    /// Refuses addresses of the database that cannot do what they are for, if it answers in time.
+    /// Whatever takes a lock later asks again.
+    async fn check_sessions_soon(&self) -> Result<(), StartError> {
+        for check in [self.db.prove_pooler().await, self.db.prove_direct().await] {
+            let Err(error) = check else { continue };
+            if let Some(Trouble::DirectAddress | Trouble::Pooler) = Trouble::of(&error) {
+                return Err(StartError::Pooler(error));
+            }
+            let error = operator::doctor::with_causes(&error);
+            tracing::warn!(error, "the database's sessions could not be looked at yet");
+        }
+        Ok(())
     }
 
     /// Returns whether the start has compared the master key with the database.
@@ -117,7 +134,9 @@ impl Gateway {
     /// As [`new`](Self::new) for a program that only looks (`gatewayctl doctor`): it gives no
     /// addresses, so wrong ones are for it to report.
     pub fn unchecked(config: Config) -> Result<Self, StartError> {
-        let db = Db::connect_lazy(&config.database_url, config.database_connections_max)?;
+        let (url, direct_url) = (&config.database_url, config.database_direct_url());
+        let connections_max = config.database_connections_max;
+        let db = Db::connect_lazy_around(url, direct_url.as_ref(), connections_max)?;
         Ok(Self {
             db,
             topology: Topology::new(&config.broker.prefix, config.broker.timing())?,
@@ -142,6 +161,9 @@ impl Gateway {
 fn with_own_doors_shut(config: &Config) -> PublicPolicy {
     let mut policy = config.egress.clone();
     policy.denied_ports.push(port_of(&config.database_url, 5432));
+    if let Some(direct_url) = config.database_direct_url() {
+        policy.denied_ports.push(port_of(&direct_url, 5432));
+    }
     policy.denied_ports.push(port_of(&config.amqp_url, amqp_port(config)));
     if let Some(management) = &config.broker.management_url {
         policy.denied_ports.push(port_of(management, 15672));

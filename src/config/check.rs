@@ -169,8 +169,13 @@ fn production(config: &Config) -> Vec<String> {
     if config.master_key.expose_secret() == SHIPPED_MASTER_KEY {
         faults.push("production refuses the all-zero GATEWAY_MASTER_KEY".into());
     }
-    for (name, url) in [("DATABASE_URL", &config.database_url), ("AMQP_URL", &config.amqp_url)] {
-        if has_default_credentials(url.expose_secret()) {
+    let direct_url = config.database_direct_url();
+    for (name, url) in [
+        ("DATABASE_URL", Some(&config.database_url)),
+        ("GATEWAY_DATABASE_DIRECT_URL", direct_url.as_ref()),
+        ("AMQP_URL", Some(&config.amqp_url)),
+    ] {
+        if url.is_some_and(|url| has_default_credentials(url.expose_secret())) {
             faults.push(format!("production refuses the default or missing password in {name}"));
         }
     }

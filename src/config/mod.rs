@@ -63,6 +63,7 @@ impl fmt::Display for Profile {
 pub struct Config {
     pub profile: Profile,
     pub database_url: SecretString,
+    database_direct_url: SecretString,
     pub database_connections_max: u32,
     pub amqp_url: SecretString,
     /// 64 hex characters of the key that seals webhook secrets.
@@ -307,6 +308,23 @@ impl Config {
         if faults.is_empty() { Ok(self) } else { Err(ConfigError::Unusable(faults)) }
     }
 
+    /// The address of PostgreSQL itself, where `database_url` leads to a pooler. Without a user of
+    /// its own it has the one of `database_url`, so that programs with users of their own share it.
+    pub fn database_direct_url(&self) -> Option<SecretString> {
+        let text = self.database_direct_url.expose_secret();
+        if text.is_empty() {
+            return None;
+        }
+        let borrowed = || {
+            let mut direct = url::Url::parse(text).ok().filter(|url| url.username().is_empty())?;
+            let pooled = url::Url::parse(self.database_url.expose_secret()).ok()?;
+            direct.set_username(pooled.username()).ok()?;
+            direct.set_password(pooled.password()).ok()?;
+            Some(String::from(direct))
+        };
+        Some(borrowed().unwrap_or_else(|| text.to_owned()).into())
+    }
+
     /// The keys that open sealed data; the first of them seals.
     pub fn master_keys(&self) -> Result<KeyRing, ConfigError> {
         let current = parse_key("GATEWAY_MASTER_KEY", &self.master_key)?;
@@ -362,4 +380,30 @@ fn parse_key(name: &str, text: &SecretString) -> Result<MasterKey, ConfigError> 
 /// The port in a `scheme://…@host:port/…` address, for the egress guard's list of our own ports.
 pub(crate) fn port_of(url: &SecretString, default: u16) -> u16 {
     url::Url::from_str(url.expose_secret()).ok().and_then(|url| url.port()).unwrap_or(default)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn direct_url(direct: &str) -> Option<String> {
+        let toml = format!(
+            "database_url = \"postgres://gw_api:a%40b@pooler:6432/gateway\"\n\
+             database_direct_url = {direct:?}\namqp_url = \"amqp://localhost/vhost\"\n\
+             master_key = \"{}\"",
+            "00".repeat(32)
+        );
+        let url = Config::from_toml(&toml).unwrap().database_direct_url();
+        url.map(|url| url.expose_secret().to_owned())
+    }
+
+    #[test]
+    fn a_direct_address_without_a_user_takes_the_one_of_the_pooled() {
+        assert_eq!(direct_url(""), None);
+        let borrowed = "postgres://gw_api:a%40b@primary:5432/gateway?sslmode=require";
+        let bare = "postgres://primary:5432/gateway?sslmode=require";
+        assert_eq!(direct_url(bare).as_deref(), Some(borrowed));
+        let own = "postgres://watcher:secret@primary/gateway";
+        assert_eq!(direct_url(own).as_deref(), Some(own));
+    }
 }

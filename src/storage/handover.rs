@@ -68,6 +68,7 @@ impl Db {
 
     /// A session that does not ask whether it may be there.
     async fn alone(&self) -> Result<PgConnection, StorageError> {
+        self.prove_direct().await?;
         let connecting = self.direct_options().connect();
         let session = tokio::time::timeout(CONNECT_LIMIT, connecting).await;
         Ok(session.map_err(|_| StorageError::TimedOut)??)

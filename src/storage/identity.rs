@@ -76,6 +76,27 @@ async fn look(connection: &mut PgConnection) -> Result<Found, StorageError> {
     Ok(Found { replica: row.replica, identity: row.identity, has_tables: row.has_tables })
 }
 
+/// Returns whether this is the server that the programs know, and open to them. One round trip,
+/// for each transaction behind a pooler.
+pub(super) async fn is_known(connection: &mut PgConnection) -> Result<bool, StorageError> {
+    // As `look` reads it, which must do without the table.
+    let known = sqlx::query_scalar!(
+        r#"
+        select not pg_is_in_recovery() and exists(
+            select from database_identity
+            where handover is null and identity = case when pg_is_in_recovery() then '' else concat_ws('/',
+                (select system_identifier from pg_control_system()),
+                (select oid from pg_database where datname = current_database()),
+                left(pg_walfile_name(pg_current_wal_lsn()), 8)
+            ) end
+        ) as "known!"
+        "#
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(known)
+}
+
 /// Runs once per replaced database, by the first to come; the others wait for it. If it dies
 /// halfway, the next one repeats it.
 async fn make_safe(connection: &mut PgConnection, identity: &str) -> Result<(), StorageError> {

@@ -4,9 +4,10 @@
 //! duplicate work. The fencing against a half-dead holder is the compare-and-set on every row it
 //! writes.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use sqlx::{ConnectOptions, Connection};
+use tokio::sync::Mutex;
 
 use super::{Db, PgConnection, StorageError};
 
@@ -25,24 +26,50 @@ const KEEPALIVE: [(&str, &str); 4] = [
 /// A held lock. Dropping it closes the session, which frees the lock.
 pub struct SessionLock {
     session: PgConnection,
+    key: i64,
+    direct_proven: Arc<Mutex<bool>>,
 }
 
 impl SessionLock {
     /// Takes the lock named `name`, or returns `None` if another process holds it.
     pub async fn try_take(db: &Db, name: &str) -> Result<Option<Self>, StorageError> {
+        // Behind a pooler the lock would belong to a session that serves others, and stay there.
+        db.prove_direct().await?;
         let options = db.direct_options().clone().options(KEEPALIVE);
         let mut session = within(options.connect()).await?;
         let query = sqlx::query!(
-            r#"select pg_try_advisory_lock(hashtextextended($1, 0)) as "taken!""#,
+            r#"
+            select key as "key!", pg_try_advisory_lock(key) as "taken!"
+            from hashtextextended($1, 0) as key
+            "#,
             name
         );
         let row = within(query.fetch_one(&mut session)).await?;
-        Ok(row.taken.then_some(Self { session }))
+        let (key, direct_proven) = (row.key, db.direct_proven.clone());
+        Ok(row.taken.then_some(Self { session, key, direct_proven }))
     }
 
-    /// True if the session that holds the lock is still alive.
+    /// True if the session is alive and holds the lock. A session that lives without it was
+    /// changed by a pooler, so the address is looked at again before the next lock.
     pub async fn is_held(&mut self) -> bool {
-        within(self.session.ping()).await.is_ok()
+        let query = sqlx::query_scalar!(
+            r#"
+            select exists(
+                select from pg_locks
+                where locktype = 'advisory' and granted and pid = pg_backend_pid()
+                  and ((classid::bigint << 32) | objid::bigint) = $1
+            ) as "held!"
+            "#,
+            self.key
+        );
+        let held = within(query.fetch_one(&mut self.session)).await;
+        if let Ok(false) = held {
+            tracing::error!(
+                "a lock is gone although its session lives: GATEWAY_DATABASE_DIRECT_URL must lead to PostgreSQL itself"
+            );
+            *self.direct_proven.lock().await = false;
+        }
+        held.unwrap_or(false)
     }
 
     /// Frees the lock at once instead of when the server notices the closed connection.

@@ -5,9 +5,10 @@ use std::time::{Duration, Instant};
 use sqlx::{
     ConnectOptions, Connection, PgConnection,
     migrate::{AppliedMigration, Migrate, MigrateError, Migrator},
+    postgres::PgConnectOptions,
 };
 
-use super::{Db, StorageError, Trouble, identity, roles};
+use super::{Db, StorageError, Trouble, identity, pooler, roles};
 
 static MIGRATOR: Migrator = sqlx::migrate!("./migrations");
 
@@ -57,9 +58,14 @@ impl Db {
     async fn reach_once(&self) -> Result<(), StorageError> {
         let connecting = self.direct_options().connect();
         let connection = tokio::time::timeout(CONNECT_TIMEOUT, connecting).await;
-        let mut connection = connection.map_err(|_| StorageError::TimedOut)??;
-        let check = tokio::time::timeout(CONNECT_TIMEOUT, identity::check(&mut connection)).await;
-        check.map_err(|_| StorageError::TimedOut)??;
+        let connection = connection.map_err(|_| StorageError::TimedOut)?;
+        let mut connection = connection.map_err(|error| pooler::refused(error.into()))?;
+        let checks = async {
+            pooler::check_settings(&mut connection).await?;
+            identity::check(&mut connection).await
+        };
+        let checked = tokio::time::timeout(CONNECT_TIMEOUT, checks).await;
+        checked.map_err(|_| StorageError::TimedOut)??;
         // The result is known; a server that does not take the farewell closes the connection
         // itself.
         let _: Result<_, _> = tokio::time::timeout(CONNECT_TIMEOUT, connection.close()).await;
@@ -72,6 +78,8 @@ impl Db {
     /// do. Safe to kill: a step is one transaction. A table that is in use is asked for again and
     /// again, so that its users go on.
     pub async fn migrate(&self) -> Result<Vec<Migration>, MigrateError> {
+        let refused = |error: StorageError| MigrateError::Execute(error.into_driver());
+        self.prove_direct().await.map_err(refused)?;
         let options = self.direct_options().clone().options(MIGRATION_LIMITS);
         let connecting = tokio::time::timeout(CONNECT_TIMEOUT, options.connect());
         let late = |_| MigrateError::Execute(sqlx::Error::PoolTimedOut);
@@ -115,11 +123,14 @@ impl Db {
 
     /// Where the database is, for people. Never the user or the password.
     pub fn address(&self) -> String {
-        let options = self.direct_options();
-        match options.get_socket() {
-            Some(socket) => socket.display().to_string(),
-            None => format!("{}:{}", options.get_host(), options.get_port()),
-        }
+        place(self.direct_options())
+    }
+}
+
+pub(super) fn place(options: &PgConnectOptions) -> String {
+    match options.get_socket() {
+        Some(socket) => socket.display().to_string(),
+        None => format!("{}:{}", options.get_host(), options.get_port()),
     }
 }
 

@@ -29,6 +29,7 @@ pub mod network_fees;
 mod numeric;
 pub mod outbox;
 pub mod payouts;
+pub mod pooler;
 pub mod pools;
 pub mod rates;
 pub mod retention;
@@ -38,7 +39,7 @@ pub mod simulation;
 pub mod timers;
 mod trouble;
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use chrono::{DateTime, Utc};
 use secrecy::{ExposeSecret, SecretString};
@@ -47,6 +48,7 @@ use sqlx::{
     postgres::{PgConnectOptions, PgPoolOptions},
 };
 use thiserror::Error;
+use tokio::sync::Mutex;
 
 pub use self::trouble::Trouble;
 pub use sqlx::PgConnection;
@@ -58,6 +60,14 @@ const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
 /// The time for which an idle connection is taken to be alive.
 const TRUSTED_FOR: Duration = Duration::from_secs(1);
 const CONNECTION_LIFETIME_MAX: Duration = Duration::from_secs(30 * 60);
+/// A statement or a lock wait that outlives these has lost its caller. Behind a pooler each
+/// transaction brings them with it (`pooler`).
+const LIMITS: [(&str, &str); 4] = [
+    ("statement_timeout", "15000"),
+    ("lock_timeout", "8000"),
+    ("idle_in_transaction_session_timeout", "30000"),
+    ("TimeZone", "UTC"),
+];
 
 /// The reasons why a statement did not give its result.
 #[derive(Debug, Error)]
@@ -78,6 +88,18 @@ pub enum StorageError {
         "the database was closed for a planned failover: its standby goes on; gatewayctl database take-back opens it again"
     )]
     HandedOver,
+    #[error(
+        "the address for locks and migrations leads to a pooler that gives each transaction another session: \
+         set GATEWAY_DATABASE_DIRECT_URL to PostgreSQL itself"
+    )]
+    SharedSessions,
+    #[error("DATABASE_URL and GATEWAY_DATABASE_DIRECT_URL lead to two databases")]
+    TwoDatabases,
+    #[error(
+        "the pooler of DATABASE_URL forgets prepared statements: it must be PgBouncer 1.21 or later \
+         with max_prepared_statements above 0"
+    )]
+    ForgottenStatements,
 }
 
 impl From<sqlx::Error> for StorageError {
@@ -111,6 +133,21 @@ impl StorageError {
         Self::Damaged { table, reason: reason.to_string() }
     }
 
+    /// As the driver's hooks want it.
+    fn into_driver(self) -> sqlx::Error {
+        match self {
+            Self::Database(error) => error,
+            error @ (Self::Constraint { .. }
+            | Self::Damaged { .. }
+            | Self::TimedOut
+            | Self::ReadOnly
+            | Self::HandedOver
+            | Self::SharedSessions
+            | Self::TwoDatabases
+            | Self::ForgottenStatements) => sqlx::Error::Configuration(Box::new(error)),
+        }
+    }
+
     /// Returns whether the named constraint refused the row.
     pub fn is_constraint(&self, name: &str) -> bool {
         matches!(self, Self::Constraint { constraint } if constraint == name)
@@ -121,21 +158,33 @@ impl StorageError {
 #[derive(Clone)]
 pub struct Db {
     pool: PgPool,
-    options: PgConnectOptions,
+    /// Leads to the server itself, for what needs a session of its own.
+    direct: PgConnectOptions,
+    /// Leads to the pooler, if there is one.
+    pooled: Option<PgConnectOptions>,
+    /// Locked while it is found out.
+    direct_proven: Arc<Mutex<bool>>,
 }
 
 impl Db {
     /// Prepares a pool; connections are made when they are needed, so a process starts without a
     /// database and waits.
     pub fn connect_lazy(url: &SecretString, connections_max: u32) -> Result<Self, StorageError> {
-        let options: PgConnectOptions = url.expose_secret().parse::<PgConnectOptions>()?.options([
-            // A statement or a lock wait that outlives these has lost its caller.
-            ("statement_timeout", "15000"),
-            ("lock_timeout", "8000"),
-            ("idle_in_transaction_session_timeout", "30000"),
-            ("TimeZone", "UTC"),
-        ]);
-        Ok(Self::over(options, connections_max))
+        Self::connect_lazy_around(url, None, connections_max)
+    }
+
+    /// As [`connect_lazy`](Self::connect_lazy); where `direct_url` leads to the server itself,
+    /// `url` may lead to a pooler in transaction mode.
+    pub fn connect_lazy_around(
+        url: &SecretString,
+        direct_url: Option<&SecretString>,
+        connections_max: u32,
+    ) -> Result<Self, StorageError> {
+        let direct = direct_url.unwrap_or(url).expose_secret().parse::<PgConnectOptions>()?;
+        let pooled = direct_url.map(|_| url.expose_secret().parse::<PgConnectOptions>());
+        // Poolers refuse the settings of a session that they do not know.
+        let pooled = pooled.transpose()?.map(|pooled| pooled.extra_float_digits(None));
+        Ok(Self::over(direct.options(LIMITS), pooled, connections_max))
     }
 
     /// The same database, which notes the author of each change (`audit`). Letters, digits and
@@ -144,11 +193,17 @@ impl Db {
         let kept = |c: &char| c.is_ascii_alphanumeric() || ".@_-".contains(*c);
         let name: String = operator.chars().filter(kept).take(64).collect();
         let name = if name.is_empty() { "unknown" } else { &name };
-        let options = self.options.clone().options([("gateway.operator", name)]);
-        Self::over(options, self.pool.options().get_max_connections())
+        // A setting of the session: a pooler would drop it.
+        let direct = self.direct.clone().options([("gateway.operator", name)]);
+        Self::over(direct, None, self.pool.options().get_max_connections())
     }
 
-    fn over(options: PgConnectOptions, connections_max: u32) -> Self {
+    fn over(
+        direct: PgConnectOptions,
+        pooled: Option<PgConnectOptions>,
+        connections_max: u32,
+    ) -> Self {
+        let behind_pooler = pooled.is_some();
         let pool = PgPoolOptions::new()
             .max_connections(connections_max)
             .acquire_timeout(ACQUIRE_TIMEOUT)
@@ -157,9 +212,12 @@ impl Db {
             // every statement's round trips. If it does not, its statement fails, as it would have
             // a moment later.
             .test_before_acquire(false)
-            .before_acquire(|connection, metadata| {
+            .before_acquire(move |connection, metadata| {
                 Box::pin(async move {
-                    if metadata.idle_for >= TRUSTED_FOR {
+                    if metadata.idle_for >= TRUSTED_FOR && behind_pooler {
+                        // The connection may have outlived its server.
+                        identity::check(connection).await.map_err(StorageError::into_driver)?;
+                    } else if metadata.idle_for >= TRUSTED_FOR {
                         sqlx::Connection::ping(connection).await?;
                     }
                     Ok(true)
@@ -167,18 +225,11 @@ impl Db {
             })
             .after_connect(|connection, _| {
                 Box::pin(async move {
-                    identity::check(connection).await.map_err(|error| match error {
-                        StorageError::Database(error) => error,
-                        error @ (StorageError::Constraint { .. }
-                        | StorageError::Damaged { .. }
-                        | StorageError::TimedOut
-                        | StorageError::ReadOnly
-                        | StorageError::HandedOver) => sqlx::Error::Configuration(Box::new(error)),
-                    })
+                    identity::check(connection).await.map_err(StorageError::into_driver)
                 })
             })
-            .connect_lazy_with(options.clone());
-        Self { pool, options }
+            .connect_lazy_with(pooled.as_ref().unwrap_or(&direct).clone());
+        Self { pool, direct, pooled, direct_proven: Arc::default() }
     }
 
     /// Begins a transaction, even if its caller gives up waiting for it.
@@ -188,10 +239,12 @@ impl Db {
     /// transaction, and the next statement that needs none would be reported as done and never
     /// committed. So the BEGIN has a task of its own, which is never dropped.
     pub async fn begin(&self) -> Result<Tx, StorageError> {
-        let pool = self.pool.clone();
-        let begun = tokio::spawn(async move { pool.begin().await }).await;
+        let (pool, behind_pooler) = (self.pool.clone(), self.pooled.is_some());
+        let begun = tokio::spawn(async move {
+            if behind_pooler { pooler::begin(&pool).await } else { Ok(pool.begin().await?) }
+        });
         // The task ends early only with the runtime.
-        Ok(begun.unwrap_or(Err(sqlx::Error::PoolClosed))?)
+        begun.await.unwrap_or(Err(sqlx::Error::PoolClosed.into()))
     }
 
     pub async fn connection(
@@ -202,7 +255,7 @@ impl Db {
 
     /// A connection outside the pool, for locks that live as long as their session.
     pub(crate) fn direct_options(&self) -> &PgConnectOptions {
-        &self.options
+        &self.direct
     }
 
     /// Answers once the database does; for readiness.

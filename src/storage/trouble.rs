@@ -19,6 +19,10 @@ pub enum Trouble {
     Replica,
     /// It was closed for a planned failover.
     HandedOver,
+    /// Locks and migrations have no session of their own, or one in another database.
+    DirectAddress,
+    /// The pooler in front of it forgets prepared statements.
+    Pooler,
 }
 
 impl Trouble {
@@ -29,6 +33,10 @@ impl Trouble {
             Some(StorageError::Database(error)) => from_driver(error),
             Some(StorageError::ReadOnly) => Some(Self::Replica),
             Some(StorageError::HandedOver) => Some(Self::HandedOver),
+            Some(StorageError::SharedSessions | StorageError::TwoDatabases) => {
+                Some(Self::DirectAddress)
+            }
+            Some(StorageError::ForgottenStatements) => Some(Self::Pooler),
             Some(StorageError::Constraint { .. } | StorageError::Damaged { .. }) => None,
             // Errors that wrap ours without a sentence of their own show only the driver's in the
             // chain.
@@ -49,6 +57,9 @@ fn from_driver(error: &sqlx::Error) -> Option<Trouble> {
     // A forwarder in front of a server that is not up yet accepts and hangs up.
     if let sqlx::Error::Protocol(_) = error {
         return Some(Trouble::NotReady);
+    }
+    if super::pooler::forgets(error) {
+        return Some(Trouble::Pooler);
     }
     match error.as_database_error()?.code()?.as_ref() {
         "57P03" | "57P01" | "53300" => Some(Trouble::NotReady),

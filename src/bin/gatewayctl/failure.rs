@@ -109,6 +109,10 @@ const fn database_hint(trouble: Trouble) -> &'static str {
         Trouble::HandedOver => {
             "lead DATABASE_URL to the server that was promoted, or open this one again: gatewayctl database take-back"
         }
+        Trouble::DirectAddress => {
+            "GATEWAY_DATABASE_DIRECT_URL is PostgreSQL itself, the database behind the pooler of DATABASE_URL"
+        }
+        Trouble::Pooler => "the pooler of DATABASE_URL needs max_prepared_statements above 0",
         Trouble::NotAllowed => "the user in DATABASE_URL lacks a right",
     }
 }

@@ -23,7 +23,8 @@ const DATABASE_PAUSE: Duration = Duration::from_millis(500);
 
 pub async fn migrate() -> anyhow::Result<Answer> {
     let config = Config::load_for(Part::Database)?;
-    let db = Db::connect_lazy(&config.database_url, 1)?;
+    let direct_url = config.database_direct_url();
+    let db = Db::connect_lazy_around(&config.database_url, direct_url.as_ref(), 1)?;
     wait_for(&db).await.map_err(|error| no_connection(error, &db))?;
     let applied = db.migrate().await.with_context(|| format!("migrating {}", db.address()))?;
     let missing = db.grant_roles().await.context("granting to the database roles")?;

@@ -30,6 +30,7 @@ First steps:
 
 Environment:
   DATABASE_URL                    postgres://user:password@host:5432/database
+  GATEWAY_DATABASE_DIRECT_URL     PostgreSQL itself, where DATABASE_URL leads to a pooler
   GATEWAY_MASTER_KEY              64 hex characters, the same as the running programs have
   GATEWAY_BROKER__MANAGEMENT_URL  http://user:password@host:15672 (topology and doctor)
   AMQP_URL                        amqp://user:password@host:5672/vhost (doctor)
@@ -45,7 +46,8 @@ Example:
   gatewayctl migrate
 
 Environment:
-  DATABASE_URL  postgres://user:password@host:5432/database; its user must own the database";
+  DATABASE_URL                 postgres://user:password@host:5432/database; its user must own the database
+  GATEWAY_DATABASE_DIRECT_URL  PostgreSQL itself, where DATABASE_URL leads to a pooler";
 
 pub const TOPOLOGY_APPLY: &str = concat!(
     "\

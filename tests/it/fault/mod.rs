@@ -28,6 +28,7 @@ mod overtaken;
 mod panics;
 mod partitions;
 mod pool_exhausted;
+mod pooler;
 mod readers;
 mod refused_start;
 mod refused_transactions;

@@ -9,6 +9,7 @@ pub mod installation;
 pub mod listener;
 pub mod metrics;
 pub mod namespace;
+pub mod pgbouncer;
 pub mod private_postgres;
 pub mod private_rabbitmq;
 pub mod processes;

@@ -3,6 +3,7 @@
 
 mod addresses;
 mod nodes;
+mod pooler;
 mod roles;
 mod tokens;
 
@@ -110,13 +111,18 @@ impl Gateway {
         if let Err(error) = self.db.reach().await {
             let detail = format!("{address}: {}", with_causes(&error));
             return vec![
-                Finding::new("database", Health::Broken, detail).advice(
-                    "is PostgreSQL running there? DATABASE_URL says where it is looked for",
-                ),
+                Finding::new("database", Health::Broken, detail).advice(pooler::advice(&error)),
             ];
         }
         let mut findings =
             vec![Finding::new("database", Health::Ok, format!("answers at {address}"))];
+        let sessions = self.look_at_sessions().await;
+        let broken = sessions.iter().any(|finding| finding.health == Health::Broken);
+        findings.extend(sessions);
+        // Each statement below would repeat the same refusal.
+        if broken {
+            return findings;
+        }
         let rest = tokio::time::timeout(LOOK_LIMIT, self.look_at_rows(only, &mut findings)).await;
         let failed = match rest {
             Ok(Ok(())) => None,
