@@ -21,15 +21,16 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 /// The merchant API and the checkout.
-const DOORS: usize = 2;
+const LISTENERS: usize = 2;
 /// Connections to the database and the broker, listeners, and readers of the metrics.
 const OTHER_FILES: u64 = 512;
 
 /// Serves the merchant API and the checkout.
 ///
 /// Configured by the environment: DATABASE_URL, AMQP_URL, GATEWAY_MASTER_KEY, GATEWAY_BASE_URL,
-/// GATEWAY_CHECKOUT_URL, GATEWAY_API__LISTEN, GATEWAY_CHECKOUT__LISTEN, GATEWAY_API__METRICS_LISTEN,
-/// GATEWAY_PROFILE (sandbox or production) and, optionally, a file named by GATEWAY_CONFIG.
+/// GATEWAY_CHECKOUT_URL, GATEWAY_API__LISTEN, GATEWAY_CHECKOUT__LISTEN,
+/// GATEWAY_API__METRICS_LISTEN, GATEWAY_PROFILE (sandbox or production) and, optionally, a file
+/// named by GATEWAY_CONFIG.
 #[derive(Parser)]
 #[command(version)]
 struct Arguments {}
@@ -61,19 +62,19 @@ async fn main() -> anyhow::Result<()> {
     let proven = CancellationToken::new();
     tasks.spawn_vital(prove_key(gateway.clone(), readiness.clone(), proven, stop.clone()));
     let admin = admin::router(gateway.clone(), readiness);
-    for (door, router, limits) in [
+    for (listener, router, limits) in [
         (api, gateway_api::api_router(gateway.clone()), limits),
         (checkout, gateway_api::checkout_router(gateway.clone()), limits),
         (metrics, admin, Limits::default()),
     ] {
-        tasks.spawn(serve::serve(door, router, limits, stop.clone()));
+        tasks.spawn(serve::serve(listener, router, limits, stop.clone()));
     }
     let ended = tasks.ended().await;
     gateway.db.close().await;
     Ok(ended?)
 }
 
-/// Clients of one door at a time, as many as are `wanted` and there are files for.
+/// Clients of one listener at a time, as many as are `wanted` and there are files for.
 fn connections_max(wanted: usize) -> usize {
     let allowed = serve::allow_open_files();
     let max = clients_within(allowed, wanted);
@@ -91,7 +92,7 @@ fn connections_max(wanted: usize) -> usize {
 /// A crowd must not take the files that the database needs.
 fn clients_within(files: u64, wanted: usize) -> usize {
     let for_clients = usize::try_from(files.saturating_sub(OTHER_FILES)).unwrap_or(usize::MAX);
-    wanted.min((for_clients / DOORS).max(1))
+    wanted.min((for_clients / LISTENERS).max(1))
 }
 
 async fn bind(address: SocketAddr) -> anyhow::Result<TcpListener> {

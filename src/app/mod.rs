@@ -140,7 +140,7 @@ impl Gateway {
         Ok(Self {
             db,
             topology: Topology::new(&config.broker.prefix, config.broker.timing())?,
-            egress: Egress::new(Policy::Public(with_own_doors_shut(&config)))
+            egress: Egress::new(Policy::Public(with_own_ports_closed(&config)))
                 .with_connections(delivery::Room::of(&config.worker).connections()),
             master_keys: config.master_keys()?,
             account_keys: account_keys(&config)?,
@@ -158,7 +158,7 @@ impl Gateway {
 }
 
 /// Even where loopback may be called, our own database and broker may not.
-fn with_own_doors_shut(config: &Config) -> PublicPolicy {
+fn with_own_ports_closed(config: &Config) -> PublicPolicy {
     let mut policy = config.egress.clone();
     policy.denied_ports.push(port_of(&config.database_url, 5432));
     if let Some(direct_url) = config.database_direct_url() {

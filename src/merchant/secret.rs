@@ -131,7 +131,8 @@ impl MasterKey {
         self.cipher().decrypt(&XNonce::from(nonce), payload).map_err(|_| SealError::DoesNotOpen)
     }
 
-    /// A keyed digest of `text` for one purpose. Its key is derived from this one, so that no digest tells of another purpose's.
+    /// A keyed digest of `text` for one purpose. Its key is derived from this one, so that no
+    /// digest tells of another purpose's.
     pub fn digest(&self, purpose: &[u8], text: &[u8]) -> [u8; DIGEST_BYTES] {
         self.mac(purpose, text).finalize().into_bytes().into()
     }

@@ -1,7 +1,9 @@
-//! The binding of an order: one text of all that decides over its money, over which a keyed digest is made.
+//! The binding of an order: one text of all that decides over its money, over which a keyed digest
+//! is made.
 //!
-//! It covers recipients, sums, prices, the order's own address and where its refund goes. Each field is preceded by its
-//! length and each optional one by a sign that it is there, so that no two orders have one text.
+//! It covers recipients, sums, prices, the order's own address and where its refund goes. Each
+//! field is preceded by its length and each optional one by a sign that it is there, so that no two
+//! orders have one text.
 
 use rust_decimal::Decimal;
 use uuid::Uuid;

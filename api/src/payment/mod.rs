@@ -1,5 +1,5 @@
-//! Invoices, for their merchant: `/v1/payment`. Types of requests and answers are frozen: a type may
-//! gain a field, never lose one.
+//! Invoices, for their merchant: `/v1/payment`. Types of requests and answers are frozen: a type
+//! may gain a field, never lose one.
 
 pub mod list;
 pub mod new_payment;

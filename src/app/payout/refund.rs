@@ -124,7 +124,7 @@ impl Gateway {
                     .waits_for_fees(&order, "it would cost nearly all that goes back")
                     .await;
             }
-            self.keep_crumbs(order_id, order.books.left()).await?;
+            self.keep_remainder(order_id, order.books.left()).await?;
             return Ok(false);
         }
         let Due { offer, share: Share { amount, fee }, .. } = due;
@@ -258,7 +258,7 @@ impl Gateway {
     }
 
     /// Keeps an amount here that is worth less than its sending, and alerts the operator.
-    async fn keep_crumbs(&self, order_id: Uuid, left: BaseUnits) -> Result<(), StorageError> {
+    async fn keep_remainder(&self, order_id: Uuid, left: BaseUnits) -> Result<(), StorageError> {
         let mut tx = self.db.begin().await?;
         let mut order = locked(&mut tx, order_id).await?;
         if order.books.left() != left {

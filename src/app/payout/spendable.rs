@@ -84,7 +84,7 @@ pub(super) async fn of_child(
 
 /// Returns whether the order began to pay, and took the fees that it had quoted: those of rows that
 /// never went out are given back at the end. An order that never began has kept only the fees of
-/// its own refunds, and crumbs.
+/// its own refunds, and remainders.
 pub(super) fn has_kept_its_fees(order: &PayoutOrder) -> bool {
     let has_begun = match order.state {
         State::Processing | State::Completed | State::PartialFailed => true,

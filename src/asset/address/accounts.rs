@@ -1,7 +1,8 @@
-//! Accounts of a seed, one for each use, so that the key of one use spends nothing of another (BIP-44, BIP-84).
+//! Accounts of a seed, one for each use, so that the key of one use spends nothing of another
+//! (BIP-44, BIP-84).
 //!
-//! Invoices have account 0, payouts account 1, and the wallet that fronts gas account 2. Whoever may spend has a seed of their
-//! own as well: the seed of the invoices can stay cold.
+//! Invoices have account 0, payouts account 1, and the wallet that fronts gas account 2. Whoever
+//! may spend has a seed of their own as well: the seed of the invoices can stay cold.
 
 use bip32::{DerivationPath, Prefix, XPrv};
 
@@ -24,8 +25,8 @@ impl Account {
         }
     }
 
-    /// The path of the account; `None` for families whose keys are made otherwise. Test networks of the bitcoin-like chains share
-    /// one coin type.
+    /// The path of the account; `None` for families whose keys are made otherwise. Test networks of
+    /// the bitcoin-like chains share one coin type.
     pub fn path(self, family: Family, realm: Realm) -> Option<String> {
         let (purpose, coin) = match (family, realm) {
             (Family::Evm, _) => (44, 60),

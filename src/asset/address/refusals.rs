@@ -155,7 +155,7 @@ fn solana_takes_keys_that_someone_can_hold() {
                 Ok("oeYf6KAJkLYhBuR8CiGc6L4D4Xtfepr85fuDgA9kq96"),
             ),
             ("oeYf6KAJkLYhBuR8CiGc6L4D4Xtfepr85fuDgA9kq9", Err(Malformed)),
-            ("oeYf6KAJkLYhBuR8CiGc6L4D4Xtfepr85fuDgA9kq960", Err(Malformed)), // 0 is no base58 digit
+            ("oeYf6KAJkLYhBuR8CiGc6L4D4Xtfepr85fuDgA9kq960", Err(Malformed)), // 0 is not base58
             ("11111111111111111111111111111111", Err(Unspendable)),
             ("0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266", Err(Malformed)),
             // The lending program's authority: derived by a program, off the curve.

@@ -126,7 +126,8 @@ pub fn account_key(realm: Realm, family: Family) -> Option<&'static str> {
     row(realm).or_else(|| row(Realm::Main)).map(|row| row.2)
 }
 
-/// The account that pays, for which [`account_key`] has no text: each use has its own, also in the sandbox.
+/// The account that pays, for which [`account_key`] has no text: each use has its own, also in the
+/// sandbox.
 pub fn spending_key(account: Account, realm: Realm, family: Family) -> Option<&'static str> {
     let keys = SPENDING_KEYS.iter().find(|row| (row.0, row.1, row.2) == (account, family, realm));
     keys.map(|row| row.3.as_str())

@@ -47,8 +47,9 @@ impl Person {
     }
 }
 
-/// An account that no process of its owner can change: the real user, and for root the one who became root, where the kernel
-/// keeps that. A `sudo` that the kernel keeps nothing of is root, whoever typed it.
+/// An account that no process of its owner can change: the real user, and for root the one who
+/// became root, where the kernel keeps that. A `sudo` that the kernel keeps nothing of is root,
+/// whoever typed it.
 fn os_account() -> String {
     const UNSET: u32 = u32::MAX;
     let real = rustix::process::getuid().as_raw();

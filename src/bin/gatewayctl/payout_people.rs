@@ -1,7 +1,8 @@
-//! `gatewayctl payouts release|refund-to|accept`: what a person answers for, and above a limit two people.
+//! `gatewayctl payouts release|refund-to|accept`: what a person answers for, and above a limit two
+//! people.
 //!
-//! The person is the account that the operating system runs the command under. A name that is typed proves nothing, and neither does
-//! a variable of the environment.
+//! The person is the account that the operating system runs the command under. A name that is typed
+//! proves nothing, and neither does a variable of the environment.
 
 use clap::Args;
 use gateway::app::Gateway;

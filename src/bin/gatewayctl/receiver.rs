@@ -48,7 +48,7 @@ pub(crate) struct Proof {
 }
 
 #[derive(Clone)]
-struct Door {
+struct Receiving {
     secret: String,
     deliveries: mpsc::Sender<Delivery>,
 }
@@ -61,11 +61,11 @@ impl Receiver {
             .with_context(|| format!("cannot listen on port {port} of 127.0.0.1"))?;
         let base = format!("http://{}", listener.local_addr()?);
         let (sender, deliveries) = mpsc::channel(UNREAD_MAX);
-        let door = Door { secret: webhook_secret.to_owned(), deliveries: sender };
+        let receiving = Receiving { secret: webhook_secret.to_owned(), deliveries: sender };
         let router = Router::new()
             .route(IPN_PATH, post(receive_ipn))
             .route(PAYOUT_PATH, post(receive_payout))
-            .with_state(door);
+            .with_state(receiving);
         let server = tokio::spawn(async move {
             // The server ends with the task; an error before that shows as a webhook that never
             // arrives.
@@ -95,15 +95,23 @@ impl Drop for Receiver {
     }
 }
 
-async fn receive_ipn(State(door): State<Door>, headers: HeaderMap, body: Bytes) -> StatusCode {
-    door.tell(Channel::Ipn, verify(&door.secret, &headers, &body))
+async fn receive_ipn(
+    State(receiving): State<Receiving>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> StatusCode {
+    receiving.tell(Channel::Ipn, verify(&receiving.secret, &headers, &body))
 }
 
-async fn receive_payout(State(door): State<Door>, headers: HeaderMap, body: Bytes) -> StatusCode {
-    door.tell(Channel::Payout, payout_receiver::verify(&door.secret, &headers, &body))
+async fn receive_payout(
+    State(receiving): State<Receiving>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> StatusCode {
+    receiving.tell(Channel::Payout, payout_receiver::verify(&receiving.secret, &headers, &body))
 }
 
-impl Door {
+impl Receiving {
     fn tell(&self, channel: Channel, verdict: anyhow::Result<Proof>) -> StatusCode {
         let status = if verdict.is_ok() { StatusCode::OK } else { StatusCode::UNAUTHORIZED };
         // After the demo has ended the channel has no reader; the response to the sender does not

@@ -113,8 +113,8 @@ fn told((seen, resealed, rebound): (usize, u64, u64), damaged: &[Uuid], seed: bo
     )
 }
 
-/// Once through all secrets and all payout orders. Cut off anywhere, it is begun again: what is sealed anew is only
-/// looked at.
+/// Once through all secrets and all payout orders. Cut off anywhere, it is begun again: what is
+/// sealed anew is only looked at.
 async fn walk(gateway: &Gateway, total: i64, json: bool) -> Result<Walked, MasterKeyError> {
     let (mut walked, mut after) = (Walked::default(), Uuid::nil());
     loop {

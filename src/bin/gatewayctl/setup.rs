@@ -48,7 +48,8 @@ pub async fn migrate() -> anyhow::Result<Answer> {
     Ok(Answer::new(json!({ "applied": steps, "roles_missing": missing }), text))
 }
 
-/// What an administrator does where this user may create no role. Until then one user does everything, as before.
+/// What an administrator does where this user may create no role. Until then one user does
+/// everything, as before.
 fn without_roles(missing: &[String]) -> String {
     let create = missing.iter().map(|role| format!("  create role {role} nologin;\n"));
     format!(

@@ -1,4 +1,5 @@
-//! Whoever writes to the database, and does not hold the master key, changes nothing of what is paid.
+//! Whoever writes to the database, and does not hold the master key, changes nothing of what is
+//! paid.
 
 use std::sync::Arc;
 
@@ -128,7 +129,8 @@ fn forbidden(thief: &str) -> Vec<(String, &'static str)> {
     denied.chain(refused.into_iter().map(|statement| (statement, REFUSED))).collect()
 }
 
-/// An order of the thief's own that lives off another's address, with whatever digest he finds. Says so to the payer.
+/// An order of the thief's own that lives off another's address, with whatever digest he finds.
+/// Says so to the payer.
 const OWN_ORDER: &str = "
     with made as (
         insert into payout_order (id, order_id, merchant_id, family, state, funding, token_id, network, fee_mode, item_count,

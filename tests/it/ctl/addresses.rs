@@ -253,8 +253,8 @@ async fn an_empty_address_pool_disables_only_its_own_currencies() {
         }
         let derived = [0, 1].map(|n| pool::address(&SEED, Network::Near.family(), n).unwrap());
         assert_eq!(given, derived);
-        // Immediately, or once the market has noticed: our fault, which may pass, and not the merchant's
-        // mistake.
+        // Immediately, or once the market has noticed: our fault, which may pass, and not the
+        // merchant's mistake.
         shop.post("/v1/payment", &order("near")).await.expect_error(500, "INTERNAL_ERROR");
         eventually("near is gone", async || (!listed("near").await).then_some(())).await;
         shop.post("/v1/payment", &order("near")).await.expect_error(500, "INTERNAL_ERROR");

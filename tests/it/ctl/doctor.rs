@@ -46,7 +46,8 @@ async fn the_doctor_reports_a_running_stack_as_healthy() {
         for check in checks {
             assert_eq!(state(&report, check), "ok", "{report}");
         }
-        // The tests' one user does everything, which is named, and nothing to complain of in a sandbox.
+        // The tests' one user does everything, which is named, and nothing to complain of in a
+        // sandbox.
         let all = report["checks"].as_array().unwrap();
         let roles = all.iter().find(|check| check["check"] == "database roles").unwrap();
         assert_eq!(roles["missing"], serde_json::json!([]));

@@ -53,14 +53,14 @@ async fn migrating_waits_for_a_database_that_is_on_its_way_up() {
         let mut url = url::Url::parse(&database.url).unwrap();
         let server = (url.host_str().unwrap().to_owned(), url.port().unwrap_or(5432));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let door = listener.local_addr().unwrap();
+        let address = listener.local_addr().unwrap();
         // Longer than the patience of `reach` itself.
         tokio::spawn(slow_to_start(listener, server, 60));
         url.set_host(Some("127.0.0.1")).unwrap();
-        url.set_port(Some(door.port())).unwrap();
+        url.set_port(Some(address.port())).unwrap();
         let ran = Ctl::default().with("DATABASE_URL", url.as_str()).run(&["migrate"]).await;
         assert_eq!(ran.code, 0, "{ran:?}");
-        assert_eq!(ran.stderr, format!("waiting up to 60 s for the database at {door}\n"));
+        assert_eq!(ran.stderr, format!("waiting up to 60 s for the database at {address}\n"));
         assert!(ran.stdout.contains("foundation"), "{ran:?}");
     })
     .await;

@@ -30,8 +30,8 @@ async fn balanced(
     cluster: &[PrivateRabbitmq; 3],
     access: &BrokerAccess,
 ) -> (BrokerAccess, [Balancer; 2]) {
-    let doors = |which: usize| cluster.iter().map(|node| node.addresses()[which]).collect();
-    let balancers = [Balancer::before(doors(0)).await, Balancer::before(doors(1)).await];
+    let addresses = |which: usize| cluster.iter().map(|node| node.addresses()[which]).collect();
+    let balancers = [Balancer::before(addresses(0)).await, Balancer::before(addresses(1)).await];
     let mut access = access.clone();
     let [amqp, management] = cluster[0].addresses().map(|address| address.to_string());
     access.amqp_url = access.amqp_url.replace(&amqp, &balancers[0].address.to_string());

@@ -63,7 +63,7 @@ async fn a_matcher_frozen_in_its_transaction_delays_others_only_until_the_databa
         assert!(is_held(&mut connection, &orders[0]).await, "it stands still without the row");
         fired(1);
 
-        let heir = installation.start_workers(&matcher).await;
+        let successor = installation.start_workers(&matcher).await;
         orders.extend(shop.create(&installation, ORDERS - 2).await);
         shop.pay(&installation, &orders[1..]).await;
         let outcome = shop.converge(&installation, &orders, RECOVERY_LIMIT).await;
@@ -78,7 +78,7 @@ async fn a_matcher_frozen_in_its_transaction_delays_others_only_until_the_databa
         .await;
         shop.converge(&installation, &orders, RECOVERY_LIMIT).await;
         // And it works again.
-        drop(heir);
+        drop(successor);
         let last = shop.create(&installation, 1).await;
         shop.pay(&installation, &last).await;
         orders.extend(last);

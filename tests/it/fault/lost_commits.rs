@@ -117,29 +117,30 @@ async fn a_standby_decides_nothing_and_after_promotion_reuses_nothing_it_may_hav
         let shop = Shop::open(&installation, 100).await;
         let early = shop.create(&installation, ORDERS).await;
         let standby = primary.standby().await;
-        let heir_url = standby.url(name_of(&url));
-        caught_up(&heir_url).await;
+        let successor_url = standby.url(name_of(&url));
+        caught_up(&successor_url).await;
 
-        let heir = Installation::new(&heir_url, &access, &[]);
-        let (heir_api, heir_workers) = (heir.start_api().await, heir.start_workers(&["all"]).await);
-        refused(&heir, [&heir_api, &heir_workers], &shop, &early[0]).await;
+        let successor = Installation::new(&successor_url, &access, &[]);
+        let (successor_api, successor_workers) =
+            (successor.start_api().await, successor.start_workers(&["all"]).await);
+        refused(&successor, [&successor_api, &successor_workers], &shop, &early[0]).await;
 
         cut_off(&standby).await;
         let lost = shop.create(&installation, ORDERS).await;
         primary.kill().await;
         drop((api, workers));
         assert!(one::<bool>(&standby.url("postgres"), "select pg_promote()").await);
-        heir_api.ready().await;
-        heir_workers.ready().await;
-        let stored = one::<i64>(&heir_url, "select count(*) from invoice").await;
+        successor_api.ready().await;
+        successor_workers.ready().await;
+        let stored = one::<i64>(&successor_url, "select count(*) from invoice").await;
         assert_eq!(stored, ORDERS as i64, "the standby lacks nothing, so nothing was tried");
         fired(lost.len());
-        let late = shop.create(&heir, ORDERS).await;
+        let late = shop.create(&successor, ORDERS).await;
         all_differ(&[&early, &lost, &late]);
-        is_made_safe(&heir_url).await;
+        is_made_safe(&successor_url).await;
         let orders = [early, late].concat();
-        shop.pay(&heir, &orders).await;
-        let outcome = shop.converge(&heir, &orders, LIMIT).await;
+        shop.pay(&successor, &orders).await;
+        let outcome = shop.converge(&successor, &orders, LIMIT).await;
         println!("{ORDERS} orders lost; the promoted standby finished {outcome:?}");
     })
     .await;
@@ -167,17 +168,17 @@ async fn a_restored_backup_gives_no_address_and_no_event_twice() {
         let told_before = event_ids(&shop);
 
         let restored = server.restore(&backup).await;
-        let heir = Installation::new(&restored, &access, &[]);
-        let (_api, _workers) = heir.start().await;
-        let stored = stored_order_ids(&heir).await;
+        let successor = Installation::new(&restored, &access, &[]);
+        let (_api, _workers) = successor.start().await;
+        let stored = stored_order_ids(&successor).await;
         fired(lost.iter().filter(|order| !stored.contains(&order.order_id)).count());
-        let late = shop.create(&heir, ORDERS).await;
+        let late = shop.create(&successor, ORDERS).await;
         all_differ(&[&early, &lost, &late]);
         is_made_safe(&restored).await;
         let orders = [early, late].concat();
         shop.receiver.forget();
-        shop.pay(&heir, &orders).await;
-        let outcome = shop.converge(&heir, &orders, LIMIT).await;
+        shop.pay(&successor, &orders).await;
+        let outcome = shop.converge(&successor, &orders, LIMIT).await;
         assert!(told_before.is_disjoint(&event_ids(&shop)), "an event id was used again");
         println!("{ORDERS} orders lost; the restored database finished {outcome:?}");
     })
@@ -207,8 +208,8 @@ async fn a_planned_failover_goes_on_at_the_standby_without_moving_indices_or_sto
         let free = "select count(*) from address_pool where taken_at is null";
         assert_eq!(one::<i64>(&url, free).await, 10);
         let standby = primary.standby().await;
-        let heir_url = standby.url(name_of(&url));
-        caught_up(&heir_url).await;
+        let successor_url = standby.url(name_of(&url));
+        caught_up(&successor_url).await;
 
         let ctl = Ctl::over(&url);
         let closed = ctl.json(&["database", "hand-over"]).await;
@@ -220,7 +221,7 @@ async fn a_planned_failover_goes_on_at_the_standby_without_moving_indices_or_sto
         assert!(shop.try_create(&installation).await.is_err());
         fired(1);
         let repeated = format!("select pg_last_wal_replay_lsn() >= '{position}'::pg_lsn");
-        let mut hand = PgConnection::connect(&heir_url).await.unwrap();
+        let mut hand = PgConnection::connect(&successor_url).await.unwrap();
         within(LIMIT, "the standby has the last commit", async || {
             let query = sqlx::query_scalar(sqlx::AssertSqlSafe(repeated.clone()));
             let there: bool = query.fetch_one(&mut hand).await.unwrap();
@@ -230,19 +231,19 @@ async fn a_planned_failover_goes_on_at_the_standby_without_moving_indices_or_sto
         drop((api, workers, hand));
         assert!(one::<bool>(&standby.url("postgres"), "select pg_promote()").await);
 
-        let heir = Installation::new(&heir_url, &access, &[]);
-        let (_api, _workers) = heir.start().await;
-        let late = shop.create(&heir, ORDERS).await;
+        let successor = Installation::new(&successor_url, &access, &[]);
+        let (_api, _workers) = successor.start().await;
+        let late = shop.create(&successor, ORDERS).await;
         all_differ(&[&early, &late]);
-        assert_eq!(one::<i64>(&heir_url, free).await, 10, "Solana and NEAR went off sale");
+        assert_eq!(one::<i64>(&successor_url, free).await, 10, "Solana and NEAR went off sale");
         let stops = "select count(*) from payout_stop";
-        assert_eq!(one::<i64>(&heir_url, stops).await, 0, "payouts were stopped");
-        assert_eq!(one::<i32>(&heir_url, "select returns from database_identity").await, 0);
+        assert_eq!(one::<i64>(&successor_url, stops).await, 0, "payouts were stopped");
+        assert_eq!(one::<i32>(&successor_url, "select returns from database_identity").await, 0);
         let highest = "select last_value from address_index_evm";
-        assert!(one::<i64>(&heir_url, highest).await < 1_000, "the addresses jumped");
+        assert!(one::<i64>(&successor_url, highest).await < 1_000, "the addresses jumped");
         let orders = [early, late].concat();
-        shop.pay(&heir, &orders).await;
-        shop.converge(&heir, &orders, LIMIT).await;
+        shop.pay(&successor, &orders).await;
+        shop.converge(&successor, &orders, LIMIT).await;
     })
     .await;
 }

@@ -164,10 +164,10 @@ async fn a_pool_of_another_wallet_than_expected_is_not_started_with() {
     // With the right one it goes on until its time is over.
     let right =
         [&settings[..3], &[("GATEWAY_ADDRESSES__EXPECTED_FIRST_ADDRESS__NEAR", found.as_str())]];
-    let doors = ["API__LISTEN", "CHECKOUT__LISTEN", "API__METRICS_LISTEN"]
-        .map(|door| (format!("GATEWAY_{door}"), format!("127.0.0.1:{}", free_port())));
-    let doors = doors.iter().map(|(door, at)| (door.as_str(), at.as_str()));
-    let right: Vec<_> = right.concat().into_iter().chain(doors).collect();
+    let listening = ["API__LISTEN", "CHECKOUT__LISTEN", "API__METRICS_LISTEN"]
+        .map(|setting| (format!("GATEWAY_{setting}"), format!("127.0.0.1:{}", free_port())));
+    let listening = listening.iter().map(|(setting, at)| (setting.as_str(), at.as_str()));
+    let right: Vec<_> = right.concat().into_iter().chain(listening).collect();
     let (said, code) = run(&program("gateway-api"), &[], &right);
     assert_eq!(code, Some(TIME_IS_OVER), "{said}");
     database.remove().await;

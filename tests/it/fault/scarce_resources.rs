@@ -185,8 +185,8 @@ async fn an_api_killed_for_lack_of_memory_loses_nothing_that_it_acknowledged() {
         assert!(said.contains("memory allocation of"), "{}", api.process.said());
         fired(1);
 
-        let heir = installation.start_api().await;
-        heir.ready().await;
+        let successor = installation.start_api().await;
+        successor.ready().await;
         let stored = stored_order_ids(&installation).await;
         let acknowledged: BTreeSet<_> = orders.iter().map(|order| order.order_id.clone()).collect();
         assert!(stored.is_superset(&acknowledged), "acknowledged and not stored");

@@ -93,10 +93,10 @@ async fn a_worker_that_dies_between_any_two_steps_leaves_every_order_done_once()
             dies(victim, moment).await;
             orders.extend(order);
             // The sweeper is part of the recovery: a message may have been lost with the process.
-            let heir = installation.start_workers(&[role, "expiry-timer", "sweeper"]).await;
+            let successor = installation.start_workers(&[role, "expiry-timer", "sweeper"]).await;
             let outcome = shop.converge(&installation, &orders, RECOVERY_LIMIT).await;
             println!("{moment}: {outcome:?}");
-            drop((others, heir));
+            drop((others, successor));
         }
     })
     .await;
@@ -118,9 +118,9 @@ async fn refused_around(installation: &Installation, moment: &str, deaths: usize
             installation.launch("gateway-worker", &["ipn-delivery"], &[(FAIL_POINT, moment)]);
         dies(victim, moment).await;
     }
-    let heir = installation.start_workers(&["ipn-delivery", "sweeper"]).await;
+    let successor = installation.start_workers(&["ipn-delivery", "sweeper"]).await;
     within(RECOVERY_LIMIT, "it is given up", async || given_up(installation).await).await;
-    drop((others, heir));
+    drop((others, successor));
     shop
 }
 
@@ -176,8 +176,8 @@ async fn an_api_that_dies_around_its_commit_gives_one_invoice_to_a_repeated_requ
             let stored = stored_order_ids(&installation).await.contains(&order_id);
             assert_eq!(stored, moment == "create.committed", "{moment}");
 
-            let heir = installation.start_api().await;
-            heir.ready().await;
+            let successor = installation.start_api().await;
+            successor.ready().await;
             let answer = request.once(installation.api).await.unwrap();
             let again = request.once(installation.api).await.unwrap();
             assert_eq!((answer.status, again.status), (201, 201), "{}", answer.body);
@@ -217,8 +217,8 @@ async fn a_relay_that_dies_after_the_confirm_publishes_again_and_nothing_happens
         let _ = request.once(installation.api).await;
         dies(victim, "relay.confirmed").await;
         assert!(stored_order_ids(&installation).await.contains(&order_id));
-        let heir = installation.start_api().await;
-        heir.ready().await;
+        let successor = installation.start_api().await;
+        successor.ready().await;
         let client = installation.client(shop.key());
         let answer = client.get(&format!("/v1/payment/{order_id}")).await;
         let order = Shop::order(&answer, order_id, 0);
@@ -250,11 +250,11 @@ async fn an_expiry_timer_killed_around_its_commit_sends_one_expired_event() {
             let role = ["expiry-timer"];
             let victim = installation.launch("gateway-worker", &role, &[(FAIL_POINT, moment)]);
             dies(victim, moment).await;
-            let heir = installation.start_workers(&["expiry-timer"]).await;
+            let successor = installation.start_workers(&["expiry-timer"]).await;
             let ipns = receiver.wait_for(told + 1).await;
             assert_eq!(ipns.len(), told + 1, "{moment}");
             assert_eq!(ipns[told].json()["payment_status"], "expired");
-            drop(heir);
+            drop(successor);
         }
         // Its message follows all those that the killed process left behind, so none of them can
         // still be delivered.

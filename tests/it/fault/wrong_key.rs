@@ -31,9 +31,10 @@ fn settings(database_url: &str, key: &str) -> Vec<(String, String)> {
         ("GATEWAY_EGRESS__ALLOW_PRIVATE".to_owned(), "true".to_owned()),
         ("GATEWAY_LOG".to_owned(), "text".to_owned()),
     ];
-    for door in ["API__LISTEN", "CHECKOUT__LISTEN", "API__METRICS_LISTEN", "WORKER__METRICS_LISTEN"]
+    for setting in
+        ["API__LISTEN", "CHECKOUT__LISTEN", "API__METRICS_LISTEN", "WORKER__METRICS_LISTEN"]
     {
-        settings.push((format!("GATEWAY_{door}"), format!("127.0.0.1:{}", free_port())));
+        settings.push((format!("GATEWAY_{setting}"), format!("127.0.0.1:{}", free_port())));
     }
     settings
 }
@@ -77,7 +78,7 @@ async fn a_program_with_another_master_key_does_not_start() {
 }
 
 /// Lets the port lead to the database from now on.
-async fn open_door(port: u16, database_url: &str) {
+async fn open_port(port: u16, database_url: &str) {
     let at = url::Url::parse(database_url).unwrap().socket_addrs(|| None).unwrap()[0];
     let listener = TcpListener::bind(("127.0.0.1", port)).await.unwrap();
     tokio::spawn(async move {
@@ -119,7 +120,7 @@ async fn a_program_started_without_its_database_ends_when_the_master_key_proves_
             },
         )
         .await;
-        open_door(port, &database.url).await;
+        open_port(port, &database.url).await;
         process.ended(LIMIT).await;
         let said = process.output();
         assert!(said.contains(&format!("Error: {REFUSAL}")), "{name}: {said}");

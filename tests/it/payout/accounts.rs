@@ -1,4 +1,5 @@
-//! Payouts and gas have accounts of their own: what pays out spends nothing that an invoice receives.
+//! Payouts and gas have accounts of their own: what pays out spends nothing that an invoice
+//! receives.
 
 use gateway::asset::{
     Family, Network,

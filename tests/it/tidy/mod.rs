@@ -7,6 +7,7 @@
 mod automation;
 mod documents;
 mod imports;
+mod language;
 mod manifests;
 mod secrets;
 mod sources;

@@ -24,7 +24,7 @@ fn no_source_file_is_too_long_to_hold_in_mind() {
 /// A generic module name does not show which code belongs there.
 #[test]
 fn every_module_is_named_after_what_it_is_about() {
-    const DRAWERS: &[&str] = &[
+    const GENERIC: &[&str] = &[
         "util", "utils", "common", "helper", "helpers", "misc", "type", "types", "model", "models",
         "service", "services", "handler", "handlers", "manager", "shared", "base", "core",
     ];
@@ -35,7 +35,7 @@ fn every_module_is_named_after_what_it_is_about() {
             Path::new(&file.path)
                 .with_extension("")
                 .iter()
-                .any(|part| DRAWERS.iter().any(|drawer| part.eq_ignore_ascii_case(drawer)))
+                .any(|part| GENERIC.iter().any(|generic| part.eq_ignore_ascii_case(generic)))
         })
         .map(|file| file.path.clone())
         .collect();

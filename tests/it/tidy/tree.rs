@@ -43,6 +43,8 @@ pub(super) struct Source {
     pub(super) code: String,
     /// Text literals outside test modules, with their lines.
     pub(super) literals: Vec<(usize, String)>,
+    /// Comments, also of test modules: each line with its number and its marker.
+    pub(super) comments: Vec<(usize, String)>,
     /// True if the file holds only tests.
     pub(super) is_test: bool,
 }
@@ -97,9 +99,10 @@ fn test_files(source: &Source) -> Vec<String> {
 }
 
 pub(super) fn take_apart(path: String, text: &str) -> Source {
-    let mut lexer = Lexer { rest: text, code: String::with_capacity(text.len()), literals: vec![] };
+    let code = String::with_capacity(text.len());
+    let mut lexer = Lexer { rest: text, code, literals: vec![], comments: vec![] };
     lexer.run();
-    let Lexer { mut code, mut literals, .. } = lexer;
+    let Lexer { mut code, mut literals, comments, .. } = lexer;
     while let Some((start, end)) = test_module(&code) {
         let blank: String =
             code[start..end].chars().map(|c| if c == '\n' { '\n' } else { ' ' }).collect();
@@ -109,7 +112,7 @@ pub(super) fn take_apart(path: String, text: &str) -> Source {
         code.replace_range(start..end, &blank);
     }
     let is_test = path.starts_with("tests/");
-    Source { path, code, literals, is_test }
+    Source { path, code, literals, comments, is_test }
 }
 
 const TEST_MARK: &str = "#[cfg(test)]";
@@ -140,15 +143,16 @@ struct Lexer<'a> {
     rest: &'a str,
     code: String,
     literals: Vec<(usize, String)>,
+    comments: Vec<(usize, String)>,
 }
 
 impl Lexer<'_> {
     fn run(&mut self) {
         while let Some(next) = self.rest.chars().next() {
             if self.rest.starts_with("//") {
-                self.blank(self.rest.find('\n').unwrap_or(self.rest.len()));
+                self.comment(self.rest.find('\n').unwrap_or(self.rest.len()));
             } else if self.rest.starts_with("/*") {
-                self.blank(self.block_comment());
+                self.comment(self.block_comment());
             } else if let Some(hashes) = self.raw_string() {
                 self.literal(hashes.opening, &hashes.closing);
             } else if next == '"' {
@@ -170,6 +174,17 @@ impl Lexer<'_> {
         let (gone, rest) = self.rest.split_at(length);
         self.code.extend(gone.chars().map(|c| if c == '\n' { '\n' } else { ' ' }));
         self.rest = rest;
+    }
+
+    fn comment(&mut self, length: usize) {
+        let first = self.line();
+        let lines = self.rest[..length].lines().enumerate();
+        self.comments.extend(lines.map(|(index, text)| (first + index, text.to_owned())));
+        self.blank(length);
+    }
+
+    fn line(&self) -> usize {
+        self.code.matches('\n').count() + 1
     }
 
     fn block_comment(&self) -> usize {
@@ -204,7 +219,7 @@ impl Lexer<'_> {
 
     /// Keeps the quotes in the code and the contents among the literals.
     fn literal(&mut self, opening: usize, closing: &str) {
-        let line = self.code.matches('\n').count() + 1;
+        let line = self.line();
         self.blank(opening);
         let mut end = 0;
         while end < self.rest.len() && !self.rest[end..].starts_with(closing) {
@@ -249,4 +264,7 @@ n.unwrap();
     let literals: Vec<_> =
         source.literals.iter().map(|(line, text)| (*line, text.as_str())).collect();
     assert_eq!(literals, [(2, "x.unwrap() // no"), (3, "f \"g\" h"), (4, "\\\"j")]);
+    let comments: Vec<_> =
+        source.comments.iter().map(|(line, text)| (*line, text.as_str())).collect();
+    assert_eq!(comments, [(2, "// b.unwrap()"), (3, "/* c.unwrap() /* nested */ */")]);
 }

@@ -108,8 +108,8 @@ impl Stack {
         stack
     }
 
-    /// The same stack with another API and with workers that connect under the database role of their kind; `gateway` is then
-    /// the operators'.
+    /// The same stack with another API and with workers that connect under the database role of
+    /// their kind; `gateway` is then the operators'.
     pub async fn under_roles(&self) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let api = listener.local_addr().unwrap();

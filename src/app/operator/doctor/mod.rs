@@ -26,7 +26,7 @@ use crate::{
     storage::{self, PgConnection, StorageError, alerts, balances, cursors, deliveries, outbox},
 };
 
-/// For each of the three servers' doors; they are looked at side by side.
+/// For each of the three servers' listeners; they are looked at side by side.
 const LOOK_LIMIT: Duration = Duration::from_secs(20);
 /// A watcher looks every few seconds; this long without a complete look means that none is working.
 const WATCHER_SILENT_S: i64 = 60;

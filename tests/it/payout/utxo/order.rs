@@ -143,8 +143,8 @@ async fn rows_that_cannot_be_paid_are_refused_when_they_are_sent() {
     .await;
 }
 
-/// Fees of one row worth `amount` that never went out: its output of 43 bytes at the quoted rate, and
-/// its share of our own fee.
+/// Fees of one row worth `amount` that never went out: its output of 43 bytes at the quoted rate,
+/// and its share of our own fee.
 fn fees_of(story: &Story, amount: u64) -> u128 {
     if amount == 0 {
         return 0;
