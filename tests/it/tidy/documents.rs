@@ -126,6 +126,37 @@ fn settings(text: &str) -> impl Iterator<Item = &str> {
     names.filter(|name| name.split_once("__").is_some_and(|(_, key)| !key.is_empty()))
 }
 
+/// A path in backquotes has to exist, from the root or from the document's folder.
+#[test]
+fn every_path_that_a_document_names_exists() {
+    let (mut found, mut count) = (Vec::new(), 0);
+    for document in documents() {
+        for (line, path) in paths(&document.text) {
+            count += 1;
+            let beside = root().join(&document.path).with_file_name(path);
+            if !root().join(path).exists() && !beside.exists() {
+                found.push(format!("{}:{line} {path}", document.path));
+            }
+        }
+    }
+    assert!(count > 50, "only {count} paths were found");
+    expect_none("these files are not there", &found);
+}
+
+/// Folders whose files documents name from the root of the repository.
+const FOLDERS: [&str; 8] =
+    ["src/", "api/", "workers/", "tests/", "docs/", "deploy/", "examples/", "scripts/"];
+
+/// Paths from the root between backquotes, up to the name of a test behind them.
+fn paths(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    text.lines().enumerate().flat_map(|(index, line)| {
+        let code = line.split('`').skip(1).step_by(2);
+        let paths = code.filter(|code| FOLDERS.iter().any(|folder| code.starts_with(folder)));
+        let plain = paths.filter(|path| !path.contains(['*', '<', '{', ' ', '…']));
+        plain.map(move |path| (index + 1, path.split("::").next().unwrap_or(path)))
+    })
+}
+
 /// Only commands marked as code: "to make money" is a sentence.
 fn make_targets(line: &str) -> Vec<&str> {
     line.match_indices("make ")
@@ -175,6 +206,8 @@ fn dead_links_and_unknown_commands_would_be_found() {
     assert_eq!(cited, ["Limits", "Events"]);
     let named = settings("`GATEWAY_API__LISTEN=…` or GATEWAY_MASTER_KEY, GATEWAY_<A>__<B>");
     assert_eq!(named.collect::<Vec<_>>(), ["API__LISTEN"]);
+    let named = paths("in `src/a.rs::b` or `src/*.rs`\n`tests/c`, src/d");
+    assert_eq!(named.collect::<Vec<_>>(), [(1, "src/a.rs"), (2, "tests/c")]);
     assert_eq!(slug("## The `step` function, twice"), "the-step-function-twice");
     assert_eq!(
         make_targets("`make up` and `make test-faults`; to make money"),
