@@ -125,8 +125,11 @@ async fn the_head_is_the_highest_block_that_two_nodes_tell_alike() {
         (vec![node(9, "b"), node(9, "a"), node(9, "a")], Ok("a8")),
         // One says nothing.
         (vec![silent(), node(9, "a"), node(9, "a")], Ok("a8")),
-        (vec![silent(), node(9, "a")], Err("the node of polygon asks us to slow down".into())),
-        (vec![silent()], Err("the node of polygon asks us to slow down".into())),
+        (
+            vec![silent(), node(9, "a")],
+            Err("the node of polygon refuses requests with a rate limit".into()),
+        ),
+        (vec![silent()], Err("the node of polygon refuses requests with a rate limit".into())),
     ] {
         assert_eq!(head(nodes).await, expected.map(str::to_owned));
     }

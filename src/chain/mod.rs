@@ -195,13 +195,13 @@ pub const fn coin_slack(network: Network) -> BaseUnits {
 pub enum ChainError {
     #[error("the node of {network} did not answer: {reason}")]
     Unreachable { network: Network, reason: String },
-    #[error("the node of {network} asks us to slow down")]
+    #[error("the node of {network} refuses requests with a rate limit")]
     RateLimited { network: Network },
     /// The node understood and said no: a method it does not have, a state it no longer keeps, a
     /// limit of its own.
     #[error("the node of {network} refuses {method}: {reason} (code {code})")]
     Refused { network: Network, method: &'static str, code: i64, reason: String },
-    #[error("the node of {network} answered {method} with something we cannot read: {reason}")]
+    #[error("the node of {network} sent an answer to {method} that cannot be parsed: {reason}")]
     Malformed { network: Network, method: &'static str, reason: String },
     #[error("the node of {network} serves chain {found}, not {expected}")]
     WrongChain { network: Network, expected: String, found: String },

@@ -30,7 +30,7 @@ pub enum EgressError {
     #[error("the answer is not valid http: {0}")]
     Protocol(&'static str),
     /// Nothing was sent, because of a local failure.
-    #[error("no connection could be opened here: {0}")]
+    #[error("this machine could open no connection: {0}")]
     Ours(&'static str),
 }
 

@@ -18,7 +18,7 @@ pub fn is_id(text: &str) -> bool {
 
 /// A text outside the vocabulary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("an unknown word")]
+#[error("an unknown value")]
 pub struct UnknownWord;
 
 macro_rules! words {

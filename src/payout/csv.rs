@@ -255,12 +255,12 @@ mod tests {
         assert_eq!(said(b"address,amount\n"), "the file has no rows below its heading");
         assert_eq!(
             said(b"wallet,amout\nA,1\n"),
-            "1 amout: is a column we do not know [amout]\n1 amount: is missing []\n"
+            "1 amout: is an unknown column [amout]\n1 amount: is missing []\n"
         );
         assert_eq!(said(b"address,amount,wallet\n"), "1 address: appears twice [wallet]\n");
         assert_eq!(
             said(b"address,amount\nA\nB,1,2\n"),
-            "2 row: has another number of cells than the heading [1 cells, 2 expected]\n3 row: has another number of cells than the heading [3 cells, 2 expected]\n"
+            "2 row: has a different number of cells than the heading [1 cells, 2 expected]\n3 row: has a different number of cells than the heading [3 cells, 2 expected]\n"
         );
         assert_eq!(
             said(b"address,amount\nA\xff,1\n"),

@@ -107,15 +107,17 @@ pub enum Reason {
     NotPlain,
     #[error("must be more than zero")]
     Zero,
-    #[error("is below {least}, the least that the network carries")]
+    #[error("is below {least}, the smallest amount that the network relays")]
     Dust { least: String },
-    #[error("after its share of the fees is not above {least}, the least that the network carries")]
+    #[error(
+        "after its share of the fees is not above {least}, the smallest amount that the network relays"
+    )]
     NetTooSmall { least: String },
     #[error("makes the sum of all rows too large")]
     SumTooLarge,
     #[error("is longer than {0} characters")]
     TooLong(usize),
-    #[error("starts like a formula; spreadsheets would run it")]
+    #[error("starts like a formula, which spreadsheets would execute")]
     Formula,
     #[error("contains a control character")]
     Control,
@@ -125,17 +127,17 @@ pub enum Reason {
     RepeatedRow(u32),
     #[error("differs from the order's")]
     DiffersFromOrder,
-    #[error("is a column we do not know")]
+    #[error("is an unknown column")]
     UnknownColumn,
     #[error("appears twice")]
     RepeatedColumn,
-    #[error("has another number of cells than the heading")]
+    #[error("has a different number of cells than the heading")]
     Ragged,
-    #[error("belongs to this gateway; what is sent there would pay somebody's invoice")]
+    #[error("belongs to this gateway; an amount sent there would be credited to an invoice")]
     OwnAddress,
-    #[error("burns what is sent there: nobody has its key")]
+    #[error("is a burn address, for which no key exists")]
     Burns,
-    #[error("is the contract of {0}; what is sent there is lost")]
+    #[error("is the contract of {0}; amounts sent there are lost")]
     TokenContract(&'static str),
     #[error("is not UTF-8 text")]
     NotText,
@@ -388,12 +390,12 @@ mod tests {
             6 amount: must be written with digits and at most one point [1e3]
             7 amount: must be written with digits and at most one point [-1]
             8 amount: must be more than zero [0]
-            9 amount: is below 0.0000546 LTC, the least that the network carries [0.00005459]
+            9 amount: is below 0.0000546 LTC, the smallest amount that the network relays [0.00005459]
             10 amount: has more decimal places than the 8 that are kept [0.000000001]
             11 amount: is missing []
             12 row: repeats row 2; give both a reference if both are meant [ltc1qw508d6qejxtdg4y5r3zarvary0c5xw7kgmn4n9]
             14 reference: was used in row 13 already [a]
-            15 reference: starts like a formula; spreadsheets would run it [=1+1]
+            15 reference: starts like a formula, which spreadsheets would execute [=1+1]
             16 reference: contains a control character [tabhere]
             17 network: differs from the order's [bitcoin]
             17 currency: differs from the order's [btc]

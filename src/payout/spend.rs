@@ -108,11 +108,11 @@ pub struct Spend {
 pub enum SpendError {
     #[error("there is not enough to spend")]
     TooLittle,
-    #[error("its coins are too many for one transaction")]
+    #[error("it has too many inputs for one transaction")]
     TooManyCoins,
-    #[error("its fee would be above what was quoted")]
+    #[error("its fee would exceed the quote")]
     FeeTooHigh,
-    #[error("it would pay nobody")]
+    #[error("it has no recipient")]
     Nothing,
 }
 

@@ -213,7 +213,7 @@ impl EventType {
 
 /// A text that no version of this code wrote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("an unknown word")]
+#[error("an unknown value")]
 pub struct UnknownWord;
 
 macro_rules! reads_back {

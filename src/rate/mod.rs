@@ -86,7 +86,7 @@ pub enum Reason {
     NotANumber,
     #[error("the price is zero or negative")]
     NotPositive,
-    #[error("the price is beyond anything plausible")]
+    #[error("the price is outside the plausible range")]
     Absurd,
     #[error("the price has too few digits to be inverted")]
     TooCoarse,
@@ -98,7 +98,7 @@ pub enum Reason {
     OffPeg { price: Decimal },
     #[error("the providers disagree, from {low} to {high}")]
     Disagree { low: Decimal, high: Decimal },
-    #[error("the price moved from {last} to {price} on the word of one provider")]
+    #[error("the price moved from {last} to {price} according to one provider alone")]
     Jump { last: Decimal, price: Decimal },
 }
 
@@ -140,13 +140,13 @@ pub enum RateError {
     Unreachable(#[from] EgressError),
     #[error("did not answer in time")]
     TimedOut,
-    #[error("asks us to slow down")]
+    #[error("refuses requests with a rate limit")]
     SlowDown { retry_after: Option<Duration> },
     #[error("answered with status {0}")]
     Status(u16),
-    #[error("answered with something we cannot read: {0}")]
+    #[error("sent an answer that cannot be parsed: {0}")]
     Malformed(&'static str),
-    #[error("is left alone after failures")]
+    #[error("is paused after failures")]
     Resting,
 }
 

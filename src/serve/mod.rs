@@ -232,7 +232,7 @@ pub fn stop_on_signal() -> CancellationToken {
                     terminate.recv().await;
                 }
                 Err(error) => {
-                    tracing::error!(%error, "SIGTERM cannot be heard");
+                    tracing::error!(%error, "the SIGTERM handler cannot be installed");
                     std::future::pending::<()>().await;
                 }
             }

@@ -33,7 +33,11 @@ pub async fn run_relay(gateway: Arc<Gateway>, readiness: Readiness, stop: Cancel
         let wait = delay.next();
         if let Err(error) = outcome {
             let error = with_causes(&error);
-            tracing::warn!(error, wait_ms = wait.as_millis(), "the outbox relay starts over");
+            tracing::warn!(
+                error,
+                wait_ms = wait.as_millis(),
+                "the outbox relay restarts after an error"
+            );
         }
         tokio::select! {
             () = tokio::time::sleep(wait) => {}

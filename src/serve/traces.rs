@@ -64,7 +64,7 @@ async fn tell(egress: &Egress, url: url::Url, service: &str, batch: &mut Vec<Fin
         Err(error) => error.to_string(),
     };
     metrics::counter!("trace_spans_lost_total").increment(count);
-    tracing::warn!(count, fault, "the collector did not take spans");
+    tracing::warn!(count, fault, "the trace collector refused spans");
 }
 
 /// `ExportTraceServiceRequest` in JSON: ids in hex, times in nanoseconds as text.

@@ -121,7 +121,7 @@ async fn make_safe(connection: &mut PgConnection, identity: &str) -> Result<(), 
         tracing::warn!(
             was = row.identity,
             is = identity,
-            "the database was handed over and goes on"
+            "a planned failover was detected; no commit is missing"
         );
         return Ok(());
     }

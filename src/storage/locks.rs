@@ -75,7 +75,7 @@ impl SessionLock {
     /// Frees the lock at once instead of when the server notices the closed connection.
     pub async fn release(self) {
         if let Err(error) = within(self.session.close()).await {
-            tracing::debug!(%error, "a lock's session was closed hard");
+            tracing::debug!(%error, "a lock's session was closed forcibly");
         }
     }
 }

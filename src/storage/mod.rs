@@ -72,7 +72,7 @@ const LIMITS: [(&str, &str); 4] = [
 /// The reasons why a statement did not give its result.
 #[derive(Debug, Error)]
 pub enum StorageError {
-    #[error("the database did not carry out the statement")]
+    #[error("the database failed to execute the statement")]
     Database(#[source] sqlx::Error),
     /// A constraint said no; its name is part of the schema's contract.
     #[error("the database refused the row: {constraint}")]

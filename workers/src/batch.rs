@@ -46,7 +46,7 @@ impl<P: Clone + Send + 'static, O: Send + 'static> Batcher<P, O> {
                         }
                     }
                     Ok(Ok(Err(error))) => {
-                        tracing::debug!(%error, size = batch.len(), "a batch is done one by one");
+                        tracing::debug!(%error, size = batch.len(), "a failed batch is done one by one");
                     }
                     Ok(Err(panic)) => {
                         let reason = words(&*panic);

@@ -69,7 +69,12 @@ pub async fn consume<H: Handler>(agent: &Agent, work: &Work, handler: Arc<H>) {
         if let Err(error) = outcome {
             let wait = delay.next();
             let (error, wait_ms) = (with_causes(&error), wait.as_millis());
-            tracing::warn!(queue = work.queue, error, wait_ms, "the consumer starts over");
+            tracing::warn!(
+                queue = work.queue,
+                error,
+                wait_ms,
+                "the consumer restarts after an error"
+            );
             pause(&agent.stop, wait).await;
         }
     }
@@ -143,7 +148,7 @@ async fn finish(
         outcome
     });
     let outcome = finished.await.unwrap_or_else(|_| {
-        tracing::warn!(left = tasks.len(), "some messages go back to their queue");
+        tracing::warn!(left = tasks.len(), "some messages are requeued");
         Ok(())
     });
     tasks.abort_all();
@@ -213,7 +218,7 @@ async fn work_on<H: Handler>(
             Err(_) => StorageError::TimedOut,
         };
         if started.elapsed() >= HOLD_MAX {
-            tracing::warn!(error = with_causes(&error), "a message goes back to its queue");
+            tracing::warn!(error = with_causes(&error), "a message is requeued");
             return message.requeue().await;
         }
         tracing::debug!(error = with_causes(&error), "a message is tried again");

@@ -25,7 +25,7 @@ pub async fn contained<T>(
         Ok(outcome) => Some(outcome),
         Err(panic) => {
             let reason = words(&*panic);
-            tracing::error!(part, reason, "panicked; its work begins anew from the rows");
+            tracing::error!(part, reason, "panicked; its work restarts from the rows");
             metrics::counter!("panics_contained_total", "part" => part.to_owned()).increment(1);
             if let Err(error) = gateway.tell_panic(part, reason).await {
                 tracing::warn!(part, %error, "the alert could not be stored");

@@ -207,6 +207,6 @@ fn not_selected(error: &SelectError, t: &'static Texts) -> Notice {
 }
 
 fn later(error: &dyn std::error::Error, t: &'static Texts) -> Notice {
-    tracing::error!(%error, "a buyer's wish failed");
+    tracing::error!(%error, "a buyer's request failed");
     (StatusCode::INTERNAL_SERVER_ERROR, t.notice_later)
 }

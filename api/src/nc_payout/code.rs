@@ -174,7 +174,7 @@ impl Code {
                 ("INVALID_STATE", "the payout is past the state in which this can be asked for")
             }
             Self::PayoutExpired => {
-                ("PAYOUT_EXPIRED", "the payout was to be signed earlier; create it again")
+                ("PAYOUT_EXPIRED", "the payout expired unsigned; create it again")
             }
             Self::NonceUsed => (
                 "NONCE_USED",
@@ -182,7 +182,7 @@ impl Code {
             ),
             Self::InputUnavailable => (
                 "INPUT_UNAVAILABLE",
-                "an input does not exist, is spent, waits for a block, or does not lie at fromAddress; details list all of them",
+                "an input does not exist, is spent, waits for a block, or is not at fromAddress; details list all of them",
             ),
             Self::InsufficientFunds => (
                 "INSUFFICIENT_FUNDS",

@@ -164,12 +164,12 @@ impl From<NcPayoutError> for Problem {
             },
             NcPayoutError::Rejected(_) => with(Code::BroadcastRejected),
             NcPayoutError::Unbuilt(_) => {
-                tracing::error!(%error, "what was asked for could not be built");
+                tracing::error!(%error, "a non-custodial payout could not be built");
                 Self::new(Code::InternalError, Code::InternalError.meaning())
             }
             // The reasons of nodes may hold their addresses.
             NcPayoutError::Node(_) | NcPayoutError::Source(_) => {
-                tracing::warn!(%error, "a node was no help with a payout");
+                tracing::warn!(%error, "a node failed while a payout was built");
                 Self::new(Code::NodeUnavailable, Code::NodeUnavailable.meaning())
             }
             NcPayoutError::Storage(storage) => {

@@ -288,7 +288,7 @@ impl Gateway {
         metrics::counter!(channel.names.attempts, "outcome" => PUT_OFF).increment(1);
         tracing::warn!(
             event.id = %due.event_id, attempt = turn.attempt, cycle = turn.cycle, reason,
-            "{} attempt: {PUT_OFF}, no connection could be opened here", channel.names.channel
+            "{} attempt: {PUT_OFF}, this machine could open no connection", channel.names.channel
         );
         Ok(Handled::PutOff)
     }

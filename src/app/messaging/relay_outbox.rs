@@ -104,7 +104,12 @@ fn message(row: &OutboxRow, route: Route) -> Outgoing {
 
 /// Takes a message that no queue takes out of the way, loudly. The sweep finds its work again.
 async fn give_up(tx: &mut PgConnection, row: &OutboxRow, reason: &str) -> Result<(), StorageError> {
-    tracing::error!(outbox.id = row.id, route = row.route, reason, "a message has no queue");
+    tracing::error!(
+        outbox.id = row.id,
+        route = row.route,
+        reason,
+        "the broker returned a message that no queue takes"
+    );
     metrics::counter!("outbox_quarantined_total").increment(1);
     outbox::quarantine(tx, row.id, reason).await?;
     alerts::raise(tx, "unroutable_message", &row.route, reason).await?;

@@ -100,7 +100,7 @@ impl Gateway {
         }
         let applied = apply_topology(&self.config.broker).await?;
         for (user, outcome) in applied.users {
-            tracing::info!(user, %outcome, "the broker's user was looked at");
+            tracing::info!(user, %outcome, "the broker's user was checked");
         }
         Ok(true)
     }

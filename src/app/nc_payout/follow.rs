@@ -110,7 +110,7 @@ impl Gateway {
         tx.commit().await?;
         if step.verdict == Verdict::Moved {
             let (id, state) = (&payout.payout_id, step.state.as_str());
-            tracing::info!(payout.id = id, state, "a non-custodial payout moves");
+            tracing::info!(payout.id = id, state, "a non-custodial payout changed its state");
         }
         Ok(())
     }

@@ -64,7 +64,7 @@ pub enum NcPayoutError {
     Refused(Vec<RefusingOutput>),
     #[error("the outputs or their fees are too large to be counted")]
     TooLarge,
-    #[error("{has} base units are there and {needs} are needed")]
+    #[error("{has} base units are available and {needs} are needed")]
     InsufficientFunds { has: u128, needs: u128 },
     #[error(
         "{has} base units of the network's coin are there and {needs} are needed with the fees"
@@ -82,7 +82,7 @@ pub enum NcPayoutError {
     NotFound,
     #[error("the payout is {}", .0.as_str())]
     InvalidState(State),
-    #[error("the payout was to be signed earlier; create it again")]
+    #[error("the payout expired unsigned; create it again")]
     Expired,
     #[error(
         "nonce {0} of fromAddress was used since the payout was built: if by what you signed of it, submit that; otherwise cancel \

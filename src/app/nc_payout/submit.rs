@@ -114,9 +114,12 @@ impl Gateway {
         match sending {
             Ok(Ok(())) => {}
             Ok(Err(error)) => {
-                tracing::warn!(payout.id = payout.payout_id, %error, "sending waits");
+                tracing::warn!(payout.id = payout.payout_id, %error, "signed transactions could not be sent yet and are sent again");
             }
-            Err(_) => tracing::warn!(payout.id = payout.payout_id, "sending takes long"),
+            Err(_) => tracing::warn!(
+                payout.id = payout.payout_id,
+                "sending signed transactions timed out; they are sent again"
+            ),
         }
     }
 

@@ -55,7 +55,7 @@ pub enum PayoutError {
     OwnRefundAddress,
     #[error(transparent)]
     Quote(QuoteFault),
-    #[error("{} of the rows are worth more than may be paid at once", .0.len())]
+    #[error("{} of the rows exceed the limit of one payment", .0.len())]
     AboveLimit(Vec<RowFault>),
     #[error("{0} orders are open; confirm, cancel or wait for some of them first")]
     TooManyOpen(u32),
@@ -69,7 +69,7 @@ pub enum PayoutError {
     InvalidState(State),
     #[error("the quote has expired; refresh it")]
     QuoteExpired,
-    #[error("the quote is another one by now; total {total}")]
+    #[error("the quote has changed; its total is now {total}")]
     QuoteChanged { quote_id: String, total: String },
     #[error("a deposit was detected already")]
     DepositDetected,

@@ -36,7 +36,7 @@ pub enum OperateError {
     NotHeld,
     #[error("the order is held already: {0}")]
     Held(String),
-    #[error("refunds of the order go to {0} already")]
+    #[error("the order has the refund address {0} already")]
     RefundsGoTo(String),
     #[error(
         "{missing} base units of what funded the order have left the chain: accept what came back (gatewayctl deposit accept), \
@@ -58,7 +58,7 @@ pub enum OperateError {
          deep, and have used the nonce or all outputs of one"
     )]
     TookNoPlace { hash: String, required: u64 },
-    #[error("it cannot be settled like that: {0}")]
+    #[error("the payment cannot be settled with this outcome: {0}")]
     SettledOtherwise(String),
     #[error("the payment has ended meanwhile")]
     EndedMeanwhile,

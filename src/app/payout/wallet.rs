@@ -44,7 +44,7 @@ pub enum NoWallet {
     Sealed(#[from] SealError),
     #[error("the seed gives no key")]
     Underivable,
-    #[error("the seed is one that everyone knows; production refuses it")]
+    #[error("the seed is a published test seed; production refuses it")]
     Public,
     #[error(
         "the seed is not the one behind payouts.accounts.{0}: it could spend nothing that orders receive; \

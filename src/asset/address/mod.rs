@@ -54,9 +54,9 @@ pub enum AddressError {
     MixedCase,
     #[error("belongs to another network")]
     OtherNetwork,
-    #[error("is of a kind that nobody can spend from yet")]
+    #[error("is of a kind that cannot be spent from yet")]
     UnknownVersion,
-    #[error("belongs to nobody: what is sent there is lost")]
+    #[error("is a burn address: what is sent there is lost")]
     Unspendable,
 }
 

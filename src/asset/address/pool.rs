@@ -56,11 +56,11 @@ pub enum PoolFileError {
     Signature,
     #[error("addresses of {0} are derived from its public key; it needs no pool")]
     NoPool(Network),
-    #[error("it says that it holds {said} addresses, and holds {held}")]
+    #[error("the file states {said} addresses and holds {held}")]
     Count { said: u32, held: usize },
     #[error("the address at index {index} {reason}")]
     Address { index: u64, reason: AddressError },
-    #[error("the address at index {index} is not spelt as we would")]
+    #[error("the address at index {index} is not in canonical form")]
     Spelling { index: u64 },
     #[error("index {index} has the same address as index {before}")]
     Twice { index: u64, before: u64 },

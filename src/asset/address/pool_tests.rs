@@ -83,7 +83,7 @@ fn a_signed_pool_file_with_a_wrong_entry_is_refused_with_its_line() {
         (content.replace("solana", "ton"), "addresses of ton are derived"),
         (content.replace("first 5", "first -5"), "line 3 should be \"first\" and a number"),
         (content.replace("first 5", "first 2147483647"), "all indices below 2147483648"),
-        (content.replace("count 2", "count 3"), "it says that it holds 3 addresses, and holds 2"),
+        (content.replace("count 2", "count 3"), "the file states 3 addresses and holds 2"),
         (content.replace("count 2", "cound 2"), "line 4 should be \"count …\""),
         (content.replace(two, one), "index 6 has the same address as index 5"),
         (content.replace(two, "11111111111111111111111111111111"), "index 6 belongs to nobody"),

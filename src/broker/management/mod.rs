@@ -28,7 +28,7 @@ pub enum ManagementError {
     /// The broker understood the call and refused it; `reason` is its own sentence.
     #[error("the broker refused {call} with {status}: {reason}")]
     Refused { call: String, status: u16, reason: String },
-    #[error("the broker answered {call} with something we cannot read: {reason}")]
+    #[error("the broker sent an answer to {call} that cannot be parsed: {reason}")]
     Malformed { call: String, reason: String },
 }
 

@@ -85,8 +85,8 @@ pub enum SignError {
     Unsupported,
     #[error(transparent)]
     Spend(#[from] utxo::spend::SpendError),
-    /// Its spendable money came in too many pieces. One more of `deposit` base units would do.
-    #[error("{error}; one more deposit of {deposit} base units would do")]
+    /// Its spendable money came in too many pieces. One more of `deposit` base units would suffice.
+    #[error("{error}; one more deposit of {deposit} base units would suffice")]
     Scattered { error: utxo::spend::SpendError, deposit: u64 },
 }
 

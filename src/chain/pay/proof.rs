@@ -45,7 +45,7 @@ impl EvmPayer {
             if !is_proven {
                 let network = self.rpc.network();
                 let (height, tx_hash) = (mined.height, &mined.hash);
-                warn!(%network, height, tx.hash = tx_hash, "a receipt is not what its block tells");
+                warn!(%network, height, tx.hash = tx_hash, "a receipt contradicts its block");
                 standing.seen = standing.seen.not_yet_final(required);
             }
         }
@@ -60,7 +60,7 @@ impl EvmPayer {
                 | ChainError::Malformed { .. }
                 | ChainError::Inconsistent { .. }),
             ) => {
-                warn!(height, %error, "a block with payments of ours cannot be held against its header");
+                warn!(height, %error, "a block with our payments cannot be verified against its header");
                 Ok(None)
             }
             proof => proof,

@@ -66,7 +66,7 @@ impl Witnesses {
             ("fault", fault.to_owned()),
         ];
         metrics::counter!("chain_node_faults_total", &labels).increment(1);
-        warn!(network, node, fault, ?hashes, "a node does not tell the end of a payment");
+        warn!(network, node, fault, ?hashes, "a node does not report the outcome of a payment");
     }
 }
 

@@ -187,7 +187,7 @@ async fn a_node_that_reports_no_balances_is_noted_and_raises_no_difference() {
         assert!(told(&paying).await.is_empty());
         let findings = gateway.doctor(Some(Network::Near)).await;
         let finding = findings.iter().find(|f| f.check == "address on near").unwrap();
-        assert!(finding.detail.contains("does not tell what addresses hold"), "{finding:?}");
+        assert!(finding.detail.contains("does not report balances"), "{finding:?}");
         assert!(finding.advice.as_ref().unwrap().contains("chains.near.state_url"), "{finding:?}");
     })
     .await;

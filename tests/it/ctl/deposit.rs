@@ -470,7 +470,7 @@ async fn a_deposit_found_by_balance_is_named_by_its_deposit_key() {
         assert_eq!(ctl.json(&accept[..5]).await["returned"].as_array().unwrap().len(), 1);
         ctl.run(&accept).await.expect_failure("held at first is not known");
         shop.run("update deposit_address set starting_balance = 0").await;
-        ctl.run(&accept).await.expect_failure("do not tell what its addresses hold");
+        ctl.run(&accept).await.expect_failure("do not report balances");
         shop.run("update deposit set height = null").await;
         assert_eq!(ctl.json(&accept).await["returned"], json!([]));
         let other = ["deposit", "explain", "0xabc@7", "--network", "polygon"];

@@ -173,7 +173,7 @@ async fn a_surplus_without_an_address_goes_back_once_an_operator_names_one() {
         assert_eq!(story.order.books.returned.get(), 1_000_000);
         let chain = payer.received_on_chain("polygon").await;
         assert_eq!(chain[&evm_address(900)], (1, "1000000".to_owned()));
-        refund_to(&evm_address(901)).await.expect_failure("refunds of the order go to");
+        refund_to(&evm_address(901)).await.expect_failure("the order has the refund address");
         let noted = ctl.json(&["audit", &id]).await;
         let mut entries = noted.as_array().unwrap().iter();
         let named = entries.find(|entry| entry["act"] == "refund-to").unwrap();

@@ -74,7 +74,7 @@ async fn a_panicking_watcher_raises_an_alert_and_the_other_networks_go_on() {
         let outcome = shop.converge(&installation, &orders, RECOVERY_LIMIT).await;
         println!("{outcome:?}");
         workers.ready().await;
-        let panics = workers.process.output().matches("panicked; its work begins anew").count();
+        let panics = workers.process.output().matches("panicked; its work restarts").count();
         assert_eq!(panics, 2, "{}", workers.process.said());
         fired(panics);
         assert_eq!(alerts(&installation).await, 1);

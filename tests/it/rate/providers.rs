@@ -101,7 +101,7 @@ async fn coinbase_is_asked_once_for_each_currency_and_inverted() {
     .assert_eq(&shown(coinbase.quotes(&pairs(wanted)).await));
     assert_eq!(receiver.request_count(), 2, "no call for a currency that nobody wants");
     expect![[r#"
-        answered with something we cannot read: it is about another currency
+        sent an answer that cannot be parsed: it is about another currency
     "#]]
     .assert_eq(&shown(coinbase.quotes(&pairs("btc/gbp")).await));
 }
@@ -231,7 +231,10 @@ async fn a_response_of_unexpected_shape_is_an_error_and_never_a_price() {
     ] {
         for said in fault(ok(body)).await {
             let harmless = said.is_empty() && body.starts_with('{');
-            assert!(harmless || said.starts_with("answered with something"), "{body}: {said:?}");
+            assert!(
+                harmless || said.starts_with("sent an answer that cannot be parsed"),
+                "{body}: {said:?}"
+            );
         }
     }
     let cut =
@@ -243,7 +246,7 @@ async fn a_response_of_unexpected_shape_is_an_error_and_never_a_price() {
         r#"{"error":["EGeneral:Internal error"],"result":{"XXBTZUSD":{"a":["1"],"b":["1"]}}}"#;
     let receiver = Hostile::always(ok(refused)).await;
     let said = shown(Kraken::new(web(&receiver)).quotes(&pairs("btc/usd")).await);
-    assert_eq!(said, "answered with something we cannot read: it reports an error\n");
+    assert_eq!(said, "sent an answer that cannot be parsed: it reports an error\n");
 }
 
 #[tokio::test]

@@ -65,17 +65,17 @@ async fn the_price_of_a_single_provider_is_used_only_near_the_last_price() {
         (
             market("30000"),
             "",
-            "ETH/USD all: the price moved from 3000 to 30000 on the word of one provider",
+            "ETH/USD all: the price moved from 3000 to 30000 according to one provider alone",
         ),
         (
             market("300"),
             "",
-            "ETH/USD all: the price moved from 3000 to 300 on the word of one provider",
+            "ETH/USD all: the price moved from 3000 to 300 according to one provider alone",
         ),
         (hung, NONE, "kraken: did not answer in time"),
         (slow, NONE, "kraken: did not answer in time"),
-        (busy, NONE, "kraken: asks us to slow down"),
-        (ok("{}"), NONE, "kraken: answered with something we cannot read: it has no error list"),
+        (busy, NONE, "kraken: refuses requests with a rate limit"),
+        (ok("{}"), NONE, "kraken: sent an answer that cannot be parsed: it has no error list"),
     ] {
         assert_eq!(alone(act).await, format!("{nothing}{reason}\n"));
     }
@@ -83,7 +83,7 @@ async fn the_price_of_a_single_provider_is_used_only_near_the_last_price() {
         ("0", "the price is zero or negative"),
         ("-3000", "the price is zero or negative"),
         ("NaN", "the price is not a number"),
-        ("3e12", "the price is beyond anything plausible"),
+        ("3e12", "the price is outside the plausible range"),
     ] {
         let expected = format!("ETH/USD kraken: {reason}\n{NONE}");
         assert_eq!(alone(market(price)).await, expected);

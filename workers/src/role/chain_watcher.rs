@@ -74,7 +74,10 @@ async fn listen(agent: &Agent, hint: &Notify) {
             () = agent.stop.cancelled() => return,
         };
         if let Err(error) = ended {
-            tracing::debug!(error = with_causes(&error), "hints are missing, the poll goes on");
+            tracing::debug!(
+                error = with_causes(&error),
+                "hints are unavailable; polling continues"
+            );
         }
         pause(&agent.stop, delay.next()).await;
     }
@@ -92,7 +95,7 @@ async fn watch(agent: &Agent, network: Network, hint: &Notify) {
                 continue;
             }
             Err(error) => {
-                tracing::warn!(%network, error = with_causes(&error), "the lock cannot be asked for");
+                tracing::warn!(%network, error = with_causes(&error), "the lock could not be requested");
                 pause(&agent.stop, delay.next()).await;
                 continue;
             }
@@ -169,7 +172,7 @@ async fn follow(
             }
             Ok(Err(error)) => {
                 agent.readiness.set(&part, false);
-                tracing::warn!(%network, error = with_causes(&error), "the look failed");
+                tracing::warn!(%network, error = with_causes(&error), "reading the chain failed");
                 // Occasional failures must not make catching up to the chain tip slower and slower.
                 if follower.blocks_read() > read_before {
                     delay.reset();
@@ -178,7 +181,7 @@ async fn follow(
             }
             Err(_) => {
                 agent.readiness.set(&part, false);
-                tracing::warn!(%network, "the look took too long");
+                tracing::warn!(%network, "reading the chain timed out");
             }
         }
     }

@@ -66,7 +66,7 @@ impl Handler for ExpiryTimer {
         let _turn = self.alone.acquire().await;
         match self.gateway.expire_invoice(message.invoice_id).await {
             Ok(verdict) => {
-                tracing::debug!(invoice.id = %message.invoice_id, ?verdict, "deadline looked at");
+                tracing::debug!(invoice.id = %message.invoice_id, ?verdict, "a deadline was processed");
                 Ok(Answer::Ack)
             }
             Err(ExpireError::UnknownInvoice) => Ok(Answer::Reject),
@@ -95,7 +95,7 @@ async fn ring(agent: &Agent) {
             }
             Err(error) => {
                 agent.readiness.set(PART, false);
-                tracing::warn!(error = with_causes(&error), "due timers could not be rung");
+                tracing::warn!(error = with_causes(&error), "due timers could not be claimed");
                 pause(&agent.stop, Duration::from_secs(1)).await;
             }
         }

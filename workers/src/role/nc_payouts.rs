@@ -52,6 +52,6 @@ async fn follow(agent: &Agent, id: uuid::Uuid) {
             let error = with_causes(&error);
             tracing::warn!(payout.id = %id, error, "a non-custodial payout waits");
         }
-        Err(_) => tracing::warn!(payout.id = %id, "looking at a payout took too long"),
+        Err(_) => tracing::warn!(payout.id = %id, "checking a payout timed out"),
     }
 }

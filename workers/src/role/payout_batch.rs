@@ -72,7 +72,7 @@ async fn note_fees(agent: &Agent) {
         for network in &networks {
             if let Err(error) = agent.gateway.note_network_fee(*network).await {
                 let error = with_causes(&error);
-                tracing::warn!(%network, error, "what payments cost is not known");
+                tracing::warn!(%network, error, "the network fee is not known");
             }
         }
         pause(&agent.stop, NOTE_EVERY).await;

@@ -40,7 +40,7 @@ pub async fn run(agent: &Agent) {
                 agent.readiness.set(PART, false);
                 tracing::warn!(
                     error = with_causes(&error),
-                    "the sweeper's lock cannot be asked for"
+                    "the sweeper's lock could not be requested"
                 );
             }
         }

@@ -25,9 +25,11 @@ use crate::{
 pub enum AcceptError {
     #[error("block {height} has {have} confirmations of {need}; wait until it has them")]
     NotFinal { height: u64, have: u64, need: u64 },
-    #[error("nodes of {0} do not tell what its addresses hold")]
+    #[error("nodes of {0} do not report balances")]
     CannotTell(Network),
-    #[error("what {address} held at first is not known: gatewayctl balances start")]
+    #[error(
+        "the starting balance of {address} is not known; set it with gatewayctl balances start"
+    )]
     NoStart { address: String },
     #[error(
         "{address} holds {} base units at block {height}, too few for {} that are known there and {} that it held at first",

@@ -57,7 +57,7 @@ impl<S: ChainSource> Follower<S> {
         while found.mined_at > given - CLOCKS_APART && found.height > 0 {
             let height = head.height.saturating_sub(back);
             let Some(older) = self.header_from(height).await? else {
-                tracing::error!(%network, height, "payments up to {} are not read", found.height);
+                tracing::error!(%network, height, "payments up to {} were not read", found.height);
                 break;
             };
             found = older;

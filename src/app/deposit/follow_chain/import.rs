@@ -21,7 +21,7 @@ pub enum ImportError {
         "block {height} is above what the watcher has read ({cursor}); it will find the deposit itself"
     )]
     NotRead { height: u64, cursor: u64 },
-    #[error("nobody has followed this network yet")]
+    #[error("no chain-watcher has read this network yet")]
     NeverFollowed,
     #[error(
         "the node tells another block {height} than the watcher has read; wait until they agree"

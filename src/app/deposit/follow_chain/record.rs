@@ -261,7 +261,7 @@ async fn alert_of_changed(
         let Some(sighting) = sightings.get(place) else { continue };
         let (hash, amount) = (&sighting.tx_hash, &sighting.amount_text);
         let detail = format!("{hash} on {network} was counted, and now moves {amount} base units");
-        tracing::error!(deposit.id = %id, %network, "a counted deposit is another one now");
+        tracing::error!(deposit.id = %id, %network, "a counted deposit changed in a reorganisation");
         alerts::raise(tx, "deposit_changed", &id.to_string(), &detail).await?;
     }
     Ok(())

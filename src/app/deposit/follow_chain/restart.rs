@@ -12,7 +12,7 @@ const RESTARTED: (&str, &str) = ("chain", "restart");
 
 #[derive(Debug, thiserror::Error)]
 pub enum RestartError {
-    #[error("nobody has followed this network yet")]
+    #[error("no chain-watcher has read this network yet")]
     NeverFollowed,
     #[error(
         "no reorganisation is deeper than the watcher remembers; it goes on by itself once its node answers"

@@ -53,7 +53,7 @@ impl<S: ChainSource> Follower<S> {
                 .increment(count);
             tracing::warn!(
                 %network, count, addresses = more.len(),
-                "transfers of unknown tokens are left out, as their addresses have enough of them"
+                "transfers of unknown tokens are left out: their addresses have reached the limit"
             );
         }
         Ok(sightings)

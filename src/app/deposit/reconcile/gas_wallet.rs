@@ -49,7 +49,7 @@ impl Gateway {
                 format!("{lost} left the gas wallet {wallet} on {network} by no payment of ours");
             let subject = format!("{network} at {height}");
             alerts::raise(&mut tx, "gas_wallet_short", &subject, &detail).await?;
-            tracing::error!(%network, wallet, height, "coins left the gas wallet by no payment of ours");
+            tracing::error!(%network, wallet, height, "coins left the gas wallet without a payment of ours");
         }
         tx.commit().await.map_err(StorageError::from)?;
         Ok(())

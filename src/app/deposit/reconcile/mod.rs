@@ -33,21 +33,25 @@ use crate::{
 
 #[derive(Debug, thiserror::Error)]
 pub enum ReconcileError {
-    #[error("{0} is not followed: its source is off, or nobody has looked yet")]
+    #[error("{0} is not followed: its source is off, or no chain-watcher has read it yet")]
     NotFollowed(Network),
-    #[error("the node of {0} does not tell what addresses hold, so there is nothing to compare")]
+    #[error("the node of {0} does not report balances, so there is nothing to compare")]
     CannotTell(Network),
     #[error("the node is not where the watcher of {0} is; try again in a moment")]
     Elsewhere(Network),
-    #[error("{address} was given to nobody on {network}")]
+    #[error("{address} was not assigned on {network}")]
     UnknownAddress { network: Network, address: String },
-    #[error("{address} is a payout order's, and these are compared on real EVM networks alone")]
+    #[error(
+        "{address} belongs to a payout order, and these are compared on real EVM networks only"
+    )]
     OrdersApart { address: String },
     #[error("the payments from {0} are not final yet; try again in a moment")]
     Moving(String),
-    #[error("less is noted as what {0} held at first, and what was credited because of that stays")]
+    #[error(
+        "the starting balance of {0} is recorded as less, and what was credited because of that stays"
+    )]
     LessIsNoted(String),
-    #[error("nothing differs at {0} that is not explained")]
+    #[error("{0} has no unexplained difference")]
     NothingDiffers(String),
     #[error(transparent)]
     Unusable(#[from] UnusableSource),

@@ -76,7 +76,7 @@ impl Gateway {
             return (Health::Broken, nodes.named(place, error));
         }
         if let Some((place, _)) = asked.iter().find(|(_, told)| !is_told(told)) {
-            let detail = "its node does not tell what addresses hold: nothing is compared here";
+            let detail = "its node does not report balances: nothing is compared here";
             return (Health::Doubtful, nodes.named(*place, detail));
         }
         if walks_for_balances(nodes.network) {

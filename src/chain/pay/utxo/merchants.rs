@@ -75,11 +75,11 @@ pub enum DraftError {
 pub enum Unusable {
     #[error("does not exist, or is spent")]
     Gone,
-    #[error("waits for a block; it can be spent once it is in one")]
+    #[error("is unconfirmed; it can be spent once it is in a block")]
     Unconfirmed,
     #[error("is a miner's reward, which can be spent after {0} blocks")]
     Immature(u64),
-    #[error("does not lie at fromAddress")]
+    #[error("is not at fromAddress")]
     OtherOwner,
 }
 

@@ -50,8 +50,8 @@ async fn every_refusal_of_a_request_has_its_code() {
         for (one, reason) in [
             (input(&unknown, 0), "does not exist, or is spent"),
             (json!({ "txid": inputs[0]["txid"], "vout": 7 }), "does not exist, or is spent"),
-            (stranger, "does not lie at fromAddress"),
-            (waiting, "waits for a block; it can be spent once it is in one"),
+            (stranger, "is not at fromAddress"),
+            (waiting, "is unconfirmed; it can be spent once it is in a block"),
         ] {
             let answer = post(json!({ "inputs": [inputs[0], one] })).await;
             let details = refused(&answer, 422, "INPUT_UNAVAILABLE");
