@@ -77,7 +77,7 @@ fn master_key_old(config: &Config) -> Option<String> {
     if MasterKey::parse(old).is_err() {
         Some(format!("{name} is not 64 hex characters; it is the key before GATEWAY_MASTER_KEY"))
     } else if old.eq_ignore_ascii_case(config.master_key.expose_secret().trim()) {
-        Some(format!("{name} is the same as GATEWAY_MASTER_KEY; leave it out but for a rotation"))
+        Some(format!("{name} is the same as GATEWAY_MASTER_KEY; set it only during a rotation"))
     } else {
         None
     }

@@ -85,7 +85,7 @@ pub enum StorageError {
     #[error("the database is a read-only replica; decisions are made on its primary only")]
     ReadOnly,
     #[error(
-        "the database was closed for a planned failover: its standby goes on; gatewayctl database take-back opens it again"
+        "the database was closed for a planned failover: its standby has taken over; if none was promoted, gatewayctl database take-back opens it again"
     )]
     HandedOver,
     #[error(

@@ -107,7 +107,7 @@ fn if_allowed(result: Result<(), ManagementError>) -> Result<Outcome, Management
     }
 }
 
-/// Differences between the broker and the table; empty if every message finds its way.
+/// Differences between the broker and the table; empty if the topology is complete.
 pub async fn check_topology(broker: &config::Broker) -> Result<Vec<Difference>, TopologyError> {
     let topology = Topology::new(&broker.prefix, broker.timing())?;
     Ok(management(broker)?.check(&topology).await?)

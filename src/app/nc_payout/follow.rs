@@ -208,7 +208,7 @@ fn verdict(part: &TransactionRow, found: &Found, next: Move) -> Look {
             ..same
         },
         (Move::Failed, Seen::Mined { depth, .. }) => {
-            let why = "the network took the transaction and it did nothing".to_owned();
+            let why = "the network executed the transaction without an effect".to_owned();
             Look { confirmations: depth, ..failed(why) }
         }
         (Move::Alarm, Seen::Displaced) => failed(match part.unsigned.nonce() {

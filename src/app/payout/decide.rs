@@ -277,7 +277,7 @@ async fn tell_of_nowhere(tx: &mut PgConnection, order: &PayoutOrder) -> Result<(
         return Ok(());
     }
     let detail = format!(
-        "{} {} stay with an order of merchant {} that names no refundAddress: ask him, then gatewayctl payouts refund-to",
+        "{} {} stay with an order of merchant {} that names no refundAddress: ask the merchant, then run gatewayctl payouts refund-to",
         left.to_decimal(u32::from(order.currency.decimals)),
         order.currency.token_id(),
         order.merchant_id

@@ -79,7 +79,7 @@ impl Gateway {
                     tx_hash: mined.hash.clone(),
                     fee: mined.fee,
                     height: mined.height,
-                    why: "the network took the transaction and it did nothing",
+                    why: "the network executed the transaction without an effect",
                 };
                 ended.push((payment, end));
                 continue;
@@ -205,17 +205,20 @@ impl Gateway {
     ) -> Result<(), StorageError> {
         let (kind, what) = match seen {
             Seen::Unexplained { moved: true, .. } => {
-                ("payout_unexplained", "moved something else than was signed for")
+                ("payout_unexplained", "moved another amount than was signed")
             }
             Seen::Unexplained { moved: false, .. } => {
-                ("payout_unexplained", "is used, and the token's own log of the payment is missing")
+                ("payout_unexplained", "is used, but the token's own log of the payment is missing")
             }
             Seen::Nowhere | Seen::Waiting | Seen::Mined { .. } | Seen::Displaced => {
                 ("payout_displaced", "was used by a transaction that is not ours")
             }
         };
         let reason = if order.family == PayoutFamily::Utxo {
-            format!("what {} spends is gone, and no block holds it", payment.tx_hash)
+            format!(
+                "the inputs of {} are gone (double-spend or reorganisation), and no block contains it",
+                payment.tx_hash
+            )
         } else {
             format!("nonce {} of {} {what}", payment.nonce, payment.sender)
         };

@@ -164,7 +164,7 @@ impl Gateway {
             return self.end_wait_for_gas(&order).await;
         };
         if beyond_quote(&order, rows, amount, fee)? {
-            let reason = "its gas would cost more than was quoted";
+            let reason = "its gas would exceed the quote";
             return self.hold_for_gas(&order, "payout_gas_limit", reason).await;
         }
         let Some(mut payment) = to_order(&order, amount, fee, wallet) else { return Ok(false) };
@@ -476,7 +476,7 @@ fn lacks(
     let coin = Catalogue::get().native(order.currency.network);
     let coins = |units| BaseUnits::new(units).to_decimal(u32::from(coin.decimals));
     Some(format!(
-        "{WAITS_FOR_GAS}the gas wallet {} on {} holds {} {} and needs {}; it goes on by itself once coins are there",
+        "{WAITS_FOR_GAS}the gas wallet {} on {} holds {} {} and needs {}; it continues by itself once the wallet is filled",
         payment.sender,
         order.currency.network,
         coins(balance.get()),

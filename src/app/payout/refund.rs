@@ -120,9 +120,7 @@ impl Gateway {
         let Some(due) = self.refund_due(&order, payer).await? else { return Ok(false) };
         if !due.is_worth_sending(&order) {
             if due.is_worth_waiting(&order) {
-                return self
-                    .waits_for_fees(&order, "it would cost nearly all that goes back")
-                    .await;
+                return self.waits_for_fees(&order, "it would cost nearly the whole refund").await;
             }
             self.keep_remainder(order_id, order.books.left()).await?;
             return Ok(false);
@@ -191,7 +189,7 @@ impl Gateway {
             // Out of outputs our own fee gives way when they are chosen.
             let gives_way = !payer.spends_coins() && refund_fee(order, all_in)? <= kept;
             if !gives_way && !self.has_waited(order).await? {
-                let why = format!("a unit of work would cost {all_in}, and {quoted} was quoted");
+                let why = format!("a unit of work would cost {all_in}, above the quoted {quoted}");
                 self.waits_for_fees(order, &why).await?;
                 return Ok(None);
             }

@@ -23,8 +23,8 @@ use crate::{
     },
 };
 
-const TOOK_ITS_PLACE: &str = "another transaction took its place and paid nobody";
-const MOVED_NOTHING: &str = "the token took the call and moved nothing";
+const TOOK_ITS_PLACE: &str = "a conflicting transaction took its place and paid no recipient";
+const MOVED_NOTHING: &str = "the token accepted the call and moved nothing";
 
 /// The end of a payment, as the operator states it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -164,11 +164,11 @@ fn agreed(
         // No log proves either. A person has compared the recipients' balances.
         (Did::NoLog, _) if is_own => Ok(()),
         (Did::PaidAll | Did::PaidNobody, _) if is_own => {
-            refused("it is the payment itself, and ends by the next look")
+            refused("it is the payment itself; the next check settles it")
         }
-        (Did::PaidAll, _) => refused("it paid what the payment was to pay: say --paid"),
+        (Did::PaidAll, _) => refused("it made the same payments: use --paid"),
         (Did::PaidNobody | Did::NoLog, _) => {
-            refused("it paid none of the recipients: say --nobody-paid")
+            refused("it paid none of the recipients: use --nobody-paid")
         }
         (Did::MovedOther, Outcome::Paid) if is_own => Ok(()),
         (Did::MovedOther, _) => refused(

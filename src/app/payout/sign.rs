@@ -132,7 +132,8 @@ impl Gateway {
         let within = asked.within(cap, work);
         if within.is_none() {
             let all_in = asked.all_in(work);
-            let why = format!("the network asks {all_in} for a unit of work, and {cap} was quoted");
+            let why =
+                format!("the network asks {all_in} for a unit of work, above the quoted {cap}");
             let mut connection = self.db.connection().await?;
             waits(&mut connection, order, &why).await?;
         }
@@ -189,7 +190,7 @@ impl Gateway {
         payment.spendable = Some(spendable);
         let refused = payer.refused(payment).await?;
         for (place, reason) in &refused {
-            let why = format!("the network does not carry it: {reason}");
+            let why = format!("the network refuses it: {reason}");
             self.fail_items(order.id, &group[*place..=*place], &why).await?;
         }
         Ok(!refused.is_empty())
@@ -274,7 +275,7 @@ impl Gateway {
                 }
                 Err(AdvanceError::Sign(SignError::Spend(error))) => {
                     tx.rollback().await.map_err(StorageError::from)?;
-                    let reason = format!("it cannot be paid out of what came in: {error}");
+                    let reason = format!("it cannot be paid from its deposits: {error}");
                     return self.hold_unpayable(order_id, &reason).await;
                 }
                 Err(AdvanceError::Sign(SignError::Scattered { error, deposit })) => {
@@ -377,7 +378,7 @@ fn scattered(order: &PayoutOrder, error: SpendError, deposit: u64) -> String {
     let (symbol, place) = (order.currency.symbol, order.deposit.as_ref());
     let address = place.map_or("its address", |place| place.address.as_str());
     format!(
-        "it cannot be paid out of what came in: {error}. One more deposit of {amount} {symbol} or more to {address}, and then \
+        "it cannot be paid from its deposits: {error}. One more deposit of {amount} {symbol} or more to {address}, and then \
          a release, pays it; what that leaves goes back"
     )
 }

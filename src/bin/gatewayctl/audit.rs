@@ -24,7 +24,7 @@ impl Audit {
     pub async fn run(self, gateway: &Gateway) -> anyhow::Result<Answer> {
         let entries = gateway.audit(self.subject.as_deref(), self.since).await?;
         if entries.is_empty() {
-            return Ok(Answer::new(json!([]), "Nothing was changed by hand.\n"));
+            return Ok(Answer::new(json!([]), "No manual changes are recorded.\n"));
         }
         let lines: Vec<_> = entries.iter().map(line).collect();
         let heading = ["when", "who", "what", "of", "change"];

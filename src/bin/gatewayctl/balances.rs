@@ -22,7 +22,7 @@ const LISTED_MAX: i64 = 1_000;
 
 #[derive(Subcommand)]
 pub enum Balances {
-    /// List addresses that hold something else than their rows say
+    /// List addresses whose balance differs from their rows
     #[command(after_help = words::BALANCES_LIST)]
     List(List),
     /// Compare one address now
@@ -48,7 +48,7 @@ pub struct Place {
     /// On which network
     #[arg(long, value_name = "NET", hide_possible_values = true, value_parser = network::parser())]
     network: Network,
-    /// An address that we gave to somebody
+    /// An address of an invoice or a payout order
     #[arg(long, value_name = "A")]
     address: String,
 }
@@ -135,9 +135,9 @@ fn coins(units: BaseUnits, token_id: &str) -> String {
 
 fn line(one: &Compared) -> Vec<Cell> {
     let verdict = match one.found.cmp(&one.expected) {
-        std::cmp::Ordering::Equal => Cell::toned("as it should be", Tone::Good),
-        std::cmp::Ordering::Greater => Cell::toned("more than we know of", Tone::Bad),
-        std::cmp::Ordering::Less => Cell::toned("less than came in", Tone::Doubtful),
+        std::cmp::Ordering::Equal => Cell::toned("as expected", Tone::Good),
+        std::cmp::Ordering::Greater => Cell::toned("more than the rows say", Tone::Bad),
+        std::cmp::Ordering::Less => Cell::toned("less than the rows say", Tone::Doubtful),
     };
     vec![
         Cell::from(&one.token_id),
@@ -200,7 +200,7 @@ fn listed(found: &[Difference], not_asked: &[(Network, &str)]) -> Answer {
         networks => format!("\nNot asked for balances: {}", with_reasons(networks)),
     };
     if found.is_empty() {
-        let text = "Every address that was compared holds what our rows say.";
+        let text = "Every compared address holds what the rows say.";
         return Answer::new(json, format!("{text}{not_asked}"));
     }
     let rows: Vec<_> = found

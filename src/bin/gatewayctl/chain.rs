@@ -37,7 +37,9 @@ impl Chain {
         let reason = reason.as_deref().map(str::trim).filter(|reason| !reason.is_empty());
         let sure = match (yes, reason) {
             (true, Some(reason)) => Some((by.name()?, reason)),
-            (true, None) => return Err(wrong_usage("say why it is to go back: --reason TEXT")),
+            (true, None) => {
+                return Err(wrong_usage("give the reason for the restart: --reason TEXT"));
+            }
             (false, _) => None,
         };
         let named = sure.as_ref().map(|(by, reason)| (by.as_str(), *reason));

@@ -30,7 +30,8 @@ impl Database {
             Self::HandOver => told(gateway.db.hand_over().await.map_err(at_database)?),
             Self::TakeBack => {
                 let opened = gateway.db.take_back().await.map_err(at_database)?;
-                let text = if opened { "Programs are let in again." } else { "It was not closed." };
+                let text =
+                    if opened { "Programs can connect again." } else { "It was not closed." };
                 Ok(Answer::new(json!({ "opened": opened }), text))
             }
         }

@@ -28,7 +28,7 @@ pub enum Command {
     /// Say of each transfer of a transaction whether it was counted, and why not
     #[command(after_help = words::DEPOSIT_EXPLAIN)]
     Explain(Explain),
-    /// Write a deposit that the watcher missed
+    /// Record a deposit that the watcher missed
     #[command(after_help = words::DEPOSIT_IMPORT)]
     Import(Import),
     /// Credit a deposit that came back, or changed, after a reorganisation had taken it out of the
@@ -51,7 +51,7 @@ pub struct Explain {
     /// The block that holds it, as explorers show it: needed on near, or if a node cannot find it
     #[arg(long, value_name = "N", conflicts_with = "address")]
     height: Option<u64>,
-    /// Instead of a transaction: an address that we gave to somebody
+    /// Instead of a transaction: an address of an invoice or a payout order
     #[arg(long, value_name = "A", conflicts_with = "txid")]
     address: Option<String>,
 }
@@ -176,7 +176,7 @@ impl Import {
         json["written"] = found.written.into();
         let text = format!("{}\n{}", place_text(&found.story), transfers_text(&found.story));
         let end = match (found.missed.len(), found.written) {
-            (0, _) => "Nothing of it was missed; nothing was written.".to_owned(),
+            (0, _) => "No deposit was missed; nothing was written.".to_owned(),
             (missed, 0) if by.is_none() => {
                 format!("{missed} would be written; nothing was. Do it with --yes.")
             }
@@ -193,7 +193,9 @@ impl Accept {
         let reason = self.reason.as_deref().map(str::trim).filter(|reason| !reason.is_empty());
         let sure = match (self.yes, reason) {
             (true, Some(reason)) => Some((self.by.name()?, reason)),
-            (true, None) => return Err(wrong_usage("say why it is to count: --reason TEXT")),
+            (true, None) => {
+                return Err(wrong_usage("give the reason why it counts: --reason TEXT"));
+            }
             (false, _) => None,
         };
         let named = sure.as_ref().map(|(by, reason)| (by.as_str(), *reason));
@@ -203,15 +205,13 @@ impl Accept {
         json["accepted"] = found.accepted.into();
         let text = format!("{}\n{}", place_text(&found.story), transfers_text(&found.story));
         let end = match (found.returned.len(), found.accepted) {
-            (0, _) => {
-                "Nothing of it had been taken out of the books; nothing was changed.".to_owned()
-            }
+            (0, _) => "No deposit of it had been reversed; nothing was changed.".to_owned(),
             (returned, 0) if sure.is_none() => {
                 format!(
                     "{returned} would be credited; nothing was. Do it with --yes --reason TEXT."
                 )
             }
-            (_, 0) => "Somebody else accepted it meanwhile; nothing was changed.".to_owned(),
+            (_, 0) => "It was accepted meanwhile; nothing was changed.".to_owned(),
             (_, accepted) => format!("{accepted} accepted; they are booked within seconds."),
         };
         Ok(Answer::new(json, format!("{text}\n{end}")))
@@ -234,11 +234,11 @@ fn transfers_text(story: &TransactionStory) -> String {
     if story.transfers.is_empty() {
         return match story.place {
             Place::Mined { failed: false, .. } => {
-                "It shows no transfer. What a contract sends on is seen in balances alone: gatewayctl balances check."
+                "It shows no transfer. Internal transfers of contracts show in balances only: gatewayctl balances check."
                     .to_owned()
             }
             Place::Mined { .. } | Place::Waiting | Place::Unknown => {
-                "None of our rows is about it.".to_owned()
+                "No row refers to it.".to_owned()
             }
         };
     }
@@ -310,7 +310,7 @@ fn verdict(story: &TransactionStory, told: &Told) -> (String, Tone) {
         ),
         Verdict::Returned => (
             format!(
-                "no: taken out of the books, and THERE AGAIN: gatewayctl deposit accept {} --network {}",
+                "no: taken out of the books, and in a block AGAIN: gatewayctl deposit accept {} --network {}",
                 story.tx_hash, story.network
             ),
             Tone::Bad,
@@ -327,7 +327,9 @@ fn standing_words(standing: &Standing, owner: Option<&KnownAddress>) -> (String,
         }
         Standing::Final => ("confirmed, about to be booked".to_owned(), Tone::Good),
         Standing::Withdrawn => ("no: it vanished before it was confirmed".to_owned(), Tone::Bad),
-        Standing::Reversed => ("no: the chain undid it after it was booked".to_owned(), Tone::Bad),
+        Standing::Reversed => {
+            ("no: a reorganisation removed it after it was booked".to_owned(), Tone::Bad)
+        }
         Standing::Booked { as_what, events } => {
             let status = owner.and_then(|owner| owner.invoice_status.as_deref());
             let status =
@@ -344,7 +346,7 @@ fn standing_words(standing: &Standing, owner: Option<&KnownAddress>) -> (String,
                     "no: not the currency and network of its invoice (wrong token)",
                     Tone::Doubtful,
                 ),
-                "suspicious" => ("no: nobody knows this token", Tone::Doubtful),
+                "suspicious" => ("no: unknown token", Tone::Doubtful),
                 _ => ("no: booked as nothing", Tone::Doubtful),
             };
             (format!("{words}{status}{told}"), tone)
@@ -476,7 +478,7 @@ fn address_text(story: &AddressStory) -> String {
     let owner = &story.owner;
     let head = format!("{}: {}, {}", owner.address, whose(owner), iso_8601(owner.created_at));
     if story.deposits.is_empty() {
-        return format!("{head}\nNothing was ever seen there.");
+        return format!("{head}\nNothing was ever received there.");
     }
     let rows: Vec<_> = story
         .deposits

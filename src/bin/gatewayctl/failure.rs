@@ -94,9 +94,7 @@ fn hint(error: &Error) -> Option<&'static str> {
 
 const fn database_hint(trouble: Trouble) -> &'static str {
     match trouble {
-        Trouble::NoAnswer => {
-            "is PostgreSQL running there? DATABASE_URL says where it is looked for"
-        }
+        Trouble::NoAnswer => "is PostgreSQL running there? the address is in DATABASE_URL",
         Trouble::NotReady => "it is starting, stopping or full; try again",
         Trouble::Credentials => "check the user and the password in DATABASE_URL",
         Trouble::NoSuchDatabase => {
@@ -107,7 +105,7 @@ const fn database_hint(trouble: Trouble) -> &'static str {
         }
         Trouble::Replica => "set DATABASE_URL to the primary, or promote this server",
         Trouble::HandedOver => {
-            "lead DATABASE_URL to the server that was promoted, or open this one again: gatewayctl database take-back"
+            "point DATABASE_URL to the server that was promoted, or open this one again: gatewayctl database take-back"
         }
         Trouble::DirectAddress => {
             "GATEWAY_DATABASE_DIRECT_URL is PostgreSQL itself, the database behind the pooler of DATABASE_URL"
@@ -120,7 +118,7 @@ const fn database_hint(trouble: Trouble) -> &'static str {
 fn broker_hint(error: &ManagementError) -> Option<&'static str> {
     match error {
         ManagementError::Unreachable { .. } => Some(
-            "is RabbitMQ running there with its management plugin? GATEWAY_BROKER__MANAGEMENT_URL says where it is looked for",
+            "is RabbitMQ running there with its management plugin? the address is in GATEWAY_BROKER__MANAGEMENT_URL",
         ),
         ManagementError::Refused { status: 401 | 403, .. } => Some(
             "the user in GATEWAY_BROKER__MANAGEMENT_URL needs the tag policymaker and all rights on our names in GATEWAY_BROKER__VHOST",

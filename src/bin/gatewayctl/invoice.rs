@@ -40,7 +40,7 @@ impl Command {
                 let told = explanation(gateway, &payment_id).await?;
                 let payment = Payment::render(&told.invoice.view, &gateway.config.checkout_url);
                 let text = format!(
-                    "{}\nHow it came to be: gatewayctl invoice explain {payment_id}",
+                    "{}\nIts history: gatewayctl invoice explain {payment_id}",
                     summary(&told.invoice, &payment)
                 );
                 Ok(Answer::new(to_json(&told.invoice, &payment)?, text))
@@ -56,7 +56,7 @@ impl Command {
                 gateway.cancel_invoice(&payment_id).await?;
                 let told = explanation(gateway, &payment_id).await?;
                 let payment = Payment::render(&told.invoice.view, &gateway.config.checkout_url);
-                let text = format!("{payment_id} is cancelled. Its merchant is not told.");
+                let text = format!("{payment_id} is cancelled. Its merchant gets no webhook.");
                 Ok(Answer::new(to_json(&told.invoice, &payment)?, text))
             }
         }

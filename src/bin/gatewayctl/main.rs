@@ -207,7 +207,7 @@ async fn main() -> ExitCode {
 async fn run(cli: Cli) -> anyhow::Result<Answer> {
     let limit = cli.command.limit();
     if cli.json && matches!(cli.command, Command::Demo(_) | Command::Listen(_)) {
-        return Err(wrong_usage("this command tells a story to people; it has no JSON"));
+        return Err(wrong_usage("this command prints text for people; it has no JSON output"));
     }
     tokio::time::timeout(limit, cli.command.run(cli.json)).await.unwrap_or_else(|_| {
         Err(anyhow::anyhow!("nothing was finished within {} s; try again", limit.as_secs()))

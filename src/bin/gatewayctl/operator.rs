@@ -21,7 +21,7 @@ impl Operator {
         if (1..=NAME_MAX).contains(&name.chars().count()) {
             Ok(name)
         } else {
-            Err(wrong_usage("say who you are, in up to 200 characters: --by NAME"))
+            Err(wrong_usage("give your name, up to 200 characters: --by NAME"))
         }
     }
 }

@@ -65,10 +65,10 @@ impl RefundTo {
         let json =
             json!({ "order_id": order_id, "refund_address": address, "people_missing": missing });
         let text = if missing == 0 {
-            format!("What is left of {order_id} goes to {address}.")
+            format!("The rest of {order_id} is refunded to {address}.")
         } else {
             format!(
-                "{order_id}: {address} is noted. It counts once it is said under another account than {by}."
+                "{order_id}: {address} is recorded. It counts once it is repeated under another account than {by}."
             )
         };
         Ok(Answer::new(json, text))
@@ -85,7 +85,7 @@ impl Accept {
             || text.clone(),
             |held| {
                 let release = format!("gatewayctl payouts release {}", self.order_id);
-                format!("{text}\nIt is still held ({held}). Let it go: {release}")
+                format!("{text}\nIt is still held ({held}). Release it: {release}")
             },
         );
         Ok(Answer::new(json, text))

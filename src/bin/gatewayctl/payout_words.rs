@@ -41,7 +41,7 @@ Examples:
 
 pub const PAYOUTS_HOLD: &str = concat!(
     "\
-What is signed already goes on; nothing can call it back.
+Payments that are signed already continue; nothing can call them back.
 
 Examples:
   gatewayctl payouts hold empo_0123456789abcdefghjkmnpqrs --reason 'asking the merchant'",
@@ -111,7 +111,7 @@ Examples:
 
 pub const PAYOUTS_STOP: &str = concat!(
     "\
-What is signed already goes on.
+Payments that are signed already continue.
 
 Examples:
   gatewayctl payouts stop --reason 'key ceremony'

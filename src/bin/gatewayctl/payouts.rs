@@ -215,21 +215,24 @@ impl Payouts {
                          nothing may be signed. They go out again as they are."
                     )
                 } else {
-                    format!("{order_id} offers more for {payments}, as far as its quote allows.")
+                    format!("{order_id} offers a higher fee for {payments}, within its quote.")
                 };
                 Ok(Answer::new(json, text))
             }
             Self::Cancel(Id { order_id }) => {
                 gateway.cancel_any_payout(&order_id).await?;
                 let json = json!({ "order_id": order_id, "state": State::Cancelled.as_str() });
-                Ok(Answer::new(json, format!("{order_id} is cancelled; its merchant is told.")))
+                Ok(Answer::new(
+                    json,
+                    format!("{order_id} is cancelled; its merchant gets a webhook."),
+                ))
             }
             Self::Settle(settle) => settle.run(gateway).await,
             Self::Stop(stop) => {
                 gateway.stop_payouts(place(stop.network), &stop.reason).await?;
                 let json = json!({ "network": place(stop.network), "stopped": stop.reason });
                 let text = format!(
-                    "Nothing more is signed on {}. What is signed already goes on.\nEnd it: gatewayctl payouts resume{}",
+                    "Nothing more is signed on {}. Payments that are signed already continue.\nEnd it: gatewayctl payouts resume{}",
                     spoken(stop.network),
                     flag(stop.network)
                 );
@@ -262,7 +265,7 @@ impl Where {
                     "Signing is still stopped everywhere ({reason}). End that: gatewayctl payouts resume"
                 )
             }
-            (None, true) => format!("Signing goes on, on {}.", spoken(self.network)),
+            (None, true) => format!("Signing continues on {}.", spoken(self.network)),
             (None, false) => format!("Signing was not stopped on {}.", spoken(self.network)),
         };
         Ok(Answer::new(json, text))
@@ -323,7 +326,7 @@ impl Settle {
             || text.clone(),
             |held| {
                 let release = format!("gatewayctl payouts release {order_id}");
-                format!("{text}\nThe order is still held ({held}). Let it go: {release}")
+                format!("{text}\nThe order is still held ({held}). Release it: {release}")
             },
         );
         Ok(Answer::new(json, text))
@@ -362,8 +365,7 @@ fn waits_for(order: &PayoutOrder) -> Option<String> {
     let (is_left, place) = (!order.books.left().is_zero(), &order.refund_address);
     if order.state.is_terminal() && is_left && place.is_none() {
         let id = &order.order_id;
-        let words =
-            "its merchant named no refundAddress. Ask him, then: gatewayctl payouts refund-to";
+        let words = "its merchant named no refundAddress. Ask the merchant, then run: gatewayctl payouts refund-to";
         return Some(format!("{words} {id} ADDRESS"));
     }
     order.waits_for.clone()

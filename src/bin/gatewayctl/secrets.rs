@@ -78,7 +78,7 @@ async fn rotate(gateway: &Gateway, json: bool) -> anyhow::Result<Answer> {
     }
     anyhow::ensure!(
         last.found_nothing(),
-        "secrets are still sealed, or payout orders bound, under the old key meanwhile: does every running program have both keys? Then run this again"
+        "secrets are still still being sealed, or payout orders bound, under the old key: does every running program have both keys? Then run this again"
     );
     gateway.finish_rotation().await?;
     let Walked { seen, damaged, .. } = last;
@@ -108,7 +108,7 @@ fn told((seen, resealed, rebound): (usize, u64, u64), damaged: &[Uuid], seed: bo
         rows.push(("seed file", Cell::toned(text, Tone::Doubtful)));
     }
     format!(
-        "{}\nEverything is under the new key. Now take GATEWAY_MASTER_KEY_OLD out of every program's settings.",
+        "{}\nEverything is under the new key. Now remove GATEWAY_MASTER_KEY_OLD from every program's settings.",
         render::facts(&rows)
     )
 }

@@ -114,7 +114,7 @@ impl Topology {
                 let ok = differences.is_empty();
                 let json = json!({ "ok": ok, "differences": differences });
                 if ok {
-                    return Ok(Answer::new(json, "The broker is as it should be."));
+                    return Ok(Answer::new(json, "The broker is as expected."));
                 }
                 let list: String = differences.iter().map(|d| format!("  {d}\n")).collect();
                 let text = format!(
@@ -177,7 +177,7 @@ fn applied_text(applied: &AppliedTopology) -> String {
         ));
     }
     format!(
-        "{}\nThe topology is applied. Look again at any time: gatewayctl topology check",
+        "{}\nThe topology is applied. Check it at any time: gatewayctl topology check",
         render::facts(&rows)
     )
 }

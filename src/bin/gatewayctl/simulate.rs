@@ -148,10 +148,10 @@ impl Deposit {
             text.push_str(&format!("\nMine it: gatewayctl simulate confirm --txid {}", done.txid));
         }
         if let Some(payment_id) = self.payment_id {
-            text.push_str(&format!("\nWhat came of it: gatewayctl invoice explain {payment_id}"));
+            text.push_str(&format!("\nThe result: gatewayctl invoice explain {payment_id}"));
         }
         if let Some(order_id) = self.payout {
-            text.push_str(&format!("\nWhat comes of it: gatewayctl payouts watch {order_id}"));
+            text.push_str(&format!("\nFollow it: gatewayctl payouts watch {order_id}"));
         }
         answer(&done, &text)
     }

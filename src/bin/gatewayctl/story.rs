@@ -233,7 +233,7 @@ fn deposit_moments(row: &DepositRow, view: &PaymentView) -> Vec<Moment> {
             "credit" => "was confirmed and credited",
             "late" => "was confirmed too late and booked as late",
             "foreign" => &apart,
-            "suspicious" => "was confirmed and not booked: nobody knows this token",
+            "suspicious" => "was confirmed and not booked: unknown token",
             _ => "was confirmed and not booked",
         };
         moments.push(Moment { at, what: format!("{what} {meaning}") });
@@ -245,7 +245,7 @@ fn deposit_moments(row: &DepositRow, view: &PaymentView) -> Vec<Moment> {
         }
         "reversed" => {
             let at = row.settled_at.unwrap_or(row.first_seen_at);
-            let what = format!("{what} was undone by the chain after it was booked");
+            let what = format!("{what} was removed by a reorganisation after it was booked");
             moments.push(Moment { at, what });
         }
         _ => {}

@@ -94,7 +94,7 @@ fn describe(order: &PayoutOrder, rows: Tally) -> String {
             let missing = order.total_to_send.remaining_after(books.credited);
             format!("waits for {} more at {address}", coins(missing))
         }
-        State::Funded => format!("{} came; nothing is signed yet", coins(books.credited)),
+        State::Funded => format!("{} arrived; nothing is signed yet", coins(books.credited)),
         State::Processing | State::Completed | State::PartialFailed => progress(rows),
         State::Expired => "was not funded in time".to_owned(),
         State::Cancelled => "nobody was paid".to_owned(),
@@ -135,7 +135,7 @@ fn after(order: &PayoutOrder, coins: &impl Fn(BaseUnits) -> String) -> String {
     let books = &order.books;
     let mut text = String::new();
     if !books.returned.is_zero() {
-        text = format!("{text}; {} went back", coins(books.returned));
+        text = format!("{text}; {} refunded", coins(books.returned));
     }
     let open = books.left().checked_add(books.reserved).unwrap_or(books.reserved);
     if !open.is_zero() {

@@ -66,7 +66,7 @@ Example:
 pub const TOPOLOGY_CHECK: &str = concat!(
     "\
 Example:
-  gatewayctl topology check && echo \"every message finds its way\"",
+  gatewayctl topology check && echo \"the topology is complete\"",
     broker!()
 );
 
@@ -249,7 +249,7 @@ Examples:
   gatewayctl --json doctor | jq '.checks[] | select(.state != \"ok\")'",
     database!(),
     "\n  \
-     GATEWAY_BROKER__MANAGEMENT_URL  http://user:password@host:15672; without it the topology is not looked at\n  \
+     GATEWAY_BROKER__MANAGEMENT_URL  http://user:password@host:15672; without it the topology is not checked\n  \
      AMQP_URL                        amqp://user:password@host:5672/vhost"
 );
 
@@ -264,7 +264,7 @@ Examples:
   gatewayctl audit --since 2026-01-31T12:00:00Z",
     database!(),
     "\n  \
-     GATEWAY_OPERATOR    who you are, if not the user that the shell knows"
+     GATEWAY_OPERATOR    your name for the audit log, if not the shell's user"
 );
 
 pub const DEAD_LETTERS_LIST: &str = concat!(
@@ -344,8 +344,8 @@ invoice or order still counts goes back into the books alone, silently; all else
 deposit: by its amount, in time if it was first seen or mined in time, with its webhooks. The node must
 show it in the very block that the watcher has read, with all its confirmations, or nothing is changed.
 What was found by an address's balance has no transaction: name it by its key, ADDRESS@HEIGHT; the address
-must hold it at the last block read. Twice does nothing. Who did it and why is kept. Without --yes it only
-says what it would do.
+must hold it at the last block read. Twice does nothing. The audit log keeps the name and the reason.
+Without --yes it only says what it would do.
 
 Examples:
   gatewayctl deposit accept 0x5f… --network polygon
@@ -368,7 +368,7 @@ Examples:
 
 pub const BALANCES_LIST: &str = concat!(
     "\
-Found by the sweeper at two heights, and not explained by anybody. A surplus is a payment that was not
+Found by the sweeper at two heights, and not explained yet. A surplus is a payment that was not
 seen; a deficit, coins that somebody with the wallet's keys has moved. Networks whose nodes are not asked
 for balances are named below: dogecoin's cannot tell, NEAR's need chains.near.state_url.
 
@@ -392,7 +392,7 @@ Example:
 pub const BALANCES_EXPLAIN: &str = concat!(
     "\
 Accounts for all that differs at an address now, such as a sweep. No row of a deposit and no booking is
-changed; what differs from then on is shown again. Who said so is kept.
+changed; what differs from then on is shown again. The audit log keeps the name.
 
 Example:
   gatewayctl balances explain --network polygon --address 0xf39F… --reason 'swept on Monday' --by ada",
@@ -405,7 +405,7 @@ Value that blocks do not show, such as what a contract sends on, is found by wha
 what it held when it was given. Where the node no longer told that (starting_balance_unknown), all that
 nothing explained counts as there before and is in no book. Look the address up in an explorer: if less was
 there, or nothing, say so here, and the rest is recorded like any deposit at the watcher's next block, late
-if its invoice has ended. What is noted can only be lowered. Who said so and why is kept.
+if its invoice has ended. What is noted can only be lowered. The audit log keeps the name and the reason.
 
 Example:
   gatewayctl balances start --network polygon --address 0xf39F… --held 0 --reason 'first used on Monday' --by ada",
@@ -414,13 +414,13 @@ Example:
 
 pub const CHAIN_RESTART: &str = concat!(
     "\
-A watcher remembers the last 1,000 blocks. If the node has none of them, it stops and tells a person
+A watcher remembers the last 1,000 blocks. If the node has none of them, it stops and raises an alert
 (reorg_too_deep): either the node serves another chain, or the network really went back that far. Find out
 which before anything else, with a second node or an explorer. If it is the network, name a block below the
 fork. It must lie below all blocks that are remembered, the node must have it, and the newest deposit up to
 it must stand on the node's chain. What was read above it is looked for again as after any reorganisation:
 what comes back stays booked, what does not is reversed once the new chain is as high as the old one was.
-Who did it and why is kept. Without --yes it only says what it would do.
+The audit log keeps the name and the reason. Without --yes it only says what it would do.
 
 Examples:
   gatewayctl chain restart --network polygon --height 70000000

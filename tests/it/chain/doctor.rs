@@ -71,8 +71,8 @@ async fn tells_them_apart(visit: Visit, set: impl AsyncFn(&Currency, Option<u8>)
         set(token, Some(token.decimals)).await;
     }
     set(last, None).await;
-    let advice = "switch them off until it is clear who is wrong: gatewayctl currency disable";
-    let absent = format!("{id} is not there: nothing is at {contract}");
+    let advice = "disable them until it is clear which is wrong: gatewayctl currency disable";
+    let absent = format!("{id} does not exist: no contract is at {contract}");
     let expected = ("broken".to_owned(), absent, Some(advice.to_owned()));
     assert_eq!(visit.tokens().await, expected);
 

@@ -25,7 +25,10 @@ async fn every_change_by_hand_is_noted_with_its_author_and_without_secrets() {
     with_database(|ctl, database| async move {
         let ada = ctl.clone().with("GATEWAY_OPERATOR", "ada");
         let odd = ctl.clone().with("GATEWAY_OPERATOR", "bob -c x=y; drop\n");
-        assert_eq!(ada.run(&["audit"]).await.expect_ok().stdout, "Nothing was changed by hand.\n");
+        assert_eq!(
+            ada.run(&["audit"]).await.expect_ok().stdout,
+            "No manual changes are recorded.\n"
+        );
         let made = ada.json(&["merchant", "create", "--name", "Shop"]).await;
         let id = made["merchant_id"].as_str().unwrap();
         odd.json(&["merchant", "suspend", id]).await;

@@ -216,7 +216,7 @@ async fn a_balance_difference_is_reported_once_no_pending_transfer_can_explain_i
                 &[((10, 15), 0, 5), ((16, 21), 0, 5), ((22, 30), 4, 9)],
                 true,
             ),
-            ("less than came in", &[((10, 15), 5, 0), ((16, 21), 5, 0)], true),
+            ("less than the rows say", &[((10, 15), 5, 0), ((16, 21), 5, 0)], true),
         ];
         for (name, looks, is_told) in cases {
             for (heights, expected, found) in *looks {
@@ -243,7 +243,7 @@ async fn networks_whose_nodes_are_not_asked_are_named() {
                 .with(&format!("{section}__RPC_URL"), "http://127.0.0.1:1")
         };
         let ctl = on_a_node(ctl, "DOGECOIN");
-        let why = "Dogecoin Core has no scantxoutset; compare with a wallet of your own";
+        let why = "Dogecoin Core has no scantxoutset; compare the balance with another wallet";
         let all = format!("\nNot asked for balances: dogecoin ({why})\n");
         let listed = ctl.run(&["balances", "list"]).await.expect_ok();
         assert!(listed.stdout.ends_with(&all), "{}", listed.stdout);

@@ -170,7 +170,7 @@ async fn an_uncounted_deposit_states_its_reason() {
                 json!("foreign"),
                 "not the currency and network of its invoice",
             ),
-            (&unknown.txid, "booked", json!("suspicious"), "nobody knows this token"),
+            (&unknown.txid, "booked", json!("suspicious"), "unknown token"),
         ];
         for (txid, state, booked_as, words) in cases {
             let told = one(&ctl, txid).await;
@@ -289,7 +289,7 @@ async fn a_deposit_is_not_imported_from_a_block_that_differs_from_the_one_the_wa
         let arguments =
             ["deposit", "import", &sent.txid, "--network", "polygon", "--yes", "--by", "ada"];
         let refused = ctl.run(&arguments).await;
-        refused.expect_failure("the node tells another block");
+        refused.expect_failure("the node reports another block");
         assert_eq!(shop.number("select count(*) from deposit").await, 0);
     })
     .await;
@@ -437,10 +437,10 @@ async fn nothing_is_accepted_that_is_not_final_at_the_place_where_the_watcher_ha
         let patient = ctl.clone().with("GATEWAY_CHAINS__POLYGON__CONFIRMATIONS", "30");
         patient.run(&ACCEPT).await.expect_failure("has 16 confirmations of 30");
         shop.run("update chain_cursor set hash = 'x' || hash where network = 'polygon'").await;
-        ctl.run(&ACCEPT).await.expect_failure("the node tells another block");
+        ctl.run(&ACCEPT).await.expect_failure("the node reports another block");
         shop.run("update chain_cursor set hash = substr(hash, 2) where network = 'polygon'").await;
         shop.run("update chain_block set hash = 'x' || hash where network = 'polygon'").await;
-        ctl.run(&ACCEPT).await.expect_failure("the node tells another block");
+        ctl.run(&ACCEPT).await.expect_failure("the node reports another block");
         assert_eq!(shop.number("select count(*) from deposit").await, 1);
         assert_eq!(kinds(&shop, &id).await, ["deposit", "reversal"]);
     })
@@ -468,7 +468,7 @@ async fn a_deposit_found_by_balance_is_named_by_its_deposit_key() {
         let mut accept = ACCEPT;
         accept[2] = &key;
         assert_eq!(ctl.json(&accept[..5]).await["returned"].as_array().unwrap().len(), 1);
-        ctl.run(&accept).await.expect_failure("held at first is not known");
+        ctl.run(&accept).await.expect_failure("the starting balance of");
         shop.run("update deposit_address set starting_balance = 0").await;
         ctl.run(&accept).await.expect_failure("do not report balances");
         shop.run("update deposit set height = null").await;

@@ -351,7 +351,7 @@ async fn payouts_stop_and_resume_state_their_effect_and_what_remains_stopped() {
         let text = ctl.run(&[&resume[..], &polygon].concat()).await.expect_ok().stdout;
         assert!(text.starts_with("Signing is still stopped everywhere (node trouble)."), "{text}");
         let all = ctl.run(&resume).await.expect_ok().stdout;
-        assert_eq!(all, "Signing goes on, on any network.\n");
+        assert_eq!(all, "Signing continues on any network.\n");
         let none = ctl.run(&[&resume[..], &polygon].concat()).await.expect_ok().stdout;
         assert_eq!(none, "Signing was not stopped on polygon.\n");
     })

@@ -88,9 +88,9 @@ async fn a_rotation_that_was_cut_off_goes_on_and_leaves_every_secret_under_the_n
         assert_eq!((again["secrets"].as_u64(), again["resealed"].as_u64()), (Some(total as u64), Some(0)));
         assert_eq!(
             state_of_the_key(&both).await,
-            "doubtful: the old key opens nothing any more"
+            "doubtful: the old key opens no secret any more"
         );
-        assert_eq!(state_of_the_key(&new_alone).await, "ok: opens what is sealed");
+        assert_eq!(state_of_the_key(&new_alone).await, "ok: opens the sealed secrets");
         new_alone.json(&create).await;
         ctl.run(&create).await.expect_failure(wrong);
 

@@ -156,7 +156,7 @@ async fn a_payment_whose_nonce_paid_no_recipient_fails_and_is_refunded() {
         assert_eq!((books.failed.get(), books.returned.get()), (AMOUNT, AMOUNT));
         let row = lost.row().await;
         assert_eq!((&row["state"], &row["txHash"]), (&json!("failed"), &json!(hash)));
-        assert_eq!(row["error"], "another transaction took its place and paid nobody");
+        assert_eq!(row["error"], "a conflicting transaction took its place and paid no recipient");
         assert_eq!(scene.anvil.coins(&evm_address(900)).await.unwrap(), AMOUNT);
         assert_eq!(scene.anvil.coins(&evm_address(1)).await.unwrap(), 0);
         lost.coins_add_up(&story).await;
@@ -250,7 +250,7 @@ async fn a_token_payment_without_its_log_is_held_and_refunded_only_by_an_operato
         lost.is_settled_as(lost.settle(&ours, "--nobody-paid").await, "nobody_paid").await;
         let story = lost.ends().await;
         assert_eq!(story.order.state.as_str(), "partial_failed");
-        assert_eq!(lost.row().await["error"], "the token took the call and moved nothing");
+        assert_eq!(lost.row().await["error"], "the token accepted the call and moved nothing");
         let back = scene.anvil.tokens(usdt, &evm_address(900)).await.unwrap();
         assert_eq!((back, story.order.books.returned.get()), (10_000, 10_000));
     })

@@ -32,7 +32,7 @@ pub enum AcceptError {
     )]
     NoStart { address: String },
     #[error(
-        "{address} holds {} base units at block {height}, too few for {} that are known there and {} that it held at first",
+        "{address} holds {} base units at block {height}, less than {} that are known there plus the starting balance of {}",
         .held.get(),
         .known.get(),
         .start.get()

@@ -24,7 +24,7 @@ pub enum ImportError {
     #[error("no chain-watcher has read this network yet")]
     NeverFollowed,
     #[error(
-        "the node tells another block {height} than the watcher has read; wait until they agree"
+        "the node reports another block {height} than the watcher has read; wait until they agree"
     )]
     OtherBlock { height: u64 },
     #[error(transparent)]

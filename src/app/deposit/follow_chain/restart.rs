@@ -15,7 +15,7 @@ pub enum RestartError {
     #[error("no chain-watcher has read this network yet")]
     NeverFollowed,
     #[error(
-        "no reorganisation is deeper than the watcher remembers; it goes on by itself once its node answers"
+        "no reorganisation is deeper than the watcher remembers; it continues by itself once its node answers"
     )]
     NotNeeded,
     #[error(

@@ -45,8 +45,9 @@ impl Gateway {
         let before = held::note_paid_in(&mut tx, network, &wallet, paid_in, height).await?;
         if let Some(before) = before {
             let lost = coins_of(network, before.remaining_after(paid_in));
-            let detail =
-                format!("{lost} left the gas wallet {wallet} on {network} by no payment of ours");
+            let detail = format!(
+                "{lost} left the gas wallet {wallet} on {network} without a payment of ours"
+            );
             let subject = format!("{network} at {height}");
             alerts::raise(&mut tx, "gas_wallet_short", &subject, &detail).await?;
             tracing::error!(%network, wallet, height, "coins left the gas wallet without a payment of ours");

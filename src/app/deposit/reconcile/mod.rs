@@ -100,7 +100,7 @@ impl Gateway {
             }
             (ChainSourceKind::Simulated, _) => None,
             (ChainSourceKind::Node, Network::Dogecoin) => {
-                Some("Dogecoin Core has no scantxoutset; compare with a wallet of your own")
+                Some("Dogecoin Core has no scantxoutset; compare the balance with another wallet")
             }
             (ChainSourceKind::Node, Network::Near) if chain.state_url.is_none() => {
                 Some("chains.near.state_url names no node")

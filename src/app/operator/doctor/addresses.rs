@@ -58,7 +58,10 @@ impl Gateway {
         let low = i64::from(self.config.addresses.pool_low);
         let (health, detail) = match (&wrong, pool.free) {
             (Some(wrong), _) => (Health::Broken, wrong.to_string()),
-            (None, 0) => (Health::Broken, "no address is free: nothing is sold here".to_owned()),
+            (None, 0) => (
+                Health::Broken,
+                "no address is free: the network's currencies are not offered".to_owned(),
+            ),
             (None, free) if free < low => (Health::Doubtful, format!("{free} addresses are free")),
             (None, free) => (Health::Ok, format!("{free} addresses are free")),
         };

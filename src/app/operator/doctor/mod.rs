@@ -178,19 +178,21 @@ impl Gateway {
             Err(MasterKeyError::Storage(error)) => return Err(error),
             Err(error @ (MasterKeyError::Wrong { .. } | MasterKeyError::OneKey)) => {
                 return Ok(Finding::new(name, Health::Broken, error.to_string()).advice(
-                    "no program starts with it; the right one is where your secrets are kept",
+                    "no program starts with it; take the right one from your secret store",
                 ));
             }
         };
         let finding = match (found, self.master_keys.has_old()) {
             (Some(OpenedBy::Old), _) => {
                 Finding::new(name, Health::Doubtful, "a rotation is not finished")
-                    .advice("go on with it: gatewayctl secrets rotate")
+                    .advice("finish it: gatewayctl secrets rotate")
             }
-            (_, true) => Finding::new(name, Health::Doubtful, "the old key opens nothing any more")
-                .advice("take GATEWAY_MASTER_KEY_OLD out of every program's settings"),
+            (_, true) => {
+                Finding::new(name, Health::Doubtful, "the old key opens no secret any more")
+                    .advice("remove GATEWAY_MASTER_KEY_OLD from every program's settings")
+            }
             (Some(OpenedBy::Current), false) => {
-                Finding::new(name, Health::Ok, "opens what is sealed")
+                Finding::new(name, Health::Ok, "opens the sealed secrets")
             }
             (None, false) => Finding::new(name, Health::Ok, "nothing is sealed yet"),
         };
@@ -250,10 +252,10 @@ impl Gateway {
 
     async fn look_at_topology(&self) -> Finding {
         let check = apply_topology::check_topology(&self.config.broker);
-        let advice = "put back what is missing: gatewayctl topology apply";
+        let advice = "restore what is missing: gatewayctl topology apply";
         match tokio::time::timeout(LOOK_LIMIT, check).await {
             Ok(Ok(differences)) if differences.is_empty() => {
-                Finding::new("topology", Health::Ok, "every message finds its way")
+                Finding::new("topology", Health::Ok, "the topology is complete")
             }
             Ok(Ok(differences)) => {
                 let list: Vec<_> = differences.iter().map(ToString::to_string).collect();
@@ -262,7 +264,7 @@ impl Gateway {
                 finding.fact("differences", list)
             }
             Ok(Err(error @ TopologyError::NoManagement)) => {
-                Finding::new("topology", Health::Doubtful, format!("not looked at: {error}"))
+                Finding::new("topology", Health::Doubtful, format!("not checked: {error}"))
             }
             Ok(Err(error)) => Finding::new("topology", Health::Broken, with_causes(&error))
                 .advice("is RabbitMQ running with its management plugin?"),
@@ -271,7 +273,7 @@ impl Gateway {
     }
 
     async fn look_at_amqp(&self) -> Finding {
-        let advice = "is RabbitMQ running there? AMQP_URL says where it is looked for";
+        let advice = "is RabbitMQ running there? the address is in AMQP_URL";
         let connecting = Publisher::connect(&self.config.amqp_url, self.topology.clone());
         let publisher = match tokio::time::timeout(LOOK_LIMIT, connecting).await {
             Ok(Ok(publisher)) => publisher,
@@ -314,7 +316,7 @@ async fn watcher(
             let detail = format!("at block {}, has not caught up yet", cursor.height);
             Finding::new(name, Health::Doubtful, detail)
         }
-        (None, _) => Finding::new(name, Health::Broken, "nobody has looked yet"),
+        (None, _) => Finding::new(name, Health::Broken, "no chain-watcher has read it yet"),
     };
     Ok(finding
         .fact("network", network.name())

@@ -130,7 +130,7 @@ impl Told {
         let hold = settings.confirm_hold;
         let age_max = settings.head_age_max.map_or(hold, |max| max.min(hold));
         if age > age_max.num_seconds() {
-            doubts.push("its head is old");
+            doubts.push("its newest block is too old");
         }
         if age < -AHEAD_MAX_S {
             doubts.push("its head is dated in the future");
@@ -150,7 +150,7 @@ impl Told {
             self.waiting
         );
         if self.balances == Some(true) {
-            detail.push_str("; balances at a block are told");
+            detail.push_str("; it reports balances at a block");
         }
         if let Some(abilities) = self.abilities {
             detail.push_str(&self.described(abilities));
@@ -178,7 +178,7 @@ impl Told {
                 let depth = self.head.height.saturating_sub(height);
                 format!("calls final what is {depth} blocks deep")
             }
-            None => "has no word for what is final".to_owned(),
+            None => "does not report which blocks are final".to_owned(),
         };
         let traces = if abilities.traces { "has traces" } else { "has no traces" };
         format!("; it {finality} and {traces}, which are not needed")
@@ -217,7 +217,7 @@ fn counted(settings: &ChainSettings) -> String {
         let _ = write!(text, ", from {} USD on after {large}", settings.large_amount_usd);
     }
     if settings.witnesses.is_empty() {
-        text.push_str("; no second node is asked, so what this one tells is believed");
+        text.push_str("; no witness is configured, so this node alone is trusted");
         if settings.network == Network::Avalanche {
             text.push_str(", logs that it leaves out too, for headers here do not show them");
         }

@@ -14,7 +14,7 @@ pub(super) fn advice(error: &StorageError) -> &'static str {
     } else if trouble == Some(Trouble::Pooler) {
         "set max_prepared_statements of PgBouncer: deploy/SCALING.md"
     } else {
-        "is PostgreSQL running there? DATABASE_URL says where it is looked for"
+        "is PostgreSQL running there? the address is in DATABASE_URL"
     }
 }
 

@@ -58,7 +58,7 @@ impl Gateway {
         let (health, detail) = self.told(nodes, &first, &asked);
         let finding = Finding::new(format!("address on {network}"), health, detail);
         let advice = if health == Health::Doubtful && asked.iter().all(|(_, told)| is_told(told)) {
-            "a payment may have come in between: look again in a moment"
+            "a payment may have arrived in between: run it again in a moment"
         } else {
             how_to_tell(network)
         };
@@ -82,7 +82,7 @@ impl Gateway {
         if walks_for_balances(nodes.network) {
             let detail = match self.config.reconciliation.scan_minutes {
                 0 => "balances are never compared: scan_minutes is 0".to_owned(),
-                minutes => format!("balances are told by a walk, every {minutes} minutes"),
+                minutes => format!("balances are found by a scan, every {minutes} minutes"),
             };
             return (Health::Ok, detail);
         }
@@ -94,7 +94,7 @@ impl Gateway {
             Some((*place, units, format!("{coins} {} at block {}", coin.symbol, held.up_to)))
         };
         let Some(told) = asked.iter().map(told).collect::<Option<Vec<_>>>() else {
-            return (Health::Broken, "its balance is not told".to_owned());
+            return (Health::Broken, "its balance is not reported".to_owned());
         };
         let alike = |units: &BaseUnits| told.iter().filter(|(_, other, _)| other == units).count();
         // If equally many nodes report different balances, the first of those nodes is the
@@ -125,9 +125,9 @@ fn is_told(told: &Asked<Option<Held>>) -> bool {
 /// Advice on a node that serves balances.
 const fn how_to_tell(network: Network) -> &'static str {
     if matches!(network, Network::Near) {
-        "chains.near.state_url names a node that tells balances"
+        "chains.near.state_url names a node that reports balances"
     } else if walks_for_balances(network) {
-        "balances need scantxoutset, which dogecoin's nodes do not have: compare with a wallet of your own"
+        "balances need scantxoutset, which dogecoin's nodes do not have: compare the balance with another wallet"
     } else {
         "a node must keep the state of recent blocks"
     }
@@ -173,7 +173,8 @@ impl Nodes {
         let asked = self.ask(async |source| faults(source, &sold).await).await;
         let (name, count) = (format!("tokens of {network}"), sold.len());
         if asked.iter().all(|(_, told)| matches!(told, Ok(None))) {
-            let detail = format!("{count} are sold; this network's nodes tell nothing of them");
+            let detail =
+                format!("{count} are offered; this network's nodes report nothing about them");
             return Some(Finding::new(name, Health::Ok, detail));
         }
         let (mut found, mut silent) = (Vec::new(), Vec::new());
@@ -197,7 +198,7 @@ impl Nodes {
         };
         let is_odd = !found.is_empty();
         let finding = finding.fact("tokens", count).fact("faults", found);
-        let advice = "switch them off until it is clear who is wrong: gatewayctl currency disable";
+        let advice = "disable them until it is clear which is wrong: gatewayctl currency disable";
         Some(if is_odd { finding.advice(advice) } else { finding })
     }
 }
@@ -226,13 +227,13 @@ fn fault(currency: &Currency, facts: &TokenFacts) -> Option<String> {
     let wanted = u32::from(currency.decimals);
     match facts {
         TokenFacts { has_code: false, .. } => Some(format!(
-            "{id} is not there: nothing is at {}",
+            "{id} does not exist: no contract is at {}",
             currency.contract.unwrap_or_default()
         )),
         TokenFacts { decimals: Some(found), .. } if *found == wanted => None,
         TokenFacts { decimals: Some(found), .. } => {
             Some(format!("{id} has {found} decimals, not {wanted}"))
         }
-        TokenFacts { decimals: None, .. } => Some(format!("{id} tells no decimals")),
+        TokenFacts { decimals: None, .. } => Some(format!("{id} reports no decimals")),
     }
 }

@@ -35,7 +35,7 @@ impl Timeline {
     }
 
     pub(super) fn end(&self, leads: &[(&str, String)]) {
-        println!("\n{}\n", self.painted("1;32", "It works. Yours to try:"));
+        println!("\n{}\n", self.painted("1;32", "It works. Try next:"));
         for (name, value) in leads {
             println!("  {}  {value}", self.painted("36", &format!("{name:<9}")));
         }

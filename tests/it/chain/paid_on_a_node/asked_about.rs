@@ -186,7 +186,9 @@ async fn the_doctor_compares_tokens_with_the_catalogue_and_reads_an_address() {
         let tokens = found("tokens of polygon");
         assert_eq!(tokens.health, Health::Broken);
         assert!(
-            tokens.detail.contains("wethmatic@polygon is not there: nothing is at 0x7ceB23fD"),
+            tokens
+                .detail
+                .contains("wethmatic@polygon does not exist: no contract is at 0x7ceB23fD"),
             "{tokens:?}"
         );
         assert!(!tokens.detail.contains("usdtmatic@polygon"), "{tokens:?}");

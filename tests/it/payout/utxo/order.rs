@@ -174,7 +174,7 @@ async fn fails_alone(network: Network) {
         let failed = client.get(&format!("{UTXO}/{id}/items?state=failed")).await.json();
         assert_eq!(failed["total"], 1, "{failed}");
         let error = failed["data"][0]["error"].as_str().unwrap();
-        assert!(error.starts_with("the network does not carry it: dust"), "{error}");
+        assert!(error.starts_with("the network refuses it: dust"), "{error}");
         let chain = paid_since(scene.node.url(), scene.began_at).await;
         assert!(!chain.contains_key(&super::chain::script(network, REFUSED)));
     })

@@ -65,7 +65,7 @@ impl Sent {
             self.scene.lane.gateway.advance_payout(self.row, &self.scene.wallet).await.unwrap();
         }
         let held = self.scene.story(&self.id).await.order.held.unwrap();
-        assert!(held.contains("is gone, and no block holds it"), "{held}");
+        assert!(held.contains("and no block contains it"), "{held}");
     }
 }
 
