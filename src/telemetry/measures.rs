@@ -73,7 +73,11 @@ pub const MEASURES: &[Measure] = &[
     ("address_pool_low", Gauge, "with fewer than this a pool should be filled"),
     ("balance_differences", Gauge, "addresses whose balance on chain differs from the rows"),
     ("rate_provider_failures_total", Counter, "refreshes that a rate provider failed"),
-    ("sweep_hits_total", Counter, "lost work that the sweep found again, by kind; zero on a healthy installation"),
+    (
+        "sweep_hits_total",
+        Counter,
+        "lost work that the sweep found again, by kind; zero on a healthy installation",
+    ),
     ("queue_messages", Gauge, "messages in a queue, by the active sweeper"),
     ("queue_messages_ready", Gauge, "of these, those that wait for a consumer"),
     ("queue_messages_unacknowledged", Gauge, "of these, those that a worker holds"),
