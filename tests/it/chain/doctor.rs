@@ -163,7 +163,7 @@ async fn the_doctor_names_which_of_two_nodes_differs() {
     let differs = found(&gateway, address).await;
     let held = format!("{first} holds 0 TRX at block 1, but by node 1 5 TRX at block 2");
     assert_eq!((differs.health, differs.detail), (Health::Doubtful, held));
-    assert!(differs.advice.unwrap().contains("look again"));
+    assert!(differs.advice.unwrap().contains("run it again"));
     // It reported other decimals, and another balance.
     fired(2);
 

@@ -157,7 +157,7 @@ async fn a_file_that_is_not_ours_or_was_changed_adds_nothing() {
         import(&ctl, &written(&scratch, &good)).await.expect_failure("the signature is not");
         import(&trusted, "/nowhere/pool").await.expect_failure("cannot be read");
         let nameless = trusted.run(&["addresses", "import", &written(&scratch, &good)]).await;
-        nameless.expect_wrong_usage("say who you are");
+        nameless.expect_wrong_usage("give your name");
         assert_eq!(rows(&database).await, 0);
     })
     .await;

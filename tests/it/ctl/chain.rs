@@ -46,7 +46,7 @@ async fn after_too_deep_a_reorg_a_watcher_continues_from_a_named_block_below_it(
             gateway.match_deposits(deposit).await.unwrap();
         }
         let low = (first + 1).to_string();
-        ctl.run(&restart(&low)).await.expect_failure("goes on by itself");
+        ctl.run(&restart(&low)).await.expect_failure("continues by itself");
 
         stray(&shop, second - 2).await;
         let settings = gateway.config.chain(Network::Polygon);
@@ -82,7 +82,7 @@ async fn after_too_deep_a_reorg_a_watcher_continues_from_a_named_block_below_it(
         let noted =
             "select count(*) from audit_entry where subject_kind = 'chain' and operator = 'ada'";
         assert_eq!(shop.number(noted).await, 1);
-        ctl.run(&sure).await.expect_failure("goes on by itself");
+        ctl.run(&sure).await.expect_failure("continues by itself");
     })
     .await;
 }

@@ -226,7 +226,7 @@ async fn a_missed_deposit_is_imported_once_and_credited_like_any_other() {
         assert_eq!((&asked["written"], asked["missed"].as_array().unwrap().len()), (&json!(0), 1));
         assert_eq!(shop.number("select count(*) from deposit").await, 0);
         let nameless = ["deposit", "import", &sent.txid, "--network", "polygon", "--yes"];
-        ctl.run(&nameless).await.expect_wrong_usage("say who you are");
+        ctl.run(&nameless).await.expect_wrong_usage("give your name");
         // Two operators at once: one row.
         let both = tokio::join!(import(&ctl, &sent.txid), import(&ctl, &sent.txid));
         let written = both.0["written"].as_i64().unwrap() + both.1["written"].as_i64().unwrap();

@@ -171,7 +171,7 @@ async fn a_payment_that_another_transaction_made_is_paid_and_not_made_again() {
         let hash = lost.conflicting_payment(&evm_address(1), AMOUNT).await;
         scene.mine(CONFIRMATIONS).await;
         lost.is_held_as_displaced().await;
-        lost.settle(&hash, "--nobody-paid").await.expect_failure("say --paid");
+        lost.settle(&hash, "--nobody-paid").await.expect_failure("use --paid");
         lost.is_open().await;
         lost.is_settled_as(lost.settle(&hash, "--paid").await, "paid").await;
         let story = lost.ends().await;

@@ -243,7 +243,7 @@ async fn without_history_a_starting_balance_waits_for_an_operator_and_later_tran
                 ctl.run(&[&to[..], &how[..]].concat()).await
             };
             say("0.000000000000000001").await.expect_ok();
-            say("0.000000000000000002").await.expect_failure("less is noted");
+            say("0.000000000000000002").await.expect_failure("is recorded as less");
             say("0").await.expect_ok();
             say("a few").await.expect_wrong_usage("--held a few");
         }
@@ -338,7 +338,7 @@ async fn a_returned_balance_deposit_is_accepted_once_if_its_address_still_holds_
         assert!(less.to_string().contains("holds 4 base units"), "{less}");
         chain.script().coins = None;
         let dumb = follower.accept(gateway, found, &key, sure).await.unwrap_err();
-        assert!(dumb.to_string().contains("do not tell"), "{dumb}");
+        assert!(dumb.to_string().contains("do not report"), "{dumb}");
         assert_eq!(deposits(&shop).await, "@102 5 reversed");
 
         chain.script().tells_balances = true;

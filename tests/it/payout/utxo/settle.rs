@@ -83,7 +83,7 @@ async fn the_same_payment_under_another_hash_is_paid_and_its_change_is_not_lost(
     sent.is_held_as_displaced().await;
     sent.is_refused((&ours, height), Outcome::Paid, TOOK_NO_PLACE).await;
     sent.is_refused((&hash, height - 1), Outcome::Paid, TOOK_NO_PLACE).await;
-    sent.is_refused((&hash, height), Outcome::NobodyPaid, "say --paid").await;
+    sent.is_refused((&hash, height), Outcome::NobodyPaid, "use --paid").await;
 
     let settled = sent.settle((&hash, height), Outcome::Paid).await.unwrap();
     assert_eq!((settled.rows, settled.height), (2, height));
