@@ -127,8 +127,8 @@ impl Payments<'_> {
         self.0.read(Request::get(&["invoices", id, "status"])).await
     }
 
-    /// Looks until the invoice is `finished`, `expired` or `failed`, or the time is up, and returns it as
-    /// it is then. A webhook tells you sooner and at no cost: this is for scripts.
+    /// Looks until the invoice is `finished`, `expired` or `failed`, or the time is up, and returns
+    /// it as it is then. A webhook tells you sooner and at no cost: this is for scripts.
     pub async fn wait(&self, id: &str, timeout: Duration, interval: Duration) -> Result<Payment, Error> {
         let until = Instant::now() + timeout;
         loop {
@@ -209,7 +209,8 @@ impl MassPayouts<'_> {
         Ok(found.data)
     }
 
-    /// Gives the order its deposit address. Name the quote that you were shown, and no other is taken.
+    /// Gives the order its deposit address. Name the quote that you were shown, and no other is
+    /// taken.
     pub async fn confirm(&self, id: &str, quote: &ConfirmPayout) -> Result<PayoutOrder, Error> {
         self.order(Request::post(&[self.1, id, "confirm"]).json(quote)?).await
     }
@@ -279,7 +280,8 @@ impl NcPayouts<'_> {
         self.payout(Request::post(&[NC, id, "submit"]).json(&NcSubmission { signed })?).await
     }
 
-    /// Builds it again, with the fees of now and the same nonces or inputs. No level is the one before.
+    /// Builds it again, with the fees of now and the same nonces or inputs. No level is the one
+    /// before.
     pub async fn refresh(&self, id: &str, fee_level: Option<&str>) -> Result<NcPayout, Error> {
         let body = NcRefresh { fee_level: fee_level.map(str::to_owned) };
         self.payout(Request::post(&[NC, id, "refresh"]).json(&body)?).await

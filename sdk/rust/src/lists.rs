@@ -10,10 +10,11 @@ use crate::{
     transport::{PATIENT, Request, Transport},
 };
 
-/// All items of a list: `while let Some(item) = each.next().await? { … }`. It waits out the rate limit.
+/// All items of a list: `while let Some(item) = each.next().await? { … }`. It waits out the rate
+/// limit.
 ///
-/// New items move others onto the next page while it is read, so those of the page before are left out
-/// when they come again.
+/// New items move others onto the next page while it is read, so those of the page before are left
+/// out when they come again.
 pub struct Each<T> {
     transport: Transport,
     path: Vec<String>,

@@ -28,8 +28,8 @@ pub trait Transactions: Send + Sync + 'static {
 
 /// Your actions on payments, in the transaction that remembers the event.
 pub trait Payable: Transactions {
-    /// The payment reached a status, told once. Compare `order_id`, `price_amount` and `price_currency` with
-    /// your own record, then ship on `finished`.
+    /// The payment reached a status, told once. Compare `order_id`, `price_amount` and
+    /// `price_currency` with your own record, then ship on `finished`.
     fn on_payment(
         &self,
         transaction: &mut Self::Transaction,
@@ -58,8 +58,8 @@ pub trait Paying: Transactions {
 const DONE: u16 = 200;
 const FAILED: u16 = 500;
 
-/// Receives a payment IPN: verifies, keeps notices apart, acts once per payment and status. Returns the
-/// status to answer.
+/// Receives a payment IPN: verifies, keeps notices apart, acts once per payment and status. Returns
+/// the status to answer.
 pub async fn receive_payment_ipn<S: Payable>(
     shop: &S,
     secrets: &[&str],
@@ -81,15 +81,16 @@ pub async fn receive_payment_ipn<S: Payable>(
     answer(acted.await)
 }
 
-/// Receives a webhook of mass payouts: verifies, and acts once per event. Returns the status to answer.
+/// Receives a webhook of mass payouts: verifies, and acts once per event. Returns the status to
+/// answer.
 pub async fn receive_payout_webhook<S: Paying>(
     shop: &S,
     secrets: &[&str],
     raw_body: &[u8],
     signature: Option<&str>,
 ) -> u16 {
-    // On this channel a 4xx drops the event for good, also when it is the own secret or clock that is wrong; a
-    // 5xx is tried again and kept.
+    // On this channel a 4xx drops the event for good, also when it is the own secret or clock that
+    // is wrong; a 5xx is tried again and kept.
     let now = SystemTime::now();
     let Ok(event) = verify_payout_webhook(raw_body, signature.unwrap_or_default(), secrets, now) else { return FAILED };
     let acted = async {

@@ -27,9 +27,9 @@ pub enum Refused {
 #[derive(Debug, Clone, Serialize)]
 pub struct PaymentEvent {
     pub payment: Payment,
-    /// None: the payment reached its `payment_status`, the one kind of event to act on. Otherwise money
-    /// came beside or after the payment. That is for a person: it changes nothing, and `payment_status`
-    /// only repeats the state of the invoice. Never ship on it.
+    /// None: the payment reached its `payment_status`, the one kind of event to act on. Otherwise
+    /// money came beside or after the payment. That is for a person: it changes nothing, and
+    /// `payment_status` only repeats the state of the invoice. Never ship on it.
     pub notice: Option<Notice>,
     /// The same over all attempts of this event.
     pub event_id: String,
@@ -50,8 +50,8 @@ struct Part {
     notice: Option<Notice>,
 }
 
-/// Verifies a payment IPN: header `x-gateway-sig`, HMAC-SHA-512. `raw_body` is what was received, byte for
-/// byte. There are two secrets while one is being replaced.
+/// Verifies a payment IPN: header `x-gateway-sig`, HMAC-SHA-512. `raw_body` is what was received,
+/// byte for byte. There are two secrets while one is being replaced.
 pub fn verify_payment_ipn(
     raw_body: &[u8],
     signature: &str,
@@ -70,7 +70,8 @@ pub fn verify_payment_ipn(
     Ok(PaymentEvent { payment, notice, event_id: beside.event_id, key })
 }
 
-/// Verifies a webhook of mass payouts: header `X-Gateway-Signature`, HMAC-SHA-256. Act once per `event_id`.
+/// Verifies a webhook of mass payouts: header `X-Gateway-Signature`, HMAC-SHA-256. Act once per
+/// `event_id`.
 pub fn verify_payout_webhook(
     raw_body: &[u8],
     signature: &str,

@@ -566,8 +566,7 @@ async fn payments_made_before_a_network_was_first_read_are_found() {
     with_shop(|shop| async move {
         let gateway = &shop.stack.gateway;
         let id = shop.invoice().await;
-        // Block 103 was mined ten minutes before the address was given out, the maximum difference
-        // of clocks.
+        // Block 103 was mined ten minutes before the address was assigned: the allowed clock skew.
         let given = "select extract(epoch from min(created_at))::bigint - 703 from deposit_address";
         let chain = ScriptedChain::new(NETWORK, 100);
         chain.script().first_block_after = TimeDelta::seconds(shop.number(given).await);
