@@ -139,11 +139,11 @@ async fn addresses_that_cannot_hold_a_lock_or_a_statement_are_refused_by_name() 
 }
 
 /// A port that leads to one server, and for later connections to another.
-async fn door(to: watch::Receiver<String>, url: &str) -> String {
+async fn forwarder(to: watch::Receiver<String>, url: &str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let mut door = Url::parse(url).unwrap();
-    door.set_host(Some("127.0.0.1")).unwrap();
-    door.set_port(Some(listener.local_addr().unwrap().port())).unwrap();
+    let mut address = Url::parse(url).unwrap();
+    address.set_host(Some("127.0.0.1")).unwrap();
+    address.set_port(Some(listener.local_addr().unwrap().port())).unwrap();
     tokio::spawn(async move {
         while let Ok((mut client, _)) = listener.accept().await {
             let server = Url::parse(&to.borrow()).unwrap().socket_addrs(|| Some(5432)).unwrap();
@@ -153,7 +153,7 @@ async fn door(to: watch::Receiver<String>, url: &str) -> String {
             });
         }
     });
-    door.into()
+    address.into()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -162,7 +162,7 @@ async fn a_lock_that_a_pooler_took_away_is_not_held_although_its_connection_answ
     let pooling = Pooling { drops_settings: true, ..Pooling::default() };
     let pooler = PgBouncer::before(&database.url, pooling).await;
     let (lead, to) = watch::channel(database.url.clone());
-    let db = Db::connect_lazy(&door(to, &database.url).await.into(), 1).unwrap();
+    let db = Db::connect_lazy(&forwarder(to, &database.url).await.into(), 1).unwrap();
     // The address was a good one when it was proven, and is put before a pooler by somebody.
     db.prove_direct().await.unwrap();
     lead.send_replace(pooler.url().to_owned());
