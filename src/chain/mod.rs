@@ -268,8 +268,10 @@ pub trait ChainSource: Send + Sync {
     fn block(&self, height: u64) -> impl Future<Output = Result<Option<Block>, ChainError>> + Send;
 
     /// The transactions that wait for a block. None where the chain has no public mempool worth
-    /// reading.
-    fn mempool(&self) -> impl Future<Output = Result<Waiting, ChainError>> + Send;
+    /// reading, because its next block is seconds away.
+    fn mempool(&self) -> impl Future<Output = Result<Waiting, ChainError>> + Send {
+        async { Ok(Waiting::default()) }
+    }
 
     /// The moment before which no block above `head` can be dated: a reader who has read up to
     /// `head` knows every block dated earlier. It is the head's own date where a network's blocks
@@ -289,7 +291,10 @@ pub trait ChainSource: Send + Sync {
         &self,
         at: &BlockRef,
         addresses: &[String],
-    ) -> impl Future<Output = Result<Option<Vec<BaseUnits>>, ChainError>> + Send;
+    ) -> impl Future<Output = Result<Option<Vec<BaseUnits>>, ChainError>> + Send {
+        let _ = (at, addresses);
+        async { Ok(None) }
+    }
 
     /// The block of a transaction. For people who ask about one; nothing is credited by it.
     fn locate(&self, tx_hash: &str) -> impl Future<Output = Result<Located, ChainError>> + Send {

@@ -161,14 +161,6 @@ impl ChainSource for SimulatedSource {
         Ok(Waiting { reading, ..self.transfers(waiting).into() })
     }
 
-    async fn native_balances(
-        &self,
-        _at: &BlockRef,
-        _addresses: &[String],
-    ) -> Result<Option<Vec<BaseUnits>>, ChainError> {
-        Ok(None)
-    }
-
     async fn locate(&self, tx_hash: &str) -> Result<Located, ChainError> {
         let read = async {
             let mut connection = self.db.connection().await?;

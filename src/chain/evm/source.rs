@@ -20,7 +20,6 @@ use crate::{
     asset::Network,
     chain::{
         Block, BlockRef, ChainError, ChainSource, Held, Located, TokenFacts, TransferAsset,
-        Waiting,
         rpc::{EndpointError, Rpc},
     },
     money::BaseUnits,
@@ -247,6 +246,9 @@ impl EvmSource {
     }
 }
 
+// Without a mempool: rollups keep waiting transactions to themselves and hosted nodes answer `pending`
+// with their latest block; where it is real, it would cost a whole block per look and shows no token
+// payment (a call is an intention, only its event is a movement).
 impl ChainSource for EvmSource {
     fn network(&self) -> Network {
         self.rpc.network()
@@ -270,14 +272,6 @@ impl ChainSource for EvmSource {
         let Some((body, outcomes)) = self.whole_block(height).await? else { return Ok(None) };
         let transfers = decode::transfers(&body.transactions, &outcomes.receipts);
         Ok(Some(Block { header: body.header, transfers }))
-    }
-
-    /// Always empty. Rollups keep waiting transactions to themselves and hosted nodes answer
-    /// `pending` with their latest block; where it is real, it would cost a whole block per look,
-    /// shows no token payment (a call is an intention, only its event is a movement), and is ahead
-    /// of the next block by seconds.
-    async fn mempool(&self) -> Result<Waiting, ChainError> {
-        Ok(Waiting::default())
     }
 
     async fn native_balances(

@@ -14,7 +14,7 @@ use super::{
 use crate::{
     asset::Network,
     chain::{
-        Block, BlockRef, ChainError, ChainSource, Held, Located, TransferAsset, Waiting,
+        Block, BlockRef, ChainError, ChainSource, Held, Located, TransferAsset,
         http::{EndpointError, Http},
     },
     money::BaseUnits,
@@ -210,21 +210,6 @@ impl ChainSource for ThorchainSource {
             }
         }
         Ok(Some(Block { header: body.header, transfers }))
-    }
-
-    /// Always empty: a block comes every 6 seconds and is final, so pending transactions would be
-    /// visible only for a moment.
-    async fn mempool(&self) -> Result<Waiting, ChainError> {
-        Ok(Waiting::default())
-    }
-
-    /// Never: events show all value.
-    async fn native_balances(
-        &self,
-        _at: &BlockRef,
-        _addresses: &[String],
-    ) -> Result<Option<Vec<BaseUnits>>, ChainError> {
-        Ok(None)
     }
 
     async fn holdings(

@@ -18,10 +18,9 @@ use super::{
 use crate::{
     asset::{Network, address::ton::TonAddress},
     chain::{
-        Block, BlockRef, ChainError, ChainSource, Held, Located, TransferAsset, Waiting,
+        Block, BlockRef, ChainError, ChainSource, Held, Located, TransferAsset,
         http::{EndpointError, Http},
     },
-    money::BaseUnits,
 };
 
 const INFO: &str = "masterchainInfo";
@@ -259,6 +258,8 @@ impl TonSource {
     }
 }
 
+// Without a mempool: the indexer only emulates pending transactions and lists them per account.
+// Without balances: all value arrives by a message, and every message shows in its block.
 impl ChainSource for TonSource {
     fn network(&self) -> Network {
         self.http.network()
@@ -289,21 +290,6 @@ impl ChainSource for TonSource {
         leave_out(height, &unlisted);
         let transfers = decode::transfers(&transactions, &holders);
         Ok(Some(Block { header, transfers }))
-    }
-
-    /// Always empty. The indexer only emulates pending transactions and lists them per account; the
-    /// next block is seconds away.
-    async fn mempool(&self) -> Result<Waiting, ChainError> {
-        Ok(Waiting::default())
-    }
-
-    /// `None`: all value arrives by a message, and every message shows in its block.
-    async fn native_balances(
-        &self,
-        _at: &BlockRef,
-        _addresses: &[String],
-    ) -> Result<Option<Vec<BaseUnits>>, ChainError> {
-        Ok(None)
     }
 
     async fn holdings(

@@ -22,7 +22,6 @@ use crate::{
         Block, BlockRef, ChainError, ChainSource, Held, Located, Reading, TransferAsset, Waiting,
         rpc::{BATCH_CALLS_MAX, EndpointError, Rpc},
     },
-    money::BaseUnits,
 };
 
 const GET_INFO: &str = "getblockchaininfo";
@@ -258,15 +257,6 @@ impl ChainSource for UtxoSource {
         let block: WireBlock = self.rpc.read(GET_HEADER, &result)?;
         let median = block.median_time.and_then(|time| DateTime::from_timestamp(time, 0));
         median.ok_or_else(|| self.rpc.malformed(GET_HEADER, "field mediantime"))
-    }
-
-    /// None: blocks show everything.
-    async fn native_balances(
-        &self,
-        _at: &BlockRef,
-        _addresses: &[String],
-    ) -> Result<Option<Vec<BaseUnits>>, ChainError> {
-        Ok(None)
     }
 
     async fn holdings(

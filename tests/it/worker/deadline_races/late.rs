@@ -9,9 +9,8 @@ use chrono::TimeDelta;
 use gateway::{
     app::{Gateway, deposit::follow_chain::Follower},
     asset::Network,
-    chain::{Block, BlockRef, ChainError, ChainSource, Source, Waiting},
+    chain::{Block, BlockRef, ChainError, ChainSource, Source},
     config::ChainSettings,
-    money::BaseUnits,
 };
 
 pub struct LateNode {
@@ -53,17 +52,5 @@ impl ChainSource for LateNode {
 
     async fn block(&self, height: u64) -> Result<Option<Block>, ChainError> {
         if self.is_shown(height) { self.source.block(height).await } else { Ok(None) }
-    }
-
-    async fn mempool(&self) -> Result<Waiting, ChainError> {
-        Ok(Waiting::default())
-    }
-
-    async fn native_balances(
-        &self,
-        _at: &BlockRef,
-        _addresses: &[String],
-    ) -> Result<Option<Vec<BaseUnits>>, ChainError> {
-        Ok(None)
     }
 }
