@@ -8,7 +8,7 @@ use std::fmt;
 
 use uuid::Uuid;
 
-use crate::{asset::Network, money::BaseUnits};
+use crate::{asset::Network, money::BaseUnits, vocabulary::vocabulary};
 
 /// Account of the ledger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,54 +45,34 @@ impl fmt::Display for Account {
     }
 }
 
-/// Reason of an entry.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EntryKind {
-    Deposit,
-    LateDeposit,
-    ForeignDeposit,
-    Excess,
-    /// Returns an excess from the treasury, in so far as the deposit that brought it vanished.
-    ExcessReversal,
-    /// A deposit that vanished after it was credited, by a reorg deeper than its confirmations.
-    Reversal,
-    /// A merchant funded a payout order.
-    PayoutDeposit,
-    /// A payment reached its recipient.
-    PayoutSent,
-    /// The fees of an order, as quoted.
-    PayoutFee,
-    /// Fees for which nothing was done: those of rows that never went out, or of an order of which
-    /// nothing was signed.
-    PayoutFeeReturned,
-    /// Unused rest of an order, returned to the merchant.
-    PayoutRefund,
-    /// Network fee of a transaction.
-    NetworkFee,
-    /// Coins sent from the gas wallet to an order's address, so that its tokens can be sent.
-    GasFronted,
-    /// Unused rest of those coins, returned to the gas wallet.
-    GasReturned,
-}
-
-impl EntryKind {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Deposit => "deposit",
-            Self::LateDeposit => "late_deposit",
-            Self::ForeignDeposit => "foreign_deposit",
-            Self::Excess => "excess",
-            Self::ExcessReversal => "excess_reversal",
-            Self::Reversal => "reversal",
-            Self::PayoutDeposit => "payout_deposit",
-            Self::PayoutSent => "payout_sent",
-            Self::PayoutFee => "payout_fee",
-            Self::PayoutFeeReturned => "payout_fee_returned",
-            Self::PayoutRefund => "payout_refund",
-            Self::NetworkFee => "network_fee",
-            Self::GasFronted => "gas_fronted",
-            Self::GasReturned => "gas_returned",
-        }
+vocabulary! {
+    /// Reason of an entry.
+    pub enum EntryKind: "kind of ledger entry" {
+        Deposit = "deposit",
+        LateDeposit = "late_deposit",
+        ForeignDeposit = "foreign_deposit",
+        Excess = "excess",
+        /// Returns an excess from the treasury, in so far as the deposit that brought it vanished.
+        ExcessReversal = "excess_reversal",
+        /// A deposit that vanished after it was credited, by a reorg deeper than its confirmations.
+        Reversal = "reversal",
+        /// A merchant funded a payout order.
+        PayoutDeposit = "payout_deposit",
+        /// A payment reached its recipient.
+        PayoutSent = "payout_sent",
+        /// The fees of an order, as quoted.
+        PayoutFee = "payout_fee",
+        /// Fees for which nothing was done: those of rows that never went out, or of an order of
+        /// which nothing was signed.
+        PayoutFeeReturned = "payout_fee_returned",
+        /// Unused rest of an order, returned to the merchant.
+        PayoutRefund = "payout_refund",
+        /// Network fee of a transaction.
+        NetworkFee = "network_fee",
+        /// Coins sent from the gas wallet to an order's address, so that its tokens can be sent.
+        GasFronted = "gas_fronted",
+        /// Unused rest of those coins, returned to the gas wallet.
+        GasReturned = "gas_returned",
     }
 }
 

@@ -2,21 +2,23 @@
 //!
 //! Imports point only downward in this list; `tests/it/tidy` checks this.
 //!
-//! - [`money`]: exact amounts. [`asset`]: networks, currencies, addresses.
-//! - [`merchant`], [`ledger`], [`invoice`], [`payout`], [`nc_payout`], [`webhook`]: the rules. They
-//!   build with `--no-default-features`.
+//! - [`money`]: exact amounts; `vocabulary`: closed sets of texts. [`asset`]: networks, currencies, addresses.
+//! - [`merchant`], [`ledger`], [`deposit`], [`invoice`], [`payout`], [`nc_payout`], [`webhook`]:
+//!   the rules. They build with `--no-default-features`.
 //! - behind feature `io`: `egress`, `retry`, `telemetry` (leaves), then `storage` (all SQL),
 //!   `broker` (all queue names), `chain`, `rate`, above them `config`, which composes their
 //!   settings, and at the top `app`, one file per operation of the gateway, in folders by subject.
 //!   `serve` has the parts that every process runs beside its own work.
 
 pub mod asset;
+pub mod deposit;
 pub mod invoice;
 pub mod ledger;
 pub mod merchant;
 pub mod money;
 pub mod nc_payout;
 pub mod payout;
+pub mod vocabulary;
 pub mod webhook;
 
 #[cfg(feature = "io")]

@@ -2,6 +2,11 @@
 //!
 //! On-chain amounts are whole base units in 128 bits; fiat prices are whole 10⁻¹⁸ parts. There is
 //! no float, and no type converts into one.
+//!
+//! One rule for sums: of amounts that are booked, signed, sent or asked for, a sum beyond 128 bits
+//! is an error (`checked_add`). A sum that is compared or shown ends at 128 bits instead
+//! (`saturating_add`): only an attack gets there, and the end exceeds all that it is compared
+//! with.
 
 use std::fmt;
 
@@ -148,6 +153,13 @@ impl BaseUnits {
 
     pub fn checked_add(self, other: Self) -> Option<Self> {
         self.0.checked_add(other.0).map(Self)
+    }
+
+    /// Sum of two amounts, at most 128 bits. For sums that are compared or shown, never for one that
+    /// is booked, signed or sent: see the head of this file.
+    #[must_use]
+    pub const fn saturating_add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
     }
 
     pub fn checked_sub(self, other: Self) -> Option<Self> {

@@ -159,9 +159,7 @@ fn credit(invoice: &Invoice, amount: BaseUnits, on_time: bool) -> Step {
 }
 
 fn credit_open(invoice: &Invoice, amount: BaseUnits) -> Step {
-    // Two sums of 128 bits can only overflow by attack; the sum then certainly exceeds any amount
-    // due.
-    let total = invoice.credited.checked_add(amount).unwrap_or(BaseUnits::new(u128::MAX));
+    let total = invoice.credited.saturating_add(amount);
     let mut effects = vec![Effect::Credit(amount)];
     if total < invoice.due {
         let verdict =

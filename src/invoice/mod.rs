@@ -16,4 +16,4 @@ pub mod schema;
 pub mod vocabulary;
 
 pub use id::PaymentId;
-pub use vocabulary::Status;
+pub use vocabulary::{InvoiceType, Pricing, Status};

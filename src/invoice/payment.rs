@@ -9,7 +9,10 @@ use serde::Serialize;
 use serde_json::Number;
 use utoipa::ToSchema;
 
-use super::{schema, vocabulary::Status};
+use super::{
+    schema,
+    vocabulary::{InvoiceType, Status},
+};
 use crate::{
     asset::Network,
     merchant::settings::WINDOW_SECONDS_MAX,
@@ -29,7 +32,7 @@ pub struct PaymentView {
     pub order_id: Option<String>,
     pub order_description: Option<String>,
     pub ipn_callback_url: Option<String>,
-    pub invoice_type: String,
+    pub invoice_type: InvoiceType,
     pub window_seconds: u32,
     pub deadline: DateTime<Utc>,
     pub created_at: DateTime<Utc>,
@@ -164,7 +167,7 @@ impl Payment {
             ipn_callback_url: view.ipn_callback_url.clone(),
             purchase_id: view.payment_id.clone(),
             invoice_url: Some(invoice_url(checkout_url, &view.payment_id)),
-            invoice_type: view.invoice_type.clone(),
+            invoice_type: view.invoice_type.to_string(),
             time_limit: hours_minutes_seconds(view.window_seconds),
             expiration_estimate_date: iso_8601(view.deadline),
             created_at: iso_8601(view.created_at),
@@ -224,7 +227,7 @@ mod tests {
             order_id: Some("A-1".into()),
             order_description: None,
             ipn_callback_url: None,
-            invoice_type: "payment".into(),
+            invoice_type: InvoiceType::Payment,
             window_seconds: 1800,
             deadline: at(1800),
             created_at: at(0),

@@ -19,7 +19,10 @@ use super::Status;
 use crate::asset::{Network, catalogue::Standard};
 
 /// The values of `invoice_type` (spec, "Invoice types").
-const INVOICE_TYPES: [&str; 4] = ["payment", "donation", "subscription", "pos"];
+const INVOICE_TYPES: [&str; 4] = {
+    let [payment, donation, subscription, pos] = super::InvoiceType::ALL;
+    [payment.as_str(), donation.as_str(), subscription.as_str(), pos.as_str()]
+};
 
 /// Describes a type that exists only in documents: its name, and how it is built.
 macro_rules! described {

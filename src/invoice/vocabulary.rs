@@ -1,18 +1,19 @@
 //! Names of a status in four vocabularies (spec, "Equivalence").
 
-use std::str::FromStr;
+use crate::vocabulary::vocabulary;
 
-/// The internal status, as the database keeps it.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Status {
-    /// Created with `pay_currency` = `all`, no currency picked yet.
-    Draft,
-    Pending,
-    Partial,
-    Paid,
-    Overpaid,
-    Expired,
-    Cancelled,
+vocabulary! {
+    /// The internal status, as the database keeps it.
+    pub enum Status: "invoice status" {
+        /// Created with `pay_currency` = `all`, no currency picked yet.
+        Draft = "draft",
+        Pending = "pending",
+        Partial = "partial",
+        Paid = "paid",
+        Overpaid = "overpaid",
+        Expired = "expired",
+        Cancelled = "cancelled",
+    }
 }
 
 /// Callback that the widget makes on the shop's page.
@@ -25,34 +26,11 @@ pub enum WidgetCallback {
 }
 
 impl Status {
-    pub const ALL: [Self; 7] = [
-        Self::Draft,
-        Self::Pending,
-        Self::Partial,
-        Self::Paid,
-        Self::Overpaid,
-        Self::Expired,
-        Self::Cancelled,
-    ];
-
     /// Terminal statuses never change (spec, Rules 2).
     pub const fn is_terminal(self) -> bool {
         match self {
             Self::Draft | Self::Pending | Self::Partial => false,
             Self::Paid | Self::Overpaid | Self::Expired | Self::Cancelled => true,
-        }
-    }
-
-    /// The name in the database.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Draft => "draft",
-            Self::Pending => "pending",
-            Self::Partial => "partial",
-            Self::Paid => "paid",
-            Self::Overpaid => "overpaid",
-            Self::Expired => "expired",
-            Self::Cancelled => "cancelled",
         }
     }
 
@@ -99,16 +77,23 @@ impl Status {
     }
 }
 
-/// A text in the status column that no version of this code wrote.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown invoice status")]
-pub struct UnknownStatus;
+vocabulary! {
+    /// Unit of an invoice's price.
+    pub enum Pricing: "pricing mode" {
+        /// A price in fiat, converted at the rate of the moment.
+        Fiat = "fiat",
+        /// An amount of the very currency that is paid.
+        Direct = "direct",
+    }
+}
 
-impl FromStr for Status {
-    type Err = UnknownStatus;
-
-    fn from_str(text: &str) -> Result<Self, UnknownStatus> {
-        Self::ALL.into_iter().find(|status| status.as_str() == text).ok_or(UnknownStatus)
+vocabulary! {
+    /// Origin of an invoice (spec, "Invoice types").
+    pub enum InvoiceType: "invoice type" {
+        Payment = "payment",
+        Donation = "donation",
+        Subscription = "subscription",
+        Pos = "pos",
     }
 }
 

@@ -240,7 +240,7 @@ pub struct BalanceTarget {
 /// Other closed invoices are left out: value can reach them undetected only by an internal
 /// transfer, which their last look before the end and the operator's reconciliation cover. The
 /// exception are addresses whose starting balance an operator has just recorded. Index:
-/// `deposit_gone_by_balance`, `deposit_address_compared`.
+/// `deposit_found_by_balance_gone`, `deposit_address_compared`.
 pub async fn balance_targets(
     connection: &mut PgConnection,
     network: &str,
@@ -261,8 +261,8 @@ pub async fn balance_targets(
             from deposit d
             join deposit_address a on a.id = d.address_id
             join invoice i on i.id = a.invoice_id
-            where d.network = $1 and d.height is null and d.deposit_key like '%@%' and d.deposit_key not like '%~%'
-              and d.state in ('settled', 'reversed')
+            where d.network = $1 and d.height is null and d.found_by_balance and d.state in ('settled', 'reversed')
+              and not exists (select from deposit next where next.replaces = d.id)
             union all
             select a.id, a.match_key, a.issued_height, a.starting_balance, i.deadline_at, 1
             from invoice i

@@ -6,7 +6,13 @@ use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
 use super::{PgConnection, StorageError};
-use crate::webhook::retry::{DeliveryState, Progress};
+use crate::{
+    asset::Network,
+    webhook::{
+        Channel,
+        retry::{DeliveryState, Progress},
+    },
+};
 
 /// An event to deliver. It is written in the transaction of the change that caused it.
 #[derive(Debug, Clone)]
@@ -77,7 +83,7 @@ pub async fn notices_of(
     connection: &mut PgConnection,
     invoice_id: Uuid,
     kind: &str,
-    network: &str,
+    network: Network,
     contract: Option<&str>,
 ) -> Result<(i64, bool), StorageError> {
     let row = sqlx::query!(
@@ -90,7 +96,7 @@ pub async fn notices_of(
         "#,
         invoice_id,
         kind,
-        network,
+        network.name(),
         contract
     )
     .fetch_one(connection)
@@ -103,8 +109,7 @@ pub async fn notices_of(
 pub struct DueDelivery {
     pub id: Uuid,
     pub event_id: String,
-    /// `ipn` or `payout`.
-    pub channel: String,
+    pub channel: Channel,
     pub merchant_id: Uuid,
     pub url: String,
     pub payload: String,
@@ -121,12 +126,12 @@ pub struct DueDelivery {
 struct RawDue {
     id: Uuid,
     event_id: String,
-    channel: String,
+    channel: Channel,
     kind: String,
     merchant_id: Uuid,
     url: String,
     payload: String,
-    state: String,
+    state: DeliveryState,
     cycle: i32,
     attempts: i16,
     waits: bool,
@@ -141,7 +146,8 @@ macro_rules! due_deliveries {
         sqlx::query_as!(
             RawDue,
             r#"
-            select d.id, d.event_id, d.channel, d.kind, d.merchant_id, d.url, d.payload, d.state, d.cycle, d.attempts,
+            select d.id, d.event_id, d.channel as "channel: _", d.kind, d.merchant_id, d.url, d.payload,
+                   d.state as "state: _", d.cycle, d.attempts,
                    exists(
                        select from delivery e
                        where e.payout_order_id = d.payout_order_id and (e.created_at, e.id) < (d.created_at, d.id)
@@ -167,16 +173,13 @@ pub async fn load(
         [id] => due_deliveries!("where d.id = $1", id).fetch_all(connection).await?,
         ids => due_deliveries!("where d.id = any ($1)", ids).fetch_all(connection).await?,
     };
-    rows.into_iter().map(TryInto::try_into).collect()
+    Ok(rows.into_iter().map(Into::into).collect())
 }
 
-impl TryFrom<RawDue> for DueDelivery {
-    type Error = StorageError;
-
-    fn try_from(raw: RawDue) -> Result<Self, StorageError> {
-        let progress =
-            Progress { state: state(&raw.state)?, cycle: raw.cycle, attempts: raw.attempts };
-        Ok(Self {
+impl From<RawDue> for DueDelivery {
+    fn from(raw: RawDue) -> Self {
+        let progress = Progress { state: raw.state, cycle: raw.cycle, attempts: raw.attempts };
+        Self {
             id: raw.id,
             event_id: raw.event_id,
             channel: raw.channel,
@@ -189,15 +192,8 @@ impl TryFrom<RawDue> for DueDelivery {
             kind: raw.kind,
             merchant_is_slow: raw.slow,
             now: raw.now,
-        })
+        }
     }
-}
-
-fn state(text: &str) -> Result<DeliveryState, StorageError> {
-    DeliveryState::ALL
-        .into_iter()
-        .find(|state| state.as_str() == text)
-        .ok_or_else(|| StorageError::damaged("delivery", "unknown state"))
 }
 
 /// Result of an attempt.
@@ -385,8 +381,7 @@ pub struct DeadFilter {
     pub event_id: Option<String>,
     pub merchant_id: Option<Uuid>,
     pub since: Option<DateTime<Utc>>,
-    /// `ipn` or `payout`.
-    pub channel: Option<&'static str>,
+    pub channel: Option<Channel>,
 }
 
 /// Queues a message with (cycle + 1, 1) for every matching dead delivery. In the work queue it
@@ -425,7 +420,7 @@ pub async fn queue_dead(
         filter.since,
         limit,
         routes.payout,
-        filter.channel
+        filter.channel.map(Channel::as_str)
     )
     .fetch_all(connection)
     .await?;
@@ -437,14 +432,14 @@ pub async fn queue_dead(
 pub struct DeliveryRow {
     pub id: Uuid,
     pub event_id: String,
-    pub channel: String,
+    pub channel: Channel,
     pub kind: String,
     pub merchant_id: Uuid,
     /// Its subject: an invoice or a payout order.
     pub payment_id: Option<String>,
     pub order_id: Option<String>,
     pub url: String,
-    pub state: String,
+    pub state: DeliveryState,
     pub cycle: i32,
     pub attempts: i16,
     pub next_attempt_at: Option<DateTime<Utc>>,
@@ -454,28 +449,38 @@ pub struct DeliveryRow {
     pub created_at: DateTime<Utc>,
 }
 
+/// Query for deliveries, selected and ordered by the end of the query.
+macro_rules! delivery_rows {
+    ($chosen:tt, $($argument:expr),+ $(,)?) => {
+        sqlx::query_as!(
+            $crate::storage::deliveries::DeliveryRow,
+            r#"
+            select d.id, d.event_id, d.channel as "channel: _", d.kind, d.merchant_id, i.payment_id as "payment_id?",
+                   o.order_id as "order_id?", d.url, d.state as "state: _", d.cycle, d.attempts, d.next_attempt_at,
+                   d.last_status, d.last_error, d.dead_since, d.created_at
+            from delivery d
+            left join invoice i on i.id = d.invoice_id
+            left join payout_order o on o.id = d.payout_order_id
+            "# + $chosen,
+            $($argument),+
+        )
+    };
+}
+pub(super) use delivery_rows;
+
 pub async fn dead(
     connection: &mut PgConnection,
     merchant_id: Option<Uuid>,
-    channel: Option<&str>,
+    channel: Option<Channel>,
     limit: i64,
 ) -> Result<Vec<DeliveryRow>, StorageError> {
-    let rows = sqlx::query_as!(
-        DeliveryRow,
-        r#"
-        select d.id, event_id, channel, kind, d.merchant_id, i.payment_id as "payment_id?", o.order_id as "order_id?", url,
-               d.state, cycle, attempts,
-               next_attempt_at, last_status, last_error, dead_since, d.created_at
-        from delivery d
-        left join invoice i on i.id = d.invoice_id
-        left join payout_order o on o.id = d.payout_order_id
-        where d.state = 'dead' and ($1::uuid is null or d.merchant_id = $1) and ($3::text is null or channel = $3)
-        order by dead_since, d.id
-        limit $2
-        "#,
+    let rows = delivery_rows!(
+        "where d.state = 'dead' and ($1::uuid is null or d.merchant_id = $1) and ($3::text is null or d.channel = $3)
+         order by d.dead_since, d.id
+         limit $2",
         merchant_id,
         limit,
-        channel
+        channel.map(Channel::as_str)
     )
     .fetch_all(connection)
     .await?;
@@ -487,19 +492,10 @@ pub async fn of_invoice(
     connection: &mut PgConnection,
     invoice_id: Uuid,
 ) -> Result<Vec<DeliveryRow>, StorageError> {
-    let rows = sqlx::query_as!(
-        DeliveryRow,
-        r#"
-        select d.id, event_id, channel, kind, d.merchant_id, i.payment_id as "payment_id?", o.order_id as "order_id?", url,
-               d.state, cycle, attempts,
-               next_attempt_at, last_status, last_error, dead_since, d.created_at
-        from delivery d
-        left join invoice i on i.id = d.invoice_id
-        left join payout_order o on o.id = d.payout_order_id
-        where d.invoice_id = $1
-        order by d.created_at, d.id
-        limit 1000
-        "#,
+    let rows = delivery_rows!(
+        "where d.invoice_id = $1
+         order by d.created_at, d.id
+         limit 1000",
         invoice_id
     )
     .fetch_all(connection)
@@ -511,21 +507,7 @@ pub async fn by_event_id(
     connection: &mut PgConnection,
     event_id: &str,
 ) -> Result<Option<DeliveryRow>, StorageError> {
-    let row = sqlx::query_as!(
-        DeliveryRow,
-        r#"
-        select d.id, event_id, channel, kind, d.merchant_id, i.payment_id as "payment_id?", o.order_id as "order_id?", url,
-               d.state, cycle, attempts,
-               next_attempt_at, last_status, last_error, dead_since, d.created_at
-        from delivery d
-        left join invoice i on i.id = d.invoice_id
-        left join payout_order o on o.id = d.payout_order_id
-        where event_id = $1
-        "#,
-        event_id
-    )
-    .fetch_optional(connection)
-    .await?;
+    let row = delivery_rows!("where d.event_id = $1", event_id).fetch_optional(connection).await?;
     Ok(row)
 }
 
@@ -563,7 +545,7 @@ pub async fn attempts(
 
 pub async fn count_dead(
     connection: &mut PgConnection,
-    channel: &str,
+    channel: Channel,
     dead_for_seconds: i32,
 ) -> Result<i64, StorageError> {
     let row = sqlx::query!(
@@ -573,7 +555,7 @@ pub async fn count_dead(
         where state = 'dead' and channel = $2 and dead_since < now() - $1::int * interval '1 second'
         "#,
         dead_for_seconds,
-        channel
+        channel.as_str()
     )
     .fetch_one(connection)
     .await?;

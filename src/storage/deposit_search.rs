@@ -4,7 +4,11 @@ use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
 use super::{PgConnection, StorageError};
-use crate::asset::{Family, Network};
+use crate::{
+    asset::{Family, Network},
+    deposit::{BookedAs, State},
+    invoice::Status,
+};
 
 /// An address that was given out, and its owner.
 #[derive(Debug, Clone)]
@@ -13,14 +17,14 @@ pub struct KnownAddress {
     pub address: String,
     pub match_key: String,
     /// The network it was given out for; its family's other networks share it.
-    pub network: String,
+    pub network: Network,
     pub created_at: DateTime<Utc>,
     /// The watcher's height when it was given out; `None` if that network had never been watched.
     pub issued_height: Option<i64>,
     pub invoice_id: Option<Uuid>,
     pub payment_id: Option<String>,
     pub token_id: Option<String>,
-    pub invoice_status: Option<String>,
+    pub invoice_status: Option<Status>,
     pub payout_order_id: Option<String>,
 }
 
@@ -28,7 +32,7 @@ pub struct KnownAddress {
 #[derive(Debug, Clone)]
 pub struct FoundDeposit {
     pub id: Uuid,
-    pub network: String,
+    pub network: Network,
     pub deposit_key: String,
     pub tx_hash: String,
     pub match_key: String,
@@ -39,8 +43,8 @@ pub struct FoundDeposit {
     pub height: Option<i64>,
     pub first_seen_at: DateTime<Utc>,
     pub min_confirmations: i64,
-    pub state: String,
-    pub booked_as: Option<String>,
+    pub state: State,
+    pub booked_as: Option<BookedAs>,
     pub settled_at: Option<DateTime<Utc>>,
 }
 
@@ -54,8 +58,8 @@ pub async fn known_addresses(
     let rows = sqlx::query_as!(
         KnownAddress,
         r#"
-        select a.id, a.address, a.match_key, a.network, a.created_at, a.issued_height, a.invoice_id,
-               i.payment_id as "payment_id?", i.token_id as "token_id?", i.status as "invoice_status?",
+        select a.id, a.address, a.match_key, a.network as "network: _", a.created_at, a.issued_height, a.invoice_id,
+               i.payment_id as "payment_id?", i.token_id as "token_id?", i.status as "invoice_status?: _",
                o.order_id as "payout_order_id?"
         from deposit_address a
         left join invoice i on i.id = a.invoice_id
@@ -78,9 +82,9 @@ macro_rules! found_deposits {
         sqlx::query_as!(
             FoundDeposit,
             r#"
-            select d.id, d.network, d.deposit_key, d.tx_hash, a.match_key, i.payment_id as "payment_id?", d.token_id,
-                   d.contract, d.amount_text, d.height, d.first_seen_at, d.min_confirmations, d.state, d.booked_as,
-                   d.settled_at
+            select d.id, d.network as "network: _", d.deposit_key, d.tx_hash, a.match_key, i.payment_id as "payment_id?", d.token_id,
+                   d.contract, d.amount_text, d.height, d.first_seen_at, d.min_confirmations, d.state as "state: _",
+                   d.booked_as as "booked_as: _", d.settled_at
             from deposit d
             join deposit_address a on a.id = d.address_id
             left join invoice i on i.id = d.invoice_id
@@ -124,13 +128,13 @@ pub async fn at_address(
 /// The newest deposits that were booked as `booked_as`, on one network or on all.
 pub async fn booked(
     connection: &mut PgConnection,
-    booked_as: &str,
+    booked_as: BookedAs,
     network: Option<Network>,
     limit: i64,
 ) -> Result<Vec<FoundDeposit>, StorageError> {
     let rows = found_deposits!(
         "where d.booked_as = $1 and ($2::text is null or d.network = $2) order by d.settled_at desc, d.id desc limit $3",
-        booked_as,
+        booked_as.as_str(),
         network.map(Network::name),
         limit
     );
@@ -171,8 +175,8 @@ pub async fn by_balance(
         r#"
         select deposit_key
         from deposit
-        where address_id = $1 and network = $2 and height >= $3 and contract is null
-          and state in ('seen', 'final', 'settled') and deposit_key like '%@%'
+        where address_id = $1 and network = $2 and height >= $3 and found_by_balance
+          and state in ('seen', 'final', 'settled')
         order by height
         limit 1
         "#,

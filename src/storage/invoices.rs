@@ -1,6 +1,6 @@
 //! Invoices.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, str::FromStr};
 
 use chrono::{DateTime, Utc};
 use rust_decimal::Decimal;
@@ -10,7 +10,7 @@ use super::{PgConnection, StorageError, numeric, timers};
 use crate::{
     asset::Network,
     invoice::{
-        Status, lifecycle,
+        Pricing, Status, lifecycle,
         payment::{PaymentAsset, PaymentView, Subscription},
     },
     money::{BaseUnits, Bps, Price},
@@ -22,7 +22,7 @@ pub struct Invoice {
     pub id: Uuid,
     pub merchant_id: Uuid,
     pub view: PaymentView,
-    pub pricing_mode: String,
+    pub pricing_mode: Pricing,
     pub token_id: Option<String>,
     pub credited: BaseUnits,
     pub overpay_tolerance: Bps,
@@ -389,7 +389,7 @@ impl RawInvoice {
             pay_address: pay_address.clone(),
             pay_amount: numeric::to_units("invoice", pay_amount)?,
             code: code.to_owned(),
-            network: network.parse().map_err(|e| StorageError::damaged("invoice", e))?,
+            network: known(network)?,
             decimals: u8::try_from(decimals).map_err(|e| StorageError::damaged("invoice", e))?,
             contract: self.contract.clone(),
         }))
@@ -404,6 +404,11 @@ impl RawInvoice {
     }
 }
 
+/// The member of a vocabulary with this text.
+fn known<T: FromStr<Err: ToString>>(text: &str) -> Result<T, StorageError> {
+    text.parse().map_err(|error: T::Err| StorageError::damaged("invoice", error))
+}
+
 impl TryFrom<RawInvoice> for Invoice {
     type Error = StorageError;
 
@@ -412,7 +417,7 @@ impl TryFrom<RawInvoice> for Invoice {
         let price_amount: Price = numeric::to_price("invoice", &raw.price_amount)?;
         let view = PaymentView {
             payment_id: raw.payment_id,
-            status: raw.status.parse().map_err(|e| StorageError::damaged("invoice", e))?,
+            status: known(&raw.status)?,
             price_amount,
             price_currency: raw.price_currency,
             asset,
@@ -420,7 +425,7 @@ impl TryFrom<RawInvoice> for Invoice {
             order_id: raw.order_id,
             order_description: raw.order_description,
             ipn_callback_url: raw.ipn_callback_url,
-            invoice_type: raw.invoice_type,
+            invoice_type: known(&raw.invoice_type)?,
             window_seconds: raw.window_seconds.unsigned_abs(),
             deadline: raw.deadline_at,
             created_at: raw.created_at,
@@ -431,7 +436,7 @@ impl TryFrom<RawInvoice> for Invoice {
             id: raw.id,
             merchant_id: raw.merchant_id,
             view,
-            pricing_mode: raw.pricing_mode,
+            pricing_mode: known(&raw.pricing_mode)?,
             token_id: raw.token_id,
             credited: numeric::to_units("invoice", &raw.credited)?,
             overpay_tolerance: Bps::new(raw.overpay_bps.unsigned_abs()),

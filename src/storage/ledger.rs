@@ -8,8 +8,9 @@ use crate::{
     money::BaseUnits,
 };
 
-/// Books an entry. `false` if this source was booked under this kind before: then nothing happens.
-pub async fn book(connection: &mut PgConnection, entry: &Entry) -> Result<bool, StorageError> {
+/// Books an entry. It is an error if this source was booked under this kind before: then the state
+/// by which the caller decided to book it was wrong.
+pub async fn book(connection: &mut PgConnection, entry: &Entry) -> Result<(), StorageError> {
     let done = sqlx::query!(
         r#"
         insert into ledger_entry (kind, source, asset, debit, credit, amount)
@@ -25,7 +26,11 @@ pub async fn book(connection: &mut PgConnection, entry: &Entry) -> Result<bool, 
     )
     .execute(connection)
     .await?;
-    Ok(done.rows_affected() == 1)
+    if done.rows_affected() == 1 {
+        return Ok(());
+    }
+    let reason = format!("{} was booked as {} before", entry.source, entry.kind);
+    Err(StorageError::damaged("ledger_entry", reason))
 }
 
 /// The amount booked of this kind for a source, if any was. Index: `ledger_entry_unique`.
@@ -35,13 +40,13 @@ pub async fn amount(
     source: Uuid,
 ) -> Result<Option<BaseUnits>, StorageError> {
     let amount = sqlx::query_scalar!(
-        "select amount from ledger_entry where kind = $1 and source = $2",
+        r#"select amount as "amount: BaseUnits" from ledger_entry where kind = $1 and source = $2"#,
         kind.as_str(),
         source
     )
     .fetch_optional(connection)
     .await?;
-    amount.map(|amount| numeric::to_units("ledger_entry", &amount)).transpose()
+    Ok(amount)
 }
 
 /// The treasury's part of an invoice's excess: the sums routed to it, less those that reversals
@@ -53,7 +58,7 @@ pub async fn excess_of(
     let sum = sqlx::query_scalar!(
         r#"
         select least(greatest(coalesce(sum(case kind when $2 then amount else -amount end), 0), 0),
-                     340282366920938463463374607431768211455) as "sum!"
+                     340282366920938463463374607431768211455) as "sum!: BaseUnits"
         from ledger_entry
         where kind in ($2, $3)
           and source in (select $1::uuid union all select id from deposit where invoice_id = $1)
@@ -64,13 +69,13 @@ pub async fn excess_of(
     )
     .fetch_one(connection)
     .await?;
-    numeric::to_units("ledger_entry", &sum)
+    Ok(sum)
 }
 
 /// An entry as the command line explains it.
 #[derive(Debug, Clone)]
 pub struct EntryRow {
-    pub kind: String,
+    pub kind: EntryKind,
     pub asset: String,
     pub debit: String,
     pub credit: String,
@@ -83,9 +88,10 @@ pub async fn of_invoice(
     connection: &mut PgConnection,
     invoice_id: Uuid,
 ) -> Result<Vec<EntryRow>, StorageError> {
-    let rows = sqlx::query!(
+    let rows = sqlx::query_as!(
+        EntryRow,
         r#"
-        select kind, asset, debit, credit, amount
+        select kind as "kind: _", asset, debit, credit, amount as "amount: _"
         from ledger_entry
         where source = $1 or source in (select id from deposit where invoice_id = $1)
         order by ledger_entry.id
@@ -95,11 +101,5 @@ pub async fn of_invoice(
     )
     .fetch_all(connection)
     .await?;
-    rows.into_iter()
-        .map(|row| {
-            let amount = numeric::to_units("ledger_entry", &row.amount)?;
-            let (kind, asset) = (row.kind, row.asset);
-            Ok(EntryRow { kind, asset, debit: row.debit, credit: row.credit, amount })
-        })
-        .collect()
+    Ok(rows)
 }

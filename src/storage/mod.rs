@@ -13,6 +13,7 @@ pub mod balances;
 pub mod creation;
 pub mod currencies;
 pub mod cursors;
+mod decode;
 pub mod deliveries;
 pub mod deposit_search;
 pub mod deposits;

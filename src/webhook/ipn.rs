@@ -151,7 +151,7 @@ mod tests {
             order_id: None,
             order_description: None,
             ipn_callback_url: None,
-            invoice_type: "payment".into(),
+            invoice_type: crate::invoice::InvoiceType::Payment,
             window_seconds: 1800,
             deadline: at,
             created_at: at,

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::vocabulary::vocabulary;
+
 /// The rules of one webhook channel.
 #[derive(Debug, Clone, Copy)]
 pub struct RetryPolicy {
@@ -35,29 +37,15 @@ pub struct Progress {
     pub attempts: i16,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DeliveryState {
-    Pending,
-    RetryWait,
-    Delivered,
-    /// Rejected for good by the receiver (payout webhooks only).
-    Dropped,
-    /// All attempts failed; waits in the dead-letter queue for an operator.
-    Dead,
-}
-
-impl DeliveryState {
-    pub const ALL: [Self; 5] =
-        [Self::Pending, Self::RetryWait, Self::Delivered, Self::Dropped, Self::Dead];
-
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::RetryWait => "retry_wait",
-            Self::Delivered => "delivered",
-            Self::Dropped => "dropped",
-            Self::Dead => "dead",
-        }
+vocabulary! {
+    pub enum DeliveryState: "delivery state" {
+        Pending = "pending",
+        RetryWait = "retry_wait",
+        Delivered = "delivered",
+        /// Rejected for good by the receiver (payout webhooks only).
+        Dropped = "dropped",
+        /// All attempts failed; waits in the dead-letter queue for an operator.
+        Dead = "dead",
     }
 }
 

@@ -118,7 +118,7 @@ impl BuyerStatus {
             price_amount: status.price_amount.to_decimal(),
             price_currency: status.price_currency.clone(),
             order_description: status.order_description.clone(),
-            invoice_type: status.invoice_type.clone(),
+            invoice_type: status.invoice_type.to_string(),
             created_at: iso_8601(status.created_at),
             expires_at: iso_8601(status.expires_at),
             updated_at: iso_8601(status.updated_at),

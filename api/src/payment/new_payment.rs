@@ -2,9 +2,9 @@
 
 use axum::http::HeaderMap;
 use gateway::{
-    app::invoice::create::{CreateError, Idempotency, NewInvoice, PayWith, Pricing},
+    app::invoice::create::{CreateError, Idempotency, NewInvoice, PayWith},
     egress::guard::{self, Policy},
-    invoice::schema,
+    invoice::{Pricing, schema},
     money::Price,
 };
 use serde_json::Number;
@@ -144,11 +144,8 @@ fn pay_with(pay_currency: &str, network: Option<&str>) -> PayWith {
 }
 
 fn pricing(members: &Members) -> Result<Pricing, ApiError> {
-    match members.string("pricing_mode", 0..=32)?.as_deref() {
-        None | Some("fiat") => Ok(Pricing::Fiat),
-        Some("direct") => Ok(Pricing::Direct),
-        Some(_) => Err(ApiError::invalid("pricing_mode must be fiat or direct")),
-    }
+    let Some(text) = members.string("pricing_mode", 0..=32)? else { return Ok(Pricing::Fiat) };
+    text.parse().map_err(|_| ApiError::invalid("pricing_mode must be fiat or direct"))
 }
 
 /// The text of a URL that may be left out; forms and settings leave it out by an empty text.
@@ -210,10 +207,7 @@ fn fingerprint(request: &NewInvoice) -> [u8; 32] {
     };
     add(pay_currency.map(String::as_str));
     add(network);
-    add(Some(match pricing {
-        Pricing::Fiat => "fiat",
-        Pricing::Direct => "direct",
-    }));
+    add(Some(pricing.as_str()));
     for text in [order_id, order_description, ipn_callback_url, success_url, cancel_url] {
         add(text.as_deref());
     }

@@ -56,18 +56,18 @@ pub(crate) async fn notice(
         Notice::LateDeposit => "late_deposit_received",
     };
     if notice != Notice::LateDeposit {
-        let (network, contract) = (deposit.network.as_str(), deposit.contract.as_deref());
+        let (network, contract) = (deposit.network, deposit.contract.as_deref());
         let (count, told) = deliveries::notices_of(tx, invoice.id, kind, network, contract).await?;
         if told || count >= FOREIGN_NOTICES_MAX {
             return Ok(());
         }
     }
-    let body = notice_body(kind, deposit)?;
+    let body = notice_body(kind, deposit);
     let event = new_delivery(invoice, checkout_url, kind, deposit.id, Some(&body));
     announce(tx, event.as_slice()).await
 }
 
-fn notice_body(kind: &'static str, deposit: &DepositRow) -> Result<NoticeBody, StorageError> {
+fn notice_body(kind: &'static str, deposit: &DepositRow) -> NoticeBody {
     let currency = deposit.token_id.as_deref().and_then(|id| Catalogue::get().by_token_id(id));
     // An amount beyond 128 bits is known by its digits alone, and is still reported in coins.
     let coins = currency.and_then(|currency| {
@@ -77,20 +77,18 @@ fn notice_body(kind: &'static str, deposit: &DepositRow) -> Result<NoticeBody, S
     });
     let amount_unit = if coins.is_some() { ipn::IN_COINS } else { ipn::IN_BASE_UNITS };
     let amount = coins.unwrap_or_else(|| deposit.amount_text.clone());
-    let network: crate::asset::Network =
-        deposit.network.parse().map_err(|e| StorageError::damaged("deposit", e))?;
-    Ok(NoticeBody {
+    NoticeBody {
         kind,
         tx_hash: deposit.tx_hash.clone(),
         deposit_key: deposit.deposit_key.clone(),
         log_index: ipn::log_index(&deposit.deposit_key),
-        network: network.name(),
+        network: deposit.network.name(),
         currency: currency.map(|currency| currency.code.to_owned()),
         contract_address: deposit.contract.clone(),
         amount,
         amount_unit,
         received_at: iso_8601(deposit.first_seen_at),
-    })
+    }
 }
 
 async fn announce(tx: &mut PgConnection, events: &[NewDelivery]) -> Result<(), StorageError> {

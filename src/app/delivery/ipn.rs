@@ -6,12 +6,12 @@ use crate::{
     broker::route::Route,
     egress::Call,
     storage::deliveries::DueDelivery,
-    webhook::{ipn, retry},
+    webhook::{self, ipn, retry},
 };
 
 /// Payment IPNs.
 pub const IPN: Channel = Channel {
-    row: "ipn",
+    row: webhook::Channel::Ipn,
     policy: retry::IPN,
     outcome: retry::ipn_outcome,
     call: Gateway::signed_ipn,

@@ -35,7 +35,10 @@ use crate::{
         payouts::events,
     },
     telemetry::trace::{self, Kind, Span},
-    webhook::retry::{self, Admission, Outcome, RetryPolicy, Ticket},
+    webhook::{
+        self,
+        retry::{self, Admission, Outcome, RetryPolicy, Ticket},
+    },
 };
 
 pub use ipn::IPN;
@@ -50,8 +53,8 @@ const UNSIGNABLE: &str = "delivery_unsignable";
 
 /// The properties of a webhook channel that the delivery code depends on.
 pub struct Channel {
-    /// The name of the channel in its rows.
-    row: &'static str,
+    /// The channel of its rows.
+    row: webhook::Channel,
     policy: RetryPolicy,
     outcome: fn(Option<u16>, i16) -> Outcome,
     /// The signed request of one attempt.

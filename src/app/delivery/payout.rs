@@ -9,12 +9,12 @@ use crate::{
     broker::route::Route,
     egress::Call,
     storage::deliveries::DueDelivery,
-    webhook::{payout, retry},
+    webhook::{self, payout, retry},
 };
 
 /// Mass-payout webhooks.
 pub const PAYOUT: Channel = Channel {
-    row: "payout",
+    row: webhook::Channel::Payout,
     policy: retry::PAYOUT,
     outcome: retry::payout_outcome,
     call: Gateway::signed_payout_webhook,

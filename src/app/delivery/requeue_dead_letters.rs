@@ -12,6 +12,7 @@ use crate::{
         StorageError,
         deliveries::{self, ChannelRoutes, DeadFilter, DeliveryRow},
     },
+    webhook::Channel,
 };
 
 /// Maximum number of dead letters in one response; the rest follows once these are gone.
@@ -26,7 +27,7 @@ impl Gateway {
     pub async fn list_dead_letters(
         &self,
         merchant_id: Option<Uuid>,
-        channel: Option<&str>,
+        channel: Option<Channel>,
     ) -> Result<Vec<DeliveryRow>, StorageError> {
         let mut connection = self.db.connection().await?;
         deliveries::dead(&mut connection, merchant_id, channel, DEAD_LETTERS_MAX).await

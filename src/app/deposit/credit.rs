@@ -2,21 +2,25 @@
 
 use uuid::Uuid;
 
-use crate::app::{Gateway, delivery::emit, operator::measure::count_transition};
+use crate::app::{
+    Gateway,
+    invoice::carry_out::{book_deposit, route_excess},
+    operator::measure::count_transition,
+};
 use crate::{
     asset::Fiat,
     broker::{
         envelope::{self, DepositRef},
         route::Route,
     },
+    deposit::BookedAs,
     fail_point::fail_point,
     invoice::{
         Status,
         deadline::is_on_time,
-        lifecycle::{self, Effect, Event, Foreign},
+        lifecycle::{self, Event, Foreign},
     },
     ledger::{Account, Entry, EntryKind},
-    money::BaseUnits,
     storage::{
         PgConnection, StorageError, Tx,
         deposits::{self, DepositRow, returned},
@@ -112,7 +116,7 @@ impl Gateway {
         Ok(waiting.len())
     }
 
-    /// Settles one deposit: decides, books, stores and emits its event.
+    /// Settles one deposit: decides, and carries the decision out.
     async fn settle(
         &self,
         tx: &mut PgConnection,
@@ -123,74 +127,27 @@ impl Gateway {
         if own && restore(tx, invoice, deposit).await? {
             return Ok(());
         }
+        let foreign = if own { None } else { Some(book_foreign(tx, invoice, deposit).await?) };
         let step = lifecycle::step(&invoice.for_lifecycle(), event);
-        let mut booked_as =
-            if own { "nothing" } else { book_foreign(tx, invoice, deposit).await? };
-        for effect in &step.effects {
-            match effect {
-                Effect::Credit(amount) => {
-                    booked_as = "credit";
-                    let account = Account::Merchant(invoice.merchant_id);
-                    book(tx, invoice, deposit, EntryKind::Deposit, account, *amount).await?;
-                    invoice.credited = saturating_sum(invoice.credited, *amount);
-                    invoice.view.actually_paid =
-                        saturating_sum(invoice.view.actually_paid, *amount);
-                }
-                Effect::BookLate(amount) => {
-                    booked_as = "late";
-                    let account = Account::Late(invoice.merchant_id);
-                    book(tx, invoice, deposit, EntryKind::LateDeposit, account, *amount).await?;
-                    invoice.view.actually_paid =
-                        saturating_sum(invoice.view.actually_paid, *amount);
-                }
-                Effect::RouteExcess(excess) => {
-                    route_excess(tx, invoice, invoice.id, *excess).await?;
-                }
-                Effect::SendIpn(_) | Effect::SendNotice(_) | Effect::TakeBack(_) => {}
-            }
-        }
-        deposits::settle(tx, deposit, booked_as, fiat_of(invoice)).await?;
-        invoice.view.status = step.status;
-        if own {
-            let (credited, received) = (invoice.credited, invoice.view.actually_paid);
-            invoice.view.updated_at =
-                invoices::update_standing(tx, invoice.id, step.status, credited, received).await?;
-        }
-        // Events carry the invoice as it is now, so they are written last.
-        for effect in &step.effects {
-            let checkout = &self.config.checkout_url;
-            match effect {
-                Effect::SendIpn(event) => {
-                    emit::ipns(tx, &[(invoice, *event)], checkout).await?;
-                }
-                Effect::SendNotice(notice) => {
-                    emit::notice(tx, invoice, checkout, *notice, deposit).await?;
-                }
-                Effect::Credit(_)
-                | Effect::TakeBack(_)
-                | Effect::BookLate(_)
-                | Effect::RouteExcess(_) => {}
-            }
-        }
-        Ok(())
+        let outcome = self.carry_out(tx, invoice, &step, Some(deposit)).await?;
+        let booked_as = outcome.booked_as().or(foreign).unwrap_or(BookedAs::Nothing);
+        deposits::settle(tx, deposit, booked_as, fiat_of(invoice)).await
     }
 }
 
 /// The event that a deposit means for its invoice, and whether it is the invoice's own token on its
 /// own network.
 fn event_of(invoice: &Invoice, deposit: &DepositRow) -> (Event, bool) {
-    let on_network = invoice.network().is_some_and(|network| network.name() == deposit.network);
-    let own_token = deposit.token_id.is_some() && deposit.token_id == invoice.token_id;
-    match deposit.amount {
-        Some(amount) if on_network && own_token => {
+    let on_network = invoice.network() == Some(deposit.network);
+    let own_token = deposit.token_id == invoice.token_id;
+    match (deposit.amount, &deposit.token_id) {
+        (Some(amount), Some(_)) if on_network && own_token => {
             let deadline = invoice.view.deadline;
             let on_time = is_on_time(deadline, deposit.first_seen_at, deposit.mined_at);
             (Event::DepositConfirmed { amount, on_time }, true)
         }
-        Some(_) if deposit.token_id.is_some() => {
-            (Event::ForeignDeposit(Foreign::WrongToken), false)
-        }
-        _ => (Event::ForeignDeposit(Foreign::SuspiciousToken), false),
+        (Some(_), Some(_)) => (Event::ForeignDeposit(Foreign::WrongToken), false),
+        (None, _) | (_, None) => (Event::ForeignDeposit(Foreign::SuspiciousToken), false),
     }
 }
 
@@ -205,15 +162,15 @@ async fn restore(
     let (Some(replaced), Some(amount)) = (deposit.replaces, deposit.amount) else {
         return Ok(false);
     };
-    let (booked_as, kind, account) = match returned::counted_before(tx, deposit.id)
-        .await?
-        .as_deref()
-    {
-        Some("credit") => ("credit", EntryKind::Deposit, Account::Merchant(invoice.merchant_id)),
-        Some("late") => ("late", EntryKind::LateDeposit, Account::Late(invoice.merchant_id)),
-        _ => return Ok(false),
+    let Some(booked_as) = returned::counted_before(tx, deposit.id).await? else { return Ok(false) };
+    let booking = match booked_as {
+        BookedAs::Credit => (EntryKind::Deposit, Account::Merchant(invoice.merchant_id)),
+        BookedAs::Late => (EntryKind::LateDeposit, Account::Late(invoice.merchant_id)),
+        BookedAs::Foreign | BookedAs::Suspicious | BookedAs::Nothing | BookedAs::Gas => {
+            return Ok(false);
+        }
     };
-    book(tx, invoice, deposit, kind, account, amount).await?;
+    book_deposit(tx, invoice, deposit, booking, amount).await?;
     if let Some(excess) = ledger::amount(tx, EntryKind::ExcessReversal, replaced).await? {
         route_excess(tx, invoice, deposit.id, excess).await?;
     }
@@ -227,72 +184,24 @@ fn fiat_of(invoice: &Invoice) -> Fiat {
     invoice.view.price_currency.parse().unwrap_or(Fiat::Usd)
 }
 
-fn saturating_sum(total: BaseUnits, amount: BaseUnits) -> BaseUnits {
-    total.checked_add(amount).unwrap_or(BaseUnits::new(u128::MAX))
-}
-
-async fn book(
-    tx: &mut PgConnection,
-    invoice: &Invoice,
-    deposit: &DepositRow,
-    kind: EntryKind,
-    credit: Account,
-    amount: BaseUnits,
-) -> Result<(), StorageError> {
-    let Some(network) = invoice.network() else {
-        return Err(StorageError::damaged("invoice", "a deposit reached an unresolved draft"));
-    };
-    let asset = invoice.token_id.clone().unwrap_or_default();
-    let debit = Account::Custody(network);
-    let entry = Entry { kind, source: deposit.id, asset, debit, credit, amount };
-    once(ledger::book(tx, &entry).await?)
-}
-
 /// Known tokens that the invoice did not ask for are kept apart for the merchant; unknown contracts
 /// are worth nothing to us.
 async fn book_foreign(
     tx: &mut PgConnection,
     invoice: &Invoice,
     deposit: &DepositRow,
-) -> Result<&'static str, StorageError> {
+) -> Result<BookedAs, StorageError> {
     let (Some(asset), Some(amount)) = (deposit.token_id.clone(), deposit.amount) else {
-        return Ok("suspicious");
+        return Ok(BookedAs::Suspicious);
     };
-    let network = deposit.network.parse().map_err(|e| StorageError::damaged("deposit", e))?;
     let entry = Entry {
         kind: EntryKind::ForeignDeposit,
         source: deposit.id,
         asset,
-        debit: Account::Custody(network),
+        debit: Account::Custody(deposit.network),
         credit: Account::Foreign(invoice.merchant_id),
         amount,
     };
-    once(ledger::book(tx, &entry).await?)?;
-    Ok("foreign")
-}
-
-async fn route_excess(
-    tx: &mut PgConnection,
-    invoice: &Invoice,
-    source: Uuid,
-    excess: BaseUnits,
-) -> Result<(), StorageError> {
-    let entry = Entry {
-        kind: EntryKind::Excess,
-        source,
-        asset: invoice.token_id.clone().unwrap_or_default(),
-        debit: Account::Merchant(invoice.merchant_id),
-        credit: Account::Treasury,
-        amount: excess,
-    };
-    once(ledger::book(tx, &entry).await?)
-}
-
-/// A second booking of one source would mean that the deposit's state lied.
-fn once(booked: bool) -> Result<(), StorageError> {
-    if booked {
-        Ok(())
-    } else {
-        Err(StorageError::damaged("ledger_entry", "this source was booked before"))
-    }
+    ledger::book(tx, &entry).await?;
+    Ok(BookedAs::Foreign)
 }

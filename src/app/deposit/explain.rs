@@ -16,6 +16,7 @@ use crate::{
         UnusableSource,
     },
     config::ChainSettings,
+    deposit::{BookedAs, State},
     money::BaseUnits,
     storage::{
         PgConnection, StorageError, audit, cursors,
@@ -111,9 +112,8 @@ pub enum Standing {
     },
     /// Final; deposit-matching books it in a moment.
     Final,
-    /// Booked as `credit`, `late`, `foreign`, `suspicious` or `nothing`.
     Booked {
-        as_what: String,
+        as_what: BookedAs,
         events: Vec<String>,
     },
     /// It vanished before it was confirmed.
@@ -221,7 +221,7 @@ impl Gateway {
             None => Place::Unknown,
         };
         let mut connection = self.db.connection().await?;
-        let verdict = if row.state == "reversed" && row.height.is_some() {
+        let verdict = if row.state == State::Reversed && row.height.is_some() {
             Verdict::Returned
         } else {
             Verdict::Recorded(standing(&mut connection, settings, &row).await?)
@@ -258,10 +258,7 @@ impl Gateway {
             for owner in found {
                 let mut deposits = Vec::new();
                 for row in deposit_search::at_address(&mut connection, owner.id).await? {
-                    let network = row.network.parse();
-                    let network =
-                        network.map_err(|error| StorageError::damaged("deposit", error))?;
-                    let settings = self.config.chain(network);
+                    let settings = self.config.chain(row.network);
                     let standing = standing(&mut connection, &settings, &row).await?;
                     deposits.push((row, standing));
                 }
@@ -277,7 +274,7 @@ impl Gateway {
     /// The newest deposits that were booked as `booked_as`.
     pub async fn booked_deposits(
         &self,
-        booked_as: &str,
+        booked_as: BookedAs,
         network: Option<Network>,
         limit: i64,
     ) -> Result<Vec<FoundDeposit>, StorageError> {
@@ -310,7 +307,7 @@ impl Gateway {
             let owner = owners.get(&transfer.to).cloned();
             let verdict = match (rows.remove(&transfer.key), &owner) {
                 (Some(row), Some(owner))
-                    if row.state == "reversed"
+                    if row.state == State::Reversed
                         && is_back(network, (place, cursor), transfer, owner) =>
                 {
                     Verdict::Returned
@@ -383,7 +380,7 @@ fn is_before(
     (height, mined_at): (u64, DateTime<Utc>),
     owner: &KnownAddress,
 ) -> bool {
-    let issued = owner.issued_height.filter(|_| owner.network == network.name());
+    let issued = owner.issued_height.filter(|_| owner.network == network);
     match issued.and_then(|issued| u64::try_from(issued).ok()) {
         Some(issued) => height <= issued,
         None => mined_at < owner.created_at,
@@ -452,15 +449,18 @@ async fn standing(
     settings: &ChainSettings,
     row: &FoundDeposit,
 ) -> Result<Standing, StorageError> {
-    Ok(match row.state.as_str() {
-        "withdrawn" => Standing::Withdrawn,
-        "reversed" => Standing::Reversed,
-        "final" => Standing::Final,
-        "settled" => Standing::Booked {
-            as_what: row.booked_as.clone().unwrap_or_default(),
-            events: deposit_search::events_of(connection, row.id).await?,
-        },
-        _ => {
+    Ok(match row.state {
+        State::Withdrawn => Standing::Withdrawn,
+        State::Reversed => Standing::Reversed,
+        State::Final => Standing::Final,
+        State::Settled => {
+            let unbooked = || StorageError::damaged("deposit", "it is settled and has no booking");
+            Standing::Booked {
+                as_what: row.booked_as.ok_or_else(unbooked)?,
+                events: deposit_search::events_of(connection, row.id).await?,
+            }
+        }
+        State::Seen => {
             let Some(height) = row.height.and_then(|height| u64::try_from(height).ok()) else {
                 return Ok(Standing::Waiting);
             };

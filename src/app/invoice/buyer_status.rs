@@ -11,8 +11,9 @@ use crate::{
         catalogue::{Catalogue, Currency},
     },
     config::ChainSourceKind,
+    deposit::State,
     invoice::{
-        Status,
+        InvoiceType, Status,
         buyer_phase::{Facts, Phase},
         payment_uri::{self, payment_uri},
     },
@@ -36,7 +37,7 @@ pub struct BuyerStatus {
     pub price_amount: Price,
     pub price_currency: String,
     pub order_description: Option<String>,
-    pub invoice_type: String,
+    pub invoice_type: InvoiceType,
     pub created_at: DateTime<Utc>,
     pub expires_at: DateTime<Utc>,
     pub updated_at: DateTime<Utc>,
@@ -107,7 +108,7 @@ impl Gateway {
         accepted: Option<Vec<AcceptedCurrency>>,
     ) -> BuyerStatus {
         let view = &invoice.view;
-        let seen = known.iter().any(|deposit| deposit.state != "withdrawn");
+        let seen = known.iter().any(|deposit| deposit.state != State::Withdrawn);
         let open = matches!(view.status, Status::Draft | Status::Pending);
         let redirect_url = match view.status {
             Status::Paid | Status::Overpaid => invoice.success_url.clone(),
@@ -127,7 +128,7 @@ impl Gateway {
             price_amount: view.price_amount,
             price_currency: view.price_currency.clone(),
             order_description: view.order_description.clone(),
-            invoice_type: view.invoice_type.clone(),
+            invoice_type: view.invoice_type,
             created_at: view.created_at,
             expires_at: view.deadline,
             updated_at: view.updated_at,
@@ -159,17 +160,17 @@ impl Gateway {
         let asset = invoice.view.asset.as_ref()?;
         let currency = Catalogue::get().by_token_id(invoice.token_id.as_deref()?)?;
         let own = |deposit: &&DepositRow| {
-            deposit.token_id == invoice.token_id && deposit.network == asset.network.name()
+            deposit.token_id == invoice.token_id && deposit.network == asset.network
         };
         let counts = |deposit: &&DepositRow| {
-            deposit.state != "withdrawn" && !known.iter().any(|d| d.replaces == Some(deposit.id))
+            deposit.state != State::Withdrawn
+                && !known.iter().any(|d| d.replaces == Some(deposit.id))
         };
         let own: Vec<_> = known.iter().filter(own).filter(counts).collect();
-        let under_way = own.iter().filter(|d| matches!(d.state.as_str(), "seen" | "final"));
-        let unconfirmed =
-            under_way.filter_map(|deposit| deposit.amount).fold(BaseUnits::ZERO, |sum, amount| {
-                sum.checked_add(amount).unwrap_or(BaseUnits::new(u128::MAX))
-            });
+        let under_way = own.iter().filter(|d| matches!(d.state, State::Seen | State::Final));
+        let unconfirmed = under_way
+            .filter_map(|deposit| deposit.amount)
+            .fold(BaseUnits::ZERO, BaseUnits::saturating_add);
         let chain = self.config.chain(asset.network);
         let needed = own.iter().filter_map(|deposit| u64::try_from(deposit.min_confirmations).ok());
         let required_confirmations = needed.max().unwrap_or(1).max(chain.confirmations);
@@ -218,6 +219,6 @@ fn confirmations(deposit: &DepositRow, head: Option<u64>) -> u64 {
     let height = deposit.height.and_then(|height| u64::try_from(height).ok());
     match (height, head) {
         (Some(height), Some(head)) => (head + 1).saturating_sub(height),
-        _ => 0,
+        (None, _) | (_, None) => 0,
     }
 }

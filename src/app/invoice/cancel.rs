@@ -3,7 +3,8 @@
 
 use crate::app::{Gateway, operator::measure::count_transition};
 use crate::{
-    invoice::lifecycle::{self, Event, Refusal, Verdict},
+    deposit::State,
+    invoice::lifecycle::{self, Event, Refusal},
     storage::{self, StorageError, deposits, invoices},
 };
 
@@ -31,19 +32,19 @@ impl Gateway {
         let mut tx = self.db.begin().await?;
         let found = invoices::by_payment_id(&mut tx, payment_id).await?;
         let id = found.ok_or(CancelError::NotFound)?.id;
-        let invoice = invoices::lock(&mut tx, id).await?.ok_or(CancelError::NotFound)?;
+        let mut invoice = invoices::lock(&mut tx, id).await?.ok_or(CancelError::NotFound)?;
+        let before = invoice.view.status;
         let known = deposits::of_invoice(&mut tx, id).await?;
-        let seen = known.iter().any(|deposit| deposit.state != "withdrawn");
+        let seen = known.iter().any(|deposit| deposit.state != State::Withdrawn);
         let now = storage::now(&mut tx).await?;
         let event = Event::CancelRequested { now, seen };
         let step = lifecycle::step(&invoice.for_lifecycle(), event);
-        if let Verdict::Refused(refusal) = step.verdict {
+        let outcome = self.carry_out(&mut tx, &mut invoice, &step, None).await?;
+        if let Some(refusal) = outcome.refusal() {
             return Err(CancelError::Refused(refusal));
         }
-        let (credited, received) = (invoice.credited, invoice.view.actually_paid);
-        invoices::update_standing(&mut tx, id, step.status, credited, received).await?;
         tx.commit().await.map_err(StorageError::from)?;
-        count_transition(Some(invoice.view.status), step.status);
+        count_transition(Some(before), invoice.view.status);
         Ok(())
     }
 }

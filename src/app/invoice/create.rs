@@ -17,7 +17,7 @@ use crate::{
     },
     fail_point::fail_point,
     invoice::{
-        PaymentId, Status,
+        InvoiceType, PaymentId, Pricing, Status,
         payment::{Payment, PaymentAsset, PaymentView},
         quote::{self, QuoteError},
     },
@@ -57,14 +57,6 @@ pub enum PayWith {
         pay_currency: String,
         network: Option<String>,
     },
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pricing {
-    /// The price is in a fiat currency and is converted.
-    Fiat,
-    /// The price is in the pay currency already.
-    Direct,
 }
 
 /// A repeat of the same request under the same key gets the same answer for 24 hours.
@@ -384,22 +376,18 @@ fn blank_invoice(
         order_id: request.order_id.clone(),
         order_description: request.order_description.clone(),
         ipn_callback_url: request.ipn_callback_url.clone(),
-        invoice_type: "payment".into(),
+        invoice_type: InvoiceType::Payment,
         window_seconds: window.unsigned_abs(),
         deadline: now + chrono::TimeDelta::seconds(i64::from(window)),
         created_at: now,
         updated_at: now,
         subscription: None,
     };
-    let pricing_mode = match request.pricing {
-        Pricing::Fiat => "fiat",
-        Pricing::Direct => "direct",
-    };
     Invoice {
         id: Uuid::now_v7(),
         merchant_id: caller.merchant_id,
         view,
-        pricing_mode: pricing_mode.into(),
+        pricing_mode: request.pricing,
         token_id: None,
         credited: BaseUnits::ZERO,
         overpay_tolerance: caller.overpay_tolerance,

@@ -3,14 +3,14 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use uuid::Uuid;
 
-use crate::app::{Gateway, delivery::emit, operator::measure::count_transition};
+use crate::app::{Gateway, operator::measure::count_transition};
 use crate::{
     asset::Network,
     broker::route::Route,
     fail_point::fail_point,
     invoice::{
         deadline::Sight,
-        lifecycle::{self, Effect, Event, Verdict},
+        lifecycle::{self, Event, Verdict},
     },
     money::BaseUnits,
     storage::{
@@ -68,31 +68,27 @@ impl Gateway {
         let now = storage::now(&mut tx).await?;
         let event = self.deadline_event(&mut tx, &invoice, now).await?;
         let step = lifecycle::step(&invoice.for_lifecycle(), event);
-        if step.verdict == Verdict::Moved {
-            let (credited, received) = (invoice.credited, invoice.view.actually_paid);
-            invoice.view.status = step.status;
-            invoice.view.updated_at =
-                invoices::update_standing(&mut tx, invoice.id, step.status, credited, received)
-                    .await?;
-            for effect in &step.effects {
-                if let Effect::SendIpn(event) = effect {
-                    let checkout = &self.config.checkout_url;
-                    emit::ipns(&mut tx, &[(&invoice, *event)], checkout).await?;
-                }
+        let outcome = self.carry_out(&mut tx, &mut invoice, &step, None).await?;
+        match outcome.verdict {
+            // The timer went with the end.
+            Verdict::Moved => {}
+            // Should one ring after the end nevertheless, it rings no more.
+            Verdict::Kept | Verdict::Held(_) | Verdict::Refused(_)
+                if invoice.view.status.is_terminal() =>
+            {
+                timers::clear(&mut tx, timers::INVOICE_DEADLINE, invoice_id).await?;
             }
-        } else if invoice.view.status.is_terminal() {
-            // Its timer went with its end. Should one ring nevertheless, it rings no more.
-            timers::clear(&mut tx, timers::INVOICE_DEADLINE, invoice_id).await?;
-        } else {
-            let due_at = look_again_at(invoice.view.deadline, now);
-            timers::set(&mut tx, timers::INVOICE_DEADLINE, invoice_id, due_at).await?;
+            Verdict::Kept | Verdict::Held(_) | Verdict::Refused(_) => {
+                let due_at = look_again_at(invoice.view.deadline, now);
+                timers::set(&mut tx, timers::INVOICE_DEADLINE, invoice_id, due_at).await?;
+            }
         }
         fail_point("expire_one.written");
         tx.commit().await.map_err(StorageError::from)?;
         fail_point("expire_one.committed");
         count_transition(Some(before), invoice.view.status);
         self.relay_wake.notify_one();
-        Ok(step.verdict)
+        Ok(outcome.verdict)
     }
 
     async fn deadline_event(
@@ -134,8 +130,7 @@ impl Gateway {
         under_way: UnderWay,
         now: DateTime<Utc>,
     ) -> Event {
-        let in_sight = invoice.credited.checked_add(under_way.sum);
-        let in_sight = in_sight.unwrap_or(BaseUnits::new(u128::MAX));
+        let in_sight = invoice.credited.saturating_add(under_way.sum);
         let Some(network) = invoice.network() else {
             // Nothing can arrive for a draft, so there is nothing to have looked for.
             let sight = Sight::Complete;

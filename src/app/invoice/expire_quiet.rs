@@ -6,12 +6,15 @@ use std::collections::{HashMap, HashSet};
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
-use super::expire::{NOTHING_UNDER_WAY, look_again_at};
+use super::{
+    carry_out::interpret,
+    expire::{NOTHING_UNDER_WAY, look_again_at},
+};
 use crate::app::{Gateway, delivery::emit, operator::measure::count_transition};
 use crate::{
     asset::Network,
     fail_point::fail_point,
-    invoice::lifecycle::{self, Effect, Ipn, Verdict},
+    invoice::lifecycle::{self, Ipn},
     storage::{
         self, StorageError, cursors,
         deposits::in_sight,
@@ -33,19 +36,18 @@ impl Gateway {
         let watched = cursors::watched_through(&mut tx).await?;
         let now = storage::now(&mut tx).await?;
 
-        let mut owed: HashMap<Uuid, Ipn> = HashMap::new();
+        let mut owed: Vec<(Uuid, Ipn)> = Vec::new();
         let (mut moved, mut transitions) = (Vec::new(), Vec::new());
         for invoice in &mut quiet {
+            let before = invoice.view.status;
             let step = self.decide(invoice, &watched, now);
-            if step.verdict == Verdict::Moved {
-                transitions.push((invoice.view.status, step.status));
-                invoice.view.status = step.status;
-                moved.push((invoice.id, step.status));
+            let outcome = interpret(invoice, &step);
+            if outcome.is_changed {
+                transitions.push((before, invoice.view.status));
+                moved.push((invoice.id, invoice.view.status));
             }
-            for effect in step.effects {
-                if let Effect::SendIpn(event) = effect {
-                    owed.insert(invoice.id, event);
-                }
+            for ipn in outcome.ipns_without_deposit()? {
+                owed.push((invoice.id, *ipn));
             }
         }
         let updated_at = invoices::update_statuses(&mut tx, &moved).await?;
@@ -54,8 +56,9 @@ impl Gateway {
                 invoice.view.updated_at = *at;
             }
         }
+        let by_id: HashMap<_, _> = quiet.iter().map(|invoice| (invoice.id, invoice)).collect();
         let owed: Vec<_> =
-            quiet.iter().filter_map(|invoice| Some((invoice, *owed.get(&invoice.id)?))).collect();
+            owed.iter().filter_map(|(id, ipn)| Some((*by_id.get(id)?, *ipn))).collect();
         emit::ipns(&mut tx, &owed, &self.config.checkout_url).await?;
         move_timers(&mut tx, &quiet, now).await?;
         fail_point("expire.written");

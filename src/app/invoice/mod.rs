@@ -3,6 +3,7 @@
 pub mod accepted_currencies;
 pub mod buyer_status;
 pub mod cancel;
+pub(crate) mod carry_out;
 pub mod create;
 pub mod currency_choices;
 pub mod expire;

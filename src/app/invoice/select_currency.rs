@@ -1,6 +1,9 @@
 //! The buyer of a draft picks a currency; the draft becomes a normal invoice with the same id.
 
-use super::create::{CreateError, no_address};
+use super::{
+    carry_out::interpret,
+    create::{CreateError, no_address},
+};
 use crate::app::{
     Gateway,
     market::quote::{AskError, price_in},
@@ -13,8 +16,7 @@ use crate::{
         route::Route,
     },
     invoice::{
-        Status,
-        lifecycle::{self, Event, Refusal, Verdict},
+        lifecycle::{self, Event, Refusal},
         quote,
     },
     storage::{
@@ -71,8 +73,11 @@ impl Gateway {
         let id = found.ok_or(SelectError::NotFound)?.id;
         let mut invoice = invoices::lock(&mut tx, id).await?.ok_or(SelectError::NotFound)?;
         let now = crate::storage::now(&mut tx).await?;
+        let before = invoice.view.status;
         let step = lifecycle::step(&invoice.for_lifecycle(), Event::CurrencyPicked { now });
-        if let Verdict::Refused(refusal) = step.verdict {
+        // Its status is stored with the currency, the address and the amount.
+        let outcome = interpret(&mut invoice, &step);
+        if let Some(refusal) = outcome.refusal() {
             return Err(SelectError::Refused(refusal));
         }
         let listed = invoice
@@ -101,7 +106,6 @@ impl Gateway {
         let given = self.give_address(&mut tx, offer.currency.family()).await;
         let address = given.map_err(CreateError::from)?;
         invoice.make_payable(offer, pay_amount, Some(used), address.address.clone());
-        debug_assert_eq!(step.status, Status::Pending);
         // The payment window starts now (spec, "Unresolved draft").
         let window = invoice.payment_window_seconds;
         invoice.view.window_seconds = window.unsigned_abs();
@@ -112,7 +116,7 @@ impl Gateway {
         let body = envelope::encode(&InvoiceRef { invoice_id: id });
         outbox::insert(&mut tx, Route::InvoiceResolved.as_str(), &body).await?;
         tx.commit().await.map_err(StorageError::from)?;
-        count_transition(Some(Status::Draft), Status::Pending);
+        count_transition(Some(before), invoice.view.status);
         self.relay_wake.notify_one();
         Ok(())
     }

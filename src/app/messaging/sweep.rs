@@ -25,6 +25,7 @@ use crate::{
         deliveries::{self, ChannelRoutes, DeadFilter, LostAfter},
         deposits, retention,
     },
+    webhook::Channel,
 };
 
 const BITE: i64 = 1_000;
@@ -201,9 +202,9 @@ impl Gateway {
         management: &Management,
         memory: &mut SweepMemory,
     ) -> Result<u64, SweepError> {
-        let ipn = (DeadLetterQueue::Ipn, "ipn");
+        let ipn = (DeadLetterQueue::Ipn, Channel::Ipn);
         let parked = self.park_channel(management, &mut memory.dead_letters_missing, ipn).await?;
-        let payout = (DeadLetterQueue::PayoutWebhook, "payout");
+        let payout = (DeadLetterQueue::PayoutWebhook, Channel::Payout);
         let missing = &mut memory.payout_dead_letters_missing;
         Ok(parked + self.park_channel(management, missing, payout).await?)
     }
@@ -212,7 +213,7 @@ impl Gateway {
         &self,
         management: &Management,
         was_missing: &mut bool,
-        (queue, channel): (DeadLetterQueue, &'static str),
+        (queue, channel): (DeadLetterQueue, Channel),
     ) -> Result<u64, SweepError> {
         let queue = self.topology.dead_letter_queue(queue);
         let counts = management.queue_counts(&self.topology).await?;

@@ -9,6 +9,7 @@ use crate::{
         PgConnection, StorageError, alerts, balances, cursors, cursors::Lag, deliveries,
         nc_payouts, outbox, payouts::pressure, pools,
     },
+    webhook::Channel,
 };
 
 /// Beyond this many, how many is not worth counting.
@@ -21,9 +22,9 @@ impl Gateway {
         let (waiting, age) = outbox::backlog(&mut connection, OUTBOX_COUNTED_MAX).await?;
         metrics::gauge!("outbox_waiting").set(gauge(waiting));
         metrics::gauge!("outbox_age_seconds").set(gauge(age));
-        let dead = deliveries::count_dead(&mut connection, "ipn", 0).await?;
+        let dead = deliveries::count_dead(&mut connection, Channel::Ipn, 0).await?;
         metrics::gauge!("ipn_dead_letters").set(gauge(dead));
-        let dead = deliveries::count_dead(&mut connection, "payout", 0).await?;
+        let dead = deliveries::count_dead(&mut connection, Channel::Payout, 0).await?;
         metrics::gauge!("payout_webhook_dead_letters").set(gauge(dead));
         let payouts = pressure::pressure(&mut connection).await?;
         metrics::gauge!("payout_orders_held").set(gauge(payouts.held));

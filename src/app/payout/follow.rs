@@ -534,6 +534,5 @@ pub(super) async fn book_network_fee(
         credit: paid_from,
         amount: fee,
     };
-    ledger::book(tx, &entry).await?;
-    Ok(())
+    ledger::book(tx, &entry).await
 }

@@ -8,6 +8,7 @@ use super::{decide::look_at, view::locked};
 use crate::{
     app::Gateway,
     asset::Fiat,
+    deposit::BookedAs,
     invoice::deadline::{Sight, is_on_time},
     ledger::{Account, Entry, EntryKind},
     money::BaseUnits,
@@ -94,7 +95,7 @@ impl Gateway {
         let Some(amount) = deposit.amount.filter(|_| own) else {
             // Our own gas is booked by the payment that brought it.
             if gas::fronted_by(tx, order.id, &deposit.tx_hash).await? {
-                return deposits::settle(tx, deposit, "gas", Fiat::Usd).await;
+                return deposits::settle(tx, deposit, BookedAs::Gas, Fiat::Usd).await;
             }
             return book_foreign(tx, order, deposit).await;
         };
@@ -106,9 +107,7 @@ impl Gateway {
             credit: Account::Payout(order.id),
             amount,
         };
-        if !ledger::book(tx, &entry).await? {
-            return Err(StorageError::damaged("ledger_entry", "this source was booked before"));
-        }
+        ledger::book(tx, &entry).await?;
         // It came back: the part that the order has counted all the while was missing only in the
         // books.
         let counted = match deposit.replaces {
@@ -117,21 +116,21 @@ impl Gateway {
         };
         let missing = counted.as_ref().map_or(amount, |(units, _)| amount.remaining_after(*units));
         if let Some((_, booked_as)) = counted.filter(|_| missing.is_zero()) {
-            return deposits::settle(tx, deposit, &booked_as, Fiat::Usd).await;
+            return deposits::settle(tx, deposit, booked_as, Fiat::Usd).await;
         }
         let now = storage::now(tx).await?;
         let on_time = is_on_time(order.expires_at, deposit.first_seen_at, deposit.mined_at);
         let event = Event::DepositConfirmed { amount: missing, on_time };
         let step = lifecycle::step(&order.for_lifecycle(), event, now);
-        let mut booked_as = "nothing";
+        let mut booked_as = BookedAs::Nothing;
         for effect in &step.effects {
             match effect {
                 Effect::Credit(units) => {
-                    booked_as = "credit";
+                    booked_as = BookedAs::Credit;
                     order.books.credited = sum(order.books.credited, *units);
                 }
                 Effect::BookLate(units) => {
-                    booked_as = "late";
+                    booked_as = BookedAs::Late;
                     order.books.late = sum(order.books.late, *units);
                 }
                 Effect::Emit(_) | Effect::OpenFunding | Effect::Requote | Effect::Refund => {}
@@ -192,7 +191,7 @@ impl Gateway {
 
 /// Returns whether a deposit is of the order's asset on the order's network.
 fn is_own(order: &PayoutOrder, deposit: &DepositRow) -> bool {
-    deposit.network == order.currency.network.name()
+    deposit.network == order.currency.network
         && deposit.amount.is_some()
         && deposit.token_id.as_deref() == Some(order.currency.token_id().as_str())
 }
@@ -207,19 +206,18 @@ async fn book_foreign(
     order: &PayoutOrder,
     deposit: &DepositRow,
 ) -> Result<(), StorageError> {
-    let mut booked_as = "suspicious";
+    let mut booked_as = BookedAs::Suspicious;
     if let (Some(asset), Some(amount)) = (deposit.token_id.clone(), deposit.amount) {
-        let network = deposit.network.parse().map_err(|e| StorageError::damaged("deposit", e))?;
         let entry = Entry {
             kind: EntryKind::ForeignDeposit,
             source: deposit.id,
             asset,
-            debit: Account::Custody(network),
+            debit: Account::Custody(deposit.network),
             credit: Account::Foreign(order.merchant_id),
             amount,
         };
         ledger::book(tx, &entry).await?;
-        booked_as = "foreign";
+        booked_as = BookedAs::Foreign;
         let detail = format!("{} of {:?} at {}", deposit.tx_hash, deposit.token_id, order.order_id);
         alerts::raise(tx, "payout_foreign_deposit", &deposit.id.to_string(), &detail).await?;
     }

@@ -12,6 +12,7 @@ use super::{decide::look_soon, follow::wanted, operate::OperateError, sign::keep
 use crate::{
     app::Gateway,
     chain::pay::{Conflicting, Did, Named},
+    deposit,
     money::BaseUnits,
     storage::{
         PgConnection, StorageError, audit,
@@ -243,9 +244,9 @@ async fn back_now(
 ) -> Result<Back, OperateError> {
     let mut back = Back::default();
     for (n, amount) in own {
-        let (network, key) = (order.currency.network.name(), format!("{hash}:{n}"));
+        let (network, key) = (order.currency.network, format!("{hash}:{n}"));
         let deposit = of_order::lock_by_key(tx, order.id, network, &key).await?;
-        let is_booked = deposit.as_ref().map(|deposit| deposit.state == "settled");
+        let is_booked = deposit.as_ref().map(|deposit| deposit.state == deposit::State::Settled);
         match (is_booked, back.change) {
             (Some(true), _) => back.booked = sum(back.booked, *amount),
             // A version has one change; the watcher will book the others, and then it has none.

@@ -425,9 +425,7 @@ pub(super) async fn keep(
         credit: Account::Treasury,
         amount: fee,
     };
-    if !ledger::book(tx, &entry).await? {
-        return Err(StorageError::damaged("ledger_entry", "this fee was booked before"));
-    }
+    ledger::book(tx, &entry).await?;
     order.books.kept = order.books.kept.checked_add(fee).unwrap_or(order.books.kept);
     Ok(())
 }
@@ -450,9 +448,7 @@ pub(super) async fn give_back(
         credit: Account::Payout(order.id),
         amount: fee,
     };
-    if !ledger::book(tx, &entry).await? {
-        return Err(StorageError::damaged("ledger_entry", "this fee was given back before"));
-    }
+    ledger::book(tx, &entry).await?;
     order.books.kept = order.books.kept.remaining_after(fee);
     Ok(())
 }

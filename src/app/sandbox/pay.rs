@@ -36,7 +36,7 @@ impl Gateway {
         let amount = match share {
             Share::Rest => rest,
             Share::Half => BaseUnits::new(rest.get().div_ceil(2)),
-            Share::Double => asset.due.checked_add(asset.due).unwrap_or(asset.due),
+            Share::Double => asset.due.saturating_add(asset.due),
         };
         let deposit = Deposit {
             payee: Payee::Invoice(payment_id.to_owned()),

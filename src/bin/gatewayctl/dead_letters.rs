@@ -6,6 +6,7 @@ use gateway::{
     app::{Gateway, delivery::requeue_dead_letters::DEAD_LETTERS_MAX},
     invoice::payment::iso_8601,
     storage::deliveries::{DeadFilter, DeliveryRow},
+    webhook::Channel,
 };
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -32,15 +33,18 @@ impl Role {
         }
     }
 
-    const fn channel(self) -> &'static str {
+    const fn channel(self) -> Channel {
         match self {
-            Self::IpnDelivery => "ipn",
-            Self::PayoutWebhookDelivery => "payout",
+            Self::IpnDelivery => Channel::Ipn,
+            Self::PayoutWebhookDelivery => Channel::Payout,
         }
     }
 
     fn of(row: &DeliveryRow) -> Self {
-        if row.channel == "payout" { Self::PayoutWebhookDelivery } else { Self::IpnDelivery }
+        match row.channel {
+            Channel::Ipn => Self::IpnDelivery,
+            Channel::Payout => Self::PayoutWebhookDelivery,
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use gateway::{
     app::Gateway,
     invoice::payment::iso_8601,
     storage::deliveries::{AttemptRow, DeliveryRow},
+    webhook::retry::DeliveryState,
 };
 use serde_json::{Value, json};
 
@@ -51,7 +52,7 @@ impl Deliveries {
         let facts = render::facts(&[
             ("event", Cell::from(&row.event_id)),
             ("kind", Cell::from(&row.kind)),
-            ("state", state(&row.state)),
+            ("state", state(row.state)),
             ("payment", render::or_dash(row.payment_id.as_ref())),
             ("merchant", row.merchant_id.to_string().into()),
             ("receiver", Cell::from(&row.url)),
@@ -66,7 +67,7 @@ impl Deliveries {
             let heading = ["started", "cycle", "attempt", "took", "status", "error", "answer"];
             text = format!("{text}\n{}", render::table(&heading, &lines));
         }
-        if row.state == "dead" {
+        if row.state == DeliveryState::Dead {
             text = format!(
                 "{text}\nSend it again: gatewayctl dead-letters requeue --event-id {event_id}"
             );
@@ -75,14 +76,14 @@ impl Deliveries {
     }
 }
 
-pub fn state(name: &str) -> Cell {
-    let tone = match name {
-        "delivered" => Tone::Good,
-        "dead" | "dropped" => Tone::Bad,
-        "retry_wait" => Tone::Doubtful,
-        _ => Tone::Plain,
+pub fn state(state: DeliveryState) -> Cell {
+    let tone = match state {
+        DeliveryState::Delivered => Tone::Good,
+        DeliveryState::Dead | DeliveryState::Dropped => Tone::Bad,
+        DeliveryState::RetryWait => Tone::Doubtful,
+        DeliveryState::Pending => Tone::Plain,
     };
-    Cell::toned(name, tone)
+    Cell::toned(state.as_str(), tone)
 }
 
 fn line(attempt: &AttemptRow) -> Vec<Cell> {

@@ -7,6 +7,7 @@ use gateway::{
         deposit::explain::{AddressStory, Place, Standing, Told, TransactionStory, Verdict},
     },
     asset::{Network, catalogue::Catalogue},
+    deposit::BookedAs,
     invoice::payment::iso_8601,
     money::BaseUnits,
     storage::deposit_search::{FoundDeposit, KnownAddress},
@@ -113,13 +114,13 @@ enum Booked {
     Suspicious,
 }
 
-impl Booked {
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Credit => "credit",
-            Self::Late => "late",
-            Self::Foreign => "foreign",
-            Self::Suspicious => "suspicious",
+impl From<Booked> for BookedAs {
+    fn from(booked: Booked) -> Self {
+        match booked {
+            Booked::Credit => Self::Credit,
+            Booked::Late => Self::Late,
+            Booked::Foreign => Self::Foreign,
+            Booked::Suspicious => Self::Suspicious,
         }
     }
 }
@@ -131,7 +132,7 @@ impl Command {
             Self::Import(import) => import.run(gateway).await,
             Self::Accept(accept) => accept.run(gateway).await,
             Self::List(list) => {
-                let booked = list.booked.as_str();
+                let booked = BookedAs::from(list.booked);
                 let found = gateway.booked_deposits(booked, list.network, LISTED_MAX).await?;
                 let json: Value = found.iter().map(row_json).collect();
                 if found.is_empty() {
@@ -157,7 +158,7 @@ impl Explain {
         let mut stories = gateway.explain_address(&address).await?;
         if let Some(network) = self.network {
             for story in &mut stories {
-                story.deposits.retain(|(row, _)| row.network == network.name());
+                story.deposits.retain(|(row, _)| row.network == network);
             }
         }
         let json: Value = stories.iter().map(address_json).collect();
@@ -331,7 +332,7 @@ fn standing_words(standing: &Standing, owner: Option<&KnownAddress>) -> (String,
             ("no: a reorganisation removed it after it was booked".to_owned(), Tone::Bad)
         }
         Standing::Booked { as_what, events } => {
-            let status = owner.and_then(|owner| owner.invoice_status.as_deref());
+            let status = owner.and_then(|owner| owner.invoice_status);
             let status =
                 status.map_or_else(String::new, |status| format!("; the invoice is {status}"));
             let told = if events.is_empty() {
@@ -339,15 +340,15 @@ fn standing_words(standing: &Standing, owner: Option<&KnownAddress>) -> (String,
             } else {
                 format!("; told as {}", events.join(", "))
             };
-            let (words, tone) = match as_what.as_str() {
-                "credit" => ("yes", Tone::Good),
-                "late" => ("as late: it came after the end", Tone::Doubtful),
-                "foreign" => (
+            let (words, tone) = match as_what {
+                BookedAs::Credit => ("yes", Tone::Good),
+                BookedAs::Late => ("as late: it came after the end", Tone::Doubtful),
+                BookedAs::Foreign => (
                     "no: not the currency and network of its invoice (wrong token)",
                     Tone::Doubtful,
                 ),
-                "suspicious" => ("no: unknown token", Tone::Doubtful),
-                _ => ("no: booked as nothing", Tone::Doubtful),
+                BookedAs::Suspicious => ("no: unknown token", Tone::Doubtful),
+                BookedAs::Nothing | BookedAs::Gas => ("no: booked as nothing", Tone::Doubtful),
             };
             (format!("{words}{status}{told}"), tone)
         }
@@ -388,7 +389,7 @@ fn told_json(story: &TransactionStory, told: &Told) -> Value {
     let owner = told.owner.as_ref();
     json["payment_id"] = owner.and_then(|owner| owner.payment_id.clone()).into();
     json["payout_order_id"] = owner.and_then(|owner| owner.payout_order_id.clone()).into();
-    json["given_for"] = owner.map(|owner| owner.network.clone()).into();
+    json["given_for"] = owner.map(|owner| owner.network.name()).into();
     json["imported_by"] = told.imported_by.clone().into();
     json["accepted_by"] = told.accepted_by.clone().into();
     json["why"] = verdict(story, told).0.into();
@@ -425,7 +426,7 @@ fn currency_of(row: &FoundDeposit) -> Cell {
 
 fn row_json(row: &FoundDeposit) -> Value {
     json!({
-        "network": row.network,
+        "network": row.network.name(),
         "txid": row.tx_hash,
         "deposit_key": row.deposit_key,
         "payment_id": row.payment_id,
@@ -442,7 +443,7 @@ fn row_json(row: &FoundDeposit) -> Value {
 
 fn listed(row: &FoundDeposit) -> Vec<Cell> {
     vec![
-        Cell::from(&row.network),
+        row.network.name().into(),
         in_coins(&row.amount_text, decimals(row)).into(),
         currency_of(row),
         render::or_dash(row.payment_id.as_ref()),
@@ -466,7 +467,7 @@ fn address_json(story: &AddressStory) -> Value {
         .collect();
     json!({
         "address": story.owner.address,
-        "given_for": story.owner.network,
+        "given_for": story.owner.network.name(),
         "given_at": iso_8601(story.owner.created_at),
         "payment_id": story.owner.payment_id,
         "payout_order_id": story.owner.payout_order_id,
@@ -486,7 +487,7 @@ fn address_text(story: &AddressStory) -> String {
         .map(|(row, standing)| {
             let (words, tone) = standing_words(standing, Some(owner));
             vec![
-                Cell::from(&row.network),
+                row.network.name().into(),
                 in_coins(&row.amount_text, decimals(row)).into(),
                 currency_of(row),
                 Cell::toned(words, tone),

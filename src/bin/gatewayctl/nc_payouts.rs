@@ -72,8 +72,8 @@ fn state_cell(state: State) -> Cell {
 }
 
 fn total(parts: &Parts) -> BaseUnits {
-    let add = |sum: BaseUnits, amount| sum.checked_add(amount).unwrap_or(sum);
-    parts.outputs.iter().map(|output| output.amount).fold(BaseUnits::ZERO, add)
+    let amounts = parts.outputs.iter().map(|output| output.amount);
+    amounts.fold(BaseUnits::ZERO, BaseUnits::saturating_add)
 }
 
 fn listed(payout: &NcPayout, parts: &Parts) -> Value {

@@ -8,6 +8,7 @@ use gateway::{
     },
     asset::Network,
     chain::pay::Named,
+    deposit::BookedAs,
     invoice::payment::iso_8601,
     nc_payout::State as NcState,
     payout::State,
@@ -406,11 +407,11 @@ fn history(story: &Story) -> String {
         .deposits
         .iter()
         .map(|deposit| {
-            let booked = render::or_dash(deposit.booked_as.as_ref());
+            let booked = render::or_dash(deposit.booked_as.map(BookedAs::as_str));
             vec![
                 Cell::from(&deposit.tx_hash),
                 Cell::from(&deposit.amount_text),
-                Cell::from(&deposit.state),
+                deposit.state.as_str().into(),
                 booked,
             ]
         })
@@ -448,7 +449,7 @@ fn history(story: &Story) -> String {
             vec![
                 Cell::from(&event.event_id),
                 Cell::from(&event.kind),
-                Cell::from(&event.state),
+                event.state.as_str().into(),
                 delivery::host(&event.url).into(),
             ]
         })

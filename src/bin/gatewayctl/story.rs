@@ -6,6 +6,7 @@ use chrono::{DateTime, Utc};
 use gateway::{
     app::invoice::explain::Explanation,
     asset::catalogue::Catalogue,
+    deposit::{BookedAs, State},
     invoice::{
         Status,
         payment::{PaymentView, iso_8601},
@@ -49,7 +50,7 @@ pub fn to_json(mut summary: Value, told: &Explanation) -> Value {
 
 fn deposit(row: &DepositRow) -> Value {
     json!({
-        "network": row.network,
+        "network": row.network.name(),
         "txid": row.tx_hash,
         "deposit_key": row.deposit_key,
         "token_id": row.token_id,
@@ -66,7 +67,7 @@ fn deposit(row: &DepositRow) -> Value {
 
 fn left_out_json(row: &LeftOut) -> Value {
     json!({
-        "network": row.network,
+        "network": row.network.name(),
         "transfers": row.transfers,
         "last_txid": row.last_tx_hash,
         "first_at": iso_8601(row.first_at),
@@ -110,7 +111,7 @@ pub fn text(told: &Explanation) -> String {
             .map(|row| {
                 let amount = format!("{} {}", in_coins(row.amount, &row.asset), row.asset);
                 vec![
-                    Cell::from(&row.kind),
+                    row.kind.as_str().into(),
                     amount.into(),
                     Cell::from(&row.debit),
                     Cell::from(&row.credit),
@@ -129,7 +130,7 @@ pub fn text(told: &Explanation) -> String {
                 vec![
                     Cell::from(&row.event_id),
                     Cell::from(&row.kind),
-                    delivery::state(&row.state),
+                    delivery::state(row.state),
                     tries.into(),
                     render::or_dash(row.last_error.as_ref()),
                 ]
@@ -205,14 +206,14 @@ fn beginning(told: &Explanation) -> String {
 /// Names both networks if they differ: the buyer has confused them.
 fn kept_apart(row: &DepositRow, view: &PaymentView) -> String {
     let why = match &view.asset {
-        Some(asset) if asset.network.name() != row.network => {
+        Some(asset) if asset.network != row.network => {
             let (code, network) = (&asset.code, asset.network);
             format!(
                 "it arrived on {}, and the invoice is to be paid in {code}@{network}",
                 row.network
             )
         }
-        _ => "it is not the invoice's own currency".to_owned(),
+        Some(_) | None => "it is not the invoice's own currency".to_owned(),
     };
     format!("was confirmed and kept apart: {why}")
 }
@@ -227,28 +228,28 @@ fn deposit_moments(row: &DepositRow, view: &PaymentView) -> Vec<Moment> {
     if let (Some(at), Some(height)) = (row.mined_at, row.height) {
         moments.push(Moment { at, what: format!("{what} was mined in block {height}") });
     }
-    if let (Some(at), Some(booked)) = (row.settled_at, row.booked_as.as_deref()) {
+    if let (Some(at), Some(booked)) = (row.settled_at, row.booked_as) {
         let apart = kept_apart(row, view);
         let meaning = match booked {
-            "credit" => "was confirmed and credited",
-            "late" => "was confirmed too late and booked as late",
-            "foreign" => &apart,
-            "suspicious" => "was confirmed and not booked: unknown token",
-            _ => "was confirmed and not booked",
+            BookedAs::Credit => "was confirmed and credited",
+            BookedAs::Late => "was confirmed too late and booked as late",
+            BookedAs::Foreign => &apart,
+            BookedAs::Suspicious => "was confirmed and not booked: unknown token",
+            BookedAs::Nothing | BookedAs::Gas => "was confirmed and not booked",
         };
         moments.push(Moment { at, what: format!("{what} {meaning}") });
     }
-    match row.state.as_str() {
-        "withdrawn" => {
+    match row.state {
+        State::Withdrawn => {
             let what = format!("{what} had vanished before it was confirmed");
             moments.push(Moment { at: row.first_seen_at, what });
         }
-        "reversed" => {
+        State::Reversed => {
             let at = row.settled_at.unwrap_or(row.first_seen_at);
             let what = format!("{what} was removed by a reorganisation after it was booked");
             moments.push(Moment { at, what });
         }
-        _ => {}
+        State::Seen | State::Final | State::Settled => {}
     }
     moments
 }

@@ -5,7 +5,7 @@ use uuid::Uuid;
 use crate::{
     asset::Network,
     money::BaseUnits,
-    storage::{PgConnection, StorageError, cursors::to_column, numeric},
+    storage::{PgConnection, StorageError, cursors::to_column},
 };
 
 /// Amount that one owner has received in one asset, or requests if that is more.
@@ -26,11 +26,12 @@ pub async fn of_owners(
     network: Network,
     (invoice_ids, payout_order_ids): (&[Uuid], &[Uuid]),
 ) -> Result<Vec<Amount>, StorageError> {
-    let rows = sqlx::query!(
+    let rows = sqlx::query_as!(
+        Amount,
         r#"
         select d.invoice_id, d.payout_order_id, d.token_id as "token_id!",
                least(greatest(sum(d.amount), max(i.pay_amount), max(o.total_to_send)),
-                     340282366920938463463374607431768211455) as "units!"
+                     340282366920938463463374607431768211455) as "units!: _"
         from deposit d
         left join invoice i on i.id = d.invoice_id and i.token_id = d.token_id
         left join payout_order o on o.id = d.payout_order_id and o.token_id = d.token_id
@@ -44,16 +45,7 @@ pub async fn of_owners(
     )
     .fetch_all(connection)
     .await?;
-    rows.into_iter()
-        .map(|row| {
-            Ok(Amount {
-                invoice_id: row.invoice_id,
-                payout_order_id: row.payout_order_id,
-                token_id: row.token_id,
-                units: numeric::to_units("deposit", &row.units)?,
-            })
-        })
-        .collect()
+    Ok(rows)
 }
 
 /// Raises the required `confirmations` of the deposits of `amount` that are not final. Their

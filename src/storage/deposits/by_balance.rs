@@ -1,4 +1,4 @@
-//! Deposits that no block shows, found by an address's balance. Their keys are `address@height`.
+//! Deposits that no block shows, found by an address's balance. Their column `found_by_balance` says so.
 
 use std::collections::HashMap;
 
@@ -10,14 +10,8 @@ use crate::{
     storage::{
         PgConnection, StorageError,
         cursors::{from_column, to_column},
-        numeric,
     },
 };
-
-/// True for the key of a deposit found by balance. Hashes never contain the sign.
-pub fn is_key(deposit_key: &str) -> bool {
-    deposit_key.contains('@')
-}
 
 /// A deposit found by balance that lost its block.
 #[derive(Debug, Clone)]
@@ -28,7 +22,8 @@ pub struct Gone {
 }
 
 /// Deposits found by balance that lost their block, at each of `address_ids`, oldest first.
-/// Withdrawn ones stay as they ended. Index: `deposit_gone_by_balance`.
+/// Withdrawn and replaced ones stay as they ended. Indices: `deposit_found_by_balance_gone`,
+/// `deposit_replaced_once`.
 pub async fn gone(
     connection: &mut PgConnection,
     network: Network,
@@ -36,11 +31,12 @@ pub async fn gone(
 ) -> Result<HashMap<Uuid, Vec<Gone>>, StorageError> {
     let rows = sqlx::query!(
         r#"
-        select address_id, deposit_key, tx_hash, amount as "amount!"
-        from deposit
-        where network = $1 and height is null and deposit_key like '%@%' and deposit_key not like '%~%'
-          and state in ('seen', 'settled', 'reversed') and address_id = any ($2) and amount is not null
-        order by first_seen_at, id
+        select d.address_id, d.deposit_key, d.tx_hash, d.amount as "amount!: BaseUnits"
+        from deposit d
+        where d.network = $1 and d.height is null and d.found_by_balance and d.address_id = any ($2)
+          and d.state in ('seen', 'settled', 'reversed') and d.amount is not null
+          and not exists (select from deposit next where next.replaces = d.id)
+        order by d.first_seen_at, d.id
         "#,
         network.name(),
         address_ids
@@ -49,9 +45,9 @@ pub async fn gone(
     .await?;
     let mut gone: HashMap<Uuid, Vec<Gone>> = HashMap::new();
     for row in rows {
-        let amount = numeric::to_units("deposit", &row.amount)?;
         let (deposit_key, tx_hash) = (row.deposit_key, row.tx_hash);
-        gone.entry(row.address_id).or_default().push(Gone { deposit_key, tx_hash, amount });
+        let one = Gone { deposit_key, tx_hash, amount: row.amount };
+        gone.entry(row.address_id).or_default().push(one);
     }
     Ok(gone)
 }
@@ -77,11 +73,12 @@ pub async fn returned(
 ) -> Result<Option<Returned>, StorageError> {
     let row = sqlx::query!(
         r#"
-        select d.address_id, a.match_key, d.tx_hash, d.amount as "amount!", d.height as "height!", a.starting_balance
+        select d.address_id, a.match_key, d.tx_hash, d.amount as "amount!: BaseUnits", d.height as "height!",
+               a.starting_balance as "start: BaseUnits"
         from deposit d
         join deposit_address a on a.id = d.address_id
         where d.network = $1 and d.deposit_key = $2 and d.state = 'reversed' and d.height is not null
-          and d.contract is null and d.amount is not null
+          and d.found_by_balance and d.amount is not null
         "#,
         network.name(),
         deposit_key
@@ -89,14 +86,13 @@ pub async fn returned(
     .fetch_optional(connection)
     .await?;
     row.map(|row| {
-        let start = row.starting_balance.as_ref();
         Ok(Returned {
             address_id: row.address_id,
             match_key: row.match_key,
             tx_hash: row.tx_hash,
-            amount: numeric::to_units("deposit", &row.amount)?,
+            amount: row.amount,
             height: from_column(row.height)?,
-            start: start.map(|start| numeric::to_units("deposit_address", start)).transpose()?,
+            start: row.start,
         })
     })
     .transpose()
@@ -135,7 +131,7 @@ pub async fn any_lost(
         r#"
         select exists (
             select from deposit
-            where network = $1 and orphaned_height <= $2 and state = 'settled' and deposit_key like '%@%'
+            where network = $1 and orphaned_height <= $2 and state = 'settled' and found_by_balance
         ) as "any!"
         "#,
         network.name(),
@@ -144,4 +140,20 @@ pub async fn any_lost(
     .fetch_one(connection)
     .await?;
     Ok(row.any)
+}
+
+/// True if the deposit under this key was found by balance. Index: `deposit_unique`.
+pub async fn is_by_balance(
+    connection: &mut PgConnection,
+    network: Network,
+    deposit_key: &str,
+) -> Result<bool, StorageError> {
+    let found = sqlx::query_scalar!(
+        "select found_by_balance from deposit where network = $1 and deposit_key = $2",
+        network.name(),
+        deposit_key
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(found.unwrap_or(false))
 }

@@ -9,7 +9,7 @@ use super::Owner;
 use crate::{
     asset::Network,
     money::BaseUnits,
-    storage::{PgConnection, StorageError, numeric},
+    storage::{PgConnection, StorageError},
 };
 
 /// Deposits of an owner's own token that are not booked yet.
@@ -34,14 +34,15 @@ pub async fn in_time(
     (network, token_id): (Network, &str),
     (deadline, vanished_after): (DateTime<Utc>, DateTime<Utc>),
 ) -> Result<UnderWay, StorageError> {
-    let row = sqlx::query!(
+    let under_way = sqlx::query_as!(
+        UnderWay,
         r#"
         with taken as materialized (
             select distinct unnest(spends) as output
             from deposit
             where (invoice_id = $1 or payout_order_id = $2) and state in ('seen', 'final', 'settled')
         )
-        select least(coalesce(sum(amount), 0), 340282366920938463463374607431768211455) as "sum!",
+        select least(coalesce(sum(amount), 0), 340282366920938463463374607431768211455) as "sum!: _",
                coalesce(bool_or(state = 'final'), false) as "is_any_final!"
         from deposit
         where (invoice_id = $1 or payout_order_id = $2) and network = $3 and token_id = $4
@@ -60,8 +61,7 @@ pub async fn in_time(
     )
     .fetch_one(connection)
     .await?;
-    let sum = numeric::to_units("deposit", &row.sum)?;
-    Ok(UnderWay { sum, is_any_final: row.is_any_final })
+    Ok(under_way)
 }
 
 /// The subset of `invoice_ids` for which a deposit is on its way or waits for its booking, or that

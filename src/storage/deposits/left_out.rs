@@ -71,7 +71,7 @@ pub async fn count(
 /// The transfers left out at an invoice's address on one network.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeftOut {
-    pub network: String,
+    pub network: Network,
     pub transfers: i64,
     pub last_tx_hash: String,
     pub first_at: DateTime<Utc>,
@@ -86,7 +86,7 @@ pub async fn of_invoice(
     let rows = sqlx::query_as!(
         LeftOut,
         r#"
-        select l.network, l.transfers, l.last_tx_hash, l.first_at, l.last_at
+        select l.network as "network: _", l.transfers, l.last_tx_hash, l.first_at, l.last_at
         from deposit_address a
         join transfers_left_out l on l.address_id = a.id
         where a.invoice_id = $1

@@ -12,9 +12,10 @@ pub mod sightings;
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
-use super::{PgConnection, StorageError, cursors, numeric};
+use super::{PgConnection, StorageError, cursors};
 use crate::{
     asset::{Catalogue, Fiat, Network},
+    deposit::{BookedAs, FoundBy, State},
     money::BaseUnits,
 };
 
@@ -22,7 +23,7 @@ use crate::{
 #[derive(Debug, Clone)]
 pub struct DepositRow {
     pub id: Uuid,
-    pub network: String,
+    pub network: Network,
     pub deposit_key: String,
     pub tx_hash: String,
     pub invoice_id: Option<Uuid>,
@@ -37,11 +38,28 @@ pub struct DepositRow {
     pub min_confirmations: i64,
     /// When it was booked.
     pub settled_at: Option<DateTime<Utc>>,
-    pub state: String,
-    pub booked_as: Option<String>,
+    pub state: State,
+    pub booked_as: Option<BookedAs>,
     /// The reversed deposit whose place it took, because an operator accepted the returned one.
     pub replaces: Option<Uuid>,
 }
+
+/// Query for deposits, selected and ordered by the end of the query.
+macro_rules! deposit_rows {
+    ($chosen:tt, $($argument:expr),+ $(,)?) => {
+        sqlx::query_as!(
+            $crate::storage::deposits::DepositRow,
+            r#"
+            select d.id, d.network as "network: _", d.deposit_key, d.tx_hash, d.invoice_id, d.token_id, d.contract,
+                   d.amount as "amount: _", d.amount_text, d.height, d.mined_at, d.first_seen_at, d.min_confirmations,
+                   d.settled_at, d.state as "state: _", d.booked_as as "booked_as: _", d.replaces
+            from deposit d
+            "# + $chosen,
+            $($argument),+
+        )
+    };
+}
+use deposit_rows;
 
 /// Deposits up to `final_height` become final if they have their own confirmations at `head` as
 /// well. Each invoice and each order that they belong to gets one message about one of them, as
@@ -199,26 +217,18 @@ pub async fn lost_for_good(
     connection: &mut PgConnection,
     network: Network,
     head: u64,
-    by_balance: bool,
+    found_by: FoundBy,
 ) -> Result<Vec<DepositRow>, StorageError> {
-    let rows = sqlx::query_as!(
-        RawDeposit,
-        r#"
-        select id, network, deposit_key, tx_hash, invoice_id, token_id, contract, amount, amount_text, height, mined_at,
-               first_seen_at, min_confirmations, settled_at, state, booked_as, replaces
-        from deposit
-        where network = $1 and orphaned_height <= $2 and state = 'settled' and (deposit_key like '%@%') = $3
-        order by id
-        limit 100
-        for update
-        "#,
+    let rows = deposit_rows!(
+        "where d.network = $1 and d.orphaned_height <= $2 and d.state = 'settled' and d.found_by_balance = $3
+         order by d.id limit 100 for update",
         network.name(),
         cursors::to_column(head)?,
-        by_balance
+        found_by.is_balance()
     )
     .fetch_all(connection)
     .await?;
-    rows.into_iter().map(TryInto::try_into).collect()
+    Ok(rows)
 }
 
 /// `still_counted`: its owner's sums hold it all the same, because they were decided before it was
@@ -267,21 +277,13 @@ pub async fn of_payout(
     connection: &mut PgConnection,
     payout_order_id: Uuid,
 ) -> Result<Vec<DepositRow>, StorageError> {
-    let rows = sqlx::query_as!(
-        RawDeposit,
-        r#"
-        select id, network, deposit_key, tx_hash, invoice_id, token_id, contract, amount, amount_text, height, mined_at,
-               first_seen_at, min_confirmations, settled_at, state, booked_as, replaces
-        from deposit
-        where payout_order_id = $1
-        order by first_seen_at, id
-        limit 1000
-        "#,
+    let rows = deposit_rows!(
+        "where d.payout_order_id = $1 order by d.first_seen_at, d.id limit 1000",
         payout_order_id
     )
     .fetch_all(connection)
     .await?;
-    rows.into_iter().map(TryInto::try_into).collect()
+    Ok(rows)
 }
 
 /// The deposits of an invoice in the order in which they came: at most a thousand, those of its own
@@ -293,24 +295,16 @@ pub async fn of_invoice(
     connection: &mut PgConnection,
     invoice_id: Uuid,
 ) -> Result<Vec<DepositRow>, StorageError> {
-    let rows = sqlx::query_as!(
-        RawDeposit,
-        r#"
-        select d.id, d.network, d.deposit_key, d.tx_hash, d.invoice_id, d.token_id, d.contract, d.amount, d.amount_text,
-               d.height, d.mined_at, d.first_seen_at, d.min_confirmations, d.settled_at, d.state, d.booked_as, d.replaces
-        from deposit d
-        join invoice i on i.id = d.invoice_id
-        where d.invoice_id = $1
-        order by d.token_id is not distinct from i.token_id and d.network is not distinct from i.network desc,
-                 d.first_seen_at, d.id
-        limit 1000
-        "#,
+    let mut rows = deposit_rows!(
+        "join invoice i on i.id = d.invoice_id
+         where d.invoice_id = $1
+         order by d.token_id is not distinct from i.token_id and d.network is not distinct from i.network desc,
+                  d.first_seen_at, d.id
+         limit 1000",
         invoice_id
     )
     .fetch_all(connection)
     .await?;
-    let rows: Result<Vec<DepositRow>, _> = rows.into_iter().map(TryInto::try_into).collect();
-    let mut rows = rows?;
     rows.sort_by_key(|deposit| (deposit.first_seen_at, deposit.id));
     Ok(rows)
 }
@@ -325,23 +319,15 @@ pub async fn lock_unsettled(
     invoice_id: Uuid,
     limit: i64,
 ) -> Result<Vec<DepositRow>, StorageError> {
-    let rows = sqlx::query_as!(
-        RawDeposit,
-        r#"
-        select id, network, deposit_key, tx_hash, invoice_id, token_id, contract, amount, amount_text, height, mined_at,
-               first_seen_at, min_confirmations, settled_at, state, booked_as, replaces
-        from deposit
-        where invoice_id = $1 and state = 'final'
-        order by first_seen_at, id
-        limit $2
-        for update
-        "#,
+    let rows = deposit_rows!(
+        "where d.invoice_id = $1 and d.state = 'final'
+         order by d.first_seen_at, d.id limit $2 for update",
         invoice_id,
         limit
     )
     .fetch_all(connection)
     .await?;
-    rows.into_iter().map(TryInto::try_into).collect()
+    Ok(rows)
 }
 
 /// Marks a deposit as booked, with its value in `fiat` at the stored rate, however old: the rate's
@@ -350,7 +336,7 @@ pub async fn lock_unsettled(
 pub async fn settle(
     connection: &mut PgConnection,
     deposit: &DepositRow,
-    booked_as: &str,
+    booked_as: BookedAs,
     fiat: Fiat,
 ) -> Result<(), StorageError> {
     let token = deposit.token_id.as_deref();
@@ -366,7 +352,7 @@ pub async fn settle(
         where d.id = $1 and d.state = 'final'
         "#,
         deposit.id,
-        booked_as,
+        booked_as.as_str(),
         currency.map(|currency| currency.symbol.to_ascii_uppercase()),
         fiat.code(),
         currency.map_or(0, |currency| i32::from(currency.decimals))
@@ -429,51 +415,4 @@ pub async fn remind_unsettled(
     .execute(connection)
     .await?;
     Ok(done.rows_affected())
-}
-
-struct RawDeposit {
-    id: Uuid,
-    network: String,
-    deposit_key: String,
-    tx_hash: String,
-    invoice_id: Option<Uuid>,
-    token_id: Option<String>,
-    contract: Option<String>,
-    amount: Option<bigdecimal::BigDecimal>,
-    amount_text: String,
-    height: Option<i64>,
-    mined_at: Option<DateTime<Utc>>,
-    first_seen_at: DateTime<Utc>,
-    min_confirmations: i64,
-    settled_at: Option<DateTime<Utc>>,
-    state: String,
-    booked_as: Option<String>,
-    replaces: Option<Uuid>,
-}
-
-impl TryFrom<RawDeposit> for DepositRow {
-    type Error = StorageError;
-
-    fn try_from(raw: RawDeposit) -> Result<Self, StorageError> {
-        let amount = raw.amount.as_ref().map(|a| numeric::to_units("deposit", a)).transpose()?;
-        Ok(Self {
-            id: raw.id,
-            network: raw.network,
-            deposit_key: raw.deposit_key,
-            tx_hash: raw.tx_hash,
-            invoice_id: raw.invoice_id,
-            token_id: raw.token_id,
-            contract: raw.contract,
-            amount,
-            amount_text: raw.amount_text,
-            height: raw.height,
-            mined_at: raw.mined_at,
-            first_seen_at: raw.first_seen_at,
-            min_confirmations: raw.min_confirmations,
-            settled_at: raw.settled_at,
-            state: raw.state,
-            booked_as: raw.booked_as,
-            replaces: raw.replaces,
-        })
-    }
 }

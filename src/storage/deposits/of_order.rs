@@ -3,9 +3,9 @@
 
 use uuid::Uuid;
 
-use super::{DepositRow, RawDeposit};
+use super::{DepositRow, deposit_rows};
 use crate::{
-    asset::catalogue::Currency,
+    asset::{Network, catalogue::Currency},
     storage::{PgConnection, StorageError},
 };
 
@@ -19,23 +19,15 @@ pub async fn lock_final(
     order_id: Uuid,
     limit: i64,
 ) -> Result<Vec<DepositRow>, StorageError> {
-    let rows = sqlx::query_as!(
-        RawDeposit,
-        r#"
-        select id, network, deposit_key, tx_hash, invoice_id, token_id, contract, amount, amount_text, height, mined_at,
-               first_seen_at, min_confirmations, settled_at, state, booked_as, replaces
-        from deposit
-        where payout_order_id = $1 and state = 'final'
-        order by first_seen_at, id
-        limit $2
-        for update
-        "#,
+    let rows = deposit_rows!(
+        "where d.payout_order_id = $1 and d.state = 'final'
+         order by d.first_seen_at, d.id limit $2 for update",
         order_id,
         limit
     )
     .fetch_all(connection)
     .await?;
-    rows.into_iter().map(TryInto::try_into).collect()
+    Ok(rows)
 }
 
 /// Deposits of an order's own currency that are on their way or wait to be booked and that the
@@ -47,19 +39,12 @@ pub async fn untold(
     kind: &str,
     limit: i64,
 ) -> Result<Vec<DepositRow>, StorageError> {
-    let rows = sqlx::query_as!(
-        RawDeposit,
-        r#"
-        select id, network, deposit_key, tx_hash, invoice_id, token_id, contract, amount, amount_text, height, mined_at,
-               first_seen_at, min_confirmations, settled_at, state, booked_as, replaces
-        from deposit
-        where payout_order_id = $1 and state in ('seen', 'final')
-          and network = $2 and token_id = $3 and amount is not null
-          and not exists (select from delivery e
-                          where e.payout_order_id = $1 and e.kind = $4 and e.subject = deposit.id)
-        order by first_seen_at, id
-        limit $5
-        "#,
+    let rows = deposit_rows!(
+        "where d.payout_order_id = $1 and d.state in ('seen', 'final')
+           and d.network = $2 and d.token_id = $3 and d.amount is not null
+           and not exists (select from delivery e
+                           where e.payout_order_id = $1 and e.kind = $4 and e.subject = d.id)
+         order by d.first_seen_at, d.id limit $5",
         order_id,
         own.network.name(),
         own.token_id(),
@@ -68,7 +53,7 @@ pub async fn untold(
     )
     .fetch_all(connection)
     .await?;
-    rows.into_iter().map(TryInto::try_into).collect()
+    Ok(rows)
 }
 
 /// The order's deposit with this key, if it is one. Index: `deposit_unique`.
@@ -77,25 +62,18 @@ pub async fn untold(
 pub async fn lock_by_key(
     connection: &mut PgConnection,
     order_id: Uuid,
-    network: &str,
+    network: Network,
     deposit_key: &str,
 ) -> Result<Option<DepositRow>, StorageError> {
-    let row = sqlx::query_as!(
-        RawDeposit,
-        r#"
-        select id, network, deposit_key, tx_hash, invoice_id, token_id, contract, amount, amount_text, height, mined_at,
-               first_seen_at, min_confirmations, settled_at, state, booked_as, replaces
-        from deposit
-        where network = $2 and deposit_key = $3 and payout_order_id = $1
-        for update
-        "#,
+    let row = deposit_rows!(
+        "where d.network = $2 and d.deposit_key = $3 and d.payout_order_id = $1 for update",
         order_id,
-        network,
+        network.name(),
         deposit_key
     )
     .fetch_optional(connection)
     .await?;
-    row.map(TryInto::try_into).transpose()
+    Ok(row)
 }
 
 /// Returns whether there is a deposit of the order's own currency that is on its way or booked: one

@@ -4,6 +4,7 @@ use uuid::Uuid;
 
 use crate::{
     asset::Network,
+    deposit::BookedAs,
     money::BaseUnits,
     storage::{PgConnection, StorageError, numeric},
 };
@@ -110,10 +111,10 @@ pub async fn depth(connection: &mut PgConnection, id: Uuid) -> Result<Option<Dep
 pub async fn counted_before(
     connection: &mut PgConnection,
     id: Uuid,
-) -> Result<Option<String>, StorageError> {
+) -> Result<Option<BookedAs>, StorageError> {
     let booked_as = sqlx::query_scalar!(
         r#"
-        select old.booked_as
+        select old.booked_as as "booked_as: BookedAs"
         from deposit d
         join deposit old on old.id = d.replaces
         where d.id = $1 and old.still_counted
@@ -131,10 +132,10 @@ pub async fn counted_before(
 pub async fn counted_of_order(
     connection: &mut PgConnection,
     id: Uuid,
-) -> Result<Option<(BaseUnits, String)>, StorageError> {
+) -> Result<Option<(BaseUnits, BookedAs)>, StorageError> {
     let row = sqlx::query!(
         r#"
-        select coalesce(old.counted_units, d.amount) as "units!", old.booked_as as "booked_as!"
+        select coalesce(old.counted_units, d.amount) as "units!: BaseUnits", old.booked_as as "booked_as!: BookedAs"
         from deposit d
         join deposit old on old.id = d.replaces
         where d.id = $1 and old.still_counted and d.amount is not null
@@ -144,7 +145,7 @@ pub async fn counted_of_order(
     )
     .fetch_optional(connection)
     .await?;
-    row.map(|row| Ok((numeric::to_units("deposit", &row.units)?, row.booked_as))).transpose()
+    Ok(row.map(|row| (row.units, row.booked_as)))
 }
 
 /// Stores the amount of a reversed deposit that its payout order still counts.

@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use crate::{
     asset::Network,
+    deposit::FoundBy,
     money::BaseUnits,
     storage::{PgConnection, StorageError, cursors, numeric},
 };
@@ -18,6 +19,7 @@ const ROWS_MAX: usize = 5_000;
 /// A transfer to one of our addresses, as a watcher found it.
 #[derive(Debug, Clone)]
 pub struct Sighting {
+    pub found_by: FoundBy,
     pub deposit_key: String,
     pub tx_hash: String,
     pub address_id: Uuid,
@@ -44,6 +46,7 @@ pub struct Recorded {
     pub deposit_key: String,
     pub tx_hash: String,
     pub payout_order_id: Option<Uuid>,
+    pub found_by_balance: bool,
     /// It was taken out of the books when it left the chain.
     pub was_reversed: bool,
 }
@@ -83,13 +86,13 @@ async fn record_rows(
         Recorded,
         r#"
         insert into deposit as d (id, network, deposit_key, tx_hash, address_id, invoice_id, payout_order_id, token_id, contract,
-            amount, amount_text, min_confirmations, sender, height, block_hash, mined_at, first_seen_at, state)
+            amount, amount_text, min_confirmations, sender, found_by_balance, height, block_hash, mined_at, first_seen_at, state)
         select t.id, $1, t.deposit_key, t.tx_hash, t.address_id, t.invoice_id, t.payout_order_id, t.token_id, t.contract,
-               t.amount, t.amount_text, t.min_confirmations, t.sender, $2, $3, $4, clock_timestamp(), 'seen'
+               t.amount, t.amount_text, t.min_confirmations, t.sender, t.found_by_balance, $2, $3, $4, clock_timestamp(), 'seen'
         from unnest($5::uuid[], $6::text[], $7::text[], $8::uuid[], $9::uuid[], $10::uuid[], $11::text[], $12::text[],
-                    $13::numeric[], $14::text[], $15::bigint[], $16::text[])
+                    $13::numeric[], $14::text[], $15::bigint[], $16::text[], $17::boolean[])
             as t (id, deposit_key, tx_hash, address_id, invoice_id, payout_order_id, token_id, contract, amount, amount_text,
-                  min_confirmations, sender)
+                  min_confirmations, sender, found_by_balance)
         on conflict (network, deposit_key) do update
         set height = excluded.height, block_hash = excluded.block_hash, mined_at = excluded.mined_at,
             address_id = excluded.address_id, invoice_id = excluded.invoice_id,
@@ -106,7 +109,7 @@ async fn record_rows(
           and (d.state in ('seen', 'withdrawn')
                or (d.address_id, d.contract, d.amount_text)
                   is not distinct from (excluded.address_id, excluded.contract, excluded.amount_text))
-        returning id, deposit_key, tx_hash, payout_order_id, state = 'reversed' as "was_reversed!"
+        returning id, deposit_key, tx_hash, payout_order_id, found_by_balance, state = 'reversed' as "was_reversed!"
         "#,
         network.name(),
         height,
@@ -123,7 +126,8 @@ async fn record_rows(
         &columns.amounts as &[Option<bigdecimal::BigDecimal>],
         &columns.texts as &[&str],
         &columns.confirmations,
-        &columns.senders as &[Option<&str>]
+        &columns.senders as &[Option<&str>],
+        &columns.by_balance
     )
     .fetch_all(connection)
     .await?;
@@ -144,6 +148,7 @@ struct Columns<'a> {
     texts: Vec<&'a str>,
     confirmations: Vec<i64>,
     senders: Vec<Option<&'a str>>,
+    by_balance: Vec<bool>,
 }
 
 impl<'a> Columns<'a> {
@@ -163,6 +168,7 @@ impl<'a> Columns<'a> {
             texts: rows.iter().map(|row| row.amount_text.as_str()).collect(),
             confirmations: confirmations.collect::<Result<_, _>>()?,
             senders: rows.iter().map(|row| row.sender.as_deref()).collect(),
+            by_balance: rows.iter().map(|row| row.found_by.is_balance()).collect(),
         })
     }
 }

@@ -2,7 +2,10 @@
 
 use uuid::Uuid;
 
-use crate::storage::{PgConnection, StorageError, deliveries::DeliveryRow};
+use crate::storage::{
+    PgConnection, StorageError,
+    deliveries::{DeliveryRow, delivery_rows},
+};
 
 /// An event of a payout order, written in the transaction of the change that caused it.
 #[derive(Debug, Clone)]
@@ -49,17 +52,8 @@ pub async fn of_payout(
     connection: &mut PgConnection,
     payout_order_id: Uuid,
 ) -> Result<Vec<DeliveryRow>, StorageError> {
-    let rows = sqlx::query_as!(
-        DeliveryRow,
-        r#"
-        select d.id, event_id, channel, kind, d.merchant_id, null::text as payment_id, o.order_id as "order_id?", url,
-               d.state, cycle, attempts, next_attempt_at, last_status, last_error, dead_since, d.created_at
-        from delivery d
-        join payout_order o on o.id = d.payout_order_id
-        where d.payout_order_id = $1
-        order by d.created_at, d.id
-        limit 1000
-        "#,
+    let rows = delivery_rows!(
+        "where d.payout_order_id = $1 order by d.created_at, d.id limit 1000",
         payout_order_id
     )
     .fetch_all(connection)

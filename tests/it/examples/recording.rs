@@ -6,7 +6,7 @@ use gateway::{
     asset::Network,
     invoice::{
         payment::{Payment, PaymentAsset, PaymentView, iso_8601},
-        vocabulary::Status,
+        vocabulary::{InvoiceType, Status},
     },
     merchant::WebhookSecret,
     money::{BaseUnits, Price},
@@ -46,7 +46,7 @@ fn finished() -> PaymentView {
         order_id: Some("order-1".into()),
         order_description: Some("2 × café crème".into()),
         ipn_callback_url: Some("https://shop.example/ipn?a=1&b=2".into()),
-        invoice_type: "payment".into(),
+        invoice_type: InvoiceType::Payment,
         window_seconds: 1800,
         deadline: at(SIGNED_AT + 900),
         created_at: at(SIGNED_AT - 900),

@@ -30,7 +30,7 @@ async fn event_is(
 ) -> (DeliveryRow, Vec<AttemptRow>) {
     eventually(&format!("event {at} is {state}"), async || {
         let row = payer.story(id).await.events.into_iter().nth(at)?;
-        if row.state != state {
+        if row.state.as_str() != state {
             return None;
         }
         let mut connection = payer.stack.gateway.db.connection().await.unwrap();

@@ -7,9 +7,9 @@ use super::{
 
 /// From the bottom up. Modules of one layer do not know one another.
 const LAYERS: &[&[&str]] = &[
-    &["money"],
+    &["money", "vocabulary"],
     &["asset"],
-    &["merchant", "ledger"],
+    &["merchant", "ledger", "deposit"],
     &["invoice"],
     // Above invoices: the rule of punctual deposits and the format of an instant are the same for
     // both.

@@ -4,6 +4,7 @@ mod accounting_facts;
 mod balances;
 mod chain_watcher;
 mod consuming;
+mod damaged;
 mod deadline_races;
 mod deposit_matching;
 mod expiry_timer;

@@ -7,6 +7,7 @@ use gateway::{
         topology,
     },
     storage::deliveries::{self, DeadFilter},
+    webhook::retry::DeliveryState,
 };
 use gateway_workers::Role;
 use serde_json::json;
@@ -20,7 +21,7 @@ use support::{
 async fn dies(shop: &Shop, id: &str, cycles: i32) {
     let (row, attempts) = eventually(&format!("{id} is dead in cycle {cycles}"), async || {
         let found = shop.delivery(id).await;
-        Some(found).filter(|(row, _)| row.state == "dead" && row.cycle == cycles)
+        Some(found).filter(|(row, _)| row.state == DeliveryState::Dead && row.cycle == cycles)
     })
     .await;
     let numbers: Vec<_> = attempts.iter().map(|one| (one.cycle, one.attempt)).collect();

@@ -176,7 +176,7 @@ impl Shop {
         let rows = ledger::of_invoice(&mut connection, row).await.unwrap();
         rows.into_iter()
             .map(|row| Booked {
-                kind: row.kind,
+                kind: row.kind.to_string(),
                 asset: row.asset,
                 debit: row.debit,
                 credit: row.credit,
@@ -216,7 +216,7 @@ impl Shop {
     /// Waits until the only delivery of an invoice is in `state`.
     pub async fn delivery_becomes(&self, id: &str, state: &str) -> (DeliveryRow, Vec<AttemptRow>) {
         eventually(&format!("the delivery for {id} is {state}"), async || {
-            Some(self.delivery(id).await).filter(|(row, _)| row.state == state)
+            Some(self.delivery(id).await).filter(|(row, _)| row.state.as_str() == state)
         })
         .await
     }

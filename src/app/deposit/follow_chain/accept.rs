@@ -9,6 +9,7 @@ use crate::{
     },
     asset::Network,
     chain::{BlockRef, ChainSource, Transfer},
+    deposit::FoundBy,
     money::BaseUnits,
     storage::{
         PgConnection, StorageError, Tx, addresses, audit,
@@ -75,9 +76,13 @@ impl<S: ChainSource> Follower<S> {
     ) -> Result<u32, AcceptError> {
         let network = self.settings.network;
         let at = self.check_cursor(gateway).await?;
-        let back = match wanted {
-            [key] if by_balance::is_key(key) => self.held_again(gateway, &at, height, key).await?,
-            keys => Some(self.shown_again(gateway, height, keys).await?),
+        let by_balance = match wanted {
+            [key] => self.is_by_balance(gateway, key).await?.then_some(key),
+            [] | [_, _, ..] => None,
+        };
+        let (found_by, back) = match by_balance {
+            Some(key) => (FoundBy::Balance, self.held_again(gateway, &at, height, key).await?),
+            None => (FoundBy::Transaction, Some(self.shown_again(gateway, height, wanted).await?)),
         };
         let Some(Back { mut tx, cursor, block, transfers, reversed }) =
             back.filter(|back| !back.reversed.is_empty())
@@ -85,14 +90,14 @@ impl<S: ChainSource> Follower<S> {
             return Ok(0);
         };
         give_way(&mut tx, &reversed).await?;
-        self.record_transfers(&mut tx, &transfers, Some(&block)).await?;
+        self.record_transfers(&mut tx, (&transfers, found_by), Some(&block)).await?;
         let mut accepted = Vec::with_capacity(reversed.len());
         for (transfer, reversed) in transfers.iter().zip(&reversed) {
             let id = returned::succeed(&mut tx, network, &transfer.key, reversed.id).await?;
             let lost = || StorageError::damaged("deposit", "what came back is not recorded anew");
             accepted.push(id.ok_or_else(lost)?);
         }
-        self.finalize(&mut tx, cursor.height).await?;
+        self.finalize(gateway, &mut tx, cursor.height).await?;
         for id in &accepted {
             let depth = returned::depth(&mut tx, *id).await?.filter(|depth| !depth.is_final);
             if let Some(depth) = depth {
@@ -107,6 +112,11 @@ impl<S: ChainSource> Follower<S> {
         tx.commit().await.map_err(StorageError::from)?;
         gateway.relay_wake.notify_one();
         Ok(u32::try_from(accepted.len()).unwrap_or(u32::MAX))
+    }
+
+    async fn is_by_balance(&self, gateway: &Gateway, key: &str) -> Result<bool, StorageError> {
+        let mut connection = gateway.db.connection().await?;
+        by_balance::is_by_balance(&mut connection, self.settings.network, key).await
     }
 
     /// The transfers in `wanted` that the block at `height` contains.

@@ -10,6 +10,7 @@ use crate::{
     app::Gateway,
     asset::{Network, catalogue::Catalogue},
     chain::{BlockRef, ChainError, ChainSource, Transfer, TransferAmount, TransferAsset},
+    deposit::FoundBy,
     money::BaseUnits,
     storage::{
         PgConnection, StorageError,
@@ -245,8 +246,8 @@ impl<S: ChainSource> Follower<S> {
             let gone = gone.get(id).map_or(&[][..], Vec::as_slice);
             recorded += self.record_residue(&mut tx, residue, gone, head).await?;
         }
-        let finalized = self.finalize(&mut tx, cursor.height).await?;
-        self.reverse_lost(&mut tx, cursor.height, true).await?;
+        let finalized = self.finalize(gateway, &mut tx, cursor.height).await?;
+        self.reverse_lost(gateway, &mut tx, cursor.height, FoundBy::Balance).await?;
         tx.commit().await.map_err(StorageError::from)?;
         if finalized > 0 {
             gateway.relay_wake.notify_one();
@@ -276,7 +277,8 @@ impl<S: ChainSource> Follower<S> {
                 returned.push(native(key, hash, to, gone.amount));
             }
         }
-        let mut recorded = self.record_transfers(tx, &returned, Some(head)).await?;
+        let mut recorded =
+            self.record_transfers(tx, (&returned, FoundBy::Balance), Some(head)).await?;
         let early = residue.in_time.as_ref().map(|(block, units)| (block, (*units).min(left)));
         let late = left.remaining_after(early.map_or(BaseUnits::ZERO, |(_, units)| units));
         for (block, units) in early.into_iter().chain([(head, late)]) {
@@ -290,7 +292,8 @@ impl<S: ChainSource> Follower<S> {
             }
             let key = free_key(tx, network, to, block.height).await?;
             let transfer = native(key, block.hash.clone(), to, units);
-            recorded += self.record_transfers(tx, &[transfer], Some(block)).await?;
+            let transfers = (&[transfer][..], FoundBy::Balance);
+            recorded += self.record_transfers(tx, transfers, Some(block)).await?;
         }
         Ok(recorded)
     }

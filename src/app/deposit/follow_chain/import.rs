@@ -8,6 +8,7 @@ use crate::{
         deposit::explain::{IMPORTED, subject},
     },
     chain::{Block, ChainSource, Transfer, TransferAsset},
+    deposit::FoundBy,
     storage::{
         PgConnection, StorageError, Tx, audit,
         cursors::{self, Cursor},
@@ -53,11 +54,13 @@ impl<S: ChainSource> Follower<S> {
                 transfers.push(transfer);
             }
         }
-        let recorded = self.record_transfers(&mut tx, &transfers, Some(&block.header)).await?;
+        let recorded = self
+            .record_transfers(&mut tx, (&transfers, FoundBy::Transaction), Some(&block.header))
+            .await?;
         if recorded == 0 {
             return Ok(0);
         }
-        self.finalize(&mut tx, cursor.height).await?;
+        self.finalize(gateway, &mut tx, cursor.height).await?;
         for transfer in &transfers {
             let detail = format!("block {height}, transaction {}", transfer.tx_hash);
             let subject = subject(self.settings.network, &transfer.key);

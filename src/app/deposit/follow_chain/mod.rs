@@ -13,6 +13,7 @@ mod large_amount;
 mod record;
 mod replaced;
 pub mod restart;
+mod reverse;
 mod rewind;
 mod unknown;
 mod waiting;

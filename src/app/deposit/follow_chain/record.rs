@@ -16,19 +16,17 @@ use crate::{
         route::Route,
     },
     chain::{Block, BlockRef, ChainSource, Transfer, TransferAmount, TransferAsset},
+    deposit::FoundBy,
     fail_point::{fail_point, panic_point},
-    invoice::lifecycle::{self, Effect, Event},
-    ledger::{Account, Entry, EntryKind},
     money::BaseUnits,
     storage::{
         PgConnection, StorageError, alerts,
         cursors::{self, Cursor},
         deposits::{
-            self, DepositRow, by_balance, returned,
+            self,
             sightings::{self, Recorded, Sighting},
         },
-        invoices::{self, Invoice},
-        ledger, outbox, payouts,
+        invoices, outbox, payouts,
     },
     telemetry::trace,
 };
@@ -59,12 +57,12 @@ impl<S: ChainSource> Follower<S> {
             return Err(FollowError::CursorMoved);
         }
         self.watch.refresh(&mut tx).await?;
-        let found = self.sightings(&block.transfers);
+        let found = self.sightings(&block.transfers, FoundBy::Transaction);
         let found = self.leave_out(&mut tx, found).await?;
         let found = (block.transfers.as_slice(), found.as_slice());
         let sightings = self.record_found(&mut tx, found, Some(header)).await?;
         cursors::remember(&mut tx, network, to).await?;
-        let finalized = self.finalize(&mut tx, header.height).await?;
+        let finalized = self.finalize(gateway, &mut tx, header.height).await?;
         panic_point("watch.recorded", network.name());
         tx.commit().await.map_err(StorageError::from)?;
         if finalized > 0 {
@@ -80,6 +78,7 @@ impl<S: ChainSource> Follower<S> {
     /// did not come back.
     pub(super) async fn finalize(
         &self,
+        gateway: &Gateway,
         tx: &mut PgConnection,
         head: u64,
     ) -> Result<u64, FollowError> {
@@ -99,34 +98,18 @@ impl<S: ChainSource> Follower<S> {
                 break;
             }
         }
-        self.reverse_lost(tx, head, false).await?;
+        self.reverse_lost(gateway, tx, head, FoundBy::Transaction).await?;
         Ok(finalized)
-    }
-
-    /// Reverses deposits that were lost with a branch that was not higher than `head`, and are not
-    /// back. A deposit found by balance comes back by balance alone, so those are asked for apart,
-    /// once balances at `head` were compared.
-    pub(super) async fn reverse_lost(
-        &self,
-        tx: &mut PgConnection,
-        head: u64,
-        by_balance: bool,
-    ) -> Result<(), FollowError> {
-        let network = self.settings.network;
-        for lost in deposits::lost_for_good(tx, network, head, by_balance).await? {
-            reverse(tx, network, &lost).await?;
-        }
-        Ok(())
     }
 
     /// Records those of `transfers` that concern us. In a block, or waiting if `block` is `None`.
     pub(super) async fn record_transfers(
         &self,
         tx: &mut PgConnection,
-        transfers: &[Transfer],
+        (transfers, found_by): (&[Transfer], FoundBy),
         block: Option<&BlockRef>,
     ) -> Result<u32, FollowError> {
-        self.record_found(tx, (transfers, &self.sightings(transfers)), block).await
+        self.record_found(tx, (transfers, &self.sightings(transfers, found_by)), block).await
     }
 
     /// Records `found`, sightings of some of `transfers`. A replacement counts as seen when the
@@ -143,13 +126,14 @@ impl<S: ChainSource> Follower<S> {
     }
 
     /// Sightings of those transfers that reach a watched address.
-    pub(super) fn sightings(&self, transfers: &[Transfer]) -> Vec<Sighting> {
+    pub(super) fn sightings(&self, transfers: &[Transfer], found_by: FoundBy) -> Vec<Sighting> {
         let network = self.settings.network;
         transfers
             .iter()
             .filter(|transfer| transfer.amount != TransferAmount::Units(BaseUnits::ZERO))
             .filter_map(|transfer| {
-                Some(sighting(network, transfer, self.watch.find(&transfer.to)?))
+                let watched = self.watch.find(&transfer.to)?;
+                Some(sighting(network, (transfer, found_by), watched))
             })
             .collect()
     }
@@ -210,7 +194,7 @@ impl<S: ChainSource> Follower<S> {
                     ("reversed_deposit_returned", &deposit.tx_hash, &deposit.deposit_key);
                 // A deposit that no block shows has the hash of some block; an operator can look it
                 // up by its key.
-                let detail = if by_balance::is_key(key) { key } else { hash };
+                let detail = if deposit.found_by_balance { key } else { hash };
                 alerts::raise(tx, kind, &deposit.id.to_string(), detail).await?;
             }
         }
@@ -267,7 +251,11 @@ async fn alert_of_changed(
     Ok(())
 }
 
-fn sighting(network: Network, transfer: &Transfer, watched: Watched) -> Sighting {
+fn sighting(
+    network: Network,
+    (transfer, found_by): (&Transfer, FoundBy),
+    watched: Watched,
+) -> Sighting {
     let catalogue = Catalogue::get();
     let (currency, contract): (Option<&Currency>, Option<&str>) = match &transfer.asset {
         TransferAsset::Native => (Some(catalogue.native(network)), None),
@@ -280,6 +268,7 @@ fn sighting(network: Network, transfer: &Transfer, watched: Watched) -> Sighting
         TransferAmount::Beyond128Bits(text) => (None, text.clone()),
     };
     Sighting {
+        found_by,
         deposit_key: transfer.key.clone(),
         tx_hash: transfer.tx_hash.clone(),
         address_id: watched.address_id,
@@ -292,132 +281,4 @@ fn sighting(network: Network, transfer: &Transfer, watched: Watched) -> Sighting
         sender: transfer.from.clone().filter(|sender| sender.len() <= SENDER_BYTES_MAX),
         min_confirmations: transfer.maturity.max(1),
     }
-}
-
-/// A credited deposit is gone from the chain. The status stays (spec, Rules 2); the books, an open
-/// invoice and a person learn of it.
-async fn reverse(
-    tx: &mut PgConnection,
-    network: Network,
-    lost: &DepositRow,
-) -> Result<(), StorageError> {
-    // Gas of our own was never credited to anybody.
-    if lost.booked_as.as_deref() == Some("gas") {
-        return deposits::mark_reversed(tx, lost.id, false).await;
-    }
-    let mut still_counted = matches!(lost.booked_as.as_deref(), Some("credit" | "late"));
-    let invoice = match lost.invoice_id {
-        Some(id) => invoices::lock(tx, id).await?,
-        None => None,
-    };
-    if let (Some(invoice), Some(amount), Some(asset)) = (invoice, lost.amount, &lost.token_id) {
-        let merchant = invoice.merchant_id;
-        let debit = match lost.booked_as.as_deref() {
-            Some("credit") => Some(Account::Merchant(merchant)),
-            Some("late") => Some(Account::Late(merchant)),
-            Some("foreign") => Some(Account::Foreign(merchant)),
-            _ => None,
-        };
-        if let Some(debit) = debit {
-            let entry = Entry {
-                kind: EntryKind::Reversal,
-                source: lost.id,
-                asset: asset.clone(),
-                debit,
-                credit: Account::Custody(network),
-                amount,
-            };
-            ledger::book(tx, &entry).await?;
-        }
-        if lost.booked_as.as_deref() == Some("credit") {
-            still_counted = !take_back(tx, &invoice, amount).await?;
-            return_excess(tx, &invoice, lost.id, asset, amount).await?;
-        }
-    }
-    let counted = reverse_payout(tx, network, lost).await?;
-    if let Some(counted) = counted {
-        still_counted = !counted.is_zero();
-    }
-    deposits::mark_reversed(tx, lost.id, still_counted).await?;
-    if let Some(counted) = counted.filter(|counted| !counted.is_zero()) {
-        returned::note_counted(tx, lost.id, counted).await?;
-    }
-    let detail = format!("{} of {:?} on {network} left the chain", lost.tx_hash, lost.token_id);
-    tracing::error!(deposit.id = %lost.id, %network, "a credited deposit left the chain");
-    alerts::raise(tx, "deposit_reversed", &lost.id.to_string(), &detail).await?;
-    Ok(())
-}
-
-/// While an invoice is open, its received amount decides its state. `false` once it has ended: its
-/// sums stay.
-async fn take_back(
-    tx: &mut PgConnection,
-    invoice: &Invoice,
-    amount: BaseUnits,
-) -> Result<bool, StorageError> {
-    let step = lifecycle::step(&invoice.for_lifecycle(), Event::CreditReversed { amount });
-    if let [Effect::TakeBack(amount)] = step.effects.as_slice() {
-        let credited = invoice.credited.remaining_after(*amount);
-        let received = invoice.view.actually_paid.remaining_after(*amount);
-        invoices::update_standing(tx, invoice.id, step.status, credited, received).await?;
-        return Ok(true);
-    }
-    Ok(false)
-}
-
-/// Takes back as much of the treasury's share of an overpaid invoice as came with the deposit that
-/// is gone.
-async fn return_excess(
-    tx: &mut PgConnection,
-    invoice: &Invoice,
-    deposit_id: Uuid,
-    asset: &str,
-    amount: BaseUnits,
-) -> Result<(), StorageError> {
-    let amount = amount.min(ledger::excess_of(tx, invoice.id).await?);
-    if amount.is_zero() {
-        return Ok(());
-    }
-    let entry = Entry {
-        kind: EntryKind::ExcessReversal,
-        source: deposit_id,
-        asset: asset.to_owned(),
-        debit: Account::Treasury,
-        credit: Account::Merchant(invoice.merchant_id),
-        amount,
-    };
-    ledger::book(tx, &entry).await?;
-    Ok(())
-}
-
-/// A payout order whose funding is gone signs nothing more until a person has looked. How much of
-/// it the order still counts because that is given away, or signed for, already; `None` if it was
-/// never the order's.
-async fn reverse_payout(
-    tx: &mut PgConnection,
-    network: Network,
-    lost: &DepositRow,
-) -> Result<Option<BaseUnits>, StorageError> {
-    let owner = deposits::owner_of(tx, lost.id).await?;
-    let Some(order_id) = owner.and_then(|owner| owner.payout_order_id) else { return Ok(None) };
-    payouts::safety::hold(tx, order_id, "a deposit that funded it left the chain").await?;
-    let was_late = match lost.booked_as.as_deref() {
-        Some("credit") => false,
-        Some("late") => true,
-        Some(_) | None => return Ok(None),
-    };
-    let (Some(amount), Some(asset)) = (lost.amount, &lost.token_id) else { return Ok(None) };
-    let entry = Entry {
-        kind: EntryKind::Reversal,
-        source: lost.id,
-        asset: asset.clone(),
-        debit: Account::Payout(order_id),
-        credit: Account::Custody(network),
-        amount,
-    };
-    ledger::book(tx, &entry).await?;
-    let Some(mut order) = payouts::lock(tx, order_id).await? else { return Ok(None) };
-    let counted = order.books.take_back(amount, was_late);
-    payouts::update_standing(tx, &order).await?;
-    Ok(Some(counted))
 }

@@ -135,6 +135,7 @@ mod tests {
         contract: Option<&str>,
     ) -> Sighting {
         Sighting {
+            found_by: crate::deposit::FoundBy::Transaction,
             deposit_key: key.to_string(),
             tx_hash: format!("tx{key}"),
             address_id: Uuid::from_u128(address),

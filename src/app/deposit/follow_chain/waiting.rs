@@ -8,6 +8,7 @@ use super::{FollowError, Follower, unknown::is_unknown};
 use crate::{
     app::Gateway,
     chain::{BlockRef, ChainError, ChainSource, Reading, Waiting},
+    deposit::FoundBy,
     storage::{StorageError, cursors::Cursor, deposits, deposits::Unmined},
 };
 
@@ -27,7 +28,7 @@ impl<S: ChainSource> Follower<S> {
         let mut tx = gateway.db.begin().await?;
         self.watch.refresh(&mut tx).await?;
         // Of a token that pays for nothing, its block is soon enough to learn of it.
-        let mut found = self.sightings(&waiting.transfers);
+        let mut found = self.sightings(&waiting.transfers, FoundBy::Transaction);
         found.retain(|sighting| !is_unknown(sighting));
         let seen = self.record_found(&mut tx, (&waiting.transfers, &found), None).await?;
         let unmined = deposits::unmined(&mut tx, self.settings.network).await?;

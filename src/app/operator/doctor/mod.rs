@@ -24,6 +24,7 @@ use crate::{
     invoice::payment::iso_8601,
     merchant::secret::OpenedBy,
     storage::{self, PgConnection, StorageError, alerts, balances, cursors, deliveries, outbox},
+    webhook::Channel,
 };
 
 /// For each of the three servers' listeners; they are looked at side by side.
@@ -342,8 +343,8 @@ async fn backlog(connection: &mut PgConnection) -> Result<Finding, StorageError>
 }
 
 async fn dead_letters(connection: &mut PgConnection) -> Result<Finding, StorageError> {
-    let count = deliveries::count_dead(connection, "ipn", 0).await?
-        + deliveries::count_dead(connection, "payout", 0).await?;
+    let count = deliveries::count_dead(connection, Channel::Ipn, 0).await?
+        + deliveries::count_dead(connection, Channel::Payout, 0).await?;
     let health = if count == 0 { Health::Ok } else { Health::Doubtful };
     let detail = if count == 0 { "none".to_owned() } else { format!("{count} deliveries") };
     Ok(Finding::new("dead letters", health, detail)

@@ -21,7 +21,7 @@ const ROWS: &str = "
                      from ledger_entry e where e.source = d.id and e.kind not in ('excess', 'excess_reversal')), 0)::text
                as booked
     from deposit d
-    where d.deposit_key not like '%@%' and not exists (select from deposit next where next.replaces = d.id)";
+    where not d.found_by_balance and not exists (select from deposit next where next.replaces = d.id)";
 
 /// Checks that the books equal the canonical chain, once reversed deposits that came back were
 /// accepted manually.

@@ -365,7 +365,7 @@ impl<'a> Story<'a> {
     async fn check(&mut self, is_whole: bool) {
         let query = "select e.id, d.deposit_key, d.amount_text, c.hash from ledger_entry e
              join deposit d on d.id = e.source join chain_cursor c on c.network = d.network
-             where e.id > $1 and e.kind not in ('reversal', 'excess_reversal') and d.deposit_key not like '%@%'
+             where e.id > $1 and e.kind not in ('reversal', 'excess_reversal') and not d.found_by_balance
              order by e.id";
         let query = sqlx::query_as(query).bind(self.checked);
         let booked: Vec<(i64, String, String, String)> =
