@@ -5,7 +5,10 @@ use std::io::{self, Write};
 
 use serde_json::Value;
 
-use crate::receiver::{Channel, Delivery, Proof, Receiver};
+use crate::{
+    proof::Proof,
+    receiver::{Channel, Delivery, Receiver},
+};
 
 #[derive(clap::Args)]
 pub struct Args {

@@ -28,6 +28,7 @@ mod payout_receiver;
 mod payout_seed;
 mod payout_words;
 mod payouts;
+mod proof;
 mod receiver;
 mod render;
 mod secrets;

@@ -9,7 +9,7 @@ use serde_json::Value;
 use sha2::Sha256;
 use subtle::ConstantTimeEq;
 
-use crate::receiver::{AGE_SECONDS_MAX, Proof, epoch_seconds};
+use crate::proof::{AGE_SECONDS_MAX, Proof, epoch_seconds};
 
 pub(crate) fn verify(secret: &str, headers: &HeaderMap, body: &[u8]) -> anyhow::Result<Proof> {
     let header = |name: &str| {

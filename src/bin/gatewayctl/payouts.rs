@@ -191,7 +191,13 @@ impl Payouts {
                 let story = gateway.explain_payout(&id).await?;
                 Ok(Answer::new(to_json(&story)?, summary(&story)))
             }
-            Self::Watch(id) => watch::follow(gateway, &id.order_id, json).await,
+            Self::Watch(id) => {
+                let story = watch::follow(gateway, &id.order_id, json).await?;
+                let answer = Answer::new(to_json(&story)?, "");
+                // A failure unless every recipient was paid.
+                let is_paid = story.order.state == State::Completed;
+                Ok(if is_paid { answer } else { answer.bad() })
+            }
             Self::Explain(AnyId { id }) => {
                 let story = gateway.explain_payout(&id).await?;
                 let text = format!("{}\n{}", summary(&story), history(&story));

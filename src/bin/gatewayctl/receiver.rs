@@ -12,10 +12,11 @@ use sha2::Sha512;
 use subtle::ConstantTimeEq;
 use tokio::{net::TcpListener, sync::mpsc, task::JoinHandle};
 
-use crate::payout_receiver;
+use crate::{
+    payout_receiver,
+    proof::{AGE_SECONDS_MAX, Proof, epoch_seconds},
+};
 
-/// The documentation advises receivers to refuse older deliveries.
-pub(crate) const AGE_SECONDS_MAX: u64 = 600;
 /// More deliveries than ever wait to be printed; any beyond are answered, but not printed.
 const UNREAD_MAX: usize = 64;
 const IPN_PATH: &str = "/ipn";
@@ -38,13 +39,6 @@ pub(crate) struct Delivery {
 pub(crate) enum Channel {
     Ipn,
     Payout,
-}
-
-/// Content of a verified delivery.
-pub(crate) struct Proof {
-    pub(crate) event_id: String,
-    pub(crate) bytes: usize,
-    pub(crate) body: Value,
 }
 
 #[derive(Clone)]
@@ -141,11 +135,6 @@ fn verify(secret: &str, headers: &HeaderMap, body: &[u8]) -> anyhow::Result<Proo
     let event_at = parsed["event_at"].as_u64().context("no event_at in the body")?;
     ensure!(epoch_seconds()?.abs_diff(event_at) <= AGE_SECONDS_MAX, "event_at is too long ago");
     Ok(Proof { event_id, bytes: body.len(), body: parsed })
-}
-
-#[expect(clippy::disallowed_methods, reason = "a merchant's receiver has no clock but its own")]
-pub(crate) fn epoch_seconds() -> anyhow::Result<u64> {
-    Ok(std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?.as_secs())
 }
 
 #[cfg(test)]

@@ -7,16 +7,13 @@ use std::{
 };
 
 use gateway::{
-    app::Gateway,
+    app::{Gateway, payout::Story},
     money::BaseUnits,
     payout::{State, batch::Tally},
     storage::payouts::PayoutOrder,
 };
 
-use crate::{
-    payouts,
-    render::{self, Answer, Lines},
-};
+use crate::render::{self, Lines};
 
 /// Poll interval of the rows.
 const PAUSE: Duration = Duration::from_millis(300);
@@ -24,18 +21,15 @@ const BAR_CELLS: u64 = 20;
 /// Returns to the start of the line and clears it.
 const AGAIN: &str = "\r\u{1b}[2K";
 
-/// Reports the order until it has ended and owes nothing. The result is a failure unless every
-/// recipient was paid.
-pub async fn follow(gateway: &Gateway, order_id: &str, json: bool) -> anyhow::Result<Answer> {
+/// Reports the order until it has ended and owes nothing.
+pub async fn follow(gateway: &Gateway, order_id: &str, json: bool) -> anyhow::Result<Story> {
     let mut line = Line::new(json);
     loop {
         let (order, rows) = gateway.payout_progress(order_id).await?;
         line.show(&describe(&order, rows))?;
         if has_ended(&order) {
             line.end()?;
-            let story = gateway.explain_payout(order_id).await?;
-            let answer = Answer::new(payouts::to_json(&story)?, "");
-            return Ok(if order.state == State::Completed { answer } else { answer.bad() });
+            return Ok(gateway.explain_payout(order_id).await?);
         }
         tokio::time::sleep(PAUSE).await;
     }
@@ -137,7 +131,7 @@ fn after(order: &PayoutOrder, coins: &impl Fn(BaseUnits) -> String) -> String {
     if !books.returned.is_zero() {
         text = format!("{text}; {} refunded", coins(books.returned));
     }
-    let open = books.left().checked_add(books.reserved).unwrap_or(books.reserved);
+    let open = books.left().saturating_add(books.reserved);
     if !open.is_zero() {
         let how =
             if order.refund_address.is_some() { "goes back" } else { "waits for a refund address" };

@@ -1,5 +1,7 @@
 //! Imports between modules point downward, as `src/lib.rs` and ARCHITECTURE.md draw them.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::{
     expect_none,
     tree::{Source, sources},
@@ -59,6 +61,47 @@ fn the_api_and_the_workers_meet_only_in_the_database_and_the_broker() {
         );
     }
     expect_none("the library, the API and the workers must not know one another so", &found);
+}
+
+/// Modules of the command line that use one another in a ring cannot be read one at a time.
+#[test]
+fn modules_of_the_command_line_form_no_ring() {
+    let folder = "src/bin/gatewayctl/";
+    let mut arrows: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for source in sources().iter().filter(|source| source.is_under(&[folder])) {
+        let path = source.path.trim_start_matches(folder).trim_end_matches(".rs");
+        let module = path.split('/').next().unwrap_or(path);
+        let used = uses(source, &["crate::"]).into_iter().map(|(_, used)| used);
+        arrows.entry(module.to_owned()).or_default().extend(used.filter(|used| used != module));
+    }
+    assert!(arrows.len() > 20, "only {} modules were found", arrows.len());
+    let found: Vec<_> =
+        rings(arrows).iter().map(|(module, used)| format!("{module} uses {used:?}")).collect();
+    expect_none("these modules are in a ring, or use one that is", &found);
+}
+
+/// The part of a graph that is left when whatever uses nothing of the rest is taken away, again and
+/// again.
+fn rings(mut arrows: BTreeMap<String, BTreeSet<String>>) -> BTreeMap<String, BTreeSet<String>> {
+    loop {
+        let left: BTreeSet<_> = arrows.keys().cloned().collect();
+        arrows.retain(|_, used| {
+            used.retain(|used| left.contains(used));
+            !used.is_empty()
+        });
+        if arrows.len() == left.len() {
+            return arrows;
+        }
+    }
+}
+
+#[test]
+fn a_ring_would_be_found() {
+    let arrow = |(from, to): (&str, &str)| (from.to_owned(), BTreeSet::from([to.to_owned()]));
+    let line = BTreeMap::from([("a", "b"), ("b", "c"), ("c", "serde")].map(arrow));
+    assert!(rings(line).is_empty());
+    let ring = BTreeMap::from([("a", "b"), ("b", "c"), ("c", "b")].map(arrow));
+    assert_eq!(rings(ring).len(), 3);
 }
 
 /// The programs sit on top of the library, so their use of a database or a broker belongs in `app`.
