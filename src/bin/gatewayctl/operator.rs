@@ -29,7 +29,7 @@ impl Operator {
 /// Whose word decides over money: the account that the kernel runs this command under.
 #[derive(Args)]
 pub struct Person {
-    /// Your account on this machine; it is known without, and no other name is taken
+    /// Your account on this machine; optional, and no other name is accepted
     #[arg(long, value_name = "NAME")]
     by: Option<String>,
 }

@@ -50,8 +50,8 @@ Examples:
 
 pub const PAYOUTS_RELEASE: &str = concat!(
     "\
-You are the account under which you run it: --by may repeat its name and takes no other. Where two people are
-needed, the second runs it under an account of their own, and not in a container or by a sudo that both share.
+The releasing person is the account that runs the command; --by may only repeat its name. Where two people
+are required, the second runs it under an account of their own, not in a shared container or a shared sudo.
 
 Examples:
   gatewayctl payouts release empo_0123456789abcdefghjkmnpqrs",
@@ -60,8 +60,8 @@ Examples:
 
 pub const PAYOUTS_REFUND_TO: &str = concat!(
     "\
-It is said once: an address that is set stays. The money is the merchant's, so ask him and nobody else. For an order
-worth more than payouts.two_people_above_usd a second person says the same address, under an account of their own.
+An address that is set cannot be changed. The money is the merchant's, so get the address from the merchant. For an
+order worth more than payouts.two_people_above_usd a second person gives the same address, under another account.
 
 Examples:
   gatewayctl payouts refund-to empo_0123456789abcdefghjkmnpqrs 0x52908400098527886e0f7030069857d2e4169ee7",
@@ -70,8 +70,8 @@ Examples:
 
 pub const PAYOUTS_ACCEPT: &str = concat!(
     "\
-For orders that are held because nothing binds their recipients, as those are that an earlier release confirmed, or
-because their rows are not what was confirmed. Compare them with the merchant first: this pays what the rows say now.
+For orders that are held because no digest binds their recipients, as after an upgrade from an earlier release, or
+because their rows differ from what was confirmed. Compare them with the merchant first: this pays the present rows.
 
 Examples:
   gatewayctl payouts accept empo_0123456789abcdefghjkmnpqrs --reason 'of the old release; compared by telephone'",

@@ -119,8 +119,8 @@ pub const MERCHANT_LIST: &str = concat!("Example:\n  gatewayctl --json merchant 
 
 pub const DATABASE_HAND_OVER: &str = concat!(
     "\
-Ends every session of the database and lets no program in any more, so that nothing comes after its last
-commit. A standby that has repeated that commit goes on without doubt about addresses or payouts.
+Ends every session of the database and refuses new ones, so that nothing follows its last commit. A standby
+that has replayed that commit continues with its addresses and payouts as they are.
 
 Example:
   gatewayctl database hand-over",
@@ -129,7 +129,7 @@ Example:
 
 pub const DATABASE_TAKE_BACK: &str = concat!(
     "\
-Never after a standby was promoted: two databases would go on.
+Never run it after a standby was promoted: two databases would be in use.
 
 Example:
   gatewayctl database take-back",
@@ -146,8 +146,8 @@ macro_rules! both_keys {
 
 pub const SECRETS_ROTATE: &str = concat!(
     "\
-First give both keys to every program and restart it. Then run this; it may be cut off and run again.
-In the end take the old key out of every program's settings.
+First give both keys to every program and restart it. Then run this; it may be interrupted and run again.
+Finally remove the old key from every program's settings.
 
 Example:
   gatewayctl secrets rotate",
@@ -220,9 +220,9 @@ Examples:
 
 pub const ADDRESSES_IMPORT: &str = concat!(
     "\
-All of the file is taken, or nothing. Refused are files that addresses.pool_signer has not signed, texts
-that are no addresses of their network, indices that the pool had before or that leave a gap, and a first
-address that is not the expected one.
+The whole file is imported, or nothing. It refuses files that addresses.pool_signer has not signed, invalid
+addresses, indices that the pool had before or that leave a gap, and a first address other than the
+expected one.
 
 Example:
   gatewayctl addresses import solana-0.pool --by ada",
@@ -307,12 +307,12 @@ Example:
 
 pub const DEPOSIT_EXPLAIN: &str = concat!(
     "\
-Reads the transaction from the network's own node and puts each of its transfers beside our rows: whose
-address it pays, whether we know its token, whether it was counted, and if not, why. With --address, what
-ever arrived there, on every network. Nothing is changed. Nodes of bitcoin-like networks find a mined
-transaction while one of its outputs is unspent, or with an index. NEAR's look nothing up: there, ask an
-explorer for the transaction, take the block of the receipt that pays the address, which is one or more
-after the transaction's own, and say --height with its number.
+Reads the transaction from the network's node and compares each of its transfers with the rows: which
+address it pays, whether its token is known, whether it was counted, and if not, why. With --address:
+everything that arrived there, on every network. It changes nothing. Nodes of bitcoin-like networks find a
+mined transaction while one of its outputs is unspent, or with an index. NEAR's nodes find none: look the
+transaction up in an explorer, take the block of the receipt that pays the address, which is one or more
+after the transaction's own, and give its number as --height.
 
 Examples:
   gatewayctl deposit explain 0x5f… --network polygon
@@ -323,11 +323,11 @@ Examples:
 
 pub const DEPOSIT_IMPORT: &str = concat!(
     "\
-What deposit explain calls missed is written exactly as the watcher would have: the same key, the same
-confirmations, the same booking. Twice does nothing. Without --yes it only says what it would do. Refused
-are transfers from before the address was given, blocks that the watcher has not read, and blocks that are
-not those which it has read. Who did it is kept. On NEAR, --height is needed; deposit explain --help says
-where to find it.
+Records what deposit explain calls missed exactly as the watcher would have: the same key, the same
+confirmations, the same booking. A repeat changes nothing. Without --yes it only prints the effect. It
+refuses transfers made before the address was assigned, blocks that the watcher has not read, and blocks
+that differ from those it read. The audit log keeps the name. On NEAR, --height is required; deposit
+explain --help says where to find it.
 
 Examples:
   gatewayctl deposit import 0x5f… --network polygon
@@ -337,15 +337,15 @@ Examples:
 
 pub const DEPOSIT_ACCEPT: &str = concat!(
     "\
-A deposit that a reorganisation took away after it was booked is taken out of the books for good, and a
-person is told (deposit_reversed). If its transaction is mined again (reversed_deposit_returned), or does
-something else than before (deposit_changed), it counts only once somebody accepts it here. What its
-invoice or order still counts goes back into the books alone, silently; all else is credited like any
-deposit: by its amount, in time if it was first seen or mined in time, with its webhooks. The node must
-show it in the very block that the watcher has read, with all its confirmations, or nothing is changed.
-What was found by an address's balance has no transaction: name it by its key, ADDRESS@HEIGHT; the address
-must hold it at the last block read. Twice does nothing. The audit log keeps the name and the reason.
-Without --yes it only says what it would do.
+A deposit that a reorganisation removed after it was booked is reversed for good, with an alert
+(deposit_reversed). If its transaction is mined again (reversed_deposit_returned) or has another effect
+(deposit_changed), it counts only once an operator accepts it here. An amount that the total of its invoice
+or order still includes returns to the books alone, without a webhook; any other amount is credited like
+any deposit: by its amount, in time if it was first seen or mined in time, with its webhooks. The node must
+report it in the very block that the watcher has read, with all its confirmations, or nothing is changed.
+A deposit found by an address's balance has no transaction: name it by its key, ADDRESS@HEIGHT; the address
+must hold it at the last block read. A repeat changes nothing. The audit log keeps the name and the reason.
+Without --yes it only prints the effect.
 
 Examples:
   gatewayctl deposit accept 0x5f… --network polygon
@@ -357,7 +357,7 @@ Examples:
 pub const DEPOSIT_LIST: &str = concat!(
     "\
 The newest first. `foreign` are payments in another currency or on another network than their invoice
-asked for (its merchant was told wrong_token_received), `suspicious` those in a token that nobody knows,
+asked for (its merchant was told wrong_token_received), `suspicious` those in an unknown token,
 `late` those after the end.
 
 Examples:
@@ -380,9 +380,9 @@ Examples:
 
 pub const BALANCES_CHECK: &str = concat!(
     "\
-Asks the network's node what the address holds, and compares it with the rows up to the block that the watcher
-has read. On bitcoin and litecoin the node walks through all its outputs for that, which takes minutes; dogecoin's
-nodes cannot. NEAR's need chains.near.state_url.
+Asks the network's node for the balance of the address, and compares it with the rows up to the block that the
+watcher has read. On bitcoin and litecoin the node scans all its outputs for that, which takes minutes; dogecoin's
+nodes cannot. NEAR needs chains.near.state_url.
 
 Example:
   gatewayctl balances check --network polygon --address 0xf39F…",
@@ -391,8 +391,8 @@ Example:
 
 pub const BALANCES_EXPLAIN: &str = concat!(
     "\
-Accounts for all that differs at an address now, such as a sweep. No row of a deposit and no booking is
-changed; what differs from then on is shown again. The audit log keeps the name.
+Explains the whole present difference at an address, such as a sweep. It changes no deposit and no booking;
+a later difference is shown again. The audit log keeps the name.
 
 Example:
   gatewayctl balances explain --network polygon --address 0xf39F… --reason 'swept on Monday' --by ada",
@@ -401,11 +401,12 @@ Example:
 
 pub const BALANCES_START: &str = concat!(
     "\
-Value that blocks do not show, such as what a contract sends on, is found by what an address holds beyond
-what it held when it was given. Where the node no longer told that (starting_balance_unknown), all that
-nothing explained counts as there before and is in no book. Look the address up in an explorer: if less was
-there, or nothing, say so here, and the rest is recorded like any deposit at the watcher's next block, late
-if its invoice has ended. What is noted can only be lowered. The audit log keeps the name and the reason.
+Transfers that blocks do not show, such as internal transfers of contracts, are found by comparing an
+address's balance with its balance at assignment. If the node could no longer report that
+(starting_balance_unknown), everything unexplained counts as present before and is in no book. Look the
+address up in an explorer: if it held less, or nothing, record that here, and the rest becomes a deposit at
+the watcher's next block, late if its invoice has ended. A recorded balance can only be lowered. The audit
+log keeps the name and the reason.
 
 Example:
   gatewayctl balances start --network polygon --address 0xf39F… --held 0 --reason 'first used on Monday' --by ada",
@@ -417,10 +418,10 @@ pub const CHAIN_RESTART: &str = concat!(
 A watcher remembers the last 1,000 blocks. If the node has none of them, it stops and raises an alert
 (reorg_too_deep): either the node serves another chain, or the network really went back that far. Find out
 which before anything else, with a second node or an explorer. If it is the network, name a block below the
-fork. It must lie below all blocks that are remembered, the node must have it, and the newest deposit up to
-it must stand on the node's chain. What was read above it is looked for again as after any reorganisation:
-what comes back stays booked, what does not is reversed once the new chain is as high as the old one was.
-The audit log keeps the name and the reason. Without --yes it only says what it would do.
+fork. It must lie below all remembered blocks, the node must have it, and the newest deposit up to it must
+be on the node's chain. Everything above it is read again as after any reorganisation: deposits that come
+back stay booked, the others are reversed once the new chain is as high as the old one was.
+The audit log keeps the name and the reason. Without --yes it only prints the effect.
 
 Examples:
   gatewayctl chain restart --network polygon --height 70000000
