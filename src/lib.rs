@@ -2,7 +2,8 @@
 //!
 //! Imports point only downward in this list; `tests/it/tidy` checks this.
 //!
-//! - [`money`]: exact amounts; `vocabulary`: closed sets of texts. [`asset`]: networks, currencies, addresses.
+//! - [`money`]: exact amounts; `vocabulary`: closed sets of texts. [`asset`]: networks, currencies,
+//!   addresses.
 //! - [`merchant`], [`ledger`], [`deposit`], [`invoice`], [`payout`], [`nc_payout`], [`webhook`]:
 //!   the rules. They build with `--no-default-features`.
 //! - behind feature `io`: `egress`, `retry`, `telemetry` (leaves), then `storage` (all SQL),

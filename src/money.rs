@@ -155,8 +155,8 @@ impl BaseUnits {
         self.0.checked_add(other.0).map(Self)
     }
 
-    /// Sum of two amounts, at most 128 bits. For sums that are compared or shown, never for one that
-    /// is booked, signed or sent: see the head of this file.
+    /// Sum of two amounts, at most 128 bits. For sums that are compared or shown, never for one
+    /// that is booked, signed or sent: see the head of this file.
     #[must_use]
     pub const fn saturating_add(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))

@@ -246,9 +246,9 @@ impl EvmSource {
     }
 }
 
-// Without a mempool: rollups keep waiting transactions to themselves and hosted nodes answer `pending`
-// with their latest block; where it is real, it would cost a whole block per look and shows no token
-// payment (a call is an intention, only its event is a movement).
+// Without a mempool: rollups keep waiting transactions to themselves and hosted nodes answer
+// `pending` with their latest block; where it is real, it would cost a whole block per look and
+// shows no token payment (a call is an intention, only its event is a movement).
 impl ChainSource for EvmSource {
     fn network(&self) -> Network {
         self.rpc.network()

@@ -1,4 +1,5 @@
-//! Deposits that no block shows, found by an address's balance. Their column `found_by_balance` says so.
+//! Deposits that no block shows, found by an address's balance. Their column `found_by_balance`
+//! says so.
 
 use std::collections::HashMap;
 
