@@ -98,9 +98,9 @@ impl<S: ChainSource> Agreement<S> {
         }
         if told.len() >= self.needed {
             told.iter().for_each(|(node, _)| self.note(*node, "differs", what));
-            return Err(self.inconsistent(format!("its nodes tell different things of {what}")));
+            return Err(self.inconsistent(format!("its nodes report different data for {what}")));
         }
-        let nobody = || self.inconsistent(format!("too few of its nodes tell {what}"));
+        let nobody = || self.inconsistent(format!("too few of its nodes report {what}"));
         Err(failed.into_iter().next().unwrap_or_else(nobody))
     }
 
@@ -128,7 +128,9 @@ impl<S: ChainSource> Agreement<S> {
                 }
             }
         }
-        unheard.iter().for_each(|node| self.note(*node, "silent", "its head was not told in time"));
+        unheard
+            .iter()
+            .for_each(|node| self.note(*node, "silent", "its head was not reported in time"));
         for (node, head) in behind(&heads) {
             let what = format!("it stands at block {} of {}", head.height, head.mined_at);
             self.note(*node, "behind", &what);
@@ -260,7 +262,7 @@ impl<S: ChainSource> ChainSource for Agreement<S> {
     async fn head(&self) -> Result<BlockRef, ChainError> {
         let (mut heads, failed) = self.heads().await;
         let Some(last) = self.needed.checked_sub(1).filter(|last| *last < heads.len()) else {
-            let nobody = || self.inconsistent("too few of its nodes tell their head".to_owned());
+            let nobody = || self.inconsistent("too few of its nodes report their head".to_owned());
             return Err(failed.into_iter().next().unwrap_or_else(nobody));
         };
         heads.sort_by_key(|(_, head)| std::cmp::Reverse(head.height));
@@ -300,7 +302,7 @@ impl<S: ChainSource> ChainSource for Agreement<S> {
                 Err(error) => failed = Some(error),
             }
         }
-        let nobody = || self.inconsistent("none of its nodes tells its mempool".to_owned());
+        let nobody = || self.inconsistent("none of its nodes reports its mempool".to_owned());
         Err(failed.unwrap_or_else(nobody))
     }
 

@@ -112,7 +112,7 @@ async fn head(nodes: Vec<Node>) -> Result<String, String> {
 
 #[tokio::test]
 async fn the_head_is_the_highest_block_that_two_nodes_tell_alike() {
-    let apart = "the node of polygon contradicts itself: its nodes tell different things of block";
+    let apart = "the node of polygon contradicts itself: its nodes report different data for block";
     for (nodes, expected) in [
         (vec![node(9, "a")], Ok("a8")),
         (vec![node(9, "a"), node(9, "a")], Ok("a8")),
@@ -149,7 +149,7 @@ async fn a_payment_reported_by_one_node_alone_is_not_counted() {
     };
     for wrong in [liar(), forgetful()] {
         let refused = of(vec![wrong, node(3, "a")]).block(2).await.unwrap_err();
-        assert!(refused.to_string().contains("different things of the content of block 2"));
+        assert!(refused.to_string().contains("different data for the content of block 2"));
     }
     for wrong in [liar(), forgetful()] {
         let told = of(vec![wrong, node(3, "a"), node(3, "a")]).block(2).await.unwrap().unwrap();
@@ -267,7 +267,7 @@ async fn an_unlisted_token_that_nodes_read_differently_stops_no_network() {
     let paid = token(SOLD, 5);
     assert!(is_known(NETWORK, &paid), "the catalogue has lost {SOLD}");
     let refused = of(vec![node(std::slice::from_ref(&paid)), node(&[])]).block(2).await;
-    assert!(refused.unwrap_err().to_string().contains("different things of the content"));
+    assert!(refused.unwrap_err().to_string().contains("different data for the content"));
     let told = of(vec![node(std::slice::from_ref(&paid)), node(&[]), node(&[paid])]).block(2).await;
     assert_eq!(told.unwrap().unwrap().transfers.len(), 2);
 }

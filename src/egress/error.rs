@@ -71,11 +71,11 @@ impl EgressError {
     /// `status` is that of the response's head, if it had arrived.
     pub(super) fn from_hyper(error: &hyper::Error, status: Option<u16>) -> Self {
         if error.is_parse_too_large() {
-            Self::Protocol("its head is too large")
+            Self::Protocol("its headers are too large")
         } else if error.is_parse_version_h2() {
             Self::Protocol("it is http/2, which was not asked for")
         } else if error.is_parse() {
-            Self::Protocol("its head cannot be read")
+            Self::Protocol("its headers cannot be read")
         } else if matches!(
             io_kind(error),
             Some(io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData)

@@ -67,7 +67,7 @@ pub enum NcPayoutError {
     #[error("{has} base units are available and {needs} are needed")]
     InsufficientFunds { has: u128, needs: u128 },
     #[error(
-        "{has} base units of the network's coin are there and {needs} are needed with the fees"
+        "{has} base units of the network's coin are available and {needs} are needed with the fees"
     )]
     InsufficientGas { has: u128, needs: u128 },
     #[error(

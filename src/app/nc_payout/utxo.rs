@@ -48,7 +48,7 @@ pub(super) async fn check_payable(
     match node.objection(&signed.raw, &signed.hash, inputs).await? {
         None => Ok(()),
         Some(reason) => {
-            let reason = format!("the network's node does not want it: {reason}");
+            let reason = format!("the network's node refuses it: {reason}");
             Err(NcPayoutError::Rejected(reason))
         }
     }

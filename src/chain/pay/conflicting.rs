@@ -155,7 +155,7 @@ fn did(raw: &[u8], wire: &Wire<'_>, seen: Seen) -> Did {
             let value = u128::from_str_radix(value, 16).ok();
             let to = wire.to.and_then(|to| address_bytes(&to.to_ascii_lowercase()));
             if wire.input != "0x" || to.is_none() {
-                Did::Else("it runs a contract, and whom that paid is told nowhere")
+                Did::Else("it calls a contract, so the recipients that it paid are not known")
             } else if value == Some(0) || to != Some(output.to) {
                 Did::PaidNobody
             } else if value == Some(output.amount.get()) {

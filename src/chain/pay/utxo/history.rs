@@ -85,7 +85,7 @@ pub(super) async fn transaction(
         Err(error) => return Err(error),
     };
     let found = found.filter(|found| found.compute_txid() == txid);
-    found.ok_or_else(|| payer.rpc.inconsistent(format!("does not tell transaction {txid}")))
+    found.ok_or_else(|| payer.rpc.inconsistent(format!("does not report transaction {txid}")))
 }
 
 async fn of_parts(
