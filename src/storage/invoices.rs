@@ -71,15 +71,33 @@ pub(super) fn small(value: u32) -> Result<i32, StorageError> {
     i32::try_from(value).map_err(|_| StorageError::damaged("invoice", "a setting is too large"))
 }
 
+/// Reads invoices by a condition. The columns are named one by one: `select *` would get another
+/// shape by the next column that a migration adds, and PostgreSQL then refuses the prepared
+/// statements of programs that still run.
+macro_rules! invoices_where {
+    ($($condition:literal),+; $($argument:expr),+) => {
+        sqlx::query_as!(
+            RawInvoice,
+            r#"
+            select id, payment_id, merchant_id, status, price_amount, price_currency, pricing_mode,
+                   token_id, network, decimals, contract, pay_address, pay_amount, rate, rate_source,
+                   rate_at, credited, received, overpay_bps, order_id, order_description,
+                   ipn_callback_url, success_url, cancel_url, ipn_dialect, invoice_type, link_id,
+                   subscriber_email, subscription_cycle, next_renewal_at, accepted_tokens,
+                   payment_window_seconds, window_seconds, deadline_at, created_at, updated_at
+            from invoice
+            where "# $(+ $condition)+,
+            $($argument),+
+        )
+    };
+}
+
 /// Locks an invoice: every decision about it is made under this row's lock. Index: `invoice_pkey`.
 pub async fn lock(
     connection: &mut PgConnection,
     id: Uuid,
 ) -> Result<Option<Invoice>, StorageError> {
-    let row =
-        sqlx::query_as!(RawInvoice, "select * from invoice where id = $1 for no key update", id)
-            .fetch_optional(connection)
-            .await?;
+    let row = invoices_where!("id = $1 for no key update"; id).fetch_optional(connection).await?;
     row.map(TryInto::try_into).transpose()
 }
 
@@ -89,11 +107,7 @@ pub async fn lock_of_deposit(
     connection: &mut PgConnection,
     deposit_id: Uuid,
 ) -> Result<Option<Invoice>, StorageError> {
-    let row = sqlx::query_as!(
-        RawInvoice,
-        "select * from invoice where id = (select invoice_id from deposit where id = $1) for no key update",
-        deposit_id
-    )
+    let row = invoices_where!("id = (select invoice_id from deposit where id = $1) for no key update"; deposit_id)
     .fetch_optional(connection)
     .await?;
     row.map(TryInto::try_into).transpose()
@@ -113,13 +127,9 @@ pub async fn lock_free(
     connection: &mut PgConnection,
     ids: &[Uuid],
 ) -> Result<Vec<Invoice>, StorageError> {
-    let rows = sqlx::query_as!(
-        RawInvoice,
-        "select * from invoice where id = any ($1) order by id for no key update skip locked",
-        ids
-    )
-    .fetch_all(connection)
-    .await?;
+    let rows = invoices_where!("id = any ($1) order by id for no key update skip locked"; ids)
+        .fetch_all(connection)
+        .await?;
     rows.into_iter().map(TryInto::try_into).collect()
 }
 
@@ -129,10 +139,7 @@ pub async fn by_payment_id(
     connection: &mut PgConnection,
     payment_id: &str,
 ) -> Result<Option<Invoice>, StorageError> {
-    let row =
-        sqlx::query_as!(RawInvoice, "select * from invoice where payment_id = $1", payment_id)
-            .fetch_optional(connection)
-            .await?;
+    let row = invoices_where!("payment_id = $1"; payment_id).fetch_optional(connection).await?;
     row.map(TryInto::try_into).transpose()
 }
 
@@ -143,32 +150,15 @@ pub async fn of_merchant(
     merchant_id: Uuid,
     reference: &str,
 ) -> Result<Option<Invoice>, StorageError> {
-    let row = sqlx::query_as!(
-        RawInvoice,
-        r#"
-        select *
-        from invoice
-        where payment_id = $2 and merchant_id = $1
-        "#,
-        merchant_id,
-        reference
-    )
-    .fetch_optional(&mut *connection)
-    .await?;
+    let row = invoices_where!("payment_id = $2 and merchant_id = $1"; merchant_id, reference)
+        .fetch_optional(&mut *connection)
+        .await?;
     if let Some(row) = row {
         return row.try_into().map(Some);
     }
-    let row = sqlx::query_as!(
-        RawInvoice,
-        r#"
-        select *
-        from invoice
-        where merchant_id = $1 and order_id = $2
-        order by created_at desc
-        limit 1
-        "#,
-        merchant_id,
-        reference
+    let row = invoices_where!(
+        "merchant_id = $1 and order_id = $2 order by created_at desc limit 1";
+        merchant_id, reference
     )
     .fetch_optional(connection)
     .await?;
@@ -187,14 +177,9 @@ pub enum ListOrder {
 /// Lists are static text per order, so that each is served by its index.
 macro_rules! page_query {
     ($order:literal, $connection:expr, $merchant:expr, $limit:expr, $offset:expr) => {
-        sqlx::query_as!(
-            RawInvoice,
-            "select * from invoice where merchant_id = $1 and token_id is not null order by "
-                + $order
-                + " limit $2 offset $3",
-            $merchant,
-            $limit,
-            $offset
+        invoices_where!(
+            "merchant_id = $1 and token_id is not null order by ", $order, " limit $2 offset $3";
+            $merchant, $limit, $offset
         )
         .fetch_all($connection)
         .await?
