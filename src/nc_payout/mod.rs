@@ -16,4 +16,4 @@ pub mod view;
 mod vocabulary;
 
 pub use unsigned::Unsigned;
-pub use vocabulary::{FeeLevel, State, TransactionState, id, is_id};
+pub use vocabulary::{FeeLevel, Problem, State, TransactionState, id, is_id};

@@ -85,6 +85,31 @@ words! {
     }
 }
 
+/// The obstacle of a transaction, or the reason why it failed. Merchants read the text.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Problem {
+    /// It is final, and the token's own log of the payment is missing: whether it paid is unknown.
+    Unexplained,
+    Other(String),
+}
+
+impl Problem {
+    const UNEXPLAINED: &str = "the network took the transaction, and the token's own log of this amount is missing; compare the \
+                               recipient's balance before you pay it again";
+
+    /// A problem as it is stored.
+    pub fn from_stored(text: String) -> Self {
+        if text == Self::UNEXPLAINED { Self::Unexplained } else { Self::Other(text) }
+    }
+
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Unexplained => Self::UNEXPLAINED,
+            Self::Other(text) => text,
+        }
+    }
+}
+
 impl State {
     pub const fn is_terminal(self) -> bool {
         match self {
@@ -114,6 +139,13 @@ mod tests {
             assert_eq!(level.as_str().parse(), Ok(*level));
         }
         assert!("draft".parse::<State>().is_err());
+    }
+
+    #[test]
+    fn a_problem_reads_back() {
+        for problem in [Problem::Unexplained, Problem::Other("its nonce was used".to_owned())] {
+            assert_eq!(Problem::from_stored(problem.as_str().to_owned()), problem);
+        }
     }
 
     #[test]

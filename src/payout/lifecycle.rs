@@ -63,6 +63,8 @@ pub enum CancelledBy {
 }
 
 impl CancelledBy {
+    pub const ALL: [Self; 2] = [Self::Merchant, Self::Operator];
+
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Merchant => "merchant",

@@ -207,7 +207,7 @@ proptest! {
 
 #[test]
 fn cancelled_by_is_written_as_in_webhooks() {
-    let names = [CancelledBy::Merchant, CancelledBy::Operator].map(CancelledBy::as_str);
+    let names = CancelledBy::ALL.map(CancelledBy::as_str);
     assert_eq!(names, ["merchant", "operator"]);
 }
 

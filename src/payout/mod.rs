@@ -2,7 +2,8 @@
 //!
 //! [`csv`], [`recipients`] and [`lost`] decide the recipients, [`quote`], [`fee`] and [`gas`] the
 //! costs,
-//! [`limit`] how much may be signed, [`lifecycle`] and [`batch`] every state, and [`order`] the
+//! [`limit`] how much may be signed, [`payment`] what a payment is for, [`hold`] what stops an
+//! order, [`lifecycle`] and [`batch`] every state, and [`order`] the
 //! merchant's view. [`eip1559`] is the
 //! one kind of transaction for payments on EVM networks, and [`transfer`] its content. On
 //! bitcoin-like networks [`spend`] decides the coin selection and the fee of a transaction, and
@@ -15,11 +16,13 @@ pub mod csv;
 pub mod eip1559;
 pub mod fee;
 pub mod gas;
+pub mod hold;
 pub mod id;
 pub mod lifecycle;
 pub mod limit;
 pub mod lost;
 pub mod order;
+pub mod payment;
 pub mod quote;
 pub mod recipients;
 pub mod schema;

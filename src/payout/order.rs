@@ -10,6 +10,7 @@ use utoipa::ToSchema;
 use super::{
     FeeMode, Funding, PayoutFamily, State,
     batch::{BatchState, Tally},
+    lifecycle::CancelledBy,
     schema,
 };
 use crate::{
@@ -43,7 +44,7 @@ pub struct OrderView {
     pub progress: Tally,
     pub last_batch: Option<BatchView>,
     pub refund: Option<RefundView>,
-    pub cancelled_by: Option<String>,
+    pub cancelled_by: Option<CancelledBy>,
     pub held: bool,
     pub expires_at: DateTime<Utc>,
     pub created_at: DateTime<Utc>,
@@ -87,11 +88,34 @@ pub struct BatchView {
     pub confirmed_at: Option<DateTime<Utc>>,
 }
 
+/// The state of a refund.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RefundState {
+    /// Not signed yet.
+    Pending,
+    Sent,
+    Confirmed,
+    /// An operator must decide.
+    Held,
+}
+
+impl RefundState {
+    pub const ALL: [Self; 4] = [Self::Pending, Self::Sent, Self::Confirmed, Self::Held];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Sent => "sent",
+            Self::Confirmed => "confirmed",
+            Self::Held => "held",
+        }
+    }
+}
+
 /// Refund to the merchant.
 #[derive(Clone, Debug)]
 pub struct RefundView {
-    /// `pending`, `sent`, `confirmed`, or `held` if an operator must decide.
-    pub state: &'static str,
+    pub state: RefundState,
     pub address: Option<String>,
     pub amount: BaseUnits,
     pub tx_hash: Option<String>,
@@ -190,7 +214,7 @@ pub struct Order<'a> {
     /// True if the order is on hold: an operator must release it before anything more is sent.
     held: bool,
     #[schema(value_type = Option<schema::Canceller>, required)]
-    cancelled_by: Option<&'a str>,
+    cancelled_by: Option<&'static str>,
     #[schema(value_type = values::Instant)]
     created_at: String,
     /// When the merchant confirmed the order.
@@ -359,7 +383,7 @@ impl<'a> Order<'a> {
             last_batch: view.last_batch.as_ref().map(Batch::render),
             refund: view.refund.as_ref().map(Refund::render),
             held: view.held,
-            cancelled_by: view.cancelled_by.as_deref(),
+            cancelled_by: view.cancelled_by.map(CancelledBy::as_str),
             created_at: iso_8601(view.created_at),
             confirmed_at: time(view.confirmed_at),
             funded_at: time(view.funded_at),
@@ -427,7 +451,7 @@ impl<'a> Batch<'a> {
 impl<'a> Refund<'a> {
     fn render(view: &'a RefundView) -> Self {
         Self {
-            state: view.state,
+            state: view.state.as_str(),
             address: view.address.as_deref(),
             amount_raw: raw(view.amount),
             tx_hash: view.tx_hash.as_deref(),

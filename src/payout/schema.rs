@@ -12,12 +12,10 @@ use utoipa::{
 use super::{
     EventType, FeeMode, Funding, PayoutFamily, State,
     batch::{BatchState, ItemState},
+    lifecycle::CancelledBy,
+    order,
 };
 use crate::invoice::schema::{described, names};
-
-/// What `refund.state` may say.
-const REFUND_STATES: [&str; 4] = ["pending", "sent", "confirmed", "held"];
-const CANCELLERS: [&str; 2] = ["merchant", "operator"];
 
 described! {
     RawAmount => ObjectBuilder::new()
@@ -58,10 +56,10 @@ described! {
     ItemStateName => names(ItemState::ALL.map(ItemState::as_str)).description(Some(
         "The last two never change.",
     ));
-    RefundState => names(REFUND_STATES).description(Some(
+    RefundState => names(order::RefundState::ALL.map(order::RefundState::as_str)).description(Some(
         "`held`: a person must decide, because no `refundAddress` was given or it could not be paid.",
     ));
-    Canceller => names(CANCELLERS).description(Some("Who cancelled it; null unless somebody did."));
+    Canceller => names(CancelledBy::ALL.map(CancelledBy::as_str)).description(Some("Who cancelled it; null unless somebody did."));
     EventName => names(EventType::ALL.map(EventType::as_str)).description(Some("What happened."));
 }
 

@@ -228,7 +228,16 @@ macro_rules! reads_back {
     )*};
 }
 
-reads_back!(State, Funding, FeeMode, super::batch::BatchState, super::batch::ItemState);
+reads_back!(
+    State,
+    Funding,
+    FeeMode,
+    super::batch::BatchState,
+    super::batch::ItemState,
+    super::payment::Purpose,
+    super::payment::PaymentState,
+    super::lifecycle::CancelledBy
+);
 
 #[cfg(test)]
 mod tests {

@@ -15,7 +15,7 @@ use crate::{
     },
     fail_point::fail_point,
     nc_payout::{
-        State, TransactionState,
+        Problem, State, TransactionState,
         build::IN_FLIGHT_MAX,
         lifecycle::{self, Event, Tally, Verdict},
     },
@@ -35,8 +35,6 @@ const LOOK_AGAIN_MIN: TimeDelta = TimeDelta::milliseconds(300);
 /// A transaction that no block has taken for so long is looked for less often.
 const PATIENT_AFTER: TimeDelta = TimeDelta::hours(1);
 const LOOK_AGAIN_PATIENTLY: TimeDelta = TimeDelta::minutes(1);
-const UNEXPLAINED: &str = "the network took the transaction, and the token's own log of this amount is missing; compare the \
-                           recipient's balance before you pay it again";
 
 impl Gateway {
     /// Takes up to `limit` payouts that are due. A worker that dies with them leaves them to the
@@ -99,11 +97,12 @@ impl Gateway {
         }
         let is_new = |look: &&Look| {
             let was = before.transactions.iter().find(|part| part.position == look.position);
-            look.error.as_deref() == Some(UNEXPLAINED)
-                && was.is_none_or(|part| part.error.as_deref() != Some(UNEXPLAINED))
+            let is_unexplained = |problem: &Option<Problem>| *problem == Some(Problem::Unexplained);
+            is_unexplained(&look.problem) && was.is_none_or(|part| !is_unexplained(&part.problem))
         };
         for look in looks.iter().filter(is_new) {
-            let detail = format!("transaction {}: {UNEXPLAINED}", look.position);
+            let (position, problem) = (look.position, Problem::Unexplained);
+            let detail = format!("transaction {position}: {}", problem.as_str());
             alerts::raise(&mut tx, "nc_payout_unexplained", &payout.payout_id, &detail).await?;
         }
         fail_point("nc_payout.noting");
@@ -183,9 +182,10 @@ async fn hand_in(node: &Payer, part: &TransactionRow) -> Result<Look, ChainError
     fail_point("nc_payout.sent");
     let look = Look { handed_in: true, confirmations: 0, ..unchanged(part) };
     Ok(match sent {
-        Sent::Taken => Look { state: TransactionState::Sent, error: None, ..look },
+        Sent::Taken => Look { state: TransactionState::Sent, problem: None, ..look },
         Sent::Refused(reason) => {
-            Look { error: Some(format!("a node refuses it, and is asked again: {reason}")), ..look }
+            let reason = format!("a node refuses it, and is asked again: {reason}");
+            Look { problem: Some(Problem::Other(reason)), ..look }
         }
     })
 }
@@ -196,7 +196,7 @@ fn verdict(part: &TransactionRow, found: &Found, next: Move) -> Look {
     let failed = |why: String| Look {
         state: TransactionState::Failed,
         fee,
-        error: Some(why),
+        problem: Some(Problem::Other(why)),
         ..same.clone()
     };
     match (next, found.seen) {
@@ -204,7 +204,7 @@ fn verdict(part: &TransactionRow, found: &Found, next: Move) -> Look {
             state: TransactionState::Confirmed,
             confirmations: depth,
             fee,
-            error: None,
+            problem: None,
             ..same
         },
         (Move::Failed, Seen::Mined { depth, .. }) => {
@@ -220,14 +220,14 @@ fn verdict(part: &TransactionRow, found: &Found, next: Move) -> Look {
         (Move::Alarm, Seen::Unexplained { depth, .. }) => Look {
             state: TransactionState::Sent,
             confirmations: depth,
-            error: Some(UNEXPLAINED.to_owned()),
+            problem: Some(Problem::Unexplained),
             ..same
         },
         (_, Seen::Mined { depth, .. } | Seen::Unexplained { depth, .. }) => {
-            Look { state: TransactionState::Sent, confirmations: depth, error: None, ..same }
+            Look { state: TransactionState::Sent, confirmations: depth, problem: None, ..same }
         }
         (_, Seen::Waiting) => {
-            Look { state: TransactionState::Sent, confirmations: 0, error: None, ..same }
+            Look { state: TransactionState::Sent, confirmations: 0, problem: None, ..same }
         }
         // A block that held it may have been lost.
         (_, Seen::Nowhere | Seen::Displaced) => Look { confirmations: 0, ..same },
@@ -241,7 +241,7 @@ fn unchanged(part: &TransactionRow) -> Look {
         handed_in: false,
         confirmations: u64::try_from(part.confirmations).unwrap_or(0),
         fee: part.fee,
-        error: part.error.clone(),
+        problem: part.problem.clone(),
     }
 }
 
@@ -262,7 +262,7 @@ fn tally(parts: &Parts) -> Tally {
 }
 
 fn differ(before: &Parts, after: &Parts) -> bool {
-    let of = |part: &TransactionRow| (part.state, part.confirmations, part.error.clone());
+    let of = |part: &TransactionRow| (part.state, part.confirmations, part.problem.clone());
     !before.transactions.iter().map(of).eq(after.transactions.iter().map(of))
 }
 

@@ -111,6 +111,6 @@ fn transaction(row: &TransactionRow) -> TransactionView {
         tx_hash: row.tx_hash.clone(),
         confirmations: u64::try_from(row.confirmations).unwrap_or(0),
         fee: row.fee,
-        error: row.error.clone(),
+        error: row.problem.as_ref().map(|problem| problem.as_str().to_owned()),
     }
 }

@@ -15,7 +15,6 @@ use rust_decimal::Decimal;
 use uuid::Uuid;
 
 use super::{
-    gas::waits_for_gas,
     sign::{give_back, keep, waits},
     spendable::to_give_back,
     view::{locked, may_owe_refund},
@@ -31,6 +30,7 @@ use crate::{
     payout::{
         EventType, State,
         batch::{self, BatchState},
+        hold::Hold,
         lifecycle::{self, Event, Verdict},
         limit,
     },
@@ -131,8 +131,9 @@ impl Gateway {
             let released = safety::releases(tx, order.id).await?;
             if released < PEOPLE_NEEDED {
                 let reason = format!("worth {value} USD: {PEOPLE_NEEDED} people must release it");
-                safety::hold(tx, order.id, &reason).await?;
-                order.held = Some(reason);
+                let hold = Hold::for_review(&reason);
+                safety::hold(tx, order.id, &hold).await?;
+                order.held = Some(hold);
             }
         }
         if let Some(stop) =
@@ -143,7 +144,7 @@ impl Gateway {
             let due_at = storage::now(tx).await? + LOOK_AGAIN_IDLE;
             return timers::set(tx, timers::PAYOUT, order.id, due_at).await;
         }
-        if order.held.as_deref().is_some_and(waits_for_gas) {
+        if order.held.as_ref().is_some_and(Hold::ends_by_itself) {
             // Priced anew while it waited: gas is looked at again once it is being paid.
             safety::end_hold(tx, order.id).await?;
             order.held = None;
@@ -262,7 +263,7 @@ impl Gateway {
         let order = locked(tx, id).await?;
         let open = payments::open(tx, id).await?;
         let refundable = may_owe_refund(&order) && order.refund_address.is_some();
-        let held = order.held.as_deref().is_some_and(|reason| !waits_for_gas(reason));
+        let held = order.held.as_ref().is_some_and(|hold| !hold.ends_by_itself());
         let waits_for_people = held || !(refundable || order.gas_open);
         if order.state.is_terminal() && open.is_empty() && waits_for_people {
             return timers::clear(tx, timers::PAYOUT, id).await;
@@ -283,9 +284,10 @@ impl Gateway {
         tx: &mut PgConnection,
         order: &PayoutOrder,
         kind: &str,
-        reason: &str,
+        hold: &Hold,
     ) -> Result<(), StorageError> {
-        if safety::hold(tx, order.id, reason).await? {
+        let reason = hold.reason();
+        if safety::hold(tx, order.id, hold).await? {
             tracing::error!(order.id = order.order_id, reason, "a payout order is held");
         }
         alerts::raise(tx, kind, &order.order_id, reason).await?;

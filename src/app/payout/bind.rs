@@ -16,10 +16,14 @@ use crate::{
     asset::address,
     chain::pay::{Output, Unsigned},
     money::BaseUnits,
-    payout::binding::{self, BoundRow, PURPOSE, Terms},
+    payout::{
+        binding::{self, BoundRow, PURPOSE, Terms},
+        hold::{Hold, HoldCause},
+        payment::Purpose,
+    },
     storage::{
         PgConnection, StorageError, alerts, audit,
-        payouts::{self, DepositPlace, PayoutOrder, items, payments::Purpose, safety},
+        payouts::{self, DepositPlace, PayoutOrder, items, safety},
     },
 };
 
@@ -27,8 +31,6 @@ use crate::{
 const REBIND_BITE: i64 = 100;
 /// The alert of an order whose rows differ from the confirmed ones.
 const ALERT: &str = "payout_not_bound";
-/// The start of the hold reason of an order without a digest; its acceptance ends that hold.
-const NO_DIGEST: &str = "nothing binds its recipients: ";
 
 /// Why an order's rows are not to be believed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,17 +40,21 @@ enum Fault {
 }
 
 impl Fault {
-    fn reason(self, order: &PayoutOrder) -> String {
+    fn hold(self, order: &PayoutOrder) -> Hold {
         let then = format!("then: gatewayctl payouts accept {}", order.order_id);
         match self {
-            Self::NoDigest => format!(
-                "{NO_DIGEST}an earlier release confirmed it, or another hand than the gateway's wrote it. Compare recipients, \
-                 sums and addresses with its merchant, {then}"
-            ),
-            Self::Altered => format!(
+            // Its acceptance ends this hold.
+            Self::NoDigest => {
+                let reason = format!(
+                    "an earlier release confirmed it, or another hand than the gateway's wrote it. Compare recipients, \
+                     sums and addresses with its merchant, {then}"
+                );
+                Hold::new(HoldCause::Unbound, &reason)
+            }
+            Self::Altered => Hold::for_review(&format!(
                 "its recipients, sums or addresses in the database are not those that were confirmed, or the master key is \
                  another one. Find out who wrote to the database and compare them with its merchant; if they are right, {then}"
-            ),
+            )),
         }
     }
 }
@@ -146,8 +152,8 @@ impl Gateway {
             Some(fault @ Fault::Altered) => {
                 // The caller rolls back, and this must stay.
                 let mut connection = self.db.connection().await?;
-                let reason = fault.reason(order);
-                alerts::raise(&mut connection, ALERT, &order.order_id, &reason).await?;
+                let hold = fault.hold(order);
+                alerts::raise(&mut connection, ALERT, &order.order_id, hold.reason()).await?;
                 Err(StorageError::damaged("payout_order", "it is not what was bound"))
             }
         }
@@ -163,8 +169,8 @@ impl Gateway {
         let rows = items::bound(tx, order.id).await?;
         let fault = self.fault(order, &rows);
         let (None, Some(place)) = (fault, order.deposit.clone()) else {
-            let reason = fault.unwrap_or(Fault::Altered).reason(order);
-            self.hold_payout(tx, order, ALERT, &reason).await?;
+            let hold = fault.unwrap_or(Fault::Altered).hold(order);
+            self.hold_payout(tx, order, ALERT, &hold).await?;
             return Ok(None);
         };
         let refund_address = order.refund_address.clone();
@@ -244,12 +250,12 @@ impl Gateway {
     }
 
     /// Binds an order to the present content of its rows, on an operator's word. A hold for want of
-    /// a digest ends with it; any other stays. Returns the reason for which it is still held.
+    /// a digest ends with it; any other stays. Returns the hold that stays.
     pub async fn accept_order(
         &self,
         order_id: &str,
         (by, reason): (&str, &str),
-    ) -> Result<Option<String>, OperateError> {
+    ) -> Result<Option<Hold>, OperateError> {
         let id = self.known_payout(order_id).await?.id;
         let mut tx = self.db.begin().await?;
         let mut order = locked(&mut tx, id).await?;
@@ -269,7 +275,7 @@ impl Gateway {
             sum.get()
         );
         audit::note(&mut tx, ("payout_order", "accept"), order_id, by, &detail).await?;
-        if order.held.as_deref().is_some_and(|why| why.starts_with(NO_DIGEST)) {
+        if order.held.as_ref().is_some_and(|hold| hold.cause() == HoldCause::Unbound) {
             safety::end_hold(&mut tx, id).await?;
             order.held = None;
         }

@@ -20,17 +20,14 @@ use crate::{
     payout::{
         EventType, PayoutFamily, State,
         lifecycle::{self, CancelledBy, Effect, Event, Refusal, Step, Verdict},
+        payment::Purpose,
         recipients::least_amount,
     },
     storage::{
         self, PgConnection, StorageError, addresses, alerts,
         deposits::of_order,
         outbox,
-        payouts::{
-            self, DepositPlace, PayoutOrder, items,
-            payments::{self, Purpose},
-            safety,
-        },
+        payouts::{self, DepositPlace, PayoutOrder, items, payments, safety},
         timers,
     },
 };
@@ -199,7 +196,7 @@ impl Gateway {
             let fees = order.books.kept;
             give_back(&mut tx, &mut order, fees).await?;
             safety::note_wait(&mut tx, order.id, None).await?;
-            order.cancelled_by = Some(by.as_str().to_owned());
+            order.cancelled_by = Some(by);
             timers::clear(&mut tx, timers::PAYOUT, order.id).await?;
             self.apply_decision(&mut tx, &mut order, &step, Uuid::nil()).await?;
         }

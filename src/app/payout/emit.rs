@@ -47,7 +47,7 @@ impl Gateway {
         let new = NewPayoutEvent {
             id: Uuid::now_v7(),
             event_id: id::event(),
-            kind: event.as_str(),
+            kind: event,
             merchant_id: order.merchant_id,
             payout_order_id: order.id,
             subject,

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::{
     advance::AdvanceError,
     bind::Bound,
-    gas::is_gas,
+    gas::GasMove,
     sign::{Intent, fee_cap, unsigned},
     spendable,
     view::locked,
@@ -29,6 +29,8 @@ use crate::{
         PayoutFamily,
         batch::{self, ItemState, Move, Seen, Signed},
         fee::Fee,
+        hold::Hold,
+        payment::{PaymentState, Purpose},
         quote,
     },
     storage::{
@@ -36,7 +38,7 @@ use crate::{
         payouts::{
             self, PayoutOrder, coins,
             items::{self, ItemRow},
-            payments::{self, Ended, OpenPayment, Purpose, Version},
+            payments::{self, Ended, OpenPayment, Version},
             safety::{self, Stop},
         },
     },
@@ -62,7 +64,7 @@ impl Gateway {
         // Never sent and never replaced: there is nothing to find, and it is sent below.
         let looked_for: Vec<_> = open
             .into_iter()
-            .filter(|payment| payment.state != "signed" || payment.versions.len() > 1)
+            .filter(|payment| payment.state != PaymentState::Signed || payment.versions.len() > 1)
             .filter(|payment| may_be_final(payment, head, required))
             .collect();
         let wanted: Vec<_> = looked_for.iter().map(wanted).collect();
@@ -152,7 +154,7 @@ impl Gateway {
         let mut connection = self.db.connection().await?;
         let mut waiting = payments::open(&mut connection, order.id).await?;
         drop(connection);
-        waiting.retain(|payment| payment.state == "sent" && payment.height.is_none());
+        waiting.retain(|payment| payment.state == PaymentState::Sent && payment.height.is_none());
         let prospects = self.prospects(order, &payers.payer, &waiting).await?;
         let mut raised = 0;
         for payment in &waiting {
@@ -223,7 +225,7 @@ impl Gateway {
             format!("nonce {} of {} {what}", payment.nonce, payment.sender)
         };
         let mut tx = self.db.begin().await?;
-        self.hold_payout(&mut tx, order, kind, &reason).await?;
+        self.hold_payout(&mut tx, order, kind, &Hold::for_review(&reason)).await?;
         tx.commit().await?;
         Ok(())
     }
@@ -259,34 +261,38 @@ impl Gateway {
         if !payments::end(tx, payment.id, ended).await? {
             return Ok(());
         }
-        if is_gas(&payment.purpose) {
-            return self.end_gas(tx, order, payment, ended).await;
-        }
         let amount = payment.amount;
-        order.books.reserved = order.books.reserved.remaining_after(amount);
         let sum = |total: BaseUnits| total.checked_add(amount).unwrap_or(total);
-        let kind = match (payment.purpose.as_str(), ended.succeeded) {
-            ("bump", _) => None,
-            ("refund", true) => {
+        let kind = match (payment.purpose, ended.succeeded) {
+            (Purpose::Gas, _) => {
+                return self.end_gas(tx, order, (payment, GasMove::Fronted), ended).await;
+            }
+            (Purpose::GasReturn, _) => {
+                return self.end_gas(tx, order, (payment, GasMove::Returned), ended).await;
+            }
+            (Purpose::Bump, _) => None,
+            (Purpose::Refund, true) => {
                 order.books.returned = sum(order.books.returned);
                 Some(EntryKind::PayoutRefund)
             }
-            ("refund", false) => {
-                self.hold_payout(tx, order, "payout_refund_failed", "its refund failed").await?;
+            (Purpose::Refund, false) => {
+                let hold = Hold::for_review("its refund failed");
+                self.hold_payout(tx, order, "payout_refund_failed", &hold).await?;
                 None
             }
-            (_, true) => {
+            (Purpose::Pay, true) => {
                 order.books.paid = sum(order.books.paid);
                 items::follow_payments(tx, &[payment.id], ItemState::Confirmed, None).await?;
                 Some(EntryKind::PayoutSent)
             }
-            (_, false) => {
+            (Purpose::Pay, false) => {
                 order.books.failed = sum(order.books.failed);
                 let (failed, why) = (ItemState::Failed, Some(ended.why));
                 items::follow_payments(tx, &[payment.id], failed, why).await?;
                 None
             }
         };
+        order.books.reserved = order.books.reserved.remaining_after(amount);
         let custody = Account::Custody(order.currency.network);
         if let Some(kind) = kind {
             let entry = Entry {
@@ -385,10 +391,19 @@ impl Gateway {
         fee: Fee,
         (wallet, bound): (&Wallet, &Bound),
     ) -> Result<Option<(Unsigned, Option<SigningKey>)>, AdvanceError> {
-        if is_gas(&payment.purpose) {
-            return Ok(self.gas_unsigned(order, payment, fee, (wallet, bound)));
-        }
-        let (outputs, (purpose, rows)) = self.outputs_of(order, payment).await?;
+        let again = |way| self.gas_unsigned(order, (payment, way), fee, (wallet, bound));
+        let (outputs, (purpose, rows)) = match payment.purpose {
+            Purpose::Gas => return Ok(again(GasMove::Fronted)),
+            Purpose::GasReturn => return Ok(again(GasMove::Returned)),
+            Purpose::Pay => self.recipients_of(payment).await?,
+            Purpose::Refund => {
+                let address = order.refund_address.clone().unwrap_or_default();
+                let output = Output { address, amount: payment.amount };
+                (vec![output], (Purpose::Refund, vec![]))
+            }
+            // All that it spends returns, less the fee.
+            Purpose::Bump => (vec![], (Purpose::Bump, vec![])),
+        };
         let unsigned = unsigned(order, outputs, fee);
         let unsigned = unsigned.filter(|unsigned| bound.covers(order, unsigned, (purpose, &rows)));
         Ok(unsigned.map(|unsigned| (unsigned, wallet.key(order.currency.family(), bound))))
@@ -420,23 +435,17 @@ impl Gateway {
     ) -> Result<bool, StorageError> {
         let mut connection = self.db.connection().await?;
         let network = order.currency.network.name();
-        let held = order.held.is_some() && payment.purpose != Purpose::Gas.as_str();
+        let held = order.held.is_some() && payment.purpose != Purpose::Gas;
         let stopped = safety::stopped(&mut connection, network, order.merchant_id).await?;
         // A suspended merchant's payment that was sent already may still be helped into a block.
         Ok(held || matches!(stopped, Some(Stop::Switch { .. })))
     }
 
-    /// The recipients of a signed payment: the outputs, its purpose and its rows.
-    async fn outputs_of(
+    /// The recipients of a signed payment of rows: the outputs, its purpose and its rows.
+    async fn recipients_of(
         &self,
-        order: &PayoutOrder,
         payment: &OpenPayment,
     ) -> Result<(Vec<Output>, (Purpose, Vec<Uuid>)), AdvanceError> {
-        if payment.purpose == Purpose::Refund.as_str() {
-            let address = order.refund_address.clone().unwrap_or_default();
-            let output = Output { address, amount: payment.amount };
-            return Ok((vec![output], (Purpose::Refund, vec![])));
-        }
         let mut connection = self.db.connection().await?;
         let rows = items::of_payment(&mut connection, payment.id).await?;
         let ids = rows.iter().map(|row| row.id).collect();
@@ -507,7 +516,7 @@ const fn patience(family: Family) -> Duration {
 
 /// The most that one unit of a payment's work may cost.
 fn cap_of(order: &PayoutOrder, payment: &OpenPayment, payer: &Payer) -> u128 {
-    if is_gas(&payment.purpose) {
+    if payment.purpose.moves_gas() {
         // A few transfers of coins, for which the orders behind them must not wait.
         let (_, most) = quote::fee_rate_bounds(order.currency.family());
         return most;

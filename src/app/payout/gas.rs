@@ -28,7 +28,9 @@ use crate::{
         State,
         fee::Fee,
         gas::Gas,
+        hold::{Hold, HoldCause},
         limit,
+        payment::Purpose,
         quote::{self, GAS_PER_COIN_TRANSFER},
     },
     storage::{
@@ -37,8 +39,8 @@ use crate::{
             self, PayoutOrder,
             gas::{self, OrderGas, Promised},
             items,
-            payments::{self, Ended, NewPayment, OpenPayment, Purpose},
-            safety::{self, WAITS_FOR_GAS},
+            payments::{self, Ended, NewPayment, OpenPayment},
+            safety,
         },
     },
 };
@@ -46,13 +48,18 @@ use crate::{
 /// Nodes keep only so many payments of one account.
 const ON_THE_WAY_MAX: u32 = 16;
 
-/// Returns whether a payment moves gas instead of paying recipients.
-pub(super) fn is_gas(purpose: &str) -> bool {
-    purpose == Purpose::Gas.as_str() || purpose == Purpose::GasReturn.as_str()
+/// The direction of a gas payment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum GasMove {
+    /// From the gas wallet to an order's address.
+    Fronted,
+    /// Back to the gas wallet.
+    Returned,
 }
 
-pub(super) fn waits_for_gas(hold_reason: &str) -> bool {
-    hold_reason.starts_with(WAITS_FOR_GAS)
+/// Returns whether a hold forbids to front gas. One that waits for gas does not: gas ends it.
+fn is_held_otherwise(order: &PayoutOrder) -> bool {
+    order.held.as_ref().is_some_and(|hold| !hold.ends_by_itself())
 }
 
 fn needs_gas(order: &PayoutOrder, payer: &Payer) -> bool {
@@ -65,13 +72,15 @@ fn gas_of(order: &PayoutOrder, rows: OrderGas, open: &[OpenPayment], at_least: F
     let most = |payment: &OpenPayment| {
         let rates = payment.versions.iter().map(|version| version.fee.rate);
         let rate = rates.max().unwrap_or(0).max(at_least.rate);
-        let work = match payment.purpose.as_str() {
-            "gas_return" => GAS_PER_COIN_TRANSFER,
-            _ => quote::gas_per_transfer(order.currency),
+        let work = match payment.purpose {
+            Purpose::Gas | Purpose::GasReturn => GAS_PER_COIN_TRANSFER,
+            Purpose::Pay | Purpose::Refund | Purpose::Bump => {
+                quote::gas_per_transfer(order.currency)
+            }
         };
         Fee { rate, ..at_least }.most(work)
     };
-    let own = open.iter().filter(|payment| payment.purpose != Purpose::Gas.as_str());
+    let own = open.iter().filter(|payment| payment.purpose != Purpose::Gas);
     Gas {
         arrived: rows.arrived.get(),
         fronted: rows.fronted.get(),
@@ -108,7 +117,7 @@ impl Gateway {
         fee: Fee,
         payer: &Payer,
     ) -> Result<bool, AdvanceError> {
-        if !needs_gas(order, payer) || is_gas(&payment.purpose) {
+        if !needs_gas(order, payer) || payment.purpose.moves_gas() {
             return Ok(true);
         }
         let mut connection = self.db.connection().await?;
@@ -130,8 +139,7 @@ impl Gateway {
         let mut connection = self.db.connection().await?;
         let order = payouts::by_id(&mut connection, order_id).await?;
         let order = order.ok_or(AdvanceError::UnknownOrder)?;
-        if !needs_gas(&order, payer) || order.held.as_deref().is_some_and(|why| !waits_for_gas(why))
-        {
+        if !needs_gas(&order, payer) || is_held_otherwise(&order) {
             return Ok(false);
         }
         // A refund that will not be sent needs no gas, and one that pays for itself may offer more
@@ -164,18 +172,20 @@ impl Gateway {
             return self.end_wait_for_gas(&order).await;
         };
         if beyond_quote(&order, rows, amount, fee)? {
-            let reason = "its gas would exceed the quote";
-            return self.hold_for_gas(&order, "payout_gas_limit", reason).await;
+            let hold = Hold::for_review("its gas would exceed the quote");
+            return self.hold_for_gas(&order, "payout_gas_limit", &hold).await;
         }
         let Some(mut payment) = to_order(&order, amount, fee, wallet) else { return Ok(false) };
         let Some(balance) = payer.coins_for_gas(&payment.sender).await? else { return Ok(false) };
         if let Some(lacks) = lacks(&order, &payment, balance, Promised::default()) {
-            return self.hold_for_gas(&order, "payout_gas_empty", &lacks).await;
+            let hold = Hold::new(HoldCause::Gas, &lacks);
+            return self.hold_for_gas(&order, "payout_gas_empty", &hold).await;
         }
         match payer.work(&payment).await? {
             Work::Units(work) => payment.work = work.min(payment.work),
             Work::Refused(why) => {
-                return self.hold_for_gas(&order, "payout_gas_limit", &why).await;
+                let hold = Hold::for_review(&why);
+                return self.hold_for_gas(&order, "payout_gas_limit", &hold).await;
             }
         }
         self.store_gas(order_id, payment, balance, payer, wallet).await
@@ -189,7 +199,7 @@ impl Gateway {
         }
         let mut tx = self.db.begin().await?;
         let order = locked(&mut tx, order.id).await?;
-        let waits = order.held.as_deref().is_some_and(waits_for_gas);
+        let waits = order.held.as_ref().is_some_and(Hold::ends_by_itself);
         if waits {
             safety::end_hold(&mut tx, order.id).await?;
             tx.commit().await.map_err(StorageError::from)?;
@@ -210,8 +220,9 @@ impl Gateway {
         let mut tx = self.db.begin().await?;
         let order = locked(&mut tx, order_id).await?;
         let network = order.currency.network;
-        let held = order.held.as_deref().is_some_and(|reason| !waits_for_gas(reason));
-        if held || safety::stopped(&mut tx, network.name(), order.merchant_id).await?.is_some() {
+        if is_held_otherwise(&order)
+            || safety::stopped(&mut tx, network.name(), order.merchant_id).await?.is_some()
+        {
             return Ok(false);
         }
         let rows = gas::of_order(&mut tx, order_id).await?;
@@ -226,8 +237,9 @@ impl Gateway {
         let value = coins_usd(&order, amount);
         if day + value > Decimal::from(self.config.payouts.gas_day_usd_max) {
             drop(tx);
-            let reason = format!("{WAITS_FOR_GAS}{value} USD more are above the limit of a day");
-            return self.hold_for_gas(&order, "payout_gas_limit", &reason).await;
+            let reason = format!("{value} USD more are above the limit of a day");
+            let hold = Hold::new(HoldCause::Gas, &reason);
+            return self.hold_for_gas(&order, "payout_gas_limit", &hold).await;
         }
         // A balance that does not cover the payments on their way may only be older than they are:
         // the next look knows more.
@@ -304,11 +316,11 @@ impl Gateway {
         &self,
         order: &PayoutOrder,
         kind: &str,
-        reason: &str,
+        hold: &Hold,
     ) -> Result<bool, AdvanceError> {
         if order.held.is_none() {
             let mut tx = self.db.begin().await?;
-            self.hold_payout(&mut tx, order, kind, reason).await?;
+            self.hold_payout(&mut tx, order, kind, hold).await?;
             tx.commit().await.map_err(StorageError::from)?;
         }
         Ok(false)
@@ -318,16 +330,19 @@ impl Gateway {
     pub(super) fn gas_unsigned(
         &self,
         order: &PayoutOrder,
-        payment: &OpenPayment,
+        (payment, way): (&OpenPayment, GasMove),
         fee: Fee,
         (wallet, bound): (&Wallet, &Bound),
     ) -> Option<(Unsigned, Option<SigningKey>)> {
-        let (purpose, unsigned, key) = if payment.purpose == Purpose::Gas.as_str() {
-            let unsigned = to_order(order, payment.amount, fee, wallet)?;
-            (Purpose::Gas, unsigned, Some(wallet.gas_key(bound).clone()))
-        } else {
-            let unsigned = to_wallet(order, payment.amount, fee, wallet)?;
-            (Purpose::GasReturn, unsigned, wallet.key(Family::Evm, bound))
+        let (purpose, unsigned, key) = match way {
+            GasMove::Fronted => {
+                let unsigned = to_order(order, payment.amount, fee, wallet)?;
+                (Purpose::Gas, unsigned, Some(wallet.gas_key(bound).clone()))
+            }
+            GasMove::Returned => {
+                let unsigned = to_wallet(order, payment.amount, fee, wallet)?;
+                (Purpose::GasReturn, unsigned, wallet.key(Family::Evm, bound))
+            }
         };
         bound.covers(order, &unsigned, (purpose, &[])).then_some((unsigned, key))
     }
@@ -338,26 +353,25 @@ impl Gateway {
         &self,
         tx: &mut PgConnection,
         order: &PayoutOrder,
-        payment: &OpenPayment,
+        (payment, way): (&OpenPayment, GasMove),
         ended: &Ended,
     ) -> Result<(), StorageError> {
         let network = order.currency.network;
         let (wallet, custody) = (Account::GasWallet(network), Account::Custody(network));
-        let fronts = payment.purpose == Purpose::Gas.as_str();
-        let (kind, debit, credit) = if fronts {
-            (EntryKind::GasFronted, custody, wallet)
-        } else {
-            (EntryKind::GasReturned, wallet, custody)
+        let (kind, debit, credit) = match way {
+            GasMove::Fronted => (EntryKind::GasFronted, custody, wallet),
+            GasMove::Returned => (EntryKind::GasReturned, wallet, custody),
         };
         book_network_fee(tx, order, payment.id, ended.fee, credit).await?;
         if !ended.succeeded {
-            return self.hold_payout(tx, order, "payout_gas_limit", "its gas did not arrive").await;
+            let hold = Hold::for_review("its gas did not arrive");
+            return self.hold_payout(tx, order, "payout_gas_limit", &hold).await;
         }
         let asset = Catalogue::get().native(network).token_id();
         let entry =
             Entry { kind, source: payment.id, asset, debit, credit, amount: payment.amount };
         ledger::book(tx, &entry).await?;
-        if !fronts {
+        if way == GasMove::Returned {
             gas::set_open(tx, order.id, false).await?;
         }
         Ok(())
@@ -476,7 +490,7 @@ fn lacks(
     let coin = Catalogue::get().native(order.currency.network);
     let coins = |units| BaseUnits::new(units).to_decimal(u32::from(coin.decimals));
     Some(format!(
-        "{WAITS_FOR_GAS}the gas wallet {} on {} holds {} {} and needs {}; it continues by itself once the wallet is filled",
+        "the gas wallet {} on {} holds {} {} and needs {}; it continues by itself once the wallet is filled",
         payment.sender,
         order.currency.network,
         coins(balance.get()),

@@ -14,14 +14,15 @@ use crate::{
     money::BaseUnits,
     payout::{
         PayoutFamily, State,
+        hold::Hold,
         limit::{self, Limit, Limits},
+        payment::Purpose,
         recipients::{Column, FAULTS_MAX, Reason, Recipient, RowFault, in_coins},
     },
     storage::{
         PgConnection, StorageError, merchants,
         payouts::{
             self, PayoutOrder,
-            payments::Purpose,
             safety::{self, Stop},
         },
     },
@@ -138,7 +139,7 @@ impl Gateway {
         if let Some((limit, most)) = room.limits.exceeded_by(value) {
             let reason =
                 format!("a payment of {value:.2} USD is above the limit of {limit}, {most} USD");
-            self.hold_payout(tx, order, "payout_limit", &reason).await?;
+            self.hold_payout(tx, order, "payout_limit", &Hold::for_review(&reason)).await?;
             return Ok(Allowed::No);
         }
         if let Some(full) = room.windows.iter().find(|window| value > window.left) {

@@ -13,7 +13,7 @@ use crate::{
     app::Gateway,
     asset::address,
     money::BaseUnits,
-    payout::{State, batch::Tally, lifecycle::CancelledBy, order::BatchView},
+    payout::{State, batch::Tally, hold::Hold, lifecycle::CancelledBy, order::BatchView},
     storage::{
         StorageError, audit,
         deliveries::DeliveryRow,
@@ -35,7 +35,7 @@ pub enum OperateError {
     #[error("the order is not held")]
     NotHeld,
     #[error("the order is held already: {0}")]
-    Held(String),
+    Held(Hold),
     #[error("the order has the refund address {0} already")]
     RefundsGoTo(String),
     #[error(
@@ -85,7 +85,7 @@ impl Gateway {
     pub async fn list_all_payouts(
         &self,
         merchant_id: Option<Uuid>,
-        state: Option<&str>,
+        state: Option<State>,
         limit: i64,
     ) -> Result<Vec<PayoutOrder>, StorageError> {
         let mut connection = self.db.connection().await?;
@@ -131,12 +131,13 @@ impl Gateway {
         if order.state.is_terminal() && order.books.left().is_zero() {
             return Err(OperateError::Ended);
         }
-        let mut connection = self.db.connection().await?;
-        if safety::hold(&mut connection, order.id, reason).await? {
-            Ok(())
-        } else {
-            Err(OperateError::Held(order.held.unwrap_or_default()))
+        let mut tx = self.db.begin().await?;
+        if !safety::hold(&mut tx, order.id, &Hold::for_review(reason)).await? {
+            let held = locked(&mut tx, order.id).await?.held;
+            return Err(held.map_or(OperateError::NotHeld, OperateError::Held));
         }
+        tx.commit().await.map_err(StorageError::from)?;
+        Ok(())
     }
 
     /// One person lets a held order go. Returns how many more are needed.

@@ -6,7 +6,6 @@ use uuid::Uuid;
 
 use super::{
     advance::AdvanceError,
-    gas::is_gas,
     sign::{Intent, keep, unsigned},
     spendable::{self, has_kept_its_fees},
     view::{locked, may_owe_refund},
@@ -19,17 +18,15 @@ use crate::{
     money::BaseUnits,
     payout::{
         fee::Fee,
+        hold::Hold,
+        payment::Purpose,
         quote::{self, Prices},
         recipients::least_amount,
         spend::Sweep,
     },
     storage::{
         self, StorageError, alerts,
-        payouts::{
-            self, PayoutOrder, coins,
-            payments::{self, Purpose},
-            safety,
-        },
+        payouts::{self, PayoutOrder, coins, payments, safety},
     },
 };
 
@@ -114,7 +111,7 @@ impl Gateway {
         drop(connection);
         // A refund that failed is one that a block has ended, and it held the order: the operator
         // who released it since asks for another.
-        if open.iter().any(|payment| !is_gas(&payment.purpose)) {
+        if open.iter().any(|payment| !payment.purpose.moves_gas()) {
             return Ok(false);
         }
         let Some(due) = self.refund_due(&order, payer).await? else { return Ok(false) };
@@ -249,8 +246,8 @@ impl Gateway {
 
     async fn hold_refund(&self, order: &PayoutOrder, why: &str) -> Result<bool, AdvanceError> {
         let mut tx = self.db.begin().await?;
-        let reason = format!("its refund cannot be sent: {why}");
-        self.hold_payout(&mut tx, order, "payout_refund_failed", &reason).await?;
+        let hold = Hold::for_review(&format!("its refund cannot be sent: {why}"));
+        self.hold_payout(&mut tx, order, "payout_refund_failed", &hold).await?;
         tx.commit().await.map_err(StorageError::from)?;
         Ok(false)
     }

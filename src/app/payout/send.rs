@@ -10,7 +10,10 @@ use crate::{
         pay::{Payer, Sent},
     },
     fail_point::fail_point,
-    payout::batch::{ItemState, Seen},
+    payout::{
+        batch::{ItemState, Seen},
+        payment::PaymentState,
+    },
     storage::{
         StorageError, alerts,
         payouts::{
@@ -32,7 +35,8 @@ impl Gateway {
         let order = payouts::by_id(&mut connection, order_id).await?;
         drop(connection);
         let order = order.ok_or(AdvanceError::UnknownOrder)?;
-        let signed: Vec<_> = open.iter().filter(|payment| payment.state == "signed").collect();
+        let signed: Vec<_> =
+            open.iter().filter(|payment| payment.state == PaymentState::Signed).collect();
         if signed.is_empty() || self.send(&order, &signed, payer).await?.is_empty() {
             return Ok(false);
         }

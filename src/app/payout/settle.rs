@@ -14,6 +14,7 @@ use crate::{
     chain::pay::{Conflicting, Did, Named},
     deposit,
     money::BaseUnits,
+    payout::{hold::Hold, payment::Purpose},
     storage::{
         PgConnection, StorageError, audit,
         deposits::of_order,
@@ -56,12 +57,12 @@ pub struct Settling {
 /// A payment that is settled.
 #[derive(Debug, Clone)]
 pub struct Settled {
-    pub purpose: String,
+    pub purpose: Purpose,
     pub nonce: i64,
     pub rows: usize,
     pub height: u64,
     /// Why the order is still held, if it is.
-    pub held: Option<String>,
+    pub held: Option<Hold>,
 }
 
 impl Gateway {
@@ -132,7 +133,7 @@ impl Gateway {
         &self,
         tx: &mut PgConnection,
         id: Uuid,
-    ) -> Result<Option<String>, StorageError> {
+    ) -> Result<Option<Hold>, StorageError> {
         Ok(locked(tx, id).await?.held)
     }
 
@@ -268,7 +269,10 @@ fn sum(total: BaseUnits, amount: BaseUnits) -> BaseUnits {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{chain::pay::Mined, payout::fee::Fee};
+    use crate::{
+        chain::pay::Mined,
+        payout::{fee::Fee, payment::PaymentState},
+    };
 
     const OWN: &str = "0xAA";
 
@@ -283,11 +287,11 @@ mod tests {
         };
         OpenPayment {
             id: Uuid::nil(),
-            purpose: "pay".into(),
+            purpose: Purpose::Pay,
             nonce: 0,
             sender: "0x1".into(),
             amount: BaseUnits::ZERO,
-            state: "sent".into(),
+            state: PaymentState::Sent,
             tx_hash: OWN.to_lowercase(),
             height: None,
             sent_for_seconds: None,

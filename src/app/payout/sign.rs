@@ -6,7 +6,6 @@ use uuid::Uuid;
 
 use super::{
     advance::{AdvanceError, value_usd},
-    gas::is_gas,
     spendable,
     view::locked,
     wallet::Wallet,
@@ -24,7 +23,9 @@ use crate::{
     payout::{
         PayoutFamily, State,
         fee::Fee,
+        hold::Hold,
         limit::{self, Limits},
+        payment::Purpose,
         quote,
     },
     storage::{
@@ -32,7 +33,7 @@ use crate::{
         payouts::{
             self, PayoutOrder,
             items::{self, ItemRow},
-            payments::{self, NewPayment, OpenPayment, Purpose},
+            payments::{self, NewPayment, OpenPayment},
             safety,
         },
     },
@@ -304,7 +305,8 @@ impl Gateway {
     async fn hold_unpayable(&self, order_id: Uuid, reason: &str) -> Result<bool, AdvanceError> {
         let mut tx = self.db.begin().await?;
         let order = locked(&mut tx, order_id).await?;
-        self.hold_payout(&mut tx, &order, "payout_unpayable", reason).await?;
+        let hold = Hold::for_review(reason);
+        self.hold_payout(&mut tx, &order, "payout_unpayable", &hold).await?;
         tx.commit().await.map_err(StorageError::from)?;
         Ok(false)
     }
@@ -510,7 +512,7 @@ pub(super) fn unsigned(order: &PayoutOrder, outputs: Vec<Output>, fee: Fee) -> O
 /// account, and those in a block are no burden to them; a payment that spends outputs needs its
 /// parents to be final.
 fn room(payer: &Payer, open: &[OpenPayment]) -> usize {
-    let own: Vec<_> = open.iter().filter(|payment| !is_gas(&payment.purpose)).collect();
+    let own: Vec<_> = open.iter().filter(|payment| !payment.purpose.moves_gas()).collect();
     let waits = |payment: &&&OpenPayment| payer.spends_coins() || payment.height.is_none();
     let waiting = own.iter().filter(waits).count();
     payer.window().saturating_sub(waiting).min(OPEN_MAX.saturating_sub(own.len()))

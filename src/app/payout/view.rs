@@ -8,7 +8,8 @@ use crate::{
     app::Gateway,
     payout::{
         State,
-        order::{OrderView, QuoteView, RefundView, snapshot},
+        order::{OrderView, QuoteView, RefundState, RefundView, snapshot},
+        payment::{PaymentState, Purpose},
     },
     storage::{
         PgConnection, StorageError,
@@ -84,7 +85,7 @@ impl Gateway {
             progress,
             last_batch,
             refund,
-            cancelled_by: order.cancelled_by.clone(),
+            cancelled_by: order.cancelled_by,
             held: order.held.is_some(),
             expires_at: order.expires_at,
             created_at: order.created_at,
@@ -120,12 +121,12 @@ async fn refund_of(
         return Ok(None);
     }
     let address = order.refund_address.clone();
-    let refund = Some(payments::Purpose::Refund);
+    let refund = Some(Purpose::Refund);
     if let Some(last) = payments::of_order(connection, order.id, refund).await?.pop() {
-        let state = match last.state.as_str() {
-            "confirmed" => "confirmed",
-            "failed" => "held",
-            _ => "sent",
+        let state = match last.state {
+            PaymentState::Signed | PaymentState::Sent => RefundState::Sent,
+            PaymentState::Confirmed => RefundState::Confirmed,
+            PaymentState::Failed => RefundState::Held,
         };
         let tx_hash = Some(last.tx_hash);
         return Ok(Some(RefundView { state, address, amount: last.amount, tx_hash }));
@@ -134,7 +135,7 @@ async fn refund_of(
     if left.is_zero() {
         return Ok(None);
     }
-    let state = if address.is_none() { "held" } else { "pending" };
+    let state = if address.is_none() { RefundState::Held } else { RefundState::Pending };
     Ok(Some(RefundView { state, address, amount: left, tx_hash: None }))
 }
 

@@ -4,7 +4,7 @@ use gateway::{
     app::{Gateway, nc_payout::NcStory},
     invoice::payment::iso_8601,
     money::BaseUnits,
-    nc_payout::{State, is_id, unsigned},
+    nc_payout::{Problem, State, is_id, unsigned},
     storage::nc_payouts::{
         NcPayout,
         parts::{Parts, TransactionRow},
@@ -104,7 +104,7 @@ fn transaction(row: &TransactionRow) -> Value {
         "txHash": row.tx_hash,
         "sentSecondsAgo": row.sent_for_seconds,
         "confirmations": row.confirmations,
-        "error": row.error,
+        "error": row.problem.as_ref().map(Problem::as_str),
     })
 }
 
@@ -146,7 +146,7 @@ fn history(story: &NcStory) -> String {
             render::or_dash(nonce.as_ref()),
             render::or_dash(sent.as_ref()),
             row.confirmations.to_string().into(),
-            render::or_dash(row.error.as_ref()),
+            render::or_dash(row.problem.as_ref().map(Problem::as_str)),
         ]
     });
     let inputs = story.inputs.iter().map(|input| vec![Cell::from(input)]);

@@ -5,7 +5,7 @@
 //! proves nothing, and neither does a variable of the environment.
 
 use clap::Args;
-use gateway::app::Gateway;
+use gateway::{app::Gateway, payout::hold::Hold};
 use serde_json::json;
 
 use crate::{operator, render::Answer};
@@ -79,7 +79,7 @@ impl Accept {
     pub async fn run(self, gateway: &Gateway) -> anyhow::Result<Answer> {
         let by = self.person.name()?;
         let held = gateway.accept_order(&self.order_id, (&by, &self.reason)).await?;
-        let json = json!({ "order_id": self.order_id, "held": held });
+        let json = json!({ "order_id": self.order_id, "held": held.as_ref().map(Hold::reason) });
         let text = format!("{} is paid as its rows say now.", self.order_id);
         let text = held.map_or_else(
             || text.clone(),

@@ -11,7 +11,7 @@ use gateway::{
     deposit::BookedAs,
     invoice::payment::iso_8601,
     nc_payout::State as NcState,
-    payout::State,
+    payout::{State, hold},
     storage::payouts::PayoutOrder,
 };
 use serde_json::{Value, json};
@@ -286,7 +286,7 @@ impl List {
             let state = state(asked, NcState::ALL, NcState::as_str)?;
             return nc_payouts::list(gateway, self.merchant, state, LISTED_MAX).await;
         }
-        let state = state(asked, &State::ALL, State::as_str)?.map(State::as_str);
+        let state = state(asked, &State::ALL, State::as_str)?;
         let orders = gateway.list_all_payouts(self.merchant, state, LISTED_MAX).await?;
         let json: Value = orders.iter().map(listed).collect();
         if orders.is_empty() {
@@ -301,7 +301,7 @@ impl List {
                 order.item_count.to_string().into(),
                 order.payout_total.to_decimal(decimals).into(),
                 order.books.paid.to_decimal(decimals).into(),
-                render::or_dash(order.held.as_ref()),
+                render::or_dash(order.held.as_ref().map(hold::Hold::reason)),
                 iso_8601(order.created_at).into(),
             ]
         };
@@ -319,8 +319,8 @@ impl Settle {
         let settled = gateway.settle_payment(&self.order_id, &settling).await?;
         let (order_id, hash) = (&self.order_id, &settling.named.hash);
         let json = json!({
-            "order_id": order_id, "tx_hash": hash, "height": settled.height, "purpose": settled.purpose,
-            "nonce": settled.nonce, "rows": settled.rows, "outcome": outcome.as_str(), "held": settled.held,
+            "order_id": order_id, "tx_hash": hash, "height": settled.height, "purpose": settled.purpose.as_str(),
+            "nonce": settled.nonce, "rows": settled.rows, "outcome": outcome.as_str(), "held": settled.held.as_ref().map(hold::Hold::reason),
         });
         let rows =
             if settled.rows == 1 { "1 row".to_owned() } else { format!("{} rows", settled.rows) };
@@ -359,7 +359,7 @@ fn listed(order: &PayoutOrder) -> Value {
         "item_count": order.item_count,
         "payout_total_raw": order.payout_total.get().to_string(),
         "paid_raw": order.books.paid.get().to_string(),
-        "held": order.held,
+        "held": order.held.as_ref().map(hold::Hold::reason),
         "created_at": iso_8601(order.created_at),
     })
 }
@@ -388,7 +388,7 @@ fn summary(story: &Story) -> String {
     render::facts(&[
         ("order", Cell::from(&order.order_id)),
         ("state", state_cell(order)),
-        ("held", render::or_dash(order.held.as_ref())),
+        ("held", render::or_dash(order.held.as_ref().map(hold::Hold::reason))),
         ("waits for", render::or_dash(waits_for(order).as_ref())),
         ("merchant", order.merchant_id.to_string().into()),
         ("rows", format!("{} in {} batches", order.item_count, order.batch_count).into()),
@@ -427,9 +427,9 @@ fn history(story: &Story) -> String {
         .iter()
         .map(|payment| {
             vec![
-                Cell::from(&payment.purpose),
+                Cell::from(payment.purpose.as_str()),
                 payment.nonce.to_string().into(),
-                Cell::from(&payment.state),
+                Cell::from(payment.state.as_str()),
                 payment.amount.get().to_string().into(),
                 payment.versions.to_string().into(),
                 Cell::from(&payment.tx_hash),
@@ -483,7 +483,7 @@ fn history(story: &Story) -> String {
 pub fn to_json(story: &Story) -> serde_json::Result<Value> {
     let mut json: Value = serde_json::from_str(&story.object)?;
     json["merchantId"] = story.order.merchant_id.to_string().into();
-    json["holdReason"] = story.order.held.clone().into();
+    json["holdReason"] = story.order.held.as_ref().map(hold::Hold::reason).into();
     json["waitsFor"] = waits_for(&story.order).into();
     json["releases"] = story.releases.into();
     Ok(json)
@@ -501,9 +501,9 @@ fn explained(story: &Story) -> serde_json::Result<Value> {
         .iter()
         .map(|payment| {
             json!({
-                "purpose": payment.purpose,
+                "purpose": payment.purpose.as_str(),
                 "nonce": payment.nonce,
-                "state": payment.state,
+                "state": payment.state.as_str(),
                 "amountRaw": payment.amount.get().to_string(),
                 "versions": payment.versions,
                 "txHash": payment.tx_hash,

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use crate::{
     asset::Network,
     money::BaseUnits,
-    nc_payout::{TransactionState, Unsigned},
+    nc_payout::{Problem, TransactionState, Unsigned},
     storage::{PgConnection, StorageError, numeric},
 };
 
@@ -37,7 +37,7 @@ pub struct TransactionRow {
     pub confirmations: i64,
     /// Fee charged by the network, in its own coin.
     pub fee: Option<BaseUnits>,
-    pub error: Option<String>,
+    pub problem: Option<Problem>,
 }
 
 /// All of one payout, each in its order.
@@ -210,7 +210,7 @@ impl TryFrom<Raw> for TransactionRow {
             sent_for_seconds: row.sent_for,
             confirmations: row.confirmations,
             fee: row.fee.as_ref().map(|fee| numeric::to_units(TABLE, fee)).transpose()?,
-            error: row.error,
+            problem: row.error.map(Problem::from_stored),
         })
     }
 }
@@ -224,7 +224,7 @@ pub struct Look {
     pub handed_in: bool,
     pub confirmations: u64,
     pub fee: Option<BaseUnits>,
-    pub error: Option<String>,
+    pub problem: Option<Problem>,
 }
 
 /// Stores the results of a look. Ended transactions never change.
@@ -245,7 +245,7 @@ pub async fn note(
         look.handed_in,
         to_column(look.confirmations)?,
         look.fee.map(numeric::from_units),
-        look.error
+        look.problem.as_ref().map(Problem::as_str)
     )
     .execute(connection)
     .await?;

@@ -2,9 +2,12 @@
 
 use uuid::Uuid;
 
-use crate::storage::{
-    PgConnection, StorageError,
-    deliveries::{DeliveryRow, delivery_rows},
+use crate::{
+    payout::EventType,
+    storage::{
+        PgConnection, StorageError,
+        deliveries::{DeliveryRow, delivery_rows},
+    },
 };
 
 /// An event of a payout order, written in the transaction of the change that caused it.
@@ -12,7 +15,7 @@ use crate::storage::{
 pub struct NewPayoutEvent {
     pub id: Uuid,
     pub event_id: String,
-    pub kind: &'static str,
+    pub kind: EventType,
     pub merchant_id: Uuid,
     pub payout_order_id: Uuid,
     /// The batch, deposit or quote that it concerns; nil for events that happen once.
@@ -35,7 +38,7 @@ pub async fn insert_payout_event(
         "#,
         new.id,
         new.event_id,
-        new.kind,
+        new.kind.as_str(),
         new.merchant_id,
         new.payout_order_id,
         new.subject,

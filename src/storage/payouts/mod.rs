@@ -21,7 +21,11 @@ use super::{PgConnection, StorageError, numeric};
 use crate::{
     asset::catalogue::Currency,
     money::BaseUnits,
-    payout::{FeeMode, Funding, PayoutFamily, State, lifecycle},
+    payout::{
+        FeeMode, Funding, PayoutFamily, State,
+        hold::Hold,
+        lifecycle::{self, CancelledBy},
+    },
 };
 use row::RawOrder;
 
@@ -49,8 +53,8 @@ pub struct PayoutOrder {
     pub deposit: Option<DepositPlace>,
     pub expires_at: DateTime<Utc>,
     pub abandoned_at: DateTime<Utc>,
-    pub cancelled_by: Option<String>,
-    pub held: Option<String>,
+    pub cancelled_by: Option<CancelledBy>,
+    pub held: Option<Hold>,
     /// Why nothing was signed when it was last tried; passes by itself.
     pub waits_for: Option<String>,
     /// Gas that was fronted may lie at its address.
@@ -315,7 +319,7 @@ pub async fn update_standing(
         numeric::from_units(order.books.paid),
         numeric::from_units(order.books.returned),
         numeric::from_units(order.books.failed),
-        order.cancelled_by
+        order.cancelled_by.map(CancelledBy::as_str)
     )
     .fetch_one(connection)
     .await?;
@@ -475,7 +479,7 @@ pub async fn count_open(
 pub async fn list(
     connection: &mut PgConnection,
     merchant_id: Option<Uuid>,
-    state: Option<&str>,
+    state: Option<State>,
     limit: i64,
 ) -> Result<Vec<PayoutOrder>, StorageError> {
     let rows = sqlx::query_as!(
@@ -488,7 +492,7 @@ pub async fn list(
         limit $3
         "#,
         merchant_id,
-        state,
+        state.map(State::as_str),
         limit
     )
     .fetch_all(connection)

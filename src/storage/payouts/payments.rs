@@ -1,41 +1,22 @@
 //! Signed payments and their versions. The bytes are stored here before any node has them.
 
+use std::str::FromStr;
+
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
 use crate::{
     asset::Network,
     money::BaseUnits,
-    payout::fee::Fee,
+    payout::{
+        fee::Fee,
+        payment::{PaymentState, Purpose},
+        vocabulary::UnknownWord,
+    },
     storage::{PgConnection, StorageError, cursors, numeric, payouts::coins::Spent},
 };
 
 const TABLE: &str = "payout_payment";
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Purpose {
-    Pay,
-    Refund,
-    /// The network's coin, from the gas wallet to an order's address.
-    Gas,
-    /// Unused gas, back to the gas wallet.
-    GasReturn,
-    /// Child-pays-for-parent: pays no recipient, spends the change of another payment and raises
-    /// its effective fee rate.
-    Bump,
-}
-
-impl Purpose {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Pay => "pay",
-            Self::Refund => "refund",
-            Self::Gas => "gas",
-            Self::GasReturn => "gas_return",
-            Self::Bump => "bump",
-        }
-    }
-}
 
 /// A payment and its first version.
 #[derive(Debug, Clone)]
@@ -59,11 +40,11 @@ pub struct NewPayment {
 #[derive(Debug, Clone)]
 pub struct OpenPayment {
     pub id: Uuid,
-    pub purpose: String,
+    pub purpose: Purpose,
     pub nonce: i64,
     pub sender: String,
     pub amount: BaseUnits,
-    pub state: String,
+    pub state: PaymentState,
     pub tx_hash: String,
     /// The block in which it was seen last.
     pub height: Option<u64>,
@@ -244,18 +225,21 @@ pub async fn open(
                 (Some(n), Some(amount)) => {
                     Some((n.unsigned_abs(), numeric::to_units(TABLE, amount)?))
                 }
-                _ => None,
+                (None, None) => None,
+                (Some(_), None) | (None, Some(_)) => {
+                    return Err(StorageError::damaged(TABLE, "half of its change is missing"));
+                }
             },
         };
         match payments.last_mut().filter(|payment| payment.id == row.id) {
             Some(payment) => payment.versions.push(version),
             None => payments.push(OpenPayment {
                 id: row.id,
-                purpose: row.purpose,
+                purpose: word(&row.purpose)?,
                 nonce: row.nonce,
                 sender: row.sender,
                 amount: numeric::to_units(TABLE, &row.amount)?,
-                state: row.state,
+                state: word(&row.state)?,
                 tx_hash: row.tx_hash,
                 height: row.height.map(cursors::from_column).transpose()?,
                 sent_for_seconds: row.sent_for,
@@ -321,7 +305,7 @@ pub async fn end(
         where id = $1 and state in ('signed', 'sent')
         "#,
         id,
-        if ended.succeeded { "confirmed" } else { "failed" },
+        if ended.succeeded { PaymentState::Confirmed } else { PaymentState::Failed }.as_str(),
         ended.tx_hash,
         numeric::from_units(ended.fee),
         cursors::to_column(ended.height)?
@@ -356,9 +340,9 @@ pub async fn set_height(
 /// A payment for operators, and for the refund of an order.
 #[derive(Debug, Clone)]
 pub struct PaymentRow {
-    pub purpose: String,
+    pub purpose: Purpose,
     pub nonce: i64,
-    pub state: String,
+    pub state: PaymentState,
     pub amount: BaseUnits,
     pub tx_hash: String,
     pub versions: i64,
@@ -390,9 +374,9 @@ pub async fn of_order(
     rows.into_iter()
         .map(|row| {
             Ok(PaymentRow {
-                purpose: row.purpose,
+                purpose: word(&row.purpose)?,
                 nonce: row.nonce,
-                state: row.state,
+                state: word(&row.state)?,
                 amount: numeric::to_units(TABLE, &row.amount)?,
                 tx_hash: row.tx_hash,
                 versions: row.versions,
@@ -402,6 +386,13 @@ pub async fn of_order(
             })
         })
         .collect()
+}
+
+fn word<Word>(text: &str) -> Result<Word, StorageError>
+where
+    Word: FromStr<Err = UnknownWord>,
+{
+    text.parse().map_err(|error| StorageError::damaged(TABLE, error))
 }
 
 fn to_integer(n: u32) -> i32 {

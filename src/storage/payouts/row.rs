@@ -1,5 +1,7 @@
 //! The columns of an order, and their conversion to types.
 
+use std::str::FromStr;
+
 use bigdecimal::BigDecimal;
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
@@ -8,7 +10,7 @@ use super::{Books, DepositPlace, PayoutOrder, StoredQuote};
 use crate::{
     asset::catalogue::Catalogue,
     money::BaseUnits,
-    payout::PayoutFamily,
+    payout::{PayoutFamily, hold::Hold, lifecycle::CancelledBy},
     storage::{StorageError, numeric},
 };
 
@@ -113,6 +115,7 @@ impl TryFrom<RawOrder> for PayoutOrder {
         let currency = currency.ok_or_else(|| damaged(&"its currency is not in the catalogue"))?;
         let family = PayoutFamily::of(currency.network);
         let family = family.filter(|family| family.as_str() == raw.family);
+        let cancelled_by = raw.cancelled_by.as_deref().map(CancelledBy::from_str);
         let deposit = raw.deposit_address.zip(raw.derivation_index);
         Ok(Self {
             id: raw.id,
@@ -137,8 +140,8 @@ impl TryFrom<RawOrder> for PayoutOrder {
                 .map(|(address, derivation_index)| DepositPlace { address, derivation_index }),
             expires_at: raw.expires_at,
             abandoned_at: raw.abandoned_at,
-            cancelled_by: raw.cancelled_by,
-            held: raw.hold_reason,
+            cancelled_by: cancelled_by.transpose().map_err(|e| damaged(&e))?,
+            held: raw.hold_reason.map(Hold::from_stored),
             waits_for: raw.waits_for,
             gas_open: raw.gas_open,
             digest: raw.digest,

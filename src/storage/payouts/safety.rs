@@ -4,31 +4,39 @@
 use rust_decimal::Decimal;
 use uuid::Uuid;
 
-use crate::storage::{PgConnection, StorageError, numeric};
+use crate::{
+    payout::hold::Hold,
+    storage::{PgConnection, StorageError, numeric},
+};
 
-/// The start of the reason of a hold that ends by itself, once the gas wallet can pay again.
-pub const WAITS_FOR_GAS: &str = "waits for gas: ";
-
-/// Holds an order: nothing more is signed for it. The first reason stays, unless it would end by
-/// itself.
+/// Holds an order: nothing more is signed for it. `false` if an earlier hold stays
+/// ([`Hold::replaces`]). The caller's transaction has the row until it ends.
 pub async fn hold(
     connection: &mut PgConnection,
     id: Uuid,
-    reason: &str,
+    hold: &Hold,
 ) -> Result<bool, StorageError> {
-    let done = sqlx::query!(
+    let row =
+        sqlx::query!("select hold_reason from payout_order where id = $1 for no key update", id)
+            .fetch_optional(&mut *connection)
+            .await?;
+    let Some(row) = row else { return Ok(false) };
+    let earlier = row.hold_reason.map(Hold::from_stored);
+    if earlier.is_some_and(|earlier| !hold.replaces(&earlier)) {
+        return Ok(false);
+    }
+    sqlx::query!(
         r#"
         update payout_order
         set held_at = clock_timestamp(), hold_reason = $2, updated_at = clock_timestamp()
-        where id = $1 and (held_at is null or starts_with(hold_reason, $3) and not starts_with($2, $3))
+        where id = $1
         "#,
         id,
-        reason,
-        WAITS_FOR_GAS
+        hold.reason()
     )
     .execute(connection)
     .await?;
-    Ok(done.rows_affected() == 1)
+    Ok(true)
 }
 
 /// Notes that an operator lets an order go; returns how many have by now. The caller holds the row

@@ -188,7 +188,7 @@ async fn the_api_s_database_user_cannot_change_what_is_paid() {
             ("empo_copied", "are not those that were confirmed"),
         ] {
             let story = held(&payer, id).await;
-            let reason = story.order.held.unwrap();
+            let reason = story.order.held.unwrap().to_string();
             assert!(reason.contains(words), "{id}: {reason}");
             assert!(story.payments.is_empty(), "{id}: {:?}", story.payments);
         }
@@ -242,7 +242,7 @@ async fn any_change_of_an_order_made_in_the_database_holds_it_and_nothing_is_sig
         for (order, change) in &orders {
             fund(&payer, order).await;
             let story = held(&payer, id_of(order)).await;
-            let reason = story.order.held.unwrap();
+            let reason = story.order.held.unwrap().to_string();
             assert!(reason.contains("are not those that were confirmed"), "{change}: {reason}");
             assert!(reason.contains("gatewayctl payouts accept"), "{reason}");
             assert!(story.payments.is_empty(), "{change}");
@@ -287,7 +287,7 @@ async fn an_order_of_an_earlier_release_waits_until_an_operator_accepts_it() {
         as_owner(&stack, "update payout_order set digest = null where order_id = $ORDER", id).await;
         stack.start_all();
         fund(&payer, &order).await;
-        let reason = held(&payer, id).await.order.held.unwrap();
+        let reason = held(&payer, id).await.order.held.unwrap().to_string();
         assert!(reason.contains("an earlier release confirmed it"), "{reason}");
         assert_eq!(ctl.json(&accept).await, json!({ "order_id": id, "held": Value::Null }));
         payer.becomes(id, "completed").await;

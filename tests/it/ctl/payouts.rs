@@ -203,7 +203,10 @@ async fn two_people_are_two_accounts_of_the_operating_system_and_not_two_names()
         let order = payer.confirm(EVM, &id).await;
         let due: u128 = order["totalToSendRaw"].as_str().unwrap().parse().unwrap();
         payer.fund(&order, due + 1_000_000).await;
-        eventually("it is held", async || payer.story(&id).await.order.held).await;
+        eventually("it is held", async || {
+            payer.story(&id).await.order.held.map(|hold| hold.to_string())
+        })
+        .await;
         let own = account(&ctl).await;
         let disguises: Vec<_> = ["GATEWAY_OPERATOR", "SUDO_USER", "USER", "LOGNAME", "SUDO_UID"]
             .iter()

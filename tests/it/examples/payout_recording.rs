@@ -10,6 +10,7 @@ use gateway::{
     payout::{
         EventType, FeeMode, Funding, PayoutFamily, State,
         batch::{BatchState, Tally},
+        lifecycle::CancelledBy,
         order::{BatchView, OrderView, QuoteView, snapshot},
     },
     webhook::payout,
@@ -106,7 +107,7 @@ fn cancelled() -> OrderView {
         label: None,
         progress: Tally { pending: 2, ..Tally::default() },
         last_batch: None,
-        cancelled_by: Some("operator".into()),
+        cancelled_by: Some(CancelledBy::Operator),
         ..completed()
     }
 }

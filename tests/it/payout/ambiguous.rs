@@ -12,6 +12,7 @@ use std::{
 use gateway::{
     app::payout::Story,
     asset::{Network, catalogue::Catalogue},
+    payout::payment::PaymentState,
 };
 use http::StatusCode;
 use serde_json::{Value, json};
@@ -183,7 +184,7 @@ async fn payments_priced_out_by_the_fee_market_keep_their_nonce_and_confirm_by_r
             eventually(&format!("payments from nonce {from} on are sent"), async || {
                 sql(&stack, RING).await;
                 let payments = payer.story(&id).await.payments;
-                payments.into_iter().find(|p| p.state == "sent" && p.nonce >= from)
+                payments.into_iter().find(|p| p.state == PaymentState::Sent && p.nonce >= from)
             })
             .await
         };

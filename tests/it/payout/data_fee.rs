@@ -4,6 +4,7 @@
 use gateway::{
     app::payout::{Story, Wallet},
     asset::Network,
+    payout::payment::Purpose,
 };
 use serde_json::json;
 use support::{
@@ -84,7 +85,7 @@ impl Scene {
         let order = self.order("usdcbase").await;
         let story = self.looked_at(&order).await;
         let [gas] = story.payments.as_slice() else { panic!("{:?}", story.payments) };
-        assert_eq!(gas.purpose, "gas");
+        assert_eq!(gas.purpose, Purpose::Gas);
         gas.amount.get()
     }
 }

@@ -1,6 +1,10 @@
 //! Fees that rise while payments wait (spec, "Mass-payout webhooks"; replaced transactions).
 
-use gateway::{app::payout::Story, storage::payouts::payments::PaymentRow};
+use gateway::{
+    app::payout::Story,
+    payout::payment::{PaymentState, Purpose},
+    storage::payouts::payments::PaymentRow,
+};
 use serde_json::{Value, json};
 use support::{fault::fired::fired, server::broker::eventually, shop::payouts::evm_address};
 
@@ -67,7 +71,9 @@ impl Scene {
             let payments = self.payer.story(id).await.payments;
             let sent: Vec<_> = payments
                 .into_iter()
-                .filter(|payment| payment.purpose == purpose && payment.state == "sent")
+                .filter(|payment| {
+                    payment.purpose.as_str() == purpose && payment.state == PaymentState::Sent
+                })
                 .collect();
             (sent.len() == count).then_some(sent)
         })
@@ -79,8 +85,8 @@ impl Scene {
         self.payer.stack.gateway.bump_order(id).await.unwrap();
         eventually("the second versions are sent", async || {
             let payments = self.payer.story(id).await.payments;
-            let mut of = payments.iter().filter(|payment| payment.purpose == purpose);
-            of.all(|p| p.versions >= 2 && p.state == "sent").then_some(())
+            let mut of = payments.iter().filter(|payment| payment.purpose.as_str() == purpose);
+            of.all(|p| p.versions >= 2 && p.state == PaymentState::Sent).then_some(())
         })
         .await;
     }
@@ -118,7 +124,9 @@ async fn a_payment_that_waits_is_replaced_at_a_higher_fee_and_confirms_once() {
         scene.set_base_fee(base).await;
         let story = scene.mine_until(&id, is_settled, async |_, _| ()).await;
         assert_eq!(story.order.state.as_str(), "completed");
-        assert!(story.payments.iter().filter(|p| p.purpose == "pay").all(|p| p.versions >= 2));
+        assert!(
+            story.payments.iter().filter(|p| p.purpose == Purpose::Pay).all(|p| p.versions >= 2)
+        );
         fired(story.payments.iter().filter(|p| p.versions >= 2).count());
         let address = order["depositAddress"].as_str().unwrap();
         assert_eq!(scene.anvil.nonce(address).await.unwrap(), story.payments.len() as u64);
@@ -335,7 +343,10 @@ async fn a_refund_that_costs_more_than_was_quoted_may_use_the_service_fee() {
         scene.sent(&id, "pay", 2).await;
         scene.mine(1).await;
         let is_sent = |story: &Story| {
-            story.payments.iter().any(|one| one.purpose == "refund" && one.state == "sent")
+            story
+                .payments
+                .iter()
+                .any(|one| one.purpose == Purpose::Refund && one.state == PaymentState::Sent)
         };
         scene.mine_at(5 * CALM, &id, is_sent).await;
         let rate = "select max(v.fee_rate) from payout_version v \

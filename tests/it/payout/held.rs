@@ -1,6 +1,6 @@
 //! Balances of payout addresses on a real EVM node, compared with the rows.
 
-use gateway::asset::Network;
+use gateway::{asset::Network, payout::payment::PaymentState};
 use serde_json::{Value, json};
 use support::server::broker::eventually;
 
@@ -71,7 +71,7 @@ async fn an_order_is_not_compared_while_its_payments_are_under_way() {
         let id = order["id"].as_str().unwrap().to_owned();
         eventually("its payments are sent", async || {
             let story = scene.payer.story(&id).await;
-            story.payments.iter().any(|p| p.state == "sent").then_some(())
+            story.payments.iter().any(|p| p.state == PaymentState::Sent).then_some(())
         })
         .await;
         // Mined, and not final yet.

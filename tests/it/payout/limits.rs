@@ -33,7 +33,10 @@ fn sealed(gateway: &Gateway, seed: &[u8; SEED_BYTES]) -> String {
 }
 
 async fn held(payer: &Payer, id: &str) -> String {
-    eventually("the order is held", async || payer.story(id).await.order.held).await
+    eventually("the order is held", async || {
+        payer.story(id).await.order.held.map(|hold| hold.to_string())
+    })
+    .await
 }
 
 #[tokio::test(flavor = "multi_thread")]

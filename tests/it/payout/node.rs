@@ -3,7 +3,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use gateway::{app::payout::Story, asset::Network};
+use gateway::{app::payout::Story, asset::Network, payout::payment::PaymentState};
 use serde_json::{Value, json};
 use sqlx::Connection;
 use support::{
@@ -205,7 +205,10 @@ impl Scene {
 /// Ended, with nothing left and nothing on its way.
 pub fn is_settled(story: &Story) -> bool {
     let books = story.order.books;
-    let open = story.payments.iter().any(|p| p.state == "signed" || p.state == "sent");
+    let open = story
+        .payments
+        .iter()
+        .any(|p| p.state == PaymentState::Signed || p.state == PaymentState::Sent);
     // The payments are read a moment after the order, so the order must say it as well.
     let is_empty = books.left().is_zero() && books.reserved.is_zero();
     story.order.state.is_terminal() && is_empty && !open && !story.order.gas_open

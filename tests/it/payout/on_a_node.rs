@@ -1,6 +1,9 @@
 //! An order of the network's own coin on a real EVM node, hostile recipients among the others.
 
-use gateway::app::payout::Story;
+use gateway::{
+    app::payout::Story,
+    payout::{hold::Hold, payment::PaymentState},
+};
 use serde_json::json;
 use support::{fault::fired::fired, server::broker::eventually, shop::payouts::evm_address};
 
@@ -22,7 +25,7 @@ const UNDERFLOW: &str = "0x56";
 const ASTRAY: &str = "0x600056";
 
 fn is_sent(story: &Story, nonce: u32) -> bool {
-    story.payments.iter().any(|p| p.nonce == i64::from(nonce) && p.state == "sent")
+    story.payments.iter().any(|p| p.nonce == i64::from(nonce) && p.state == PaymentState::Sent)
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -44,7 +47,7 @@ async fn every_recipient_is_paid_once_and_a_recipient_that_reverts_fails_alone()
         // turns hostile meanwhile.
         eventually("the first payments are sent", async || {
             let story = scene.payer.story(&id).await;
-            let sent = story.payments.iter().filter(|p| p.state == "sent").count();
+            let sent = story.payments.iter().filter(|p| p.state == PaymentState::Sent).count();
             (sent >= WINDOW).then_some(())
         })
         .await;
@@ -137,7 +140,7 @@ async fn a_refund_that_failed_in_its_block_is_made_anew_once_it_is_released() {
         gateway.cancel_any_payout(&id).await.unwrap();
         eventually("its refund is sent", async || {
             let story = scene.payer.story(&id).await;
-            story.payments.iter().any(|payment| payment.state == "sent").then_some(())
+            story.payments.iter().any(|payment| payment.state == PaymentState::Sent).then_some(())
         })
         .await;
         let becomes = async |code: &str| {
@@ -146,7 +149,7 @@ async fn a_refund_that_failed_in_its_block_is_made_anew_once_it_is_released() {
         becomes(REVERTS).await;
         let is_held = |story: &Story| story.order.held.is_some();
         let story = scene.mine_until(&id, is_held, async |_, _| ()).await;
-        assert_eq!(story.order.held.as_deref(), Some("its refund failed"));
+        assert_eq!(story.order.held.as_ref().map(Hold::reason), Some("its refund failed"));
         becomes("0x").await;
         if gateway.release_order(&id, "ada").await.unwrap() > 0 {
             gateway.release_order(&id, "ben").await.unwrap();

@@ -1,7 +1,10 @@
 //! Payments whose nonce or outputs a conflicting transaction used (double-spend): the records that
 //! an operator may make, and those that are refused.
 
-use gateway::app::payout::Story;
+use gateway::{
+    app::payout::Story,
+    payout::payment::{PaymentState, Purpose},
+};
 use serde_json::{Value, json};
 use support::{
     client::ctl::{Ctl, Ran},
@@ -64,7 +67,10 @@ impl<'a> Lost<'a> {
         self.scene
             .run("update payout_payment set sent_at = now() - interval '11 minutes' where state = 'sent'")
             .await;
-        let held = eventually("it is held", async || self.story().await.order.held).await;
+        let held = eventually("it is held", async || {
+            self.story().await.order.held.map(|hold| hold.to_string())
+        })
+        .await;
         assert!(held.contains("was used by a transaction that is not ours"), "{held}");
     }
 
@@ -81,7 +87,11 @@ impl<'a> Lost<'a> {
     /// Checks that no payment was settled so far.
     async fn is_open(&self) {
         let payments = self.story().await.payments;
-        assert!(payments.iter().any(|one| one.purpose == "pay" && one.state == "sent"));
+        assert!(
+            payments
+                .iter()
+                .any(|one| one.purpose == Purpose::Pay && one.state == PaymentState::Sent)
+        );
         let audited = self.ctl.json(&["audit", &self.id]).await;
         assert!(audited.as_array().unwrap().iter().all(|entry| entry["act"] != "settle"));
     }
@@ -231,13 +241,14 @@ async fn a_token_payment_without_its_log_is_held_and_refunded_only_by_an_operato
         scene.anvil.set_coins(&scene.gas, COIN).await.unwrap();
         let lost = Lost::of(&scene, "usdtmatic").await;
         let usdt = super::node::USDT;
-        let payment = lost.story().await.payments.into_iter().find(|one| one.purpose == "pay");
+        let payment =
+            lost.story().await.payments.into_iter().find(|one| one.purpose == Purpose::Pay);
         let ours = payment.unwrap().tx_hash;
         let token = scene.anvil.rpc("eth_getCode", json!([usdt, "latest"])).await.unwrap();
         scene.anvil.rpc("anvil_setCode", json!([usdt, SAYS_YES])).await.unwrap();
         let is_held = |story: &Story| story.order.held.is_some();
         let story = scene.mine_until(&lost.id, is_held, async |_, _| ()).await;
-        let held = story.order.held.unwrap();
+        let held = story.order.held.unwrap().to_string();
         assert!(held.contains("the token's own log of the payment is missing"), "{held}");
         let books = story.order.books;
         assert!(books.failed.is_zero() && books.returned.is_zero(), "{books:?}");

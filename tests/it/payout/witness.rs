@@ -6,6 +6,7 @@ use std::sync::{
     atomic::{AtomicBool, AtomicUsize, Ordering},
 };
 
+use gateway::payout::payment::{PaymentState, Purpose};
 use serde_json::{Value, json};
 use support::{
     fault::fired::fired,
@@ -49,7 +50,7 @@ async fn an_outcome_reported_by_one_of_two_nodes_alone_settles_nothing() {
         scene.fund(&order, due(&order)).await;
         eventually("everybody is sent his coins", async || {
             let sent = scene.payer.story(&id).await.payments;
-            let sent = sent.iter().filter(|payment| payment.state == "sent").count();
+            let sent = sent.iter().filter(|payment| payment.state == PaymentState::Sent).count();
             (sent == RECIPIENTS as usize).then_some(())
         })
         .await;
@@ -67,7 +68,7 @@ async fn an_outcome_reported_by_one_of_two_nodes_alone_settles_nothing() {
         .await;
         let early = scene.payer.story(&id).await;
         assert!(
-            early.payments.iter().all(|payment| payment.state == "sent"),
+            early.payments.iter().all(|payment| payment.state == PaymentState::Sent),
             "{:?}",
             early.payments
         );
@@ -143,8 +144,8 @@ async fn a_receipt_that_contradicts_its_block_header_settles_no_payment_and_refu
             })
             .await;
             let story = scene.payer.story(&id).await;
-            let mut pays = story.payments.iter().filter(|one| one.purpose == "pay");
-            assert!(pays.all(|one| one.state == "sent"), "{:?}", story.payments);
+            let mut pays = story.payments.iter().filter(|one| one.purpose == Purpose::Pay);
+            assert!(pays.all(|one| one.state == PaymentState::Sent), "{:?}", story.payments);
             assert!(story.order.books.failed.is_zero(), "{}", story.object);
         }
         fired(told.load(Ordering::Relaxed));

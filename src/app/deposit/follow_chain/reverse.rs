@@ -10,6 +10,7 @@ use crate::{
     invoice::lifecycle::{self, Event},
     ledger::{Account, Entry, EntryKind},
     money::BaseUnits,
+    payout::hold::Hold,
     storage::{
         PgConnection, StorageError, alerts,
         deposits::{self, DepositRow, returned},
@@ -141,7 +142,8 @@ async fn reverse_payout(
 ) -> Result<Option<BaseUnits>, StorageError> {
     let owner = deposits::owner_of(tx, lost.id).await?;
     let Some(order_id) = owner.and_then(|owner| owner.payout_order_id) else { return Ok(None) };
-    payouts::safety::hold(tx, order_id, "a deposit that funded it left the chain").await?;
+    let hold = Hold::for_review("a deposit that funded it left the chain");
+    payouts::safety::hold(tx, order_id, &hold).await?;
     let was_late = match booked_as {
         BookedAs::Credit => false,
         BookedAs::Late => true,

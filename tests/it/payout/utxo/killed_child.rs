@@ -7,6 +7,7 @@ use bitcoin::{OutPoint, Transaction, consensus::encode};
 use gateway::{
     app::{Gateway, payout::OperateError},
     asset::Network,
+    payout::payment::PaymentState,
 };
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use serde_json::json;
@@ -204,7 +205,7 @@ async fn a_payer_killed_during_cpfp_pays_every_litecoin_recipient_once() {
         let payer = place.installation.start_workers(&["payout-batch"]).await;
         let (parent, _) = within(Duration::from_secs(60), "they are sent", async || {
             let payments = gateway.explain_payout(&stuck.id).await.unwrap().payments;
-            let sent = payments.iter().find(|payment| payment.state == "sent");
+            let sent = payments.iter().find(|payment| payment.state == PaymentState::Sent);
             sent.map(|payment| payment.tx_hash.clone()).ok_or(format!("{payments:?}"))
         })
         .await;

@@ -180,7 +180,7 @@ async fn an_order_funded_by_too_many_outputs_is_held_until_the_deposit_it_asks_f
     let mut scene = Scene::open().await;
     let (id, to, due) = scene.order(2, UNITS, 25).await;
     let story = scene.work(&id).await;
-    let reason = story.order.held.unwrap();
+    let reason = story.order.held.unwrap().to_string();
     assert!(reason.contains(&to) && reason.contains("would exceed the quote"), "{reason}");
     assert!(story.payments.is_empty());
     let more = missing(&reason, "DOGE");
@@ -203,7 +203,7 @@ async fn no_first_version_offers_less_than_half_of_what_the_network_asks() {
     let asked = scene.lane.gateway.config.chain(Network::Bitcoin).fee_rate;
     let (id, to, due) = scene.order(1, UNITS, PIECES).await;
     let story = scene.work(&id).await;
-    let reason = story.order.held.unwrap();
+    let reason = story.order.held.unwrap().to_string();
     assert!(reason.contains(&to) && reason.contains("would exceed the quote"), "{reason}");
     assert!(story.payments.is_empty());
     let more = missing(&reason, "BTC");
@@ -232,7 +232,7 @@ async fn no_first_version_offers_less_than_the_node_lets_in() {
     let quoted = scene.story(&id).await.order.quote.fee_rate;
     scene.node.set_least(u64::try_from(quoted).unwrap());
     let story = scene.work(&id).await;
-    assert!(story.order.held.unwrap().contains("would exceed the quote"));
+    assert!(story.order.held.unwrap().to_string().contains("would exceed the quote"));
     assert!(story.payments.is_empty());
     scene.node.set_least(1);
     assert_eq!(scene.lane.gateway.release_order(&id, "ada").await.unwrap(), 0);

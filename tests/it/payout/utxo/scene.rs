@@ -5,6 +5,7 @@ use std::{sync::Arc, time::Duration};
 use gateway::{
     app::payout::Story,
     asset::{Catalogue, Network},
+    payout::payment::PaymentState,
 };
 use serde_json::{Value, json};
 use sqlx::Connection;
@@ -141,7 +142,7 @@ impl Scene {
             {
                 return story;
             }
-            if story.payments.iter().any(|payment| payment.state == "sent") {
+            if story.payments.iter().any(|payment| payment.state == PaymentState::Sent) {
                 self.node.mine(1).await.unwrap();
             }
             tokio::time::sleep(Duration::from_millis(100)).await;
@@ -153,7 +154,8 @@ impl Scene {
     pub async fn until_sent(&self, id: &str, count: usize) -> Story {
         eventually(&format!("{count} payments are sent"), async || {
             let story = self.payer.story(id).await;
-            let sent = story.payments.iter().filter(|payment| payment.state == "sent").count();
+            let sent =
+                story.payments.iter().filter(|payment| payment.state == PaymentState::Sent).count();
             (sent == count).then_some(story)
         })
         .await

@@ -5,6 +5,7 @@ use gateway::{
     app::payout::{OperateError, Outcome, Settled, Settling},
     asset::Network,
     chain::pay::Named,
+    payout::payment::PaymentState,
 };
 use uuid::Uuid;
 
@@ -33,7 +34,7 @@ async fn sent() -> Sent {
     scene.fund(&address, SURPLUS, 1).await;
     let row = scene.story(&id).await.order.id;
     scene.lane.gateway.advance_payout(row, &scene.wallet).await.unwrap();
-    assert_eq!(scene.story(&id).await.payments[0].state, "sent");
+    assert_eq!(scene.story(&id).await.payments[0].state, PaymentState::Sent);
     Sent { scene, id, row, address, received: due + SURPLUS }
 }
 
@@ -52,7 +53,7 @@ impl Sent {
     async fn is_refused(&self, place: (&str, u64), outcome: Outcome, words: &str) {
         let refused = self.settle(place, outcome).await.unwrap_err().to_string();
         assert!(refused.contains(words), "no {words:?} in {refused}");
-        assert_eq!(self.scene.story(&self.id).await.payments[0].state, "sent");
+        assert_eq!(self.scene.story(&self.id).await.payments[0].state, PaymentState::Sent);
     }
 
     /// Its inputs are spent for good, and the reason is unknown.
@@ -64,7 +65,7 @@ impl Sent {
             sqlx::query(aged).execute(&mut self.scene.lane.connection).await.unwrap();
             self.scene.lane.gateway.advance_payout(self.row, &self.scene.wallet).await.unwrap();
         }
-        let held = self.scene.story(&self.id).await.order.held.unwrap();
+        let held = self.scene.story(&self.id).await.order.held.unwrap().to_string();
         assert!(held.contains("and no block contains it"), "{held}");
     }
 }
@@ -114,7 +115,10 @@ async fn a_payment_whose_inputs_were_double_spent_fails_and_its_order_stays_held
     assert_eq!(story.order.state.as_str(), "partial_failed");
     assert_eq!(story.order.books.failed.get(), u128::from(u64::from(ROWS) * UNITS));
     let (held, payments) = (&story.order.held, &story.payments);
-    assert!(held.is_some() && payments.iter().all(|one| one.state == "failed"), "{payments:?}");
+    assert!(
+        held.is_some() && payments.iter().all(|one| one.state == PaymentState::Failed),
+        "{payments:?}"
+    );
     sent.scene.lane.close().await;
 }
 

@@ -1,7 +1,7 @@
 //! Payments that are pending for too long: replaced where nodes accept a higher fee
 //! (replace-by-fee), bumped by a child where they do not (CPFP).
 
-use gateway::asset::Network;
+use gateway::{asset::Network, payout::payment::Purpose};
 use serde_json::{Value, json};
 use sqlx::Connection;
 use support::{fault::fired::fired, server::broker::eventually};
@@ -88,7 +88,7 @@ async fn is_confirmed_by_cpfp(network: Network, arguments: &'static [&'static st
         fired(1);
         scene.wait_long().await;
         let story = scene.until_sent(&id, 2).await;
-        assert_eq!(story.payments[1].purpose, "bump");
+        assert_eq!(story.payments[1].purpose, Purpose::Bump);
         let child = story.payments[1].tx_hash.clone();
         assert!(waiting(&scene).await.contains(&child));
         scene.node.mine(1).await.unwrap();

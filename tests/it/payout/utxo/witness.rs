@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicBool, AtomicUsize, Ordering},
 };
 
-use gateway::asset::Network;
+use gateway::{asset::Network, payout::payment::PaymentState};
 use serde_json::json;
 use sqlx::Connection;
 use support::{
@@ -45,7 +45,7 @@ async fn an_outcome_reported_by_one_of_two_nodes_alone_settles_nothing() {
         scene.fund(&address, due).await;
         eventually("everybody is sent his coins", async || {
             let payments = scene.payer.story(&id).await.payments;
-            payments.iter().any(|payment| payment.state == "sent").then_some(())
+            payments.iter().any(|payment| payment.state == PaymentState::Sent).then_some(())
         })
         .await;
         scene.node.mine(CONFIRMATIONS - 1).await.unwrap();
@@ -63,7 +63,7 @@ async fn an_outcome_reported_by_one_of_two_nodes_alone_settles_nothing() {
         })
         .await;
         let early = scene.payer.story(&id).await.payments;
-        assert!(early.iter().all(|payment| payment.state == "sent"), "{early:?}");
+        assert!(early.iter().all(|payment| payment.state == PaymentState::Sent), "{early:?}");
         fired(told.load(Ordering::Relaxed));
 
         lying.store(false, Ordering::Relaxed);

@@ -16,6 +16,7 @@ use gateway::{
     },
     asset::{Catalogue, Network},
     chain::{Agreement, Source},
+    payout::payment::Purpose,
 };
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use support::{
@@ -295,7 +296,7 @@ impl Scene {
         let left = self.node().unspent(&script_of(network, &place.address));
         assert_eq!(paid + refunded + left + fees.unsigned_abs(), received, "seed {seed}");
         for payment in &story.payments {
-            self.tally.note("children", u64::from(payment.purpose == "bump"));
+            self.tally.note("children", u64::from(payment.purpose == Purpose::Bump));
             self.tally.note("replacements", payment.versions.unsigned_abs() - 1);
         }
         let (whose, id) = (format!("seed {seed}"), &story.order.order_id);
