@@ -8,6 +8,7 @@
 
 use std::collections::HashMap;
 
+use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 use super::{operate::OperateError, sign::Intent, view::locked};
@@ -60,10 +61,11 @@ impl Fault {
 }
 
 /// A step of a rotation over payout orders.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rebound {
     /// The id to go on after, if there may be more orders.
     pub next: Option<Uuid>,
+    pub seen: usize,
     /// Orders that were bound anew.
     pub rebound: u64,
 }
@@ -207,8 +209,7 @@ impl Gateway {
 
     /// Binds the next orders after `after` under the current master key where the old one bound
     /// them, each in a transaction of its own: without the old key their next signature would hold
-    /// them. An order that neither key bound, or that cannot be read, stays as it is and is named
-    /// in the log.
+    /// them. An order that neither key bound, or that cannot be read, stays as it is and is named.
     pub async fn rebind_bite(&self, after: Uuid) -> Result<Rebound, StorageError> {
         let mut connection = self.db.connection().await?;
         let ids = payouts::bound_after(&mut connection, after, REBIND_BITE).await?;
@@ -218,7 +219,13 @@ impl Gateway {
             match self.rebind(*id).await {
                 Ok(done) => rebound += u64::from(done),
                 Err(StorageError::Damaged { table, reason }) => {
-                    tracing::error!(order.row = %id, table, reason, "a payout order is not bound anew");
+                    tracing::error!(
+                        order.id = order_id,
+                        table,
+                        reason,
+                        "a payout order is not bound anew"
+                    );
+                    bite.unbound.push(order_id.clone());
                 }
                 Err(error) => return Err(error),
             }
@@ -249,19 +256,30 @@ impl Gateway {
         (!fits).then_some(Fault::Altered)
     }
 
-    /// Binds an order to the present content of its rows, on an operator's word. A hold for want of
-    /// a digest ends with it; any other stays. Returns the hold that stays.
+    /// Binds an order to the present content of its rows, on an operator's word. For an order above
+    /// the limit two operators must accept the same content: it decides who is paid. A hold for
+    /// want of a digest ends with it; any other stays.
     pub async fn accept_order(
         &self,
         order_id: &str,
         (by, reason): (&str, &str),
-    ) -> Result<Option<Hold>, OperateError> {
+    ) -> Result<Accepted, OperateError> {
         let id = self.known_payout(order_id).await?.id;
         let mut tx = self.db.begin().await?;
         let mut order = locked(&mut tx, id).await?;
         let rows = items::bound(&mut tx, id).await?;
         if self.fault(&order, &rows).is_none() {
             return Err(OperateError::BoundAlready);
+        }
+        // Not the keyed digest: whoever may write to the database could bind the order with that.
+        let content = hex::encode(Sha256::digest(binding::text(&terms(&order), &rows)));
+        let proposed = ("payout_order", "accept-proposed");
+        if self.needs_two_people(&order)
+            && !audit::was_said_by_another(&mut tx, proposed, order_id, (by, &content)).await?
+        {
+            audit::note(&mut tx, proposed, order_id, by, &content).await?;
+            tx.commit().await.map_err(StorageError::from)?;
+            return Ok(Accepted { held: order.held, people_missing: 1 });
         }
         self.bind(&mut tx, id, &rows).await?;
         let refunds = order.refund_address.as_deref().unwrap_or("nowhere");
@@ -282,7 +300,7 @@ impl Gateway {
         super::decide::look_soon(&mut tx, id).await?;
         tx.commit().await.map_err(StorageError::from)?;
         self.relay_wake.notify_one();
-        Ok(order.held)
+        Ok(Accepted { held: order.held, people_missing: 0 })
     }
 }
 

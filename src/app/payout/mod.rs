@@ -24,6 +24,7 @@ mod view;
 mod wallet;
 
 pub use advance::AdvanceError;
+pub use bind::Accepted;
 pub use create::NewOrder;
 pub use decide::Confirmation;
 pub use operate::{OperateError, Story};

@@ -208,7 +208,7 @@ impl Gateway {
 
     /// Returns whether an order, or the amount to go back of it, is worth more than one operator
     /// decides about.
-    fn needs_two_people(&self, order: &PayoutOrder) -> bool {
+    pub(super) fn needs_two_people(&self, order: &PayoutOrder) -> bool {
         let limit = self.config.payouts.two_people_above_usd;
         let worth = order.payout_total.max(order.books.left());
         limit > 0 && value_usd(order, worth) > Decimal::from(limit)

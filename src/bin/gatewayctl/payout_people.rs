@@ -5,7 +5,10 @@
 //! proves nothing, and neither does a variable of the environment.
 
 use clap::Args;
-use gateway::{app::Gateway, payout::hold::Hold};
+use gateway::{
+    app::{Gateway, payout::Accepted},
+    payout::hold::Hold,
+};
 use serde_json::json;
 
 use crate::{operator, render::Answer};
@@ -78,8 +81,18 @@ impl RefundTo {
 impl Accept {
     pub async fn run(self, gateway: &Gateway) -> anyhow::Result<Answer> {
         let by = self.person.name()?;
-        let held = gateway.accept_order(&self.order_id, (&by, &self.reason)).await?;
-        let json = json!({ "order_id": self.order_id, "held": held.as_ref().map(Hold::reason) });
+        let accepted = gateway.accept_order(&self.order_id, (&by, &self.reason)).await?;
+        let Accepted { held, people_missing } = accepted;
+        let json = json!({
+            "order_id": self.order_id, "held": held.as_ref().map(Hold::reason), "people_missing": people_missing,
+        });
+        if people_missing > 0 {
+            let text = format!(
+                "{}: its rows are noted as they are. They count once they are accepted under another account than {by}.",
+                self.order_id
+            );
+            return Ok(Answer::new(json, text));
+        }
         let text = format!("{} is paid as its rows say now.", self.order_id);
         let text = held.map_or_else(
             || text.clone(),

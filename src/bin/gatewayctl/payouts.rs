@@ -20,7 +20,7 @@ use uuid::Uuid;
 use crate::{
     delivery,
     failure::wrong_usage,
-    nc_payouts, payout_limits,
+    nc_payouts, operator, payout_limits,
     payout_people::{Accept, RefundTo, Release},
     payout_seed, payout_words,
     render::{self, Answer, Cell, Tone},
@@ -148,12 +148,11 @@ pub struct Settle {
     /// The block that holds it, on bitcoin, litecoin and dogecoin
     #[arg(long, value_name = "NUMBER")]
     height: Option<u64>,
-    /// Your name, for the audit log
-    #[arg(long, value_name = "NAME")]
-    by: String,
     /// Your findings, for the audit log
     #[arg(long, value_name = "TEXT")]
     reason: String,
+    #[command(flatten)]
+    person: operator::Person,
 }
 
 #[derive(Args)]
@@ -313,9 +312,10 @@ impl List {
 
 impl Settle {
     async fn run(self, gateway: &Gateway) -> anyhow::Result<Answer> {
+        let by = self.person.name()?;
         let outcome = if self.paid { Outcome::Paid } else { Outcome::NobodyPaid };
         let named = Named { hash: self.txid, height: self.height };
-        let settling = Settling { named, outcome, by: self.by, reason: self.reason };
+        let settling = Settling { named, outcome, by, reason: self.reason };
         let settled = gateway.settle_payment(&self.order_id, &settling).await?;
         let (order_id, hash) = (&self.order_id, &settling.named.hash);
         let json = json!({

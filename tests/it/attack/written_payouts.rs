@@ -289,7 +289,8 @@ async fn an_order_of_an_earlier_release_waits_until_an_operator_accepts_it() {
         fund(&payer, &order).await;
         let reason = held(&payer, id).await.order.held.unwrap().to_string();
         assert!(reason.contains("an earlier release confirmed it"), "{reason}");
-        assert_eq!(ctl.json(&accept).await, json!({ "order_id": id, "held": Value::Null }));
+        let accepted = json!({ "order_id": id, "held": Value::Null, "people_missing": 0 });
+        assert_eq!(ctl.json(&accept).await, accepted);
         payer.becomes(id, "completed").await;
         assert_eq!(received_by(&payer, &evm_address(1)).await, Some((1, "10000000".to_owned())));
         let noted = ctl.json(&["audit", id]).await;
@@ -297,6 +298,63 @@ async fn an_order_of_an_earlier_release_waits_until_an_operator_accepts_it() {
             noted.as_array().unwrap().iter().find(|entry| entry["act"] == "accept").cloned();
         let detail = noted.unwrap()["change"]["detail"].as_str().unwrap().to_owned();
         assert!(detail.starts_with("2 rows, 12500000 base units"), "{detail}");
+    })
+    .await;
+}
+
+/// What decides over much money is one person's word only if another one says the same.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_large_order_is_accepted_by_two_people_who_saw_the_same_rows() {
+    let toml = only(Network::Polygon) + "payouts.two_people_above_usd = 10\n";
+    with_configured_stack(&toml, |stack| async move {
+        let ctl = Ctl::of(&stack).with("GATEWAY_PAYOUTS__TWO_PEOPLE_ABOVE_USD", "10");
+        let payer = Payer::open(&stack).await;
+        let order = confirmed(&payer).await;
+        let id = id_of(&order);
+        as_owner(&stack, "update payout_order set digest = null where order_id = $ORDER", id).await;
+        let accept = ["payouts", "accept", id, "--reason", "compared with the merchant"];
+        for _ in 0..2 {
+            assert_eq!(ctl.json(&accept).await["people_missing"], 1, "one person, however often");
+        }
+        let is_bound = async || {
+            let query = "select digest is not null from payout_order where order_id = $1";
+            let query = sqlx::query_scalar::<_, bool>(query).bind(id);
+            query.fetch_one(&mut stack.database.connect().await).await.unwrap()
+        };
+        assert!(!is_bound().await);
+        let by_another =
+            async || stack.gateway.accept_order(id, ("another account", "so did I")).await.unwrap();
+        // Between the two somebody writes to the rows; what is written backwards twice is as before.
+        let rewrite = "update payout_item set address = reverse(address) where row_number = 1 \
+                       and order_id = (select id from payout_order where order_id = $ORDER)";
+        as_owner(&stack, rewrite, id).await;
+        assert_eq!(by_another().await.people_missing, 1, "they saw different rows");
+        assert!(!is_bound().await);
+        as_owner(&stack, rewrite, id).await;
+        assert_eq!(by_another().await.people_missing, 0);
+        assert!(is_bound().await);
+    })
+    .await;
+}
+
+/// Grants that only rare work needs: of a settled payment of gas, and of a reorg's payments.
+#[tokio::test(flavor = "multi_thread")]
+async fn rare_work_has_the_grants_that_it_needs_and_no_other_role_has_them() {
+    with_configured_stack(&only(Network::Polygon), |stack| async move {
+        let gas = "update payout_order set gas_open = true where false";
+        let reorg = "update payout_payment set reorged_at = now() where false";
+        for (statement, roles) in [
+            (gas, ["gateway_dashboard", "gateway_payer"].as_slice()),
+            (reorg, &["gateway_dashboard", "gateway_payer", "gateway_worker"]),
+        ] {
+            for role in ["gateway_api", "gateway_dashboard", "gateway_payer", "gateway_worker"] {
+                let url = stack.database.url_under(role);
+                let mut connection = PgConnection::connect(&url).await.unwrap();
+                let is_allowed = connection.execute(statement).await.is_ok();
+                assert_eq!(is_allowed, roles.contains(&role), "{role}: {statement}");
+                connection.close().await.unwrap();
+            }
+        }
     })
     .await;
 }

@@ -14,7 +14,7 @@ mod help;
 mod invoice;
 mod merchant;
 mod migrate;
-mod payouts;
+pub mod payouts;
 mod secrets;
 mod simulate;
 mod topology;

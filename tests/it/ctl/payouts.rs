@@ -183,7 +183,7 @@ async fn a_surplus_without_an_address_goes_back_once_an_operator_names_one() {
 }
 
 /// The account that commands of this test run under, as their refusal of another one names it.
-async fn account(ctl: &Ctl) -> String {
+pub async fn account(ctl: &Ctl) -> String {
     let refused = ctl.run(&["payouts", "release", UNKNOWN, "--by", "nobody-of-this-name"]).await;
     assert_eq!((refused.code, refused.stdout.as_str()), (2, ""), "{refused:?}");
     let text = refused.stderr;
@@ -319,7 +319,7 @@ async fn an_unknown_order_is_a_clear_failure_of_every_command() {
             &["release", UNKNOWN],
             &["refund-to", UNKNOWN, UNKNOWN],
             &["accept", UNKNOWN, "--reason", "x"],
-            &["settle", UNKNOWN, "0x5c", "--paid", "--by", "ada", "--reason", "x"],
+            &["settle", UNKNOWN, "0x5c", "--paid", "--reason", "x"],
             &["bump", UNKNOWN],
             &["cancel", UNKNOWN],
         ] {
