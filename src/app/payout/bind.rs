@@ -68,6 +68,27 @@ pub struct Rebound {
     pub seen: usize,
     /// Orders that were bound anew.
     pub rebound: u64,
+    /// Orders that neither key bound, or that cannot be read, by their ids: their next signature
+    /// holds them.
+    pub unbound: Vec<String>,
+}
+
+/// The key that bound an order, as a rotation finds it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum BoundBy {
+    Current,
+    /// It is bound under the current key now.
+    Old,
+    Neither,
+}
+
+/// The result of an operator's acceptance.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Accepted {
+    /// Why the order is still held, if it is.
+    pub held: Option<String>,
+    /// How many other people must accept the same content before it is bound.
+    pub people_missing: i64,
 }
 
 /// An order whose digest was checked. Without one the wallet gives no key.
@@ -207,17 +228,24 @@ impl Gateway {
         Ok(bound)
     }
 
+    /// The number of orders that a rotation of the master key walks through.
+    pub async fn orders_to_rebind(&self) -> Result<i64, StorageError> {
+        payouts::count_bound(&mut *self.db.connection().await?).await
+    }
+
     /// Binds the next orders after `after` under the current master key where the old one bound
     /// them, each in a transaction of its own: without the old key their next signature would hold
     /// them. An order that neither key bound, or that cannot be read, stays as it is and is named.
     pub async fn rebind_bite(&self, after: Uuid) -> Result<Rebound, StorageError> {
         let mut connection = self.db.connection().await?;
-        let ids = payouts::bound_after(&mut connection, after, REBIND_BITE).await?;
+        let orders = payouts::bound_after(&mut connection, after, REBIND_BITE).await?;
         drop(connection);
-        let mut rebound = 0;
-        for id in &ids {
+        let mut bite = Rebound { seen: orders.len(), ..Rebound::default() };
+        for (id, order_id) in &orders {
             match self.rebind(*id).await {
-                Ok(done) => rebound += u64::from(done),
+                Ok(BoundBy::Current) => {}
+                Ok(BoundBy::Old) => bite.rebound += 1,
+                Ok(BoundBy::Neither) => bite.unbound.push(order_id.clone()),
                 Err(StorageError::Damaged { table, reason }) => {
                     tracing::error!(
                         order.id = order_id,
@@ -230,23 +258,26 @@ impl Gateway {
                 Err(error) => return Err(error),
             }
         }
-        let full = i64::try_from(ids.len()).is_ok_and(|seen| seen == REBIND_BITE);
-        Ok(Rebound { next: ids.last().copied().filter(|_| full), rebound })
+        let full = i64::try_from(orders.len()).is_ok_and(|seen| seen == REBIND_BITE);
+        bite.next = orders.last().map(|(id, _)| *id).filter(|_| full);
+        Ok(bite)
     }
 
-    async fn rebind(&self, id: Uuid) -> Result<bool, StorageError> {
+    async fn rebind(&self, id: Uuid) -> Result<BoundBy, StorageError> {
         let mut tx = self.db.begin().await?;
         let order = locked(&mut tx, id).await?;
         let rows = items::bound(&mut tx, id).await?;
         let text = binding::text(&terms(&order), &rows);
         let digest = order.digest.as_deref().unwrap_or_default();
-        let is_current = self.master_keys.current().is_digest(PURPOSE, &text, digest);
-        if is_current || !self.master_keys.is_digest(PURPOSE, &text, digest) {
-            return Ok(false);
+        if self.master_keys.current().is_digest(PURPOSE, &text, digest) {
+            return Ok(BoundBy::Current);
+        }
+        if !self.master_keys.is_digest(PURPOSE, &text, digest) {
+            return Ok(BoundBy::Neither);
         }
         self.bind(&mut tx, id, &rows).await?;
         tx.commit().await?;
-        Ok(true)
+        Ok(BoundBy::Old)
     }
 
     fn fault(&self, order: &PayoutOrder, rows: &[BoundRow]) -> Option<Fault> {

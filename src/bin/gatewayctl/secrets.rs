@@ -18,7 +18,7 @@ use crate::{
     words,
 };
 
-/// Names of merchants in one answer.
+/// Names of merchants in one answer, and of orders.
 const DAMAGED_SHOWN: usize = 1_000;
 /// A walk that finds something to seal is followed by another. Only programs that still have the
 /// old key alone make a third.
@@ -54,68 +54,99 @@ impl Secrets {
 struct Walked {
     seen: usize,
     resealed: u64,
-    /// Payout orders bound anew.
-    rebound: u64,
     damaged: Vec<Uuid>,
+    orders: Orders,
+}
+
+/// Payout orders of a walk.
+#[derive(Default)]
+struct Orders {
+    seen: usize,
+    rebound: u64,
+    unbound: Vec<String>,
 }
 
 impl Walked {
     const fn found_nothing(&self) -> bool {
-        self.resealed == 0 && self.rebound == 0
+        self.resealed == 0 && self.orders.rebound == 0
     }
 }
 
+/// The numbers of secrets and of payout orders that a walk goes through.
+#[derive(Clone, Copy)]
+struct Totals {
+    secrets: i64,
+    orders: i64,
+}
+
 async fn rotate(gateway: &Gateway, json: bool) -> anyhow::Result<Answer> {
-    let total = gateway.secrets_to_rotate().await?;
+    let secrets = gateway.secrets_to_rotate().await?;
+    let totals = Totals { secrets, orders: gateway.orders_to_rebind().await? };
     let (mut resealed, mut rebound, mut last) = (0, 0, Walked::default());
     for _ in 0..WALKS_MAX {
-        last = walk(gateway, total, json).await?;
+        last = walk(gateway, totals, json).await?;
         resealed += last.resealed;
-        rebound += last.rebound;
+        rebound += last.orders.rebound;
         if last.found_nothing() {
             break;
         }
     }
     anyhow::ensure!(
         last.found_nothing(),
-        "secrets are still still being sealed, or payout orders bound, under the old key: does every running program have both keys? Then run this again"
+        "secrets are still being sealed, or payout orders bound, under the old key: does every running program have both keys? Then run this again"
     );
     gateway.finish_rotation().await?;
-    let Walked { seen, damaged, .. } = last;
+    let Walked { seen, damaged, orders, .. } = &last;
     let seed = !gateway.config.has_seed_key() && gateway.config.payouts.seed_file.is_some();
     let shown: Vec<_> = damaged.iter().take(DAMAGED_SHOWN).collect();
+    let unbound: Vec<_> = orders.unbound.iter().take(DAMAGED_SHOWN).collect();
     let value = json!({
-        "secrets": seen, "resealed": resealed, "orders_rebound": rebound, "unopened": damaged.len(), "unopened_merchants": shown,
+        "secrets": seen, "resealed": resealed, "unopened": damaged.len(), "unopened_merchants": shown,
+        "orders": orders.seen, "orders_rebound": rebound, "orders_unbound": orders.unbound.len(), "unbound_orders": unbound,
         "seed_file_to_reseal": seed,
     });
-    let answer = Answer::new(value, told((seen, resealed, rebound), &damaged, seed));
-    Ok(if damaged.is_empty() { answer } else { answer.bad() })
+    let is_whole = damaged.is_empty() && orders.unbound.is_empty();
+    let answer = Answer::new(value, told(&last, (resealed, rebound), seed));
+    Ok(if is_whole { answer } else { answer.bad() })
 }
 
-fn told((seen, resealed, rebound): (usize, u64, u64), damaged: &[Uuid], seed: bool) -> String {
+fn told(last: &Walked, (resealed, rebound): (u64, u64), seed: bool) -> String {
+    let orders = &last.orders;
     let mut rows: Vec<(&str, Cell)> = vec![
-        ("secrets", seen.to_string().into()),
+        ("secrets", last.seen.to_string().into()),
         ("sealed anew", resealed.to_string().into()),
-        ("payout orders bound anew", rebound.to_string().into()),
+        ("payout orders", orders.seen.to_string().into()),
+        ("bound anew", rebound.to_string().into()),
+        ("bound by neither key", orders.unbound.len().to_string().into()),
     ];
-    for merchant in damaged.iter().take(DAMAGED_SHOWN) {
+    for merchant in last.damaged.iter().take(DAMAGED_SHOWN) {
         let text =
             format!("{merchant}  opens under neither key: gatewayctl merchant rotate-secret");
         rows.push(("damaged", Cell::toned(text, Tone::Bad)));
+    }
+    for order in orders.unbound.iter().take(DAMAGED_SHOWN) {
+        let text = format!("{order}  is bound by neither key: gatewayctl payouts explain");
+        rows.push(("not bound", Cell::toned(text, Tone::Bad)));
     }
     if seed {
         let text = "sealed under the master key too: gatewayctl secrets reseal-seed";
         rows.push(("seed file", Cell::toned(text, Tone::Doubtful)));
     }
+    let done = if orders.unbound.is_empty() {
+        "Everything is under the new key."
+    } else {
+        "What can be is under the new key. An order that neither key bound was changed by another hand, or cannot be read: it is \
+         held at its next signature."
+    };
     format!(
-        "{}\nEverything is under the new key. Now remove GATEWAY_MASTER_KEY_OLD from every program's settings.",
+        "{}\n{done} Now remove GATEWAY_MASTER_KEY_OLD from every program's settings.",
         render::facts(&rows)
     )
 }
 
 /// Once through all secrets and all payout orders. Cut off anywhere, it is begun again: what is
 /// sealed anew is only looked at.
-async fn walk(gateway: &Gateway, total: i64, json: bool) -> Result<Walked, MasterKeyError> {
+async fn walk(gateway: &Gateway, totals: Totals, json: bool) -> Result<Walked, MasterKeyError> {
     let (mut walked, mut after) = (Walked::default(), Uuid::nil());
     loop {
         let bite = gateway.rotate_bite(after).await?;
@@ -125,15 +156,28 @@ async fn walk(gateway: &Gateway, total: i64, json: bool) -> Result<Walked, Maste
         let Some(next) = bite.next else { break };
         after = next;
         if !json {
-            let (seen, anew) = (walked.seen, walked.resealed);
+            let (seen, anew, total) = (walked.seen, walked.resealed, totals.secrets);
             render::to_stderr(&format!("{seen} of {total} looked at, {anew} sealed anew\n"));
         }
     }
-    let mut after = Uuid::nil();
+    walked.orders = walk_orders(gateway, totals.orders, json).await?;
+    Ok(walked)
+}
+
+async fn walk_orders(gateway: &Gateway, total: i64, json: bool) -> Result<Orders, MasterKeyError> {
+    let (mut orders, mut after) = (Orders::default(), Uuid::nil());
     loop {
         let bite = gateway.rebind_bite(after).await?;
-        walked.rebound += bite.rebound;
-        let Some(next) = bite.next else { return Ok(walked) };
+        orders.seen += bite.seen;
+        orders.rebound += bite.rebound;
+        orders.unbound.extend(bite.unbound);
+        if !json && bite.seen > 0 {
+            let (seen, anew) = (orders.seen, orders.rebound);
+            render::to_stderr(&format!(
+                "{seen} of {total} payout orders looked at, {anew} bound anew\n"
+            ));
+        }
+        let Some(next) = bite.next else { return Ok(orders) };
         after = next;
     }
 }

@@ -385,15 +385,25 @@ pub async fn bound_after(
     connection: &mut PgConnection,
     after: Uuid,
     limit: i64,
-) -> Result<Vec<Uuid>, StorageError> {
-    let ids = sqlx::query_scalar!(
-        "select id from payout_order where id > $1 and digest is not null order by id limit $2",
+) -> Result<Vec<(Uuid, String)>, StorageError> {
+    let rows = sqlx::query!(
+        "select id, order_id from payout_order where id > $1 and digest is not null order by id limit $2",
         after,
         limit
     )
     .fetch_all(connection)
     .await?;
-    Ok(ids)
+    Ok(rows.into_iter().map(|row| (row.id, row.order_id)).collect())
+}
+
+/// The number of orders that a digest binds.
+pub async fn count_bound(connection: &mut PgConnection) -> Result<i64, StorageError> {
+    let count = sqlx::query_scalar!(
+        r#"select count(*) as "count!" from payout_order where digest is not null"#
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(count)
 }
 
 /// Stores the digest that binds an order. Call it wherever bound columns were written, under the
