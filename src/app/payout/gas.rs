@@ -421,6 +421,9 @@ async fn store(
     let nonce = payments::next_nonce(&mut tx, network, &payment.sender).await?;
     payment.nonce = u64::try_from(nonce).unwrap_or(u64::MAX);
     let signed = payer.sign(key, &payment)?;
+    let returned_to = payment.outputs.first().filter(|_| purpose == Purpose::GasReturn);
+    let family = order.currency.family();
+    let returned_to = returned_to.map(|output| address::match_key(family, &output.address));
     let new = NewPayment {
         id: Uuid::now_v7(),
         order_id: order.id,
@@ -434,6 +437,7 @@ async fn store(
         tx_hash: signed.hash,
         fee: payment.fee,
         spent: None,
+        returned_to,
     };
     match payments::insert(&mut tx, &new).await {
         Err(error) if TAKEN.iter().any(|name| error.is_constraint(name)) => return Ok(false),

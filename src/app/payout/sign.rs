@@ -349,6 +349,7 @@ impl Gateway {
             tx_hash: signed.hash,
             fee: payment.fee,
             spent: signed.spent,
+            returned_to: None,
         };
         payments::insert(tx, &new).await?;
         let items = &intent.items;

@@ -100,9 +100,10 @@ pub async fn of_gas_wallet(
                        where state in ('signed', 'sent') and network = $1 and purpose in ('gas', 'gas_return')) as "open!",
                (select coalesce(sum(coalesce(fee, 0) + case when state = 'confirmed' then amount else 0 end), 0)
                 from payout_payment where network = $1 and sender = $2 and height <= $3) as "went!",
-               (select coalesce(sum(amount), 0)
-                from payout_payment
-                where network = $1 and purpose = 'gas_return' and state = 'confirmed' and height <= $3) as "came!"
+               (select coalesce(sum(p.amount), 0)
+                from payout_payment p
+                where p.network = $1 and p.purpose = 'gas_return' and p.state = 'confirmed' and p.height <= $3
+                  and p.returned_to = $2) as "came!"
         "#,
         network.name(),
         sender,

@@ -34,6 +34,8 @@ pub struct NewPayment {
     pub fee: Fee,
     /// Inputs and remaining change, on UTXO networks.
     pub spent: Option<Spent>,
+    /// The gas wallet that gets gas back, as `match_key` spells it.
+    pub returned_to: Option<String>,
 }
 
 /// A payment that is not final yet.
@@ -81,8 +83,9 @@ pub async fn insert(connection: &mut PgConnection, new: &NewPayment) -> Result<(
     sqlx::query!(
         r#"
         with payment as (
-            insert into payout_payment (id, order_id, purpose, network, sender, nonce, state, amount, value_usd, tx_hash)
-            values ($1, $2, $3, $4, $5, $6, 'signed', $7, $8, $9)
+            insert into payout_payment (id, order_id, purpose, network, sender, nonce, state, amount, value_usd, tx_hash,
+                                        returned_to)
+            values ($1, $2, $3, $4, $5, $6, 'signed', $7, $8, $9, $19)
             returning id
         ),
         spent as (
@@ -118,7 +121,8 @@ pub async fn insert(connection: &mut PgConnection, new: &NewPayment) -> Result<(
         &outpoints,
         &amounts,
         SEARCHED_AGAIN,
-        numeric::from_units(BaseUnits::new(new.fee.tip))
+        numeric::from_units(BaseUnits::new(new.fee.tip)),
+        new.returned_to
     )
     .execute(connection)
     .await?;

@@ -116,3 +116,33 @@ async fn coins_missing_from_the_gas_wallet_raise_one_alert() {
     })
     .await;
 }
+
+/// After the accounts are split, older orders still return their gas to the older wallet.
+#[tokio::test(flavor = "multi_thread")]
+async fn gas_that_went_back_to_an_older_wallet_says_nothing_of_the_present_one() {
+    with_node("", |scene| async move {
+        scene.anvil.set_coins(&scene.gas, COIN).await.unwrap();
+        settled(&scene, "usdtmatic").await;
+        let to = format!("select count(*) from payout_payment where returned_to = '{}'", scene.gas);
+        assert_eq!(scene.number(&to).await, 1);
+        assert_eq!(differ(&scene).await, 0);
+        assert_eq!(scene.number("select paid_in from gas_wallet").await, COIN);
+        // As if another wallet had got it.
+        let returned = "select sum(amount) from payout_payment where purpose = 'gas_return'";
+        let returned = scene.number(returned).await;
+        assert!(returned > 0);
+        let older = "update payout_payment set returned_to = '0x01' where purpose = 'gas_return'";
+        scene.run(older).await;
+        let left = scene.anvil.coins(&scene.gas).await.unwrap();
+        scene.anvil.set_coins(&scene.gas, left - returned).await.unwrap();
+        differ(&scene).await;
+        assert_eq!(
+            (scene.number("select paid_in from gas_wallet").await, alerts(&scene).await),
+            (COIN, 0)
+        );
+        scene.anvil.set_coins(&scene.gas, left - returned - 5).await.unwrap();
+        differ(&scene).await;
+        assert_eq!(alerts(&scene).await, 1, "what somebody took is still seen");
+    })
+    .await;
+}
