@@ -67,8 +67,12 @@ vocabulary! {
         PayoutFeeReturned = "payout_fee_returned",
         /// Unused rest of an order, returned to the merchant.
         PayoutRefund = "payout_refund",
+        /// A payment of an order, a refund or gas whose block a reorg replaced after it was final.
+        PayoutReversal = "payout_reversal",
         /// Network fee of a transaction.
         NetworkFee = "network_fee",
+        /// The fee of a transaction whose block a reorg replaced after it was final.
+        NetworkFeeReversal = "network_fee_reversal",
         /// Coins sent from the gas wallet to an order's address, so that its tokens can be sent.
         GasFronted = "gas_fronted",
         /// Unused rest of those coins, returned to the gas wallet.
@@ -121,7 +125,9 @@ mod tests {
             (EntryKind::PayoutFee, "payout_fee"),
             (EntryKind::PayoutFeeReturned, "payout_fee_returned"),
             (EntryKind::PayoutRefund, "payout_refund"),
+            (EntryKind::PayoutReversal, "payout_reversal"),
             (EntryKind::NetworkFee, "network_fee"),
+            (EntryKind::NetworkFeeReversal, "network_fee_reversal"),
             (EntryKind::GasFronted, "gas_fronted"),
             (EntryKind::GasReturned, "gas_returned"),
         ];

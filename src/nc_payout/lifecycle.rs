@@ -20,6 +20,8 @@ pub enum Event {
     DeadlinePassed,
     /// The transactions were looked up on the chain.
     Followed(Tally),
+    /// A reorg replaced the block of a transaction that had ended.
+    Reorged,
 }
 
 /// Number of transactions in each state.
@@ -64,7 +66,26 @@ pub fn step(state: State, expires_at: DateTime<Utc>, event: Event, now: DateTime
         Event::SignaturesArrived { known } => sign(state, late, known),
         Event::DeadlinePassed => expire(state, late),
         Event::Followed(tally) => follow(state, tally),
+        Event::Reorged => open_again(state),
     }
+}
+
+/// The only way out of a terminal state: what was final is not.
+const fn open_again(state: State) -> Step {
+    match state {
+        State::Completed | State::PartialFailed | State::Failed => moved(State::Confirming),
+        State::AwaitingSignature
+        | State::Submitted
+        | State::Confirming
+        | State::Expired
+        | State::Cancelled => kept(state),
+    }
+}
+
+/// The states that a reorg takes back, and the one that they have then.
+pub fn taken_back() -> (Vec<State>, State) {
+    let ended = |state: &State| open_again(*state).verdict == Verdict::Moved;
+    (State::ALL.iter().copied().filter(ended).collect(), State::Confirming)
 }
 
 const fn refresh(state: State, late: bool) -> Step {
@@ -211,6 +232,7 @@ mod tests {
             ("2 paid", tally(0, 0, 2, 0), 0),
             ("1 paid, 1 failed", tally(0, 0, 1, 1), 0),
             ("2 failed", tally(0, 0, 0, 2), 0),
+            ("reorg", Event::Reorged, 0),
         ]
     }
 
@@ -234,14 +256,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_terminal_state_never_changes_and_nothing_is_unsigned(
-            history in proptest::collection::vec(0_usize..17, 0..40),
+        fn only_a_reorg_leaves_a_terminal_state_and_nothing_is_unsigned(
+            history in proptest::collection::vec(0_usize..18, 0..40),
         ) {
             let (mut state, mut submitted) = (State::AwaitingSignature, 0);
             for index in history {
                 let (_, event, second) = events()[index];
                 let step = step(state, at(0), event, at(second));
-                if state.is_terminal() {
+                if state.is_terminal() && event != Event::Reorged {
                     prop_assert_eq!(step.state, state);
                 }
                 if step.verdict == Verdict::Moved && step.state == State::Submitted {

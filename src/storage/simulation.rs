@@ -354,9 +354,16 @@ pub async fn drop_transaction(
     network: Network,
     txid: &str,
 ) -> Result<(), StorageError> {
-    sqlx::query!("delete from sim_transfer where network = $1 and txid = $2", network.name(), txid)
-        .execute(connection)
-        .await?;
+    sqlx::query!(
+        r#"
+        with spend as (delete from sim_spend where network = $1 and txid = $2)
+        delete from sim_transfer where network = $1 and txid = $2
+        "#,
+        network.name(),
+        txid
+    )
+    .execute(connection)
+    .await?;
     Ok(())
 }
 

@@ -203,13 +203,15 @@ fn verdict(part: &TransactionRow, found: &Found, next: Move) -> Look {
         (Move::Succeeded, Seen::Mined { depth, .. }) => Look {
             state: TransactionState::Confirmed,
             confirmations: depth,
+            height: found.mined.as_ref().map(|mined| mined.height),
             fee,
             problem: None,
             ..same
         },
         (Move::Failed, Seen::Mined { depth, .. }) => {
             let why = "the network executed the transaction without an effect".to_owned();
-            Look { confirmations: depth, ..failed(why) }
+            let height = found.mined.as_ref().map(|mined| mined.height);
+            Look { confirmations: depth, height, ..failed(why) }
         }
         (Move::Alarm, Seen::Displaced) => failed(match part.unsigned.nonce() {
             Some(nonce) => format!("nonce {nonce} of fromAddress was used by another transaction"),
@@ -240,6 +242,7 @@ fn unchanged(part: &TransactionRow) -> Look {
         state: part.state,
         handed_in: false,
         confirmations: u64::try_from(part.confirmations).unwrap_or(0),
+        height: None,
         fee: part.fee,
         problem: part.problem.clone(),
     }

@@ -96,6 +96,7 @@ impl Gateway {
         }
         self.fund_payout(&mut tx, id).await?;
         let mut order = locked(&mut tx, id).await?;
+        self.take_back_reorged(&mut tx, &mut order).await?;
         match order.state {
             State::Draft | State::PendingDeposit => self.expire_payout(&mut tx, &mut order).await?,
             State::Funded => self.begin_paying(&mut tx, &mut order).await?,
@@ -225,17 +226,20 @@ impl Gateway {
     async fn tell_batches(&self, id: Uuid) -> Result<(), AdvanceError> {
         let mut tx = self.db.begin().await?;
         let mut order = locked(&mut tx, id).await?;
-        if order.state != State::Processing {
-            return Ok(());
-        }
+        // Of an order that has ended, those batches are open that a reorg opened again.
+        let is_over = order.state != State::Processing;
         for open in batches::open(&mut tx, id).await? {
+            if is_over && open.told_as == open.id {
+                continue;
+            }
             let after = batch::state_of(open.state, open.rows);
             if after == open.state {
                 continue;
             }
             batches::set_state(&mut tx, open.id, after).await?;
             for event in events_between(open.state, after, open.rows.confirmed > 0) {
-                self.emit_payout(&mut tx, &order, *event, open.id).await?;
+                let subject = (open.id, open.told_as);
+                self.emit_of_batch(&mut tx, &order, *event, subject).await?;
             }
         }
         let (any_failed, open) = batches::standing(&mut tx, id).await?;

@@ -19,9 +19,9 @@ use crate::{
 };
 
 impl Gateway {
-    /// Writes `event` with the present state of the order. `subject` is the batch, deposit or quote
-    /// that it concerns, nil for events that happen once. Does nothing without a callback URL, or
-    /// if the event was written before.
+    /// Writes `event` with the present state of the order. `subject` is the deposit or quote that it
+    /// concerns, nil for events that happen once. Does nothing without a callback URL, or if the
+    /// event was written before.
     pub(super) async fn emit_payout(
         &self,
         tx: &mut PgConnection,
@@ -29,21 +29,29 @@ impl Gateway {
         event: EventType,
         subject: Uuid,
     ) -> Result<(), StorageError> {
+        self.emit(tx, order, event, (None, subject)).await
+    }
+
+    /// The same for a batch. `told_as` differs from its id once a reorg has taken its end back, so
+    /// that the events after it are told too.
+    pub(super) async fn emit_of_batch(
+        &self,
+        tx: &mut PgConnection,
+        order: &PayoutOrder,
+        event: EventType,
+        (batch, told_as): (Uuid, Uuid),
+    ) -> Result<(), StorageError> {
+        self.emit(tx, order, event, (Some(batch), told_as)).await
+    }
+
+    async fn emit(
+        &self,
+        tx: &mut PgConnection,
+        order: &PayoutOrder,
+        event: EventType,
+        (batch, subject): (Option<Uuid>, Uuid),
+    ) -> Result<(), StorageError> {
         let Some(url) = target(tx, order).await? else { return Ok(()) };
-        let batch = match event {
-            EventType::BatchBroadcasted | EventType::BatchConfirmed | EventType::BatchFailed => {
-                Some(subject)
-            }
-            EventType::Created
-            | EventType::QuoteRefreshed
-            | EventType::DepositDetected
-            | EventType::Underfunded
-            | EventType::Overfunded
-            | EventType::Completed
-            | EventType::PartialFailed
-            | EventType::Expired
-            | EventType::Cancelled => None,
-        };
         let new = NewPayoutEvent {
             id: Uuid::now_v7(),
             event_id: id::event(),

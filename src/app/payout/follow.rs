@@ -39,6 +39,7 @@ use crate::{
             self, PayoutOrder, coins,
             items::{self, ItemRow},
             payments::{self, Ended, OpenPayment, Version},
+            reorgs,
             safety::{self, Stop},
         },
     },
@@ -119,7 +120,13 @@ impl Gateway {
                 self.note_height(payment, standing.mined.as_ref()).await?;
                 Ok(false)
             }
-            Move::Send => Ok(!self.send(order, &[payment], payer).await?.is_empty()),
+            Move::Send => {
+                let is_sent = !self.send(order, &[payment], payer).await?.is_empty();
+                if is_sent {
+                    payer.after_sending(self.required_of(order)).await?;
+                }
+                Ok(is_sent)
+            }
             Move::Replace => {
                 let replaced = self.replace(order, payment, payer, wallet).await?;
                 // There may be no gas for a higher fee, or nothing may be signed. A payment that a
@@ -261,14 +268,15 @@ impl Gateway {
         if !payments::end(tx, payment.id, ended).await? {
             return Ok(());
         }
+        let source = reorgs::booked_as(tx, payment.id).await?;
         let amount = payment.amount;
         let sum = |total: BaseUnits| total.checked_add(amount).unwrap_or(total);
         let kind = match (payment.purpose, ended.succeeded) {
             (Purpose::Gas, _) => {
-                return self.end_gas(tx, order, (payment, GasMove::Fronted), ended).await;
+                return self.end_gas(tx, order, (payment, source, GasMove::Fronted), ended).await;
             }
             (Purpose::GasReturn, _) => {
-                return self.end_gas(tx, order, (payment, GasMove::Returned), ended).await;
+                return self.end_gas(tx, order, (payment, source, GasMove::Returned), ended).await;
             }
             (Purpose::Bump, _) => None,
             (Purpose::Refund, true) => {
@@ -297,7 +305,7 @@ impl Gateway {
         if let Some(kind) = kind {
             let entry = Entry {
                 kind,
-                source: payment.id,
+                source,
                 asset: order.currency.token_id(),
                 debit: Account::Payout(order.id),
                 credit: custody,
@@ -305,7 +313,7 @@ impl Gateway {
             };
             ledger::book(tx, &entry).await?;
         }
-        book_network_fee(tx, order, payment.id, ended.fee, custody).await
+        book_network_fee(tx, order, source, ended.fee, custody).await
     }
 
     /// Replace-by-fee (RBF): the same nonce or the same coins, the same recipients and the same
@@ -528,7 +536,7 @@ fn cap_of(order: &PayoutOrder, payment: &OpenPayment, payer: &Payer) -> u128 {
 pub(super) async fn book_network_fee(
     tx: &mut PgConnection,
     order: &PayoutOrder,
-    payment_id: Uuid,
+    source: Uuid,
     fee: BaseUnits,
     paid_from: Account,
 ) -> Result<(), StorageError> {
@@ -537,7 +545,7 @@ pub(super) async fn book_network_fee(
     }
     let entry = Entry {
         kind: EntryKind::NetworkFee,
-        source: payment_id,
+        source,
         asset: Catalogue::get().native(order.currency.network).token_id(),
         debit: Account::Treasury,
         credit: paid_from,

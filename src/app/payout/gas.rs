@@ -353,7 +353,7 @@ impl Gateway {
         &self,
         tx: &mut PgConnection,
         order: &PayoutOrder,
-        (payment, way): (&OpenPayment, GasMove),
+        (payment, source, way): (&OpenPayment, Uuid, GasMove),
         ended: &Ended,
     ) -> Result<(), StorageError> {
         let network = order.currency.network;
@@ -362,14 +362,13 @@ impl Gateway {
             GasMove::Fronted => (EntryKind::GasFronted, custody, wallet),
             GasMove::Returned => (EntryKind::GasReturned, wallet, custody),
         };
-        book_network_fee(tx, order, payment.id, ended.fee, credit).await?;
+        book_network_fee(tx, order, source, ended.fee, credit).await?;
         if !ended.succeeded {
             let hold = Hold::for_review("its gas did not arrive");
             return self.hold_payout(tx, order, "payout_gas_limit", &hold).await;
         }
         let asset = Catalogue::get().native(network).token_id();
-        let entry =
-            Entry { kind, source: payment.id, asset, debit, credit, amount: payment.amount };
+        let entry = Entry { kind, source, asset, debit, credit, amount: payment.amount };
         ledger::book(tx, &entry).await?;
         if way == GasMove::Returned {
             gas::set_open(tx, order.id, false).await?;

@@ -16,6 +16,7 @@ pub(crate) mod payers;
 mod price;
 mod read;
 mod refund;
+mod reorg;
 mod send;
 mod settle;
 mod sign;

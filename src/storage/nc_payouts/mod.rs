@@ -3,6 +3,7 @@
 
 pub mod coins;
 pub mod parts;
+pub mod reorgs;
 
 use chrono::{DateTime, Utc};
 use uuid::Uuid;

@@ -223,6 +223,8 @@ pub struct Look {
     /// True if the bytes were broadcast just now.
     pub handed_in: bool,
     pub confirmations: u64,
+    /// The block in which it ended.
+    pub height: Option<u64>,
     pub fee: Option<BaseUnits>,
     pub problem: Option<Problem>,
 }
@@ -236,7 +238,8 @@ pub async fn note(
     sqlx::query!(
         r#"
         update nc_payout_transaction
-        set state = $3, sent_at = case when $4 then now() else sent_at end, confirmations = $5, fee = $6, error = $7
+        set state = $3, sent_at = case when $4 then now() else sent_at end, confirmations = $5, fee = $6, error = $7,
+            height = $8
         where payout_id = $1 and position = $2 and state in ('signed', 'sent')
         "#,
         payout_id,
@@ -245,7 +248,8 @@ pub async fn note(
         look.handed_in,
         to_column(look.confirmations)?,
         look.fee.map(numeric::from_units),
-        look.problem.as_ref().map(Problem::as_str)
+        look.problem.as_ref().map(Problem::as_str),
+        look.height.map(to_column).transpose()?
     )
     .execute(connection)
     .await?;

@@ -38,6 +38,8 @@ pub async fn insert_all(
 #[derive(Debug, Clone)]
 pub struct OpenBatch {
     pub id: Uuid,
+    /// The subject of its events.
+    pub told_as: Uuid,
     pub state: BatchState,
     pub rows: Tally,
 }
@@ -48,7 +50,7 @@ pub async fn open(
 ) -> Result<Vec<OpenBatch>, StorageError> {
     let rows = sqlx::query!(
         r#"
-        select b.id, b.state,
+        select b.id, coalesce(b.told_as, b.id) as "told_as!", b.state,
                count(*) filter (where i.state = 'pending' and i.payment_id is null) as "pending!",
                count(*) filter (where i.state = 'pending' and i.payment_id is not null) as "signed!",
                count(*) filter (where i.state = 'sent') as "sent!",
@@ -75,7 +77,7 @@ pub async fn open(
                 failed: count(row.failed),
             };
             let state = row.state.parse().map_err(|e| StorageError::damaged(TABLE, e))?;
-            Ok(OpenBatch { id: row.id, state, rows })
+            Ok(OpenBatch { id: row.id, told_as: row.told_as, state, rows })
         })
         .collect()
 }

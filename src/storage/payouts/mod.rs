@@ -10,6 +10,7 @@ pub mod held;
 pub mod items;
 pub mod payments;
 pub mod pressure;
+pub mod reorgs;
 mod row;
 pub mod safety;
 

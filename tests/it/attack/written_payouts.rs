@@ -429,6 +429,21 @@ async fn every_program_does_its_work_with_the_grants_of_its_own_role() {
         for (n, units) in [(1, "10000000"), (2, "2500000"), (900, "3000000")] {
             assert_eq!(received_by(&payer, &evm_address(n)).await, Some((1, units.to_owned())));
         }
+
+        // The watcher and the payer take a final payment back that a reorg replaced.
+        let first = story.payments.iter().find(|one| one.purpose == "pay").unwrap();
+        stack.gateway.simulate_orphan(&first.tx_hash).await.unwrap();
+        eventually("it is open again, and told", async || {
+            let mut connection = stack.database.connect().await;
+            let told = "select 1 from operator_alert where kind = 'payout_reorged'";
+            sqlx::query_scalar::<_, i32>(told).fetch_optional(&mut connection).await.unwrap()
+        })
+        .await;
+        payer.settles(&id).await;
+        assert_eq!(payer.received_on_chain("polygon").await.len(), 5, "the invoice, the order and three");
+        for (n, units) in [(1, "10000000"), (2, "2500000")] {
+            assert_eq!(received_by(&payer, &evm_address(n)).await, Some((1, units.to_owned())));
+        }
     })
     .await;
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::json;
-use support::{server::broker::eventually, shop::payouts::evm_address};
+use support::{fault::fired::fired, server::broker::eventually, shop::payouts::evm_address};
 
 use super::{CONFIRMATIONS, PATH, REVERTS, TENTH, USDT, number, recipients, sign, with_node};
 

@@ -21,6 +21,7 @@ mod node;
 mod on_a_node;
 mod poison;
 mod races;
+mod reorg;
 mod rotated;
 mod settle;
 mod tokens;

@@ -14,6 +14,7 @@ use support::{
 };
 
 use super::node::{CHAIN_ID, COIN, CONFIRMATIONS, Scene, due, is_settled, items, with_node};
+use crate::ctl::payouts::account;
 
 const STRANGER: u32 = 700;
 /// 0.01 of a coin: amount of the one row of each order.
@@ -79,7 +80,7 @@ impl<'a> Lost<'a> {
     }
 
     async fn settle(&self, hash: &str, outcome: &str) -> Ran {
-        let reason = ["--by", "ada", "--reason", "a drill"];
+        let reason = ["--reason", "a drill"];
         let what = ["--json", "payouts", "settle", &self.id, hash, outcome];
         self.ctl.run(&[&what[..], &reason].concat()).await
     }
@@ -103,7 +104,7 @@ impl<'a> Lost<'a> {
         let audited = self.ctl.json(&["audit", &self.id]).await;
         let noted = audited.as_array().unwrap().iter().find(|entry| entry["act"] == "settle");
         let noted = noted.unwrap();
-        assert_eq!(noted["operator"], "ada");
+        assert_eq!(noted["operator"], account(&self.ctl).await);
         assert!(noted.to_string().contains("a drill"), "{noted}");
         settled
     }
@@ -170,6 +171,56 @@ async fn a_payment_whose_nonce_paid_no_recipient_fails_and_is_refunded() {
         assert_eq!(scene.anvil.coins(&evm_address(900)).await.unwrap(), AMOUNT);
         assert_eq!(scene.anvil.coins(&evm_address(1)).await.unwrap(), 0);
         lost.coins_add_up(&story).await;
+    })
+    .await;
+}
+
+/// A name that is typed is nobody's word.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_payment_is_settled_under_the_account_of_the_operating_system() {
+    with_node("", |scene| async move {
+        let lost = Lost::of(&scene, "pol").await;
+        let hash = lost.conflicting_payment(&evm_address(STRANGER), 0).await;
+        scene.mine(CONFIRMATIONS).await;
+        lost.is_held_as_displaced().await;
+        let by = ["payouts", "settle", &lost.id, &hash, "--nobody-paid", "--reason", "x", "--by"];
+        for name in ["ada", "ben"] {
+            let ran = lost.ctl.run(&[&by[..], &[name]].concat()).await;
+            ran.expect_wrong_usage("is not your account on this machine");
+        }
+        lost.is_open().await;
+        let own = account(&lost.ctl).await;
+        lost.ctl.run(&[&by[..], &[&own]].concat()).await.expect_ok();
+        let audited = lost.ctl.json(&["audit", &lost.id]).await;
+        let mut audited = audited.as_array().unwrap().iter();
+        assert_eq!(audited.find(|entry| entry["act"] == "settle").unwrap()["operator"], own);
+    })
+    .await;
+}
+
+/// A reorg took the payment back after it was final, and another transaction took its place.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_final_payment_that_a_reorg_replaced_by_another_transaction_goes_back() {
+    with_node("", |scene| async move {
+        let lost = Lost::of(&scene, "pol").await;
+        let story = scene.mine_until(&lost.id, is_settled, async |_, _| ()).await;
+        assert_eq!(story.order.books.paid.get(), AMOUNT);
+        scene.lose_payments().await;
+        let hash = lost.conflicting_payment(&evm_address(STRANGER), 0).await;
+        scene.mine(CONFIRMATIONS).await;
+        scene.open_again(&lost.id).await;
+        lost.is_held_as_displaced().await;
+        lost.is_settled_as(lost.settle(&hash, "--nobody-paid").await, "nobody_paid").await;
+        scene.stack.gateway.release_order(&lost.id, "ada").await.unwrap();
+        let story = scene.mine_until(&lost.id, is_settled, async |_, _| ()).await;
+        let books = story.order.books;
+        assert_eq!((books.failed.get(), books.returned.get()), (AMOUNT, AMOUNT));
+        assert_eq!(books.returned.get() + books.kept.get(), lost.due);
+        assert_eq!(lost.row().await["state"], "failed");
+        assert_eq!(scene.anvil.coins(&evm_address(900)).await.unwrap(), AMOUNT);
+        assert_eq!(scene.anvil.coins(&evm_address(1)).await.unwrap(), 0);
+        let told = scene.payer.event_names(7).await;
+        assert_eq!(told[4..], ["completed", "batch_broadcasted", "batch_failed"]);
     })
     .await;
 }

@@ -1,6 +1,6 @@
 //! Going on after a reorg deeper than the remembered blocks, from a block that an operator names.
 
-use super::{FollowError, Follower};
+use super::{FollowError, Follower, rewind::leave_payments_above};
 use crate::{
     app::Gateway,
     chain::{BlockRef, ChainSource},
@@ -67,6 +67,7 @@ impl<S: ChainSource> Follower<S> {
             return Err(FollowError::CursorMoved.into());
         }
         let deposits = deposits::orphan_above(&mut tx, network, height, cursor.height).await?;
+        leave_payments_above(&mut tx, network, height).await?;
         cursors::forget_above(&mut tx, network, height).await?;
         cursors::remember(&mut tx, network, to).await?;
         cursors::doubt_after(&mut tx, network, block.mined_at).await?;

@@ -3,8 +3,12 @@
 use super::{FollowError, Follower};
 use crate::{
     app::Gateway,
+    asset::Network,
     chain::{BlockRef, ChainSource},
-    storage::{StorageError, alerts, cursors, cursors::Cursor, deposits},
+    storage::{
+        PgConnection, StorageError, alerts, cursors, cursors::Cursor, deposits, nc_payouts,
+        payouts::reorgs,
+    },
 };
 
 impl<S: ChainSource> Follower<S> {
@@ -44,6 +48,7 @@ impl<S: ChainSource> Follower<S> {
             return Err(FollowError::CursorMoved);
         }
         deposits::orphan_above(&mut tx, network, ancestor.height, cursor.height).await?;
+        leave_payments_above(&mut tx, network, ancestor.height).await?;
         cursors::forget_above(&mut tx, network, ancestor.height).await?;
         cursors::doubt_after(&mut tx, network, ancestor.mined_at).await?;
         tx.commit().await.map_err(StorageError::from)?;
@@ -91,4 +96,19 @@ impl<S: ChainSource> Follower<S> {
         alerts::raise(&mut connection, "reorg_too_deep", network.name(), &detail).await?;
         Err(FollowError::ReorgTooDeep { depth })
     }
+}
+
+/// Takes back the ends of payments in blocks above `height`, which are gone: payouts that were
+/// final too.
+pub(super) async fn leave_payments_above(
+    tx: &mut PgConnection,
+    network: Network,
+    height: u64,
+) -> Result<(), StorageError> {
+    let orders = reorgs::mark_above(tx, network, height).await?;
+    let payouts = nc_payouts::reorgs::open_above(tx, network, height).await?;
+    if orders + payouts > 0 {
+        tracing::error!(%network, height, orders, payouts, "a reorg replaced payments that were final");
+    }
+    Ok(())
 }
