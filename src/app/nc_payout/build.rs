@@ -52,9 +52,10 @@ impl Gateway {
 
     /// Builds the transactions of `plan`, if the sender's funds suffice.
     pub(super) async fn build_nc_payout(&self, plan: &Plan<'_>) -> Result<Built, NcPayoutError> {
-        match &self.nc_payers(plan.currency.network)?.payer {
+        let payers = self.nc_payers(plan.currency.network)?;
+        match &payers.payer {
             Payer::Utxo(node) => super::utxo::build(node, plan).await,
-            node @ (Payer::Evm(_) | Payer::Simulated(_)) => self.build_evm(node, plan).await,
+            Payer::Evm(_) | Payer::Simulated(_) => self.build_evm(&payers, plan).await,
         }
     }
 }

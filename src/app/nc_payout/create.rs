@@ -88,7 +88,7 @@ impl Gateway {
             coins::insert(&mut tx, payout.id, currency.network, coins, begin).await?;
         }
         let parts = parts::of_payout(&mut tx, payout.id).await?;
-        let body = view(&payout, &parts, self.required(currency.network)).snapshot();
+        let body = view(&payout, &parts, self.required_of_nc(&payout)).snapshot();
         if let Some(wanted) = &request.idempotency {
             let (key, sha256) = (&wanted.key, &wanted.request_sha256);
             nc_payouts::keep_answer(&mut tx, payout.id, key, sha256, &body).await?;
@@ -149,6 +149,7 @@ impl Gateway {
             chain_id: built.chain_id,
             sender: plan.sender.to_owned(),
             fee_level: plan.fee_level,
+            required_confirmations: None,
             expires_at: now + self.signing_window(),
             look_at: Some(now + self.signing_window()),
             created_at: now,
@@ -162,9 +163,11 @@ impl Gateway {
         TimeDelta::seconds(i64::from(self.config.payouts.signing_seconds))
     }
 
-    /// Confirmations after which a transaction is final.
-    pub(super) fn required(&self, network: Network) -> u64 {
-        self.config.chain(network).confirmations
+    /// Confirmations after which the payout's transactions are final: as decided when it was
+    /// submitted, and the usual ones before that.
+    pub(super) fn required_of_nc(&self, payout: &NcPayout) -> u64 {
+        let usual = self.config.chain(payout.currency.network).confirmations;
+        payout.required_confirmations.unwrap_or(usual)
     }
 }
 

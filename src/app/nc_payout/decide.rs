@@ -55,7 +55,7 @@ impl Gateway {
         let expires_at = now + self.signing_window();
         nc_payouts::rebuilt(&mut tx, payout.id, fee_level, expires_at).await?;
         let (payout, parts) = locked(&mut tx, payout.id).await?;
-        let body = view(&payout, &parts, self.required(payout.currency.network)).snapshot();
+        let body = view(&payout, &parts, self.required_of_nc(&payout)).snapshot();
         tx.commit().await.map_err(StorageError::from)?;
         Ok(body)
     }
@@ -77,7 +77,7 @@ impl Gateway {
             let standing = Standing { state: step.state, look_at: now, changed: true };
             payout = nc_payouts::set_standing(&mut tx, payout.id, standing).await?;
         }
-        let body = view(&payout, &parts, self.required(payout.currency.network)).snapshot();
+        let body = view(&payout, &parts, self.required_of_nc(&payout)).snapshot();
         tx.commit().await.map_err(StorageError::from)?;
         Ok(body)
     }

@@ -6,7 +6,7 @@ use super::{
     build::{Built, Plan},
 };
 use crate::{
-    app::Gateway,
+    app::{Gateway, payout::payers::Payers},
     asset::{address, catalogue::Currency},
     chain::pay::{Account, Call, Payer, Wanted, Work},
     money::BaseUnits,
@@ -23,9 +23,10 @@ impl Gateway {
     /// Builds one transaction for each output, if the sender can pay them.
     pub(super) async fn build_evm(
         &self,
-        node: &Payer,
+        payers: &Payers,
         plan: &Plan<'_>,
     ) -> Result<Built, NcPayoutError> {
+        let node = &payers.payer;
         let asset = asset_of(plan.currency)?;
         let account = node.account(plan.sender, contract_of(asset)).await?;
         let outputs = plan.outputs.iter().map(|(to, amount)| output(to, *amount));
@@ -38,7 +39,7 @@ impl Gateway {
                 Call { to, value, data }
             })
             .collect();
-        let gas = gas_of(plan, node.gas(plan.sender, &calls).await?)?;
+        let gas = gas_of(plan, payers.gas(plan.sender, &calls).await?)?;
         let nonces = self.nonces(plan, &account).await?;
         let most = self.config.chain(plan.currency.network).fee_rate_max;
         let (base, tip) = (account.base_fee, account.tip);

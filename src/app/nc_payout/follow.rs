@@ -63,7 +63,7 @@ impl Gateway {
             return Ok(());
         }
         let payers = self.nc_payers(payout.currency.network)?;
-        let required = self.required(payout.currency.network);
+        let required = self.required_of_nc(&payout);
         let (looks, failure) = look(&payers, &payout, &parts, required).await;
         if looks.iter().any(|look| look.handed_in) {
             payers.payer.after_sending(required).await?;

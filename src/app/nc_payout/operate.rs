@@ -52,7 +52,7 @@ impl Gateway {
         let payout = payout.ok_or(NcPayoutError::NotFound)?;
         let parts = parts::of_payout(&mut connection, payout.id).await?;
         let inputs = coins::of_payout(&mut connection, payout.id).await?;
-        let required = self.required(payout.currency.network);
+        let required = self.required_of_nc(&payout);
         let object = view(&payout, &parts, required).snapshot();
         Ok(NcStory { payout, parts, inputs, object })
     }

@@ -28,7 +28,7 @@ impl Gateway {
         payout_id: &str,
     ) -> Result<String, NcPayoutError> {
         let (payout, parts) = self.nc_payout(merchant_id, payout_id).await?;
-        Ok(view(&payout, &parts, self.required(payout.currency.network)).snapshot())
+        Ok(view(&payout, &parts, self.required_of_nc(&payout)).snapshot())
     }
 
     /// One page of a merchant's payouts as objects, newest first, and their total number.
@@ -46,7 +46,7 @@ impl Gateway {
         let mut parts = parts::of_payouts(&mut connection, &ids).await?;
         let body = |payout: &NcPayout| {
             let parts = parts.remove(&payout.id).unwrap_or_default();
-            view(payout, &parts, self.required(payout.currency.network)).snapshot()
+            view(payout, &parts, self.required_of_nc(payout)).snapshot()
         };
         Ok((payouts.iter().map(body).collect(), total))
     }

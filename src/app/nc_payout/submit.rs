@@ -4,25 +4,31 @@
 use std::time::Duration;
 
 use chrono::TimeDelta;
+use rust_decimal::Decimal;
 use uuid::Uuid;
 
 use super::{NcPayoutError, allowed, read::locked, utxo};
 use crate::{
     app::Gateway,
+    asset::fiat::Fiat,
     chain::pay::Payer,
     fail_point::fail_point,
+    money::BaseUnits,
     nc_payout::{
         Unsigned,
         check::check,
         lifecycle::{self, Event, Verdict},
         psbt::{self, Draft},
     },
-    payout::eip1559::{self, Transaction},
+    payout::{
+        eip1559::{self, Transaction},
+        limit,
+    },
     storage::{
         self, StorageError,
         nc_payouts::{
             self, NcPayout, Standing, coins,
-            parts::{self, Parts},
+            parts::{self, OutputRow, Parts},
         },
     },
 };
@@ -68,11 +74,32 @@ impl Gateway {
         if step.verdict == Verdict::Moved {
             let checked = checked(&parts, &payout.sender, signed)?;
             self.can_still_be_paid(&payout, &checked).await?;
-            if self.store_signed(&payout, signed).await? {
+            let required = self.required_at_submission(&payout, &parts).await?;
+            if self.store_signed(&payout, signed, required).await? {
                 self.send_now(&payout).await;
             }
         }
         self.read_nc_payout(merchant_id, payout_id).await
+    }
+
+    /// The confirmations that the payout needs: as many as a deposit of its worth, at the price of
+    /// this moment. Without a fresh price it counts as large.
+    async fn required_at_submission(
+        &self,
+        payout: &NcPayout,
+        parts: &Parts,
+    ) -> Result<u64, NcPayoutError> {
+        let (currency, chain) = (payout.currency, self.config.chain(payout.currency.network));
+        let market = self.market().await?;
+        let Ok(rate) = market.fresh_rate(currency.symbol, Fiat::Usd) else {
+            return Ok(chain.large_confirmations);
+        };
+        let add = |sum: BaseUnits, output: &OutputRow| sum.checked_add(output.amount);
+        let sum = parts.outputs.iter().try_fold(BaseUnits::ZERO, add);
+        let sum = sum.unwrap_or(BaseUnits::new(u128::MAX));
+        let value = limit::value_usd(sum, currency.decimals, rate.price);
+        let is_large = value >= Decimal::from(chain.large_amount_usd);
+        Ok(if is_large { chain.large_confirmations } else { chain.confirmations })
     }
 
     /// Stores the bytes with the new state, before any node has them. All checks are repeated under
@@ -82,6 +109,7 @@ impl Gateway {
         &self,
         payout: &NcPayout,
         signed: &[Vec<u8>],
+        required: u64,
     ) -> Result<bool, NcPayoutError> {
         let mut tx = self.db.begin().await?;
         let (payout, parts) = locked(&mut tx, payout.id).await?;
@@ -98,6 +126,7 @@ impl Gateway {
         if let Checked::Utxo(_) = checked {
             coins::take(&mut tx, payout.id).await.map_err(taken)?;
         }
+        nc_payouts::require_confirmations(&mut tx, payout.id, required).await?;
         let look_at = now + LEFT_TO_THE_REQUEST;
         let standing = Standing { state: step.state, look_at, changed: true };
         nc_payouts::set_standing(&mut tx, payout.id, standing).await?;

@@ -17,8 +17,8 @@ use crate::{
     chain::{
         ChainError, UnusableSource,
         pay::{
-            Conflicting, EvmPayer, Named, Payer, SimulatedPayer, Standing, Unsigned, UtxoPayer,
-            Wanted, Witnesses, Work,
+            Call, Conflicting, EvmPayer, Named, Payer, SimulatedPayer, Standing, Unsigned,
+            UtxoPayer, Wanted, Witnesses, Work,
         },
     },
     config::{ChainSettings, ChainSourceKind},
@@ -79,6 +79,38 @@ impl Payers {
             }
         }
         outcome
+    }
+
+    /// The gas of calls of a sender whose key is not ours, in their order. One node's estimate alone
+    /// refuses no call: those that it refuses are asked of the others, and of the same node again
+    /// where there is none. A call that any of them estimates is one that can be made.
+    pub async fn gas(&self, sender: &str, calls: &[Call]) -> Result<Vec<Work>, ChainError> {
+        let mut works = self.payer.gas(sender, calls).await?;
+        let others = self.witnesses.nodes.iter();
+        let again = self.witnesses.nodes.is_empty().then_some(&self.payer);
+        let (mut was_seconded, mut failure) = (false, None);
+        for node in others.chain(again) {
+            let is_refused = |(_, work): &(usize, &Work)| matches!(work, Work::Refused(_));
+            let refused: Vec<_> =
+                works.iter().enumerate().filter(is_refused).map(|(place, _)| place).collect();
+            if refused.is_empty() {
+                return Ok(works);
+            }
+            let asked: Vec<_> = refused.iter().map(|place| calls[*place].clone()).collect();
+            match node.gas(sender, &asked).await {
+                Ok(told) => {
+                    was_seconded = true;
+                    refused.into_iter().zip(told).for_each(|(place, work)| works[place] = work);
+                }
+                // Without a second word no recipient is called one that refuses.
+                Err(error) => failure = Some(error),
+            }
+        }
+        let still_refused = works.iter().any(|work| matches!(work, Work::Refused(_)));
+        match failure {
+            Some(error) if still_refused && !was_seconded => Err(error),
+            Some(_) | None => Ok(works),
+        }
     }
 
     /// The standings of payments, their end as a witness confirms it too. See

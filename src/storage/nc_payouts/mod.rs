@@ -8,7 +8,7 @@ pub mod reorgs;
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
-use super::{PgConnection, StorageError};
+use super::{PgConnection, StorageError, cursors};
 use crate::{
     asset::{
         Network,
@@ -32,6 +32,8 @@ pub struct NcPayout {
     /// Spelt as by `match_key`.
     pub sender: String,
     pub fee_level: FeeLevel,
+    /// Confirmations after which its transactions are final, decided when it was submitted.
+    pub required_confirmations: Option<u64>,
     pub expires_at: DateTime<Utc>,
     /// Time of the next look; `None` once it has ended.
     pub look_at: Option<DateTime<Utc>>,
@@ -57,6 +59,7 @@ struct Raw {
     chain_id: Option<i64>,
     sender: String,
     fee_level: String,
+    required_confirmations: Option<i64>,
     expires_at: DateTime<Utc>,
     look_at: Option<DateTime<Utc>>,
     created_at: DateTime<Utc>,
@@ -83,6 +86,10 @@ impl TryFrom<Raw> for NcPayout {
                 .transpose()?,
             sender: raw.sender,
             fee_level: raw.fee_level.parse().map_err(|e| damaged(&e))?,
+            required_confirmations: raw
+                .required_confirmations
+                .map(cursors::from_column)
+                .transpose()?,
             expires_at: raw.expires_at,
             look_at: raw.look_at,
             created_at: raw.created_at,
@@ -171,8 +178,8 @@ pub async fn of_merchant(
     let row = sqlx::query_as!(
         Raw,
         r#"
-        select id, payout_id, merchant_id, state, token_id, chain_id, sender, fee_level, expires_at, look_at,
-               created_at, submitted_at, ended_at, updated_at
+        select id, payout_id, merchant_id, state, token_id, chain_id, sender, fee_level, required_confirmations, expires_at,
+               look_at, created_at, submitted_at, ended_at, updated_at
         from nc_payout
         where merchant_id = $1 and payout_id = $2
         "#,
@@ -192,8 +199,8 @@ pub async fn find(
     let row = sqlx::query_as!(
         Raw,
         r#"
-        select id, payout_id, merchant_id, state, token_id, chain_id, sender, fee_level, expires_at, look_at,
-               created_at, submitted_at, ended_at, updated_at
+        select id, payout_id, merchant_id, state, token_id, chain_id, sender, fee_level, required_confirmations, expires_at,
+               look_at, created_at, submitted_at, ended_at, updated_at
         from nc_payout
         where payout_id = $1
         "#,
@@ -214,8 +221,8 @@ pub async fn list(
     let rows = sqlx::query_as!(
         Raw,
         r#"
-        select id, payout_id, merchant_id, state, token_id, chain_id, sender, fee_level, expires_at, look_at,
-               created_at, submitted_at, ended_at, updated_at
+        select id, payout_id, merchant_id, state, token_id, chain_id, sender, fee_level, required_confirmations, expires_at,
+               look_at, created_at, submitted_at, ended_at, updated_at
         from nc_payout
         where ($1::uuid is null or merchant_id = $1) and ($2::text is null or state = $2)
         order by ended_at is not null, created_at desc, id desc
@@ -253,8 +260,8 @@ pub async fn lock(
     let row = sqlx::query_as!(
         Raw,
         r#"
-        select id, payout_id, merchant_id, state, token_id, chain_id, sender, fee_level, expires_at, look_at,
-               created_at, submitted_at, ended_at, updated_at
+        select id, payout_id, merchant_id, state, token_id, chain_id, sender, fee_level, required_confirmations, expires_at,
+               look_at, created_at, submitted_at, ended_at, updated_at
         from nc_payout
         where id = $1
         for no key update
@@ -285,8 +292,8 @@ pub async fn page(
     let rows = sqlx::query_as!(
         Raw,
         r#"
-        select id, payout_id, merchant_id, state, token_id, chain_id, sender, fee_level, expires_at, look_at,
-               created_at, submitted_at, ended_at, updated_at
+        select id, payout_id, merchant_id, state, token_id, chain_id, sender, fee_level, required_confirmations, expires_at,
+               look_at, created_at, submitted_at, ended_at, updated_at
         from nc_payout
         where merchant_id = $1 and ($2::text is null or state = $2)
         order by created_at desc, id desc
@@ -330,8 +337,8 @@ pub async fn set_standing(
             submitted_at = case when $2 = 'submitted' then coalesce(submitted_at, now()) else submitted_at end,
             updated_at = case when $5 then now() else updated_at end
         where id = $1
-        returning id, payout_id, merchant_id, state, token_id, chain_id, sender, fee_level, expires_at, look_at,
-                  created_at, submitted_at, ended_at, updated_at
+        returning id, payout_id, merchant_id, state, token_id, chain_id, sender, fee_level, required_confirmations, expires_at,
+                  look_at, created_at, submitted_at, ended_at, updated_at
         "#,
         id,
         standing.state.as_str(),
@@ -342,6 +349,22 @@ pub async fn set_standing(
     .fetch_one(connection)
     .await?;
     row.try_into()
+}
+
+/// Stores the confirmations that a payout needs, as it is submitted.
+pub async fn require_confirmations(
+    connection: &mut PgConnection,
+    id: Uuid,
+    required: u64,
+) -> Result<(), StorageError> {
+    sqlx::query!(
+        "update nc_payout set required_confirmations = $2 where id = $1",
+        id,
+        cursors::to_column(required)?
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
 }
 
 /// Stores the new fee level and deadline of a rebuilt payout.

@@ -180,3 +180,67 @@ async fn a_confirmation_in_an_orphaned_block_settles_nothing() {
     })
     .await;
 }
+
+/// Deeper than the confirmations that were asked for: what was final is not, and goes out again.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_final_payout_whose_block_is_lost_is_confirming_again_and_pays_once() {
+    with_node(|scene| async move {
+        let payout = scene.create(&scene.coins(&recipients(1..3))).await;
+        let signed = sign(&scene.anvil, &payout).await;
+        assert_eq!(scene.submit(&payout, &signed).await.status, 200);
+        let ended = scene.becomes(&payout, "completed").await;
+        assert!(ended["endedAt"].is_string(), "{ended}");
+        let mut connection = scene.stack.database.connect().await;
+        let first = "select min(height) from nc_payout_transaction";
+        let first: i64 = sqlx::query_scalar(first).fetch_one(&mut connection).await.unwrap();
+        let head = scene.anvil.height().await.unwrap();
+        scene.anvil.roll_back(head + 1 - first.unsigned_abs()).await.unwrap();
+        scene.anvil.rpc("anvil_dropAllTransactions", json!([])).await.unwrap();
+        scene.anvil.mine().await.unwrap();
+        let open = eventually("it is open again", async || {
+            Some(scene.read(&payout).await).filter(|read| read["state"] == "confirming")
+        })
+        .await;
+        fired(1);
+        assert_eq!(
+            (&open["outputs"][0]["state"], &open["endedAt"]),
+            (&json!("sent"), &json!(null))
+        );
+        assert_eq!(scene.balance(&recipients(1..2)[0]).await, 0);
+        scene.becomes(&payout, "completed").await;
+        for address in recipients(1..3) {
+            assert_eq!(scene.balance(&address).await, TENTH);
+        }
+    })
+    .await;
+}
+
+/// What it needs is decided when it is submitted, by what it is worth then.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_large_payout_asks_for_the_large_confirmations() {
+    const LARGE: u64 = 7;
+    let anvil = super::node().await;
+    let large = format!(
+        "confirmations = {CONFIRMATIONS}\nlarge_amount_usd = 1\nlarge_confirmations = {LARGE}\n"
+    );
+    let usual = format!("confirmations = {CONFIRMATIONS}\n");
+    let toml = super::settings(anvil.url()).replacen(&usual, &large, 1);
+    super::with_scene(anvil, &toml, |scene| async move {
+        for (amount, required) in [("0.25", CONFIRMATIONS), ("1.5", LARGE)] {
+            let outputs = json!([{ "address": evm_address(1), "amount": amount }]);
+            let body = json!({
+                "network": "polygon", "currency": "usdt", "fromAddress": scene.from, "outputs": outputs,
+            });
+            let payout = scene.create(&body).await;
+            let signed = sign(&scene.anvil, &payout).await;
+            assert_eq!(scene.submit(&payout, &signed).await.status, 200);
+            // Later prices change nothing.
+            scene.stack.sql("update rate set price = price / 2 where symbol = 'USDT'").await;
+            let ended = scene.becomes(&payout, "completed").await;
+            scene.stack.sql("update rate set price = price * 2 where symbol = 'USDT'").await;
+            assert_eq!(ended["requiredConfirmations"], required, "{amount}");
+            assert!(ended["confirmations"].as_u64().unwrap() >= required, "{ended}");
+        }
+    })
+    .await;
+}

@@ -8,11 +8,12 @@ use std::sync::{
 
 use serde_json::{Value, json};
 use support::{
+    fault::fired::fired,
     node::json_rpc::{Answer, Proxy},
     server::broker::eventually,
 };
 
-use super::{TENTH, node, recipients, settings, sign, with_scene};
+use super::{PATH, REVERTS, TENTH, node, recipients, refused, settings, sign, with_scene};
 
 /// Requests for the nonces: one per look at a payout.
 const LIES: usize = 10;
@@ -61,6 +62,39 @@ async fn a_payout_does_not_fail_when_one_of_two_nodes_alone_reports_it() {
         for address in recipients(1..3) {
             assert_eq!(scene.balance(&address).await, TENTH);
         }
+    })
+    .await;
+}
+
+/// A node whose estimates all revert refuses no recipient: a second node is asked.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_recipient_is_not_refused_on_the_estimate_of_one_of_two_nodes() {
+    let anvil = node().await;
+    let liar = Proxy::start(anvil.url(), |method, mut reply| {
+        if method == "eth_estimateGas" {
+            let id = reply["id"].clone();
+            reply = json!({
+                "jsonrpc": "2.0", "id": id, "error": { "code": 3, "message": "execution reverted" },
+            });
+        }
+        Answer::Reply(reply)
+    });
+    let liar = liar.await.unwrap();
+    let witness = format!("confirmations = 2\nwitnesses = [{:?}]\n", anvil.url());
+    let toml = settings(liar.url()).replacen("confirmations = 2\n", &witness, 1);
+    with_scene(anvil, &toml, |scene| async move {
+        let payout = scene.create(&scene.coins(&recipients(1..4))).await;
+        fired(liar.changed());
+        let signed = sign(&scene.anvil, &payout).await;
+        assert_eq!(scene.submit(&payout, &signed).await.status, 200);
+        scene.becomes(&payout, "completed").await;
+
+        // The one that both refuse is named, and it alone.
+        scene.anvil.rpc("anvil_setCode", json!([recipients(2..3)[0], REVERTS])).await.unwrap();
+        let answer = scene.merchant.client.post(PATH, &scene.coins(&recipients(1..4))).await;
+        let details = refused(&answer, 400, "INVALID_ADDRESS");
+        assert_eq!(details.as_array().unwrap().len(), 1, "{details}");
+        assert_eq!(details[0]["output"], 2, "{details}");
     })
     .await;
 }
