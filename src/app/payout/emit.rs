@@ -19,9 +19,9 @@ use crate::{
 };
 
 impl Gateway {
-    /// Writes `event` with the present state of the order. `subject` is the deposit or quote that it
-    /// concerns, nil for events that happen once. Does nothing without a callback URL, or if the
-    /// event was written before.
+    /// Writes `event` with the present state of the order. `subject` is its deposit or quote, nil
+    /// for events that happen once. Does nothing without a callback URL, or if the event was
+    /// written before.
     pub(super) async fn emit_payout(
         &self,
         tx: &mut PgConnection,

@@ -81,9 +81,9 @@ impl Payers {
         outcome
     }
 
-    /// The gas of calls of a sender whose key is not ours, in their order. One node's estimate alone
-    /// refuses no call: those that it refuses are asked of the others, and of the same node again
-    /// where there is none. A call that any of them estimates is one that can be made.
+    /// The gas of calls of a sender whose key is not ours, in their order. One node's estimate
+    /// alone refuses no call: those that it refuses are asked of the others, and of the same node
+    /// again where there is none. A call that any of them estimates is one that can be made.
     pub async fn gas(&self, sender: &str, calls: &[Call]) -> Result<Vec<Work>, ChainError> {
         let mut works = self.payer.gas(sender, calls).await?;
         let others = self.witnesses.nodes.iter();

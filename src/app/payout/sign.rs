@@ -211,8 +211,9 @@ impl Gateway {
             return Ok(());
         }
         for item in group {
-            if items::fail_unsigned(&mut tx, item.id, why).await? {
-                let failed = order.books.failed.checked_add(item.net_amount);
+            // A new quote may have changed the amount since the row was read.
+            if let Some(net_amount) = items::fail_unsigned(&mut tx, item.id, why).await? {
+                let failed = order.books.failed.checked_add(net_amount);
                 order.books.failed = failed.unwrap_or(order.books.failed);
             }
         }

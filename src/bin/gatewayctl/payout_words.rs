@@ -72,6 +72,7 @@ pub const PAYOUTS_ACCEPT: &str = concat!(
     "\
 For orders that are held because no digest binds their recipients, as after an upgrade from an earlier release, or
 because their rows differ from what was confirmed. Compare them with the merchant first: this pays the present rows.
+Of an order above the configured limit (payouts.two_people_above_usd) a second person accepts the same rows.
 
 Examples:
   gatewayctl payouts accept empo_0123456789abcdefghjkmnpqrs --reason 'of the old release; compared by telephone'",
@@ -104,8 +105,8 @@ without any log of the token's by its own hash too, with --paid or --nobody-paid
 balance. A held order stays held.
 
 Examples:
-  gatewayctl payouts settle empo_0123456789abcdefghjkmnpqrs 0x5c50… --nobody-paid --by ada --reason 'a test of the key'
-  gatewayctl payouts settle mpo_0123456789abcdefghjkmnpqrs 9f8e… --height 5012345 --paid --by ada --reason 'new hash'",
+  gatewayctl payouts settle empo_0123456789abcdefghjkmnpqrs 0x5c50… --nobody-paid --reason 'a test of the key'
+  gatewayctl payouts settle mpo_0123456789abcdefghjkmnpqrs 9f8e… --height 5012345 --paid --reason 'new hash'",
     database!()
 );
 

@@ -308,24 +308,26 @@ pub async fn assign(
     Ok(done.rows_affected())
 }
 
-/// Ends a row for which nothing was signed: its recipient refuses every transfer.
+/// Ends a row for which nothing was signed: its recipient refuses every transfer. Returns the
+/// amount that it was to get by the present quote, unless it had ended or was signed for.
 pub async fn fail_unsigned(
     connection: &mut PgConnection,
     id: Uuid,
     error: &str,
-) -> Result<bool, StorageError> {
-    let done = sqlx::query!(
+) -> Result<Option<BaseUnits>, StorageError> {
+    let net_amount = sqlx::query_scalar!(
         r#"
         update payout_item
         set state = 'failed', error = $2
         where id = $1 and state = 'pending' and payment_id is null
+        returning net_amount
         "#,
         id,
         error
     )
-    .execute(connection)
+    .fetch_optional(connection)
     .await?;
-    Ok(done.rows_affected() == 1)
+    net_amount.map(|net| numeric::to_units("payout_item", &net)).transpose()
 }
 
 /// The number of rows of an order that failed with nothing signed for them, and the sum they were

@@ -324,7 +324,7 @@ async fn a_large_order_is_accepted_by_two_people_who_saw_the_same_rows() {
         assert!(!is_bound().await);
         let by_another =
             async || stack.gateway.accept_order(id, ("another account", "so did I")).await.unwrap();
-        // Between the two somebody writes to the rows; what is written backwards twice is as before.
+        // Between the two somebody writes to the rows. An address reversed twice is as before.
         let rewrite = "update payout_item set address = reverse(address) where row_number = 1 \
                        and order_id = (select id from payout_order where order_id = $ORDER)";
         as_owner(&stack, rewrite, id).await;

@@ -360,3 +360,26 @@ async fn a_refund_that_costs_more_than_was_quoted_may_use_the_service_fee() {
     })
     .await;
 }
+
+/// Suspension stops new signatures; what was sent may still be helped into a block.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sent_payment_of_a_suspended_merchant_is_still_replaced() {
+    with_node("", |scene| async move {
+        let order = scene.order("pol", &items(1, 2)).await;
+        let id = order["id"].as_str().unwrap().to_owned();
+        scene.fund(&order, due(&order)).await;
+        scene.sent(&id, "pay", 2).await;
+        let merchant = scene.payer.merchant.new.id;
+        scene.stack.gateway.set_suspended(merchant, true).await.unwrap();
+        assert_eq!(scene.stack.gateway.bump_order(&id).await.unwrap(), 2);
+        eventually("the second versions are sent", async || {
+            let payments = scene.payer.story(&id).await.payments;
+            payments.iter().all(|p| p.versions >= 2 && p.state == "sent").then_some(())
+        })
+        .await;
+        fired(2);
+        let story = scene.mine_until(&id, is_settled, async |_, _| ()).await;
+        assert_eq!(story.order.state.as_str(), "completed");
+    })
+    .await;
+}

@@ -176,3 +176,24 @@ async fn nothing_is_signed_for_a_suspended_merchant_until_he_is_resumed() {
     })
     .await;
 }
+
+/// A new quote is at new prices: a row that no limit lets pass any more must not hold its order.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_quote_that_puts_a_row_above_a_limit_is_not_refreshed() {
+    let toml = only(Network::Polygon) + "payouts.transaction_usd_max = 15\n";
+    with_configured_stack(&toml, |stack| async move {
+        let payer = Payer::open(&stack).await;
+        let id = payer.draft(EVM, two_rows()).await["id"].as_str().unwrap().to_owned();
+        stack.sql("update rate set price = price * 2 where symbol = 'USDT'").await;
+        let path = format!("{EVM}/{id}/refresh-quote");
+        let refused = eventually("the new price is known", async || {
+            let answer = payer.merchant.client.post(&path, &json!({})).await;
+            (answer.status != 200).then_some(answer)
+        })
+        .await;
+        assert_eq!(kind(&refused), (422, "limit_exceeded".to_owned()), "{}", refused.body);
+        let rows = refused.json()["error"]["details"].clone();
+        assert_eq!((&rows[0]["row"], rows.as_array().unwrap().len()), (&json!(1), 1), "{rows}");
+    })
+    .await;
+}

@@ -64,8 +64,8 @@ async fn final_payments_whose_blocks_were_replaced_are_open_again_and_pay_once()
         assert_eq!(before.order.state.as_str(), "completed");
 
         scene.lose_payments().await;
-        // Another block in the place of the first one lost: the watcher sees a reorg, and no payment
-        // is mined while this test looks.
+        // Another block in the place of the first one lost: the watcher sees a reorg, and no
+        // payment is mined while this test looks.
         scene.mine(1).await;
         let story = scene.open_again(&id).await;
         assert_eq!(scene.rows(&id).await, [json!("sent"), json!("sent"), json!("sent")]);

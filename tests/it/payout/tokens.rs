@@ -167,3 +167,43 @@ async fn no_gas_is_sent_for_a_remainder_not_worth_refunding() {
     })
     .await;
 }
+
+/// It waited for coins of the gas wallet, and what it has is enough by now.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hold_for_gas_ends_by_itself_once_no_gas_is_missing() {
+    with_node("", |scene| async move {
+        scene.anvil.set_coins(&scene.gas, COIN).await.unwrap();
+        let order = scene.order("usdtmatic", &items(1, 2)).await;
+        let id = order["id"].as_str().unwrap().to_owned();
+        scene.fund(&order, due(&order)).await;
+        scene.sent(&id, "gas", 1).await;
+        let hold = "update payout_order set held_at = now(), hold_reason = 'waits for gas: the network asks more'";
+        scene.run(hold).await;
+        fired(1);
+        let story = scene.mine_until(&id, is_settled, async |_, _| ()).await;
+        assert_eq!((story.order.state.as_str(), story.order.held), ("completed", None));
+    })
+    .await;
+}
+
+/// Its merchant prices it anew meanwhile: then it begins again, and the hold for gas is of no use.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_order_held_for_gas_that_is_priced_anew_begins_again() {
+    with_node("", |scene| async move {
+        let order = scene.order("usdtmatic", &items(1, 2)).await;
+        let id = order["id"].as_str().unwrap().to_owned();
+        // More than any new price asks.
+        scene.fund(&order, due(&order) * 2).await;
+        let held = eventually("it is held", async || scene.payer.story(&id).await.order.held).await;
+        assert!(held.starts_with("waits for gas: "), "{held}");
+        fired(1);
+        let path = format!("{EVM}/{id}/refresh-quote");
+        let refreshed = scene.payer.merchant.client.post(&path, &json!({})).await;
+        assert_eq!(refreshed.status, 200, "{}", refreshed.body);
+        scene.anvil.set_coins(&scene.gas, COIN).await.unwrap();
+        scene.run("update timer set due_at = now() where kind = 'payout'").await;
+        let story = scene.mine_until(&id, is_settled, async |_, _| ()).await;
+        assert_eq!((story.order.state.as_str(), story.order.held), ("completed", None));
+    })
+    .await;
+}

@@ -170,3 +170,27 @@ async fn a_child_that_cannot_be_paid_for_does_not_hold_its_order() {
     })
     .await;
 }
+
+/// A child pays nobody: limits that are used up meanwhile leave no payment stuck.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stuck_payment_is_bumped_by_a_child_whatever_limit_is_used_up() {
+    with_node(Network::Litecoin, &["-blockmintxfee=0.00011"], |scene| async move {
+        let refund = scene.recipient(70_000);
+        let surplus = scene.amount(0) * 6;
+        let (id, address, due) = scene.order(scene.rows(1..=5), Some(&refund)).await;
+        scene.fund(&address, due + surplus).await;
+        scene.until_sent(&id, 1).await;
+        let (gateway, merchant) = (&scene.stack.gateway, scene.payer.merchant.new.id);
+        let limits = gateway.set_payout_limits(merchant, (Some(1), Some(1))).await.unwrap();
+        assert_eq!((limits.merchant_hour, limits.merchant_day), (1, 1));
+        // More is signed by now than that; what was signed cannot be edited without this.
+        scene
+            .stack
+            .sql("set session_replication_role = replica; update payout_payment set value_usd = 2")
+            .await;
+        fired(1);
+        scene.wait_long().await;
+        assert_eq!(scene.until_sent(&id, 2).await.payments[1].purpose, "bump");
+    })
+    .await;
+}
