@@ -6,12 +6,13 @@
 //! order, [`lifecycle`] and [`batch`] every state, and [`order`] the
 //! merchant's view. [`eip1559`] is the
 //! one kind of transaction for payments on EVM networks, and [`transfer`] its content. On
-//! bitcoin-like networks [`spend`] decides the coin selection and the fee of a transaction, and
-//! [`sighash`] computes the digests to sign. [`binding`] is the text over which a keyed
+//! bitcoin-like networks [`spend`] decides the coin selection and the fee of a transaction,
+//! [`coins`] names what it spends and returns, and [`sighash`] computes the digests to sign. [`binding`] is the text over which a keyed
 //! digest binds an order from its creation to its last signature.
 
 pub mod batch;
 pub mod binding;
+pub mod coins;
 pub mod csv;
 pub mod eip1559;
 pub mod fee;

@@ -12,7 +12,7 @@ use crate::{
     chain::pay::Payer,
     money::BaseUnits,
     nc_payout::{FeeLevel, Unsigned},
-    storage::payouts::coins::{CoinRow, Place},
+    payout::coins::{HeldCoin, Place},
 };
 
 /// Payout to build.
@@ -40,7 +40,7 @@ pub(super) struct Built {
 /// Inputs of a transaction on a bitcoin-like network, and the block from which the search for it
 /// starts.
 pub(super) struct Spends {
-    pub coins: Vec<CoinRow>,
+    pub coins: Vec<HeldCoin>,
     pub begin: Place,
 }
 

@@ -28,8 +28,12 @@ use k256::ecdsa::SigningKey;
 use super::ChainError;
 use crate::{
     money::BaseUnits,
-    payout::{batch::Seen, fee::Fee, spend::Sweep},
-    storage::payouts::coins::{CoinRow, Spent},
+    payout::{
+        batch::Seen,
+        coins::{HeldCoin, Spent},
+        fee::Fee,
+        spend::Sweep,
+    },
 };
 
 /// A payment to be signed.
@@ -52,7 +56,7 @@ pub struct Unsigned {
 /// Outputs that a payment may spend, and the most it may take of them for the network.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spendable {
-    pub coins: Vec<CoinRow>,
+    pub coins: Vec<HeldCoin>,
     /// Every one of them is spent, because another version of the payment does.
     pub every_coin: bool,
     /// Paid on top for a parent (CPFP).
@@ -176,7 +180,7 @@ impl Payer {
     }
 
     /// The amount of `coins` that can be sent back at once; `None` where there are none.
-    pub fn sweep(&self, coins: &[CoinRow], fee: Fee) -> Option<Sweep> {
+    pub fn sweep(&self, coins: &[HeldCoin], fee: Fee) -> Option<Sweep> {
         match self {
             Self::Simulated(_) | Self::Evm(_) => None,
             Self::Utxo(payer) => Some(payer.sweep(coins, fee)),

@@ -7,10 +7,8 @@ use uuid::Uuid;
 
 use crate::{
     asset::Network,
-    storage::{
-        PgConnection, StorageError, cursors, numeric,
-        payouts::coins::{CoinRow, Place, Search},
-    },
+    payout::coins::{HeldCoin, Place},
+    storage::{PgConnection, StorageError, cursors, numeric, payouts::coins::Search},
 };
 
 /// Stores the inputs of a payout, and the block from which the search for its transaction starts.
@@ -18,7 +16,7 @@ pub async fn insert(
     connection: &mut PgConnection,
     payout_id: Uuid,
     network: Network,
-    coins: &[CoinRow],
+    coins: &[HeldCoin],
     begin: &Place,
 ) -> Result<(), StorageError> {
     let outpoints: Vec<_> = coins.iter().map(|coin| coin.outpoint.clone()).collect();

@@ -10,26 +10,11 @@ use uuid::Uuid;
 use crate::{
     asset::Network,
     money::BaseUnits,
+    payout::coins::{HeldCoin, Place},
     storage::{PgConnection, StorageError, cursors, numeric},
 };
 
 const TABLE: &str = "payout_input";
-
-/// An output, named `txid:n`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CoinRow {
-    pub outpoint: String,
-    pub amount: BaseUnits,
-}
-
-/// The facts known of one version beside its bytes.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Spent {
-    pub coins: Vec<CoinRow>,
-    pub fee: BaseUnits,
-    /// The number and the amount of the output that returns.
-    pub change: Option<(u32, BaseUnits)>,
-}
 
 /// The outputs that an order can spend: booked deposits that stand in the chain, and the change of
 /// payments that are final. An output returned by a payment whose place was taken is change too;
@@ -37,7 +22,7 @@ pub struct Spent {
 pub async fn spendable(
     connection: &mut PgConnection,
     order_id: Uuid,
-) -> Result<Vec<CoinRow>, StorageError> {
+) -> Result<Vec<HeldCoin>, StorageError> {
     let rows = sqlx::query!(
         r#"
         select c.outpoint as "outpoint!", c.amount as "amount!"
@@ -68,7 +53,7 @@ pub async fn spendable(
 pub async fn inputs_of(
     connection: &mut PgConnection,
     payment_id: Uuid,
-) -> Result<Vec<CoinRow>, StorageError> {
+) -> Result<Vec<HeldCoin>, StorageError> {
     let rows = sqlx::query!(
         "select outpoint, amount from payout_input where payment_id = $1 order by outpoint",
         payment_id
@@ -83,7 +68,7 @@ pub async fn add_inputs(
     connection: &mut PgConnection,
     payment_id: Uuid,
     network: Network,
-    coins: &[CoinRow],
+    coins: &[HeldCoin],
 ) -> Result<(), StorageError> {
     let outpoints: Vec<_> = coins.iter().map(|coin| coin.outpoint.clone()).collect();
     let amounts: Vec<_> = coins.iter().map(|coin| numeric::from_units(coin.amount)).collect();
@@ -107,7 +92,7 @@ pub async fn add_inputs(
 pub async fn waiting_change(
     connection: &mut PgConnection,
     order_id: Uuid,
-) -> Result<HashMap<Uuid, CoinRow>, StorageError> {
+) -> Result<HashMap<Uuid, HeldCoin>, StorageError> {
     let rows = sqlx::query!(
         r#"
         select p.id, p.tx_hash || ':' || v.change_n as "outpoint!", v.change_amount as "amount!"
@@ -177,18 +162,6 @@ pub struct Search {
     pub inputs: Vec<String>,
     /// The fee of each version, by its hash, as far as it is kept here.
     pub fees: HashMap<String, BaseUnits>,
-}
-
-/// The position up to which the blocks were read.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Place {
-    pub height: u64,
-    /// Of the block at `height`; unknown before the first look.
-    pub hash: Option<String>,
-    /// The version that this very block holds.
-    pub found: Option<String>,
-    /// Since this height something that it spends is gone.
-    pub missing_since: Option<u64>,
 }
 
 /// The search for the payment with this nonce.
@@ -261,6 +234,6 @@ pub async fn save_place(
     Ok(())
 }
 
-fn coin(outpoint: String, amount: &bigdecimal::BigDecimal) -> Result<CoinRow, StorageError> {
-    Ok(CoinRow { outpoint, amount: numeric::to_units(TABLE, amount)? })
+fn coin(outpoint: String, amount: &bigdecimal::BigDecimal) -> Result<HeldCoin, StorageError> {
+    Ok(HeldCoin { outpoint, amount: numeric::to_units(TABLE, amount)? })
 }

@@ -9,11 +9,12 @@ use crate::{
     asset::Network,
     money::BaseUnits,
     payout::{
+        coins::Spent,
         fee::Fee,
         payment::{PaymentState, Purpose},
         vocabulary::UnknownWord,
     },
-    storage::{PgConnection, StorageError, cursors, numeric, payouts::coins::Spent},
+    storage::{PgConnection, StorageError, cursors, numeric},
 };
 
 const TABLE: &str = "payout_payment";

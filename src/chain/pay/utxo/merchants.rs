@@ -20,8 +20,11 @@ use crate::{
     },
     money::BaseUnits,
     nc_payout::psbt::{Draft, Spent, Unbuildable},
-    payout::{fee::Fee, quote},
-    storage::payouts::coins::{CoinRow, Place},
+    payout::{
+        coins::{HeldCoin, Place},
+        fee::Fee,
+        quote,
+    },
 };
 
 const HEADER: &str = "getblockheader";
@@ -46,7 +49,7 @@ pub struct Wish<'a> {
 #[derive(Debug, Clone)]
 pub struct Drafted {
     pub draft: Draft,
-    pub coins: Vec<CoinRow>,
+    pub coins: Vec<HeldCoin>,
     /// The newest block, which cannot contain it yet.
     pub begin: Place,
 }
@@ -260,7 +263,7 @@ impl UtxoPayer {
     }
 
     /// The requested payment, which spends every coin and is limited only by their total.
-    async fn payment(&self, wish: &Wish<'_>, coins: &[CoinRow]) -> Result<Unsigned, ChainError> {
+    async fn payment(&self, wish: &Wish<'_>, coins: &[HeldCoin]) -> Result<Unsigned, ChainError> {
         let asked = self.fees.rate_within(&self.rpc, wish.blocks).await?;
         let (_, most) = quote::fee_rate_bounds(self.network.family());
         let spendable = Spendable {
@@ -335,7 +338,7 @@ impl UtxoPayer {
     }
 }
 
-fn row(held: &Held) -> CoinRow {
+fn row(held: &Held) -> HeldCoin {
     let amount = BaseUnits::new(held.output.value.to_sat().into());
-    CoinRow { outpoint: held.outpoint.clone(), amount }
+    HeldCoin { outpoint: held.outpoint.clone(), amount }
 }

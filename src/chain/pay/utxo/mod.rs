@@ -37,11 +37,12 @@ use crate::{
         rpc::{EndpointError, Rpc},
     },
     money::BaseUnits,
-    payout::{fee::Fee, recipients},
-    storage::{
-        Db,
-        payouts::coins::{CoinRow, Spent},
+    payout::{
+        coins::{HeldCoin, Spent},
+        fee::Fee,
+        recipients,
     },
+    storage::Db,
 };
 
 const SEND: &str = "sendrawtransaction";
@@ -135,7 +136,7 @@ impl UtxoPayer {
 
     /// Amount that one transaction to one address can send from `coins`; nothing if no coin is
     /// worth its fee.
-    pub(super) fn sweep(&self, coins: &[CoinRow], fee: Fee) -> Sweep {
+    pub(super) fn sweep(&self, coins: &[HeldCoin], fee: Fee) -> Sweep {
         const LARGEST_SCRIPT: usize = 34;
         let amounts: Vec<_> = coins.iter().filter_map(|coin| narrow(coin.amount)).collect();
         let rate = u64::try_from(fee.rate).unwrap_or(u64::MAX);
@@ -349,12 +350,12 @@ fn unplanned(error: SpendError, coins: &[Coin], outputs: &[Pay], terms: &Terms) 
     deposit.map_or(SignError::Spend(error), |deposit| SignError::Scattered { error, deposit })
 }
 
-fn coin(row: &CoinRow) -> Option<Coin> {
+fn coin(row: &HeldCoin) -> Option<Coin> {
     Some(Coin { outpoint: row.outpoint.clone(), amount: narrow(row.amount)? })
 }
 
-fn row(coin: &Coin) -> CoinRow {
-    CoinRow { outpoint: coin.outpoint.clone(), amount: BaseUnits::new(coin.amount.into()) }
+fn row(coin: &Coin) -> HeldCoin {
+    HeldCoin { outpoint: coin.outpoint.clone(), amount: BaseUnits::new(coin.amount.into()) }
 }
 
 fn narrow(amount: BaseUnits) -> Option<u64> {

@@ -15,10 +15,10 @@ use crate::{
         pay::{Mined, Standing, Wanted},
         utxo::{hash_of, is_merkle_root},
     },
-    payout::batch::Seen,
+    payout::{batch::Seen, coins::Place},
     storage::{
         StorageError, nc_payouts,
-        payouts::coins::{self, Place, Search},
+        payouts::coins::{self, Search},
     },
 };
 
