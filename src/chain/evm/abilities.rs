@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{EvmSource, decode};
+use super::{decode, source::EvmSource};
 use crate::chain::ChainError;
 
 const NO_TRANSACTION: &str = "0x0000000000000000000000000000000000000000000000000000000000000000";

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use tracing::warn;
 
 use super::{
-    evidence::Bloom,
+    bloom::Bloom,
     quantity,
     wire::{WireBlock, WireLog, WireReceipt, WireTransaction},
 };

@@ -14,67 +14,17 @@ use std::collections::HashSet;
 
 use sha3::{Digest, Keccak256};
 
-use super::decode::{Body, Outcomes, Receipt, Transaction};
+use super::{
+    bloom::Bloom,
+    decode::{Body, Outcomes, Receipt, Transaction},
+};
 use crate::{asset::Network, chain::BlockRef};
-
-const BLOOM_BYTES: usize = 256;
-const BLOOM_BIT_MASK: u16 = 2047;
 
 /// Time since which Avalanche orders blocks first and executes them afterwards (ACP-194, Helicon of
 /// 2026-09-22 15:00 UTC). Since then the bloom and the receipts root of a header belong to the
 /// blocks that it settles, some seconds older, while `eth_getBlockReceipts` and `eth_getLogs` still
 /// return the block's own.
 const HELICON_AT: i64 = 1_790_089_200;
-
-/// The header's filter over the contracts and topics of all logs of a block (Yellow Paper 4.3.1).
-#[derive(Clone, PartialEq, Eq)]
-pub(super) struct Bloom([u8; BLOOM_BYTES]);
-
-impl std::fmt::Debug for Bloom {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let bits: u32 = self.0.iter().map(|byte| byte.count_ones()).sum();
-        write!(f, "Bloom({bits} bits)")
-    }
-}
-
-impl Bloom {
-    const EMPTY: Self = Self([0; BLOOM_BYTES]);
-
-    pub(super) fn parse(text: &str) -> Option<Self> {
-        let mut bytes = [0; BLOOM_BYTES];
-        hex::decode_to_slice(text.strip_prefix("0x")?, &mut bytes).ok()?;
-        Some(Self(bytes))
-    }
-
-    fn add_logs(&mut self, receipts: &[&Receipt]) {
-        // A block repeats few contracts and topics many times.
-        let mut seen = HashSet::new();
-        let logs = receipts.iter().flat_map(|receipt| receipt.logs.iter().flatten());
-        for log in logs.filter(|log| !log.is_removed) {
-            for name in std::iter::once(&log.contract).chain(&log.topics) {
-                if seen.insert(name.as_str()) {
-                    self.add(name);
-                }
-            }
-        }
-    }
-
-    fn add(&mut self, name: &str) {
-        let Some(bytes) = name.strip_prefix("0x").and_then(|digits| hex::decode(digits).ok())
-        else {
-            return;
-        };
-        let hash = Keccak256::digest(bytes);
-        for pair in hash[..6].chunks_exact(2) {
-            let bit = u16::from_be_bytes([pair[0], pair[1]]) & BLOOM_BIT_MASK;
-            self.0[BLOOM_BYTES - 1 - usize::from(bit / 8)] |= 1 << (bit % 8);
-        }
-    }
-
-    fn covers(&self, other: &Self) -> bool {
-        self.0.iter().zip(&other.0).all(|(ours, theirs)| ours & theirs == *theirs)
-    }
-}
 
 /// Checks receipts against the body they belong to; the error names the contradiction.
 pub(super) fn check(network: Network, body: &Body, outcomes: &Outcomes) -> Result<(), String> {
@@ -88,16 +38,23 @@ pub(super) fn check(network: Network, body: &Body, outcomes: &Outcomes) -> Resul
         return Ok(());
     }
     let mut served = Bloom::EMPTY;
-    served.add_logs(&committed);
+    served.add(names(&committed));
     if !body.bloom.covers(&served) {
         return Err("there are logs that the header does not commit to".to_owned());
     }
-    served.add_logs(&state_sync);
+    served.add(names(&state_sync));
     let has_gap = body.unreadable > 0 || outcomes.has_gap();
     if !has_gap && !served.covers(&body.bloom) {
         return Err("the header commits to logs that were not served".to_owned());
     }
     Ok(())
+}
+
+/// The contracts and topics of the logs, as they stand in a header's filter.
+fn names<'a>(receipts: &[&'a Receipt]) -> impl Iterator<Item = &'a str> {
+    let logs = receipts.iter().flat_map(|receipt| receipt.logs.iter().flatten());
+    let counted = logs.filter(|log| !log.is_removed);
+    counted.flat_map(|log| std::iter::once(&log.contract).chain(&log.topics)).map(String::as_str)
 }
 
 /// True if the header's filter covers the logs of other blocks. The time decides and not the

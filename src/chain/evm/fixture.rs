@@ -2,7 +2,7 @@
 
 use expect_test::{Expect, expect};
 
-use super::read_recording;
+use super::recording::read_recording;
 use crate::{
     asset::Network,
     chain::{TransferAmount, TransferAsset},

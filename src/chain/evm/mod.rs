@@ -9,13 +9,14 @@
 //! - `source`: the calls. `wire`: the tolerant shapes. `decode`: from a block to transfers, without
 //!   io.
 //! - `evidence`: the proof that a node must give before a block without transfers is believed.
-//!   `balance`: balances in bulk.
+//!   `bloom`: the filter in headers that it is held against. `balance`: balances in bulk.
 //! - `abilities`: the optional methods of a node. `recording`: a block kept as text, through the
 //!   same steps.
 //! - `quantity`: hex numbers and names, exactly.
 
 mod abilities;
 mod balance;
+mod bloom;
 mod decode;
 mod evidence;
 mod lookup;

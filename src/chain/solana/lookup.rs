@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::{json, value::RawValue};
 
-use super::source::FINALIZED;
+use super::wire::FINALIZED;
 use crate::{
     chain::{BlockRef, ChainError, Held, Located, TokenFacts, TransferAsset, amount, rpc::Rpc},
     money::BaseUnits,

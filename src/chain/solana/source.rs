@@ -16,7 +16,7 @@ use serde_json::json;
 use super::{
     decode::{self, Place},
     lookup,
-    wire::WireBlock,
+    wire::{FINALIZED, WireBlock},
 };
 use crate::{
     asset::Network,
@@ -33,7 +33,6 @@ const GET_BLOCKS: &str = "getBlocksWithLimit";
 const GET_SLOT: &str = "getSlot";
 const GENESIS: &str = "getGenesisHash";
 
-pub(super) const FINALIZED: &str = "finalized";
 const MAIN_GENESIS: &str = "5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d";
 /// Error codes of nodes for a slot without an available block: not there yet, skipped, skipped or
 /// no longer stored, status still unknown. Later blocks show which of these applies.

@@ -6,6 +6,9 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+/// The commitment of a block that is never reverted.
+pub(super) const FINALIZED: &str = "finalized";
+
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct WireBlock<'a> {

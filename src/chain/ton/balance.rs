@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 
 use super::{
-    source::TonSource,
+    index::get,
     wire::{WireAccounts, WireHolders},
 };
 use crate::{
     asset::address::ton::TonAddress,
-    chain::{ChainError, Held, TransferAsset, amount},
+    chain::{ChainError, Holdings, TransferAsset, amount, http::Http},
     money::BaseUnits,
 };
 
@@ -22,17 +22,17 @@ type Sums = HashMap<String, BaseUnits>;
 
 /// `None` if the index has no such request.
 pub(super) async fn holdings(
-    source: &TonSource,
+    http: &Http,
     addresses: &[String],
     assets: &[TransferAsset],
-) -> Result<Option<Held>, ChainError> {
+) -> Result<Option<Vec<Holdings>>, ChainError> {
     let mut by_address = vec![Vec::with_capacity(assets.len()); addresses.len()];
     for asset in assets {
         let mut sums = Sums::new();
         for chunk in addresses.chunks(ADDRESSES_PER_CALL) {
             let told = match asset {
-                TransferAsset::Native => coins(source, chunk).await?,
-                TransferAsset::Contract(master) => tokens(source, chunk, master).await?,
+                TransferAsset::Native => coins(http, chunk).await?,
+                TransferAsset::Contract(master) => tokens(http, chunk, master).await?,
             };
             let Some(told) = told else { return Ok(None) };
             sums.extend(told);
@@ -41,33 +41,28 @@ pub(super) async fn holdings(
             held.push(Some(sums.get(address).copied().unwrap_or(BaseUnits::ZERO)));
         }
     }
-    // No response names its block; the newest block afterwards is the bound for all of them.
-    Ok(Some(Held { up_to: source.newest().await?.seqno, by_address }))
+    Ok(Some(by_address))
 }
 
-async fn coins(source: &TonSource, addresses: &[String]) -> Result<Option<Sums>, ChainError> {
+async fn coins(http: &Http, addresses: &[String]) -> Result<Option<Sums>, ChainError> {
     let mut query: Vec<_> = addresses.iter().map(|text| ("address", text.as_str())).collect();
     query.push(("include_boc", "false"));
-    let Some(told) = source.get::<WireAccounts>(ACCOUNTS, &query).await? else { return Ok(None) };
+    let Some(told) = get::<WireAccounts>(http, ACCOUNTS, &query).await? else { return Ok(None) };
     let sums = told.accounts.into_iter().map(|account| {
         let digits = account.balance.as_deref().unwrap_or("0");
         Some((TonAddress::parse(&account.address).ok()?.raw(), amount::units(digits)?))
     });
     let sums: Option<Sums> = sums.collect();
-    sums.map(Some).ok_or_else(|| source.malformed(ACCOUNTS, "no balance"))
+    sums.map(Some).ok_or_else(|| http.malformed(ACCOUNTS, "no balance"))
 }
 
 /// The node lists a holder's contract only if the token's master names exactly this contract as the
 /// owner's.
-async fn tokens(
-    source: &TonSource,
-    owners: &[String],
-    master: &str,
-) -> Result<Option<Sums>, ChainError> {
+async fn tokens(http: &Http, owners: &[String], master: &str) -> Result<Option<Sums>, ChainError> {
     let mut query: Vec<_> = owners.iter().map(|text| ("owner_address", text.as_str())).collect();
     let limit = ADDRESSES_PER_CALL.to_string();
     query.extend([("jetton_address", master), ("limit", &limit)]);
-    let Some(told) = source.get::<WireHolders>(HOLDERS, &query).await? else { return Ok(None) };
+    let Some(told) = get::<WireHolders>(http, HOLDERS, &query).await? else { return Ok(None) };
     let sums = told.jetton_wallets.into_iter().map(|holder| {
         let token = TonAddress::parse(&holder.jetton).ok()?;
         let units = amount::units(holder.balance.as_deref()?)?;
@@ -75,5 +70,5 @@ async fn tokens(
         Some((TonAddress::parse(&holder.owner).ok()?.raw(), units))
     });
     let sums: Option<Sums> = sums.collect();
-    sums.map(Some).ok_or_else(|| source.malformed(HOLDERS, "no balance"))
+    sums.map(Some).ok_or_else(|| http.malformed(HOLDERS, "no balance"))
 }

@@ -10,14 +10,15 @@
 //! whose master contract names exactly this contract as its holder's. A contract that the index
 //! does not list yet is waited for briefly (`unlisted`).
 //!
-//! - `source`: the calls. `wire`: the tolerant types. `decode`: from transactions to transfers,
-//!   without io.
+//! - `source`: the calls, each a request of `index`. `wire`: the tolerant types. `decode`: from
+//!   transactions to transfers, without io.
 //! - `cell`: the few bits of a message that are needed. `balance`: balances of addresses.
 //!   `unlisted`: contracts that are waited for.
 
 mod balance;
 mod cell;
 mod decode;
+mod index;
 mod source;
 mod unlisted;
 mod wire;

@@ -7,11 +7,11 @@ use std::{
 
 use chrono::TimeDelta;
 use secrecy::SecretString;
-use serde::de::DeserializeOwned;
 
 use super::{
     balance,
     decode::{self, Holder, Transaction},
+    index::get,
     unlisted::{Unlisted, leave_out},
     wire::{WireBlock, WireBlocks, WireHolders, WireInfo, WirePlaces, WireTransactions},
 };
@@ -39,7 +39,6 @@ const MAIN_GLOBAL_ID: i64 = -239;
 const PAGE: usize = 500;
 /// Keeps the request line under 8 kB, above which servers may refuse it.
 const HOLDERS_PER_CALL: usize = 50;
-const NOT_FOUND: i64 = 404;
 
 /// One indexed node of TON.
 pub struct TonSource {
@@ -87,26 +86,9 @@ impl TonSource {
         self
     }
 
-    pub(super) fn malformed(&self, method: &'static str, reason: &str) -> ChainError {
-        self.http.malformed(method, reason)
-    }
-
-    /// `None` if the node reports that there is nothing.
-    pub(super) async fn get<T: DeserializeOwned>(
-        &self,
-        method: &'static str,
-        query: &[(&str, &str)],
-    ) -> Result<Option<T>, ChainError> {
-        match self.http.get(method, &format!("api/v3/{method}"), query).await {
-            Ok(answer) => self.http.read(method, &answer).map(Some),
-            Err(ChainError::Refused { code: NOT_FOUND, .. }) => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-
     /// The newest masterchain block that the index has.
-    pub(super) async fn newest(&self) -> Result<WireBlock, ChainError> {
-        let info: Option<WireInfo> = self.get(INFO, &[]).await?;
+    async fn newest(&self) -> Result<WireBlock, ChainError> {
+        let info: Option<WireInfo> = get(&self.http, INFO, &[]).await?;
         let info = info.ok_or_else(|| self.http.malformed(INFO, "there is no such answer"))?;
         self.check_network(&info.last)?;
         Ok(info.last)
@@ -116,7 +98,7 @@ impl TonSource {
         let (workchain, seqno) = (MASTERCHAIN.to_string(), height.to_string());
         let query =
             [("workchain", workchain.as_str()), ("shard", MASTERCHAIN_SHARD), ("seqno", &seqno)];
-        let found: Option<WireBlocks> = self.get(BLOCKS, &query).await?;
+        let found: Option<WireBlocks> = get(&self.http, BLOCKS, &query).await?;
         let Some(block) = found.and_then(|found| found.blocks.into_iter().next()) else {
             return Ok(None);
         };
@@ -171,7 +153,7 @@ impl TonSource {
         for page in 0_usize.. {
             let offset = (page * PAGE).to_string();
             let query = [("seqno", seqno.as_str()), ("limit", &limit), ("offset", &offset)];
-            let found: Option<WireBlocks> = self.get(SHARDS, &query).await?;
+            let found: Option<WireBlocks> = get(&self.http, SHARDS, &query).await?;
             let found = found.map_or_else(Vec::new, |found| found.blocks);
             let is_last = found.len() < PAGE;
             for block in found {
@@ -250,7 +232,7 @@ impl TonSource {
         for chunk in told.chunks(HOLDERS_PER_CALL) {
             let mut query: Vec<_> = chunk.iter().map(|text| ("address", text.as_str())).collect();
             query.push(("limit", &limit));
-            let found: Option<WireHolders> = self.get(HOLDERS, &query).await?;
+            let found: Option<WireHolders> = get(&self.http, HOLDERS, &query).await?;
             let found = found.map_or_else(Vec::new, |found| found.jetton_wallets);
             holders.extend(decode::holders(found));
         }
@@ -298,11 +280,14 @@ impl ChainSource for TonSource {
         addresses: &[String],
         assets: &[TransferAsset],
     ) -> Result<Option<Held>, ChainError> {
-        balance::holdings(self, addresses, assets).await
+        let held = balance::holdings(&self.http, addresses, assets).await?;
+        let Some(by_address) = held else { return Ok(None) };
+        // No response names its block; the newest block afterwards is the bound for all of them.
+        Ok(Some(Held { up_to: self.newest().await?.seqno, by_address }))
     }
 
     async fn locate(&self, tx_hash: &str) -> Result<Located, ChainError> {
-        let found: Option<WirePlaces> = self.get(TRANSACTION, &[("hash", tx_hash)]).await?;
+        let found: Option<WirePlaces> = get(&self.http, TRANSACTION, &[("hash", tx_hash)]).await?;
         let place = found.and_then(|found| found.transactions.into_iter().next());
         Ok(match place {
             // Its success or failure does not matter: the first payment to an address is always

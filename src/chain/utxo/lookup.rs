@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::json;
 
-use super::source::{GET_HEADER, GET_WAITING, NOT_FOUND};
+use super::wire::{GET_HEADER, GET_WAITING, NOT_FOUND};
 use crate::chain::{ChainError, Located, rpc::Rpc};
 
 const GET_OUTPUT: &str = "gettxout";

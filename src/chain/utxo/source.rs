@@ -14,7 +14,7 @@ use super::{
     decode, lookup,
     mempool::Mempool,
     scan,
-    wire::{WireBlock, WireInfo, WireMempoolInfo},
+    wire::{GET_HEADER, GET_WAITING, NOT_FOUND, WireBlock, WireInfo, WireMempoolInfo},
 };
 use crate::{
     asset::{Network, Realm},
@@ -26,18 +26,14 @@ use crate::{
 
 const GET_INFO: &str = "getblockchaininfo";
 const GET_HASH: &str = "getblockhash";
-pub(super) const GET_HEADER: &str = "getblockheader";
 const GET_BLOCK: &str = "getblock";
 const LIST_WAITING: &str = "getrawmempool";
 const GET_MEMPOOL: &str = "getmempoolinfo";
-pub(super) const GET_WAITING: &str = "getrawtransaction";
 
 /// Bitcoin's own code for a height or another parameter that does not exist.
 const INVALID_PARAMETER: i64 = -8;
 /// Bitcoin's own code for a node that is still fetching the chain.
 const IN_INITIAL_DOWNLOAD: i64 = -10;
-/// Bitcoin's own code for a transaction that is not (or no more) there.
-pub(super) const NOT_FOUND: i64 = -5;
 const METHOD_NOT_FOUND: i64 = -32601;
 /// The number of headers that a node may be ahead of its blocks. A node that reports itself as
 /// downloading the chain is believed earlier.

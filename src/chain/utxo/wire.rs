@@ -7,6 +7,11 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+pub(super) const GET_HEADER: &str = "getblockheader";
+pub(super) const GET_WAITING: &str = "getrawtransaction";
+/// Bitcoin's own code for a transaction that is not (or no more) there.
+pub(super) const NOT_FOUND: i64 = -5;
+
 #[derive(Deserialize)]
 pub(super) struct WireInfo<'a> {
     pub blocks: u64,

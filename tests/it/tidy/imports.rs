@@ -47,6 +47,80 @@ fn imports_only_point_downward() {
     expect_none("a module uses what stands above or beside it", &found);
 }
 
+/// Modules by the siblings that they use.
+type Graph = BTreeMap<String, BTreeSet<String>>;
+
+#[test]
+fn no_adapter_of_a_chain_has_modules_that_use_one_another_in_a_circle() {
+    let mut graphs: BTreeMap<String, Graph> = BTreeMap::new();
+    for source in sources().iter().filter(|source| source.path.starts_with("src/chain/")) {
+        for (folder, module, used) in siblings_used(source) {
+            graphs.entry(folder).or_default().entry(module).or_default().extend(used);
+        }
+    }
+    assert!(graphs["src/chain/evm"]["source"].contains("decode"), "{graphs:?}");
+    let circles = graphs.iter().flat_map(|(folder, graph)| {
+        in_circles(graph).into_iter().map(move |module| format!("{folder}: {module}"))
+    });
+    expect_none("these modules use one another in a circle", &circles.collect::<Vec<_>>());
+}
+
+/// The modules that the source belongs to, from the folder `src/chain` down, each with its folder
+/// and the names that it uses from there.
+fn siblings_used(source: &Source) -> Vec<(String, String, BTreeSet<String>)> {
+    let parts: Vec<&str> =
+        source.path.trim_end_matches(".rs").trim_end_matches("/mod").split('/').collect();
+    let named = |root: &str| uses(source, &[root]).into_iter().map(|(_, used)| used);
+    (2..parts.len())
+        .map(|depth| {
+            let mut used: BTreeSet<String> =
+                named(&format!("crate::{}::", parts[1..depth].join("::"))).collect();
+            if depth == parts.len() - 1 {
+                used.extend(named("super::"));
+            }
+            (parts[..depth].join("/"), parts[depth].to_owned(), used)
+        })
+        .collect()
+}
+
+/// Those modules from which a path leads back to themselves.
+fn in_circles(graph: &Graph) -> Vec<&str> {
+    let leads_back = |module: &&String| {
+        let (mut open, mut seen) = (vec![*module], BTreeSet::new());
+        while let Some(at) = open.pop() {
+            for next in graph.get(at).into_iter().flatten() {
+                if next != at && graph.contains_key(next) && seen.insert(next) {
+                    open.push(next);
+                }
+            }
+        }
+        seen.contains(module)
+    };
+    graph.keys().filter(leads_back).map(String::as_str).collect()
+}
+
+#[test]
+fn a_circle_would_be_found() {
+    let graph = |arrows: &[(&str, &str)]| {
+        let mut graph = Graph::new();
+        for (from, to) in arrows {
+            graph.entry((*to).to_owned()).or_default();
+            graph.entry((*from).to_owned()).or_default().insert((*to).to_owned());
+        }
+        graph
+    };
+    assert_eq!(in_circles(&graph(&[("a", "b"), ("b", "c"), ("a", "c"), ("c", "c")])), [""; 0]);
+    assert_eq!(in_circles(&graph(&[("a", "b"), ("b", "c"), ("c", "b")])), ["b", "c"]);
+    let code = "use super::{decode, wire::Block};\nuse crate::chain::{rpc::Rpc, evm::balance};";
+    let source = super::tree::take_apart("src/chain/evm/source.rs".into(), code);
+    let used = siblings_used(&source);
+    let [(chain, evm, far), (folder, module, near)] = used.as_slice() else { panic!("{used:?}") };
+    assert_eq!((chain.as_str(), evm.as_str()), ("src/chain", "evm"));
+    assert!(far.contains("rpc") && far.contains("evm"));
+    assert_eq!((folder.as_str(), module.as_str()), ("src/chain/evm", "source"));
+    assert!(near.contains("decode") && near.contains("wire"));
+}
+
 #[test]
 fn the_api_and_the_workers_meet_only_in_the_database_and_the_broker() {
     let mut found = Vec::new();
