@@ -161,3 +161,23 @@ fn ten_thousand_transactions_are_read_from_one_block() {
     println!("{COUNT} transactions, {} bytes: {:?}", full.len(), began.elapsed());
     assert_eq!(transfers.len(), 2 * (COUNT - 1) + 1);
 }
+
+#[test]
+fn of_what_a_transaction_spends_some_is_kept_and_a_replacement_keeps_the_same() {
+    let spending = |coins: &mut dyn Iterator<Item = u32>| {
+        let recording = changed(DOGECOIN, |block| {
+            let input =
+                |n| serde_json::json!({ "txid": format!("{n:064x}"), "vout": 7, "sequence": 1 });
+            block["tx"][1]["vin"] = coins.map(input).collect();
+        });
+        let block: WireBlock = serde_json::from_str(&recording).unwrap();
+        let chain = Chain::of(Network::Dogecoin).unwrap();
+        let transfers = decode::transfers(&chain, &block).unwrap();
+        transfers[1].spends.clone()
+    };
+    assert_eq!(spending(&mut (0..3)).len(), 3);
+    let kept = spending(&mut (0..2_000));
+    assert_eq!(kept.len(), 16);
+    // A wallet may name them in another order.
+    assert_eq!(kept, spending(&mut (0..2_000).rev()));
+}

@@ -181,6 +181,36 @@ async fn an_unmatched_deposit_after_a_thousand_others_still_delays_the_expiry() 
     .await;
 }
 
+/// An invoice books some final deposits at a time. Those behind them are final as well, so no bound
+/// on unconfirmed payments ends their wait.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_final_payment_behind_others_holds_its_deadline_beyond_the_limit_of_unconfirmed_ones() {
+    let bounds = "chains.polygon.confirm_hold_seconds = 300\n";
+    with_configured_shop(bounds, Settings::default(), |shop| async move {
+        let id = shop.invoice().await;
+        let last = shop.send(&unconfirmed(&id, "100")).await.txid;
+        shop.look(Network::Polygon).await;
+        let dust = "insert into deposit (id, network, deposit_key, tx_hash, address_id, invoice_id, token_id, contract,
+                 amount, amount_text, height, block_hash, mined_at, first_seen_at, state, min_confirmations)
+             select gen_random_uuid(), 'polygon', 'dust' || n, 'dust' || n, a.id, i.id, i.token_id, null,
+                 1, '1', 1, 'x', now() - interval '2 hours', now() - interval '2 hours', 'final', 1
+             from invoice i join deposit_address a on a.invoice_id = i.id, generate_series(1, 30) n where i.id = $1";
+        assert_eq!(shop.sql(dust, &id).await, 30);
+        shop.stack.gateway.simulate_confirm(&last).await.unwrap();
+        shop.look(Network::Polygon).await;
+        shop.run("update deposit set first_seen_at = now() - interval '1 hour' where amount > 1").await;
+        shop.end_window(&id, 600).await;
+        shop.look(Network::Polygon).await;
+        // Five of the dust and the payment are left.
+        assert_eq!(decide(&shop, &id).await, CONFIRMING);
+        fired(1);
+        assert_eq!(shop.number("select count(*) from deposit where state = 'final'").await, 6);
+        decide(&shop, &id).await;
+        assert_eq!(shop.status(&id).await, Status::Paid);
+    })
+    .await;
+}
+
 /// Deadlines go on waiting while people bring a node back.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_invoice_paid_during_a_night_s_node_outage_does_not_expire() {

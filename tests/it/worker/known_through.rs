@@ -4,7 +4,7 @@
 use chrono::TimeDelta;
 use gateway::{
     app::{Gateway, deposit::follow_chain::Follower},
-    chain::Reading,
+    chain::{Agreement, ChainSource, Reading},
     config::{ChainSettings, ChainSourceKind},
     invoice::{
         Status,
@@ -21,15 +21,16 @@ use super::chain_watcher::{NETWORK, payment};
 
 const BEHIND: Verdict = Verdict::Held(Hold::WatcherBehind);
 const CONFIRMATIONS: usize = 16;
+const THROUGH: &str = "select extract(epoch from watched_through)::bigint from chain_cursor";
 
-/// A network that goes on making blocks, without a mempool.
-fn over(gateway: &Gateway, chain: &ScriptedChain) -> Follower<ScriptedChain> {
+/// A network that goes on making blocks.
+fn over<S: ChainSource>(gateway: &Gateway, source: S) -> Follower<S> {
     let settings = ChainSettings {
         source: ChainSourceKind::Node,
         head_age_max: Some(TimeDelta::minutes(5)),
         ..gateway.config.chain(NETWORK)
     };
-    Follower::new(chain.clone(), settings)
+    Follower::new(source, settings)
 }
 
 async fn now(shop: &Shop) -> i64 {
@@ -45,7 +46,7 @@ async fn decide(shop: &Shop, id: &str) -> Verdict {
 
 /// Reads up to the head with a new follower, which notes its first complete look at once.
 async fn read_whole(gateway: &Gateway, chain: &ScriptedChain) {
-    let mut follower = over(gateway, chain);
+    let mut follower = over(gateway, chain.clone());
     while !follower.look(gateway).await.unwrap().complete {}
 }
 
@@ -118,13 +119,12 @@ async fn a_mempool_read_in_full_proves_all_payments_up_to_that_moment() {
         let chain = ScriptedChain::new(NETWORK, 100);
         let start = now(&shop).await;
         chain.script().mine_at(start - 200, Vec::new());
-        let through = "select extract(epoch from watched_through)::bigint from chain_cursor";
         for (reading, is_late) in
             [(Reading::Partial, true), (Reading::Loading, true), (Reading::Whole, false)]
         {
             chain.script().reading = reading;
             read_whole(gateway, &chain).await;
-            assert_eq!(shop.number(through).await < start, is_late, "{reading:?}");
+            assert_eq!(shop.number(THROUGH).await < start, is_late, "{reading:?}");
         }
     })
     .await;
@@ -153,7 +153,7 @@ async fn a_reorganisation_takes_back_how_far_payments_are_known() {
         chain.script().mine_at(start - 40, vec![paying]);
         (0..CONFIRMATIONS).for_each(|_| chain.script().mine_at(start, Vec::new()));
         chain.script().shown = Some(shown);
-        let look = over(gateway, &chain).look(gateway).await.unwrap();
+        let look = over(gateway, chain.clone()).look(gateway).await.unwrap();
         assert_eq!(look.rewound, 1, "{look:?}");
         fired(look.rewound);
         read_whole(gateway, &chain).await;
@@ -162,6 +162,62 @@ async fn a_reorganisation_takes_back_how_far_payments_are_known() {
         read_whole(gateway, &chain).await;
         decide(&shop, &id).await;
         assert_eq!(shop.status(&id).await, Status::Paid);
+    })
+    .await;
+}
+
+/// What was mined since does not wait in its mempool, and its own blocks do not show it either.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_whole_mempool_of_a_node_behind_the_others_proves_nothing_beyond_their_newest_block() {
+    with_shop(|shop| async move {
+        let gateway = &shop.stack.gateway;
+        let nodes = [(); 3].map(|()| ScriptedChain::new(NETWORK, 100));
+        let start = now(&shop).await;
+        for node in &nodes {
+            let mut script = node.script();
+            script.reading = Reading::Whole;
+            script.mine_at(start - 200, Vec::new());
+            script.mine_at(start - 190, Vec::new());
+        }
+        let [first, others @ ..] = &nodes;
+        let look = async || {
+            let agreement = Agreement::new(first.clone(), others.to_vec());
+            let mut follower = over(gateway, agreement);
+            while !follower.look(gateway).await.unwrap().complete {}
+        };
+        let mut behind = first.script().canonical.clone();
+        behind.pop();
+        first.script().shown = Some(behind);
+        look().await;
+        fired(1);
+        assert_eq!(shop.number(THROUGH).await, start - 190);
+        first.script().shown = None;
+        look().await;
+        assert!(shop.number(THROUGH).await >= start);
+    })
+    .await;
+}
+
+/// The release before this one noted the time of the look, whatever the blocks showed.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_an_older_release_noted_as_known_is_not_believed() {
+    with_shop(|shop| async move {
+        let gateway = &shop.stack.gateway;
+        let chain = ScriptedChain::new(NETWORK, 100);
+        let start = now(&shop).await;
+        chain.script().mine_at(start - 60, Vec::new());
+        read_whole(gateway, &chain).await;
+        let noted = [
+            "update chain_cursor set watched_through = now(), looked_at = null",
+            // During an update its watcher may take over from a new one for a while.
+            "update chain_cursor set watched_through = now(), looked_at = now() - interval '1 minute'",
+        ];
+        for noted in noted {
+            assert_eq!(shop.run(noted).await, 1);
+            read_whole(gateway, &chain).await;
+            fired(1);
+            assert_eq!(shop.number(THROUGH).await, start - 60, "{noted}");
+        }
     })
     .await;
 }
