@@ -6,34 +6,79 @@
 //! reported like those of a mempool. They are credited from their final block; a payment that is in
 //! none is withdrawn like one that left the mempool.
 
-use std::collections::VecDeque;
+use std::{
+    collections::VecDeque,
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
 
 use tokio::sync::Mutex;
 
 use super::{Block, BlockRef, ChainError, Waiting};
+use crate::asset::Network;
 
 /// Blocks read at once beside the newest, so that a look costs a bounded number of calls.
 const GAP_MAX: usize = 2;
 /// More than are ever unfinal while a network is well. When it is not, the oldest are forgotten.
 const KEPT_MAX: usize = 64;
+/// The time limit of reading them: crediting must not wait for blocks that only show payments
+/// earlier.
+const TIME_LIMIT: Duration = Duration::from_secs(5);
 
 /// The unfinal blocks of one node, as far as they were read.
 #[derive(Default)]
-pub(super) struct Unfinal(Mutex<Kept>);
+pub(super) struct Unfinal {
+    kept: Mutex<Kept>,
+    /// They could not be read when they were asked for last; said once.
+    is_hidden: AtomicBool,
+}
 
 #[derive(Default)]
 struct Kept {
     /// Each is the parent of the next.
     blocks: VecDeque<Block>,
+    /// The height of the highest block that was ever added.
+    told_to: u64,
+    /// The node has newer blocks that were not read yet. Payments of a branch that was left may
+    /// stand in them.
+    is_behind: bool,
     /// Height and hash of the newest final block that the node reported.
     last_final: Option<(u64, String)>,
 }
 
 impl Unfinal {
+    /// The payments after `reading`, which adds the newest blocks and returns `false` if it leaves
+    /// some for later. A node that does not show them, or takes too long, shows payments later, and
+    /// none has vanished meanwhile.
+    pub async fn waiting_after(
+        &self,
+        network: Network,
+        reading: impl Future<Output = Result<bool, ChainError>> + Send,
+    ) -> Waiting {
+        let read = tokio::time::timeout(TIME_LIMIT, reading).await;
+        self.kept.lock().await.is_behind = !matches!(read, Ok(Ok(true)));
+        let waiting = self.waiting().await;
+        let failed = match read {
+            Ok(Ok(_)) => {
+                self.is_hidden.store(false, Ordering::Relaxed);
+                return waiting;
+            }
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => "it took too long".to_owned(),
+        };
+        if !self.is_hidden.swap(true, Ordering::Relaxed) {
+            tracing::warn!(
+                %network,
+                "the newest blocks of {network} cannot be read, so buyers see their payments later: {failed}"
+            );
+        }
+        Waiting { tip: Self::nothing_known().tip, ..waiting }
+    }
+
     /// Notes the newest final block. Its transfers were reported before this, so nothing seems to
     /// vanish on its way from the one to the other.
     pub async fn note_final(&self, head: &BlockRef) {
-        let mut kept = self.0.lock().await;
+        let mut kept = self.kept.lock().await;
         if kept.last_final.as_ref().is_none_or(|(height, _)| *height <= head.height) {
             kept.last_final = Some((head.height, head.hash.clone()));
         }
@@ -42,7 +87,7 @@ impl Unfinal {
     /// True if the block needs no reading: it was read already, it is final, or no final block is
     /// known yet.
     pub async fn knows(&self, newest: &BlockRef) -> bool {
-        let kept = self.0.lock().await;
+        let kept = self.kept.lock().await;
         kept.last_final.is_none()
             || kept.is_final(newest.height)
             || kept.blocks.back().is_some_and(|last| last.header.hash == newest.hash)
@@ -58,7 +103,7 @@ impl Unfinal {
     where
         F: Future<Output = Result<Option<Block>, ChainError>> + Send,
     {
-        let mut kept = self.0.lock().await;
+        let mut kept = self.kept.lock().await;
         let mut missed = Vec::new();
         let mut lowest = newest.header.clone();
         while !kept.reaches(&lowest) && missed.len() < GAP_MAX {
@@ -71,17 +116,64 @@ impl Unfinal {
             missed.push(block);
         }
         kept.cut_to(&lowest.parent_hash);
-        kept.blocks.extend(missed.into_iter().rev());
-        kept.blocks.push_back(newest);
-        let surplus = kept.blocks.len().saturating_sub(KEPT_MAX);
-        kept.blocks.drain(..surplus);
+        missed.into_iter().rev().for_each(|block| kept.push(block));
+        kept.push(newest);
         Ok(())
+    }
+
+    /// The height from which a reader who goes upward reads on; `None` while no final block is
+    /// known, or while as many blocks are kept as there is room for.
+    pub async fn next_height(&self) -> Option<u64> {
+        let kept = self.kept.lock().await;
+        let (last_final, _) = kept.last_final.as_ref()?;
+        let newest = kept.blocks.back().map_or(0, |block| block.header.height);
+        (kept.blocks.len() < KEPT_MAX).then_some(newest.max(*last_final) + 1)
+    }
+
+    /// Adds blocks upward, each the parent of the next. `false` if they do not follow those that
+    /// are kept: the chain left their branch, and all begins anew above the newest final block.
+    pub async fn append(&self, blocks: Vec<Block>) -> bool {
+        let mut kept = self.kept.lock().await;
+        for block in blocks {
+            if kept.is_final(block.header.height) {
+                continue;
+            }
+            if !kept.reaches(&block.header) {
+                kept.blocks.clear();
+                return false;
+            }
+            kept.cut_to(&block.header.parent_hash);
+            kept.push(block);
+        }
+        true
+    }
+
+    /// The newest block that is kept.
+    pub async fn newest(&self) -> Option<BlockRef> {
+        self.kept.lock().await.blocks.back().map(|block| block.header.clone())
+    }
+
+    /// Removes the blocks up to `proven`, which is final, and returns those that are final with it:
+    /// itself and its ancestors. Blocks of another branch are removed as well.
+    pub async fn take_final(&self, proven: &BlockRef) -> Vec<Block> {
+        let mut kept = self.kept.lock().await;
+        let up_to = kept.blocks.partition_point(|block| block.header.height <= proven.height);
+        let taken: Vec<Block> = kept.blocks.drain(..up_to).collect();
+        match taken.last() {
+            Some(last) if last.header.hash == proven.hash => taken,
+            // What is left follows a block that is not final.
+            Some(_) => {
+                kept.blocks.clear();
+                Vec::new()
+            }
+            None => Vec::new(),
+        }
     }
 
     /// The payments in the blocks that were read. While an unfinal block was not read, the tip lies
     /// above it, so that no payment counts as vanished.
     pub async fn waiting(&self) -> Waiting {
-        let mut kept = self.0.lock().await;
+        let mut kept = self.kept.lock().await;
         if kept.last_final.is_none() {
             return Self::nothing_known();
         }
@@ -90,10 +182,10 @@ impl Unfinal {
         }
         let transfers = kept.blocks.iter().flat_map(|block| &block.transfers).cloned();
         let mut waiting = Waiting::from(transfers.collect::<Vec<_>>());
-        let follows_final = |block: &Block| kept.is_final(block.header.height.saturating_sub(1));
-        let is_whole = kept.blocks.front().is_none_or(follows_final);
+        let is_whole = kept.blocks.front().is_none_or(|block| kept.follows_final(&block.header));
         let newest = kept.blocks.back().map(|block| (block.header.height, &block.header.hash));
         waiting.tip = match newest {
+            _ if kept.is_behind => Some((kept.told_to, String::new())),
             Some((height, hash)) if !is_whole => Some((height, hash.clone())),
             _ => kept.last_final.clone(),
         };
@@ -101,7 +193,7 @@ impl Unfinal {
     }
 
     /// The reading when the newest block is not known: no payment is seen, and none has vanished.
-    pub fn nothing_known() -> Waiting {
+    fn nothing_known() -> Waiting {
         Waiting { tip: Some((u64::MAX, String::new())), ..Waiting::default() }
     }
 }
@@ -111,9 +203,23 @@ impl Kept {
         self.last_final.as_ref().is_some_and(|(last, _)| height <= *last)
     }
 
+    /// True if the parent of `block` is final. Where heights are skipped, only its hash shows that.
+    fn follows_final(&self, block: &BlockRef) -> bool {
+        self.is_final(block.height.saturating_sub(1))
+            || self.last_final.as_ref().is_some_and(|(_, hash)| *hash == block.parent_hash)
+    }
+
+    fn push(&mut self, block: Block) {
+        self.told_to = self.told_to.max(block.header.height);
+        self.blocks.push_back(block);
+        if self.blocks.len() > KEPT_MAX {
+            self.blocks.pop_front();
+        }
+    }
+
     /// True if the parent of `block` was read or is final.
     fn reaches(&self, block: &BlockRef) -> bool {
-        self.is_final(block.height.saturating_sub(1))
+        self.follows_final(block)
             || self.blocks.iter().any(|known| known.header.hash == block.parent_hash)
     }
 
@@ -237,5 +343,49 @@ mod tests {
             add(&unfinal, height).await;
         }
         assert_eq!(unfinal.waiting().await.listed.len(), KEPT_MAX);
+    }
+
+    /// Adds blocks of the branch `a` upward.
+    async fn append(unfinal: &Unfinal, heights: std::ops::RangeInclusive<u64>) -> bool {
+        unfinal.append(heights.map(|height| block(height, "a", "a")).collect()).await
+    }
+
+    #[tokio::test]
+    async fn a_reader_who_goes_upward_gets_back_what_is_proven_final() {
+        let unfinal = Unfinal::default();
+        assert_eq!(unfinal.next_height().await, None);
+        unfinal.note_final(&block(10, "a", "a").header).await;
+        assert_eq!(unfinal.next_height().await, Some(11));
+        assert!(append(&unfinal, 9..=14).await);
+        assert_eq!(unfinal.next_height().await, Some(15));
+        assert_eq!(listed(&unfinal).await, ["tx11a", "tx12a", "tx13a", "tx14a"]);
+        let taken = unfinal.take_final(&block(12, "a", "a").header).await;
+        assert_eq!(taken.iter().map(|block| block.header.height).collect::<Vec<_>>(), [11, 12]);
+        // Another block is final at a height that is kept: nothing that is kept is.
+        assert!(unfinal.take_final(&block(13, "b", "a").header).await.is_empty());
+        assert_eq!(unfinal.newest().await, None);
+        // A block upon none that is kept is not added, and all begins anew.
+        unfinal.note_final(&block(13, "b", "a").header).await;
+        assert!(!append(&unfinal, 16..=16).await);
+        assert_eq!(unfinal.next_height().await, Some(14));
+        // While there is no room for more, no more is read.
+        assert!(append(&unfinal, 14..=13 + u64::try_from(KEPT_MAX).unwrap()).await);
+        assert_eq!(unfinal.next_height().await, None);
+    }
+
+    #[tokio::test]
+    async fn nothing_vanishes_while_the_newest_blocks_are_not_read() {
+        let unfinal = Unfinal::default();
+        unfinal.note_final(&block(10, "a", "a").header).await;
+        append(&unfinal, 11..=13).await;
+        let refused = || ChainError::RateLimited { network: Network::Solana };
+        for (read, tip) in [
+            (Ok(true), (10, "10a".to_owned())),
+            (Ok(false), (13, String::new())),
+            (Err(refused()), (u64::MAX, String::new())),
+        ] {
+            let waiting = unfinal.waiting_after(Network::Solana, async { read }).await;
+            assert_eq!((waiting.listed.len(), waiting.tip), (3, Some(tip)));
+        }
     }
 }

@@ -16,14 +16,20 @@ use crate::{
         Block, BlockRef, ChainError, ChainSource, Held, TransferAsset, Waiting,
         http::{EndpointError, Http},
         pinned::Pinned,
+        unfinal::Unfinal,
     },
     money::BaseUnits,
 };
 
 const BLOCK: &str = "block";
 const LAST_BLOCK: &str = "last_block/final";
+/// The same of blocks that are not final yet. Not every server has them.
+const NEW_BLOCK: &str = "block_opt";
+const NEWEST_BLOCK: &str = "last_block/optimistic";
 /// More heights than the chain skips in a row.
 const SKIPPED_MAX: u64 = 100;
+/// Heights that are tried below a skipped one while payments are only looked for early.
+const UNFINAL_SKIPPED_MAX: u64 = 3;
 /// The first block of the main network.
 const GENESIS_HEIGHT: u64 = 9_820_210;
 const GENESIS_HASH: &str = "EPnLgE7iEq9s7yTkos96M3cWymH5avBAPm3qx3NXqR8H";
@@ -34,7 +40,8 @@ pub struct NearSource {
     /// The node that serves balances, if one is configured.
     state: Option<State>,
     pinned: Pinned,
-    /// The highest block seen. A server delays a request for a block above its own instead of
+    unfinal: Unfinal,
+    /// The highest final block seen. A server delays a request for a block above its own instead of
     /// answering it.
     head: AtomicU64,
 }
@@ -42,7 +49,13 @@ pub struct NearSource {
 impl NearSource {
     pub fn new(url: &SecretString) -> Result<Self, EndpointError> {
         let http = Http::new(Network::Near, url)?;
-        Ok(Self { http, state: None, pinned: Pinned::default(), head: AtomicU64::new(0) })
+        Ok(Self {
+            http,
+            state: None,
+            pinned: Pinned::default(),
+            unfinal: Unfinal::default(),
+            head: AtomicU64::new(0),
+        })
     }
 
     /// Reads balances from the node at `url`.
@@ -147,6 +160,32 @@ impl NearSource {
         Ok(Block { header, transfers: decode::transfers(document) })
     }
 
+    /// Reads the newest block, unless it was read already: one call while nothing is new. Shards
+    /// without outcomes are believed, as nothing is credited from here.
+    async fn read_newest(&self) -> Result<bool, ChainError> {
+        // The server answers with a redirect to the block itself.
+        let document = self.http.get(NEWEST_BLOCK, "v0/last_block/optimistic", &[]).await?;
+        let document = self.read(&document)?;
+        let document =
+            document.ok_or_else(|| self.http.malformed(NEWEST_BLOCK, "there is no last block"))?;
+        if !self.unfinal.knows(&self.read_header(&document)?).await {
+            let newest = self.read_block(&document)?;
+            self.unfinal.add(newest, |height| self.unfinal_block(height)).await?;
+        }
+        Ok(true)
+    }
+
+    /// The block at `height`, or the next one below if that height was skipped.
+    async fn unfinal_block(&self, height: u64) -> Result<Option<Block>, ChainError> {
+        for at in (height.saturating_sub(UNFINAL_SKIPPED_MAX)..=height).rev() {
+            let document = self.http.get(NEW_BLOCK, &format!("v0/block_opt/{at}"), &[]).await?;
+            if let Some(document) = self.read(&document)? {
+                return self.read_block(&document).map(Some);
+            }
+        }
+        Ok(None)
+    }
+
     /// True if the next block confirms the quiet shards of this one; `false` while there is no next
     /// block. A server that has lost the outcomes of a shard, or withholds them, still serves its
     /// headers.
@@ -183,7 +222,9 @@ impl ChainSource for NearSource {
         // A block with a quiet shard counts once the next one confirms it. As the chain tip it
         // would be waited for without ever being read.
         let before = if is_quiet { self.before(&newest).await? } else { None };
-        Ok(before.unwrap_or(newest))
+        let head = before.unwrap_or(newest);
+        self.unfinal.note_final(&head).await;
+        Ok(head)
     }
 
     async fn header(&self, height: u64) -> Result<Option<BlockRef>, ChainError> {
@@ -219,9 +260,11 @@ impl ChainSource for NearSource {
         Err(self.http.inconsistent(format!("there is no block from {height} to the last, {head}")))
     }
 
-    /// Always empty: pending transactions are final within two seconds.
+    /// The payments in blocks that are not final yet, a second or two ahead of those that are
+    /// credited. Transactions in no block cannot be read. A server without optimistic blocks shows
+    /// payments that much later.
     async fn mempool(&self) -> Result<Waiting, ChainError> {
-        Ok(Waiting::default())
+        Ok(self.unfinal.waiting_after(Network::Near, self.read_newest()).await)
     }
 
     /// Never: receipts show all value.

@@ -15,6 +15,9 @@ use crate::{
     money::BaseUnits,
 };
 
+/// Stands in the hash of a slot without a block, and in no hash of a block.
+const SKIPPED_MARK: char = '+';
+
 /// Where a block stands.
 #[derive(Debug, Clone)]
 pub(super) struct Place {
@@ -54,6 +57,14 @@ impl Place {
         }
     }
 
+    /// The headers from slot `from` up to this block: those of the slots without a block before it,
+    /// and its own. `None` if they are more than `most`.
+    pub(super) fn links(&self, from: u64, most: u64) -> Option<Vec<BlockRef>> {
+        let first = from.max(self.parent_slot + 1);
+        let skipped = (first..self.slot).filter_map(|slot| self.skipped(slot));
+        (self.slot.saturating_sub(first) < most).then(|| skipped.chain([self.header()]).collect())
+    }
+
     /// The header that stands for `slot`, if this block shows that there is no block there: it is
     /// later, and its parent is earlier.
     pub(super) fn skipped(&self, slot: u64) -> Option<BlockRef> {
@@ -67,9 +78,14 @@ impl Place {
     }
 }
 
+/// True for the header of a slot without a block.
+pub(super) fn is_skipped(header: &BlockRef) -> bool {
+    header.hash.contains(SKIPPED_MARK)
+}
+
 /// The hash of the slot without a block that comes `skipped` slots after the block `hash`.
 fn after(hash: &str, skipped: u64) -> String {
-    if skipped == 0 { hash.to_owned() } else { format!("{hash}+{skipped}") }
+    if skipped == 0 { hash.to_owned() } else { format!("{hash}{SKIPPED_MARK}{skipped}") }
 }
 
 /// Everything that moved, in the order of the block; `None` if the node seems to speak of something

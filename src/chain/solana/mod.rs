@@ -1,4 +1,5 @@
-//! Solana, read over JSON-RPC by slot, at commitment `finalized`.
+//! Solana, read over JSON-RPC by slot. Blocks count at commitment `finalized`; they are read at
+//! `confirmed` already, to show payments some seconds earlier.
 //!
 //! Finalized blocks are never reverted, so a height has one meaning for ever. A height is a slot,
 //! and some slots have no block: their leader missed them. Such a slot is read as an empty block

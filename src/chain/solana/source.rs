@@ -3,20 +3,20 @@
 use std::{
     collections::BTreeMap,
     sync::{
-        Mutex, PoisonError,
+        Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
 };
 
-use futures_util::future::join_all;
+use futures_util::{StreamExt, future::join_all, stream};
 use secrecy::SecretString;
 use serde_json::json;
 
 use super::{
     decode::{self, Place},
     lookup,
-    wire::{FINALIZED, WireBlock},
+    wire::{CONFIRMED, FINALIZED, WireBlock},
 };
 use crate::{
     asset::Network,
@@ -24,6 +24,7 @@ use crate::{
         Block, BlockRef, ChainError, ChainSource, Held, Located, TokenFacts, TransferAsset,
         Waiting,
         rpc::{EndpointError, Rpc},
+        unfinal::Unfinal,
     },
     money::BaseUnits,
 };
@@ -43,12 +44,19 @@ const ANY_VERSION: u8 = u8::MAX;
 /// A slot takes 0.4 s and a block is megabytes, so reading one at a time could not keep up with the
 /// chain over a slow connection.
 const READ_AHEAD: u64 = 4;
+/// The same of confirmed blocks.
+const EARLY_AT_ONCE: usize = 4;
 /// The number of slots that a node's newest stored block may be below the newest finalized slot,
 /// while the node is still storing that slot's block.
 const HEAD_LAG: u64 = 8;
 /// A leader makes four blocks in a row, and a faulty one makes them without content. This many
 /// consecutive empty blocks are never all from faulty leaders.
 const EMPTY_BLOCKS_MAX: usize = 16;
+/// Confirmed blocks read in one look: those of three seconds, and a look comes every two.
+const EARLY_MAX: usize = 8;
+/// A reader further than this below the newest final block is catching up. Blocks read early would
+/// wait in memory for its turn, so it reads none.
+const NEAR_TIP: u64 = 64;
 
 /// One node of Solana's main cluster, or of a test cluster.
 pub struct SolanaSource {
@@ -57,8 +65,12 @@ pub struct SolanaSource {
     genesis: String,
     /// The newest slot that the node reported as finalized.
     finalized: AtomicU64,
-    /// Blocks read ahead. Finalized blocks never change, so they cannot become stale.
+    /// The slot whose block was asked for last.
+    asked: AtomicU64,
+    /// Finalized blocks read ahead. They never change, so they cannot become stale.
     ahead: Mutex<BTreeMap<u64, Block>>,
+    /// Confirmed blocks above them, see [`read_early`](Self::read_early).
+    unfinal: Unfinal,
 }
 
 /// Detail level of a `getBlock` request.
@@ -77,7 +89,14 @@ impl SolanaSource {
         }
         let rpc = Rpc::new(network, url)?;
         let genesis = MAIN_GENESIS.to_owned();
-        Ok(Self { rpc, genesis, finalized: AtomicU64::new(0), ahead: Mutex::default() })
+        Ok(Self {
+            rpc,
+            genesis,
+            finalized: AtomicU64::new(0),
+            asked: AtomicU64::new(0),
+            ahead: Mutex::default(),
+            unfinal: Unfinal::default(),
+        })
     }
 
     /// Expects a test cluster, identified by its first block, instead of the main one.
@@ -111,7 +130,7 @@ impl SolanaSource {
     async fn wire_block<T>(
         &self,
         slot: u64,
-        detail: Detail,
+        (detail, commitment): (Detail, &str),
         read: impl FnOnce(&WireBlock<'_>) -> Result<T, &'static str>,
     ) -> Result<Option<T>, ChainError> {
         let details = match detail {
@@ -119,7 +138,7 @@ impl SolanaSource {
             Detail::Accounts => "accounts",
         };
         let options = json!({
-            "commitment": FINALIZED, "encoding": "json", "transactionDetails": details, "rewards": false,
+            "commitment": commitment, "encoding": "json", "transactionDetails": details, "rewards": false,
             "maxSupportedTransactionVersion": ANY_VERSION,
         });
         let result = match self.rpc.call(GET_BLOCK, json!([slot, options])).await {
@@ -134,16 +153,26 @@ impl SolanaSource {
     }
 
     async fn place(&self, slot: u64) -> Result<Option<Place>, ChainError> {
-        self.wire_block(slot, Detail::Header, |block| decode::place(slot, block)).await
+        self.wire_block(slot, (Detail::Header, FINALIZED), |block| decode::place(slot, block)).await
+    }
+
+    /// Up to `limit` slots from `slot` on that have a block.
+    async fn slots(
+        &self,
+        slot: u64,
+        limit: usize,
+        commitment: &str,
+    ) -> Result<Vec<u64>, ChainError> {
+        let asked = json!([slot, limit, { "commitment": commitment }]);
+        let result = self.rpc.call(GET_BLOCKS, asked).await?;
+        self.rpc.read(GET_BLOCKS, &result)
     }
 
     /// The header that represents a slot without a block, once a later block shows that it was
     /// skipped. `None` if there is no later block yet, or if there is a block that the node does
     /// not serve: both have to be waited for.
     async fn skipped(&self, slot: u64) -> Result<Option<BlockRef>, ChainError> {
-        let commitment = json!({ "commitment": FINALIZED });
-        let result = self.rpc.call(GET_BLOCKS, json!([slot, 1, commitment])).await?;
-        let slots: Vec<u64> = self.rpc.read(GET_BLOCKS, &result)?;
+        let slots = self.slots(slot, 1, FINALIZED).await?;
         let Some(next) = slots.first().copied().filter(|next| *next != slot) else {
             return Ok(None);
         };
@@ -167,15 +196,13 @@ impl SolanaSource {
     /// content of all of them, or withholds it, would otherwise be read to the chain tip without a
     /// payment. `false` if there are too few blocks to decide.
     async fn has_content_after(&self, slot: u64) -> Result<bool, ChainError> {
-        let commitment = json!({ "commitment": FINALIZED });
-        let limit = json!([slot + 1, EMPTY_BLOCKS_MAX, commitment]);
-        let result = self.rpc.call(GET_BLOCKS, limit).await?;
-        let slots: Vec<u64> = self.rpc.read(GET_BLOCKS, &result)?;
+        let slots = self.slots(slot + 1, EMPTY_BLOCKS_MAX, FINALIZED).await?;
         for later in slots.iter().copied() {
             let has_content = |block: &WireBlock<'_>| {
                 Ok(block.transactions.as_ref().is_some_and(|raw| !raw.is_empty()))
             };
-            if self.wire_block(later, Detail::Accounts, has_content).await? == Some(true) {
+            let asked = (Detail::Accounts, FINALIZED);
+            if self.wire_block(later, asked, has_content).await? == Some(true) {
                 return Ok(true);
             }
         }
@@ -194,7 +221,7 @@ impl SolanaSource {
             let header = decode::place(slot, block)?.header();
             Ok((Block { header, transfers }, raw.is_empty()))
         };
-        match self.wire_block(slot, Detail::Accounts, read).await? {
+        match self.wire_block(slot, (Detail::Accounts, FINALIZED), read).await? {
             Some((_, true)) if self.is_busy() && !self.has_content_after(slot).await? => Ok(None),
             Some((block, _)) => Ok(Some(block)),
             None => {
@@ -202,6 +229,81 @@ impl SolanaSource {
                 Ok(header.map(|header| Block { header, transfers: Vec::new() }))
             }
         }
+    }
+
+    /// Reads the confirmed blocks that are new, lowest first; `false` if some are left.
+    ///
+    /// A block is megabytes, so it must not be read twice, once early and once when it is final.
+    /// Its hash is a hash of its transactions and of all before them: a block read while it was
+    /// confirmed is the final one if the final chain has its hash, which [`head`](Self::head)
+    /// finds out from a header. It is credited then as it was read, and all others are read when
+    /// they are final. Reading confirmed blocks only while invoices are open would read those
+    /// twice, all day where there is always one. The price is memory: the transfers of some 32
+    /// blocks.
+    async fn read_early(&self) -> Result<bool, ChainError> {
+        let Some(from) = self.unfinal.next_height().await else { return Ok(false) };
+        if from > self.asked.load(Ordering::Relaxed) + NEAR_TIP {
+            return Ok(true);
+        }
+        let slots = self.slots(from, EARLY_MAX, CONFIRMED).await?;
+        let are_all = slots.len() < EARLY_MAX;
+        let reading = slots.into_iter().take(EARLY_MAX).map(|slot| self.fetch_early(slot, from));
+        let mut blocks = stream::iter(reading).buffered(EARLY_AT_ONCE);
+        while let Some(read) = blocks.next().await {
+            let is_added = match read? {
+                Some(links) => self.unfinal.append(links).await,
+                None => false,
+            };
+            if !is_added {
+                return Ok(false);
+            }
+        }
+        Ok(are_all)
+    }
+
+    /// The confirmed block of `slot`, after the slots without a block that it shows from `from` on.
+    async fn fetch_early(&self, slot: u64, from: u64) -> Result<Option<Vec<Block>>, ChainError> {
+        let read = |block: &WireBlock<'_>| {
+            let raw = block.transactions.as_ref().ok_or("transactions")?;
+            let transfers = decode::transfers(slot, raw).ok_or("transactions")?;
+            Ok((decode::place(slot, block)?, transfers))
+        };
+        let found = self.wire_block(slot, (Detail::Accounts, CONFIRMED), read).await?;
+        let Some((place, transfers)) = found else { return Ok(None) };
+        let Some(links) = place.links(from, NEAR_TIP) else { return Ok(None) };
+        let empty = |header| Block { header, transfers: Vec::new() };
+        let mut blocks: Vec<Block> = links.into_iter().map(empty).collect();
+        if let Some(own) = blocks.last_mut() {
+            own.transfers = transfers;
+        }
+        Ok(Some(blocks))
+    }
+
+    /// Keeps for their turn the blocks that were read early and are final now that `head` is.
+    async fn keep_final(&self, head: &BlockRef) {
+        let Some(newest) = self.unfinal.newest().await else { return };
+        let proven = if newest.height < head.height {
+            // Finality has overtaken the reading. What cannot be proven is read again.
+            let place = self.place(newest.height).await.ok().flatten();
+            place.map(|place| place.header())
+        } else {
+            Some(head.clone())
+        };
+        let taken = self.unfinal.take_final(proven.as_ref().unwrap_or(head)).await;
+        let asked = self.asked.load(Ordering::Relaxed);
+        let is_of_use = |block: &Block| block.header.height > asked && self.has_its_content(block);
+        self.ahead()
+            .extend(taken.into_iter().filter(is_of_use).map(|block| (block.header.height, block)));
+    }
+
+    /// True unless the block should have content and shows none: whether it counts, later blocks
+    /// decide when it is final.
+    fn has_its_content(&self, block: &Block) -> bool {
+        !block.transfers.is_empty() || !self.is_busy() || decode::is_skipped(&block.header)
+    }
+
+    fn ahead(&self) -> MutexGuard<'_, BTreeMap<u64, Block>> {
+        self.ahead.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -223,7 +325,10 @@ impl ChainSource for SolanaSource {
         for slot in (newest.saturating_sub(HEAD_LAG)..=newest).rev() {
             if let Some(place) = self.place(slot).await? {
                 self.finalized.store(slot, Ordering::Relaxed);
-                return Ok(place.header());
+                let head = place.header();
+                self.keep_final(&head).await;
+                self.unfinal.note_final(&head).await;
+                return Ok(head);
             }
         }
         Err(self.rpc.inconsistent(format!("there is no block up to slot {newest}")))
@@ -237,22 +342,31 @@ impl ChainSource for SolanaSource {
     }
 
     async fn block(&self, height: u64) -> Result<Option<Block>, ChainError> {
-        let ahead = || self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(block) = ahead().remove(&height) {
-            return Ok(Some(block));
-        }
+        self.asked.store(height, Ordering::Relaxed);
+        let known: Vec<u64> = {
+            let mut ahead = self.ahead();
+            // A reader goes upward: what lies below is of no more use.
+            *ahead = ahead.split_off(&height);
+            if let Some(block) = ahead.remove(&height) {
+                return Ok(Some(block));
+            }
+            ahead.keys().copied().collect()
+        };
         let last = self.finalized.load(Ordering::Relaxed).min(height + READ_AHEAD - 1);
-        let later = join_all((height + 1..=last).map(|slot| self.fetch(slot)));
+        let later = (height + 1..=last).filter(|slot| !known.contains(slot));
+        let later = join_all(later.map(|slot| self.fetch(slot)));
         let (block, later) = futures_util::join!(self.fetch(height), later);
         // Blocks that failed to be read ahead are requested again when their turn comes.
         let later = later.into_iter().flatten().flatten();
-        *ahead() = later.map(|block| (block.header.height, block)).collect();
+        self.ahead().extend(later.map(|block| (block.header.height, block)));
         block
     }
 
-    /// Always empty. Pending transactions are not public: they go straight to the next leader.
+    /// The payments in blocks that are confirmed and not final yet, some 13 seconds ahead of those
+    /// that are credited. Transactions in no block are not public: they go straight to the next
+    /// leader.
     async fn mempool(&self) -> Result<Waiting, ChainError> {
-        Ok(Waiting::default())
+        Ok(self.unfinal.waiting_after(self.network(), self.read_early()).await)
     }
 
     /// `None`: only transactions change balances, and a block contains the balances of every

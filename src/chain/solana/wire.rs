@@ -1,13 +1,15 @@
 //! Responses of `getBlock` with `transactionDetails: accounts`, of which only fields in use are
-//! read.
+//! read, and the commitments that requests name.
 
 use std::borrow::Cow;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// The commitment of a block that is never reverted.
+/// Of a block that is never reverted.
 pub(super) const FINALIZED: &str = "finalized";
+/// Of a block that two thirds of the stake voted for, some 13 seconds before it is finalized.
+pub(super) const CONFIRMED: &str = "confirmed";
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -1,9 +1,6 @@
 //! The calls to one node.
 
-use std::{
-    sync::atomic::{AtomicBool, Ordering},
-    time::Duration,
-};
+use std::time::Duration;
 
 use futures_util::future::try_join_all;
 use secrecy::SecretString;
@@ -34,9 +31,6 @@ const INFOS: &str = "walletsolidity/gettransactioninfobyblocknum";
 const NEWEST_BLOCK: &str = "wallet/getnowblock";
 const NEW_BLOCK: &str = "wallet/getblockbynum";
 const NEW_INFOS: &str = "wallet/gettransactioninfobyblocknum";
-/// The time limit of reading them: crediting must not wait for blocks that only show payments
-/// earlier.
-const NEWEST_LIMIT: Duration = Duration::from_secs(5);
 /// Addresses that are asked about side by side: a balance is a call of its own for each of their
 /// assets.
 const ADDRESSES_AT_ONCE: usize = 4;
@@ -48,8 +42,6 @@ pub struct TronSource {
     http: Http,
     pinned: Pinned,
     unfinal: Unfinal,
-    /// The newest blocks could not be read when they were asked for last; said once.
-    hides_newest: AtomicBool,
 }
 
 impl TronSource {
@@ -58,7 +50,6 @@ impl TronSource {
             http: Http::new(Network::Tron, url)?,
             pinned: Pinned::default(),
             unfinal: Unfinal::default(),
-            hides_newest: AtomicBool::new(false),
         })
     }
 
@@ -145,15 +136,15 @@ impl TronSource {
 
     /// Reads the newest block, unless it was read already: one call while nothing is new, and one
     /// more for a block's outcomes.
-    async fn read_newest(&self) -> Result<(), ChainError> {
+    async fn read_newest(&self) -> Result<bool, ChainError> {
         let body = self.ask(NEWEST_BLOCK, json!({}), decode::body).await?;
         let body = body.ok_or_else(|| self.http.malformed(NEWEST_BLOCK, "there is no block"))?;
-        if self.unfinal.knows(&body.header).await {
-            return Ok(());
+        if !self.unfinal.knows(&body.header).await {
+            let newest = self.with_transfers(NEW_INFOS, body).await?;
+            let read = |height| self.block_of((NEW_BLOCK, NEW_INFOS), height);
+            self.unfinal.add(newest, read).await?;
         }
-        let newest = self.with_transfers(NEW_INFOS, body).await?;
-        let read = |height| self.block_of((NEW_BLOCK, NEW_INFOS), height);
-        self.unfinal.add(newest, read).await
+        Ok(true)
     }
 
     /// The outcomes in an answer, which is an object where there is none or where something went
@@ -208,23 +199,7 @@ impl ChainSource for TronSource {
     /// credited. Transactions in no block cannot be read. A node that serves `walletsolidity` alone
     /// shows payments that much later.
     async fn mempool(&self) -> Result<Waiting, ChainError> {
-        let reading = tokio::time::timeout(NEWEST_LIMIT, self.read_newest()).await;
-        let failed = match reading {
-            Ok(Ok(())) => None,
-            Ok(Err(error)) => Some(error.to_string()),
-            Err(_) => Some("it took too long".to_owned()),
-        };
-        if let Some(error) = failed {
-            if !self.hides_newest.swap(true, Ordering::Relaxed) {
-                tracing::warn!(
-                    "the newest blocks of {} cannot be read, so buyers see their payments later: {error}",
-                    Network::Tron
-                );
-            }
-            return Ok(Unfinal::nothing_known());
-        }
-        self.hides_newest.store(false, Ordering::Relaxed);
-        Ok(self.unfinal.waiting().await)
+        Ok(self.unfinal.waiting_after(Network::Tron, self.read_newest()).await)
     }
 
     /// Never: internal transactions show the value that contracts move.

@@ -2,11 +2,7 @@
 //! signed IPN.
 
 use gateway::{asset::Network, invoice::Status};
-use serde_json::Value;
-use support::{
-    server::broker::eventually,
-    shop::paying::{Paying, due, with_paying},
-};
+use support::shop::paying::{due, with_paying};
 
 use super::{
     conformance::Coin,
@@ -69,36 +65,45 @@ async fn usdt_on_tron_finishes_its_invoice() {
     paid::<Tron>(Network::Tron, "usdttrc20", Coin::Token, 6).await;
 }
 
-/// The unconfirmed amount that the buyer sees, in base units.
-async fn unconfirmed(paying: &Paying, invoice: &Value) -> u128 {
-    let id = invoice["payment_id"].as_str().unwrap();
-    let seen = paying.stack.gateway.buyer_status(id).await.unwrap().unwrap();
-    seen.asset.unwrap().unconfirmed.get()
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn usdt_in_a_new_block_of_tron_is_seen_at_once_and_paid_once_it_is_solidified() {
-    let chain = StubDriver::<Tron>::start().await;
+/// A payment is seen while its block is not final, and paid once it is. `hold` sets how many of the
+/// newest blocks are not.
+async fn seen_before_it_is_final<F: Flavour>(
+    (network, currency, coin, decimals): (Network, &str, Coin, u32),
+    hold: impl Fn(&mut F::Node, bool),
+) {
+    let chain = StubDriver::<F>::start().await;
     (0..3).for_each(|_| chain.mine_now());
-    with_paying(Network::Tron, chain.node.url(), async |paying| {
-        let invoice = paying.invoice_of(DOLLARS, "usdttrc20").await;
-        let (address, units) = due(&invoice, 6);
+    with_paying(network, chain.node.url(), async |paying| {
+        if network.family().has_pool() {
+            paying.stack.gateway.fill_addresses(network, 4).await.unwrap();
+        }
+        let invoice = paying.invoice_of(DOLLARS, currency).await;
+        let (address, units) = due(&invoice, decimals);
 
-        // One block more than are solidified, as for most of a minute on the main network.
-        chain.node.node().unsolidified = 1;
-        chain.pay_now(Coin::Token, &address, units);
-        eventually("the buyer sees the payment", async || {
-            (unconfirmed(&paying, &invoice).await == units).then_some(())
-        })
-        .await;
+        hold(&mut chain.node.node(), true);
+        chain.pay_now(coin, &address, units);
+        paying.shows_unconfirmed(&invoice, units).await;
         assert_eq!(paying.status(&invoice).await, "waiting");
         assert_eq!(paying.deposits("seen").await, (0, 1));
 
-        chain.node.node().unsolidified = 0;
+        hold(&mut chain.node.node(), false);
         let ipn = paying.ipns(1).await.remove(0);
         assert_eq!(ipn["payment_status"], "finished");
         assert_eq!(ipn["actually_paid"], invoice["pay_amount"]);
         assert_eq!(paying.deposits("settled").await, (1, 0));
     })
     .await;
+}
+
+/// On the main network a block is solidified most of a minute after it was made.
+#[tokio::test(flavor = "multi_thread")]
+async fn usdt_in_a_new_block_of_tron_is_seen_at_once_and_paid_once_it_is_solidified() {
+    let paid = (Network::Tron, "usdttrc20", Coin::Token, 6);
+    seen_before_it_is_final::<Tron>(paid, |node, held| node.unsolidified = held.into()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn near_in_an_optimistic_block_is_seen_at_once_and_paid_once_it_is_final() {
+    let paid = (Network::Near, "near", Coin::Native, 24);
+    seen_before_it_is_final::<Near>(paid, |node, held| node.unfinal = held.into()).await;
 }

@@ -1,4 +1,4 @@
-//! A stub of a neardata server: finalized NEAR blocks by height.
+//! A stub of a neardata server: NEAR blocks by height, final ones and optimistic ones.
 //!
 //! Shapes: the server's documentation and source, and the views of nearcore, which a schema made
 //! from nearcore itself reads in a test. Not seen live. Hashes are random, signatures and roots are
@@ -116,6 +116,8 @@ pub struct NearData {
     pub idle_at: Option<u64>,
     /// Height of a block whose second shard has activity only if a payment is made there.
     pub quiet_at: Option<u64>,
+    /// Number of newest blocks that are not final.
+    pub unfinal: usize,
 }
 
 impl Default for NearData {
@@ -124,7 +126,7 @@ impl Default for NearData {
         let length = bs58::decode(GENESIS_HASH).onto(&mut first);
         assert_eq!(length, Ok(32));
         let chain = StubChain::new(GENESIS_HEIGHT, first);
-        Self { chain, archive_below: None, idle_at: None, quiet_at: None }
+        Self { chain, archive_below: None, idle_at: None, quiet_at: None, unfinal: 0 }
     }
 }
 
@@ -189,8 +191,13 @@ impl NearData {
         })
     }
 
-    fn block(&self, height: u64) -> Answer {
-        let head = self.chain.head().height;
+    fn final_height(&self) -> u64 {
+        let newest = self.chain.blocks.len() - 1;
+        self.chain.blocks[newest.saturating_sub(self.unfinal)].height
+    }
+
+    /// The block at `height`, as a server shows it whose newest block is at `head`.
+    fn block(&self, height: u64, head: u64) -> Answer {
         let missing = |error: &str, kind: &str| {
             Answer::Status(StatusCode::NOT_FOUND, json!({ "error": error, "type": kind }))
         };
@@ -201,13 +208,13 @@ impl NearData {
             return Answer::Moved(format!("https://archive.example/v0/block/{height}"));
         }
         match self.chain.at(height) {
-            Some(block) => Answer::Json(self.document(block)),
+            Some(block) if height <= head => Answer::Json(self.document(block)),
             None if height < head => Answer::Json(Value::Null),
-            None if height > head + 10 => {
+            _ if height > head + 10 => {
                 missing("The block is too far in the future", "BLOCK_DOES_NOT_EXIST")
             }
             // The server waits until there is such a block.
-            None => Answer::Silence,
+            _ => Answer::Silence,
         }
     }
 }
@@ -468,12 +475,17 @@ impl Node for NearData {
         if ask.body["method"] == "query" {
             return Answer::Json(self.query(&ask.body));
         }
-        if ask.path == "/v0/last_block/final" {
-            return Answer::Moved(format!("/v0/block/{}", self.chain.head().height));
+        let (last, newest) = (self.final_height(), self.chain.head().height);
+        match ask.path.as_str() {
+            "/v0/last_block/final" => return Answer::Moved(format!("/v0/block/{last}")),
+            "/v0/last_block/optimistic" => return Answer::Moved(format!("/v0/block_opt/{newest}")),
+            _ => {}
         }
-        match ask.path.strip_prefix("/v0/block/").and_then(|height| height.parse().ok()) {
-            Some(height) => self.block(height),
-            None => Answer::Status(StatusCode::NOT_FOUND, json!("no such path")),
+        let height_in = |path| ask.path.strip_prefix(path).and_then(|height| height.parse().ok());
+        match (height_in("/v0/block/"), height_in("/v0/block_opt/")) {
+            (Some(height), _) => self.block(height, last),
+            (_, Some(height)) => self.block(height, newest),
+            _ => Answer::Status(StatusCode::NOT_FOUND, json!("no such path")),
         }
     }
 }

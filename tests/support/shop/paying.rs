@@ -114,6 +114,16 @@ impl Paying {
         query.fetch_one(&mut self.stack.database.connect().await).await.unwrap()
     }
 
+    /// Waits until the buyer sees so many base units that are not credited yet.
+    pub async fn shows_unconfirmed(&self, invoice: &Value, units: u128) {
+        let id = invoice["payment_id"].as_str().unwrap();
+        eventually("the buyer sees the payment", async || {
+            let status = self.stack.gateway.buyer_status(id).await.unwrap().unwrap();
+            (status.asset.unwrap().unconfirmed.get() == units).then_some(())
+        })
+        .await;
+    }
+
     pub async fn invoice(&self, pay_currency: &str) -> Value {
         self.invoice_of(25, pay_currency).await
     }

@@ -127,6 +127,53 @@ async fn payments_in_new_blocks_of_tron_wait_as_they_will_stand_in_the_solidifie
 }
 
 #[tokio::test]
+async fn payments_in_optimistic_blocks_of_near_wait_as_they_will_stand_in_the_final_ones() {
+    let chain = StubDriver::<Near>::start().await;
+    chain.mine_now();
+    let first = chain.source.head().await.unwrap();
+    let to = Near::fresh_address();
+    chain.pay_now(Coin::Native, &to, 5);
+    chain.node.node().chain.skip = 2;
+    chain.pay_now(Coin::Token, &to, 5);
+    chain.node.node().unfinal = 2;
+    assert_eq!(chain.source.head().await.unwrap(), first);
+    let waiting = chain.source.mempool().await.unwrap();
+    assert_eq!(waiting.tip, Some((first.height, first.hash.clone())));
+    chain.node.node().unfinal = 0;
+    let mut mined = Vec::new();
+    for height in [first.height + 1, first.height + 4] {
+        mined.extend(chain.source.block(height).await.unwrap().unwrap().transfers);
+    }
+    let ours: Vec<_> = waiting.transfers.into_iter().filter(|t| t.to == to).collect();
+    mined.retain(|transfer| transfer.to == to);
+    assert_eq!((ours.len(), &ours), (2, &mined));
+    // Once they are final, nothing waits.
+    let head = chain.source.head().await.unwrap();
+    assert_eq!(chain.source.mempool().await.unwrap().transfers, []);
+
+    // Another block took the place of an optimistic one, so what was in it has vanished.
+    chain.node.node().unfinal = 1;
+    let left = chain.pay_now(Coin::Native, &to, 7);
+    assert!(chain.source.mempool().await.unwrap().listed.contains(&left));
+    Near::chain(&mut chain.node.node()).roll_back(1);
+    fired(1);
+    let taken = chain.pay_now(Coin::Native, &to, 7);
+    let waiting = chain.source.mempool().await.unwrap();
+    assert!(waiting.listed.contains(&taken) && !waiting.listed.contains(&left));
+    assert_eq!(waiting.tip, Some((head.height, head.hash.clone())));
+    assert_eq!(chain.source.head().await.unwrap(), head, "it is not final");
+
+    // Of a server without optimistic blocks nothing is known, and its final ones are read.
+    chain.node.lie(|ask, answer| match ask.path.as_str() {
+        "/v0/last_block/optimistic" => Answer::Text(StatusCode::NOT_FOUND, "no".to_owned()),
+        _ => answer,
+    });
+    let waiting = chain.source.mempool().await.unwrap();
+    assert_eq!(waiting.tip.map(|(height, _)| height), Some(u64::MAX));
+    assert_eq!(chain.source.head().await.unwrap(), head);
+}
+
+#[tokio::test]
 async fn trx_that_a_contract_sends_on_counts_in_all_its_ways() {
     use serde_json::json;
     use support::node::java_tron::{TronTx, internal};

@@ -23,6 +23,8 @@ export class Chain {
     [this.payer, this.stranger, this.voter] = [this.key(), this.key(), this.key()];
     this.lamports.set(this.payer, 1_000_000n * COIN).set(this.stranger, COIN).set(this.voter, COIN);
     [this.blocks, this.slot, this.waiting] = [new Map(), -1, []];
+    /** How many of the newest blocks are confirmed and not final yet. */
+    this.unfinal = 0;
     this.mine();
   }
 
@@ -173,7 +175,9 @@ export class Chain {
     const parent = this.blocks.get(this.slot);
     this.slot += this.blocks.size % SKIP_EVERY === SKIP_EVERY - 1 ? SKIP + 1 : 1;
     const previousBlockhash = parent?.blockhash ?? SYSTEM;
-    const blockhash = this.encode(createHash("sha256").update(`${this.slot} after ${previousBlockhash}`).digest());
+    const content = this.waiting.map(({ transaction }) => transaction.signatures[0]);
+    const seed = `${this.slot} after ${previousBlockhash} with ${content}`;
+    const blockhash = this.encode(createHash("sha256").update(seed).digest());
     this.blocks.set(this.slot, {
       blockhash, previousBlockhash, parentSlot: parent?.slot ?? 0, slot: this.slot,
       blockHeight: this.blocks.size, blockTime: GENESIS_TIME + this.slot, transactions: this.waiting,
@@ -190,15 +194,31 @@ export class Chain {
     return this.slot;
   }
 
+  /** From now on the newest `blocks` are not final. */
+  hold({ blocks }) {
+    this.unfinal = blocks;
+    return null;
+  }
+
+  /** The slots with a block that have reached the commitment; without one, it is that of final blocks. */
+  reached(commitment = "finalized") {
+    const slots = [...this.blocks.keys()];
+    return commitment === "finalized" ? slots.slice(0, slots.length - this.unfinal) : slots;
+  }
+
+  newest(commitment) {
+    return this.reached(commitment).at(-1);
+  }
+
   /** The node's own methods; an error is a code and a message, as the node has them. */
   answer(method, params) {
     switch (method) {
       case "getGenesisHash":
         return { result: GENESIS };
       case "getSlot":
-        return { result: this.slot };
+        return { result: this.newest(params[0]?.commitment) };
       case "getBlocksWithLimit":
-        return { result: [...this.blocks.keys()].filter((slot) => slot >= params[0]).slice(0, params[1]) };
+        return { result: this.reached(params[2]?.commitment).filter((slot) => slot >= params[0]).slice(0, params[1]) };
       case "getBlock":
         return this.block(...params);
       case "getBalance":
@@ -208,7 +228,7 @@ export class Chain {
       case "getTokenSupply":
         return this.finalized(params[1], () => this.amount(params[0], "0"), params[0]);
       case "getSignatureStatuses":
-        return { result: { context: { slot: this.slot }, value: params[0].map((signature) => this.status(signature)) } };
+        return { result: { context: { slot: this.newest() }, value: params[0].map((signature) => this.status(signature)) } };
       default:
         return { error: { code: -32601, message: "Method not found" } };
     }
@@ -216,10 +236,11 @@ export class Chain {
 
   /** An answer from the newest block, which must be no lower than the caller wants, about a mint that must be there. */
   finalized({ minContextSlot = 0 }, read, mint) {
-    if (this.slot < minContextSlot) return { error: { code: -32016, message: "Minimum context slot has not been reached" } };
+    const newest = this.newest();
+    if (newest < minContextSlot) return { error: { code: -32016, message: "Minimum context slot has not been reached" } };
     if (mint && !this.mints.has(mint)) return { error: { code: -32602, message: "Invalid param: could not find mint" } };
-    const context = { apiVersion: "3.0.0", slot: this.slot };
-    return { result: { context, value: read(this.states.get(this.slot)) } };
+    const context = { apiVersion: "3.0.0", slot: newest };
+    return { result: { context, value: read(this.states.get(newest)) } };
   }
 
   ofOwner(tokens, owner, mint) {
@@ -232,18 +253,19 @@ export class Chain {
     });
   }
 
-  /** Every block of this cluster is final. */
+  /** Where a transaction stands; `null` if no block has it. */
   status(signature) {
     for (const { slot, transactions } of this.blocks.values()) {
       const found = transactions.find(({ transaction }) => transaction.signatures[0] === signature);
-      if (found) return { slot, confirmations: null, err: found.meta.err, confirmationStatus: "finalized" };
+      const confirmationStatus = slot <= this.newest() ? "finalized" : "confirmed";
+      if (found) return { slot, confirmations: null, err: found.meta.err, confirmationStatus };
     }
     return null;
   }
 
-  block(slot, { transactionDetails, maxSupportedTransactionVersion }) {
+  block(slot, { commitment, transactionDetails, maxSupportedTransactionVersion }) {
     const found = this.blocks.get(slot);
-    if (slot > this.slot) return { error: { code: -32004, message: `Block not available for slot ${slot}` } };
+    if (slot > this.newest(commitment)) return { error: { code: -32004, message: `Block not available for slot ${slot}` } };
     if (!found) {
       return { error: { code: -32007, message: `Slot ${slot} was skipped, or missing due to ledger jump to recent snapshot` } };
     }

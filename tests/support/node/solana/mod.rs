@@ -93,6 +93,11 @@ impl SolanaNode {
         self.act("forget", json!({ "blocks": blocks })).await.map(drop)
     }
 
+    /// From now on the newest `blocks` are confirmed and not final.
+    pub async fn hold(&self, blocks: u64) -> Result<()> {
+        self.act("hold", json!({ "blocks": blocks })).await.map(drop)
+    }
+
     /// Puts everything since the last block into the next one; some slots are skipped before some.
     /// Returns its slot.
     pub async fn mine(&self) -> Result<u64> {

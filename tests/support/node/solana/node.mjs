@@ -15,7 +15,7 @@ function base58(bytes) {
 
 const chain = new Chain(base58);
 // Makes a token, a block, …: no node has these.
-const ACTS = ["pay", "mint", "payToken", "fail", "noise", "mine", "forget"];
+const ACTS = ["pay", "mint", "payToken", "fail", "noise", "mine", "forget", "hold"];
 
 function answer({ id, method, params }) {
   try {
