@@ -12,8 +12,7 @@ use crate::{failure::no_connection, operator, render::Answer, words};
 
 #[derive(Subcommand)]
 pub enum Database {
-    /// Close this database for a planned failover, so that its standby can go on as if nothing had
-    /// happened
+    /// Close this database for a planned failover, so that its standby can take over without losses
     #[command(after_help = words::DATABASE_HAND_OVER)]
     HandOver,
     /// Open a database again that was closed, if no standby was promoted
