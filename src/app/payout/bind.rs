@@ -85,8 +85,8 @@ enum BoundBy {
 /// The result of an operator's acceptance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Accepted {
-    /// Why the order is still held, if it is.
-    pub held: Option<String>,
+    /// The hold that stays, if one does.
+    pub held: Option<Hold>,
     /// How many other people must accept the same content before it is bound.
     pub people_missing: i64,
 }

@@ -7,17 +7,15 @@
 
 use uuid::Uuid;
 
-use super::gas::is_gas;
 use crate::{
     app::Gateway,
     asset::catalogue::Catalogue,
     ledger::{Account, Entry, EntryKind},
-    payout::EventType,
+    payout::{EventType, hold::Hold, payment::Purpose},
     storage::{
         PgConnection, StorageError, alerts, ledger,
         payouts::{
-            self, PayoutOrder, gas,
-            payments::{self, Purpose},
+            self, PayoutOrder, gas, payments,
             reorgs::{self, Reorged},
         },
     },
@@ -42,10 +40,10 @@ impl Gateway {
             return Ok(());
         };
         let open = payments::open(tx, order.id).await?;
-        let mut is_refund_open = open.iter().any(|one| one.purpose == Purpose::Refund.as_str());
+        let mut is_refund_open = open.iter().any(|one| one.purpose == Purpose::Refund);
         let mut taken_back = Vec::new();
         for payment in &reorged {
-            let is_refund = payment.purpose == Purpose::Refund.as_str();
+            let is_refund = payment.purpose == Purpose::Refund;
             if !payment.succeeded {
                 self.doubt_failure(tx, order, payment).await?;
             } else if !(is_refund && is_refund_open) {
@@ -83,7 +81,7 @@ impl Gateway {
         payment: &Reorged,
     ) -> Result<(), StorageError> {
         reorgs::keep(tx, payment.id).await?;
-        if payment.purpose == Purpose::Bump.as_str() {
+        if payment.purpose == Purpose::Bump {
             return Ok(());
         }
         let reason = format!(
@@ -91,7 +89,7 @@ impl Gateway {
              before anybody pays them again",
             payment.height, payment.tx_hash
         );
-        self.hold_payout(tx, order, ALERT, &reason).await
+        self.hold_payout(tx, order, ALERT, &Hold::for_review(&reason)).await
     }
 }
 
@@ -105,27 +103,32 @@ async fn take_back(
     reorgs::take_back(tx, payment.id, booked_as).await?;
     let network = order.currency.network;
     let (custody, wallet) = (Account::Custody(network), Account::GasWallet(network));
-    let fronts = payment.purpose == Purpose::Gas.as_str();
     let coin = Catalogue::get().native(network).token_id();
-    let (asset, debit, credit) = if is_gas(&payment.purpose) {
-        gas::set_open(tx, order.id, true).await?;
-        let (debit, credit) = if fronts { (wallet, custody) } else { (custody, wallet) };
-        (coin.clone(), debit, credit)
-    } else {
-        let books = &mut order.books;
-        let total = match payment.purpose.as_str() {
-            "refund" => &mut books.returned,
-            _ => &mut books.paid,
-        };
-        *total = total.remaining_after(payment.amount);
-        books.reserved = books.reserved.checked_add(payment.amount).unwrap_or(books.reserved);
-        (order.currency.token_id(), custody, Account::Payout(order.id))
-    };
+    let own = order.currency.token_id();
     let amount = payment.amount;
+    let books = &mut order.books;
+    let again = books.reserved.checked_add(amount).unwrap_or(books.reserved);
+    let (asset, debit, credit) = match payment.purpose {
+        Purpose::Gas => (coin.clone(), wallet, custody),
+        Purpose::GasReturn => (coin.clone(), custody, wallet),
+        Purpose::Refund => {
+            books.returned = books.returned.remaining_after(amount);
+            books.reserved = again;
+            (own, custody, Account::Payout(order.id))
+        }
+        Purpose::Pay | Purpose::Bump => {
+            books.paid = books.paid.remaining_after(amount);
+            books.reserved = again;
+            (own, custody, Account::Payout(order.id))
+        }
+    };
+    if payment.purpose.moves_gas() {
+        gas::set_open(tx, order.id, true).await?;
+    }
     let source = booked_as;
     let reversal = Entry { kind: EntryKind::PayoutReversal, source, asset, debit, credit, amount };
     book(tx, &reversal).await?;
-    let debit = if fronts { wallet } else { custody };
+    let debit = if payment.purpose == Purpose::Gas { wallet } else { custody };
     let fee = Entry {
         kind: EntryKind::NetworkFeeReversal,
         source,

@@ -5,6 +5,7 @@ use uuid::Uuid;
 use crate::{
     asset::Network,
     money::BaseUnits,
+    payout::payment::Purpose,
     storage::{PgConnection, StorageError, cursors, numeric},
 };
 
@@ -45,7 +46,7 @@ pub async fn mark_above(
 #[derive(Debug, Clone)]
 pub struct Reorged {
     pub id: Uuid,
-    pub purpose: String,
+    pub purpose: Purpose,
     pub succeeded: bool,
     pub amount: BaseUnits,
     /// The fee that was booked with its end.
@@ -79,7 +80,7 @@ pub async fn of_order(
         .map(|row| {
             Ok(Reorged {
                 id: row.id,
-                purpose: row.purpose,
+                purpose: row.purpose.parse().map_err(|e| StorageError::damaged(TABLE, e))?,
                 succeeded: row.succeeded,
                 amount: numeric::to_units(TABLE, &row.amount)?,
                 fee: numeric::to_units(TABLE, &row.fee)?,

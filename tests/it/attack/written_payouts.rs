@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use gateway::{app::payout::Story, asset::Network};
+use gateway::{app::payout::Story, asset::Network, payout::payment::Purpose};
 use serde_json::{Value, json};
 use sqlx::{Connection, Executor, PgConnection};
 use support::{
@@ -431,7 +431,7 @@ async fn every_program_does_its_work_with_the_grants_of_its_own_role() {
         }
 
         // The watcher and the payer take a final payment back that a reorg replaced.
-        let first = story.payments.iter().find(|one| one.purpose == "pay").unwrap();
+        let first = story.payments.iter().find(|one| one.purpose == Purpose::Pay).unwrap();
         stack.gateway.simulate_orphan(&first.tx_hash).await.unwrap();
         eventually("it is open again, and told", async || {
             let mut connection = stack.database.connect().await;

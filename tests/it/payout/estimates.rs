@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use gateway::{
     app::payout::{AdvanceError, Story, Wallet},
     asset::Network,
-    payout::batch::VERSIONS_MAX,
+    payout::{batch::VERSIONS_MAX, payment::PaymentState},
 };
 use support::{
     lanes::Lane,
@@ -136,11 +136,11 @@ async fn a_row_that_no_node_estimates_keeps_no_other_from_being_sent() {
         story.payments.iter().map(|payment| payment.state.clone()).collect::<Vec<_>>()
     };
     let (_, story) = scene.look(&order).await;
-    assert_eq!(states(&story), ["signed", "signed"]);
+    assert_eq!(states(&story), [PaymentState::Signed; 2]);
     scene.fake.with(|chain| chain.loses_payments = false);
     let (done, story) = scene.look(&order).await;
     assert!(done.is_err());
-    assert_eq!(states(&story), ["sent", "sent"]);
+    assert_eq!(states(&story), [PaymentState::Sent; 2]);
     let waits_for = story.order.waits_for.unwrap_or_default();
     assert!(waits_for.contains("missing trie node"), "{waits_for}");
     scene.fake.with(|chain| chain.unknown.clear());

@@ -376,7 +376,7 @@ async fn a_sent_payment_of_a_suspended_merchant_is_still_replaced() {
         assert_eq!(scene.stack.gateway.bump_order(&id).await.unwrap(), 2);
         eventually("the second versions are sent", async || {
             let payments = scene.payer.story(&id).await.payments;
-            payments.iter().all(|p| p.versions >= 2 && p.state == "sent").then_some(())
+            payments.iter().all(|p| p.versions >= 2 && p.state == PaymentState::Sent).then_some(())
         })
         .await;
         fired(2);

@@ -1,7 +1,10 @@
 //! Payments that were final, and whose blocks a reorg replaced after all (deeper than the
 //! confirmations that were asked for).
 
-use gateway::app::payout::Story;
+use gateway::{
+    app::payout::Story,
+    payout::payment::{PaymentState, Purpose},
+};
 use serde_json::{Value, json};
 use support::{fault::fired::fired, server::broker::eventually, shop::payouts::evm_address};
 
@@ -28,7 +31,7 @@ impl Scene {
     pub async fn open_again(&self, id: &str) -> Story {
         eventually("its payments are open again", async || {
             let story = self.payer.story(id).await;
-            story.payments.iter().all(|one| one.state == "sent").then_some(story)
+            story.payments.iter().all(|one| one.state == PaymentState::Sent).then_some(story)
         })
         .await
     }
@@ -151,7 +154,7 @@ async fn an_order_is_held_whose_payment_had_failed_in_a_block_that_was_replaced(
         scene.lose_payments().await;
         scene.mine(1).await;
         let held = eventually("it is held", async || scene.payer.story(&id).await.order.held).await;
-        assert!(held.contains("it may be made after all"), "{held}");
+        assert!(held.reason().contains("it may be made after all"), "{held}");
         assert_eq!(scene.rows(&id).await, [json!("failed")]);
     })
     .await;
@@ -173,7 +176,10 @@ async fn large_orders_ask_for_the_large_confirmations() {
         let id = order["id"].as_str().unwrap().to_owned();
         scene.fund(&order, due(&order)).await;
         let mined = |story: &Story| {
-            story.payments.iter().any(|one| one.purpose == "pay" && one.state != "signed")
+            story
+                .payments
+                .iter()
+                .any(|one| one.purpose == Purpose::Pay && one.state != PaymentState::Signed)
         };
         scene.mine_until(&id, mined, async |_, _| ()).await;
         scene.mine(1).await;
@@ -183,7 +189,7 @@ async fn large_orders_ask_for_the_large_confirmations() {
         })
         .await;
         let ends = |story: &Story| {
-            story.payments.iter().any(|one| one.purpose == "pay" && one.ended_at.is_some())
+            story.payments.iter().any(|one| one.purpose == Purpose::Pay && one.ended_at.is_some())
         };
         let mut depth = 0;
         while !ends(&scene.payer.story(&id).await) {

@@ -1,6 +1,9 @@
 //! Tokens on a real EVM node: fronted gas, logs as proof, recipients refused by the token.
 
-use gateway::payout::payment::{PaymentState, Purpose};
+use gateway::payout::{
+    hold::HoldCause,
+    payment::{PaymentState, Purpose},
+};
 use serde_json::json;
 use support::{fault::fired::fired, server::broker::eventually, shop::payouts::evm_address};
 
@@ -192,7 +195,7 @@ async fn an_order_held_for_gas_that_is_priced_anew_begins_again() {
         // More than any new price asks.
         scene.fund(&order, due(&order) * 2).await;
         let held = eventually("it is held", async || scene.payer.story(&id).await.order.held).await;
-        assert!(held.starts_with("waits for gas: "), "{held}");
+        assert!(held.cause() == HoldCause::Gas, "{held}");
         fired(1);
         let path = format!("{EVM}/{id}/refresh-quote");
         let refreshed = scene.payer.merchant.client.post(&path, &json!({})).await;

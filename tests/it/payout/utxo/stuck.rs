@@ -190,7 +190,7 @@ async fn a_stuck_payment_is_bumped_by_a_child_whatever_limit_is_used_up() {
             .await;
         fired(1);
         scene.wait_long().await;
-        assert_eq!(scene.until_sent(&id, 2).await.payments[1].purpose, "bump");
+        assert_eq!(scene.until_sent(&id, 2).await.payments[1].purpose, Purpose::Bump);
     })
     .await;
 }
