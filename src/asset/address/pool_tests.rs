@@ -86,7 +86,10 @@ fn a_signed_pool_file_with_a_wrong_entry_is_refused_with_its_line() {
         (content.replace("count 2", "count 3"), "the file states 3 addresses and holds 2"),
         (content.replace("count 2", "cound 2"), "line 4 should be \"count …\""),
         (content.replace(two, one), "index 6 has the same address as index 5"),
-        (content.replace(two, "11111111111111111111111111111111"), "the address at index 6 is a burn address"),
+        (
+            content.replace(two, "11111111111111111111111111111111"),
+            "the address at index 6 is a burn address",
+        ),
         (content.replace(two, &near), "index 6 is not an address"),
         (content.replace(two, &format!("{two} ")), "index 6 is not an address"),
     ];

@@ -211,20 +211,7 @@ impl Payouts {
             Self::Release(release) => release.run(gateway).await,
             Self::RefundTo(refund) => refund.run(gateway).await,
             Self::Accept(accept) => accept.run(gateway).await,
-            Self::Bump(Id { order_id }) => {
-                let count = gateway.bump_order(&order_id).await?;
-                let json = json!({ "order_id": order_id, "payments": count });
-                let payments = if count == 1 { "1 payment" } else { &format!("{count} payments") };
-                let text = if count == 0 {
-                    format!(
-                        "{order_id} has nothing more to offer: its payments offer what the network asks or what was quoted, or \
-                         nothing may be signed. They go out again as they are."
-                    )
-                } else {
-                    format!("{order_id} offers a higher fee for {payments}, within its quote.")
-                };
-                Ok(Answer::new(json, text))
-            }
+            Self::Bump(Id { order_id }) => bump(gateway, &order_id).await,
             Self::Cancel(Id { order_id }) => {
                 gateway.cancel_any_payout(&order_id).await?;
                 let json = json!({ "order_id": order_id, "state": State::Cancelled.as_str() });
@@ -250,6 +237,21 @@ impl Payouts {
             Self::Accounts => payout_seed::accounts(),
         }
     }
+}
+
+async fn bump(gateway: &Gateway, order_id: &str) -> anyhow::Result<Answer> {
+    let count = gateway.bump_order(order_id).await?;
+    let json = json!({ "order_id": order_id, "payments": count });
+    let payments = if count == 1 { "1 payment" } else { &format!("{count} payments") };
+    let text = if count == 0 {
+        format!(
+            "{order_id} has nothing more to offer: its payments offer what the network asks or what was quoted, or \
+             nothing may be signed. They go out again as they are."
+        )
+    } else {
+        format!("{order_id} offers a higher fee for {payments}, within its quote.")
+    };
+    Ok(Answer::new(json, text))
 }
 
 fn spoken(network: Option<Network>) -> &'static str {

@@ -132,9 +132,8 @@ async fn a_row_that_no_node_estimates_keeps_no_other_from_being_sent() {
         chain.unknown.insert(evm_address(1));
         chain.loses_payments = true;
     });
-    let states = |story: &Story| {
-        story.payments.iter().map(|payment| payment.state.clone()).collect::<Vec<_>>()
-    };
+    let states =
+        |story: &Story| story.payments.iter().map(|payment| payment.state).collect::<Vec<_>>();
     let (_, story) = scene.look(&order).await;
     assert_eq!(states(&story), [PaymentState::Signed; 2]);
     scene.fake.with(|chain| chain.loses_payments = false);
