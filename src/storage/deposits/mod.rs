@@ -339,7 +339,8 @@ pub async fn settle(
     booked_as: BookedAs,
     fiat: Fiat,
 ) -> Result<(), StorageError> {
-    let token = deposit.token_id.as_deref();
+    // An amount beyond 128 bits is known by its digits alone and has no value either.
+    let token = deposit.token_id.as_deref().filter(|_| deposit.amount.is_some());
     let currency = token.and_then(|token_id| Catalogue::get().by_token_id(token_id));
     let done = sqlx::query!(
         r#"

@@ -456,7 +456,7 @@ async fn a_deposit_found_by_balance_is_named_by_its_deposit_key() {
         bad(&shop, &id, "100").await;
         settle(&shop, &id).await;
         let key = format!("{}@7", shop.payment(&id).await["pay_address"].as_str().unwrap());
-        let row = "update deposit set deposit_key = (select match_key from deposit_address) || '@7'
+        let row = "update deposit set deposit_key = (select match_key from deposit_address) || '@7', found_by_balance = true
                    where invoice_id = $1";
         shop.sql(row, &id).await;
         assert_eq!(one(&ctl, &key).await["booked_as"], "credit");

@@ -287,7 +287,7 @@ async fn the_doctor_distinguishes_good_wrong_and_silent_nodes() {
         "{told:?}"
     );
     assert!(
-        told[2].starts_with("node 2 of polygon broken") && told[2].contains("slow down"),
+        told[2].starts_with("node 2 of polygon broken") && told[2].contains("rate limit"),
         "{told:?}"
     );
     // Addresses of nodes carry keys.
