@@ -117,6 +117,20 @@ async fn killed_at(url: &str, hand: &mut PgConnection, at: i64) -> Option<i64> {
     Some(committed)
 }
 
+/// For each step, in order: true if it defines anything. A step that only writes rows cannot be
+/// halted by a trigger on definitions.
+fn steps() -> Vec<bool> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../migrations");
+    let mut files: Vec<_> =
+        std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).collect();
+    files.sort_unstable();
+    let defines = |line: &str| {
+        ["create ", "alter ", "drop "].iter().any(|word| line.starts_with(word))
+            || line.contains("grant_roles()")
+    };
+    files.iter().map(|file| std::fs::read_to_string(file).unwrap().lines().any(defines)).collect()
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_migration_killed_in_the_middle_of_any_step_is_finished_by_the_next_run() {
     let server = private_postgres().await;
@@ -131,9 +145,11 @@ async fn a_migration_killed_in_the_middle_of_any_step_is_finished_by_the_next_ru
     }
     println!("killed in step: {kills:?}");
     fired(kills.values().sum::<usize>());
-    let files = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../migrations"));
-    let steps = files.unwrap().count();
-    assert_eq!(kills.len(), steps, "some step was never killed: {kills:?}");
+    let steps = steps();
+    let missed: Vec<_> =
+        (0..).zip(&steps).filter(|(n, defines)| **defines && !kills.contains_key(n)).collect();
+    assert!(missed.is_empty(), "steps were never killed: {missed:?} of {kills:?}");
+    let steps = steps.len();
 
     hand.execute("drop event trigger fault_halt").await.unwrap();
     let last = migrating(&url);

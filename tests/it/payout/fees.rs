@@ -189,7 +189,7 @@ async fn an_order_waits_while_the_network_asks_more_than_was_quoted() {
         let story = scene.payer.story(&id).await;
         assert!(story.payments.is_empty());
         let why = story.order.waits_for.unwrap();
-        assert!(why.contains(&format!("and {quoted} was quoted")), "{why}");
+        assert!(why.contains(&format!("above the quoted {quoted}")), "{why}");
         fired(1);
         // Every empty block is an eighth cheaper.
         let story = scene.mine_until(&id, is_settled, async |_, _| ()).await;
