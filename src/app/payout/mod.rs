@@ -21,7 +21,6 @@ mod send;
 mod settle;
 mod sign;
 mod spendable;
-mod together;
 mod view;
 mod wallet;
 
