@@ -21,7 +21,6 @@ use crate::{
         EventType, PayoutFamily, State,
         lifecycle::{self, CancelledBy, Effect, Event, Refusal, Step, Verdict},
         payment::Purpose,
-        quote::UnitPrice,
         recipients::least_amount,
     },
     storage::{
@@ -103,7 +102,7 @@ impl Gateway {
     ) -> Result<String, PayoutError> {
         let id = self.payout_of_merchant(merchant_id, order_id).await?;
         let market = self.market().await?;
-        let price = self.price_of(id).await?;
+        let fee_rate = self.fee_rate_of(id).await?;
         let mut tx = self.db.begin().await?;
         let mut order = locked(&mut tx, id).await?;
         // A deposit that was seen but not reported yet counts too.
@@ -119,7 +118,7 @@ impl Gateway {
             |order: &PayoutOrder| lifecycle::Order { nothing_signed, ..order.for_lifecycle() };
         let mut step = lifecycle::step(&facts(&order), Event::RefreshRequested, now);
         check(&order, &step)?;
-        let tariff = self.tariff(&market, order.currency, order.fee_mode, price)?;
+        let tariff = self.tariff(&market, order.currency, order.fee_mode, fee_rate)?;
         let mut rows = self.rows_to_bind(&mut tx, &order).await?;
         let amounts = match &rows {
             Some(rows) => rows.iter().map(|row| row.amount).collect(),
@@ -163,11 +162,11 @@ impl Gateway {
         Ok(body)
     }
 
-    async fn price_of(&self, id: Uuid) -> Result<UnitPrice, PayoutError> {
+    async fn fee_rate_of(&self, id: Uuid) -> Result<u128, PayoutError> {
         let mut connection = self.db.connection().await?;
         let order = payouts::by_id(&mut connection, id).await?.ok_or(PayoutError::NotFound)?;
         drop(connection);
-        self.quoted_price(order.currency).await
+        self.quoted_fee_rate(order.currency).await
     }
 
     /// Cancels a merchant's own order; the money that came in goes back.

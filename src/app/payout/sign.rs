@@ -6,7 +6,6 @@ use uuid::Uuid;
 
 use super::{
     advance::{AdvanceError, value_usd},
-    price::quoted_gas,
     spendable,
     view::locked,
     wallet::Wallet,
@@ -130,7 +129,7 @@ impl Gateway {
         let Some(asked) = payer.fee().await? else {
             return Ok(Some(Fee::of(order.quote.fee_rate)));
         };
-        let work = quoted_gas(order)?;
+        let work = quote::gas_per_transfer(order.currency);
         let within = asked.within(cap, work);
         if within.is_none() {
             let all_in = asked.all_in(work);

@@ -13,7 +13,6 @@ pub mod pressure;
 pub mod reorgs;
 mod row;
 pub mod safety;
-pub mod token_gas;
 
 use chrono::{DateTime, Utc};
 use rust_decimal::Decimal;

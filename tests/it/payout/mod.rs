@@ -26,7 +26,6 @@ mod rotated;
 mod settle;
 mod tokens;
 mod told;
-mod unused;
 pub mod utxo;
 mod webhook;
 mod witness;
