@@ -17,7 +17,10 @@ use sha3::{Digest, Keccak256};
 use support::{
     client::Answer,
     node::anvil::{Anvil, address_word, word},
-    server::stack::{Merchant, Stack, with_configured_stack},
+    server::{
+        broker::eventually,
+        stack::{Merchant, Stack, with_configured_stack},
+    },
     shop::payouts::evm_address,
 };
 
@@ -134,6 +137,18 @@ impl Scene {
             tokio::time::sleep(Duration::from_millis(150)).await;
         }
         panic!("it is not {state} after 200 blocks: {}", self.read(payout).await);
+    }
+
+    /// Waits until the watcher has read the chain as it is.
+    async fn is_read(&self) {
+        let head = i64::try_from(self.anvil.height().await.unwrap()).unwrap();
+        let mut connection = self.stack.database.connect().await;
+        let read = "select count(*) from chain_cursor where network = 'polygon' and height >= $1";
+        eventually("the watcher has read the chain", async || {
+            let count = sqlx::query_scalar::<_, i64>(read).bind(head);
+            (count.fetch_one(&mut connection).await.unwrap() > 0).then_some(())
+        })
+        .await;
     }
 
     async fn balance(&self, address: &str) -> u128 {

@@ -46,7 +46,7 @@ impl Scene {
         let waits = |story: &Story| {
             let why = story.order.waits_for.as_deref();
             story.order.state.as_str() == "processing"
-                && why.is_some_and(|why| why.contains("was quoted"))
+                && why.is_some_and(|why| why.contains("above the quoted"))
         };
         let story = self.mine_at(5 * CALM, &id, waits).await;
         assert!(story.payments.is_empty());
