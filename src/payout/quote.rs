@@ -15,8 +15,10 @@ use crate::{
 /// Gas of a transfer of the network's own coin. The recipient may be a contract that does a little
 /// work.
 pub const GAS_PER_COIN_TRANSFER: u128 = 40_000;
-/// Gas of a token transfer: twice that of a usual contract.
+/// The most that a token transfer may use: twice that of a usual contract.
 pub const GAS_PER_TOKEN_TRANSFER: u128 = 120_000;
+/// A token transfer is quoted at this percentage of the measured gas.
+const GAS_MARGIN_PERCENT: u128 = 125;
 
 /// A quote holds for an hour and more while fees move: the quoted rate is this percentage of the
 /// current one.
@@ -42,9 +44,17 @@ pub struct Prices {
 pub struct Tariff {
     pub fee_mode: FeeMode,
     pub service_fee: Bps,
-    /// Wei per gas, or the smallest coin per virtual byte.
-    pub fee_rate: u128,
+    pub price: UnitPrice,
     pub prices: Prices,
+}
+
+/// What a transfer is quoted at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct UnitPrice {
+    /// Wei per gas, or the smallest coin per virtual byte.
+    pub rate: u128,
+    /// Gas of one transfer, on EVM networks.
+    pub gas: u128,
 }
 
 /// A quote that was agreed on.
@@ -81,6 +91,19 @@ pub enum QuoteFault {
     NetTooSmall(Vec<usize>),
 }
 
+/// Gas at which one transfer of `currency` is quoted. Coins are quoted at the most, for nothing else
+/// pays for their gas; a token's gas is fronted, up to the most, so that its measured gas will do.
+pub const fn quoted_gas(currency: &Currency, measured: Option<u128>) -> u128 {
+    let most = gas_per_transfer(currency);
+    match measured {
+        Some(gas) if !currency.is_native() => {
+            let gas = gas.saturating_mul(GAS_MARGIN_PERCENT).div_ceil(100);
+            if gas < most { gas } else { most }
+        }
+        Some(_) | None => most,
+    }
+}
+
 /// Gas that one transfer of `currency` may use.
 pub const fn gas_per_transfer(currency: &Currency) -> u128 {
     if currency.is_native() { GAS_PER_COIN_TRANSFER } else { GAS_PER_TOKEN_TRANSFER }
@@ -91,30 +114,61 @@ pub const fn gas_per_transfer(currency: &Currency) -> u128 {
 pub fn native_fee(
     currency: &Currency,
     (rows, batches): (usize, usize),
-    fee_rate: u128,
+    price: UnitPrice,
 ) -> Result<BaseUnits, QuoteFault> {
     let family = PayoutFamily::of(currency.network).ok_or(QuoteFault::NoPayouts)?;
     let count = |n: usize| u128::try_from(n).map_err(|_| QuoteFault::TooLarge);
     let (payments, batches) = (count(rows)? + 1, count(batches)? + 1);
     let work = match family {
-        PayoutFamily::Evm => evm_work(currency, payments),
+        PayoutFamily::Evm => evm_work(currency, price.gas, payments),
         // Every transaction but the first spends the change of the one before.
         PayoutFamily::Utxo => {
             Some(later_bytes(payments, batches) + INPUTS_EXPECTED * BYTES_PER_INPUT)
         }
     };
-    let fee = work.and_then(|work| work.checked_mul(fee_rate)).ok_or(QuoteFault::TooLarge)?;
+    let fee = work.and_then(|work| work.checked_mul(price.rate)).ok_or(QuoteFault::TooLarge)?;
     Ok(BaseUnits::new(fee))
 }
 
 /// Gas of this many transfers; for tokens also that of fronting the gas.
-fn evm_work(currency: &Currency, payments: u128) -> Option<u128> {
-    let transfers = payments.checked_mul(gas_per_transfer(currency))?;
+fn evm_work(currency: &Currency, gas: u128, payments: u128) -> Option<u128> {
+    payments.checked_mul(gas)?.checked_add(fronting_work(currency, payments)?)
+}
+
+/// Gas of fronting the gas of this many token transfers.
+fn fronting_work(currency: &Currency, payments: u128) -> Option<u128> {
     if currency.is_native() {
-        return Some(transfers);
+        return Some(0);
     }
     let portion = u128::try_from(gas::PORTION).unwrap_or(u128::MAX);
-    transfers.checked_add(payments.div_ceil(portion).checked_mul(GAS_PER_COIN_TRANSFER)?)
+    payments.div_ceil(portion).checked_mul(GAS_PER_COIN_TRANSFER)
+}
+
+/// Gas at which each transfer of an order of `rows` rows was quoted.
+///
+/// It is derived from the fee, which the order's digest binds.
+pub fn gas_in_quote(
+    currency: &Currency,
+    native_decimals: u8,
+    rows: usize,
+    quoted: &Quoted,
+) -> Result<u128, QuoteFault> {
+    let most = gas_per_transfer(currency);
+    if currency.is_native() || PayoutFamily::of(currency.network) != Some(PayoutFamily::Evm) {
+        return Ok(most);
+    }
+    let payments = u128::try_from(rows).map_err(|_| QuoteFault::TooLarge)? + 1;
+    let (native_usd, native_scale) = positive(quoted.prices.native_usd)?;
+    let (asset_usd, asset_scale) = positive(quoted.prices.asset_usd)?;
+    let dividend = BigUint::from(quoted.network_fee.get())
+        * asset_usd
+        * ten_to(native_scale + u32::from(native_decimals));
+    let divisor = native_usd
+        * ten_to(asset_scale + u32::from(currency.decimals))
+        * BigUint::from(quoted.fee_rate.max(1));
+    let work = u128::try_from(dividend / divisor).unwrap_or(u128::MAX);
+    let fronting = fronting_work(currency, payments).ok_or(QuoteFault::TooLarge)?;
+    Ok((work.saturating_sub(fronting) / payments).min(most))
 }
 
 /// Size of transactions that pay `outputs` together, each out of the change of the one before.
@@ -144,22 +198,46 @@ pub fn utxo_rows((rows, batches): (usize, usize), fee_rate: u128) -> BaseUnits {
 pub fn refund_fee(
     currency: &Currency,
     native_decimals: u8,
-    fee_rate: u128,
+    price: UnitPrice,
     prices: Prices,
 ) -> Result<BaseUnits, QuoteFault> {
     let work = match PayoutFamily::of(currency.network).ok_or(QuoteFault::NoPayouts)? {
-        PayoutFamily::Evm => evm_work(currency, 1),
+        PayoutFamily::Evm => evm_work(currency, price.gas, 1),
         PayoutFamily::Utxo => {
             Some(BYTES_PER_TRANSACTION + INPUTS_EXPECTED * BYTES_PER_INPUT + BYTES_PER_OUTPUT)
         }
     };
-    let fee = work.and_then(|work| work.checked_mul(fee_rate)).ok_or(QuoteFault::TooLarge)?;
-    let fee = BaseUnits::new(fee);
+    let fee = work.and_then(|work| work.checked_mul(price.rate)).ok_or(QuoteFault::TooLarge)?;
+    in_asset(BaseUnits::new(fee), currency, native_decimals, prices)
+}
+
+/// An amount of the network's coin in the order's own asset, rounded up.
+fn in_asset(
+    native: BaseUnits,
+    currency: &Currency,
+    native_decimals: u8,
+    prices: Prices,
+) -> Result<BaseUnits, QuoteFault> {
     if currency.is_native() {
-        Ok(fee)
-    } else {
-        convert(fee, native_decimals, currency.decimals, prices)
+        return Ok(native);
     }
+    convert(native, native_decimals, currency.decimals, prices)
+}
+
+/// The part of a quoted network fee that the network did not take, and that the refund which
+/// returns it cannot take either. `spent` is in the network's coin.
+pub fn unused(
+    currency: &Currency,
+    native_decimals: u8,
+    rows: usize,
+    spent: BaseUnits,
+    quoted: &Quoted,
+) -> Result<BaseUnits, QuoteFault> {
+    let gas = gas_in_quote(currency, native_decimals, rows, quoted)?;
+    let price = UnitPrice { rate: quoted.fee_rate, gas };
+    let refund = refund_fee(currency, native_decimals, price, quoted.prices)?;
+    let spent = in_asset(spent, currency, native_decimals, quoted.prices)?;
+    Ok(quoted.network_fee.remaining_after(spent).remaining_after(refund))
 }
 
 /// Fees of a quote that nothing was done for.
@@ -181,12 +259,11 @@ pub fn unearned(
     if unsent == 0 {
         return Ok(Unearned::default());
     }
+    let gas = gas_in_quote(currency, native_decimals, rows, quoted)?;
+    let price = UnitPrice { rate: quoted.fee_rate, gas };
     let fee_of = |rows| {
-        let native = native_fee(currency, (rows, quoted.batches), quoted.fee_rate)?;
-        if currency.is_native() {
-            return Ok(native);
-        }
-        convert(native, native_decimals, currency.decimals, quoted.prices)
+        let native = native_fee(currency, (rows, quoted.batches), price)?;
+        in_asset(native, currency, native_decimals, quoted.prices)
     };
     let network = fee_of(rows)?.remaining_after(fee_of(rows.saturating_sub(unsent))?);
     let total = BigUint::from(quoted.payout_total.get().max(1));
@@ -220,12 +297,8 @@ pub fn quote(
     (amounts, batches): (&[BaseUnits], usize),
     tariff: &Tariff,
 ) -> Result<Quote, QuoteFault> {
-    let native = native_fee(currency, (amounts.len(), batches), tariff.fee_rate)?;
-    let network_fee = if currency.is_native() {
-        native
-    } else {
-        convert(native, native_decimals, currency.decimals, tariff.prices)?
-    };
+    let native = native_fee(currency, (amounts.len(), batches), tariff.price)?;
+    let network_fee = in_asset(native, currency, native_decimals, tariff.prices)?;
     let payout_total = sum(amounts)?;
     let service_fee = share_of(payout_total, tariff.service_fee)?;
     let fees = network_fee.checked_add(service_fee).ok_or(QuoteFault::TooLarge)?;
@@ -341,148 +414,5 @@ pub const fn fee_rate_floor(family: Family) -> u128 {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-    use crate::asset::catalogue::Catalogue;
-
-    fn currency(token_id: &str) -> &'static Currency {
-        Catalogue::get().by_token_id(token_id).unwrap()
-    }
-
-    fn tariff(fee_mode: FeeMode, bps: u32, fee_rate: u128) -> Tariff {
-        let prices = Prices { native_usd: Decimal::new(5, 1), asset_usd: Decimal::new(9999, 4) };
-        Tariff { fee_mode, service_fee: Bps::new(bps), fee_rate, prices }
-    }
-
-    fn amounts(units: &[u128]) -> Vec<BaseUnits> {
-        units.iter().copied().map(BaseUnits::new).collect()
-    }
-
-    #[test]
-    fn a_quote_adds_up_to_the_unit() {
-        let ltc = currency("ltc@litecoin");
-        let both = amounts(&[125_000_000, 5_000_000]);
-        let quoted = quote(ltc, 8, (&both, 1), &tariff(FeeMode::Sender, 50, 10)).unwrap();
-        assert_eq!(quoted.payout_total.get(), 130_000_000);
-        assert_eq!(quoted.service_fee.get(), 650_000);
-        // Two transactions of 204 bytes, three more inputs, three outputs.
-        assert_eq!(quoted.network_fee.get(), (2 * 204 + 3 * 148 + 3 * 43) * 10);
-        assert_eq!(quoted.total_to_send.get(), 130_650_000 + quoted.network_fee.get());
-        assert_eq!(quoted.net, both);
-    }
-
-    #[test]
-    fn a_token_s_gas_is_charged_in_the_token_and_rounded_up() {
-        let usdt = currency("usdtmatic@polygon");
-        let quoted = quote(
-            usdt,
-            18,
-            (&amounts(&[1_000_000]), 1),
-            &tariff(FeeMode::Sender, 50, 30_000_000_000),
-        )
-        .unwrap();
-        // 280,000 gas at 30 gwei are 0.0084 coins, that is 0.0042 USD, that is 0.00420042… tokens.
-        assert_eq!(quoted.network_fee.get(), 4_201);
-        assert_eq!(quoted.service_fee.get(), 5_000);
-        assert_eq!(quoted.total_to_send.get(), 1_009_201);
-        let prices = tariff(FeeMode::Sender, 0, 1).prices;
-        assert_eq!(refund_fee(usdt, 18, 30_000_000_000, prices).unwrap().get(), 2_401);
-    }
-
-    #[test]
-    fn rows_never_sent_are_charged_no_fee() {
-        let pol = currency("pol@polygon");
-        let each = [10_u128.pow(18), 3 * 10_u128.pow(18)];
-        let tariff = tariff(FeeMode::Sender, 50, 30_000_000_000);
-        let of = |of: &[u128]| quote(pol, 18, (&amounts(of), 1), &tariff).unwrap();
-        let (both, first) = (of(&each), of(&each[..1]));
-        let quoted = Quoted {
-            batches: 1,
-            fee_rate: tariff.fee_rate,
-            prices: tariff.prices,
-            payout_total: both.payout_total,
-            network_fee: both.network_fee,
-            service_fee: both.service_fee,
-        };
-        let unsent = |unsent, amount| {
-            unearned(pol, 18, (2, unsent), BaseUnits::new(amount), &quoted).unwrap()
-        };
-        assert_eq!(unsent(0, 0), Unearned::default());
-        let second = unsent(1, each[1]);
-        assert_eq!(second.network, both.network_fee.remaining_after(first.network_fee));
-        assert_eq!(second.service, both.service_fee.remaining_after(first.service_fee));
-        // What was quoted for the refund is not returned.
-        let all = unsent(2, each[0] + each[1]);
-        assert_eq!(all.service, both.service_fee);
-        let refund = refund_fee(pol, 18, tariff.fee_rate, tariff.prices).unwrap();
-        assert_eq!(all.network, both.network_fee.remaining_after(refund));
-    }
-
-    #[test]
-    fn recipients_who_bear_the_fees_bear_them_evenly() {
-        let eth = currency("eth@ethereum");
-        let quoted = quote(
-            eth,
-            18,
-            (&amounts(&[10_u128.pow(18); 3]), 1),
-            &tariff(FeeMode::Recipient, 0, 10_u128.pow(9) + 1),
-        )
-        .unwrap();
-        let fees = quoted.network_fee.get();
-        assert_eq!(quoted.total_to_send, quoted.payout_total);
-        assert_eq!(quoted.net.iter().map(|n| n.get()).sum::<u128>() + fees, 3 * 10_u128.pow(18));
-        let (largest, smallest) =
-            (quoted.net.iter().max().unwrap(), quoted.net.iter().min().unwrap());
-        assert!(largest.get() - smallest.get() <= 1);
-        let fault =
-            quote(eth, 18, (&amounts(&[10_u128.pow(18), 5]), 1), &tariff(FeeMode::Recipient, 0, 1))
-                .unwrap_err();
-        assert_eq!(fault, QuoteFault::NetTooSmall(vec![1]));
-    }
-
-    #[test]
-    fn nothing_overflows_and_no_price_is_zero() {
-        let eth = currency("eth@ethereum");
-        let most = tariff(FeeMode::Sender, 10_000, u128::MAX);
-        assert_eq!(quote(eth, 18, (&amounts(&[1]), 1), &most), Err(QuoteFault::TooLarge));
-        let huge = quote(eth, 18, (&amounts(&[u128::MAX]), 1), &tariff(FeeMode::Sender, 0, 1));
-        assert_eq!(huge, Err(QuoteFault::TooLarge));
-        let mut free = tariff(FeeMode::Sender, 0, 1);
-        free.prices.asset_usd = Decimal::ZERO;
-        let usdt = currency("usdtmatic@polygon");
-        assert_eq!(quote(usdt, 18, (&amounts(&[1]), 1), &free), Err(QuoteFault::UnusablePrice));
-        assert_eq!(native_fee(currency("sol@solana"), (1, 1), 1), Err(QuoteFault::NoPayouts));
-    }
-
-    #[test]
-    fn a_quote_covers_rising_fees_up_to_a_limit() {
-        assert_eq!(quoted_rate(Family::Evm, 30_000_000_000), 45_000_000_000);
-        assert_eq!(quoted_rate(Family::Evm, u128::MAX), 500_000_000_000);
-        assert_eq!(quoted_rate(Family::Evm, 0), 1);
-        assert_eq!(quoted_rate(Family::Bitcoin, 1), 2);
-        assert_eq!(quoted_rate(Family::Litecoin, 3), 5);
-        assert_eq!(quoted_data(1), 2);
-    }
-
-    proptest! {
-        /// The amount sent in pays for all amounts sent out and for all fees, in either mode and to
-        /// the unit.
-        #[test]
-        fn the_total_of_a_quote_equals_its_payments_plus_its_fees(
-            units in proptest::collection::vec(1_000_000_000_000_000_u128..10_u128.pow(24), 1..60),
-            bps in 0_u32..1_000, rate in 1_u128..1_000_000_000, recipient: bool,
-        ) {
-            let mode = if recipient { FeeMode::Recipient } else { FeeMode::Sender };
-            let amounts = amounts(&units);
-            if let Ok(quoted) = quote(currency("eth@ethereum"), 18, (&amounts, 1), &tariff(mode, bps, rate)) {
-                let out = sum(&quoted.net).unwrap().get();
-                let fees = quoted.network_fee.get() + quoted.service_fee.get();
-                prop_assert_eq!(quoted.total_to_send.get(), out + fees);
-                prop_assert!(quoted.service_fee.get() * 10_000 >= quoted.payout_total.get() * u128::from(bps));
-                prop_assert_eq!(quoted.net.len(), units.len());
-            }
-        }
-    }
-}
+#[path = "quote_tests.rs"]
+mod tests;

@@ -16,7 +16,6 @@ use uuid::Uuid;
 
 use super::{
     sign::{give_back, keep, waits},
-    spendable::to_give_back,
     view::{locked, may_owe_refund},
     wallet::Wallet,
 };
@@ -248,8 +247,8 @@ impl Gateway {
             let event = Event::BatchesEnded { any_failed };
             let step = lifecycle::step(&order.for_lifecycle(), event, now);
             if step.verdict == Verdict::Moved {
-                let unearned = to_give_back(&mut tx, &order).await?;
-                give_back(&mut tx, &mut order, unearned).await?;
+                let fees = self.fees_to_return(&mut tx, &order).await?;
+                give_back(&mut tx, &mut order, fees).await?;
                 self.apply_decision(&mut tx, &mut order, &step, Uuid::nil()).await?;
             }
         }

@@ -86,8 +86,8 @@ impl Gateway {
             .map_err(PayoutError::RefundAddress)?;
         let recipients = recipients::check_in(realm, &request.rows, currency);
         let recipients = recipients.map_err(PayoutError::Rows)?;
-        let fee_rate = self.quoted_fee_rate(currency).await?;
-        let tariff = self.tariff(&market, currency, request.fee_mode, fee_rate)?;
+        let price = self.quoted_price(currency).await?;
+        let tariff = self.tariff(&market, currency, request.fee_mode, price)?;
         let price_usd = tariff.prices.asset_usd;
         let limits = self.limits_of(merchant_id).await?;
         let rows = recipients.iter().map(|recipient| (recipient.row, recipient.amount));

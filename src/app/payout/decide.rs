@@ -21,6 +21,7 @@ use crate::{
         EventType, PayoutFamily, State,
         lifecycle::{self, CancelledBy, Effect, Event, Refusal, Step, Verdict},
         payment::Purpose,
+        quote::UnitPrice,
         recipients::least_amount,
     },
     storage::{
@@ -102,7 +103,7 @@ impl Gateway {
     ) -> Result<String, PayoutError> {
         let id = self.payout_of_merchant(merchant_id, order_id).await?;
         let market = self.market().await?;
-        let fee_rate = self.fee_rate_of(id).await?;
+        let price = self.price_of(id).await?;
         let mut tx = self.db.begin().await?;
         let mut order = locked(&mut tx, id).await?;
         // A deposit that was seen but not reported yet counts too.
@@ -118,7 +119,7 @@ impl Gateway {
             |order: &PayoutOrder| lifecycle::Order { nothing_signed, ..order.for_lifecycle() };
         let mut step = lifecycle::step(&facts(&order), Event::RefreshRequested, now);
         check(&order, &step)?;
-        let tariff = self.tariff(&market, order.currency, order.fee_mode, fee_rate)?;
+        let tariff = self.tariff(&market, order.currency, order.fee_mode, price)?;
         let mut rows = self.rows_to_bind(&mut tx, &order).await?;
         let amounts = match &rows {
             Some(rows) => rows.iter().map(|row| row.amount).collect(),
@@ -162,11 +163,11 @@ impl Gateway {
         Ok(body)
     }
 
-    async fn fee_rate_of(&self, id: Uuid) -> Result<u128, PayoutError> {
+    async fn price_of(&self, id: Uuid) -> Result<UnitPrice, PayoutError> {
         let mut connection = self.db.connection().await?;
         let order = payouts::by_id(&mut connection, id).await?.ok_or(PayoutError::NotFound)?;
         drop(connection);
-        self.quoted_fee_rate(order.currency).await
+        self.quoted_price(order.currency).await
     }
 
     /// Cancels a merchant's own order; the money that came in goes back.

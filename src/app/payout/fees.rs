@@ -1,12 +1,19 @@
-//! Current network fees, stored for quotes, and how long the gas wallets last.
+//! Current network fees, stored for quotes, how long the gas wallets last, and the fees that go back.
 
-use super::advance::AdvanceError;
+use super::{advance::AdvanceError, spendable};
 use crate::{
     app::Gateway,
     asset::{Network, catalogue::Catalogue},
     config::ChainSourceKind,
-    payout::quote,
-    storage::{network_fees, payouts::gas},
+    money::BaseUnits,
+    payout::{
+        PayoutFamily,
+        quote::{self, Unearned},
+    },
+    storage::{
+        PgConnection, StorageError, network_fees,
+        payouts::{PayoutOrder, gas},
+    },
 };
 
 impl Gateway {
@@ -21,6 +28,24 @@ impl Gateway {
         } else {
             Vec::new()
         }
+    }
+
+    /// The fees of an order, all of whose rows have ended, that go back with its refund: those of
+    /// rows that never went out, and on real EVM networks all that the network did not take.
+    ///
+    /// Without a refund address the margin stays: nobody could be told where to send so little.
+    pub(super) async fn fees_to_return(
+        &self,
+        tx: &mut PgConnection,
+        order: &PayoutOrder,
+    ) -> Result<BaseUnits, StorageError> {
+        let is_real = self.config.chain(order.currency.network).source == ChainSourceKind::Node;
+        if order.family != PayoutFamily::Evm || !is_real || order.refund_address.is_none() {
+            return spendable::to_give_back(tx, order).await;
+        }
+        let Unearned { network, service } = spendable::unearned(tx, order).await?;
+        let network = network.max(spendable::unused(tx, order).await?);
+        Ok(network.checked_add(service).unwrap_or(network))
     }
 
     /// Reads the unit fee from the node of `network` and stores it. Quotes use no fee older than

@@ -10,6 +10,7 @@ use super::{
     advance::AdvanceError,
     bind::Bound,
     gas::GasMove,
+    price::quoted_gas,
     sign::{Intent, fee_cap, unsigned},
     spendable,
     view::locked,
@@ -41,6 +42,7 @@ use crate::{
             payments::{self, Ended, OpenPayment, Version},
             reorgs,
             safety::{self, Stop},
+            token_gas,
         },
     },
 };
@@ -81,6 +83,7 @@ impl Gateway {
                     succeeded: next == Move::Succeeded,
                     tx_hash: mined.hash.clone(),
                     fee: mined.fee,
+                    gas: mined.gas,
                     height: mined.height,
                     why: "the network executed the transaction without an effect",
                 };
@@ -251,6 +254,7 @@ impl Gateway {
         for (payment, end) in ended {
             self.end_payment(&mut tx, &mut order, payment, end).await?;
         }
+        note_gas(&mut tx, &order, ended).await?;
         payouts::update_standing(&mut tx, &order).await?;
         fail_point("payout.ending");
         tx.commit().await.map_err(StorageError::from)?;
@@ -328,7 +332,7 @@ impl Gateway {
         let Some(last) = payment.versions.last() else { return Ok(false) };
         let asked = payer.fee().await?.unwrap_or(last.fee);
         // The fee for its bytes is part of the price that was quoted.
-        let data = Fee { rate: 0, ..asked }.all_in(quote::gas_per_transfer(order.currency));
+        let data = Fee { rate: 0, ..asked }.all_in(quoted_gas(order)?);
         let cap = cap_of(order, payment, payer).saturating_sub(data);
         let Some(fee) = last.fee.raised(asked, cap) else {
             return Ok(false);
@@ -459,6 +463,22 @@ impl Gateway {
         let ids = rows.iter().map(|row| row.id).collect();
         let output = |row: ItemRow| Output { address: row.address, amount: row.net_amount };
         Ok((rows.into_iter().map(output).collect(), (Purpose::Pay, ids)))
+    }
+}
+
+/// Measures tokens by the transfers that a block has ended.
+async fn note_gas(
+    tx: &mut PgConnection,
+    order: &PayoutOrder,
+    ended: &[(&OpenPayment, Ended)],
+) -> Result<(), StorageError> {
+    let transfers =
+        ended.iter().filter(|(payment, end)| end.succeeded && !payment.purpose.moves_gas());
+    match transfers.filter_map(|(_, end)| end.gas).max() {
+        Some(gas) if !order.currency.is_native() => {
+            token_gas::note(tx, &order.currency.token_id(), gas).await
+        }
+        Some(_) | None => Ok(()),
     }
 }
 

@@ -31,7 +31,7 @@ use crate::{
         hold::{Hold, HoldCause},
         limit,
         payment::Purpose,
-        quote::{self, GAS_PER_COIN_TRANSFER},
+        quote::{self, GAS_PER_COIN_TRANSFER, UnitPrice},
     },
     storage::{
         PgConnection, StorageError, Tx, ledger,
@@ -461,8 +461,8 @@ fn sum_of(payment: &Unsigned) -> BaseUnits {
     payment.outputs.first().map_or(BaseUnits::ZERO, |output| output.amount)
 }
 
-/// Returns whether gas in all, with `amount` more, would exceed the quoted fees of the order. Only
-/// a refund that pays for itself is ever offered a fee above the quote.
+/// Returns whether gas in all, with `amount` more, would exceed the most that the order's payments
+/// may use at the quoted price. Only a refund that pays for itself is ever offered a higher one.
 fn beyond_quote(
     order: &PayoutOrder,
     rows: OrderGas,
@@ -470,10 +470,12 @@ fn beyond_quote(
     fee: Fee,
 ) -> Result<bool, StorageError> {
     let payments = count(order.item_count.saturating_add(rows.refunds));
-    let rate = fee.all_in(quote::gas_per_transfer(order.currency)).max(order.quote.fee_rate);
-    let quoted = quote::native_fee(order.currency, (payments, count(order.batch_count)), rate)
+    let gas = quote::gas_per_transfer(order.currency);
+    let rate = fee.all_in(gas).max(order.quote.fee_rate);
+    let price = UnitPrice { rate, gas };
+    let most = quote::native_fee(order.currency, (payments, count(order.batch_count)), price)
         .map_err(|fault| StorageError::damaged("payout_order", fault))?;
-    Ok(rows.fronted.checked_add(amount).is_none_or(|sum| sum > quoted))
+    Ok(rows.fronted.checked_add(amount).is_none_or(|sum| sum > most))
 }
 
 /// The shortfall of the wallet, in words; `None` if it can pay beside its `promised` amount.

@@ -16,10 +16,13 @@ use crate::{
         FeeMode, PayoutFamily,
         fee::Fee,
         id,
-        quote::{self, Prices, Quote, QuoteFault, Tariff},
+        quote::{self, Prices, Quote, QuoteFault, Quoted, Tariff, UnitPrice},
         recipients::{Column, Reason, RowFault, in_coins, least_amount},
     },
-    storage::{network_fees, payouts::StoredQuote},
+    storage::{
+        StorageError, network_fees,
+        payouts::{PayoutOrder, StoredQuote, token_gas},
+    },
 };
 
 /// Beyond this age a node's word about fees prices nothing.
@@ -43,19 +46,23 @@ impl Gateway {
         Ok(offer.ok_or(PayoutError::UnsupportedCurrency)?.currency)
     }
 
-    /// The quoted price of a unit of work: by the node's latest answer where the network is real.
-    pub(super) async fn quoted_fee_rate(&self, currency: &Currency) -> Result<u128, PayoutError> {
+    /// The quoted price of a transfer: by the node's latest answer and measured gas where the
+    /// network is real.
+    pub(super) async fn quoted_price(&self, currency: &Currency) -> Result<UnitPrice, PayoutError> {
         let (family, network) = (currency.family(), currency.network);
         let chain = self.config.chain(network);
         if chain.source != ChainSourceKind::Node {
-            return Ok(quote::fee_rate_bounds(family).0);
+            let rate = quote::fee_rate_bounds(family).0;
+            return Ok(UnitPrice { rate, gas: quote::quoted_gas(currency, None) });
         }
         let mut connection = self.db.connection().await?;
         let asked = network_fees::fresh(&mut connection, network, FEE_FRESH_SECONDS).await?;
         let asked = asked.ok_or(PayoutError::NoFreshFee)?;
         let rate = quote::quoted_rate(family, asked.rate).min(chain.fee_rate_max);
+        let measured = token_gas::measured(&mut connection, &currency.token_id()).await?;
+        let gas = quote::quoted_gas(currency, measured);
         let quoted = Fee { rate, data: quote::quoted_data(asked.data), ..asked };
-        Ok(quoted.all_in(quote::gas_per_transfer(currency)))
+        Ok(UnitPrice { rate: quoted.all_in(gas), gas })
     }
 
     pub(super) fn tariff(
@@ -63,13 +70,13 @@ impl Gateway {
         market: &Market,
         currency: &Currency,
         fee_mode: FeeMode,
-        fee_rate: u128,
+        price: UnitPrice,
     ) -> Result<Tariff, PayoutError> {
         let native = Catalogue::get().native(currency.network);
         let usd = |symbol| market.fresh_rate(symbol, Fiat::Usd).map(|rate| rate.price);
         let prices = Prices { native_usd: usd(native.symbol)?, asset_usd: usd(currency.symbol)? };
         let service_fee = Bps::new(self.config.payouts.service_fee_bps);
-        Ok(Tariff { fee_mode, service_fee, fee_rate, prices })
+        Ok(Tariff { fee_mode, service_fee, price, prices })
     }
 }
 
@@ -100,6 +107,29 @@ pub(super) fn priced(
     })
 }
 
+/// The quote of an order, for the rules about it.
+pub(super) fn quoted(order: &PayoutOrder) -> Quoted {
+    Quoted {
+        batches: usize::try_from(order.batch_count).unwrap_or(usize::MAX),
+        fee_rate: order.quote.fee_rate,
+        prices: Prices {
+            native_usd: order.quote.native_price_usd,
+            asset_usd: order.quote.asset_price_usd,
+        },
+        payout_total: order.payout_total,
+        network_fee: order.quote.network_fee,
+        service_fee: order.quote.service_fee,
+    }
+}
+
+/// Gas at which each payment of an order was quoted.
+pub(super) fn quoted_gas(order: &PayoutOrder) -> Result<u128, StorageError> {
+    let decimals = Catalogue::get().native(order.currency.network).decimals;
+    let rows = usize::try_from(order.item_count).unwrap_or(usize::MAX);
+    quote::gas_in_quote(order.currency, decimals, rows, &quoted(order))
+        .map_err(|fault| StorageError::damaged("payout_order", fault))
+}
+
 /// A quote as it is kept with its order.
 pub(super) fn stored(
     quoted: &Quote,
@@ -112,7 +142,7 @@ pub(super) fn stored(
         id: id::quote(),
         created_at: now,
         expires_at,
-        fee_rate: tariff.fee_rate,
+        fee_rate: tariff.price.rate,
         native_price_usd: twelve_places(tariff.prices.native_usd),
         asset_price_usd: twelve_places(tariff.prices.asset_usd),
         network_fee: quoted.network_fee,

@@ -6,6 +6,7 @@ use uuid::Uuid;
 
 use super::{
     advance::AdvanceError,
+    price::quoted_gas,
     sign::{Intent, keep, unsigned},
     spendable::{self, has_kept_its_fees},
     view::{locked, may_owe_refund},
@@ -20,7 +21,7 @@ use crate::{
         fee::Fee,
         hold::Hold,
         payment::Purpose,
-        quote::{self, Prices},
+        quote::{self, Prices, UnitPrice},
         recipients::least_amount,
         spend::Sweep,
     },
@@ -81,7 +82,8 @@ fn refund_fee(order: &PayoutOrder, rate: u128) -> Result<BaseUnits, StorageError
     let prices =
         Prices { native_usd: order.quote.native_price_usd, asset_usd: order.quote.asset_price_usd };
     let decimals = Catalogue::get().native(order.currency.network).decimals;
-    let fee = quote::refund_fee(order.currency, decimals, rate, prices);
+    let price = UnitPrice { rate, gas: quoted_gas(order)? };
+    let fee = quote::refund_fee(order.currency, decimals, price, prices);
     fee.map_err(|fault| StorageError::damaged("payout_order", fault))
 }
 
@@ -155,7 +157,7 @@ impl Gateway {
             false => None,
         };
         let Some(offer) = self.refund_offer(order, payer, covered).await? else { return Ok(None) };
-        let rate = offer.all_in(quote::gas_per_transfer(order.currency));
+        let rate = offer.all_in(quoted_gas(order)?);
         let Some(share) = self.share(order, payer, (offer, rate), covered).await? else {
             return Ok(None);
         };
@@ -177,7 +179,7 @@ impl Gateway {
     ) -> Result<Option<Fee>, AdvanceError> {
         let quoted = order.quote.fee_rate;
         let Some(asked) = payer.fee().await? else { return Ok(Some(Fee::of(quoted))) };
-        let work = quote::gas_per_transfer(order.currency);
+        let work = quoted_gas(order)?;
         let all_in = asked.all_in(work);
         if let Some(kept) = covered {
             if let Some(offer) = asked.within(quoted, work) {

@@ -195,6 +195,7 @@ async fn ended(
         succeeded: outcome == Outcome::Paid,
         tx_hash: hash.clone(),
         fee: conflicting.mined.fee,
+        gas: None,
         height: conflicting.mined.height,
         why: if is_own { MOVED_NOTHING } else { TOOK_ITS_PLACE },
     };
@@ -302,7 +303,7 @@ mod tests {
     #[test]
     fn settle_refuses_an_operator_s_statement_that_the_chain_contradicts() {
         let is_agreed = |hash: &str, did, outcome| {
-            let mined = Mined { hash: hash.to_owned(), height: 7, fee: BaseUnits::ZERO };
+            let mined = Mined { hash: hash.to_owned(), height: 7, fee: BaseUnits::ZERO, gas: None };
             let conflicting = Conflicting { at: 0, mined, did, returned: None };
             agreed(&payment(), &conflicting, outcome).is_ok()
         };

@@ -6,6 +6,7 @@ use uuid::Uuid;
 
 use super::{
     advance::{AdvanceError, value_usd},
+    price::quoted_gas,
     spendable,
     view::locked,
     wallet::Wallet,
@@ -129,7 +130,7 @@ impl Gateway {
         let Some(asked) = payer.fee().await? else {
             return Ok(Some(Fee::of(order.quote.fee_rate)));
         };
-        let work = quote::gas_per_transfer(order.currency);
+        let work = quoted_gas(order)?;
         let within = asked.within(cap, work);
         if within.is_none() {
             let all_in = asked.all_in(work);

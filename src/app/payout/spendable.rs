@@ -3,6 +3,7 @@
 
 use uuid::Uuid;
 
+use super::price::quoted;
 use crate::{
     asset::catalogue::Catalogue,
     chain::pay::{Spendable, utxo::transaction::virtual_size},
@@ -10,12 +11,12 @@ use crate::{
     payout::{
         PayoutFamily, State,
         fee::Fee,
-        quote::{self, Prices, Quoted, Unearned},
+        quote::{self, Unearned},
     },
     storage::{
         PgConnection, StorageError,
         payouts::{
-            PayoutOrder, coins, items,
+            PayoutOrder, coins, gas, items,
             payments::{self, OpenPayment},
         },
     },
@@ -103,21 +104,9 @@ pub(super) async fn unearned(
     order: &PayoutOrder,
 ) -> Result<Unearned, StorageError> {
     let (unsent, amount) = items::never_sent(tx, order.id).await?;
-    let batches = usize::try_from(order.batch_count).unwrap_or(usize::MAX);
-    let quoted = Quoted {
-        batches,
-        fee_rate: order.quote.fee_rate,
-        prices: Prices {
-            native_usd: order.quote.native_price_usd,
-            asset_usd: order.quote.asset_price_usd,
-        },
-        payout_total: order.payout_total,
-        network_fee: order.quote.network_fee,
-        service_fee: order.quote.service_fee,
-    };
     let rows = usize::try_from(order.item_count).unwrap_or(usize::MAX);
     let decimals = Catalogue::get().native(order.currency.network).decimals;
-    quote::unearned(order.currency, decimals, (rows, unsent), amount, &quoted)
+    quote::unearned(order.currency, decimals, (rows, unsent), amount, &quoted(order))
         .map_err(|fault| StorageError::damaged("payout_order", fault))
 }
 
@@ -138,6 +127,23 @@ pub(super) async fn to_give_back(
     let free =
         [signed, refund, ours].into_iter().fold(order.books.kept, BaseUnits::remaining_after);
     Ok(sum.min(free))
+}
+
+/// The part of the network fee that an order on a real EVM network paid for nothing: what was
+/// quoted, less the fees of all its payments so far and the cost of sending the rest back.
+pub(super) async fn unused(
+    tx: &mut PgConnection,
+    order: &PayoutOrder,
+) -> Result<BaseUnits, StorageError> {
+    let paid = gas::paid(tx, order.id).await?;
+    // The portions of gas that are not final yet.
+    let open = u128::from(paid.open).saturating_mul(quote::GAS_PER_COIN_TRANSFER);
+    let open = BaseUnits::new(open.saturating_mul(order.quote.fee_rate));
+    let spent = paid.fees.checked_add(open).unwrap_or(paid.fees);
+    let decimals = Catalogue::get().native(order.currency.network).decimals;
+    let rows = usize::try_from(order.item_count).unwrap_or(usize::MAX);
+    quote::unused(order.currency, decimals, rows, spent, &quoted(order))
+        .map_err(|fault| StorageError::damaged("payout_order", fault))
 }
 
 /// The amount that a payment may take for the network.

@@ -178,7 +178,7 @@ impl UtxoPayer {
         let (Ok(id), Some(height)) = (named.hash.parse::<Txid>(), named.height) else {
             return Ok(None);
         };
-        let mined = Mined { hash: id.to_string(), height, fee: BaseUnits::ZERO };
+        let mined = Mined { hash: id.to_string(), height, fee: BaseUnits::ZERO, gas: None };
         if !self.holds(&mined, required).await? {
             return Ok(None);
         }

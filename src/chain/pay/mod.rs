@@ -134,6 +134,8 @@ pub struct Mined {
     pub hash: String,
     pub height: u64,
     pub fee: BaseUnits,
+    /// Gas that it used, on EVM networks.
+    pub gas: Option<u64>,
 }
 
 /// The ways of paying that this program knows.

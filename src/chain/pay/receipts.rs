@@ -141,7 +141,8 @@ impl EvmPayer {
         let succeeded = quantity::number(receipt.status).ok_or_else(unreadable)? == 1;
         let depth = (chain.head + 1).saturating_sub(height);
         let seen = verdict(payment, succeeded, &receipt.logs, depth);
-        let mined = Mined { hash: hash.to_owned(), height, fee };
+        let gas = u64::try_from(gas).ok();
+        let mined = Mined { hash: hash.to_owned(), height, fee, gas };
         Ok(Some(Standing { seen, mined: Some(mined) }))
     }
 

@@ -187,7 +187,12 @@ fn standing(payment: &Wanted, heights: &HashMap<String, Option<u64>>, head: u64)
     let known: Vec<_> =
         payment.hashes.iter().filter_map(|hash| Some((hash, heights.get(hash)?))).collect();
     let mined = known.iter().find_map(|(hash, height)| {
-        height.map(|height| Mined { hash: (*hash).clone(), height, fee: BaseUnits::ZERO })
+        height.map(|height| Mined {
+            hash: (*hash).clone(),
+            height,
+            fee: BaseUnits::ZERO,
+            gas: None,
+        })
     });
     let seen = match &mined {
         Some(mined) => {

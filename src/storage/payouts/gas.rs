@@ -56,6 +56,32 @@ pub async fn of_order(
     })
 }
 
+/// Network fees of an order's payments, its gas included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Paid {
+    /// Of payments that have ended.
+    pub fees: BaseUnits,
+    /// Number of payments that have not ended.
+    pub open: u32,
+}
+
+pub async fn paid(connection: &mut PgConnection, order_id: Uuid) -> Result<Paid, StorageError> {
+    let row = sqlx::query!(
+        r#"
+        select coalesce(sum(fee), 0) as "fees!", count(*) filter (where state in ('signed', 'sent')) as "open!"
+        from payout_payment
+        where order_id = $1
+        "#,
+        order_id
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(Paid {
+        fees: numeric::to_units(TABLE, &row.fees)?,
+        open: u32::try_from(row.open).unwrap_or(u32::MAX),
+    })
+}
+
 /// Commitments of a network's gas wallet that its balance may not show yet, and the number of their
 /// payments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

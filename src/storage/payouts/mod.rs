@@ -13,6 +13,7 @@ pub mod pressure;
 pub mod reorgs;
 mod row;
 pub mod safety;
+pub mod token_gas;
 
 use chrono::{DateTime, Utc};
 use rust_decimal::Decimal;

@@ -292,6 +292,8 @@ pub struct Ended {
     /// Hash of the version that was mined.
     pub tx_hash: String,
     pub fee: BaseUnits,
+    /// Gas that it used, where there is any.
+    pub gas: Option<u64>,
     pub height: u64,
     /// Error text of its rows if it did not succeed.
     pub why: &'static str,

@@ -26,6 +26,7 @@ mod rotated;
 mod settle;
 mod tokens;
 mod told;
+mod unused;
 pub mod utxo;
 mod webhook;
 mod witness;

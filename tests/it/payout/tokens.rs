@@ -53,12 +53,9 @@ async fn every_recipient_gets_its_tokens_once_and_a_refused_recipient_fails_alon
         let fees = quote.network_fee.get() + quote.service_fee.get();
         let unearned = fees - books.kept.get();
         let service = quote.service_fee.get() * 3_000_000 / story.order.payout_total.get();
-        let (network, share) = (unearned - service, quote.network_fee.get() / u128::from(PAID + 2));
-        assert!(
-            network > share / 2 && network < 2 * share,
-            "{network} of {}",
-            quote.network_fee.get()
-        );
+        let network = unearned - service;
+        // The margin of the price and of the gas goes back too.
+        assert!(network > quote.network_fee.get() / 2, "{network} of {}", quote.network_fee.get());
         assert_eq!(books.returned.get(), 3_000_000 + SURPLUS + unearned);
         assert_eq!(tokens(&scene, &evm_address(900)).await, books.returned.get());
         let address = order["depositAddress"].as_str().unwrap();

@@ -64,7 +64,7 @@ pub(super) async fn standing(
     if let Some(hash) = &place.found {
         let depth = (tip + 1).saturating_sub(place.height);
         let fee = search.fees.get(hash).copied().unwrap_or_default();
-        let mined = Mined { hash: hash.clone(), height: place.height, fee };
+        let mined = Mined { hash: hash.clone(), height: place.height, fee, gas: None };
         let seen = Seen::Mined { depth, succeeded: true };
         return Ok(Standing { seen, mined: Some(mined) });
     }
