@@ -38,6 +38,9 @@ pub struct ChainSettings {
     pub witnesses: Vec<SecretString>,
     /// Chain id of an EVM test chain; otherwise the network's own id applies.
     pub chain_id: Option<u64>,
+    /// Address of the contract that pays many recipients of a token at once, on EVM networks. It is
+    /// used as long as its code is the pinned one.
+    pub multisend: Option<String>,
     /// Hash of the first block, for Solana test clusters and for bitcoin-like test chains, whose
     /// addresses are then those of regtest.
     pub genesis: Option<String>,
@@ -80,6 +83,7 @@ pub(super) struct ChainOverride {
     pub witness_headers: Vec<SecretString>,
     pub chain_id: Option<u64>,
     pub genesis: Option<String>,
+    pub multisend: Option<String>,
     pub confirmations: Option<u64>,
     pub large_amount_usd: Option<u64>,
     pub large_confirmations: Option<u64>,
@@ -249,6 +253,7 @@ impl Config {
                 .collect(),
             chain_id: given.chain_id,
             genesis: given.genesis,
+            multisend: given.multisend,
             confirmations,
             large_amount_usd: given.large_amount_usd.unwrap_or(LARGE_AMOUNT_USD),
             large_confirmations: large.max(confirmations),

@@ -12,7 +12,7 @@ use crate::{
     },
     broker::topology::Topology,
     merchant::secret::MasterKey,
-    payout::PayoutFamily,
+    payout::{PayoutFamily, transfer::address_bytes},
     rate::ProviderName,
     webhook::retry,
 };
@@ -139,6 +139,14 @@ fn basic(config: &Config) -> Vec<String> {
         let distinct: HashSet<_> = nodes.map(bare).collect();
         if distinct.len() != usize::from(chain.rpc_url.is_some()) + chain.witnesses.len() {
             faults.push(format!("chains.{network}: a node cannot be its own witness"));
+        }
+        if let Some(multisend) = &chain.multisend {
+            let is_usable = address_bytes(multisend).is_some();
+            if !is_usable || network.evm_chain_id().is_none() {
+                faults.push(format!(
+                    "chains.{network}: multisend must be a contract's address on an EVM network"
+                ));
+            }
         }
         if network == Network::Solana && chain.chain_id.is_some() {
             faults.push(

@@ -9,7 +9,7 @@ use crate::money::BaseUnits;
 /// Number of payments that one portion is meant for.
 pub const PORTION: usize = 32;
 /// More is fronted as soon as the coins there, or on their way, pay for fewer payments.
-const LOW: usize = 16;
+pub const LOW: usize = 16;
 /// Gas is returned if its value is at least this many times the cost of returning it.
 const WORTH_RETURNING: u128 = 4;
 

@@ -3,11 +3,11 @@
 //! [`csv`], [`recipients`] and [`lost`] decide the recipients, [`quote`], [`fee`] and [`gas`] the
 //! costs, [`limit`] how much may be signed, [`payment`] what a payment is for, [`hold`] what stops
 //! an order, [`lifecycle`] and [`batch`] every state, and [`order`] the merchant's view.
-//! [`eip1559`] is the one kind of transaction for payments on EVM networks, and [`transfer`] its
-//! content. On bitcoin-like networks [`spend`] decides the coin selection and the fee of a
-//! transaction, [`coins`] names what it spends and returns, and [`sighash`] computes the digests to
-//! sign. [`binding`] is the text over which a keyed digest binds an order from its creation to its
-//! last signature.
+//! [`eip1559`] is the one kind of transaction for payments on EVM networks, and [`transfer`] and
+//! [`multisend`] its content. On bitcoin-like networks [`spend`] decides the coin selection and the
+//! fee of a transaction, [`coins`] names what it spends and returns, and [`sighash`] computes the
+//! digests to sign. [`binding`] is the text over which a keyed digest binds an order from its
+//! creation to its last signature.
 
 pub mod batch;
 pub mod binding;
@@ -21,6 +21,7 @@ pub mod id;
 pub mod lifecycle;
 pub mod limit;
 pub mod lost;
+pub mod multisend;
 pub mod order;
 pub mod payment;
 pub mod quote;

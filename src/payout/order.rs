@@ -283,7 +283,7 @@ struct Progress {
 }
 
 /// Recipients that are sent or reported together: on bitcoin, litecoin and dogecoin the outputs of
-/// one transaction, on EVM networks one transaction each.
+/// one transaction, on EVM networks one transaction each, or one for many rows of a token.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = PayoutBatch)]

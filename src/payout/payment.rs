@@ -12,10 +12,13 @@ pub enum Purpose {
     /// Child-pays-for-parent: pays no recipient, spends the change of another payment and raises
     /// its effective fee rate.
     Bump,
+    /// Pays no recipient, and lets the contract that pays many move the order's tokens.
+    Allowance,
 }
 
 impl Purpose {
-    pub const ALL: [Self; 5] = [Self::Pay, Self::Refund, Self::Gas, Self::GasReturn, Self::Bump];
+    pub const ALL: [Self; 6] =
+        [Self::Pay, Self::Refund, Self::Gas, Self::GasReturn, Self::Bump, Self::Allowance];
 
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -24,6 +27,7 @@ impl Purpose {
             Self::Gas => "gas",
             Self::GasReturn => "gas_return",
             Self::Bump => "bump",
+            Self::Allowance => "allowance",
         }
     }
 
@@ -31,7 +35,7 @@ impl Purpose {
     pub const fn moves_gas(self) -> bool {
         match self {
             Self::Gas | Self::GasReturn => true,
-            Self::Pay | Self::Refund | Self::Bump => false,
+            Self::Pay | Self::Refund | Self::Bump | Self::Allowance => false,
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::money::BaseUnits;
 
 /// `transfer(address,uint256)` of ERC-20.
 const TRANSFER: [u8; 4] = [0xa9, 0x05, 0x9c, 0xbb];
-const WORD_BYTES: usize = 32;
+pub(super) const WORD_BYTES: usize = 32;
 
 /// The network's own coin, or a token by its contract.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
-use super::{operate::OperateError, sign::Intent, view::locked};
+use super::{operate::OperateError, sign::Intent, together::fits, view::locked};
 use crate::{
     app::Gateway,
     asset::address,
@@ -122,12 +122,14 @@ impl Bound {
         let pays = |outputs: &[Output]| match purpose {
             Purpose::Pay => self.outputs(rows).is_some_and(|bound| bound == *outputs),
             Purpose::Refund => matches!(outputs, [one] if self.refunds_to(&one.address)),
-            Purpose::Bump => outputs.is_empty(),
+            // An allowance goes to the contract that the configuration names.
+            Purpose::Bump | Purpose::Allowance => outputs.is_empty(),
             Purpose::Gas => matches!(outputs, [one] if one.address == self.place.address),
             // To the gas wallet, which the configuration names.
             Purpose::GasReturn => true,
         };
-        (purpose == Purpose::Gas || is_place(&payment.sender)) && pays(&payment.outputs)
+        let is_own = purpose == Purpose::Gas || is_place(&payment.sender);
+        is_own && pays(&payment.outputs) && fits(&payment.means, purpose)
     }
 
     /// Recipients of rows as they were confirmed; `None` if one of the rows is not the order's.

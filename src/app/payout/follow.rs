@@ -13,6 +13,7 @@ use super::{
     price::quoted_gas,
     sign::{Intent, fee_cap, unsigned},
     spendable,
+    together::{is_transfer, pays_many},
     view::locked,
     wallet::Wallet,
 };
@@ -282,7 +283,7 @@ impl Gateway {
             (Purpose::GasReturn, _) => {
                 return self.end_gas(tx, order, (payment, source, GasMove::Returned), ended).await;
             }
-            (Purpose::Bump, _) => None,
+            (Purpose::Bump | Purpose::Allowance, _) => None,
             (Purpose::Refund, true) => {
                 order.books.returned = sum(order.books.returned);
                 Some(EntryKind::PayoutRefund)
@@ -296,6 +297,11 @@ impl Gateway {
                 order.books.paid = sum(order.books.paid);
                 items::follow_payments(tx, &[payment.id], ItemState::Confirmed, None).await?;
                 Some(EntryKind::PayoutSent)
+            }
+            // All or nobody, and it was nobody: each gets a payment of his own.
+            (Purpose::Pay, false) if pays_many(payment) => {
+                items::release(tx, payment.id).await?;
+                None
             }
             (Purpose::Pay, false) => {
                 order.books.failed = sum(order.books.failed);
@@ -415,8 +421,13 @@ impl Gateway {
             }
             // All that it spends returns, less the fee.
             Purpose::Bump => (vec![], (Purpose::Bump, vec![])),
+            Purpose::Allowance => (vec![], (Purpose::Allowance, vec![])),
         };
-        let unsigned = unsigned(order, outputs, fee);
+        let Some((means, work)) = self.means_again(order, payment) else { return Ok(None) };
+        let unsigned = unsigned(order, outputs, fee).map(|unsigned| {
+            let work = work.unwrap_or(unsigned.work);
+            Unsigned { means, work, ..unsigned }
+        });
         let unsigned = unsigned.filter(|unsigned| bound.covers(order, unsigned, (purpose, &rows)));
         Ok(unsigned.map(|unsigned| (unsigned, wallet.key(order.currency.family(), bound))))
     }
@@ -472,8 +483,9 @@ async fn note_gas(
     order: &PayoutOrder,
     ended: &[(&OpenPayment, Ended)],
 ) -> Result<(), StorageError> {
-    let transfers =
-        ended.iter().filter(|(payment, end)| end.succeeded && !payment.purpose.moves_gas());
+    let transfers = ended.iter().filter(|(payment, end)| {
+        end.succeeded && !payment.purpose.moves_gas() && is_transfer(payment)
+    });
     match transfers.filter_map(|(_, end)| end.gas).max() {
         Some(gas) if !order.currency.is_native() => {
             token_gas::note(tx, &order.currency.token_id(), gas).await

@@ -14,13 +14,14 @@ use super::{
     bind::Bound,
     follow::book_network_fee,
     sign::TAKEN,
+    together::work_of,
     view::{locked, may_owe_refund},
     wallet::Wallet,
 };
 use crate::{
     app::Gateway,
     asset::{Family, address, catalogue::Catalogue},
-    chain::pay::{Output, Payer, Unsigned, Work},
+    chain::pay::{Means, Output, Payer, Unsigned, Work},
     fail_point::fail_point,
     ledger::{Account, Entry, EntryKind},
     money::BaseUnits,
@@ -72,13 +73,14 @@ fn gas_of(order: &PayoutOrder, rows: OrderGas, open: &[OpenPayment], at_least: F
     let most = |payment: &OpenPayment| {
         let rates = payment.versions.iter().map(|version| version.fee.rate);
         let rate = rates.max().unwrap_or(0).max(at_least.rate);
-        let work = match payment.purpose {
-            Purpose::Gas | Purpose::GasReturn => GAS_PER_COIN_TRANSFER,
-            Purpose::Pay | Purpose::Refund | Purpose::Bump => {
-                quote::gas_per_transfer(order.currency)
+        let (work, transfers) = match payment.purpose {
+            Purpose::Gas | Purpose::GasReturn => (GAS_PER_COIN_TRANSFER, 1),
+            Purpose::Pay | Purpose::Refund | Purpose::Bump | Purpose::Allowance => {
+                work_of(order, payment)
             }
         };
-        Fee { rate, ..at_least }.most(work)
+        let data = at_least.data.saturating_mul(transfers);
+        Fee { rate, data, ..at_least }.most(work)
     };
     let own = open.iter().filter(|payment| payment.purpose != Purpose::Gas);
     Gas {
@@ -124,8 +126,7 @@ impl Gateway {
         let open = payments::open(&mut connection, order.id).await?;
         let rows = gas::of_order(&mut connection, order.id).await?;
         let last = payment.versions.last().map_or(0, |version| version.fee.rate);
-        let more =
-            quote::gas_per_transfer(order.currency).saturating_mul(fee.rate.saturating_sub(last));
+        let more = work_of(order, payment).0.saturating_mul(fee.rate.saturating_sub(last));
         Ok(gas_of(order, rows, &open, Fee { rate: 0, ..fee }).free() >= more)
     }
 
@@ -398,6 +399,7 @@ fn transfer(order: &PayoutOrder, from: &str, to: String, amount: BaseUnits, fee:
         sender: address::match_key(order.currency.family(), from),
         nonce: 0,
         outputs: vec![Output { address: to, amount }],
+        means: Means::Transfer,
         contract: None,
         work: GAS_PER_COIN_TRANSFER,
         fee,

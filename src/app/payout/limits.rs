@@ -123,7 +123,7 @@ impl Gateway {
         room: &mut Room,
     ) -> Result<Allowed<()>, StorageError> {
         let wanted = match intent.purpose {
-            Purpose::Pay => order.state == State::Processing,
+            Purpose::Pay | Purpose::Allowance => order.state == State::Processing,
             Purpose::Refund => order.state.is_terminal(),
             // Gas has limits of its own.
             Purpose::Gas | Purpose::GasReturn => false,
@@ -132,7 +132,7 @@ impl Gateway {
         if !wanted {
             return Ok(Allowed::No);
         }
-        if intent.purpose == Purpose::Bump {
+        if matches!(intent.purpose, Purpose::Bump | Purpose::Allowance) {
             // It pays nobody.
             return Ok(Allowed::Now(()));
         }

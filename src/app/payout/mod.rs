@@ -21,6 +21,7 @@ mod send;
 mod settle;
 mod sign;
 mod spendable;
+mod together;
 mod view;
 mod wallet;
 

@@ -81,7 +81,7 @@ impl Gateway {
         payment: &Reorged,
     ) -> Result<(), StorageError> {
         reorgs::keep(tx, payment.id).await?;
-        if payment.purpose == Purpose::Bump {
+        if matches!(payment.purpose, Purpose::Bump | Purpose::Allowance) {
             return Ok(());
         }
         let reason = format!(
@@ -116,7 +116,7 @@ async fn take_back(
             books.reserved = again;
             (own, custody, Account::Payout(order.id))
         }
-        Purpose::Pay | Purpose::Bump => {
+        Purpose::Pay | Purpose::Bump | Purpose::Allowance => {
             books.paid = books.paid.remaining_after(amount);
             books.reserved = again;
             (own, custody, Account::Payout(order.id))

@@ -8,6 +8,7 @@ use super::{
     advance::{AdvanceError, value_usd},
     price::quoted_gas,
     spendable,
+    together::Plan,
     view::locked,
     wallet::Wallet,
 };
@@ -16,7 +17,7 @@ use crate::{
     asset::address,
     chain::{
         ChainError,
-        pay::{Output, Payer, SignError, Unsigned, Work, utxo::spend::SpendError},
+        pay::{Means, Output, Payer, SignError, Unsigned, Work, utxo::spend::SpendError},
     },
     fail_point::fail_point,
     ledger::{Account, Entry, EntryKind},
@@ -26,6 +27,7 @@ use crate::{
         fee::Fee,
         hold::Hold,
         limit::{self, Limits},
+        multisend::ROWS_MAX,
         payment::Purpose,
         quote,
     },
@@ -62,7 +64,8 @@ impl Gateway {
         let open = payments::open(&mut connection, order_id).await?;
         let room = room(payer, &open);
         let rows = match order.family {
-            PayoutFamily::Evm => room,
+            PayoutFamily::Evm if room > 0 => room.max(ROWS_MAX),
+            PayoutFamily::Evm => 0,
             PayoutFamily::Utxo => order.family.batch_rows_max() * usize::from(room > 0),
         };
         let limit = i64::try_from(rows).unwrap_or(i64::MAX);
@@ -77,8 +80,31 @@ impl Gateway {
         if waiting.is_empty() {
             return Ok(false);
         }
-        let groups = groups(&order, &waiting, &limits);
-        let prepared = self.prepare_all(&order, &groups, fee, payers).await?;
+        let together = match self.plan(&order, waiting.len(), payer).await? {
+            Plan::OneByOne => None,
+            Plan::Later => return Ok(false),
+            Plan::Allow { contract, amount } => {
+                let allowance = (contract, amount);
+                if let Some(signed) = self.allow(&order, allowance, fee, payers, wallet).await? {
+                    return Ok(signed);
+                }
+                None
+            }
+            Plan::Together(contract) => {
+                let by = (contract, fee);
+                self.prepare_together(&order, &waiting, by, &limits, payers).await?
+            }
+        };
+        let prepared = match together {
+            Some(prepared) => prepared,
+            None => {
+                if order.family == PayoutFamily::Evm {
+                    waiting.truncate(room);
+                }
+                let groups = groups(&order, &waiting, &limits);
+                self.prepare_all(&order, &groups, fee, payers).await?
+            }
+        };
         if prepared.ready.is_empty() && prepared.failure.is_none() {
             // Nothing is left of the reason for which it may have waited.
             let mut connection = self.db.connection().await?;
@@ -409,8 +435,12 @@ pub(super) struct Intent {
 }
 
 /// The constraints that refuse a payment which another worker signed first.
-pub(super) const TAKEN: [&str; 3] =
-    ["payout_payment_nonce_once", "payout_refund_once", "payout_input_once"];
+pub(super) const TAKEN: [&str; 4] = [
+    "payout_payment_nonce_once",
+    "payout_refund_once",
+    "payout_input_once",
+    "payout_allowance_once",
+];
 
 /// Takes a fee out of the order's balance.
 pub(super) async fn keep(
@@ -460,12 +490,12 @@ pub(super) async fn give_back(
 
 /// Payments that can be signed, and the results of the others.
 #[derive(Default)]
-struct Prepared {
-    ready: Vec<(Intent, Unsigned)>,
+pub(super) struct Prepared {
+    pub(super) ready: Vec<(Intent, Unsigned)>,
     /// Rows have ended without a payment.
-    any_failed: bool,
+    pub(super) any_failed: bool,
     /// The node's objection to a payment; its row waits.
-    failure: Option<ChainError>,
+    pub(super) failure: Option<ChainError>,
 }
 
 /// The rows that each transaction pays: one, or those of one batch. A batch that exceeds a limit,
@@ -504,6 +534,7 @@ pub(super) fn unsigned(order: &PayoutOrder, outputs: Vec<Output>, fee: Fee) -> O
         sender: address::match_key(currency.family(), &place.address),
         nonce: 0,
         outputs,
+        means: Means::Transfer,
         contract: currency.contract.map(ToOwned::to_owned),
         work: quote::gas_per_transfer(currency),
         fee,

@@ -17,6 +17,7 @@ use crate::{
     payout::{
         batch::Seen,
         eip1559,
+        multisend::{self, Act},
         transfer::{self, Asset, address_bytes},
     },
 };
@@ -141,16 +142,22 @@ impl EvmPayer {
 /// Compares a transaction with the payment that `raw` promised. The logs of a token were compared
 /// already: `seen` has their result.
 fn did(raw: &[u8], wire: &Wire<'_>, seen: Seen) -> Did {
-    let promised = eip1559::read_own(raw).ok();
-    let Some((asset, output)) = promised.as_ref().and_then(transfer::paid) else {
+    let Ok(promised) = eip1559::read_own(raw) else {
         return Did::Else("what the payment was to do cannot be read");
     };
-    match (seen, asset) {
+    let of_coins = match (transfer::paid(&promised), multisend::read(&promised)) {
+        (Some((Asset::Coin, output)), _) => Some(output),
+        (Some((Asset::Token(_), _)), _) | (None, Some(Act::Pays { .. })) => None,
+        (None, Some(Act::Allows { .. }) | None) => {
+            return Did::Else("what the payment was to do cannot be read");
+        }
+    };
+    match (seen, of_coins) {
         (Seen::Unexplained { moved: true, .. }, _) => Did::MovedOther,
         (Seen::Unexplained { moved: false, .. }, _) => Did::NoLog,
         (Seen::Mined { succeeded: false, .. }, _) => Did::PaidNobody,
-        (Seen::Mined { succeeded: true, .. }, Asset::Token(_)) => Did::PaidAll,
-        (Seen::Mined { succeeded: true, .. }, Asset::Coin) => {
+        (Seen::Mined { succeeded: true, .. }, None) => Did::PaidAll,
+        (Seen::Mined { succeeded: true, .. }, Some(output)) => {
             let value = wire.value.strip_prefix("0x").unwrap_or_default();
             let value = u128::from_str_radix(value, 16).ok();
             let to = wire.to.and_then(|to| address_bytes(&to.to_ascii_lowercase()));

@@ -6,6 +6,7 @@ use crate::{
     chain::evm::quantity,
     payout::{
         eip1559,
+        multisend::{self, Act},
         transfer::{self, Asset},
     },
 };
@@ -18,23 +19,24 @@ const WORD: usize = 32;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Promise {
     contract: String,
-    to: String,
-    amount: u128,
+    /// Recipients and amounts, sorted.
+    moves: Vec<(String, u128)>,
 }
 
 impl Promise {
-    /// `None` for bytes that pay the network's own coin. It is asked for at every look, so it is
-    /// read and not verified.
+    /// `None` for bytes that pay no token. It is asked for at every look, so it is read and not
+    /// verified.
     pub fn of(raw: &[u8]) -> Option<Self> {
         let transaction = eip1559::read_own(raw).ok()?;
-        match transfer::paid(&transaction)? {
-            (Asset::Coin, _) => None,
-            (Asset::Token(contract), output) => Some(Self {
-                contract: spelt(&contract),
-                to: spelt(&output.to),
-                amount: output.amount.get(),
-            }),
-        }
+        let (token, outputs) = match (transfer::paid(&transaction), multisend::read(&transaction)) {
+            (Some((Asset::Token(token), output)), _) => (token, vec![output]),
+            (None, Some(Act::Pays { token, outputs, .. })) => (token, outputs),
+            (Some((Asset::Coin, _)) | None, _) => return None,
+        };
+        let moves = outputs.iter().map(|output| (spelt(&output.to), output.amount.get()));
+        let mut moves: Vec<_> = moves.collect();
+        moves.sort_unstable();
+        Some(Self { contract: spelt(&token), moves })
     }
 }
 
@@ -62,8 +64,8 @@ pub(super) enum Kept {
     Otherwise,
 }
 
-/// Only the token's own log of exactly this movement proves it. A call that succeeds may have moved
-/// nothing, or less.
+/// Only the token's own logs of exactly these movements prove them, one log for each. A call that
+/// succeeds may have moved nothing, or less.
 pub(super) fn kept(promise: &Promise, sender: &str, logs: &[Log<'_>]) -> Kept {
     let from_sender = logs.iter().filter(|log| {
         log.address.eq_ignore_ascii_case(&promise.contract)
@@ -71,16 +73,19 @@ pub(super) fn kept(promise: &Promise, sender: &str, logs: &[Log<'_>]) -> Kept {
             && log.topics[0].eq_ignore_ascii_case(TRANSFER_TOPIC)
             && names(log.topics[1], sender)
     });
-    let (mut exact, mut other) = (0_u32, 0_u32);
-    for log in from_sender {
-        let is_exact = names(log.topics[2], &promise.to) && word(log.data) == Some(promise.amount);
-        if is_exact { exact += 1 } else { other += 1 }
+    let moved = from_sender.map(|log| {
+        let to = quantity::address_in_word(log.topics[2])?;
+        Some((to, word(log.data)?))
+    });
+    let moved: Vec<_> = moved.collect();
+    if moved.is_empty() {
+        return Kept::NoLog;
     }
-    match (exact, other) {
-        (1, 0) => Kept::Yes,
-        (0, 0) => Kept::NoLog,
-        _ => Kept::Otherwise,
-    }
+    let Some(mut moved) = moved.into_iter().collect::<Option<Vec<_>>>() else {
+        return Kept::Otherwise;
+    };
+    moved.sort_unstable();
+    if moved == promise.moves { Kept::Yes } else { Kept::Otherwise }
 }
 
 fn names(topic: &str, address: &str) -> bool {
@@ -104,10 +109,14 @@ mod tests {
     const TO: &str = "0x00000000000000000000000000000000000000aa";
 
     fn promise() -> Promise {
-        Promise { contract: TOKEN.into(), to: TO.into(), amount: 1_500_000 }
+        Promise { contract: TOKEN.into(), moves: vec![(TO.into(), 1_500_000)] }
     }
 
     fn verdict(logs: &[(&str, &str, &str, u128)]) -> Kept {
+        verdict_on(&promise(), logs)
+    }
+
+    fn verdict_on(promise: &Promise, logs: &[(&str, &str, &str, u128)]) -> Kept {
         let topic = |address: &str| format!("0x{:0>64}", address.trim_start_matches("0x"));
         let rows: Vec<_> = logs
             .iter()
@@ -121,7 +130,7 @@ mod tests {
                 data,
             })
             .collect();
-        kept(&promise(), SENDER, &logs)
+        kept(promise, SENDER, &logs)
     }
 
     #[test]
@@ -137,5 +146,19 @@ mod tests {
         assert_eq!(verdict(&[(TOKEN, SENDER, TO, 1_499_999)]), Kept::Otherwise);
         assert_eq!(verdict(&[(TOKEN, SENDER, other, 1_500_000)]), Kept::Otherwise);
         assert_eq!(verdict(&[(TOKEN, SENDER, TO, 1_500_000); 2]), Kept::Otherwise);
+    }
+
+    #[test]
+    fn of_many_recipients_each_needs_a_log_of_his_own() {
+        let other = "0x00000000000000000000000000000000000000bb";
+        let moves = vec![(TO.to_owned(), 5), (TO.to_owned(), 5), (other.to_owned(), 7)];
+        let promise = Promise { contract: TOKEN.into(), moves };
+        let (twice, once) = ((TOKEN, SENDER, TO, 5), (TOKEN, SENDER, other, 7));
+        assert_eq!(verdict_on(&promise, &[once, twice, twice]), Kept::Yes);
+        for short in [vec![once, twice], vec![twice, twice], vec![once, once, twice]] {
+            assert_eq!(verdict_on(&promise, &short), Kept::Otherwise, "{short:?}");
+        }
+        assert_eq!(verdict_on(&promise, &[once, twice, twice, twice]), Kept::Otherwise);
+        assert_eq!(verdict_on(&promise, &[]), Kept::NoLog);
     }
 }

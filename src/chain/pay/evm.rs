@@ -1,5 +1,5 @@
-//! Paying on an EVM network: one EIP-1559 transfer for each recipient, of the network's coin or of
-//! a token.
+//! Paying on an EVM network: an EIP-1559 transfer of the network's coin or of a token to one
+//! recipient, or a call that pays tokens to many.
 
 use k256::ecdsa::SigningKey;
 use secrecy::SecretString;
@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
 
 use super::{
-    Output, Sent, SignError, SignedTx, Unsigned, Work, data_fee,
+    Means, Output, Sent, SignError, SignedTx, Unsigned, Work, data_fee,
     fees::{History, offer, wide},
 };
 use crate::{
@@ -21,6 +21,7 @@ use crate::{
     payout::{
         eip1559::Transaction,
         fee::Fee,
+        multisend,
         transfer::{self, Asset, address_bytes},
     },
 };
@@ -139,14 +140,14 @@ impl EvmPayer {
         }
     }
 
-    /// Asks the node for the gas of transfers, all in one request. A revert, or more work than was
-    /// quoted, is the recipient's doing only if the sender could pay anybody else. A node's
+    /// Asks the node for the gas of payments, all in one request. A revert of a transfer, or more
+    /// work than was quoted, is the recipient's doing only if the sender could pay anybody else. A node's
     /// objection to one transfer is reported for that one alone.
     pub(super) async fn works(
         &self,
         payments: &[Unsigned],
     ) -> Result<Vec<Result<Work, ChainError>>, ChainError> {
-        let calls = payments.iter().map(|payment| self.call_for(payment, self.only(payment)?));
+        let calls = payments.iter().map(|payment| self.call_for(payment));
         let calls = calls.collect::<Result<Vec<_>, _>>()?;
         let answers = self.rpc.batch_each(ESTIMATE, &calls).await?;
         let mut works = Vec::with_capacity(payments.len());
@@ -173,8 +174,11 @@ impl EvmPayer {
         payment: &Unsigned,
         told: Work,
     ) -> Result<Result<Work, ChainError>, ChainError> {
-        let to_itself = Output { address: payment.sender.clone(), ..self.only(payment)?.clone() };
-        let call = self.call_for(payment, &to_itself)?;
+        let (Means::Transfer, [output]) = (&payment.means, payment.outputs.as_slice()) else {
+            return Ok(Ok(told));
+        };
+        let to_itself = Output { address: payment.sender.clone(), ..output.clone() };
+        let call = self.call_for(&Unsigned { outputs: vec![to_itself], ..payment.clone() })?;
         match self.gas_told(payment, self.rpc.call(ESTIMATE, call).await) {
             Ok(gas) if gas <= payment.work => Ok(Ok(told)),
             Ok(gas) => Ok(Err(self.too_dear(gas, payment.work))),
@@ -190,16 +194,9 @@ impl EvmPayer {
         ChainError::Refused { network, method: ESTIMATE, code: SERVER_ERROR, reason }
     }
 
-    fn only<'a>(&self, payment: &'a Unsigned) -> Result<&'a Output, ChainError> {
-        let [output] = payment.outputs.as_slice() else {
-            return Err(self.rpc.malformed(ESTIMATE, "an EVM payment has one recipient"));
-        };
-        Ok(output)
-    }
-
-    fn call_for(&self, payment: &Unsigned, output: &Output) -> Result<Value, ChainError> {
-        let (to, value, data) = call_of(payment, output)
-            .ok_or_else(|| self.rpc.malformed(ESTIMATE, "an address of ours cannot be read"))?;
+    fn call_for(&self, payment: &Unsigned) -> Result<Value, ChainError> {
+        let (to, value, data) = call_of(payment)
+            .ok_or_else(|| self.rpc.malformed(ESTIMATE, "a payment of ours cannot be made"))?;
         Ok(json!([{
             "from": payment.sender,
             "to": format!("0x{}", hex::encode(to)),
@@ -224,8 +221,7 @@ impl EvmPayer {
     }
 
     pub(super) fn sign(&self, key: &SigningKey, payment: &Unsigned) -> Result<SignedTx, SignError> {
-        let [output] = payment.outputs.as_slice() else { return Err(SignError::Unsupported) };
-        let (to, value, data) = call_of(payment, output).ok_or(SignError::Unsupported)?;
+        let (to, value, data) = call_of(payment).ok_or(SignError::Unsupported)?;
         let transaction = Transaction {
             chain_id: self.chain_id,
             nonce: payment.nonce,
@@ -276,12 +272,26 @@ fn signed(transaction: Transaction, key: &SigningKey, sender: &str) -> Result<Si
 }
 
 /// The address that a payment calls, with the amount of the coin and the data.
-fn call_of(payment: &Unsigned, output: &Output) -> Option<([u8; 20], u128, Vec<u8>)> {
-    let contract = payment.contract.as_deref();
-    let token = |contract| address_bytes(contract).map(Asset::Token);
-    let asset = contract.map_or(Some(Asset::Coin), token)?;
-    let to = address_bytes(&output.address)?;
-    Some(transfer::call(asset, transfer::Output { to, amount: output.amount }))
+fn call_of(payment: &Unsigned) -> Option<([u8; 20], u128, Vec<u8>)> {
+    let output = |output: &Output| {
+        let to = address_bytes(&output.address)?;
+        Some(transfer::Output { to, amount: output.amount })
+    };
+    let token = payment.contract.as_deref().map(address_bytes);
+    match (&payment.means, payment.outputs.as_slice()) {
+        (Means::Transfer, [one]) => {
+            let asset = token.map_or(Some(Asset::Coin), |token| token.map(Asset::Token))?;
+            Some(transfer::call(asset, output(one)?))
+        }
+        (Means::Multisend(contract), outputs @ [_, ..]) => {
+            let outputs = outputs.iter().map(output).collect::<Option<Vec<_>>>()?;
+            Some((address_bytes(contract)?, 0, multisend::call_data(token??, &outputs)))
+        }
+        (Means::Allowance { spender, amount }, []) => {
+            Some((token??, 0, multisend::allowance_data(address_bytes(spender)?, *amount)))
+        }
+        (Means::Transfer | Means::Multisend(_) | Means::Allowance { .. }, _) => None,
+    }
 }
 
 /// Returns whether a call ended in the code that was called. Nodes have many words for that, with

@@ -10,6 +10,7 @@ mod data_fee;
 mod erc20;
 mod evm;
 mod fees;
+mod multisend;
 mod proof;
 mod receipts;
 mod simulated;
@@ -43,6 +44,7 @@ pub struct Unsigned {
     pub sender: String,
     pub nonce: u64,
     pub outputs: Vec<Output>,
+    pub means: Means,
     /// The token's contract; `None` for the network's own coin.
     pub contract: Option<String>,
     /// The work that the network will charge for: gas, or virtual bytes.
@@ -51,6 +53,18 @@ pub struct Unsigned {
     pub fee: Fee,
     /// The outputs that it may spend, where transactions have inputs and outputs.
     pub spendable: Option<Spendable>,
+}
+
+/// The transaction that makes a payment of tokens.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Means {
+    /// A transfer to the one recipient. Where transactions have outputs, one to each.
+    #[default]
+    Transfer,
+    /// A call of the contract at this address, which pays all recipients or none.
+    Multisend(String),
+    /// It pays nobody, and lets the contract at `spender` move `amount`.
+    Allowance { spender: String, amount: BaseUnits },
 }
 
 /// Outputs that a payment may spend, and the most it may take of them for the network.

@@ -372,6 +372,40 @@ pub async fn follow_payments(
     Ok(())
 }
 
+/// Rows of a payment that finally paid none of them wait for another one.
+pub async fn release(connection: &mut PgConnection, payment_id: Uuid) -> Result<(), StorageError> {
+    sqlx::query!(
+        r#"
+        update payout_item
+        set payment_id = null, state = 'pending', error = null
+        where payment_id = $1 and state in ('pending', 'sent')
+        "#,
+        payment_id
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Sum of the rows of an order that have no payment yet, and their number.
+pub async fn unsigned_sum(
+    connection: &mut PgConnection,
+    order_id: Uuid,
+) -> Result<(BaseUnits, usize), StorageError> {
+    let row = sqlx::query!(
+        r#"
+        select coalesce(sum(net_amount), 0) as "sum!", count(*) as "rows!"
+        from payout_item
+        where order_id = $1 and state = 'pending' and payment_id is null
+        "#,
+        order_id
+    )
+    .fetch_one(connection)
+    .await?;
+    let rows = usize::try_from(row.rows).unwrap_or(usize::MAX);
+    Ok((numeric::to_units("payout_item", &row.sum)?, rows))
+}
+
 /// Returns whether an order pays to `address` itself or sends its refund there.
 pub async fn names_address(
     connection: &mut PgConnection,

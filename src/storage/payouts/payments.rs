@@ -285,6 +285,35 @@ pub async fn age(connection: &mut PgConnection, order_id: Uuid) -> Result<u64, S
     Ok(done.rows_affected())
 }
 
+/// Whether an order's rows may be paid many at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Together {
+    /// Its allowance is signed, and not final.
+    pub allowance_open: bool,
+    pub allowance_given: bool,
+    /// An allowance or a payment failed in its block.
+    pub any_failed: bool,
+}
+
+pub async fn together(
+    connection: &mut PgConnection,
+    order_id: Uuid,
+) -> Result<Together, StorageError> {
+    let row = sqlx::query!(
+        r#"
+        select coalesce(bool_or(purpose = 'allowance' and state in ('signed', 'sent')), false) as "open!",
+               coalesce(bool_or(purpose = 'allowance' and state = 'confirmed'), false) as "given!",
+               coalesce(bool_or(purpose in ('allowance', 'pay') and state = 'failed'), false) as "failed!"
+        from payout_payment
+        where order_id = $1
+        "#,
+        order_id
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(Together { allowance_open: row.open, allowance_given: row.given, any_failed: row.failed })
+}
+
 /// Result of a final payment.
 #[derive(Debug, Clone)]
 pub struct Ended {

@@ -9,7 +9,7 @@ use bitcoin::{
 use gateway::{
     asset::{Network, address::evm},
     chain::pay::{
-        EvmPayer, Output, Payer, Unsigned,
+        EvmPayer, Means, Output, Payer, Unsigned,
         utxo::{
             spend::{Coin, Lock, Pay, Terms, plan},
             transaction::{self, Replaceable},
@@ -71,6 +71,7 @@ fn payments(key: &SigningKey) -> f64 {
             address: format!("0x{:040x}", nonce + 1),
             amount: BaseUnits::new(1_250_000),
         }],
+        means: Means::Transfer,
         contract: Some("0xc2132d05d31c914a87c6611c10748aeb04b58e8f".to_owned()),
         work: 65_000,
         fee: Fee { tip: 1_000_000_000, ..Fee::of(30_000_000_000) },

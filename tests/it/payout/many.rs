@@ -29,7 +29,9 @@ use support::{
     shop::payouts::evm_address,
 };
 
-use super::node::{CHAIN_ID, COIN, CONFIRMATIONS, USDT, due, is_settled, node, settings};
+use super::node::{
+    CHAIN_ID, COIN, CONFIRMATIONS, USDT, due, is_settled, node, node_with_multisend, settings,
+};
 
 /// Rows in `make test`; GATEWAY_TEST_PAYOUT_ROWS overrides it.
 const ROWS: u32 = 60;
@@ -244,9 +246,25 @@ async fn adds_up(run: &Run<'_>, story: &Story, order: &Value, (rows, hostile): (
     }
 }
 
-async fn pays_everybody_once(is_token: bool) {
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Paid {
+    Coins,
+    Tokens,
+    /// Many in one transaction.
+    TokensTogether,
+}
+
+async fn pays_everybody_once(what: Paid) {
+    let is_token = what != Paid::Coins;
     let rows = std::env::var("GATEWAY_TEST_PAYOUT_ROWS").map_or(ROWS, |text| text.parse().unwrap());
-    let (database, anvil) = (TestDatabase::create().await, node().await);
+    let database = TestDatabase::create().await;
+    let (anvil, multisend) = match what {
+        Paid::Coins | Paid::Tokens => (node().await, None),
+        Paid::TokensTogether => {
+            let (anvil, multisend) = node_with_multisend().await;
+            (anvil, Some(multisend))
+        }
+    };
     let hostile = evm_address(3_000_000);
     if is_token {
         anvil.blacklist(USDT, &hostile).await.unwrap();
@@ -254,7 +272,8 @@ async fn pays_everybody_once(is_token: bool) {
         anvil.rpc("anvil_setCode", json!([hostile, REVERTS])).await.unwrap();
     }
     with_broker(|broker| async move {
-        let own = environment(&anvil);
+        let mut own = environment(&anvil);
+        own.extend(multisend.map(|at| ("GATEWAY_CHAINS__POLYGON__MULTISEND", at)));
         let own: Vec<_> = own.iter().map(|(name, value)| (*name, value.as_str())).collect();
         let installation = Installation::new(&database.url, &(&*broker).into(), &own);
         let gateway = hand(&database, &anvil);
@@ -277,12 +296,20 @@ async fn pays_everybody_once(is_token: bool) {
             id,
         };
         let gas = GAS_MOMENTS.into_iter().filter(|_| is_token);
-        let moments: Vec<_> = gas.chain(MOMENTS).collect();
+        // Together: at the allowance, and at the payments after it.
+        let again = MOMENTS.into_iter().filter(|_| what == Paid::TokensTogether);
+        let moments: Vec<_> = gas.chain(MOMENTS).chain(again).collect();
         let started = Instant::now();
         let story = run.to_the_end(&moments).await;
-        let (what, kills) = (&order["symbol"], moments.len());
-        println!("{rows} rows of {what} in {:.0?}, {kills} kills", started.elapsed());
+        let (symbol, kills) = (&order["symbol"], moments.len());
+        println!("{rows} rows of {symbol} in {:.0?}, {kills} kills", started.elapsed());
         adds_up(&run, &story, &order, (rows, &hostile)).await;
+        if what == Paid::TokensTogether {
+            let given = "select count(*) from payout_payment where purpose = 'allowance'";
+            assert_eq!(number(&database, given).await, 1);
+            let paid = "select count(*) from payout_payment where purpose = 'pay'";
+            assert!(number(&database, paid).await < u128::from(rows), "nothing was paid together");
+        }
         gateway.db.close().await;
         database.remove().await;
     })
@@ -291,10 +318,15 @@ async fn pays_everybody_once(is_token: bool) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_large_order_of_tokens_is_paid_once_if_the_payer_is_killed_at_random() {
-    pays_everybody_once(true).await;
+    pays_everybody_once(Paid::Tokens).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_large_order_paid_together_is_paid_once_if_the_payer_is_killed_at_random() {
+    pays_everybody_once(Paid::TokensTogether).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_large_order_of_coins_is_paid_once_if_the_payer_is_killed_at_random() {
-    pays_everybody_once(false).await;
+    pays_everybody_once(Paid::Coins).await;
 }

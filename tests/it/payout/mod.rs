@@ -17,6 +17,7 @@ mod killed;
 mod limits;
 mod limits_of_merchants;
 mod many;
+mod multisend;
 mod node;
 mod on_a_node;
 mod poison;

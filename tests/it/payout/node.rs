@@ -40,6 +40,15 @@ pub async fn node() -> Arc<Anvil> {
     Arc::new(anvil)
 }
 
+/// A node whose dollar token is of USDT's kind, and the address of the contract that pays many.
+pub async fn node_with_multisend() -> (Arc<Anvil>, String) {
+    let anvil = Anvil::start(CHAIN_ID).await.unwrap();
+    let token = anvil.deploy("Tether").await.unwrap();
+    anvil.place_token(&token, USDT, SUPPLY).await.unwrap();
+    let multisend = anvil.deploy_multisend().await.unwrap();
+    (Arc::new(anvil), multisend)
+}
+
 /// Settings of a gateway that pays only on that node.
 pub fn settings(url: &str) -> String {
     told_by(&format!("rpc_url = {url:?}"))

@@ -96,7 +96,16 @@ impl Anvil {
 
     /// Deploys a contract of `contracts/` in a block of its own and returns its address.
     pub async fn deploy(&self, name: &str) -> Result<String> {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("support/node/contracts");
+        self.deploy_from("support/node/contracts", name).await
+    }
+
+    /// Deploys the contract that payouts use, and returns its address.
+    pub async fn deploy_multisend(&self) -> Result<String> {
+        self.deploy_from("../src/payout/contract", "Multisend").await
+    }
+
+    async fn deploy_from(&self, folder: &str, name: &str) -> Result<String> {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
         let code = std::fs::read_to_string(path.join(format!("{name}.hex")))?;
         let data = format!("0x{}", code.trim());
         let call = Call { to: None, value: "0x0".to_owned(), data };

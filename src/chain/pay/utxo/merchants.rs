@@ -15,7 +15,7 @@ use super::{
 use crate::{
     chain::{
         ChainError, Located,
-        pay::{Output, SignError, Spendable, Unsigned},
+        pay::{Means, Output, SignError, Spendable, Unsigned},
         utxo::{coinbase_maturity, locate},
     },
     money::BaseUnits,
@@ -277,6 +277,7 @@ impl UtxoPayer {
             sender: wish.sender.to_owned(),
             nonce: 0,
             outputs: wish.outputs.to_vec(),
+            means: Means::Transfer,
             contract: None,
             work: 0,
             fee: Fee::of(asked.rate.min(most)),
