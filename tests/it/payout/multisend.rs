@@ -80,7 +80,9 @@ async fn all_are_paid_once(scene: &Scene, rows: u32) {
 async fn many_are_paid_by_one_transaction_and_equal_rows_each_by_a_log_of_their_own() {
     with_multisend(|scene, contract| async move {
         let mut rows = items(1, ROWS);
-        rows.extend([(); 2].map(|()| json!({ "address": evm_address(600), "amount": "1.5" })));
+        rows.extend(["first", "second"].map(|reference| {
+            json!({ "address": evm_address(600), "amount": "1.5", "reference": reference })
+        }));
         let (order, id) = scene.funded(&rows).await;
         let story = scene.mine_until(&id, is_settled, async |_, _| ()).await;
         assert_eq!(story.order.state.as_str(), "completed");
