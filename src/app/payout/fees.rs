@@ -1,4 +1,4 @@
-//! Current network fees, stored for quotes, how long the gas wallets last, and the fees that go back.
+//! Current network fees, stored for quotes; how long the gas wallets last; the fees that go back.
 
 use super::{advance::AdvanceError, spendable};
 use crate::{

@@ -141,8 +141,8 @@ impl EvmPayer {
     }
 
     /// Asks the node for the gas of payments, all in one request. A revert of a transfer, or more
-    /// work than was quoted, is the recipient's doing only if the sender could pay anybody else. A node's
-    /// objection to one transfer is reported for that one alone.
+    /// work than was quoted, is the recipient's doing only if the sender could pay anybody else. A
+    /// node's objection to one transfer is reported for that one alone.
     pub(super) async fn works(
         &self,
         payments: &[Unsigned],

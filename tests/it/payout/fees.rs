@@ -380,8 +380,17 @@ async fn a_sent_payment_of_a_suspended_merchant_is_still_replaced() {
         })
         .await;
         fired(2);
+        let is_completed = |story: &Story| story.order.state.as_str() == "completed";
+        let story = scene.mine_until(&id, is_completed, async |_, _| ()).await;
+        assert!(!story.order.books.left().is_zero());
+        // The unused fee is sent back once payments may be signed again.
+        scene.stack.gateway.set_suspended(merchant, false).await.unwrap();
         let story = scene.mine_until(&id, is_settled, async |_, _| ()).await;
-        assert_eq!(story.order.state.as_str(), "completed");
+        assert!(
+            story.payments.iter().any(|p| p.purpose == Purpose::Refund),
+            "{:?}",
+            story.payments
+        );
     })
     .await;
 }
