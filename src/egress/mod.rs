@@ -32,7 +32,7 @@ use tokio::{
 };
 use url::Url;
 
-pub(crate) use self::tls::{trusting, trusting_nobody};
+pub use self::tls::{trusting, trusting_nobody};
 use self::{
     dial::{Bounded, CONNECTIONS_MAX, Dialler, Peer},
     guard::to_uri,

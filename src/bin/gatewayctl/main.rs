@@ -8,6 +8,7 @@ mod addresses;
 mod audit;
 mod balances;
 mod chain;
+mod check_receiver;
 mod currency;
 mod database;
 mod dead_letters;
@@ -129,13 +130,17 @@ enum Command {
     /// Receive webhooks on this machine and say of each whether its signature verifies
     #[command(after_help = words::LISTEN)]
     Listen(listen::Args),
+    /// Attack your own webhook receiver and grade its answers
+    #[command(after_help = words::CHECK_RECEIVER)]
+    CheckReceiver(check_receiver::Args),
 }
 
 impl Command {
     const fn limit(&self) -> Duration {
         match self {
             Self::Migrate | Self::Secrets(_) => MIGRATION_LIMIT,
-            Self::Demo(_) => DEMO_LIMIT,
+            // Twenty deliveries, each with the channel's own limit.
+            Self::Demo(_) | Self::CheckReceiver(_) => DEMO_LIMIT,
             Self::Listen(_) | Self::Payouts(payouts::Payouts::Watch(_)) => WATCH_LIMIT,
             Self::Topology(_)
             | Self::Database(_)
@@ -181,6 +186,7 @@ impl Command {
                 listen::run(args).await?;
                 Ok(Answer::already_told())
             }
+            Self::CheckReceiver(args) => check_receiver::run(args).await,
             Self::Demo(args) => {
                 demo::run(args).await?;
                 Ok(Answer::already_told())

@@ -450,6 +450,20 @@ Example:
     database!()
 );
 
+pub const CHECK_RECEIVER: &str = "\
+Sends some twenty deliveries to a receiver and prints a table: genuine events, copies of them, and
+forgeries of every kind. Exit code 0 only if all were answered as they should be. The samples are
+signed with the real secret, so each says _gateway.test: true: let your receiver answer them with
+200 and ship nothing. It needs no database. `curl` what fails, and see docs/webhooks.md.
+
+Examples:
+  gatewayctl check-receiver http://127.0.0.1:3000/ipn --secret 5f0c…
+  gatewayctl check-receiver https://shop.example/payouts --channel payout
+  gatewayctl --json check-receiver http://127.0.0.1:3000/ipn | jq '.cases[] | select(.passed | not)'
+
+Environment:
+  WEBHOOK_SECRET  instead of --secret, which other users of the machine can read in its process list";
+
 pub const LISTEN: &str = "\
 Payment IPNs are taken at /ipn, webhooks of mass payouts at /payouts: they are signed in different
 ways, and neither is ever checked by the other's rules. Answers 200 to what verifies and 401 to what

@@ -6,6 +6,7 @@ mod addresses;
 mod audit;
 mod balances;
 mod chain;
+mod check_receiver;
 mod dead_letters;
 mod deposit;
 mod doctor;

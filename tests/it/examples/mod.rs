@@ -1,6 +1,7 @@
 //! The snippets that merchants copy: every language reaches the same verdict on the same recorded
 //! deliveries.
 
+mod attacked;
 mod dust;
 mod languages;
 mod numbers;

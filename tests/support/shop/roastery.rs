@@ -18,6 +18,7 @@ pub struct Roastery {
     pub url: String,
     /// The origin of the checkout that its pages embed.
     pub checkout: String,
+    pub webhook_secret: String,
     address: SocketAddr,
     _process: Process,
 }
@@ -47,7 +48,14 @@ impl Roastery {
             socket.map(drop).map_err(|error| error.to_string())
         })
         .await;
-        Self { url: format!("http://{address}"), checkout, address, _process: process }
+        let webhook_secret = new.webhook_secret.reveal().to_owned();
+        Self {
+            url: format!("http://{address}"),
+            checkout,
+            webhook_secret,
+            address,
+            _process: process,
+        }
     }
 
     /// A client of the shop, without a browser.

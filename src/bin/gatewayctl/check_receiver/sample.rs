@@ -1,0 +1,194 @@
+//! Events as the gateway sends them, and deliveries of them as it does not.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use gateway::{
+    merchant::WebhookSecret,
+    webhook::{ipn, payout},
+};
+use serde_json::{Map, Value, json};
+
+use super::{
+    Channel,
+    post::{Pace, Post},
+};
+
+/// Signs as the gateway does. Each run has events and payments of its own, so that a receiver can
+/// be checked many times.
+pub(super) struct Sender {
+    pub(super) channel: Channel,
+    secret: WebhookSecret,
+    order_id: String,
+    run: String,
+    now: DateTime<Utc>,
+}
+
+impl Sender {
+    pub(super) fn new(
+        channel: Channel,
+        secret: WebhookSecret,
+        order_id: String,
+        now: DateTime<Utc>,
+    ) -> Self {
+        let run = format!("{:x}", now.timestamp_millis());
+        Self { channel, secret, order_id, run, now }
+    }
+
+    /// The one event of which an order is shipped: a payment, or a mass payout that has ended.
+    pub(super) fn event(&self, number: u32) -> Value {
+        let event = match self.channel {
+            Channel::Ipn => self.payment(number),
+            Channel::Payout => self.payout(number, ("mass_payout.completed", "completed")),
+        };
+        self.at(event, &format!("{number}"), TimeDelta::zero())
+    }
+
+    /// Another event of the same payment or order, which reports an earlier state or other money.
+    pub(super) fn side_event(&self, number: u32) -> Value {
+        let event = match self.channel {
+            Channel::Ipn => {
+                let mut event = self.payment(number);
+                event["_gateway"]["notice"] = json!({
+                    "type": "late_deposit_received", "tx_hash": format!("0x{:064x}", number),
+                    "log_index": null, "deposit_key": format!("0x{:064x}:0", number),
+                    "network": "polygon", "currency": "usdtmatic", "contract_address": null,
+                    "amount": "0.000001", "amount_unit": "coins", "received_at": self.instant(),
+                });
+                event
+            }
+            Channel::Payout => self.payout(number, ("mass_payout.batch_confirmed", "processing")),
+        };
+        self.at(event, &format!("{number}-side"), TimeDelta::zero())
+    }
+
+    /// The event as it was signed some time ago, or will be.
+    pub(super) fn at(&self, mut event: Value, name: &str, ago: TimeDelta) -> Value {
+        let [id, at] = match self.channel {
+            Channel::Ipn => ["event_id", "event_at"],
+            Channel::Payout => ["eventId", "eventAt"],
+        };
+        event[id] = format!("evt_check_{}_{name}", self.run).into();
+        event[at] = (self.now - ago).timestamp().into();
+        event
+    }
+
+    pub(super) fn deliver(&self, event: &Value) -> Post {
+        self.deliver_bytes(event, event.to_string().into_bytes())
+    }
+
+    /// The event in other bytes, signed as they are.
+    pub(super) fn deliver_bytes(&self, event: &Value, bytes: Vec<u8>) -> Post {
+        let signature = self.signature(self.channel, &bytes);
+        self.deliver_with(event, bytes, Some(signature))
+    }
+
+    pub(super) fn deliver_with(
+        &self,
+        event: &Value,
+        body: Vec<u8>,
+        signature: Option<String>,
+    ) -> Post {
+        Post {
+            user_agent: match self.channel {
+                Channel::Ipn => ipn::USER_AGENT,
+                Channel::Payout => payout::USER_AGENT,
+            },
+            event_id: event_id(event),
+            signature: signature.map(|signature| (self.channel.signature_header(), signature)),
+            body,
+            pace: Pace::AtOnce,
+        }
+    }
+
+    pub(super) fn signature(&self, channel: Channel, bytes: &[u8]) -> String {
+        match channel {
+            Channel::Ipn => ipn::sign(&self.secret, bytes),
+            Channel::Payout => payout::sign(&self.secret, bytes),
+        }
+    }
+
+    /// Under the secret of somebody else.
+    pub(super) fn stranger(&self, bytes: &[u8]) -> String {
+        let secret = WebhookSecret::from("0".repeat(64));
+        match self.channel {
+            Channel::Ipn => ipn::sign(&secret, bytes),
+            Channel::Payout => payout::sign(&secret, bytes),
+        }
+    }
+
+    /// The same channel's event, delivered by the rules of the other channel: its header and its
+    /// algorithm.
+    pub(super) fn by_the_other_channel(&self, event: &Value) -> Post {
+        let other = self.channel.other();
+        let body = event.to_string().into_bytes();
+        let signature = Some((other.signature_header(), self.signature(other, &body)));
+        Post { signature, ..self.deliver_with(event, body, None) }
+    }
+
+    fn instant(&self) -> String {
+        self.now.to_rfc3339_opts(chrono::SecondsFormat::Millis, true)
+    }
+
+    fn payment(&self, number: u32) -> Value {
+        let id = format!("pzi_check_{}_{number}", self.run);
+        json!({
+            "payment_id": id, "purchase_id": id, "payment_status": "finished", "invoice_type": "payment",
+            "order_id": self.order_id, "order_description": "2 × café crème",
+            "price_amount": 25, "price_currency": "usd",
+            "pay_amount": 25.1, "actually_paid": 25.1, "amount_received": 25.1,
+            "pay_currency": "usdtmatic", "network": "polygon", "network_precision": 6,
+            "pay_address": "0x52908400098527886E0F7030069857D2E4169EE7", "payin_extra_id": null,
+            "smart_contract": "0xc2132D05D31c914a87C6611C10748AEb04B58e8F", "burning_percent": null,
+            "invoice_url": format!("https://pay.example/pay/{id}"), "ipn_callback_url": null,
+            "time_limit": "00:30:00", "expiration_estimate_date": self.instant(),
+            "created_at": self.instant(), "updated_at": self.instant(),
+            "subscription_cycle": null, "subscriber_email": null, "next_renewal_at": null,
+            "_gateway": { "test": true },
+        })
+    }
+
+    fn payout(&self, number: u32, (event_type, state): (&str, &str)) -> Value {
+        let id = format!("empo_check_{}_{number}", self.run);
+        let finished_at = (state == "completed").then(|| self.instant());
+        json!({
+            "eventType": event_type,
+            "order": {
+                "id": id, "family": "evm", "state": state, "fundingStatus": "exact",
+                "network": "polygon", "currency": "usdtmatic", "symbol": "USDT", "decimals": 6,
+                "label": "wages, café crème", "metadata": { "order": self.order_id },
+                "itemCount": 2, "payoutTotalRaw": "12500000", "paidRaw": "12500000", "failedRaw": "0",
+                "createdAt": self.instant(), "finishedAt": finished_at, "updatedAt": self.instant(),
+            },
+            "_gateway": { "test": true },
+        })
+    }
+}
+
+fn event_id(event: &Value) -> String {
+    let id = event.get("event_id").or_else(|| event.get("eventId"));
+    id.and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
+/// The same object with its members in reverse order and spaces between them.
+pub(super) fn rearranged(event: &Value) -> Vec<u8> {
+    let nothing = Map::new();
+    let members = event.as_object().unwrap_or(&nothing).iter().rev();
+    let members: Vec<_> = members
+        .map(|(name, value)| format!("  {} : {value}", Value::from(name.as_str())))
+        .collect();
+    format!("{{\n{}\n}}", members.join(" ,\n")).into_bytes()
+}
+
+/// The same text with every letter beyond ASCII as an escape.
+pub(super) fn escaped(event: &Value) -> Vec<u8> {
+    let mut text = String::new();
+    for letter in event.to_string().chars() {
+        if letter.is_ascii() {
+            text.push(letter);
+        } else {
+            for unit in letter.encode_utf16(&mut [0; 2]) {
+                text.push_str(&format!("\\u{unit:04x}"));
+            }
+        }
+    }
+    text.into_bytes()
+}
