@@ -64,18 +64,29 @@ impl Part {
     }
 }
 
+/// Reads addresses: `a` is the address, which further tables and conditions follow.
+macro_rules! due_addresses {
+    ($rest:literal; $($argument:expr),+) => {
+        sqlx::query_as!(
+            RawDue,
+            r#"
+            select a.id, a.match_key, a.created_at, a.network, a.starting_balance,
+                   a.payout_order_id is not null as "of_order!"
+            from deposit_address a
+            "# + $rest,
+            $($argument),+
+        )
+    };
+}
+
 /// Addresses whose balance differed when it was last compared, least recently compared first.
 pub async fn doubtful(
     connection: &mut PgConnection,
     network: Network,
     limit: i64,
 ) -> Result<Vec<DueAddress>, StorageError> {
-    let rows = sqlx::query_as!(
-        RawDue,
+    let rows = due_addresses!(
         r#"
-        select a.id, a.match_key, a.created_at, a.network, a.starting_balance,
-               a.payout_order_id is not null as "of_order!"
-        from deposit_address a
         join (
             select address_id, min(seen_at) as seen_at
             from balance_difference
@@ -84,7 +95,7 @@ pub async fn doubtful(
         ) d on d.address_id = a.id
         order by d.seen_at, a.id
         limit $2
-        "#,
+        "#;
         network.name(),
         limit
     )
@@ -113,16 +124,13 @@ pub async fn next(
         walk.map_or((DateTime::UNIX_EPOCH, Uuid::nil()), |walk| (walk.after_at, walk.after_id));
     let rows = match part {
         Part::Open => {
-            sqlx::query_as!(
-                RawDue,
+            due_addresses!(
                 r#"
-                select a.id, a.match_key, a.created_at, a.network, a.starting_balance, false as "of_order!"
-                from invoice i
-                join deposit_address a on a.invoice_id = i.id
+                join invoice i on i.id = a.invoice_id
                 where i.network = $1 and i.status in ('pending', 'partial') and (a.created_at, a.id) > ($2, $3)
                 order by a.created_at, a.id
                 limit $4
-                "#,
+                "#;
                 network.name(),
                 at,
                 id,
@@ -132,16 +140,13 @@ pub async fn next(
             .await?
         }
         Part::All => {
-            sqlx::query_as!(
-                RawDue,
+            due_addresses!(
                 r#"
-                select id, match_key, created_at, network, starting_balance, payout_order_id is not null as "of_order!"
-                from deposit_address
-                where family = $1 and (created_at, id) > ($2, $3)
-                  and (invoice_id is not null or $5 and payout_order_id is not null)
-                order by created_at, id
+                where a.family = $1 and (a.created_at, a.id) > ($2, $3)
+                  and (a.invoice_id is not null or $5 and a.payout_order_id is not null)
+                order by a.created_at, a.id
                 limit $4
-                "#,
+                "#;
                 network.family().name(),
                 at,
                 id,
@@ -161,18 +166,9 @@ pub async fn address(
     family: Family,
     match_key: &str,
 ) -> Result<Option<DueAddress>, StorageError> {
-    let row = sqlx::query_as!(
-        RawDue,
-        r#"
-        select id, match_key, created_at, network, starting_balance, payout_order_id is not null as "of_order!"
-        from deposit_address
-        where family = $1 and match_key = $2
-        "#,
-        family.name(),
-        match_key
-    )
-    .fetch_optional(connection)
-    .await?;
+    let row = due_addresses!("where a.family = $1 and a.match_key = $2"; family.name(), match_key)
+        .fetch_optional(connection)
+        .await?;
     row.map(TryInto::try_into).transpose()
 }
 

@@ -195,16 +195,35 @@ pub async fn insert(
     Ok(())
 }
 
+/// Reads orders by a condition. The columns are named one by one: `select *` would get another
+/// shape by the next column that a migration adds, and PostgreSQL then refuses the prepared
+/// statements of programs that still run.
+macro_rules! orders_where {
+    ($condition:literal; $($argument:expr),+) => {
+        sqlx::query_as!(
+            RawOrder,
+            r#"
+            select id, order_id, merchant_id, family, state, funding, token_id, fee_mode, label,
+                   metadata, refund_address, callback_url, item_count, batch_count, payout_total,
+                   network_fee, service_fee, total_to_send, quote_id, quote_created_at,
+                   quote_expires_at, fee_rate, native_price_usd, asset_price_usd, credited, late,
+                   kept, reserved, paid, returned, failed, deposit_address, derivation_index,
+                   expires_at, abandoned_at, cancelled_by, hold_reason, gas_open, waits_for, digest,
+                   created_at, confirmed_at, funded_at, finished_at, updated_at
+            from payout_order
+            where "# + $condition,
+            $($argument),+
+        )
+    };
+}
+
 /// Locks an order: every decision about it is made under this row's lock. Index:
 /// `payout_order_pkey`.
 pub async fn lock(
     connection: &mut PgConnection,
     id: Uuid,
 ) -> Result<Option<PayoutOrder>, StorageError> {
-    let row =
-        sqlx::query_as!(RawOrder, "select * from payout_order where id = $1 for no key update", id)
-            .fetch_optional(connection)
-            .await?;
+    let row = orders_where!("id = $1 for no key update"; id).fetch_optional(connection).await?;
     row.map(TryInto::try_into).transpose()
 }
 
@@ -213,9 +232,7 @@ pub async fn by_id(
     connection: &mut PgConnection,
     id: Uuid,
 ) -> Result<Option<PayoutOrder>, StorageError> {
-    let row = sqlx::query_as!(RawOrder, "select * from payout_order where id = $1", id)
-        .fetch_optional(connection)
-        .await?;
+    let row = orders_where!("id = $1"; id).fetch_optional(connection).await?;
     row.map(TryInto::try_into).transpose()
 }
 
@@ -235,9 +252,7 @@ pub async fn by_order_id(
     connection: &mut PgConnection,
     order_id: &str,
 ) -> Result<Option<PayoutOrder>, StorageError> {
-    let row = sqlx::query_as!(RawOrder, "select * from payout_order where order_id = $1", order_id)
-        .fetch_optional(connection)
-        .await?;
+    let row = orders_where!("order_id = $1"; order_id).fetch_optional(connection).await?;
     row.map(TryInto::try_into).transpose()
 }
 
@@ -262,15 +277,12 @@ pub async fn page(
     offset: i64,
 ) -> Result<(Vec<PayoutOrder>, i64), StorageError> {
     let state = state.map(State::as_str);
-    let rows = sqlx::query_as!(
-        RawOrder,
+    let rows = orders_where!(
         r#"
-        select *
-        from payout_order
-        where merchant_id = $1 and family = $2 and ($3::text is null or state = $3)
+        merchant_id = $1 and family = $2 and ($3::text is null or state = $3)
         order by created_at desc, id desc
         limit $4 offset $5
-        "#,
+        "#;
         merchant_id,
         family.as_str(),
         state,
@@ -494,15 +506,12 @@ pub async fn list(
     state: Option<State>,
     limit: i64,
 ) -> Result<Vec<PayoutOrder>, StorageError> {
-    let rows = sqlx::query_as!(
-        RawOrder,
+    let rows = orders_where!(
         r#"
-        select *
-        from payout_order
-        where ($1::uuid is null or merchant_id = $1) and ($2::text is null or state = $2)
+        ($1::uuid is null or merchant_id = $1) and ($2::text is null or state = $2)
         order by finished_at is not null, created_at desc, id
         limit $3
-        "#,
+        "#;
         merchant_id,
         state.map(State::as_str),
         limit

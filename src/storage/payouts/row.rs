@@ -28,8 +28,6 @@ pub(super) struct RawOrder {
     pub(super) state: String,
     pub(super) funding: String,
     pub(super) token_id: String,
-    #[expect(dead_code, reason = "for indexes and people; the token says it too")]
-    pub(super) network: String,
     pub(super) fee_mode: String,
     pub(super) label: Option<String>,
     pub(super) metadata: Option<String>,
@@ -59,11 +57,7 @@ pub(super) struct RawOrder {
     pub(super) expires_at: DateTime<Utc>,
     pub(super) abandoned_at: DateTime<Utc>,
     pub(super) cancelled_by: Option<String>,
-    #[expect(dead_code, reason = "the reason is set with it")]
-    pub(super) held_at: Option<DateTime<Utc>>,
     pub(super) hold_reason: Option<String>,
-    #[expect(dead_code, reason = "only statements compare it")]
-    pub(super) leased_until: Option<DateTime<Utc>>,
     pub(super) gas_open: bool,
     pub(super) waits_for: Option<String>,
     pub(super) digest: Option<Vec<u8>>,

@@ -87,6 +87,57 @@ fn only_the_topology_spells_queue_names() {
     expect_none("ask gateway::broker::topology for the name", &found);
 }
 
+/// A column that a migration adds changes the shape of such a result, and PostgreSQL then refuses
+/// the prepared statements of programs of the release before. The columns of `unnest` are named in
+/// the statement itself.
+#[test]
+fn statements_name_the_columns_that_they_read() {
+    let mut found = Vec::new();
+    for source in sources().iter().filter(|source| source.is_under(&["src/", "api/", "workers/"])) {
+        let stars = source.literals.iter().filter(|(_, text)| reads_all_columns(text));
+        found.extend(stars.map(|(line, _)| format!("{}:{line}", source.path)));
+    }
+    expect_none("name the columns instead of *", &found);
+}
+
+fn reads_all_columns(literal: &str) -> bool {
+    let words: Vec<_> = literal.split_whitespace().map(str::to_lowercase).collect();
+    let sql = words.join(" ");
+    let is_statement = ["select ", "returning "].iter().any(|verb| sql.contains(verb));
+    is_statement
+        && sql.match_indices('*').any(|(at, _)| {
+            let before = sql[..at].trim_end();
+            let is_list = before.ends_with(['.', ','])
+                || ["select", "distinct", "all", "returning"]
+                    .iter()
+                    .any(|word| before.split([' ', '(']).next_back() == Some(word));
+            is_list && !sql[at + 1..].trim_start().starts_with("from unnest(")
+        })
+}
+
+#[test]
+fn a_star_in_a_statement_would_be_found() {
+    for all in [
+        "select * from invoice",
+        "select id from (SELECT  *\n from invoice) i",
+        "insert into t values (1) returning *",
+        "select distinct * from t",
+        "select 1, * from t",
+        "select i.id, t.* from t",
+        "select id from unnest($1::int[]) as u (id) join (select * from t) t using (id)",
+    ] {
+        assert!(reads_all_columns(all), "{all}");
+    }
+    for named in [
+        "select count(*) from t",
+        "select 2 * a, now() + $2::int * interval '1 second' from t",
+        "with u as (select * from unnest($1::int[]) as t (id)) select id from u",
+        "^[a-z].*$",
+    ] {
+        assert!(!reads_all_columns(named), "{named}");
+    }
+}
+
 /// Written in halves, so that this file does not find itself.
 #[test]
 fn no_file_carries_leftovers_or_a_path_of_somebodys_machine() {
