@@ -85,7 +85,7 @@ const fn open_again(state: State) -> Step {
 /// The states that a reorg takes back, and the one that they have then.
 pub fn taken_back() -> (Vec<State>, State) {
     let ended = |state: &State| open_again(*state).verdict == Verdict::Moved;
-    (State::ALL.iter().copied().filter(ended).collect(), State::Confirming)
+    (State::ALL.into_iter().filter(ended).collect(), State::Confirming)
 }
 
 const fn refresh(state: State, late: bool) -> Step {
@@ -241,14 +241,14 @@ mod tests {
         let mut table = String::new();
         for state in State::ALL {
             for (name, event, second) in events() {
-                let step = step(*state, at(0), event, at(second));
+                let step = step(state, at(0), event, at(second));
                 let verdict = match step.verdict {
                     Verdict::Moved => step.state.as_str().to_owned(),
                     Verdict::Kept => "-".to_owned(),
                     Verdict::Refused(refusal) => format!("refused: {refusal:?}"),
                 };
                 writeln!(table, "{:18} | {name:20} | {verdict}", state.as_str()).unwrap();
-                assert!(step.verdict == Verdict::Moved || step.state == *state);
+                assert!(step.verdict == Verdict::Moved || step.state == state);
             }
         }
         expect_file!["lifecycle_table.txt"].assert_eq(&table);

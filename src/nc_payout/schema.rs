@@ -13,17 +13,17 @@ use super::{FeeLevel, State, TransactionState};
 use crate::invoice::schema::described;
 
 described! {
-    NcState => words(State::ALL.iter().map(|state| state.as_str())).description(Some(
+    NcState => words(State::ALL.into_iter().map(State::as_str)).description(Some(
         "`awaiting_signature`: sign `unsigned` and submit it before `expiresAt`. `submitted`: the signed bytes are stored and \
          are sent until a block holds them. `confirming`: at least one is in a block. The others never change: `completed`, \
          `partial_failed` (some recipients were paid), `failed` (none was), `expired` and `cancelled` (nothing was signed).",
     ));
-    NcStateAsked => words(State::ALL.iter().map(|state| state.as_str()).chain([""]));
-    NcOutputState => words(TransactionState::ALL.iter().map(|state| state.as_str())).description(Some(
+    NcStateAsked => words(State::ALL.into_iter().map(State::as_str).chain([""]));
+    NcOutputState => words(TransactionState::ALL.into_iter().map(TransactionState::as_str)).description(Some(
         "Of its transaction: `unsigned`, `signed` (stored, taken by no node so far), `sent`, `confirmed` (paid for good) or \
          `failed` (never will be).",
     ));
-    NcFeeLevel => words(FeeLevel::ALL.iter().map(|level| level.as_str())).description(Some(
+    NcFeeLevel => words(FeeLevel::ALL.into_iter().map(FeeLevel::as_str)).description(Some(
         "How much is offered for a place in the next blocks.",
     ));
 }

@@ -1,8 +1,9 @@
 //! Vocabulary of non-custodial payouts in the database and the API.
 
-use std::str::FromStr;
-
-use crate::invoice::id::{bearer, is_bearer};
+use crate::{
+    invoice::id::{bearer, is_bearer},
+    vocabulary::vocabulary,
+};
 
 const PREFIX: &str = "ncp_";
 
@@ -16,38 +17,9 @@ pub fn is_id(text: &str) -> bool {
     is_bearer(PREFIX, text)
 }
 
-/// A text outside the vocabulary.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("an unknown value")]
-pub struct UnknownWord;
-
-macro_rules! words {
-    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $word:literal,)* }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-        pub enum $name { $($(#[$variant_doc])* $variant,)* }
-
-        impl $name {
-            pub const ALL: &[Self] = &[$(Self::$variant,)*];
-
-            pub const fn as_str(self) -> &'static str {
-                match self { $(Self::$variant => $word,)* }
-            }
-        }
-
-        impl FromStr for $name {
-            type Err = UnknownWord;
-
-            fn from_str(text: &str) -> Result<Self, UnknownWord> {
-                Self::ALL.iter().copied().find(|word| word.as_str() == text).ok_or(UnknownWord)
-            }
-        }
-    };
-}
-
-words! {
+vocabulary! {
     /// The state of a payout.
-    State {
+    pub enum State: "state of a payout" {
         AwaitingSignature = "awaiting_signature",
         /// The signed bytes are stored; no block contains any of them yet.
         Submitted = "submitted",
@@ -61,9 +33,9 @@ words! {
     }
 }
 
-words! {
+vocabulary! {
     /// The state of one transaction.
-    TransactionState {
+    pub enum TransactionState: "state of a transaction" {
         Unsigned = "unsigned",
         /// Its bytes are stored, and no node has accepted them so far.
         Signed = "signed",
@@ -76,9 +48,9 @@ words! {
     }
 }
 
-words! {
+vocabulary! {
     /// Level of the offered fee: a higher one gets the transaction into a block sooner.
-    FeeLevel {
+    pub enum FeeLevel: "fee level" {
         Slow = "slow",
         Normal = "normal",
         Fast = "fast",
@@ -130,13 +102,13 @@ mod tests {
     #[test]
     fn every_word_reads_back() {
         for state in State::ALL {
-            assert_eq!(state.as_str().parse(), Ok(*state));
+            assert_eq!(state.as_str().parse(), Ok(state));
         }
         for state in TransactionState::ALL {
-            assert_eq!(state.as_str().parse(), Ok(*state));
+            assert_eq!(state.as_str().parse(), Ok(state));
         }
         for level in FeeLevel::ALL {
-            assert_eq!(level.as_str().parse(), Ok(*level));
+            assert_eq!(level.as_str().parse(), Ok(level));
         }
         assert!("draft".parse::<State>().is_err());
     }

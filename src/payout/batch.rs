@@ -7,52 +7,28 @@
 
 use std::time::Duration;
 
-/// The state of a batch.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum BatchState {
-    Pending,
-    /// Some of its transactions are signed, not all are sent.
-    Signing,
-    Broadcasted,
-    Confirmed,
-    /// Ended with at least one unpaid recipient.
-    Failed,
-}
+use crate::vocabulary::vocabulary;
 
-impl BatchState {
-    pub const ALL: [Self; 5] =
-        [Self::Pending, Self::Signing, Self::Broadcasted, Self::Confirmed, Self::Failed];
-
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Signing => "signing",
-            Self::Broadcasted => "broadcasted",
-            Self::Confirmed => "confirmed",
-            Self::Failed => "failed",
-        }
+vocabulary! {
+    /// The state of a batch.
+    pub enum BatchState: "state of a batch" {
+        Pending = "pending",
+        /// Some of its transactions are signed, not all are sent.
+        Signing = "signing",
+        Broadcasted = "broadcasted",
+        Confirmed = "confirmed",
+        /// Ended with at least one unpaid recipient.
+        Failed = "failed",
     }
 }
 
-/// The state of one recipient's row.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum ItemState {
-    Pending,
-    Sent,
-    Confirmed,
-    Failed,
-}
-
-impl ItemState {
-    pub const ALL: [Self; 4] = [Self::Pending, Self::Sent, Self::Confirmed, Self::Failed];
-
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Sent => "sent",
-            Self::Confirmed => "confirmed",
-            Self::Failed => "failed",
-        }
+vocabulary! {
+    /// The state of one recipient's row.
+    pub enum ItemState: "state of a recipient's row" {
+        Pending = "pending",
+        Sent = "sent",
+        Confirmed = "confirmed",
+        Failed = "failed",
     }
 }
 

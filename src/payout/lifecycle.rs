@@ -7,7 +7,7 @@
 use chrono::{DateTime, Utc};
 
 use super::{EventType, Funding, State};
-use crate::{invoice::deadline::Sight, money::BaseUnits};
+use crate::{invoice::deadline::Sight, money::BaseUnits, vocabulary::vocabulary};
 
 /// Facts of an order that the rules need.
 #[derive(Clone, Copy, Debug)]
@@ -56,20 +56,10 @@ pub enum Event {
     },
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum CancelledBy {
-    Merchant,
-    Operator,
-}
-
-impl CancelledBy {
-    pub const ALL: [Self; 2] = [Self::Merchant, Self::Operator];
-
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Merchant => "merchant",
-            Self::Operator => "operator",
-        }
+vocabulary! {
+    pub enum CancelledBy: "canceller of a payout order" {
+        Merchant = "merchant",
+        Operator = "operator",
     }
 }
 

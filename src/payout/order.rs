@@ -17,6 +17,7 @@ use crate::{
     asset::catalogue::Currency,
     invoice::{payment::iso_8601, schema as values},
     money::BaseUnits,
+    vocabulary::vocabulary,
 };
 
 /// All facts of the object.
@@ -88,27 +89,15 @@ pub struct BatchView {
     pub confirmed_at: Option<DateTime<Utc>>,
 }
 
-/// The state of a refund.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum RefundState {
-    /// Not signed yet.
-    Pending,
-    Sent,
-    Confirmed,
-    /// An operator must decide.
-    Held,
-}
-
-impl RefundState {
-    pub const ALL: [Self; 4] = [Self::Pending, Self::Sent, Self::Confirmed, Self::Held];
-
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Sent => "sent",
-            Self::Confirmed => "confirmed",
-            Self::Held => "held",
-        }
+vocabulary! {
+    /// The state of a refund.
+    pub enum RefundState: "state of a refund" {
+        /// Not signed yet.
+        Pending = "pending",
+        Sent = "sent",
+        Confirmed = "confirmed",
+        /// An operator must decide.
+        Held = "held",
     }
 }
 

@@ -284,7 +284,7 @@ impl List {
     async fn run(self, gateway: &Gateway) -> anyhow::Result<Answer> {
         let asked = self.state.as_deref();
         if self.nc {
-            let state = state(asked, NcState::ALL, NcState::as_str)?;
+            let state = state(asked, &NcState::ALL, NcState::as_str)?;
             return nc_payouts::list(gateway, self.merchant, state, LISTED_MAX).await;
         }
         let state = state(asked, &State::ALL, State::as_str)?;

@@ -12,9 +12,9 @@ use crate::{
         coins::Spent,
         fee::Fee,
         payment::{PaymentState, Purpose},
-        vocabulary::UnknownWord,
     },
     storage::{PgConnection, StorageError, cursors, numeric},
+    vocabulary::UnknownText,
 };
 
 const TABLE: &str = "payout_payment";
@@ -426,7 +426,7 @@ pub async fn of_order(
 
 fn word<Word>(text: &str) -> Result<Word, StorageError>
 where
-    Word: FromStr<Err = UnknownWord>,
+    Word: FromStr<Err = UnknownText>,
 {
     text.parse().map_err(|error| StorageError::damaged(TABLE, error))
 }
