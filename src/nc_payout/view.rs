@@ -256,8 +256,8 @@ impl PayoutView {
         let currency = self.currency;
         let time = |at: Option<DateTime<Utc>>| at.map(iso_8601);
         let awaiting = self.state == State::AwaitingSignature;
-        let add = |sum: BaseUnits, more: BaseUnits| sum.checked_add(more).unwrap_or(sum);
-        let total = self.outputs.iter().fold(BaseUnits::ZERO, |sum, o| add(sum, o.amount));
+        let add = BaseUnits::saturating_add;
+        let total = self.outputs.iter().map(|output| output.amount).fold(BaseUnits::ZERO, add);
         let paid = self.transactions.iter().filter_map(|t| t.fee).fold(BaseUnits::ZERO, add);
         let most = unsigned::network_fee(self.transactions.iter().map(|t| &t.unsigned));
         let draft = self.draft();

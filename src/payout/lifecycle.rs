@@ -263,7 +263,7 @@ fn exceeds(order: &Order, amount: BaseUnits) -> bool {
 fn fund(order: &Order, amount: BaseUnits) -> Step {
     // Two sums of 128 bits can only overflow by attack; the sum then certainly exceeds any amount
     // due.
-    let total = order.credited.checked_add(amount).unwrap_or(BaseUnits::new(u128::MAX));
+    let total = order.credited.saturating_add(amount);
     let credit = Effect::Credit(amount);
     if total < order.due {
         let effects = vec![credit, Effect::Emit(EventType::Underfunded)];

@@ -28,7 +28,7 @@ use crate::{
         self, StorageError,
         nc_payouts::{
             self, NcPayout, Standing, coins,
-            parts::{self, OutputRow, Parts},
+            parts::{self, Parts},
         },
     },
 };
@@ -94,9 +94,8 @@ impl Gateway {
         let Ok(rate) = market.fresh_rate(currency.symbol, Fiat::Usd) else {
             return Ok(chain.large_confirmations);
         };
-        let add = |sum: BaseUnits, output: &OutputRow| sum.checked_add(output.amount);
-        let sum = parts.outputs.iter().try_fold(BaseUnits::ZERO, add);
-        let sum = sum.unwrap_or(BaseUnits::new(u128::MAX));
+        let amounts = parts.outputs.iter().map(|output| output.amount);
+        let sum = amounts.fold(BaseUnits::ZERO, BaseUnits::saturating_add);
         let value = limit::value_usd(sum, currency.decimals, rate.price);
         let is_large = value >= Decimal::from(chain.large_amount_usd);
         Ok(if is_large { chain.large_confirmations } else { chain.confirmations })

@@ -101,7 +101,7 @@ impl Books {
     #[must_use]
     pub fn left(&self) -> BaseUnits {
         let spent = [self.kept, self.reserved, self.paid, self.returned];
-        let received = self.credited.checked_add(self.late).unwrap_or(self.credited);
+        let received = self.credited.saturating_add(self.late);
         spent.into_iter().fold(received, BaseUnits::remaining_after)
     }
 

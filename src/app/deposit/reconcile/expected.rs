@@ -54,8 +54,8 @@ impl Expected {
         let received = self.received.get(&key).copied().unwrap_or(BaseUnits::ZERO);
         let moved = self.moved.get(&key).copied().unwrap_or_default();
         let came = [self.start(currency, address), moved.came];
-        let sum = came.into_iter().try_fold(received, BaseUnits::checked_add);
-        Some(sum.unwrap_or(BaseUnits::new(u128::MAX)).remaining_after(moved.went))
+        let sum = came.into_iter().fold(received, BaseUnits::saturating_add);
+        Some(sum.remaining_after(moved.went))
     }
 
     /// Balance of the address before it was given out; only for the coin of the network it was

@@ -41,7 +41,7 @@ impl Gateway {
         let Some(moved) = held::of_gas_wallet(&mut tx, network, &wallet, height).await? else {
             return Ok(());
         };
-        let paid_in = coins.checked_add(moved.went).unwrap_or(coins).remaining_after(moved.came);
+        let paid_in = coins.saturating_add(moved.went).remaining_after(moved.came);
         let before = held::note_paid_in(&mut tx, network, &wallet, paid_in, height).await?;
         if let Some(before) = before {
             let lost = coins_of(network, before.remaining_after(paid_in));
