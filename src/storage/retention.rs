@@ -2,15 +2,38 @@
 
 use super::{PgConnection, StorageError};
 
+/// Rows that expire, oldest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Expiring {
+    /// Responses kept for repeated requests.
+    Answers,
+    /// The history of rates.
+    Rates,
+}
+
+impl Expiring {
+    pub const ALL: [Self; 2] = [Self::Answers, Self::Rates];
+}
+
+/// Deletes up to `limit` expired rows of a kind, and returns their number: fewer than `limit` if no
+/// more have expired.
+pub async fn forget(
+    connection: &mut PgConnection,
+    kind: Expiring,
+    limit: i64,
+) -> Result<u64, StorageError> {
+    match kind {
+        Expiring::Answers => forget_answers(connection, limit).await,
+        Expiring::Rates => forget_rates(connection, limit).await,
+    }
+}
+
 /// Deletes up to `limit` expired responses, which no repeated request can ask for. Index:
 /// `idempotency_by_age`.
 ///
 /// By physical position (`ctid`): joined by key, the planner would read the whole table for each
 /// batch.
-pub async fn forget_answers(
-    connection: &mut PgConnection,
-    limit: i64,
-) -> Result<u64, StorageError> {
+async fn forget_answers(connection: &mut PgConnection, limit: i64) -> Result<u64, StorageError> {
     let done = sqlx::query!(
         r#"
         delete from idempotency
@@ -32,7 +55,7 @@ pub async fn forget_answers(
 
 /// Deletes up to `limit` rates of the history that are older than 400 days. Index:
 /// `rate_history_pkey`.
-pub async fn forget_rates(connection: &mut PgConnection, limit: i64) -> Result<u64, StorageError> {
+async fn forget_rates(connection: &mut PgConnection, limit: i64) -> Result<u64, StorageError> {
     let done = sqlx::query!(
         r#"
         delete from rate_history

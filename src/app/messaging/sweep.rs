@@ -23,12 +23,13 @@ use crate::{
     storage::{
         StorageError,
         deliveries::{self, ChannelRoutes, DeadFilter, LostAfter},
-        deposits, retention,
+        deposits,
+        retention::{self, Expiring},
     },
     webhook::Channel,
 };
 
-const BITE: i64 = 1_000;
+const BATCH: i64 = 1_000;
 /// Pages per statement.
 const PAGES: i64 = 1_000;
 /// Time limit of one sweep for each kind of expired row. Such rows arrive faster than one batch per
@@ -134,30 +135,25 @@ impl Gateway {
         let lost_after = self.lost_after(management).await;
         let mut connection = self.db.connection().await?;
         swept.deliveries_rearmed =
-            deliveries::rearm_overdue(&mut connection, WORK, lost_after, BITE).await?;
+            deliveries::rearm_overdue(&mut connection, WORK, lost_after, BATCH).await?;
         let route = Route::Deposit.as_str();
         swept.deposits_reminded =
-            deposits::remind_unsettled(&mut connection, route, LOST_AFTER_SECONDS, BITE).await?;
+            deposits::remind_unsettled(&mut connection, route, LOST_AFTER_SECONDS, BATCH).await?;
         Ok(swept)
     }
 
     /// Deletes expired rows, batch by batch, within the time limit.
     async fn forget(&self, memory: &mut SweepMemory) -> Result<u64, StorageError> {
         let mut connection = self.db.connection().await?;
-        let (mut forgotten, start) = (0, Instant::now());
-        while start.elapsed() < FORGET_LIMIT {
-            let gone = retention::forget_answers(&mut connection, BITE).await?;
-            forgotten += gone;
-            if gone < BITE.unsigned_abs() {
-                break;
-            }
-        }
-        let start = Instant::now();
-        while start.elapsed() < FORGET_LIMIT {
-            let gone = retention::forget_rates(&mut connection, BITE).await?;
-            forgotten += gone;
-            if gone < BITE.unsigned_abs() {
-                break;
+        let mut forgotten = 0;
+        for kind in Expiring::ALL {
+            let start = Instant::now();
+            while start.elapsed() < FORGET_LIMIT {
+                let gone = retention::forget(&mut connection, kind, BATCH).await?;
+                forgotten += gone;
+                if gone < BATCH.unsigned_abs() {
+                    break;
+                }
             }
         }
         let pages = retention::window_pages(&mut connection).await?;
