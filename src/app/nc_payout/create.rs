@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use super::{
     NcPayoutError,
-    build::{Built, Plan, Spends},
+    plan::{Built, Plan, Spends},
     read::view,
 };
 use crate::{

@@ -4,7 +4,7 @@ use uuid::Uuid;
 
 use super::{
     NcPayoutError, allowed,
-    build::Plan,
+    plan::Plan,
     read::{locked, view},
 };
 use crate::{

@@ -3,7 +3,7 @@
 
 use super::{
     NcPayoutError, RefusingOutput,
-    build::{Built, Plan},
+    plan::{Built, Plan},
 };
 use crate::{
     app::{Gateway, payout::payers::Payers},

@@ -7,6 +7,7 @@ mod decide;
 mod evm;
 mod follow;
 mod operate;
+mod plan;
 mod read;
 mod submit;
 mod utxo;

@@ -6,7 +6,7 @@
 
 use super::{
     NcPayoutError, RefusingOutput,
-    build::{Built, Plan, Spends},
+    plan::{Built, Plan, Spends},
 };
 use crate::{
     chain::pay::{
@@ -33,7 +33,7 @@ pub(super) async fn build(node: &UtxoPayer, plan: &Plan<'_>) -> Result<Built, Nc
         blocks: plan.fee_level.blocks(),
     };
     let Drafted { draft, coins, begin } =
-        node.draft(wish).await.map_err(|error| told(error, plan))?;
+        node.draft(wish).await.map_err(|error| refusal(error, plan))?;
     let transactions = vec![Unsigned::Utxo(Box::new(draft))];
     Ok(Built { chain_id: None, transactions, spends: Some(Spends { coins, begin }) })
 }
@@ -54,7 +54,7 @@ pub(super) async fn check_payable(
     }
 }
 
-fn told(error: DraftError, plan: &Plan<'_>) -> NcPayoutError {
+fn refusal(error: DraftError, plan: &Plan<'_>) -> NcPayoutError {
     match error {
         DraftError::NotOneKey => NcPayoutError::NotOneKey,
         DraftError::Inputs(unusable) => NcPayoutError::Inputs(unusable),

@@ -15,8 +15,9 @@ use rust_decimal::Decimal;
 use uuid::Uuid;
 
 use super::{
-    sign::{give_back, keep, waits},
-    view::{locked, may_owe_refund},
+    booking::{give_back, keep},
+    errors::AdvanceError,
+    order::{locked, may_owe_refund, value_usd, waits},
     wallet::Wallet,
 };
 use crate::{
@@ -25,13 +26,11 @@ use crate::{
         payout::payers::{Payers, Purpose},
     },
     asset::Network,
-    chain::{ChainError, UnusableSource, pay::SignError},
     payout::{
         EventType, State,
         batch::{self, BatchState},
         hold::Hold,
         lifecycle::{self, Event, Verdict},
-        limit,
     },
     storage::{
         self, PgConnection, StorageError, alerts,
@@ -50,23 +49,6 @@ const LOOK_AGAIN_MIN: TimeDelta = TimeDelta::milliseconds(300);
 /// While it is held or stopped, or its node is away.
 const LOOK_AGAIN_IDLE: TimeDelta = TimeDelta::seconds(15);
 const PEOPLE_NEEDED: i64 = 2;
-
-#[derive(Debug, thiserror::Error)]
-pub enum AdvanceError {
-    /// The message names no order of ours. It can never be worked on.
-    #[error("no such payout order")]
-    UnknownOrder,
-    #[error(transparent)]
-    Chain(#[from] ChainError),
-    #[error(transparent)]
-    Source(#[from] UnusableSource),
-    #[error("payments cannot be made on this network")]
-    NoPayer,
-    #[error("a payment cannot be signed: {0}")]
-    Sign(#[from] SignError),
-    #[error(transparent)]
-    Storage(#[from] StorageError),
-}
 
 impl Gateway {
     /// Looks at one order and takes the steps that are due.
@@ -315,10 +297,4 @@ const fn events_between(
         BatchState::Failed if has_paid && !was_sent => &[BatchBroadcasted, BatchFailed],
         BatchState::Failed => &[BatchFailed],
     }
-}
-
-/// The worth of an amount of the order's asset when it was quoted, in USD to the cent and rounded
-/// up.
-pub(super) fn value_usd(order: &PayoutOrder, amount: crate::money::BaseUnits) -> Decimal {
-    limit::value_usd(amount, order.currency.decimals, order.quote.asset_price_usd)
 }

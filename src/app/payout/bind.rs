@@ -11,7 +11,12 @@ use std::collections::HashMap;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
-use super::{operate::OperateError, sign::Intent, together::fits, view::locked};
+use super::{
+    decide::look_soon,
+    errors::OperateError,
+    intent::{Intent, fits},
+    order::locked,
+};
 use crate::{
     app::Gateway,
     asset::address,
@@ -316,10 +321,8 @@ impl Gateway {
         }
         self.bind(&mut tx, id, &rows).await?;
         let refunds = order.refund_address.as_deref().unwrap_or("nowhere");
-        let sum = rows
-            .iter()
-            .map(|row| row.net_amount)
-            .fold(BaseUnits::ZERO, |sum, amount| sum.checked_add(amount).unwrap_or(sum));
+        let amounts = rows.iter().map(|row| row.net_amount);
+        let sum = amounts.fold(BaseUnits::ZERO, BaseUnits::saturating_add);
         let detail = format!(
             "{} rows, {} base units, refunds to {refunds}: {reason}",
             rows.len(),
@@ -330,7 +333,7 @@ impl Gateway {
             safety::end_hold(&mut tx, id).await?;
             order.held = None;
         }
-        super::decide::look_soon(&mut tx, id).await?;
+        look_soon(&mut tx, id).await?;
         tx.commit().await.map_err(StorageError::from)?;
         self.relay_wake.notify_one();
         Ok(Accepted { held: order.held, people_missing: 0 })

@@ -4,7 +4,7 @@ use chrono::TimeDelta;
 use uuid::Uuid;
 
 use super::{
-    PayoutError,
+    errors::PayoutError,
     limits::{batch_sizes, refuse_above_limits},
     price::{priced, stored},
 };

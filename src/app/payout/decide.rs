@@ -4,11 +4,11 @@ use chrono::TimeDelta;
 use uuid::Uuid;
 
 use super::{
-    PayoutError,
+    booking::give_back,
+    errors::PayoutError,
     limits::refuse_above_limits,
+    order::locked,
     price::{priced, stored},
-    sign::give_back,
-    view::locked,
 };
 use crate::{
     app::Gateway,

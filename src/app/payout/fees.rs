@@ -1,6 +1,6 @@
 //! Current network fees, stored for quotes; how long the gas wallets last; the fees that go back.
 
-use super::{advance::AdvanceError, spendable};
+use super::{errors::AdvanceError, spendable};
 use crate::{
     app::Gateway,
     asset::{Network, catalogue::Catalogue},
@@ -45,7 +45,7 @@ impl Gateway {
         }
         let Unearned { network, service } = spendable::unearned(tx, order).await?;
         let network = network.max(spendable::unused(tx, order).await?);
-        Ok(network.checked_add(service).unwrap_or(network))
+        Ok(network.saturating_add(service))
     }
 
     /// Reads the unit fee from the node of `network` and stores it. Quotes use no fee older than

@@ -7,19 +7,21 @@ use k256::ecdsa::SigningKey;
 use uuid::Uuid;
 
 use super::{
-    advance::AdvanceError,
     bind::Bound,
+    booking::{book_network_fee, booked_sum},
+    errors::AdvanceError,
     gas::GasMove,
+    intent::{Intent, fee_cap, unsigned},
+    order::locked,
+    permit::{Allowed, Signing, permit},
     price::quoted_gas,
-    sign::{Intent, fee_cap, unsigned},
     spendable,
     together::{is_transfer, pays_many},
-    view::locked,
     wallet::Wallet,
 };
 use crate::{
     app::{Gateway, payout::payers::Payers},
-    asset::{Family, catalogue::Catalogue},
+    asset::Family,
     chain::{
         ChainError,
         pay::{Mined, Output, Payer, SignError, Standing, Unsigned, Wanted, Work},
@@ -41,9 +43,7 @@ use crate::{
             self, PayoutOrder, coins,
             items::{self, ItemRow},
             payments::{self, Ended, OpenPayment, Version},
-            reorgs,
-            safety::{self, Stop},
-            token_gas,
+            reorgs, token_gas,
         },
     },
 };
@@ -275,7 +275,7 @@ impl Gateway {
         }
         let source = reorgs::booked_as(tx, payment.id).await?;
         let amount = payment.amount;
-        let sum = |total: BaseUnits| total.checked_add(amount).unwrap_or(total);
+        let sum = |total: BaseUnits| booked_sum(total, amount);
         let kind = match (payment.purpose, ended.succeeded) {
             (Purpose::Gas, _) => {
                 return self.end_gas(tx, order, (payment, source, GasMove::Fronted), ended).await;
@@ -285,7 +285,7 @@ impl Gateway {
             }
             (Purpose::Bump | Purpose::Allowance, _) => None,
             (Purpose::Refund, true) => {
-                order.books.returned = sum(order.books.returned);
+                order.books.returned = sum(order.books.returned)?;
                 Some(EntryKind::PayoutRefund)
             }
             (Purpose::Refund, false) => {
@@ -294,7 +294,7 @@ impl Gateway {
                 None
             }
             (Purpose::Pay, true) => {
-                order.books.paid = sum(order.books.paid);
+                order.books.paid = sum(order.books.paid)?;
                 items::follow_payments(tx, &[payment.id], ItemState::Confirmed, None).await?;
                 Some(EntryKind::PayoutSent)
             }
@@ -304,7 +304,7 @@ impl Gateway {
                 None
             }
             (Purpose::Pay, false) => {
-                order.books.failed = sum(order.books.failed);
+                order.books.failed = sum(order.books.failed)?;
                 let (failed, why) = (ItemState::Failed, Some(ended.why));
                 items::follow_payments(tx, &[payment.id], failed, why).await?;
                 None
@@ -449,19 +449,15 @@ impl Gateway {
         self.sign_and_store(order.id, vec![(intent, child)], payer, wallet).await
     }
 
-    /// Returns whether a hold or the stop switch forbids every signature, a higher fee's too. A
-    /// held order's gas may go on: the gas of all other orders waits behind it.
+    /// Returns whether a higher fee may not be signed for a payment that was sent.
     async fn nothing_is_signed(
         &self,
         order: &PayoutOrder,
         payment: &OpenPayment,
     ) -> Result<bool, StorageError> {
         let mut connection = self.db.connection().await?;
-        let network = order.currency.network.name();
-        let held = order.held.is_some() && payment.purpose != Purpose::Gas;
-        let stopped = safety::stopped(&mut connection, network, order.merchant_id).await?;
-        // A suspended merchant's payment that was sent already may still be helped into a block.
-        Ok(held || matches!(stopped, Some(Stop::Switch { .. })))
+        let permitted = permit(&mut connection, order, Signing::Again(payment.purpose)).await?;
+        Ok(!matches!(permitted, Allowed::Now(())))
     }
 
     /// The recipients of a signed payment of rows: the outputs, its purpose and its rows.
@@ -562,26 +558,4 @@ fn cap_of(order: &PayoutOrder, payment: &OpenPayment, payer: &Payer) -> u128 {
         return most;
     }
     fee_cap(order, payer)
-}
-
-/// Books the network's fee for a final payment, out of `paid_from`.
-pub(super) async fn book_network_fee(
-    tx: &mut PgConnection,
-    order: &PayoutOrder,
-    source: Uuid,
-    fee: BaseUnits,
-    paid_from: Account,
-) -> Result<(), StorageError> {
-    if fee.is_zero() {
-        return Ok(());
-    }
-    let entry = Entry {
-        kind: EntryKind::NetworkFee,
-        source,
-        asset: Catalogue::get().native(order.currency.network).token_id(),
-        debit: Account::Treasury,
-        credit: paid_from,
-        amount: fee,
-    };
-    ledger::book(tx, &entry).await
 }

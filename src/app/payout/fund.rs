@@ -4,14 +4,13 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use uuid::Uuid;
 
-use super::{decide::look_at, view::locked};
+use super::{decide::look_at, order::locked};
 use crate::{
     app::Gateway,
     asset::Fiat,
     deposit::BookedAs,
     invoice::deadline::{Sight, is_on_time},
     ledger::{Account, Entry, EntryKind},
-    money::BaseUnits,
     payout::{
         EventType, State,
         lifecycle::{self, Effect, Event, Verdict},
@@ -43,14 +42,14 @@ impl Gateway {
         order_id: Uuid,
     ) -> Result<usize, StorageError> {
         let mut order = locked(tx, order_id).await?;
-        let bite = |deposits: &[DepositRow]| {
+        let is_full_batch = |deposits: &[DepositRow]| {
             i64::try_from(deposits.len()).is_ok_and(|count| count >= DEPOSITS_MAX)
         };
         let mut is_full = false;
         if order.state == State::PendingDeposit {
             let (own, kind) = (order.currency, EventType::DepositDetected.as_str());
             let untold = of_order::untold(tx, order_id, own, kind, DEPOSITS_MAX).await?;
-            is_full = bite(&untold);
+            is_full = is_full_batch(&untold);
             for deposit in untold {
                 self.tell_seen(tx, &mut order, &deposit).await?;
             }
@@ -63,7 +62,7 @@ impl Gateway {
             }
             self.settle_for_payout(tx, &mut order, deposit, own).await?;
         }
-        is_full |= bite(&deposits);
+        is_full |= is_full_batch(&deposits);
         if is_full || !deposits.is_empty() && order.state != State::PendingDeposit {
             look_at(tx, order_id).await?;
         }
@@ -127,11 +126,11 @@ impl Gateway {
             match effect {
                 Effect::Credit(units) => {
                     booked_as = BookedAs::Credit;
-                    order.books.credited = sum(order.books.credited, *units);
+                    order.books.credited = order.books.credited.saturating_add(*units);
                 }
                 Effect::BookLate(units) => {
                     booked_as = BookedAs::Late;
-                    order.books.late = sum(order.books.late, *units);
+                    order.books.late = order.books.late.saturating_add(*units);
                 }
                 Effect::Emit(_) | Effect::OpenFunding | Effect::Requote | Effect::Refund => {}
             }
@@ -183,7 +182,7 @@ impl Gateway {
         let owner = Owner { invoice_id: None, payout_order_id: Some(order.id) };
         let (token, bounds) = (order.currency.token_id(), (deadline, now - chain.vanished_hold));
         let under_way = in_sight::in_time(tx, owner, (network, &token), bounds).await?;
-        let in_sight = sum(order.books.credited, under_way.sum);
+        let in_sight = order.books.credited.saturating_add(under_way.sum);
         let may_hold = under_way.is_any_final || now - deadline < chain.confirm_hold;
         Ok(Event::DeadlinePassed { sight, in_sight, may_hold })
     }
@@ -194,10 +193,6 @@ fn is_own(order: &PayoutOrder, deposit: &DepositRow) -> bool {
     deposit.network == order.currency.network
         && deposit.amount.is_some()
         && deposit.token_id.as_deref() == Some(order.currency.token_id().as_str())
-}
-
-fn sum(total: BaseUnits, amount: BaseUnits) -> BaseUnits {
-    total.checked_add(amount).unwrap_or(BaseUnits::new(u128::MAX))
 }
 
 /// Something else than the order's asset: kept apart for the merchant, and an operator is alerted.

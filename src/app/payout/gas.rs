@@ -10,12 +10,13 @@ use rust_decimal::Decimal;
 use uuid::Uuid;
 
 use super::{
-    advance::AdvanceError,
     bind::Bound,
-    follow::book_network_fee,
-    sign::TAKEN,
+    booking::book_network_fee,
+    errors::AdvanceError,
+    intent::TAKEN,
+    order::{locked, may_owe_refund},
+    permit::{Allowed, Signing, is_held, permit},
     together::work_of,
-    view::{locked, may_owe_refund},
     wallet::Wallet,
 };
 use crate::{
@@ -56,11 +57,6 @@ pub(super) enum GasMove {
     Fronted,
     /// Back to the gas wallet.
     Returned,
-}
-
-/// Returns whether a hold forbids to front gas. One that waits for gas does not: gas ends it.
-fn is_held_otherwise(order: &PayoutOrder) -> bool {
-    order.held.as_ref().is_some_and(|hold| !hold.ends_by_itself())
 }
 
 fn needs_gas(order: &PayoutOrder, payer: &Payer) -> bool {
@@ -140,7 +136,7 @@ impl Gateway {
         let mut connection = self.db.connection().await?;
         let order = payouts::by_id(&mut connection, order_id).await?;
         let order = order.ok_or(AdvanceError::UnknownOrder)?;
-        if !needs_gas(&order, payer) || is_held_otherwise(&order) {
+        if !needs_gas(&order, payer) || is_held(&order, Signing::Gas) {
             return Ok(false);
         }
         // A refund that will not be sent needs no gas, and one that pays for itself may offer more
@@ -221,11 +217,9 @@ impl Gateway {
         let mut tx = self.db.begin().await?;
         let order = locked(&mut tx, order_id).await?;
         let network = order.currency.network;
-        if is_held_otherwise(&order)
-            || safety::stopped(&mut tx, network.name(), order.merchant_id).await?.is_some()
-        {
+        let Allowed::Now(()) = permit(&mut tx, &order, Signing::Gas).await? else {
             return Ok(false);
-        }
+        };
         let rows = gas::of_order(&mut tx, order_id).await?;
         let day = gas::fronted_lately(&mut tx).await?;
         payments::lock_sender(&mut tx, network, &payment.sender).await?;
@@ -296,11 +290,9 @@ impl Gateway {
         payment.work = work.min(payment.work);
         let mut tx = self.db.begin().await?;
         let order = locked(&mut tx, order_id).await?;
-        let network = order.currency.network.name();
-        let stopped = safety::stopped(&mut tx, network, order.merchant_id).await?;
-        if order.held.is_some() || stopped.is_some() {
+        let Allowed::Now(()) = permit(&mut tx, &order, Signing::Payment).await? else {
             return Ok(false);
-        }
+        };
         let Some(bound) = self.bound(&mut tx, &order).await? else {
             tx.commit().await.map_err(StorageError::from)?;
             return Ok(false);

@@ -4,9 +4,9 @@ use rust_decimal::Decimal;
 use uuid::Uuid;
 
 use super::{
-    PayoutError,
-    operate::OperateError,
-    sign::{Allowed, Intent},
+    errors::{OperateError, PayoutError},
+    intent::Intent,
+    permit::{Allowed, Signing, permit},
 };
 use crate::{
     app::Gateway,
@@ -21,10 +21,7 @@ use crate::{
     },
     storage::{
         PgConnection, StorageError, merchants,
-        payouts::{
-            self, PayoutOrder,
-            safety::{self, Stop},
-        },
+        payouts::{self, PayoutOrder, safety},
     },
 };
 
@@ -72,28 +69,19 @@ impl Gateway {
         if open >= u64::from(most) { Err(PayoutError::TooManyOpen(most)) } else { Ok(()) }
     }
 
-    /// The value that may be signed now for an order. Nothing while it is held, its merchant is
-    /// suspended or payouts are stopped. A payment that only helps one already sent, as `is_bump`
-    /// says, is not subject to the suspension.
+    /// The value that may be signed now for an order, if anything may. `is_bump` says that the
+    /// payment only helps one already sent.
     pub(super) async fn room(
         &self,
         tx: &mut PgConnection,
         order: &PayoutOrder,
         is_bump: bool,
     ) -> Result<Allowed<Room>, StorageError> {
-        if order.held.is_some() {
-            return Ok(Allowed::No);
-        }
-        let network = order.currency.network;
-        match safety::stopped(tx, network.name(), order.merchant_id).await? {
-            Some(Stop::Switch { reason }) => {
-                let why = format!("payouts are stopped on {network}: {reason}");
-                return Ok(Allowed::Later(why));
-            }
-            Some(Stop::MerchantSuspended) if !is_bump => {
-                return Ok(Allowed::Later("its merchant is suspended".to_owned()));
-            }
-            Some(Stop::MerchantSuspended) | None => {}
+        let signing = if is_bump { Signing::Again(Purpose::Bump) } else { Signing::Payment };
+        match permit(tx, order, signing).await? {
+            Allowed::Now(()) => {}
+            Allowed::Later(why) => return Ok(Allowed::Later(why)),
+            Allowed::No => return Ok(Allowed::No),
         }
         let limits = self.payout_limits(tx, order.merchant_id).await?;
         let signed = safety::signed_lately(tx, order.merchant_id).await?;

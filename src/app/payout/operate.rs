@@ -4,10 +4,9 @@ use rust_decimal::Decimal;
 use uuid::Uuid;
 
 use super::{
-    AdvanceError, PayoutError,
-    advance::value_usd,
     decide::{look_at, look_soon},
-    view::locked,
+    errors::{OperateError, PayoutError},
+    order::{locked, value_usd},
 };
 use crate::{
     app::Gateway,
@@ -27,48 +26,6 @@ use crate::{
 };
 
 const PEOPLE_NEEDED: i64 = 2;
-
-#[derive(Debug, thiserror::Error)]
-pub enum OperateError {
-    #[error("no payout order has the id {0}")]
-    UnknownOrder(String),
-    #[error("the order is not held")]
-    NotHeld,
-    #[error("the order is held already: {0}")]
-    Held(Hold),
-    #[error("the order has the refund address {0} already")]
-    RefundsGoTo(String),
-    #[error(
-        "{missing} base units of what funded the order have left the chain: accept what came back (gatewayctl deposit accept), \
-         or send as much to its address"
-    )]
-    FundsGone { missing: u128 },
-    #[error("the order is what was confirmed; there is nothing to accept")]
-    BoundAlready,
-    #[error("no merchant has the id {0}; gatewayctl merchant list shows them all")]
-    UnknownMerchant(Uuid),
-    #[error("the order has ended")]
-    Ended,
-    #[error("no payment of the order waits for a block")]
-    NothingToBump,
-    #[error("the order is {}; only what has no signed payment yet can be cancelled", .0.as_str())]
-    TooLateToCancel(State),
-    #[error(
-        "no final transaction {hash} took the place of an open payment of the order: it must be at least {required} blocks \
-         deep, and have used the nonce or all outputs of one"
-    )]
-    TookNoPlace { hash: String, required: u64 },
-    #[error("the payment cannot be settled with this outcome: {0}")]
-    SettledOtherwise(String),
-    #[error("the payment has ended meanwhile")]
-    EndedMeanwhile,
-    #[error(transparent)]
-    Node(#[from] AdvanceError),
-    #[error(transparent)]
-    Payout(#[from] PayoutError),
-    #[error(transparent)]
-    Storage(#[from] StorageError),
-}
 
 /// Everything about one order.
 pub struct Story {

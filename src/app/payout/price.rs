@@ -2,7 +2,7 @@
 
 use rust_decimal::Decimal;
 
-use super::PayoutError;
+use super::errors::PayoutError;
 use crate::{
     app::{Gateway, market::Market},
     asset::{

@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use super::PayoutError;
+use super::errors::PayoutError;
 use crate::{
     app::Gateway,
     payout::{PayoutFamily, State, batch::ItemState, order::BatchView},

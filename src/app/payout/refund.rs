@@ -5,11 +5,12 @@ use chrono::TimeDelta;
 use uuid::Uuid;
 
 use super::{
-    advance::AdvanceError,
+    booking::keep,
+    errors::AdvanceError,
+    intent::{Intent, unsigned},
+    order::{locked, may_owe_refund},
     price::quoted_gas,
-    sign::{Intent, keep, unsigned},
     spendable::{self, has_kept_its_fees},
-    view::{locked, may_owe_refund},
     wallet::Wallet,
 };
 use crate::{
@@ -91,7 +92,7 @@ fn refund_fee(order: &PayoutOrder, rate: u128) -> Result<BaseUnits, StorageError
 /// our own fee.
 fn kept_for_refund(order: &PayoutOrder, service: BaseUnits) -> Result<BaseUnits, StorageError> {
     let quoted = refund_fee(order, order.quote.fee_rate)?;
-    Ok(quoted.checked_add(service).unwrap_or(quoted).min(order.books.kept))
+    Ok(quoted.saturating_add(service).min(order.books.kept))
 }
 
 impl Gateway {

@@ -7,6 +7,7 @@
 
 use uuid::Uuid;
 
+use super::booking::booked_sum;
 use crate::{
     app::Gateway,
     asset::catalogue::Catalogue,
@@ -107,7 +108,7 @@ async fn take_back(
     let own = order.currency.token_id();
     let amount = payment.amount;
     let books = &mut order.books;
-    let again = books.reserved.checked_add(amount).unwrap_or(books.reserved);
+    let again = booked_sum(books.reserved, amount)?;
     let (asset, debit, credit) = match payment.purpose {
         Purpose::Gas => (coin.clone(), wallet, custody),
         Purpose::GasReturn => (coin.clone(), custody, wallet),

@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use super::{advance::AdvanceError, follow::wanted};
+use super::{errors::AdvanceError, follow::wanted};
 use crate::{
     app::Gateway,
     chain::{

@@ -8,7 +8,13 @@
 
 use uuid::Uuid;
 
-use super::{decide::look_soon, follow::wanted, operate::OperateError, sign::keep, view::locked};
+use super::{
+    booking::{booked_sum, keep},
+    decide::look_soon,
+    errors::{AdvanceError, OperateError},
+    follow::wanted,
+    order::locked,
+};
 use crate::{
     app::Gateway,
     chain::pay::{Conflicting, Did, Named},
@@ -83,7 +89,7 @@ impl Gateway {
         let asked: Vec<_> = open.iter().map(wanted).collect();
         let told = payers.conflicting(&asked, &settling.named, required).await;
         let hash = settling.named.hash.clone();
-        let told = told.map_err(super::AdvanceError::from)?;
+        let told = told.map_err(AdvanceError::from)?;
         let conflicting = told.ok_or(OperateError::TookNoPlace { hash, required })?;
         let payment = &open[conflicting.at];
         agreed(payment, &conflicting, settling.outcome)?;
@@ -208,7 +214,7 @@ async fn ended(
     taken.retain(|coin| returned.spends.contains(&coin.outpoint));
     coins::add_inputs(tx, payment.id, order.currency.network, &taken).await?;
     let inputs = coins::inputs_of(tx, payment.id).await?;
-    let spent = inputs.iter().map(|coin| coin.amount).fold(BaseUnits::ZERO, sum);
+    let spent = inputs.iter().map(|coin| coin.amount).try_fold(BaseUnits::ZERO, booked_sum)?;
     let paid = if ended.succeeded { payment.amount } else { BaseUnits::ZERO };
     let rest = spent.remaining_after(paid);
     let change = back.change.map_or(BaseUnits::ZERO, |(_, amount)| amount);
@@ -250,7 +256,7 @@ async fn back_now(
         let deposit = of_order::lock_by_key(tx, order.id, network, &key).await?;
         let is_booked = deposit.as_ref().map(|deposit| deposit.state == deposit::State::Settled);
         match (is_booked, back.change) {
-            (Some(true), _) => back.booked = sum(back.booked, *amount),
+            (Some(true), _) => back.booked = booked_sum(back.booked, *amount)?,
             // A version has one change; the watcher will book the others, and then it has none.
             (None, None) => back.change = Some((*n, *amount)),
             (Some(false), _) | (None, Some(_)) => {
@@ -261,10 +267,6 @@ async fn back_now(
         }
     }
     Ok(back)
-}
-
-fn sum(total: BaseUnits, amount: BaseUnits) -> BaseUnits {
-    total.checked_add(amount).unwrap_or(total)
 }
 
 #[cfg(test)]

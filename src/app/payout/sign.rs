@@ -5,22 +5,20 @@ use k256::ecdsa::SigningKey;
 use uuid::Uuid;
 
 use super::{
-    advance::{AdvanceError, value_usd},
+    booking::{booked_sum, keep},
+    errors::AdvanceError,
+    intent::{Intent, Prepared, TAKEN, fee_cap, unsigned},
+    order::{locked, value_usd, waits},
+    permit::Allowed,
     price::quoted_gas,
     spendable,
     together::Plan,
-    view::locked,
     wallet::Wallet,
 };
 use crate::{
     app::{Gateway, payout::payers::Payers},
-    asset::address,
-    chain::{
-        ChainError,
-        pay::{Means, Output, Payer, SignError, Unsigned, Work, utxo::spend::SpendError},
-    },
+    chain::pay::{Output, Payer, SignError, Unsigned, Work, utxo::spend::SpendError},
     fail_point::fail_point,
-    ledger::{Account, Entry, EntryKind},
     money::BaseUnits,
     payout::{
         PayoutFamily, State,
@@ -29,10 +27,9 @@ use crate::{
         limit::{self, Limits},
         multisend::ROWS_MAX,
         payment::Purpose,
-        quote,
     },
     storage::{
-        PgConnection, StorageError, ledger,
+        PgConnection, StorageError,
         payouts::{
             self, PayoutOrder,
             items::{self, ItemRow},
@@ -240,8 +237,7 @@ impl Gateway {
         for item in group {
             // A new quote may have changed the amount since the row was read.
             if let Some(net_amount) = items::fail_unsigned(&mut tx, item.id, why).await? {
-                let failed = order.books.failed.checked_add(net_amount);
-                order.books.failed = failed.unwrap_or(order.books.failed);
+                order.books.failed = booked_sum(order.books.failed, net_amount)?;
             }
         }
         payouts::update_standing(&mut tx, &order).await?;
@@ -386,21 +382,10 @@ impl Gateway {
             let constraint = TAKEN[0].to_owned();
             return Err(StorageError::Constraint { constraint }.into());
         }
-        let reserved = order.books.reserved.checked_add(amount);
-        order.books.reserved = reserved.unwrap_or(order.books.reserved);
+        order.books.reserved = booked_sum(order.books.reserved, amount)?;
         keep(tx, order, new.id, intent.kept).await?;
         Ok(())
     }
-}
-
-/// Notes why nothing is signed for an order that is not held.
-pub(super) async fn waits(
-    connection: &mut PgConnection,
-    order: &PayoutOrder,
-    why: &str,
-) -> Result<(), StorageError> {
-    tracing::warn!(order.id = order.order_id, why, "a payout order waits");
-    safety::note_wait(connection, order.id, Some(why)).await
 }
 
 /// The operator's remedy for an order whose money came in too many pieces.
@@ -412,90 +397,6 @@ fn scattered(order: &PayoutOrder, error: SpendError, deposit: u64) -> String {
         "it cannot be paid from its deposits: {error}. One more deposit of {amount} {symbol} or more to {address}, and then \
          a release, pays it; what that leaves goes back"
     )
-}
-
-/// The permission to sign: now, later or not at all.
-pub(super) enum Allowed<T> {
-    Now(T),
-    /// By itself, once this has passed.
-    Later(String),
-    /// It is held, or has gone on meanwhile.
-    No,
-}
-
-/// The purpose of a signature.
-pub(super) struct Intent {
-    pub purpose: Purpose,
-    /// The rows that it pays.
-    pub items: Vec<Uuid>,
-    /// The fee that the order keeps for the network beside the amount.
-    pub kept: BaseUnits,
-    /// The parent, if this is a child that pays for it (CPFP).
-    pub parent: Option<Uuid>,
-}
-
-/// The constraints that refuse a payment which another worker signed first.
-pub(super) const TAKEN: [&str; 4] = [
-    "payout_payment_nonce_once",
-    "payout_refund_once",
-    "payout_input_once",
-    "payout_allowance_once",
-];
-
-/// Takes a fee out of the order's balance.
-pub(super) async fn keep(
-    tx: &mut PgConnection,
-    order: &mut PayoutOrder,
-    source: Uuid,
-    fee: BaseUnits,
-) -> Result<(), StorageError> {
-    if fee.is_zero() {
-        return Ok(());
-    }
-    let entry = Entry {
-        kind: EntryKind::PayoutFee,
-        source,
-        asset: order.currency.token_id(),
-        debit: Account::Payout(order.id),
-        credit: Account::Treasury,
-        amount: fee,
-    };
-    ledger::book(tx, &entry).await?;
-    order.books.kept = order.books.kept.checked_add(fee).unwrap_or(order.books.kept);
-    Ok(())
-}
-
-/// Puts a fee back into the order's balance: nothing was done for it.
-pub(super) async fn give_back(
-    tx: &mut PgConnection,
-    order: &mut PayoutOrder,
-    fee: BaseUnits,
-) -> Result<(), StorageError> {
-    let fee = fee.min(order.books.kept);
-    if fee.is_zero() {
-        return Ok(());
-    }
-    let entry = Entry {
-        kind: EntryKind::PayoutFeeReturned,
-        source: Uuid::now_v7(),
-        asset: order.currency.token_id(),
-        debit: Account::Treasury,
-        credit: Account::Payout(order.id),
-        amount: fee,
-    };
-    ledger::book(tx, &entry).await?;
-    order.books.kept = order.books.kept.remaining_after(fee);
-    Ok(())
-}
-
-/// Payments that can be signed, and the results of the others.
-#[derive(Default)]
-pub(super) struct Prepared {
-    pub(super) ready: Vec<(Intent, Unsigned)>,
-    /// Rows have ended without a payment.
-    pub(super) any_failed: bool,
-    /// The node's objection to a payment; its row waits.
-    pub(super) failure: Option<ChainError>,
 }
 
 /// The rows that each transaction pays: one, or those of one batch. A batch that exceeds a limit,
@@ -526,22 +427,6 @@ fn payment_of(order: &PayoutOrder, group: &[&ItemRow], fee: Fee) -> Result<Unsig
         .ok_or_else(|| StorageError::damaged("payout_order", "it pays without an address"))
 }
 
-/// A payment from the order's own address. Its work is the most that was quoted for it.
-pub(super) fn unsigned(order: &PayoutOrder, outputs: Vec<Output>, fee: Fee) -> Option<Unsigned> {
-    let place = order.deposit.as_ref()?;
-    let currency = order.currency;
-    Some(Unsigned {
-        sender: address::match_key(currency.family(), &place.address),
-        nonce: 0,
-        outputs,
-        means: Means::Transfer,
-        contract: currency.contract.map(ToOwned::to_owned),
-        work: quote::gas_per_transfer(currency),
-        fee,
-        spendable: None,
-    })
-}
-
 /// The number of further payments that may be signed. Nodes keep few unmined payments of one
 /// account, and those in a block are no burden to them; a payment that spends outputs needs its
 /// parents to be final.
@@ -550,14 +435,6 @@ fn room(payer: &Payer, open: &[OpenPayment]) -> usize {
     let waits = |payment: &&&OpenPayment| payer.spends_coins() || payment.height.is_none();
     let waiting = own.iter().filter(waits).count();
     payer.window().saturating_sub(waiting).min(OPEN_MAX.saturating_sub(own.len()))
-}
-
-/// The most that one unit of work may cost, so that all payments together stay within the quote.
-pub(super) fn fee_cap(order: &PayoutOrder, payer: &Payer) -> u128 {
-    match payer {
-        Payer::Simulated(_) => u128::MAX,
-        Payer::Evm(_) | Payer::Utxo(_) => order.quote.fee_rate,
-    }
 }
 
 fn total(payment: &Unsigned) -> Result<BaseUnits, StorageError> {

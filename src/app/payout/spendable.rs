@@ -117,7 +117,7 @@ pub(super) async fn to_give_back(
     order: &PayoutOrder,
 ) -> Result<BaseUnits, StorageError> {
     let Unearned { network, service } = unearned(tx, order).await?;
-    let sum = network.checked_add(service).unwrap_or(network);
+    let sum = network.saturating_add(service);
     if order.family == PayoutFamily::Evm {
         return Ok(sum);
     }
@@ -139,7 +139,7 @@ pub(super) async fn unused(
     // The portions of gas that are not final yet.
     let open = u128::from(paid.open).saturating_mul(quote::GAS_PER_COIN_TRANSFER);
     let open = BaseUnits::new(open.saturating_mul(order.quote.fee_rate));
-    let spent = paid.fees.checked_add(open).unwrap_or(paid.fees);
+    let spent = paid.fees.saturating_add(open);
     let decimals = Catalogue::get().native(order.currency.network).decimals;
     let rows = usize::try_from(order.item_count).unwrap_or(usize::MAX);
     quote::unused(order.currency, decimals, rows, spent, &quoted(order))
@@ -205,7 +205,7 @@ async fn budget(
         let rate = order.quote.fee_rate;
         (quote::utxo_reserve(unsigned, rate), quote::utxo_rows(unsigned, floor))
     };
-    let kept = order.books.kept.checked_add(kept).unwrap_or(order.books.kept);
+    let kept = order.books.kept.saturating_add(kept);
     let less = |taken: &[BaseUnits]| taken.iter().copied().fold(kept, BaseUnits::remaining_after);
     let most = less(&[for_us, signed, reserve]);
     Ok(Budget { most, limit: less(&[signed, least]).max(most) })

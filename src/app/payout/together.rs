@@ -5,8 +5,9 @@
 //! call that the node refuses, or one that failed in its block and so paid nobody.
 
 use super::{
-    advance::{AdvanceError, value_usd},
-    sign::{Intent, Prepared, unsigned},
+    errors::AdvanceError,
+    intent::{Intent, Prepared, unsigned},
+    order::value_usd,
     wallet::Wallet,
 };
 use crate::{
@@ -203,13 +204,4 @@ pub(super) fn pays_many(payment: &OpenPayment) -> bool {
 /// Returns whether a payment is one transfer, by which a token's gas is measured.
 pub(super) fn is_transfer(payment: &OpenPayment) -> bool {
     act_of(payment).is_none()
-}
-
-/// Returns whether a payment for this purpose may be made by these means.
-pub(super) fn fits(means: &Means, purpose: Purpose) -> bool {
-    match means {
-        Means::Transfer => purpose != Purpose::Allowance,
-        Means::Multisend(_) => purpose == Purpose::Pay,
-        Means::Allowance { .. } => purpose == Purpose::Allowance,
-    }
 }

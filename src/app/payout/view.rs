@@ -3,17 +3,16 @@
 use rust_decimal::Decimal;
 use uuid::Uuid;
 
-use super::advance::value_usd;
+use super::order::value_usd;
 use crate::{
     app::Gateway,
     payout::{
-        State,
         order::{OrderView, QuoteView, RefundState, RefundView, snapshot},
         payment::{PaymentState, Purpose},
     },
     storage::{
         PgConnection, StorageError,
-        payouts::{self, PayoutOrder, batches, items, payments},
+        payouts::{PayoutOrder, batches, items, payments},
     },
 };
 
@@ -62,7 +61,7 @@ impl Gateway {
             None => None,
         };
         let refund = refund_of(connection, order).await?;
-        let received = order.books.credited.checked_add(order.books.late);
+        let received = order.books.credited.saturating_add(order.books.late);
         Ok(OrderView {
             id: order.order_id.clone(),
             currency: order.currency,
@@ -76,7 +75,7 @@ impl Gateway {
             batch_count: order.batch_count,
             payout_total: order.payout_total,
             total_to_send: order.total_to_send,
-            received: received.unwrap_or(order.books.credited),
+            received,
             paid: order.books.paid,
             failed: order.books.failed,
             deposit_address: order.deposit.as_ref().map(|place| place.address.clone()),
@@ -137,17 +136,4 @@ async fn refund_of(
     }
     let state = if address.is_none() { RefundState::Held } else { RefundState::Pending };
     Ok(Some(RefundView { state, address, amount: left, tx_hash: None }))
-}
-
-/// Returns whether anything may still have to go back.
-pub(super) fn may_owe_refund(order: &PayoutOrder) -> bool {
-    order.state.is_terminal() && order.state != State::Draft && !order.books.left().is_zero()
-}
-
-pub(super) async fn locked(
-    connection: &mut PgConnection,
-    id: Uuid,
-) -> Result<PayoutOrder, StorageError> {
-    let order = payouts::lock(connection, id).await?;
-    order.ok_or_else(|| StorageError::damaged("payout_order", "it was here a moment ago"))
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{json, value::RawValue};
 
-use super::{EvmPayer, Payer, SimulatedPayer, Work, evm::is_revert};
+use super::{Account, Call, EvmPayer, Payer, SimulatedPayer, Work, evm::is_revert};
 use crate::{
     chain::{ChainError, evm::quantity},
     money::BaseUnits,
@@ -22,30 +22,6 @@ const BALANCE_OF: &str = "0x70a08231";
 /// endless loop would keep the node busy.
 const GAS_MAX: u64 = 500_000;
 const GAS_MARGIN_PERCENT: u128 = 20;
-
-/// State of a sender in a node's view, including pending transactions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Account {
-    pub chain_id: u64,
-    /// Number of nonces used in blocks.
-    pub used_nonces: u64,
-    pub next_nonce: u64,
-    /// The network's own coin.
-    pub coins: BaseUnits,
-    /// Balance of the requested token.
-    pub tokens: BaseUnits,
-    /// Base fee of the last block, in wei per gas.
-    pub base_fee: u128,
-    pub tip: u128,
-}
-
-/// A call whose gas is estimated.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Call {
-    pub to: [u8; 20],
-    pub value: u128,
-    pub data: Vec<u8>,
-}
 
 impl Payer {
     /// Balances, nonces and fees of `sender`; `contract` is the token of the payment.

@@ -17,7 +17,6 @@ mod simulated;
 pub mod utxo;
 mod witness;
 
-pub use account::{Account, Call};
 pub use conflicting::{Conflicting, Did, Named, Returned};
 pub use evm::EvmPayer;
 pub use simulated::SimulatedPayer;
@@ -123,6 +122,30 @@ pub enum Sent {
     Taken,
     /// The node does not want it. It may still be in the chain, so only looking decides.
     Refused(String),
+}
+
+/// State of a sender in a node's view, including pending transactions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Account {
+    pub chain_id: u64,
+    /// Number of nonces used in blocks.
+    pub used_nonces: u64,
+    pub next_nonce: u64,
+    /// The network's own coin.
+    pub coins: BaseUnits,
+    /// Balance of the requested token.
+    pub tokens: BaseUnits,
+    /// Base fee of the last block, in wei per gas.
+    pub base_fee: u128,
+    pub tip: u128,
+}
+
+/// A call whose gas is estimated.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Call {
+    pub to: [u8; 20],
+    pub value: u128,
+    pub data: Vec<u8>,
 }
 
 /// A payment to look for: by its versions, the newest first.
