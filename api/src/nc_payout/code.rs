@@ -120,16 +120,16 @@ impl Code {
     }
 
     pub const fn as_str(self) -> &'static str {
-        self.told().0
+        self.entry().0
     }
 
     /// The meaning of the code, whatever the request.
     pub const fn meaning(self) -> &'static str {
-        self.told().1
+        self.entry().1
     }
 
     #[expect(clippy::too_many_lines, reason = "a table, one entry a code")]
-    const fn told(self) -> (&'static str, &'static str) {
+    const fn entry(self) -> (&'static str, &'static str) {
         match self {
             Self::InvalidRequest => {
                 ("INVALID_REQUEST", "the request cannot be read; the message names the first fault")

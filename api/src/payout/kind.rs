@@ -11,7 +11,7 @@ macro_rules! kinds {
         }
 
         impl Kind {
-            const fn told(self) -> (StatusCode, &'static str, &'static str) {
+            const fn entry(self) -> (StatusCode, &'static str, &'static str) {
                 match self {
                     $(Self::$kind => (StatusCode::$status, $name, $meaning),)*
                 }
@@ -117,15 +117,15 @@ impl Kind {
     ];
 
     pub const fn status(self) -> StatusCode {
-        self.told().0
+        self.entry().0
     }
 
     pub const fn as_str(self) -> &'static str {
-        self.told().1
+        self.entry().1
     }
 
     /// The meaning of the kind, whatever the request.
     pub const fn meaning(self) -> &'static str {
-        self.told().2
+        self.entry().2
     }
 }

@@ -31,7 +31,7 @@ use crate::{
 
 /// Deposits settled in one transaction. Anybody may send an invoice any number of them, so the rest
 /// waits behind the messages of all other invoices.
-const BITE: usize = 25;
+const BATCH: usize = 25;
 
 #[derive(Debug, thiserror::Error)]
 pub enum MatchError {
@@ -98,9 +98,9 @@ impl Gateway {
         invoice: &mut Invoice,
         about: Option<Uuid>,
     ) -> Result<usize, StorageError> {
-        let with_next = i64::try_from(BITE + 1).unwrap_or(i64::MAX);
+        let with_next = i64::try_from(BATCH + 1).unwrap_or(i64::MAX);
         let mut waiting = deposits::lock_unsettled(tx, invoice.id, with_next).await?;
-        if let Some(next) = waiting.get(BITE).map(|deposit| deposit.id) {
+        if let Some(next) = waiting.get(BATCH).map(|deposit| deposit.id) {
             if let Some(about) = about
                 && deposits::is_booked(tx, about).await?
             {
@@ -108,7 +108,7 @@ impl Gateway {
             }
             let body = envelope::encode(&DepositRef { deposit_id: next });
             outbox::insert(tx, Route::Deposit.as_str(), &body).await?;
-            waiting.truncate(BITE);
+            waiting.truncate(BATCH);
         }
         for deposit in &waiting {
             self.settle(tx, invoice, deposit).await?;

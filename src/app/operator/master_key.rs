@@ -25,7 +25,7 @@ const CHECK_LIMIT: Duration = Duration::from_secs(5);
 /// damaged row proves nothing.
 const SAMPLES_EACH: i64 = 8;
 /// Rows of merchants that one commit of a rotation holds.
-pub const BITE: i64 = 200;
+pub const BATCH: i64 = 200;
 
 #[derive(Debug, thiserror::Error)]
 pub enum MasterKeyError {
@@ -45,7 +45,7 @@ pub enum MasterKeyError {
 
 /// The result of one batch of a rotation.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Bite {
+pub struct Batch {
     /// The start of the next batch; `None` after the last one.
     pub next: Option<Uuid>,
     pub seen: usize,
@@ -126,10 +126,10 @@ impl Gateway {
 
     /// Seals the next secrets after `after` under the current key, in one commit. Those that are
     /// already stay as they are, so a rotation that was cut off begins again from the first.
-    pub async fn rotate_bite(&self, after: Uuid) -> Result<Bite, MasterKeyError> {
+    pub async fn rotate_batch(&self, after: Uuid) -> Result<Batch, MasterKeyError> {
         let mut connection = self.db.connection().await?;
-        let secrets = sealed::after(&mut connection, after, BITE).await?;
-        let full = i64::try_from(secrets.len()).is_ok_and(|seen| seen == BITE);
+        let secrets = sealed::after(&mut connection, after, BATCH).await?;
+        let full = i64::try_from(secrets.len()).is_ok_and(|seen| seen == BATCH);
         let next = secrets.last().map(|last| last.merchant_id).filter(|_| full);
         let (seen, mut damaged, mut anew) = (secrets.len(), Vec::new(), Vec::new());
         for secret in secrets {
@@ -142,7 +142,7 @@ impl Gateway {
         }
         let resealed =
             if anew.is_empty() { 0 } else { sealed::reseal(&mut connection, &anew).await? };
-        Ok(Bite { next, seen, resealed, damaged })
+        Ok(Batch { next, seen, resealed, damaged })
     }
 
     /// Moves the proof to the current key: from now on the old one is needed no more. To be called

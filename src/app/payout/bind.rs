@@ -34,7 +34,7 @@ use crate::{
 };
 
 /// Orders that one step of a rotation of the master key looks at.
-const REBIND_BITE: i64 = 100;
+const REBIND_BATCH: i64 = 100;
 /// The alert of an order whose rows differ from the confirmed ones.
 const ALERT: &str = "payout_not_bound";
 
@@ -243,16 +243,16 @@ impl Gateway {
     /// Binds the next orders after `after` under the current master key where the old one bound
     /// them, each in a transaction of its own: without the old key their next signature would hold
     /// them. An order that neither key bound, or that cannot be read, stays as it is and is named.
-    pub async fn rebind_bite(&self, after: Uuid) -> Result<Rebound, StorageError> {
+    pub async fn rebind_batch(&self, after: Uuid) -> Result<Rebound, StorageError> {
         let mut connection = self.db.connection().await?;
-        let orders = payouts::bound_after(&mut connection, after, REBIND_BITE).await?;
+        let orders = payouts::bound_after(&mut connection, after, REBIND_BATCH).await?;
         drop(connection);
-        let mut bite = Rebound { seen: orders.len(), ..Rebound::default() };
+        let mut batch = Rebound { seen: orders.len(), ..Rebound::default() };
         for (id, order_id) in &orders {
             match self.rebind(*id).await {
                 Ok(BoundBy::Current) => {}
-                Ok(BoundBy::Old) => bite.rebound += 1,
-                Ok(BoundBy::Neither) => bite.unbound.push(order_id.clone()),
+                Ok(BoundBy::Old) => batch.rebound += 1,
+                Ok(BoundBy::Neither) => batch.unbound.push(order_id.clone()),
                 Err(StorageError::Damaged { table, reason }) => {
                     tracing::error!(
                         order.id = order_id,
@@ -260,14 +260,14 @@ impl Gateway {
                         reason,
                         "a payout order is not bound anew"
                     );
-                    bite.unbound.push(order_id.clone());
+                    batch.unbound.push(order_id.clone());
                 }
                 Err(error) => return Err(error),
             }
         }
-        let full = i64::try_from(orders.len()).is_ok_and(|seen| seen == REBIND_BITE);
-        bite.next = orders.last().map(|(id, _)| *id).filter(|_| full);
-        Ok(bite)
+        let full = i64::try_from(orders.len()).is_ok_and(|seen| seen == REBIND_BATCH);
+        batch.next = orders.last().map(|(id, _)| *id).filter(|_| full);
+        Ok(batch)
     }
 
     async fn rebind(&self, id: Uuid) -> Result<BoundBy, StorageError> {

@@ -149,11 +149,11 @@ fn told(last: &Walked, (resealed, rebound): (u64, u64), seed: bool) -> String {
 async fn walk(gateway: &Gateway, totals: Totals, json: bool) -> Result<Walked, MasterKeyError> {
     let (mut walked, mut after) = (Walked::default(), Uuid::nil());
     loop {
-        let bite = gateway.rotate_bite(after).await?;
-        walked.seen += bite.seen;
-        walked.resealed += bite.resealed;
-        walked.damaged.extend(bite.damaged);
-        let Some(next) = bite.next else { break };
+        let batch = gateway.rotate_batch(after).await?;
+        walked.seen += batch.seen;
+        walked.resealed += batch.resealed;
+        walked.damaged.extend(batch.damaged);
+        let Some(next) = batch.next else { break };
         after = next;
         if !json {
             let (seen, anew, total) = (walked.seen, walked.resealed, totals.secrets);
@@ -167,17 +167,17 @@ async fn walk(gateway: &Gateway, totals: Totals, json: bool) -> Result<Walked, M
 async fn walk_orders(gateway: &Gateway, total: i64, json: bool) -> Result<Orders, MasterKeyError> {
     let (mut orders, mut after) = (Orders::default(), Uuid::nil());
     loop {
-        let bite = gateway.rebind_bite(after).await?;
-        orders.seen += bite.seen;
-        orders.rebound += bite.rebound;
-        orders.unbound.extend(bite.unbound);
-        if !json && bite.seen > 0 {
+        let batch = gateway.rebind_batch(after).await?;
+        orders.seen += batch.seen;
+        orders.rebound += batch.rebound;
+        orders.unbound.extend(batch.unbound);
+        if !json && batch.seen > 0 {
             let (seen, anew) = (orders.seen, orders.rebound);
             render::to_stderr(&format!(
                 "{seen} of {total} payout orders looked at, {anew} bound anew\n"
             ));
         }
-        let Some(next) = bite.next else { return Ok(orders) };
+        let Some(next) = batch.next else { return Ok(orders) };
         after = next;
     }
 }

@@ -95,7 +95,7 @@ fn check_fields(built: &Transaction, signed: &Transaction) -> Result<(), Mismatc
     if built == signed {
         return Ok(());
     }
-    let (built, signed) = (told(built), told(signed));
+    let (built, signed) = (fields_of(built), fields_of(signed));
     let text = |of: &BTreeMap<String, String>, field: &str| {
         of.get(field).cloned().unwrap_or_else(|| ABSENT.to_owned())
     };
@@ -113,21 +113,21 @@ fn check_fields(built: &Transaction, signed: &Transaction) -> Result<(), Mismatc
 }
 
 /// Everything that a signature covers, by the names that wallets show.
-fn told(of: &Transaction) -> BTreeMap<String, String> {
-    let mut told = BTreeMap::from([
+fn fields_of(of: &Transaction) -> BTreeMap<String, String> {
+    let mut fields = BTreeMap::from([
         ("version".to_owned(), of.version.0.to_string()),
         ("locktime".to_owned(), of.lock_time.to_consensus_u32().to_string()),
     ]);
     for (n, input) in of.input.iter().enumerate() {
-        told.insert(format!("inputs[{n}].outpoint"), input.previous_output.to_string());
-        told.insert(format!("inputs[{n}].sequence"), format!("{:#x}", input.sequence.0));
+        fields.insert(format!("inputs[{n}].outpoint"), input.previous_output.to_string());
+        fields.insert(format!("inputs[{n}].sequence"), format!("{:#x}", input.sequence.0));
     }
     for (n, output) in of.output.iter().enumerate() {
-        told.insert(format!("outputs[{n}].amount"), output.value.to_sat().to_string());
+        fields.insert(format!("outputs[{n}].amount"), output.value.to_sat().to_string());
         let script = hex::encode(output.script_pubkey.as_bytes());
-        told.insert(format!("outputs[{n}].script"), script);
+        fields.insert(format!("outputs[{n}].script"), script);
     }
-    told
+    fields
 }
 
 #[cfg(test)]

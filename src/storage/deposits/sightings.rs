@@ -181,7 +181,7 @@ pub async fn contradicted(
     sightings: &[&Sighting],
 ) -> Result<Vec<(Uuid, usize)>, StorageError> {
     let mut contradicted = Vec::new();
-    for (bite, rows) in sightings.chunks(ROWS_MAX).enumerate() {
+    for (chunk, rows) in sightings.chunks(ROWS_MAX).enumerate() {
         let columns = Columns::of(rows)?;
         let found = sqlx::query!(
             r#"
@@ -202,7 +202,7 @@ pub async fn contradicted(
         .await?;
         contradicted.extend(found.into_iter().filter_map(|row| {
             let place = usize::try_from(row.place).ok()?.checked_sub(1)?;
-            Some((row.id, bite * ROWS_MAX + place))
+            Some((row.id, chunk * ROWS_MAX + place))
         }));
     }
     Ok(contradicted)

@@ -1,7 +1,7 @@
 //! `gatewayctl secrets`: a new master key while everything runs, cut off anywhere and run again.
 
 use gateway::{
-    app::{Gateway, operator::master_key::BITE},
+    app::{Gateway, operator::master_key::BATCH},
     config::Config,
     merchant::{
         WebhookSecret,
@@ -19,7 +19,7 @@ use uuid::Uuid;
 use super::with_database;
 
 const NEW_KEY: &str = "7777777777777777777777777777777777777777777777777777777777777777";
-/// Three bites.
+/// Three batches.
 const MERCHANTS: usize = 450;
 
 /// Merchants sealed under the old key, with their secrets.
@@ -68,14 +68,14 @@ async fn a_rotation_that_was_cut_off_goes_on_and_leaves_every_secret_under_the_n
         new_alone.run(&create).await.expect_failure(wrong);
         assert_eq!(state_of_the_key(&both).await, "doubtful: a rotation is not finished");
 
-        // One bite, and then whoever did it died.
+        // One batch, and then whoever did it died.
         let toml = format!(
             "database_url = {:?}\namqp_url = \"amqp://nobody.invalid\"\nmaster_key = {NEW_KEY:?}\nmaster_key_old = {MASTER_KEY:?}",
             database.url
         );
         let gateway = Gateway::new(Config::from_toml(&toml).unwrap()).unwrap();
-        let bite = gateway.rotate_bite(Uuid::nil()).await.unwrap();
-        assert_eq!((bite.seen, bite.resealed), (200, BITE.unsigned_abs()));
+        let batch = gateway.rotate_batch(Uuid::nil()).await.unwrap();
+        assert_eq!((batch.seen, batch.resealed), (200, BATCH.unsigned_abs()));
         gateway.db.close().await;
         new_alone.run(&create).await.expect_failure(wrong);
         both.json(&create).await;

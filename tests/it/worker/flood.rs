@@ -126,7 +126,7 @@ async fn a_flood_of_unknown_tokens_is_counted_and_not_stored_while_known_tokens_
         for _ in 0..2 {
             assert!(queue.handle_one().await);
         }
-        // Its message is behind none but the first bite of the flood.
+        // Its message is behind none but the first batch of the flood.
         assert_eq!(shop.status(&other).await, Status::Paid);
         while queue.handle_one().await {}
         assert_eq!(queue.handled, 1 + 130_usize.div_ceil(25));

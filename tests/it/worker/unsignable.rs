@@ -86,7 +86,7 @@ async fn webhooks_go_out_before_during_and_after_a_rotation_with_the_same_secret
         shop.expired(json!({})).await;
         shop.webhook(1).await;
         let gateway = &shop.stack.gateway;
-        assert_eq!(gateway.rotate_bite(Uuid::nil()).await.unwrap().resealed, 1);
+        assert_eq!(gateway.rotate_batch(Uuid::nil()).await.unwrap().resealed, 1);
         shop.expired(json!({})).await;
         shop.webhook(2).await;
         // Every process that has both keys starts at any time; one with the new key alone waits for

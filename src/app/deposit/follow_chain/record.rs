@@ -91,10 +91,10 @@ impl<S: ChainSource> Follower<S> {
         let mut finalized = 0;
         loop {
             let (upto, message) = ((confirmed, head), (route, trace.as_deref()));
-            let bite =
+            let batch =
                 deposits::finalize_up_to(tx, network, upto, message, FINALIZED_AT_ONCE).await?;
-            finalized += bite;
-            if bite < FINALIZED_AT_ONCE.unsigned_abs() {
+            finalized += batch;
+            if batch < FINALIZED_AT_ONCE.unsigned_abs() {
                 break;
             }
         }
