@@ -41,7 +41,7 @@ pub struct Envelope {
     /// The HTTP status.
     #[serde(rename = "statusCode")]
     pub status_code: u16,
-    /// The code to branch on. Treat one that you do not know as `INTERNAL_ERROR`.
+    /// The code to branch on. Treat an unknown code as `INTERNAL_ERROR`.
     #[schema(value_type = String)]
     pub code: &'static str,
     /// For people; may change.

@@ -5,7 +5,7 @@ use axum::Json;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// The answer of a service that runs.
+/// Response of a running service.
 #[derive(Serialize, ToSchema)]
 pub struct Alive {
     /// Always `OK`.
@@ -13,10 +13,10 @@ pub struct Alive {
     pub message: &'static str,
 }
 
-/// Check that the service runs
+/// Check that the service is running
 #[utoipa::path(
     get, path = "/v1/status", operation_id = "readStatus", tag = "Service",
-    responses((status = 200, description = "It runs.", body = Alive)),
+    responses((status = 200, description = "The service is running.", body = Alive)),
 )]
 pub async fn status() -> Json<Alive> {
     Json(Alive { message: "OK" })

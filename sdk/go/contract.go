@@ -70,8 +70,8 @@ var ErrorCodes = []string{
 	"wrong_network_address",
 }
 
-// BatchStateName: `signing`: some of it is signed, not all is sent. `failed`: ended, and at least
-// one of its rows was not paid. The last two never change.
+// BatchStateName: `signing`: partly signed, not completely sent. `failed`: ended with at least one
+// unpaid row. `confirmed` and `failed` are final.
 type BatchStateName string
 
 const (
@@ -82,7 +82,7 @@ const (
 	BatchStateNameFailed      BatchStateName = "failed"
 )
 
-// BuyerStatusName: The buyer's vocabulary. The last four never change.
+// BuyerStatusName: The status in the buyer's vocabulary. The last four values are final.
 type BuyerStatusName string
 
 const (
@@ -94,7 +94,7 @@ const (
 	BuyerStatusNameCancelled BuyerStatusName = "cancelled"
 )
 
-// Canceller: Who cancelled it; null unless somebody did.
+// Canceller: Who cancelled the order; null if nobody did.
 type Canceller string
 
 const (
@@ -128,8 +128,8 @@ const (
 	FamilyNameEvm  FamilyName = "evm"
 )
 
-// FeeBearer: `sender`: the fees come on top. `recipient`: they are taken evenly out of the
-// recipients' amounts.
+// FeeBearer: `sender`: the fees are added to the total. `recipient`: they are deducted evenly from
+// the recipients' amounts.
 type FeeBearer string
 
 const (
@@ -137,8 +137,8 @@ const (
 	FeeBearerRecipient FeeBearer = "recipient"
 )
 
-// FundingStatus: What has come: `detected` is seen but not yet confirmed, the last three are
-// confirmed.
+// FundingStatus: The deposits so far: `detected` means seen but not yet confirmed; with the last
+// three values they are confirmed.
 type FundingStatus string
 
 const (
@@ -149,8 +149,8 @@ const (
 	FundingStatusOverfunded  FundingStatus = "overfunded"
 )
 
-// InvoiceType: `payment`: one-shot. `donation`: the buyer names the amount. `subscription`: a
-// recurring cycle. `pos`: a cashier's terminal.
+// InvoiceType: `payment`: a single payment. `donation`: the buyer chooses the amount.
+// `subscription`: a recurring payment. `pos`: a payment at a point-of-sale terminal.
 type InvoiceType string
 
 const (
@@ -170,7 +170,7 @@ const (
 	ItemStateNameFailed    ItemStateName = "failed"
 )
 
-// NcFeeLevel: How much is offered for a place in the next blocks.
+// NcFeeLevel: How much is offered to the network for fast inclusion in a block.
 type NcFeeLevel string
 
 const (
@@ -179,8 +179,8 @@ const (
 	NcFeeLevelFast   NcFeeLevel = "fast"
 )
 
-// NcOutputState: Of its transaction: `unsigned`, `signed` (stored, taken by no node so far),
-// `sent`, `confirmed` (paid for good) or `failed` (never will be).
+// NcOutputState: The state of its transaction: `unsigned`, `signed` (stored, not yet accepted by
+// any node), `sent`, `confirmed` (finally paid) or `failed` (it will never pay).
 type NcOutputState string
 
 const (
@@ -192,8 +192,8 @@ const (
 )
 
 // NcState: `awaiting_signature`: sign `unsigned` and submit it before `expiresAt`. `submitted`: the
-// signed bytes are stored and are sent until a block holds them. `confirming`: at least one is in a
-// block. The others never change: `completed`, `partial_failed` (some recipients were paid),
+// signed bytes are stored and are sent until a block contains them. `confirming`: at least one is
+// in a block. The others never change: `completed`, `partial_failed` (some recipients were paid),
 // `failed` (none was), `expired` and `cancelled` (nothing was signed).
 type NcState string
 
@@ -208,8 +208,8 @@ const (
 	NcStateCancelled         NcState = "cancelled"
 )
 
-// NetworkName: A chain. `x-extensible-enum` lists those of this release; more may come, so take one
-// that you do not know as text.
+// NetworkName: A chain. `x-extensible-enum` lists those of this release; later releases may add
+// more, so accept unknown names.
 type NetworkName string
 
 const (
@@ -230,10 +230,10 @@ const (
 	NetworkNameThorchain NetworkName = "thorchain"
 )
 
-// OrderState: `draft`: quoted. `pending_deposit`: confirmed, waits for its money. `funded`: enough
-// has come. `processing`: recipients are being paid. `completed`: all are paid. `partial_failed`:
-// ended, and at least one was not paid. `expired`: not confirmed, or not funded, in time.
-// `cancelled`. The last four never change.
+// OrderState: `draft`: quoted. `pending_deposit`: confirmed, waits for its deposit. `funded`: fully
+// funded. `processing`: recipients are being paid. `completed`: all are paid. `partial_failed`:
+// ended with at least one unpaid recipient. `expired`: not confirmed, or not funded, in time.
+// `cancelled`: by its merchant or an operator. The last four states are final.
 type OrderState string
 
 const (
@@ -247,9 +247,9 @@ const (
 	OrderStateCancelled      OrderState = "cancelled"
 )
 
-// PaymentStatus: `waiting`: nothing counted yet. `partially_paid`: something, but not enough.
-// `finished`: paid in full; more than asked for shows as `actually_paid` above `pay_amount`.
-// `expired`: the window passed. `failed`: cancelled. The last three never change.
+// PaymentStatus: `waiting`: nothing counts yet. `partially_paid`: less than the invoice asks for.
+// `finished`: paid in full; an overpayment shows as `actually_paid` above `pay_amount`. `expired`:
+// the payment window ended. `failed`: cancelled. The last three values are final.
 type PaymentStatus string
 
 const (
@@ -268,8 +268,8 @@ const (
 	PricingModeDirect PricingMode = "direct"
 )
 
-// RefundState: `held`: a person must decide, because no `refundAddress` was given or it could not
-// be paid.
+// RefundState: `held`: an operator must decide, because there is no `refundAddress` or the refund
+// failed.
 type RefundState string
 
 const (
@@ -279,7 +279,7 @@ const (
 	RefundStateHeld      RefundState = "held"
 )
 
-// StandardName: `native` for a chain's own coin, else the token standard.
+// StandardName: `native` for a chain's own coin, otherwise the token standard.
 type StandardName string
 
 const (
@@ -292,7 +292,7 @@ const (
 	StandardNameJetton StandardName = "JETTON"
 )
 
-// AcceptedCurrency: One entry of `accepted_currencies`. Frozen shape.
+// AcceptedCurrency: One entry of `accepted_currencies`. Its fields are frozen.
 type AcceptedCurrency struct {
 	// The symbol, in upper case.
 	Currency string `json:"currency"`
@@ -303,11 +303,11 @@ type AcceptedCurrency struct {
 	MinUSD   Amount       `json:"min_usd"`
 	Network  NetworkName  `json:"network"`
 	Standard StandardName `json:"standard"`
-	// Names this choice on the checkout: `code@network`.
+	// Identifies this choice on the checkout: `code@network`.
 	TokenID string `json:"token_id"`
 }
 
-// Alive: The answer of a service that runs.
+// Alive: Response of a running service.
 type Alive struct {
 	// Always `OK`.
 	Message string `json:"message"`
@@ -315,24 +315,25 @@ type Alive struct {
 
 // BuyerStatus: An invoice as its buyer sees it. All amounts are text.
 type BuyerStatus struct {
-	// Only while a currency is to be chosen.
+	// Present only while the buyer has to choose a currency.
 	AcceptedCurrencies []AcceptedCurrency `json:"accepted_currencies,omitempty"`
 	// The amount that the invoice asks for, in whole units.
 	AmountDue *string `json:"amount_due"`
 	// The amount that has been counted.
 	AmountReceived *string `json:"amount_received"`
-	// The rest to be sent, after everything that was counted or seen: the amount in `payment_uri`.
+	// The amount still to be sent, after everything that was counted or seen; it is the amount in
+	// `payment_uri`.
 	AmountRemaining *string `json:"amount_remaining"`
-	// The amount that has been seen, but not counted yet: it lacks confirmations.
+	// The amount that was seen but does not count yet, for lack of confirmations.
 	AmountUnconfirmed *string `json:"amount_unconfirmed"`
 	// Whether the buyer may still cancel: nothing has been seen, and the invoice is open.
 	Cancellable bool `json:"cancellable"`
-	// Of the youngest deposit under way; null when there is none.
+	// Confirmations of the newest unconfirmed deposit; null if there is none.
 	Confirmations *int64 `json:"confirmations"`
 	// The token's contract; null for native coins.
 	ContractAddress *string `json:"contract_address"`
 	CreatedAt       string  `json:"created_at"`
-	// When the window ends.
+	// When the payment window ends.
 	ExpiresAt   string      `json:"expires_at"`
 	InvoiceType InvoiceType `json:"invoice_type"`
 	// Whether the buyer still has to choose a currency; everything about the payment is null until
@@ -341,24 +342,24 @@ type BuyerStatus struct {
 	Network *NetworkName `json:"network"`
 	// The merchant's own words. Show them as text, never as markup.
 	OrderDescription *string `json:"order_description"`
-	// Where to pay.
+	// The address to pay to.
 	PayAddress *string `json:"pay_address"`
 	// The code of the currency to pay in.
 	PayCurrency *string `json:"pay_currency"`
 	// The invoice's id.
 	PaymentID string `json:"payment_id"`
-	// Pays the amount that is still to be sent; null where there is none, or where the network has no
-	// convention for it.
+	// URI for wallets that pays the amount still to be sent; null if nothing is to be sent, or if the
+	// network has no convention for such URIs.
 	PaymentURI *string `json:"payment_uri"`
 	// The price, in `price_currency`.
 	PriceAmount string `json:"price_amount"`
 	// The currency of the price, in lower case.
 	PriceCurrency string `json:"price_currency"`
-	// Where to send the buyer, once the invoice is over and the merchant has named an address.
+	// Where to redirect the buyer once the invoice has ended, if the merchant set an address.
 	RedirectURL *string `json:"redirect_url"`
 	// The number of confirmations that makes a deposit count on this network.
 	RequiredConfirmations *int64 `json:"required_confirmations"`
-	// Whole seconds until the window ends by the server's clock.
+	// Whole seconds until the payment window ends, by the server's clock.
 	SecondsLeft int64           `json:"seconds_left"`
 	Standard    *StandardName   `json:"standard"`
 	Status      BuyerStatusName `json:"status"`
@@ -369,18 +370,18 @@ type BuyerStatus struct {
 	UpdatedAt string   `json:"updated_at"`
 }
 
-// ConfirmPayout: The confirmed quote or total. Without a body, or with an empty object: the order
-// as it is.
+// ConfirmPayout: The quote or the total that is confirmed. Without a body, or with an empty object,
+// the order is confirmed as it is.
 type ConfirmPayout struct {
-	// Refuse unless `totalToSendRaw` is this.
+	// If sent, the order is confirmed only if its `totalToSendRaw` equals this.
 	AcceptTotalRaw string `json:"acceptTotalRaw,omitempty"`
-	// Refuse unless this quote still stands.
+	// If sent, the order is confirmed only if this is still its quote.
 	QuoteID string `json:"quoteId,omitempty"`
 }
 
 // Currencies: The currencies on offer now.
 type Currencies struct {
-	// Codes only. A native coin's code appears once per network on which it is native.
+	// Codes only. The code of a native coin appears once for each network on which it is native.
 	Currencies []string `json:"currencies"`
 	// One entry per chain and token.
 	CurrenciesDetailed []CurrencyEntry `json:"currencies_detailed"`
@@ -402,15 +403,15 @@ type CurrencyEntry struct {
 	Symbol string `json:"symbol"`
 }
 
-// Estimate: The cost of a price now. Not binding.
+// Estimate: What a price would cost now. Not binding.
 type Estimate struct {
 	// The price, in `currency_from`.
 	AmountFrom Amount `json:"amount_from"`
 	// Whether the price is below the minimum; null unless `currency_from` is `usd`.
 	BelowMinimum *bool `json:"below_minimum"`
-	// Echoed in lower case.
+	// As in the request, in lower case.
 	CurrencyFrom string `json:"currency_from"`
-	// Echoed in lower case.
+	// As in the request, in lower case.
 	CurrencyTo string `json:"currency_to"`
 	// The amount that would have to be paid, in whole units of `currency_to`, up to 8 decimal places.
 	EstimatedAmount string `json:"estimated_amount"`
@@ -420,7 +421,7 @@ type Estimate struct {
 
 // MinAmount: The smallest invoice in a currency.
 type MinAmount struct {
-	// Echoed; the minimum is always computed by US dollars.
+	// As in the request; the minimum is always computed in US dollars.
 	CurrencyFrom string `json:"currency_from"`
 	// Echoed.
 	CurrencyTo string `json:"currency_to"`
@@ -444,7 +445,7 @@ type NcFields struct {
 	MaxFeePerGas string `json:"maxFeePerGas"`
 	// Priority fee (tip) per unit of gas, in wei; included in the maximum fee.
 	MaxPriorityFeePerGas string `json:"maxPriorityFeePerGas"`
-	// Its number in the sequence of the sender's transactions.
+	// The transaction's number in the sequence of the sender's transactions.
 	Nonce string `json:"nonce"`
 	// The recipient, or the token's contract.
 	To string `json:"to"`
@@ -472,8 +473,8 @@ type NcInputFault struct {
 	Reason string `json:"reason"`
 }
 
-// NcLack: Too little, in base units: of the currency with `INSUFFICIENT_FUNDS`, of the chain's own
-// coin with `INSUFFICIENT_GAS`.
+// NcLack: The missing funds, in base units: of the currency with `INSUFFICIENT_FUNDS`, of the
+// chain's own coin with `INSUFFICIENT_GAS`.
 type NcLack struct {
 	// The amount held.
 	HasRaw string `json:"hasRaw"`
@@ -483,11 +484,11 @@ type NcLack struct {
 
 // NcOtherField: A field of a signed transaction that differs from the built one.
 type NcOtherField struct {
-	// The built value; `-` if the transaction has no such part.
+	// The built value; `-` if the transaction has no such field.
 	Built string `json:"built"`
 	// As wallets call it.
 	Field string `json:"field"`
-	// The value that came back; `-` if the transaction has no such part.
+	// The submitted value; `-` if the transaction has no such field.
 	Signed string `json:"signed"`
 }
 
@@ -511,7 +512,7 @@ type NcOutput struct {
 	// The merchant's own reference.
 	Reference *string       `json:"reference"`
 	State     NcOutputState `json:"state"`
-	// Null until the submission.
+	// Null until the payout is submitted.
 	TxHash *string `json:"txHash"`
 }
 
@@ -588,7 +589,7 @@ type NcPayout struct {
 // NcPayoutAnswer: `{ "ok": true, "data": … }` about one payout. It describes the output of
 // [`object`]; nothing is made of it.
 type NcPayoutAnswer struct {
-	// As it is now.
+	// The payout in its present state.
 	Data NcPayout `json:"data"`
 	Ok   bool     `json:"ok"`
 }
@@ -602,28 +603,28 @@ type NcPayoutPage struct {
 	Ok    bool  `json:"ok"`
 	// 0-based, after clamping.
 	Page int64 `json:"page"`
-	// At least 1, also when there is nothing.
+	// Number of pages; at least 1, even if there are no entries.
 	PagesCount int64 `json:"pagesCount"`
 	// Payouts on all pages.
 	Total int64 `json:"total"`
 }
 
-// NcRefresh: The options of building a payout anew.
+// NcRefresh: Options for rebuilding a payout.
 type NcRefresh struct {
-	// As before if absent.
+	// Unchanged if absent.
 	FeeLevel NcFeeLevel `json:"feeLevel,omitempty"`
 }
 
-// NcStanding: Where a payout stands.
+// NcStanding: The present state of a payout.
 type NcStanding struct {
 	State NcState `json:"state"`
 }
 
 // NcSubmission: The signed transactions.
 type NcSubmission struct {
-	// Each signed transaction in hex, with or without `0x`, or in base64, in any order; a single one
-	// may stand without the list. On bitcoin, litecoin and dogecoin a PSBT with its signatures, or the
-	// finished transaction.
+	// Each signed transaction in hex, with or without `0x`, or in base64, in any order; a single
+	// transaction may be sent without the list. On bitcoin, litecoin and dogecoin send the signed
+	// PSBT, or the final transaction.
 	Signed []string `json:"signed"`
 }
 
@@ -652,12 +653,12 @@ type NcUnsigned struct {
 	Payload json.RawMessage `json:"payload"`
 }
 
-// NewNcInput: One unspent output of an earlier transaction, in a block. Its amount is read from the
-// chain.
+// NewNcInput: An unspent output of an earlier transaction that is in a block. Its amount is read
+// from the chain.
 type NewNcInput struct {
-	// The transaction that made it, in hex.
+	// The transaction that created it, in hex.
 	Txid string `json:"txid"`
-	// Its place among that transaction's outputs, from 0.
+	// Its index among that transaction's outputs, from 0.
 	Vout int64 `json:"vout"`
 }
 
@@ -669,7 +670,7 @@ type NewNcOutput struct {
 	Amount Amount `json:"amount,omitempty"`
 	// Base units. Either this or `amount`.
 	AmountRaw string `json:"amountRaw,omitempty"`
-	// The merchant's own, once in a payout.
+	// The merchant's own reference, unique within the payout.
 	Reference string `json:"reference,omitempty"`
 }
 
@@ -680,11 +681,12 @@ type NewNcPayout struct {
 	Currency string `json:"currency"`
 	// `normal` if absent.
 	FeeLevel NcFeeLevel `json:"feeLevel,omitempty"`
-	// The sender: an address whose key is the merchant's. On bitcoin, litecoin and dogecoin one that a
-	// single key owns (P2WPKH or P2PKH), at which all inputs lie, and to which the change returns.
+	// The sender: an address whose key is the merchant's. On bitcoin, litecoin and dogecoin it must
+	// belong to a single key (P2WPKH or P2PKH), all inputs must be at it, and the change returns to
+	// it.
 	FromAddress string `json:"fromAddress"`
-	// The outputs to spend on bitcoin, litecoin and dogecoin, where the list is required: all of them,
-	// however much is left. Ignored on EVM networks.
+	// The outputs to spend on bitcoin, litecoin and dogecoin, where the list is required: all of them
+	// are spent, and the rest is returned as change. Ignored on EVM networks.
 	Inputs []NewNcInput `json:"inputs,omitempty"`
 	// One of the EVM networks, bitcoin, litecoin or dogecoin.
 	Network string `json:"network"`
@@ -695,7 +697,7 @@ type NewNcPayout struct {
 // NewPayment: An invoice to create. Members that are not listed are ignored; null is the same as
 // absent. It describes the input of [`parse`], member by member; nothing is read into it.
 type NewPayment struct {
-	// Where the buyer is sent once it is cancelled or expired: an http or https URL.
+	// Where the buyer is redirected once the invoice is cancelled or expired: an http or https URL.
 	CancelURL string `json:"cancel_url,omitempty"`
 	// Where signed IPNs are posted: an absolute http or https URL on the public internet.
 	IPNCallbackURL string `json:"ipn_callback_url,omitempty"`
@@ -715,16 +717,16 @@ type NewPayment struct {
 	// `fiat` converts the price at the current rate. `direct` takes it as an amount of the pay
 	// currency, exact in its decimals.
 	PricingMode PricingMode `json:"pricing_mode,omitempty"`
-	// Accepted and ignored, whatever it is; answers always say `payment_id` here.
+	// Accepted and ignored; responses always contain the `payment_id` here.
 	PurchaseID json.RawMessage `json:"purchase_id,omitempty"`
-	// Where the buyer is sent once it is paid: an http or https URL.
+	// Where the buyer is redirected once the invoice is paid: an http or https URL.
 	SuccessURL string `json:"success_url,omitempty"`
 }
 
-// NewPayout: An order to create: its recipients are in `items` or in `csv`, one of the two. Members
-// that are not listed are ignored; null is the same as absent.
+// NewPayout: An order to create. Its recipients are either in `items` or in `csv`. Members that are
+// not listed are ignored; null is the same as absent.
 type NewPayout struct {
-	// Where this order's webhooks go, instead of the merchant's own setting.
+	// The URL for this order's webhooks, instead of the one in the merchant's settings.
 	CallbackURL string `json:"callbackUrl,omitempty"`
 	// The text of a file, as it would be sent as `text/csv`.
 	CSV string `json:"csv,omitempty"`
@@ -739,11 +741,11 @@ type NewPayout struct {
 	Metadata json.RawMessage `json:"metadata,omitempty"`
 	// A network of this family.
 	Network string `json:"network"`
-	// The address to which money left over goes. Without it that money waits for an operator.
+	// The address for refunds. Without it a refund waits for an operator.
 	RefundAddress string `json:"refundAddress,omitempty"`
 }
 
-// NewPayoutItem: One recipient. Rows that say the same twice need a `reference` each.
+// NewPayoutItem: One recipient. Rows with equal content each need a `reference` of their own.
 type NewPayoutItem struct {
 	// On the order's network.
 	Address string `json:"address"`
@@ -751,10 +753,10 @@ type NewPayoutItem struct {
 	Amount Amount `json:"amount,omitempty"`
 	// Base units. Either this or `amount`.
 	AmountRaw string `json:"amountRaw,omitempty"`
-	// The merchant's own, with the same limits, but not unique.
+	// The merchant's own note, with the limits of `reference`, but it need not be unique.
 	Memo string `json:"memo,omitempty"`
-	// The merchant's own, each once in an order. It must not start like a formula (`=`, `+`, `-`,
-	// `@`).
+	// The merchant's own reference, unique within the order. It must not start like a formula (`=`,
+	// `+`, `-`, `@`).
 	Reference string `json:"reference,omitempty"`
 }
 
@@ -766,19 +768,20 @@ type Notice struct {
 	AmountUnit string `json:"amount_unit"`
 	// The token's contract; null for native coins.
 	ContractAddress *string `json:"contract_address"`
-	// The code of the currency that came; null for a token that is not in `GET /v1/currencies`.
+	// The code of the currency that arrived; null for a token that is not in `GET /v1/currencies`.
 	Currency *string `json:"currency"`
-	// The deposit's own key: one transaction may bring several.
+	// Identifies the deposit: one transaction may contain several.
 	DepositKey string `json:"deposit_key"`
 	// The output, or the position among the transaction's logs; null where the network has neither.
 	LogIndex *int64 `json:"log_index"`
-	// The chain on which it came.
+	// The chain on which it arrived.
 	Network NetworkName `json:"network"`
 	// When it was first seen.
 	ReceivedAt string `json:"received_at"`
 	// The transaction that brought it.
 	TxHash string `json:"tx_hash"`
-	// `wrong_token_received`, `suspicious_token_received` or `late_deposit_received`; more may come.
+	// `wrong_token_received`, `suspicious_token_received` or `late_deposit_received`; later releases
+	// may add more.
 	Type string `json:"type"`
 }
 
@@ -796,12 +799,12 @@ type Payment struct {
 	// Reserved.
 	BurningPercent json.RawMessage `json:"burning_percent"`
 	CreatedAt      string          `json:"created_at"`
-	// When the window ends.
+	// When the payment window ends.
 	ExpirationEstimateDate string      `json:"expiration_estimate_date"`
 	InvoiceType            InvoiceType `json:"invoice_type"`
 	// The hosted checkout's page for this invoice.
 	InvoiceURL *string `json:"invoice_url"`
-	// URL to which signed IPNs are posted.
+	// The URL to which signed IPNs are posted.
 	IPNCallbackURL *string `json:"ipn_callback_url"`
 	// The chain to pay on; null on an unresolved draft.
 	Network *NetworkName `json:"network"`
@@ -845,8 +848,8 @@ type Payment struct {
 // PaymentDetail: A payment object, and on an unresolved draft the currencies that may be chosen.
 type PaymentDetail struct {
 	Payment
-	// Only on an unresolved draft, also once it was abandoned: the currencies that its buyer may
-	// choose from.
+	// Present only on an unresolved draft, also after it was abandoned: the currencies that its buyer
+	// may choose.
 	AcceptedCurrencies []AcceptedCurrency `json:"accepted_currencies,omitempty"`
 }
 
@@ -854,11 +857,11 @@ type PaymentDetail struct {
 // snapshot.
 type PaymentIpn struct {
 	Payment
-	// Seconds since 1970, made anew at each attempt. Refuse deliveries older than ten minutes.
+	// Seconds since 1970, renewed at each attempt. Refuse deliveries older than ten minutes.
 	EventAt int64 `json:"event_at"`
 	// Stable across all attempts and deliveries of this event. Other events of the same payment have
-	// others, so it cannot say that an order was fulfilled: store `payment_id` with `payment_status`
-	// for that.
+	// other ids, so this id cannot show that an order was fulfilled already: store `payment_id` with
+	// `payment_status` for that.
 	EventID string `json:"event_id"`
 }
 
@@ -869,21 +872,22 @@ type PaymentList struct {
 	Limit int64 `json:"limit"`
 	// 0-based, after clamping.
 	Page int64 `json:"page"`
-	// At least 1, also when there is nothing.
+	// Number of pages; at least 1, even if there are no entries.
 	PagesCount int64 `json:"pagesCount"`
 	// Invoices on all pages.
 	Total int64 `json:"total"`
 }
 
-// PaymentNotice: The body of an informational IPN. `payment_status` is the one that the invoice has
-// anyway: it is no status change, and nothing is to be shipped on it.
+// PaymentNotice: The body of an informational IPN. `payment_status` is the present status of the
+// invoice: a notice is not a status change, and goods must not be shipped because of it.
 type PaymentNotice struct {
 	PaymentIpn
 	Gateway NoticePart `json:"_gateway"`
 }
 
 // PayoutBatch: Recipients that are sent or reported together: on bitcoin, litecoin and dogecoin the
-// outputs of one transaction, on EVM networks one transaction each.
+// outputs of one transaction, on EVM networks one transaction each, or one for many rows of a
+// token.
 type PayoutBatch struct {
 	// Sum of the requested amounts of its rows.
 	AmountRaw string `json:"amountRaw"`
@@ -893,7 +897,7 @@ type PayoutBatch struct {
 	Confirmations int64 `json:"confirmations"`
 	// When it became final.
 	ConfirmedAt *string `json:"confirmedAt"`
-	// Number of its rows that were finally not paid.
+	// Number of its rows that ended unpaid.
 	FailedCount int64 `json:"failedCount"`
 	// Network fees of its confirmed transactions, in the network's own coin.
 	FeeRaw string `json:"feeRaw"`
@@ -934,16 +938,17 @@ type PayoutItem struct {
 	Error *string `json:"error"`
 	// `mpi_…`
 	ID string `json:"id"`
-	// The merchant's own, as it was sent; it is not written to the chain.
+	// The merchant's own note, as it was sent; it is not written to the chain.
 	Memo *string `json:"memo"`
-	// The amount that arrives: less the fees where recipients bear them.
+	// The amount that the recipient gets: the requested amount, less the fees if recipients bear them.
 	NetAmountRaw string `json:"netAmountRaw"`
-	// The merchant's own, as it was sent.
+	// The merchant's own reference, as it was sent.
 	Reference *string `json:"reference"`
-	// In a file the line as a spreadsheet counts it, in JSON the entry of `items`, counted from 1.
+	// In a CSV file the line number as a spreadsheet shows it, in JSON the position in `items`, from
+	// 1.
 	RowNumber int64         `json:"rowNumber"`
 	State     ItemStateName `json:"state"`
-	// Of the transaction that pays it, or paid nothing; null until one is signed.
+	// Hash of the transaction that pays it, or that failed to; null until one is signed.
 	TxHash *string `json:"txHash"`
 }
 
@@ -955,7 +960,7 @@ type PayoutItemPage struct {
 	Ok    bool  `json:"ok"`
 	// 0-based, after clamping.
 	Page int64 `json:"page"`
-	// At least 1, also when there is nothing.
+	// Number of pages; at least 1, even if there are no entries.
 	PagesCount int64 `json:"pagesCount"`
 	// Entries on all pages.
 	Total int64 `json:"total"`
@@ -966,7 +971,7 @@ type PayoutOrder struct {
 	// Number of groups in which the rows are sent and reported.
 	BatchCount  int64      `json:"batchCount"`
 	CancelledBy *Canceller `json:"cancelledBy"`
-	// Chain id of an EVM network; null on the others.
+	// Chain id of an EVM network; null on other networks.
 	ChainID *int64 `json:"chainId"`
 	// When the merchant confirmed the order.
 	ConfirmedAt *string `json:"confirmedAt"`
@@ -975,13 +980,13 @@ type PayoutOrder struct {
 	CreatedAt       string  `json:"createdAt"`
 	// The code of the currency that is paid out, as `GET /v1/currencies` lists it.
 	Currency string `json:"currency"`
-	// Base units of one whole coin, as a power of ten.
+	// Decimal places of one whole coin.
 	Decimals int64 `json:"decimals"`
 	// The order's own address; null until it is confirmed.
 	DepositAddress *string `json:"depositAddress"`
 	// Expiry of the quote in a draft; afterwards the deadline for the deposit.
 	ExpiresAt string `json:"expiresAt"`
-	// Amount that finally could not be paid; refunded at the end.
+	// Amount of the rows that ended unpaid; refunded at the end.
 	FailedRaw string     `json:"failedRaw"`
 	Family    FamilyName `json:"family"`
 	FeeMode   FeeBearer  `json:"feeMode"`
@@ -996,7 +1001,7 @@ type PayoutOrder struct {
 	ID string `json:"id"`
 	// Number of recipients' rows.
 	ItemCount int64 `json:"itemCount"`
-	// The merchant's own words, as they were sent.
+	// The merchant's own text, as it was sent.
 	Label *string `json:"label"`
 	// The batch that an event concerns, otherwise the last batch with any progress; null before the
 	// first.
@@ -1048,7 +1053,7 @@ type PayoutOrderPage struct {
 	Ok    bool  `json:"ok"`
 	// 0-based, after clamping.
 	Page int64 `json:"page"`
-	// At least 1, also when there is nothing.
+	// Number of pages; at least 1, even if there are no entries.
 	PagesCount int64 `json:"pagesCount"`
 	// Entries on all pages.
 	Total int64 `json:"total"`
@@ -1060,7 +1065,7 @@ type PayoutProgress struct {
 	Broadcasted int64 `json:"broadcasted"`
 	// Paid by a final transaction.
 	Confirmed int64 `json:"confirmed"`
-	// Finally not paid.
+	// Ended unpaid.
 	Failed int64 `json:"failed"`
 	// Nothing is signed yet.
 	Pending int64 `json:"pending"`
@@ -1068,14 +1073,14 @@ type PayoutProgress struct {
 	Signing int64 `json:"signing"`
 }
 
-// PayoutQuote: Price of an order, and its validity.
+// PayoutQuote: The price of an order, and how long it is valid.
 type PayoutQuote struct {
 	// One whole coin of the paid currency, in US dollars.
 	AssetPriceUSD string `json:"assetPriceUsd"`
 	CreatedAt     string `json:"createdAt"`
-	// After this time the order must be refreshed before it can be confirmed.
+	// After this time the quote must be refreshed before the order can be confirmed.
 	ExpiresAt string `json:"expiresAt"`
-	// On bitcoin, litecoin and dogecoin: the smallest coins per virtual byte.
+	// On bitcoin, litecoin and dogecoin: base units per virtual byte.
 	FeeRateSatVb *string `json:"feeRateSatVb,omitempty"`
 	// Send it as `quoteId` to confirm exactly this quote.
 	ID string `json:"id"`
@@ -1083,15 +1088,15 @@ type PayoutQuote struct {
 	MaxFeePerGasWei *string `json:"maxFeePerGasWei,omitempty"`
 	// One whole coin of the network, in US dollars.
 	NativePriceUSD string `json:"nativePriceUsd"`
-	// The same as the order's.
+	// The same as in the order.
 	NetworkFeeRaw string `json:"networkFeeRaw"`
-	// The same as the order's.
+	// The same as in the order.
 	ServiceFeeRaw string `json:"serviceFeeRaw"`
 }
 
 // PayoutQuoted: The quote of an order as it is now.
 type PayoutQuoted struct {
-	// To confirm it.
+	// The id to confirm this quote with.
 	QuoteID string `json:"quoteId"`
 	// The amount that would have to be sent.
 	TotalToSendRaw string `json:"totalToSendRaw"`
@@ -1113,18 +1118,19 @@ type PayoutRowFault struct {
 	Column string `json:"column"`
 	// For people.
 	Reason string `json:"reason"`
-	// In a file the line as a spreadsheet counts it, in JSON the entry of `items`, counted from 1.
+	// In a CSV file the line number as a spreadsheet shows it, in JSON the position in `items`, from
+	// 1.
 	Row int64 `json:"row"`
 	// The beginning of the cell.
 	Value string `json:"value"`
 }
 
-// PayoutStanding: Where an order stands.
+// PayoutStanding: The present state of an order.
 type PayoutStanding struct {
 	State OrderState `json:"state"`
 }
 
-// PayoutWebhook: One event of one order. The four fields stand in this order.
+// PayoutWebhook: One event of one order. The four fields are always in this order.
 type PayoutWebhook struct {
 	// Seconds since 1970, renewed at each attempt. Refuse events older than ten minutes.
 	EventAt int64 `json:"eventAt"`

@@ -103,7 +103,7 @@ pub struct Payment {
     /// As it was sent; shown to the buyer.
     #[schema(required, max_length = 2000)]
     pub order_description: Option<String>,
-    /// URL to which signed IPNs are posted.
+    /// The URL to which signed IPNs are posted.
     #[schema(required)]
     pub ipn_callback_url: Option<String>,
     /// Always equal to `payment_id`.
@@ -116,7 +116,7 @@ pub struct Payment {
     /// The payment window as `HH:MM:SS`; on an unresolved draft the time to choose a currency.
     #[schema(pattern = "^[0-9]{2}:[0-5][0-9]:[0-5][0-9]$", examples("00:30:00"))]
     pub time_limit: String,
-    /// When the window ends.
+    /// When the payment window ends.
     #[schema(value_type = schema::Instant)]
     pub expiration_estimate_date: String,
     #[schema(value_type = schema::Instant)]

@@ -44,8 +44,8 @@ described! {
     Amount => ObjectBuilder::new()
         .schema_type(Type::Number)
         .description(Some(
-            "An exact decimal JSON number in its shortest plain form: no exponent, no trailing zeros. Read its digits \
-             with a decimal type where a double's 15 digits are not enough.",
+            "An exact decimal JSON number in its shortest plain form: no exponent, no trailing zeros. Parse it with a \
+             decimal type where the 15 digits of a double are not enough.",
         ))
         .examples([json!(25.1)]);
     DecimalText => ObjectBuilder::new()
@@ -81,7 +81,7 @@ described! {
     AmountAsked => ObjectBuilder::new()
         .schema_type(Type::Number)
         .exclusive_minimum(Some(0.0))
-        .description(Some("A decimal JSON number above 0, read by its digits."))
+        .description(Some("A decimal JSON number above 0, read digit by digit without rounding."))
         .examples([json!(25.1)]);
     Anything => ObjectBuilder::new()
         .schema_type(SchemaType::from_iter([
@@ -106,22 +106,22 @@ described! {
         .description(Some("Always false."));
     Null => ObjectBuilder::new().schema_type(Type::Null).description(Some("Always null."));
     PaymentStatus => names(Status::ALL.map(Status::for_merchant)).description(Some(
-        "`waiting`: nothing counted yet. `partially_paid`: something, but not enough. `finished`: paid in full; more \
-         than asked for shows as `actually_paid` above `pay_amount`. `expired`: the window passed. `failed`: cancelled. \
-         The last three never change.",
+        "`waiting`: nothing counts yet. `partially_paid`: less than the invoice asks for. `finished`: paid in full; an \
+         overpayment shows as `actually_paid` above `pay_amount`. `expired`: the payment window ended. `failed`: \
+         cancelled. The last three values are final.",
     ));
     BuyerStatusName => names(Status::ALL.map(Status::for_buyer)).description(Some(
-        "The buyer's vocabulary. The last four never change.",
+        "The status in the buyer's vocabulary. The last four values are final.",
     ));
     InvoiceType => names(INVOICE_TYPES).description(Some(
-        "`payment`: one-shot. `donation`: the buyer names the amount. `subscription`: a recurring cycle. `pos`: a \
-         cashier's terminal.",
+        "`payment`: a single payment. `donation`: the buyer chooses the amount. `subscription`: a recurring payment. \
+         `pos`: a payment at a point-of-sale terminal.",
     ));
     NetworkName => ObjectBuilder::new()
         .schema_type(Type::String)
         .description(Some(
-            "A chain. `x-extensible-enum` lists those of this release; more may come, so take one that you do not know as \
-             text.",
+            "A chain. `x-extensible-enum` lists those of this release; later releases may add more, so accept unknown \
+             names.",
         ))
         .examples([json!("polygon")])
         .extensions(Some(
@@ -130,7 +130,7 @@ described! {
                 .build(),
         ));
     StandardName => names(Standard::ALL.map(Standard::name)).description(Some(
-        "`native` for a chain's own coin, else the token standard.",
+        "`native` for a chain's own coin, otherwise the token standard.",
     ));
 }
 

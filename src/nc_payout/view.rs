@@ -156,7 +156,7 @@ pub struct NcOutput {
     /// The nonce of its transaction; null on bitcoin, litecoin and dogecoin.
     #[schema(required)]
     pub nonce: Option<u64>,
-    /// Null until the submission.
+    /// Null until the payout is submitted.
     #[schema(required)]
     pub tx_hash: Option<String>,
     /// Confirmations of its transaction; no longer updated once it is final.
@@ -234,7 +234,7 @@ pub struct NcFields {
     pub chain_id: String,
     /// The address whose key must sign.
     pub from: String,
-    /// Its number in the sequence of the sender's transactions.
+    /// The transaction's number in the sequence of the sender's transactions.
     pub nonce: String,
     /// The recipient, or the token's contract.
     pub to: String,

@@ -137,13 +137,13 @@ pub struct Order<'a> {
     /// Null for native coins.
     #[schema(value_type = Option<String>, required)]
     contract_address: Option<&'static str>,
-    /// Base units of one whole coin, as a power of ten.
+    /// Decimal places of one whole coin.
     #[schema(maximum = 24)]
     decimals: u8,
-    /// Chain id of an EVM network; null on the others.
+    /// Chain id of an EVM network; null on other networks.
     #[schema(required)]
     chain_id: Option<u64>,
-    /// The merchant's own words, as they were sent.
+    /// The merchant's own text, as it was sent.
     #[schema(value_type = Option<String>, required)]
     label: Option<&'a str>,
     /// The merchant's own object, as it was sent.
@@ -179,7 +179,7 @@ pub struct Order<'a> {
     /// Amount paid to recipients by final transactions.
     #[schema(value_type = schema::RawAmount)]
     paid_raw: String,
-    /// Amount that finally could not be paid; refunded at the end.
+    /// Amount of the rows that ended unpaid; refunded at the end.
     #[schema(value_type = schema::RawAmount)]
     failed_raw: String,
     /// The order's own address; null until it is confirmed.
@@ -220,7 +220,7 @@ pub struct Order<'a> {
     updated_at: String,
 }
 
-/// Price of an order, and its validity.
+/// The price of an order, and how long it is valid.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = PayoutQuote)]
@@ -230,10 +230,10 @@ struct Quote<'a> {
     id: &'a str,
     #[schema(value_type = values::Instant)]
     created_at: String,
-    /// After this time the order must be refreshed before it can be confirmed.
+    /// After this time the quote must be refreshed before the order can be confirmed.
     #[schema(value_type = values::Instant)]
     expires_at: String,
-    /// On bitcoin, litecoin and dogecoin: the smallest coins per virtual byte.
+    /// On bitcoin, litecoin and dogecoin: base units per virtual byte.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::RawAmount>, nullable = false)]
     fee_rate_sat_vb: Option<String>,
@@ -247,10 +247,10 @@ struct Quote<'a> {
     /// One whole coin of the paid currency, in US dollars.
     #[schema(value_type = values::DecimalText)]
     asset_price_usd: &'a str,
-    /// The same as the order's.
+    /// The same as in the order.
     #[schema(value_type = schema::RawAmount)]
     network_fee_raw: String,
-    /// The same as the order's.
+    /// The same as in the order.
     #[schema(value_type = schema::RawAmount)]
     service_fee_raw: String,
 }
@@ -267,7 +267,7 @@ struct Progress {
     broadcasted: u32,
     /// Paid by a final transaction.
     confirmed: u32,
-    /// Finally not paid.
+    /// Ended unpaid.
     failed: u32,
 }
 
@@ -286,7 +286,7 @@ pub struct Batch<'a> {
     state: &'static str,
     /// Rows in it.
     item_count: u32,
-    /// Number of its rows that were finally not paid.
+    /// Number of its rows that ended unpaid.
     failed_count: u32,
     /// Sum of the requested amounts of its rows.
     #[schema(value_type = schema::RawAmount)]

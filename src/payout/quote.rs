@@ -91,8 +91,9 @@ pub enum QuoteFault {
     NetTooSmall(Vec<usize>),
 }
 
-/// Gas at which one transfer of `currency` is quoted. Coins are quoted at the most, for nothing else
-/// pays for their gas; a token's gas is fronted, up to the most, so that its measured gas will do.
+/// Gas at which one transfer of `currency` is quoted. Coins are quoted at the most, for nothing
+/// else pays for their gas; a token's gas is fronted, up to the most, so that its measured gas will
+/// do.
 pub const fn quoted_gas(currency: &Currency, measured: Option<u128>) -> u128 {
     let most = gas_per_transfer(currency);
     match measured {

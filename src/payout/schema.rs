@@ -21,7 +21,7 @@ described! {
     RawAmount => ObjectBuilder::new()
         .schema_type(Type::String)
         .pattern(Some("^[0-9]{1,39}$"))
-        .description(Some("A whole number of base units, as text: of the currency's, unless it says otherwise."))
+        .description(Some("A whole number of base units of the currency, as text, unless the field says otherwise."))
         .examples([json!("12500000")]);
     WholeCoins => OneOfBuilder::new()
         .item(ObjectBuilder::new().schema_type(Type::String))
@@ -37,29 +37,30 @@ described! {
         "`utxo`: bitcoin, litecoin, dogecoin. `evm`: the EVM networks.",
     ));
     OrderState => names(State::ALL.map(State::as_str)).description(Some(
-        "`draft`: quoted. `pending_deposit`: confirmed, waits for its money. `funded`: enough has come. `processing`: \
-         recipients are being paid. `completed`: all are paid. `partial_failed`: ended, and at least one was not paid. \
-         `expired`: not confirmed, or not funded, in time. `cancelled`. The last four never change.",
+        "`draft`: quoted. `pending_deposit`: confirmed, waits for its deposit. `funded`: fully funded. `processing`: \
+         recipients are being paid. `completed`: all are paid. `partial_failed`: ended with at least one unpaid recipient. \
+         `expired`: not confirmed, or not funded, in time. `cancelled`: by its merchant or an \
+         operator. The last four states are final.",
     ));
     OrderStateAsked => names_or_empty(State::ALL.map(State::as_str));
     ItemStateAsked => names_or_empty(ItemState::ALL.map(ItemState::as_str));
     FundingStatus => names(Funding::ALL.map(Funding::as_str)).description(Some(
-        "What has come: `detected` is seen but not yet confirmed, the last three are confirmed.",
+        "The deposits so far: `detected` means seen but not yet confirmed; with the last three values they are confirmed.",
     ));
     FeeBearer => names(FeeMode::ALL.map(FeeMode::as_str)).description(Some(
-        "`sender`: the fees come on top. `recipient`: they are taken evenly out of the recipients' amounts.",
+        "`sender`: the fees are added to the total. `recipient`: they are deducted evenly from the recipients' amounts.",
     ));
     BatchStateName => names(BatchState::ALL.map(BatchState::as_str)).description(Some(
-        "`signing`: some of it is signed, not all is sent. `failed`: ended, and at least one of its rows was not paid. \
-         The last two never change.",
+        "`signing`: partly signed, not completely sent. `failed`: ended with at least one unpaid row. `confirmed` and \
+         `failed` are final.",
     ));
     ItemStateName => names(ItemState::ALL.map(ItemState::as_str)).description(Some(
         "The last two never change.",
     ));
     RefundState => names(order::RefundState::ALL.map(order::RefundState::as_str)).description(Some(
-        "`held`: a person must decide, because no `refundAddress` was given or it could not be paid.",
+        "`held`: an operator must decide, because there is no `refundAddress` or the refund failed.",
     ));
-    Canceller => names(CancelledBy::ALL.map(CancelledBy::as_str)).description(Some("Who cancelled it; null unless somebody did."));
+    Canceller => names(CancelledBy::ALL.map(CancelledBy::as_str)).description(Some("Who cancelled the order; null if nobody did."));
     EventName => names(EventType::ALL.map(EventType::as_str)).description(Some("What happened."));
 }
 

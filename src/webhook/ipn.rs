@@ -27,15 +27,15 @@ pub struct PaymentIpn {
     #[serde(flatten)]
     pub payment: Payment,
     /// Stable across all attempts and deliveries of this event. Other events of the same payment
-    /// have others, so it cannot say that an order was fulfilled: store `payment_id` with
-    /// `payment_status` for that.
+    /// have other ids, so this id cannot show that an order was fulfilled already: store
+    /// `payment_id` with `payment_status` for that.
     pub event_id: String,
-    /// Seconds since 1970, made anew at each attempt. Refuse deliveries older than ten minutes.
+    /// Seconds since 1970, renewed at each attempt. Refuse deliveries older than ten minutes.
     pub event_at: i64,
 }
 
-/// The body of an informational IPN. `payment_status` is the one that the invoice has anyway: it is
-/// no status change, and nothing is to be shipped on it.
+/// The body of an informational IPN. `payment_status` is the present status of the invoice: a
+/// notice is not a status change, and goods must not be shipped because of it.
 #[derive(Serialize, ToSchema)]
 pub struct PaymentNotice {
     #[serde(flatten)]
@@ -54,8 +54,8 @@ pub struct NoticePart {
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(as = Notice)]
 pub struct NoticeBody {
-    /// `wrong_token_received`, `suspicious_token_received` or `late_deposit_received`; more may
-    /// come.
+    /// `wrong_token_received`, `suspicious_token_received` or `late_deposit_received`; later
+    /// releases may add more.
     #[serde(rename = "type")]
     #[schema(value_type = String)]
     pub kind: &'static str,
@@ -65,12 +65,12 @@ pub struct NoticeBody {
     /// neither.
     #[schema(required)]
     pub log_index: Option<u64>,
-    /// The deposit's own key: one transaction may bring several.
+    /// Identifies the deposit: one transaction may contain several.
     pub deposit_key: String,
-    /// The chain on which it came.
+    /// The chain on which it arrived.
     #[schema(value_type = schema::NetworkName)]
     pub network: &'static str,
-    /// The code of the currency that came; null for a token that is not in `GET /v1/currencies`.
+    /// The code of the currency that arrived; null for a token that is not in `GET /v1/currencies`.
     #[schema(required)]
     pub currency: Option<String>,
     /// The token's contract; null for native coins.

@@ -20,7 +20,7 @@ pub const EVENT_ID_HEADER: &str = "x-gateway-event-id";
 pub const USER_AGENT: &str = "gateway-payout/0.1.0";
 pub const CONTENT_TYPE: &str = "application/json";
 
-/// One event of one order. The four fields stand in this order.
+/// One event of one order. The four fields are always in this order.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = PayoutWebhook)]

@@ -16,10 +16,10 @@ use crate::{
     error::ApiError,
 };
 
-/// An invoice as its buyer sees it
+/// Read an invoice as its buyer sees it
 ///
-/// The id is the bearer: anyone who holds it may ask, 60 times per minute and client address. May
-/// be read from any page.
+/// The id is the only credential: anyone who knows it may ask, 60 times per minute and client
+/// address. Pages of any origin may read it (CORS).
 #[utoipa::path(
     get, path = "/v1/invoices/{id}/status", operation_id = "readBuyerStatus", tag = "Buyers",
     params(("id" = String, Path, description = "The invoice's `payment_id`.", example = "pzi_7n4c2v9k1x8m3q6w5e0r2t4y6a")),

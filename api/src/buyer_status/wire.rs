@@ -37,11 +37,11 @@ pub struct BuyerStatus {
     /// The token's contract; null for native coins.
     #[schema(required)]
     pub contract_address: Option<String>,
-    /// Where to pay.
+    /// The address to pay to.
     #[schema(required)]
     pub pay_address: Option<String>,
-    /// Pays the amount that is still to be sent; null where there is none, or where the network has
-    /// no convention for it.
+    /// URI for wallets that pays the amount still to be sent; null if nothing is to be sent, or if
+    /// the network has no convention for such URIs.
     #[schema(required)]
     pub payment_uri: Option<String>,
     /// The amount that the invoice asks for, in whole units.
@@ -50,10 +50,11 @@ pub struct BuyerStatus {
     /// The amount that has been counted.
     #[schema(value_type = Option<schema::DecimalText>, required)]
     pub amount_received: Option<String>,
-    /// The rest to be sent, after everything that was counted or seen: the amount in `payment_uri`.
+    /// The amount still to be sent, after everything that was counted or seen; it is the amount in
+    /// `payment_uri`.
     #[schema(value_type = Option<schema::DecimalText>, required)]
     pub amount_remaining: Option<String>,
-    /// The amount that has been seen, but not counted yet: it lacks confirmations.
+    /// The amount that was seen but does not count yet, for lack of confirmations.
     #[schema(value_type = Option<schema::DecimalText>, required)]
     pub amount_unconfirmed: Option<String>,
     /// The price, in `price_currency`.
@@ -68,14 +69,14 @@ pub struct BuyerStatus {
     pub invoice_type: String,
     #[schema(value_type = schema::Instant)]
     pub created_at: String,
-    /// When the window ends.
+    /// When the payment window ends.
     #[schema(value_type = schema::Instant)]
     pub expires_at: String,
     #[schema(value_type = schema::Instant)]
     pub updated_at: String,
-    /// Whole seconds until the window ends by the server's clock.
+    /// Whole seconds until the payment window ends, by the server's clock.
     pub seconds_left: i64,
-    /// Of the youngest deposit under way; null when there is none.
+    /// Confirmations of the newest unconfirmed deposit; null if there is none.
     #[schema(required)]
     pub confirmations: Option<u64>,
     /// The number of confirmations that makes a deposit count on this network.
@@ -86,10 +87,10 @@ pub struct BuyerStatus {
     pub tx_hashes: Vec<String>,
     /// Whether the buyer may still cancel: nothing has been seen, and the invoice is open.
     pub cancellable: bool,
-    /// Where to send the buyer, once the invoice is over and the merchant has named an address.
+    /// Where to redirect the buyer once the invoice has ended, if the merchant set an address.
     #[schema(required)]
     pub redirect_url: Option<String>,
-    /// Only while a currency is to be chosen.
+    /// Present only while the buyer has to choose a currency.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accepted_currencies: Option<Vec<AcceptedCurrency>>,
 }

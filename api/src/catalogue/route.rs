@@ -29,7 +29,7 @@ pub async fn currencies(
         ("amount" = schema::DecimalText, Query, description = "The price, above 0: at most 15 integer digits and 18 decimals.", example = "25"),
         ("currency_from" = String, Query, description = "The currency of the price: `usd`, `eur` or `gbp`.", example = "usd"),
         ("currency_to" = String, Query, description = "The code of the currency to pay in, or with `network` a bare symbol.", max_length = 255, example = "usdtmatic"),
-        ("network" = Option<String>, Query, description = "Reads `currency_to` as a symbol on this chain.", max_length = 255),
+        ("network" = Option<String>, Query, description = "If sent, `currency_to` is read as a symbol on this chain.", max_length = 255),
     ),
     responses((status = 200, description = "The estimate.", body = Estimate)),
 )]
@@ -52,15 +52,15 @@ pub async fn estimate(
     Ok(Json(Estimate::render(&estimate, price, from, to)))
 }
 
-/// The smallest invoice in a currency
+/// Read the smallest invoice in a currency
 ///
-/// The authority on minimums. It never answers `AMOUNT_BELOW_MINIMUM`.
+/// The authoritative minimum. This endpoint never returns `AMOUNT_BELOW_MINIMUM`.
 #[utoipa::path(
     get, path = "/v1/min-amount", operation_id = "readMinAmount", tag = "Prices",
     params(
         ("currency_to" = String, Query, description = "The code of the currency to pay in, or with `network` a bare symbol.", max_length = 255, example = "usdtmatic"),
-        ("currency_from" = Option<String>, Query, description = "Echoed only; `usd` if absent.", max_length = 255),
-        ("network" = Option<String>, Query, description = "Reads `currency_to` as a symbol on this chain.", max_length = 255),
+        ("currency_from" = Option<String>, Query, description = "Only repeated in the response; `usd` if absent.", max_length = 255),
+        ("network" = Option<String>, Query, description = "If sent, `currency_to` is read as a symbol on this chain.", max_length = 255),
     ),
     responses((status = 200, description = "The minimum.", body = MinAmount)),
 )]

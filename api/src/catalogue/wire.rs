@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 /// The currencies on offer now.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Currencies {
-    /// Codes only. A native coin's code appears once per network on which it is native.
+    /// Codes only. The code of a native coin appears once for each network on which it is native.
     #[schema(value_type = Vec<String>)]
     pub currencies: Vec<&'static str>,
     /// One entry per chain and token.
@@ -61,15 +61,15 @@ impl Currencies {
     }
 }
 
-/// The cost of a price now. Not binding.
+/// What a price would cost now. Not binding.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Estimate {
-    /// Echoed in lower case.
+    /// As in the request, in lower case.
     pub currency_from: String,
     /// The price, in `currency_from`.
     #[schema(value_type = schema::Amount)]
     pub amount_from: Number,
-    /// Echoed in lower case.
+    /// As in the request, in lower case.
     pub currency_to: String,
     // A string, unlike the amounts of payment objects (spec, "Estimate response").
     /// The amount that would have to be paid, in whole units of `currency_to`, up to 8 decimal
@@ -100,7 +100,7 @@ impl Estimate {
 /// The smallest invoice in a currency.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct MinAmount {
-    /// Echoed; the minimum is always computed by US dollars.
+    /// As in the request; the minimum is always computed in US dollars.
     pub currency_from: String,
     /// Echoed.
     pub currency_to: String,

@@ -9,8 +9,8 @@ use gateway::{
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// More for a program: outputs that cannot be paid, inputs that cannot be spent, fields that differ
-/// from the built transaction, the amounts held and needed, or the payout's state.
+/// Details for programs: outputs that cannot be paid, inputs that cannot be spent, fields that
+/// differ from the built transaction, the amounts held and needed, or the payout's state.
 #[derive(Debug, PartialEq, Serialize, ToSchema)]
 #[serde(untagged)]
 #[schema(as = NcPayoutProblemDetails)]
@@ -52,14 +52,14 @@ pub struct InputFault {
 pub struct OtherField {
     /// As wallets call it.
     field: String,
-    /// The built value; `-` if the transaction has no such part.
+    /// The built value; `-` if the transaction has no such field.
     built: String,
-    /// The value that came back; `-` if the transaction has no such part.
+    /// The submitted value; `-` if the transaction has no such field.
     signed: String,
 }
 
-/// Too little, in base units: of the currency with `INSUFFICIENT_FUNDS`, of the chain's own coin
-/// with `INSUFFICIENT_GAS`.
+/// The missing funds, in base units: of the currency with `INSUFFICIENT_FUNDS`, of the chain's own
+/// coin with `INSUFFICIENT_GAS`.
 #[derive(Debug, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = NcLack)]
@@ -72,7 +72,7 @@ pub struct Lack {
     needs_raw: String,
 }
 
-/// Where a payout stands.
+/// The present state of a payout.
 #[derive(Debug, PartialEq, Serialize, ToSchema)]
 #[schema(as = NcStanding)]
 pub struct Standing {

@@ -37,7 +37,7 @@ pub struct Envelope<'a> {
 #[derive(Serialize, ToSchema)]
 #[schema(as = NcPayoutProblemBody)]
 struct Body<'a> {
-    /// The code to branch on. Treat one that you do not know by its HTTP status.
+    /// The code to branch on. Treat an unknown code by its HTTP status.
     #[schema(value_type = String)]
     code: &'static str,
     /// For people; may change.

@@ -35,16 +35,16 @@ pub struct NewPayout {
     /// A currency's code, or its symbol on that network.
     #[schema(examples("usdtmatic"))]
     pub currency: String,
-    /// The sender: an address whose key is the merchant's. On bitcoin, litecoin and dogecoin one
-    /// that a single key owns (P2WPKH or P2PKH), at which all inputs lie, and to which the change
-    /// returns.
+    /// The sender: an address whose key is the merchant's. On bitcoin, litecoin and dogecoin it
+    /// must belong to a single key (P2WPKH or P2PKH), all inputs must be at it, and the change
+    /// returns to it.
     #[serde(rename = "fromAddress")]
     pub from_address: String,
     /// The recipients.
     #[schema(min_items = 1, max_items = 100)]
     pub outputs: Vec<NewOutput>,
     /// The outputs to spend on bitcoin, litecoin and dogecoin, where the list is required: all of
-    /// them, however much is left. Ignored on EVM networks.
+    /// them are spent, and the rest is returned as change. Ignored on EVM networks.
     #[schema(max_items = 100)]
     pub inputs: Option<Vec<NewInput>>,
     /// `normal` if absent.
@@ -53,14 +53,15 @@ pub struct NewPayout {
     pub fee_level: Option<String>,
 }
 
-/// One unspent output of an earlier transaction, in a block. Its amount is read from the chain.
+/// An unspent output of an earlier transaction that is in a block. Its amount is read from the
+/// chain.
 #[derive(ToSchema, Deserialize)]
 #[schema(as = NewNcInput)]
 pub struct NewInput {
-    /// The transaction that made it, in hex.
+    /// The transaction that created it, in hex.
     #[schema(pattern = "^[0-9a-fA-F]{64}$")]
     pub txid: String,
-    /// Its place among that transaction's outputs, from 0.
+    /// Its index among that transaction's outputs, from 0.
     #[schema(value_type = u64, maximum = 4294967295_u32)]
     pub vout: u32,
 }
@@ -78,16 +79,16 @@ pub struct NewOutput {
     /// Base units. Either this or `amount`.
     #[serde(rename = "amountRaw")]
     pub amount_raw: Option<String>,
-    /// The merchant's own, once in a payout.
+    /// The merchant's own reference, unique within the payout.
     #[schema(max_length = 255)]
     pub reference: Option<String>,
 }
 
-/// The options of building a payout anew.
+/// Options for rebuilding a payout.
 #[derive(ToSchema)]
 #[schema(as = NcRefresh)]
 pub struct Refresh {
-    /// As before if absent.
+    /// Unchanged if absent.
     #[serde(rename = "feeLevel")]
     #[schema(value_type = Option<words::NcFeeLevel>)]
     pub fee_level: Option<String>,
@@ -98,8 +99,8 @@ pub struct Refresh {
 #[schema(as = NcSubmission)]
 pub struct Submission {
     /// Each signed transaction in hex, with or without `0x`, or in base64, in any order; a single
-    /// one may stand without the list. On bitcoin, litecoin and dogecoin a PSBT with its
-    /// signatures, or the finished transaction.
+    /// transaction may be sent without the list. On bitcoin, litecoin and dogecoin send the signed
+    /// PSBT, or the final transaction.
     pub signed: Vec<String>,
 }
 

@@ -28,7 +28,7 @@ const PAGE_MAX: i64 = i64::MAX / 1_000;
 pub struct Answer {
     #[schema(value_type = schema::True)]
     pub ok: bool,
-    /// As it is now.
+    /// The payout in its present state.
     pub data: NcPayout,
 }
 
@@ -48,7 +48,7 @@ pub struct Page {
     /// 0-based, after clamping.
     #[schema(minimum = 0)]
     page: i64,
-    /// At least 1, also when there is nothing.
+    /// Number of pages; at least 1, even if there are no entries.
     #[schema(minimum = 1)]
     pages_count: i64,
     /// Payouts on all pages.
@@ -58,22 +58,22 @@ pub struct Page {
 
 /// Build a payout
 ///
-/// On EVM networks one EIP-1559 transaction for each output, with consecutive nonces: no contract
-/// that pays many is used. On bitcoin, litecoin and dogecoin one transaction that pays all outputs,
-/// as a PSBT: it spends every input that is named, takes the fee of the fee level and returns the
-/// rest to `fromAddress`. Nothing is reserved on the chain, and nothing is sent before all of it
-/// came back signed.
+/// On EVM networks it builds one EIP-1559 transaction per output, with consecutive nonces; no
+/// contract that pays many is used. On bitcoin, litecoin and dogecoin it builds one transaction
+/// that pays all outputs, as a PSBT: it spends every listed input, pays the fee of the fee level
+/// and returns the rest to `fromAddress`. Nothing is reserved on the chain, and nothing is sent
+/// before all signed transactions are submitted.
 #[utoipa::path(
     post, path = "/", operation_id = "createNcPayout",
     params(("Idempotency-Key" = Option<String>, Header, min_length = 1, max_length = 255, description =
-        "Repeats are answered with the first answer, for ever, however many race. Another request under the same key is \
-         refused.")),
+        "A repeated request gets the first response, without a time limit and also if requests are concurrent. A \
+         different request under the same key is refused.")),
     request_body(content = request::NewPayout, example = json!({
         "network": "polygon", "currency": "usdtmatic", "fromAddress": "0x52908400098527886E0F7030069857D2E4169EE7",
         "outputs": [{ "address": "0x8617E340B3D01FA5F11F306F4090FD50E238070D", "amount": "1.25", "reference": "inv-1" }],
     })),
-    responses((status = 201, description = "What is to be signed, or what the same key built before.", body = Answer,
-        headers(("X-Gateway-Idempotent-Replay" = String, description = "`true` on a repeat; absent on the first answer.")))),
+    responses((status = 201, description = "The transactions to sign, or those that the same key built before.", body = Answer,
+        headers(("X-Gateway-Idempotent-Replay" = String, description = "`true` in the response to a repeated request; otherwise absent.")))),
 )]
 pub async fn create(asked: Asked, request: Request) -> Result<Response, Problem> {
     let (parts, body) = request.into_parts();
@@ -92,7 +92,7 @@ pub async fn create(asked: Asked, request: Request) -> Result<Response, Problem>
 #[utoipa::path(
     get, path = "/", operation_id = "listNcPayouts",
     params(
-        ("limit" = Option<schema::WholeNumber>, Query, description = "Payouts per page: 10 if absent, moved into 1 to 100."),
+        ("limit" = Option<schema::WholeNumber>, Query, description = "Payouts per page: 10 if absent; values outside 1 to 100 are clamped."),
         ("page" = Option<schema::WholeNumber>, Query, description = "0-based; 0 if absent or negative."),
         ("state" = Option<words::NcStateAsked>, Query, description = "Only payouts in this state; any if empty."),
     ),
@@ -124,16 +124,17 @@ pub async fn read(asked: AskedOf) -> Result<Response, Problem> {
     Ok(object(StatusCode::OK, &body))
 }
 
-/// Build a payout anew
+/// Rebuild a payout
 ///
-/// With the present fees, the same nonces or inputs, and a new deadline: only one of the two builds
-/// can ever be mined, no matter who hands them in. Only until it was submitted. Once a nonce of it
-/// was used, submit the signed transactions, or cancel it and create it again.
+/// Rebuilds it with current fees, the same nonces or inputs, and a new deadline: only one of the
+/// two builds can ever be mined, whoever submits them. Possible until the payout is submitted. Once
+/// one of its nonces is used, submit the signed transactions, or cancel the payout and create it
+/// again.
 #[utoipa::path(
     post, path = "/{id}/refresh", operation_id = "refreshNcPayout",
     params(("id" = String, Path, description = "The payout's id.")),
     request_body(content = Option<request::Refresh>),
-    responses((status = 200, description = "What is to be signed now.", body = Answer)),
+    responses((status = 200, description = "The transactions to sign now.", body = Answer)),
 )]
 pub async fn refresh(asked: AskedOf, body: Body) -> Result<Response, Problem> {
     let fee_level = request::refresh(body).await?;
@@ -144,10 +145,10 @@ pub async fn refresh(asked: AskedOf, body: Body) -> Result<Response, Problem> {
 
 /// Submit the signed transactions
 ///
-/// All transactions at once. Each must equal the built one, to the bit, and be signed by
-/// `fromAddress` (with `SIGHASH_ALL` on bitcoin, litecoin and dogecoin); otherwise nothing is kept.
-/// They are stored before they are sent, and go out again until a block holds them, so nothing can
-/// be taken back. The same bytes again change nothing.
+/// Submit all transactions at once. Each must equal the built one exactly and be signed by
+/// `fromAddress` (with `SIGHASH_ALL` on bitcoin, litecoin and dogecoin); otherwise nothing is
+/// stored. The transactions are stored before they are sent, and sent again until a block contains
+/// them, so a submission cannot be undone. Submitting the same bytes again changes nothing.
 #[utoipa::path(
     post, path = "/{id}/submit", operation_id = "submitNcPayout",
     params(("id" = String, Path, description = "The payout's id.")),
@@ -161,9 +162,9 @@ pub async fn submit(asked: AskedOf, body: Body) -> Result<Response, Problem> {
     Ok(object(StatusCode::OK, &body))
 }
 
-/// Give up a payout
+/// Cancel a payout
 ///
-/// Only until it was submitted; repeating it changes nothing.
+/// Possible until the payout is submitted. Cancelling it again changes nothing.
 #[utoipa::path(
     post, path = "/{id}/cancel", operation_id = "cancelNcPayout",
     params(("id" = String, Path, description = "The payout's id.")),

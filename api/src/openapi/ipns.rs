@@ -38,32 +38,33 @@ const EVENTS: [Told; 5] = [
     Told {
         name: "invoice.paid",
         fires: "The invoice is paid in full. Act on it once per `payment_id` and `payment_status`, after comparing order, \
-                price and currency with your own. More than asked for shows as `actually_paid` above `pay_amount`.",
+                price and currency with your own. An overpayment shows as `actually_paid` above `pay_amount`.",
         kind: Kind::Status("finished"),
     },
     Told {
         name: "invoice.expired",
-        fires: "The window passed without sufficient payment, or no currency was chosen. Act on it once per `payment_id` \
+        fires: "The payment window ended without sufficient payment, or no currency was chosen. Act on it once per \
+                `payment_id` \
                 and `payment_status`.",
         kind: Kind::Status("expired"),
     },
     Told {
         name: "late_deposit_received",
-        fires: "Money came after the invoice had ended. It is no status change: after a payment `payment_status` is \
-                `finished` again, under a new `event_id`, for every grain of dust that anybody sends. Report it to a \
-                person; never ship on it.",
+        fires: "Money arrived after the invoice had ended. This is not a status change: if the invoice was paid, \
+                `payment_status` is `finished` again, under a new `event_id`, for every small amount that anybody sends. \
+                Report it to a person; never ship goods because of it.",
         kind: Kind::Notice,
     },
     Told {
         name: "wrong_token_received",
-        fires: "Another listed currency than the invoice's came to its address. It is no status change and pays nothing: \
-                report it to a person; never ship on it.",
+        fires: "A listed currency other than the invoice's arrived at its address. This is not a status change and pays \
+                nothing: report it to a person; never ship goods because of it.",
         kind: Kind::Notice,
     },
     Told {
         name: "suspicious_token_received",
-        fires: "A token that is not listed, or an impossible amount, came to the invoice's address. It is no status change \
-                and pays nothing: never ship on it.",
+        fires: "An unlisted token, or an impossible amount, arrived at the invoice's address. This is not a status \
+                change and pays nothing: never ship goods because of it.",
         kind: Kind::Notice,
     },
 ];
@@ -105,6 +106,6 @@ fn described(event: &Told) -> OperationBuilder {
             "The same as `event_id`. It is not signed; take the one in the body.",
         ))
         .request_body(Some(body.required(Some(Required::True)).build()))
-        .response("2XX", answer("It is delivered."))
-        .response("default", answer("It is tried again 30 seconds later, 5 times in all."))
+        .response("2XX", answer("The event counts as delivered."))
+        .response("default", answer("The delivery is retried after 30 seconds, up to 5 attempts in all."))
 }

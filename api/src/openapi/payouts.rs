@@ -134,34 +134,38 @@ fn example(refusal: &Refusal) -> Value {
 /// The moment at which an event is sent (spec, "Mass-payout webhooks").
 const fn fires(event: EventType) -> &'static str {
     match event {
-        EventType::Created => "The order was confirmed and waits for its money.",
-        EventType::QuoteRefreshed => "The order was priced anew.",
-        EventType::DepositDetected => "Money for the order was seen, not yet confirmed.",
+        EventType::Created => "The order was confirmed and waits for its deposit.",
+        EventType::QuoteRefreshed => "The order has a new quote.",
+        EventType::DepositDetected => {
+            "A deposit for the order was detected; it is not confirmed yet."
+        }
         EventType::Underfunded => {
-            "What is confirmed is less than `totalToSendRaw`; the order goes on waiting."
+            "The confirmed deposits are less than `totalToSendRaw`; the order keeps waiting."
         }
         EventType::Overfunded => {
-            "What is confirmed is more than `totalToSendRaw`; the rest goes back in the end."
+            "The confirmed deposits exceed `totalToSendRaw`; the surplus is refunded at the end."
         }
         EventType::BatchBroadcasted => "`lastBatch` was sent to the network.",
         EventType::BatchConfirmed => "`lastBatch` is final, and all its rows are paid.",
-        EventType::BatchFailed => "`lastBatch` is final, and at least one of its rows is not paid.",
-        EventType::Completed => "All rows are paid. The last event of the order.",
+        EventType::BatchFailed => {
+            "`lastBatch` is final, and at least one of its rows was not paid."
+        }
+        EventType::Completed => "All rows are paid. This is the order's last event.",
         EventType::PartialFailed => {
-            "The order ended with at least one row unpaid. The last event of the order."
+            "The order ended with at least one unpaid row. This is the order's last event."
         }
         EventType::Expired => {
-            "The money did not come before `expiresAt`. The last event of the order."
+            "The deposit did not arrive before `expiresAt`. This is the order's last event."
         }
         EventType::Cancelled => {
-            "The merchant or an operator cancelled the order. The last event of the order."
+            "The merchant or an operator cancelled the order. This is the order's last event."
         }
     }
 }
 
 fn add_webhooks(all: &mut Paths) {
     for event in EventType::ALL {
-        let item = PathItem::new(HttpMethod::Post, told(event));
+        let item = PathItem::new(HttpMethod::Post, webhook_of(event));
         all.paths.insert(event.as_str().to_owned(), item);
     }
 }
@@ -176,7 +180,7 @@ pub(super) fn sent_header(name: &str, description: &str) -> ParameterBuilder {
         .schema(Some(ObjectBuilder::new().schema_type(Type::String)))
 }
 
-fn told(event: EventType) -> OperationBuilder {
+fn webhook_of(event: EventType) -> OperationBuilder {
     let name = ObjectBuilder::new().schema_type(Type::String).enum_values(Some([event.as_str()]));
     let narrowed = ObjectBuilder::new().property("eventType", name);
     let schema = AllOfBuilder::new().item(Ref::from_schema_name("PayoutWebhook")).item(narrowed);
@@ -197,7 +201,7 @@ fn told(event: EventType) -> OperationBuilder {
             "The same as `eventId`. It is not signed; take the one in the body.",
         ))
         .request_body(Some(body.required(Some(Required::True)).build()))
-        .response("2XX", answer("It is delivered."))
-        .response("4XX", answer("It is dropped for good."))
-        .response("default", answer("It is tried again 60 seconds later, 5 times in all."))
+        .response("2XX", answer("The event counts as delivered."))
+        .response("4XX", answer("The event is dropped permanently."))
+        .response("default", answer("The delivery is retried after 60 seconds, up to 5 attempts in all."))
 }

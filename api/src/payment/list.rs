@@ -15,7 +15,7 @@ pub struct PaymentList {
     /// 0-based, after clamping.
     #[schema(minimum = 0)]
     pub page: i64,
-    /// At least 1, also when there is nothing.
+    /// Number of pages; at least 1, even if there are no entries.
     #[serde(rename = "pagesCount")]
     #[schema(minimum = 1)]
     pub pages_count: i64,

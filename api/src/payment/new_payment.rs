@@ -57,13 +57,14 @@ pub struct NewPayment {
     /// Where signed IPNs are posted: an absolute http or https URL on the public internet.
     #[schema(value_type = Option<schema::OptionalWebAddress>)]
     pub ipn_callback_url: Option<String>,
-    /// Accepted and ignored, whatever it is; answers always say `payment_id` here.
+    /// Accepted and ignored; responses always contain the `payment_id` here.
     #[schema(value_type = Option<schema::Anything>)]
     pub purchase_id: Option<serde_json::Value>,
-    /// Where the buyer is sent once it is paid: an http or https URL.
+    /// Where the buyer is redirected once the invoice is paid: an http or https URL.
     #[schema(value_type = Option<schema::OptionalWebAddress>)]
     pub success_url: Option<String>,
-    /// Where the buyer is sent once it is cancelled or expired: an http or https URL.
+    /// Where the buyer is redirected once the invoice is cancelled or expired: an http or https
+    /// URL.
     #[schema(value_type = Option<schema::OptionalWebAddress>)]
     pub cancel_url: Option<String>,
 }

@@ -31,19 +31,19 @@ const PAGE_MAX: i64 = i64::MAX / 1_000;
 
 /// Create an invoice
 ///
-/// With `pay_currency` = `all` the answer is a draft: address, amount and currency stay null until
-/// the buyer has chosen on `invoice_url`.
+/// With `pay_currency` = `all` the response is a draft: address, amount and currency are null until
+/// the buyer chooses a currency on `invoice_url`.
 #[utoipa::path(
     post, path = "/v1/payment", operation_id = "createPayment", tag = "Invoices",
     params(("Idempotency-Key" = Option<String>, Header, min_length = 1, max_length = 255, description =
-        "Repeats are answered with the first answer for 24 hours, however many race. Another body under the same key is \
-         `INVALID_REQUEST`.")),
+        "A repeated request gets the first response for 24 hours, also if requests are concurrent. A different body \
+         under the same key is refused with `INVALID_REQUEST`.")),
     request_body(content = NewPayment, example = json!({
         "price_amount": 25, "price_currency": "usd", "pay_currency": "usdtmatic", "order_id": "order-1",
         "ipn_callback_url": "https://shop.example/ipn",
     })),
-    responses((status = 201, description = "The invoice, or an equal one that the same key made before.", body = Payment,
-        headers(("X-Gateway-Idempotent-Replay" = String, description = "`true` on a repeat; absent on the first answer.")))),
+    responses((status = 201, description = "The new invoice, or the one that the same key created before.", body = Payment,
+        headers(("X-Gateway-Idempotent-Replay" = String, description = "`true` in the response to a repeated request; otherwise absent.")))),
 )]
 pub async fn create(
     extract::State(gateway): extract::State<State>,
@@ -68,7 +68,8 @@ pub async fn create(
 #[utoipa::path(
     get, path = "/v1/payment/{id}", operation_id = "readPayment", tag = "Invoices",
     params(("id" = String, Path, max_length = 255, description =
-        "The `payment_id`, or the merchant's `order_id`; of several with one `order_id` an arbitrary one is read.")),
+        "The `payment_id`, or the merchant's `order_id`; if several invoices have this `order_id`, an arbitrary one of \
+         them is returned.")),
     responses((status = 200, description = "The invoice.", body = PaymentDetail)),
 )]
 pub async fn read(
@@ -89,7 +90,7 @@ pub async fn read(
 #[utoipa::path(
     get, path = "/v1/payment", operation_id = "listPayments", tag = "Invoices",
     params(
-        ("limit" = Option<schema::WholeNumber>, Query, description = "Invoices per page: 10 if absent, moved into 1 to 100."),
+        ("limit" = Option<schema::WholeNumber>, Query, description = "Invoices per page: 10 if absent; values outside 1 to 100 are clamped."),
         ("page" = Option<schema::WholeNumber>, Query, description = "0-based; 0 if absent or negative."),
         ("sortBy" = Option<String>, Query, description = "`created_at` or `updated_at`; anything else is read as `created_at`."),
         ("orderBy" = Option<String>, Query, description = "`desc` or `asc`; anything else is read as `desc`."),

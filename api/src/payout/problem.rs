@@ -43,7 +43,7 @@ pub struct Envelope<'a> {
 #[derive(Serialize, ToSchema)]
 #[schema(as = PayoutProblemBody)]
 struct Body<'a> {
-    /// The kind to branch on. Treat one that you do not know by its HTTP status.
+    /// The kind to branch on. Treat an unknown kind by its HTTP status.
     #[schema(value_type = String)]
     kind: &'static str,
     /// For people; may change.
@@ -54,8 +54,8 @@ struct Body<'a> {
     details: Option<&'a Details>,
 }
 
-/// More for a program: the rows that cannot be paid, at most 100 of them; the order's state with
-/// `invalid_state`; the quote that stands with `quote_changed`.
+/// Details for programs: the rows that cannot be paid, at most 100 of them; the order's state with
+/// `invalid_state`; the present quote with `quote_changed`.
 #[derive(Debug, PartialEq, Serialize, ToSchema)]
 #[serde(untagged)]
 #[schema(as = PayoutProblemDetails)]
@@ -69,7 +69,8 @@ pub enum Details {
 #[derive(Debug, PartialEq, Serialize, ToSchema)]
 #[schema(as = PayoutRowFault)]
 pub struct Fault {
-    /// In a file the line as a spreadsheet counts it, in JSON the entry of `items`, counted from 1.
+    /// In a CSV file the line number as a spreadsheet shows it, in JSON the position in `items`,
+    /// from 1.
     row: u32,
     /// The column by its name, or `row` for the row as a whole.
     column: String,
@@ -79,7 +80,7 @@ pub struct Fault {
     value: String,
 }
 
-/// Where an order stands.
+/// The present state of an order.
 #[derive(Debug, PartialEq, Serialize, ToSchema)]
 #[schema(as = PayoutStanding)]
 pub struct Standing {
@@ -92,7 +93,7 @@ pub struct Standing {
 #[serde(rename_all = "camelCase")]
 #[schema(as = PayoutQuoted)]
 pub struct Quoted {
-    /// To confirm it.
+    /// The id to confirm this quote with.
     quote_id: String,
     /// The amount that would have to be sent.
     #[schema(value_type = schema::RawAmount)]
@@ -115,7 +116,7 @@ impl Problem {
     /// Rows of a file, all reported together under one kind.
     pub fn of_file(faults: &[RowFault]) -> Self {
         let message = format!("{} of the file cannot be paid; see details", cells(faults.len()));
-        Self::new(Kind::InvalidCsv, message).with(told(faults))
+        Self::new(Kind::InvalidCsv, message).with(details_of(faults))
     }
 
     /// Rows of a JSON body: the first one names the kind.
@@ -127,7 +128,7 @@ impl Problem {
             }
             None => (Kind::InvalidRequest, "a row cannot be paid".to_owned()),
         };
-        Self::new(kind, first).with(told(faults))
+        Self::new(kind, first).with(details_of(faults))
     }
 
     /// The same refusal, of rows that came in a file.
@@ -144,7 +145,7 @@ fn cells(count: usize) -> String {
     if count == 1 { "1 cell".to_owned() } else { format!("{count} cells") }
 }
 
-fn told(faults: &[RowFault]) -> Details {
+fn details_of(faults: &[RowFault]) -> Details {
     let one = |fault: &RowFault| Fault {
         row: fault.row,
         column: fault.column.as_str().to_owned(),
@@ -217,7 +218,7 @@ impl From<PayoutError> for Problem {
             }
             PayoutError::UnsupportedCurrency => of(Kind::UnsupportedCurrency),
             PayoutError::Rows(faults) => Self::of_rows(&faults),
-            PayoutError::AboveLimit(faults) => of(Kind::LimitExceeded).with(told(&faults)),
+            PayoutError::AboveLimit(faults) => of(Kind::LimitExceeded).with(details_of(&faults)),
             PayoutError::TooManyOpen(_) => of(Kind::QuotaExceeded),
             PayoutError::RefundAddress(AddressError::OtherNetwork) => of(Kind::WrongNetworkAddress),
             PayoutError::RefundAddress(_) | PayoutError::OwnRefundAddress => {

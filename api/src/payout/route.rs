@@ -33,16 +33,17 @@ const REPORT_HEADING: [&str; 9] =
 
 /// Create an order
 ///
-/// A draft with its quote. The recipients come as JSON, as a file, or as a file in a form. All rows
-/// are checked before anything is refused, and one bad row refuses them all. A file is UTF-8 with a
-/// heading: `address` and `amount`, and if wanted `reference`, `memo`, `network`, `currency`;
-/// separated by `,` or `;`. Until it is confirmed, nothing is sent and no webhook reports it.
+/// Creates a draft with its quote. Send the recipients as JSON, as a CSV file, or as a CSV file in
+/// a form. All rows are checked, and one bad row is enough to refuse the order. A file is UTF-8 and
+/// starts with a header row: `address` and `amount`, optionally `reference`, `memo`, `network` and
+/// `currency`, separated by `,` or `;`. Nothing is sent and no webhook is posted before the draft
+/// is confirmed.
 #[utoipa::path(
     post, path = "/", operation_id = "createPayout",
     params(
         ("Idempotency-Key" = Option<String>, Header, min_length = 1, max_length = 255, description =
-            "Repeats are answered with the first answer, for ever, however many race. Another request under the same key is \
-             refused."),
+            "A repeated request gets the first response, without a time limit and also if requests are concurrent. A \
+             different request under the same key is refused."),
         ("network" = Option<String>, Query, description = "Required with `text/csv`, and read only there."),
         ("currency" = Option<String>, Query, description = "Required with `text/csv`, and read only there."),
         ("feeMode" = Option<String>, Query, description = "`sender` or `recipient`, with `text/csv` only."),
@@ -56,8 +57,8 @@ const REPORT_HEADING: [&str; 9] =
         (String = "text/csv"),
         (shape::Form = "multipart/form-data"),
     )),
-    responses((status = 201, description = "The draft, or the one that the same key made before.", body = OrderAnswer,
-        headers(("X-Gateway-Idempotent-Replay" = String, description = "`true` on a repeat; absent on the first answer.")))),
+    responses((status = 201, description = "The new draft, or the one that the same key created before.", body = OrderAnswer,
+        headers(("X-Gateway-Idempotent-Replay" = String, description = "`true` in the response to a repeated request; otherwise absent.")))),
 )]
 pub async fn create(
     asked: Asked,
@@ -92,7 +93,7 @@ pub async fn read(asked: AskedOf) -> Result<Response, Problem> {
 #[utoipa::path(
     get, path = "/", operation_id = "listPayouts",
     params(
-        ("limit" = Option<values::WholeNumber>, Query, description = "Orders per page: 10 if absent, moved into 1 to 100."),
+        ("limit" = Option<values::WholeNumber>, Query, description = "Orders per page: 10 if absent; values outside 1 to 100 are clamped."),
         ("page" = Option<values::WholeNumber>, Query, description = "0-based; 0 if absent or negative."),
         ("state" = Option<schema::OrderStateAsked>, Query, description = "Only orders in this state."),
     ),
@@ -111,12 +112,12 @@ pub async fn list(asked: Asked, parameters: Parameters) -> Result<Response, Prob
 
 /// List the recipients of an order
 ///
-/// In the order in which they were sent.
+/// In the order of the request.
 #[utoipa::path(
     get, path = "/{id}/items", operation_id = "listPayoutItems",
     params(
         ("id" = String, Path, description = "The order's id."),
-        ("limit" = Option<values::WholeNumber>, Query, description = "Rows per page: 100 if absent, moved into 1 to 1000."),
+        ("limit" = Option<values::WholeNumber>, Query, description = "Rows per page: 100 if absent; values outside 1 to 1000 are clamped."),
         ("page" = Option<values::WholeNumber>, Query, description = "0-based; 0 if absent or negative."),
         ("state" = Option<schema::ItemStateAsked>, Query, description = "Only rows in this state."),
     ),
@@ -149,7 +150,7 @@ pub async fn batches(asked: AskedOf) -> Result<Response, Problem> {
     get, path = "/{id}/report.csv", operation_id = "reportPayout",
     params(("id" = String, Path, description = "The order's id.")),
     responses((status = 200, content_type = "text/csv", body = String, description =
-        "A line for each row: `row,address,amount,netAmountRaw,reference,memo,state,txHash,error`.",
+        "One line per row: `row,address,amount,netAmountRaw,reference,memo,state,txHash,error`.",
         headers(("Content-Disposition" = String, description = "Always `attachment`.")))),
 )]
 pub async fn report(asked: AskedOf) -> Result<Response, Problem> {
@@ -171,10 +172,10 @@ pub async fn report(asked: AskedOf) -> Result<Response, Problem> {
     Ok(spreadsheet(csv::write(REPORT_HEADING, rows)))
 }
 
-/// Download an empty file to fill in
+/// Download an empty CSV file to fill in
 #[utoipa::path(
     get, path = "/template.csv", operation_id = "templatePayout",
-    responses((status = 200, content_type = "text/csv", body = String, description = "The heading alone.",
+    responses((status = 200, content_type = "text/csv", body = String, description = "The header row only.",
         headers(("Content-Disposition" = String, description = "Always `attachment`.")))),
 )]
 pub async fn template(_: Asked) -> Response {
@@ -183,8 +184,8 @@ pub async fn template(_: Asked) -> Response {
 
 /// Confirm an order
 ///
-/// It gets its `depositAddress` and waits there for `totalToSendRaw` until `expiresAt`. Confirming
-/// again changes nothing.
+/// The order gets its `depositAddress` and waits for `totalToSendRaw` there until `expiresAt`.
+/// Confirming it again changes nothing.
 #[utoipa::path(
     post, path = "/{id}/confirm", operation_id = "confirmPayout",
     params(("id" = String, Path, description = "The order's id.")),
@@ -197,13 +198,14 @@ pub async fn confirm(asked: AskedOf, body: Body) -> Result<Response, Problem> {
     Ok(json(StatusCode::OK, wire::data(&body)))
 }
 
-/// Price an order anew
+/// Refresh the quote of an order
 ///
-/// Until money for it has been seen. A confirmed order gets a new `expiresAt` with its new total.
+/// Possible until a deposit for the order is detected. A confirmed order gets a new `expiresAt`
+/// with its new total.
 ///
-/// In `processing` too, while the network asks more than was quoted and no payment is signed: the
-/// order is `pending_deposit` again and waits for `missingRaw`, or goes on at once if nothing is
-/// missing.
+/// Also possible in `processing`, while the network's fee exceeds the quoted one and no payment is
+/// signed: the order returns to `pending_deposit` and waits for `missingRaw`, or continues at once
+/// if nothing is missing.
 #[utoipa::path(
     post, path = "/{id}/refresh-quote", operation_id = "refreshPayout",
     params(("id" = String, Path, description = "The order's id.")),
@@ -216,8 +218,8 @@ pub async fn refresh(asked: AskedOf) -> Result<Response, Problem> {
 
 /// Cancel an order
 ///
-/// In `draft`, `pending_deposit` and `funded`, and in `processing` while no payment is signed. The
-/// money that came in goes back to `refundAddress`.
+/// Possible in `draft`, `pending_deposit` and `funded`, and in `processing` while no payment is
+/// signed. Money that was received is refunded to `refundAddress`.
 #[utoipa::path(
     post, path = "/{id}/cancel", operation_id = "cancelPayout",
     params(("id" = String, Path, description = "The order's id.")),

@@ -4,7 +4,7 @@
 use gateway::{invoice::schema as values, payout::schema};
 use utoipa::ToSchema;
 
-/// An order to create: its recipients are in `items` or in `csv`, one of the two. Members that are
+/// An order to create. Its recipients are either in `items` or in `csv`. Members that are
 /// not listed are ignored; null is the same as absent.
 #[derive(ToSchema)]
 #[schema(as = NewPayout, rename_all = "camelCase")]
@@ -24,20 +24,20 @@ pub struct New {
     /// `sender` if absent.
     #[schema(value_type = Option<schema::FeeBearer>)]
     pub fee_mode: Option<String>,
-    /// The address to which money left over goes. Without it that money waits for an operator.
+    /// The address for refunds. Without it a refund waits for an operator.
     #[schema(max_length = 2048)]
     pub refund_address: Option<String>,
     /// Plain text for the merchant's own use.
     #[schema(max_length = 255)]
     pub label: Option<String>,
-    /// Where this order's webhooks go, instead of the merchant's own setting.
+    /// The URL for this order's webhooks, instead of the one in the merchant's settings.
     #[schema(value_type = Option<values::WebAddress>)]
     pub callback_url: Option<String>,
     #[schema(value_type = Option<schema::Metadata>)]
     pub metadata: Option<String>,
 }
 
-/// One recipient. Rows that say the same twice need a `reference` each.
+/// One recipient. Rows with equal content each need a `reference` of their own.
 #[derive(ToSchema)]
 #[schema(as = NewPayoutItem, rename_all = "camelCase")]
 pub struct NewItem {
@@ -49,14 +49,14 @@ pub struct NewItem {
     pub amount: Option<String>,
     /// Base units. Either this or `amount`.
     pub amount_raw: Option<String>,
-    /// The merchant's own, each once in an order. It must not start like a formula (`=`, `+`, `-`,
-    /// `@`).
+    /// The merchant's own reference, unique within the order. It must not start like a formula
+    /// (`=`, `+`, `-`, `@`).
     pub reference: Option<String>,
-    /// The merchant's own, with the same limits, but not unique.
+    /// The merchant's own note, with the limits of `reference`, but it need not be unique.
     pub memo: Option<String>,
 }
 
-/// A file with the order's other fields.
+/// A CSV file and the order's other fields.
 #[derive(ToSchema)]
 #[schema(as = NewPayoutForm, rename_all = "camelCase")]
 pub struct Form {
@@ -69,24 +69,25 @@ pub struct Form {
     pub currency: String,
     /// `sender`, if absent, or `recipient`.
     pub fee_mode: Option<String>,
-    /// The address to which money left over goes. Without it that money waits for an operator.
+    /// The address for refunds. Without it a refund waits for an operator.
     pub refund_address: Option<String>,
     /// Plain text for the merchant's own use, at most 255 characters.
     pub label: Option<String>,
-    /// Where this order's webhooks go, instead of the merchant's own setting.
+    /// The URL for this order's webhooks, instead of the one in the merchant's settings.
     pub callback_url: Option<String>,
     /// The text of a JSON object of at most 4096 bytes.
     pub metadata: Option<String>,
 }
 
-/// The confirmed quote or total. Without a body, or with an empty object: the order as it is.
+/// The quote or the total that is confirmed. Without a body, or with an empty object, the order is
+/// confirmed as it is.
 #[derive(ToSchema)]
 #[schema(as = ConfirmPayout, rename_all = "camelCase")]
 pub struct Confirm {
-    /// Refuse unless this quote still stands.
+    /// If sent, the order is confirmed only if this is still its quote.
     #[schema(min_length = 1, max_length = 64)]
     pub quote_id: Option<String>,
-    /// Refuse unless `totalToSendRaw` is this.
+    /// If sent, the order is confirmed only if its `totalToSendRaw` equals this.
     #[schema(min_length = 1, max_length = 39)]
     pub accept_total_raw: Option<String>,
 }

@@ -50,7 +50,7 @@ pub struct Page<T> {
     data: Vec<T>,
     limit: i64,
     page: i64,
-    /// At least 1, also when there is nothing.
+    /// Number of pages; at least 1, even if there are no entries.
     pages_count: i64,
     total: i64,
 }
@@ -74,7 +74,8 @@ pub fn rendered(bodies: Vec<String>) -> Vec<Box<RawValue>> {
 pub struct Item {
     /// `mpi_…`
     id: String,
-    /// In a file the line as a spreadsheet counts it, in JSON the entry of `items`, counted from 1.
+    /// In a CSV file the line number as a spreadsheet shows it, in JSON the position in `items`,
+    /// from 1.
     row_number: i32,
     /// As wallets and explorers write it.
     address: String,
@@ -84,20 +85,21 @@ pub struct Item {
     /// The same in whole coins.
     #[schema(value_type = values::DecimalText)]
     amount: String,
-    /// The amount that arrives: less the fees where recipients bear them.
+    /// The amount that the recipient gets: the requested amount, less the fees if recipients bear
+    /// them.
     #[schema(value_type = schema::RawAmount)]
     net_amount_raw: String,
-    /// The merchant's own, as it was sent.
+    /// The merchant's own reference, as it was sent.
     #[schema(required)]
     reference: Option<String>,
-    /// The merchant's own, as it was sent; it is not written to the chain.
+    /// The merchant's own note, as it was sent; it is not written to the chain.
     #[schema(required)]
     memo: Option<String>,
     /// The batch that it is sent with.
     batch_id: String,
     #[schema(value_type = schema::ItemStateName)]
     state: &'static str,
-    /// Of the transaction that pays it, or paid nothing; null until one is signed.
+    /// Hash of the transaction that pays it, or that failed to; null until one is signed.
     #[schema(required)]
     tx_hash: Option<String>,
     /// For people: why it was not paid.
@@ -176,7 +178,7 @@ fn page(entry: Ref) -> ObjectBuilder {
     [
         ("limit", "Entries per page, after clamping.", 1),
         ("page", "0-based, after clamping.", 0),
-        ("pagesCount", "At least 1, also when there is nothing.", 1),
+        ("pagesCount", "Number of pages; at least 1, even if there are no entries.", 1),
         ("total", "Entries on all pages.", 0),
     ]
     .into_iter()

@@ -69,15 +69,15 @@ export type ErrorCode =
   | 'wrong_network_address';
 
 /**
- * `signing`: some of it is signed, not all is sent. `failed`: ended, and at least one of its rows
- * was not paid. The last two never change.
+ * `signing`: partly signed, not completely sent. `failed`: ended with at least one unpaid row.
+ * `confirmed` and `failed` are final.
  */
 export type BatchStateName = 'pending' | 'signing' | 'broadcasted' | 'confirmed' | 'failed' | (string & {});
 
-/** The buyer's vocabulary. The last four never change. */
+/** The status in the buyer's vocabulary. The last four values are final. */
 export type BuyerStatusName = 'pending' | 'partial' | 'paid' | 'overpaid' | 'expired' | 'cancelled' | (string & {});
 
-/** Who cancelled it; null unless somebody did. */
+/** Who cancelled the order; null if nobody did. */
 export type Canceller = 'merchant' | 'operator' | (string & {});
 
 /** What happened. */
@@ -87,73 +87,76 @@ export type EventName = 'mass_payout.created' | 'mass_payout.quote_refreshed' | 
 export type FamilyName = 'utxo' | 'evm' | (string & {});
 
 /**
- * `sender`: the fees come on top. `recipient`: they are taken evenly out of the recipients'
- * amounts.
+ * `sender`: the fees are added to the total. `recipient`: they are deducted evenly from the
+ * recipients' amounts.
  */
 export type FeeBearer = 'sender' | 'recipient' | (string & {});
 
-/** What has come: `detected` is seen but not yet confirmed, the last three are confirmed. */
+/**
+ * The deposits so far: `detected` means seen but not yet confirmed; with the last three values they
+ * are confirmed.
+ */
 export type FundingStatus = 'none' | 'detected' | 'underfunded' | 'exact' | 'overfunded' | (string & {});
 
 /**
- * `payment`: one-shot. `donation`: the buyer names the amount. `subscription`: a recurring cycle.
- * `pos`: a cashier's terminal.
+ * `payment`: a single payment. `donation`: the buyer chooses the amount. `subscription`: a
+ * recurring payment. `pos`: a payment at a point-of-sale terminal.
  */
 export type InvoiceType = 'payment' | 'donation' | 'subscription' | 'pos' | (string & {});
 
 /** The last two never change. */
 export type ItemStateName = 'pending' | 'sent' | 'confirmed' | 'failed' | (string & {});
 
-/** How much is offered for a place in the next blocks. */
+/** How much is offered to the network for fast inclusion in a block. */
 export type NcFeeLevel = 'slow' | 'normal' | 'fast' | (string & {});
 
 /**
- * Of its transaction: `unsigned`, `signed` (stored, taken by no node so far), `sent`, `confirmed`
- * (paid for good) or `failed` (never will be).
+ * The state of its transaction: `unsigned`, `signed` (stored, not yet accepted by any node),
+ * `sent`, `confirmed` (finally paid) or `failed` (it will never pay).
  */
 export type NcOutputState = 'unsigned' | 'signed' | 'sent' | 'confirmed' | 'failed' | (string & {});
 
 /**
  * `awaiting_signature`: sign `unsigned` and submit it before `expiresAt`. `submitted`: the signed
- * bytes are stored and are sent until a block holds them. `confirming`: at least one is in a block.
- * The others never change: `completed`, `partial_failed` (some recipients were paid), `failed`
- * (none was), `expired` and `cancelled` (nothing was signed).
+ * bytes are stored and are sent until a block contains them. `confirming`: at least one is in a
+ * block. The others never change: `completed`, `partial_failed` (some recipients were paid),
+ * `failed` (none was), `expired` and `cancelled` (nothing was signed).
  */
 export type NcState = 'awaiting_signature' | 'submitted' | 'confirming' | 'completed' | 'partial_failed' | 'failed' | 'expired' | 'cancelled' | (string & {});
 
 /**
- * A chain. `x-extensible-enum` lists those of this release; more may come, so take one that you do
- * not know as text.
+ * A chain. `x-extensible-enum` lists those of this release; later releases may add more, so accept
+ * unknown names.
  */
 export type NetworkName = 'bitcoin' | 'litecoin' | 'dogecoin' | 'ethereum' | 'polygon' | 'bsc' | 'arbitrum' | 'optimism' | 'base' | 'avalanche' | 'tron' | 'solana' | 'near' | 'ton' | 'thorchain' | (string & {});
 
 /**
- * `draft`: quoted. `pending_deposit`: confirmed, waits for its money. `funded`: enough has come.
- * `processing`: recipients are being paid. `completed`: all are paid. `partial_failed`: ended, and
- * at least one was not paid. `expired`: not confirmed, or not funded, in time. `cancelled`. The
- * last four never change.
+ * `draft`: quoted. `pending_deposit`: confirmed, waits for its deposit. `funded`: fully funded.
+ * `processing`: recipients are being paid. `completed`: all are paid. `partial_failed`: ended with
+ * at least one unpaid recipient. `expired`: not confirmed, or not funded, in time. `cancelled`: by
+ * its merchant or an operator. The last four states are final.
  */
 export type OrderState = 'draft' | 'pending_deposit' | 'funded' | 'processing' | 'completed' | 'partial_failed' | 'expired' | 'cancelled' | (string & {});
 
 /**
- * `waiting`: nothing counted yet. `partially_paid`: something, but not enough. `finished`: paid in
- * full; more than asked for shows as `actually_paid` above `pay_amount`. `expired`: the window
- * passed. `failed`: cancelled. The last three never change.
+ * `waiting`: nothing counts yet. `partially_paid`: less than the invoice asks for. `finished`: paid
+ * in full; an overpayment shows as `actually_paid` above `pay_amount`. `expired`: the payment
+ * window ended. `failed`: cancelled. The last three values are final.
  */
 export type PaymentStatus = 'waiting' | 'partially_paid' | 'finished' | 'expired' | 'failed' | (string & {});
 
 export type PricingMode = 'fiat' | 'direct' | (string & {});
 
-/** `held`: a person must decide, because no `refundAddress` was given or it could not be paid. */
+/** `held`: an operator must decide, because there is no `refundAddress` or the refund failed. */
 export type RefundState = 'pending' | 'sent' | 'confirmed' | 'held' | (string & {});
 
-/** `native` for a chain's own coin, else the token standard. */
+/** `native` for a chain's own coin, otherwise the token standard. */
 export type StandardName = 'native' | 'ERC20' | 'BEP20' | 'TRC20' | 'SPL' | 'NEP141' | 'JETTON' | (string & {});
 
 /** Content according to `kind`. */
 export type NcPayload = NcTransaction[] | string;
 
-/** One entry of `accepted_currencies`. Frozen shape. */
+/** One entry of `accepted_currencies`. Its fields are frozen. */
 export interface AcceptedCurrency {
   /** The symbol, in upper case. */
   currency: string;
@@ -166,11 +169,11 @@ export interface AcceptedCurrency {
   min_usd: string;
   network: NetworkName;
   standard: StandardName;
-  /** Names this choice on the checkout: `code@network`. */
+  /** Identifies this choice on the checkout: `code@network`. */
   token_id: string;
 }
 
-/** The answer of a service that runs. */
+/** Response of a running service. */
 export interface Alive {
   /** Always `OK`. */
   message: string;
@@ -178,26 +181,27 @@ export interface Alive {
 
 /** An invoice as its buyer sees it. All amounts are text. */
 export interface BuyerStatus {
-  /** Only while a currency is to be chosen. */
+  /** Present only while the buyer has to choose a currency. */
   accepted_currencies?: AcceptedCurrency[] | null;
   /** The amount that the invoice asks for, in whole units. */
   amount_due: string | null;
   /** The amount that has been counted. */
   amount_received: string | null;
   /**
-   * The rest to be sent, after everything that was counted or seen: the amount in `payment_uri`.
+   * The amount still to be sent, after everything that was counted or seen; it is the amount in
+   * `payment_uri`.
    */
   amount_remaining: string | null;
-  /** The amount that has been seen, but not counted yet: it lacks confirmations. */
+  /** The amount that was seen but does not count yet, for lack of confirmations. */
   amount_unconfirmed: string | null;
   /** Whether the buyer may still cancel: nothing has been seen, and the invoice is open. */
   cancellable: boolean;
-  /** Of the youngest deposit under way; null when there is none. */
+  /** Confirmations of the newest unconfirmed deposit; null if there is none. */
   confirmations: number | null;
   /** The token's contract; null for native coins. */
   contract_address: string | null;
   created_at: string;
-  /** When the window ends. */
+  /** When the payment window ends. */
   expires_at: string;
   invoice_type: InvoiceType;
   /**
@@ -208,26 +212,26 @@ export interface BuyerStatus {
   network: NetworkName | null;
   /** The merchant's own words. Show them as text, never as markup. */
   order_description: string | null;
-  /** Where to pay. */
+  /** The address to pay to. */
   pay_address: string | null;
   /** The code of the currency to pay in. */
   pay_currency: string | null;
   /** The invoice's id. */
   payment_id: string;
   /**
-   * Pays the amount that is still to be sent; null where there is none, or where the network has no
-   * convention for it.
+   * URI for wallets that pays the amount still to be sent; null if nothing is to be sent, or if the
+   * network has no convention for such URIs.
    */
   payment_uri: string | null;
   /** The price, in `price_currency`. */
   price_amount: string;
   /** The currency of the price, in lower case. */
   price_currency: string;
-  /** Where to send the buyer, once the invoice is over and the merchant has named an address. */
+  /** Where to redirect the buyer once the invoice has ended, if the merchant set an address. */
   redirect_url: string | null;
   /** The number of confirmations that makes a deposit count on this network. */
   required_confirmations: number | null;
-  /** Whole seconds until the window ends by the server's clock. */
+  /** Whole seconds until the payment window ends, by the server's clock. */
   seconds_left: number;
   standard: StandardName | null;
   status: BuyerStatusName;
@@ -238,17 +242,20 @@ export interface BuyerStatus {
   updated_at: string;
 }
 
-/** The confirmed quote or total. Without a body, or with an empty object: the order as it is. */
+/**
+ * The quote or the total that is confirmed. Without a body, or with an empty object, the order is
+ * confirmed as it is.
+ */
 export interface ConfirmPayout {
-  /** Refuse unless `totalToSendRaw` is this. */
+  /** If sent, the order is confirmed only if its `totalToSendRaw` equals this. */
   acceptTotalRaw?: string | null;
-  /** Refuse unless this quote still stands. */
+  /** If sent, the order is confirmed only if this is still its quote. */
   quoteId?: string | null;
 }
 
 /** The currencies on offer now. */
 export interface Currencies {
-  /** Codes only. A native coin's code appears once per network on which it is native. */
+  /** Codes only. The code of a native coin appears once for each network on which it is native. */
   currencies: string[];
   /** One entry per chain and token. */
   currencies_detailed: CurrencyEntry[];
@@ -270,15 +277,15 @@ export interface CurrencyEntry {
   symbol: string;
 }
 
-/** The cost of a price now. Not binding. */
+/** What a price would cost now. Not binding. */
 export interface Estimate {
   /** The price, in `currency_from`. */
   amount_from: string;
   /** Whether the price is below the minimum; null unless `currency_from` is `usd`. */
   below_minimum: boolean | null;
-  /** Echoed in lower case. */
+  /** As in the request, in lower case. */
   currency_from: string;
-  /** Echoed in lower case. */
+  /** As in the request, in lower case. */
   currency_to: string;
   /**
    * The amount that would have to be paid, in whole units of `currency_to`, up to 8 decimal places.
@@ -290,7 +297,7 @@ export interface Estimate {
 
 /** The smallest invoice in a currency. */
 export interface MinAmount {
-  /** Echoed; the minimum is always computed by US dollars. */
+  /** As in the request; the minimum is always computed in US dollars. */
   currency_from: string;
   /** Echoed. */
   currency_to: string;
@@ -314,7 +321,7 @@ export interface NcFields {
   maxFeePerGas: string;
   /** Priority fee (tip) per unit of gas, in wei; included in the maximum fee. */
   maxPriorityFeePerGas: string;
-  /** Its number in the sequence of the sender's transactions. */
+  /** The transaction's number in the sequence of the sender's transactions. */
   nonce: string;
   /** The recipient, or the token's contract. */
   to: string;
@@ -343,8 +350,8 @@ export interface NcInputFault {
 }
 
 /**
- * Too little, in base units: of the currency with `INSUFFICIENT_FUNDS`, of the chain's own coin
- * with `INSUFFICIENT_GAS`.
+ * The missing funds, in base units: of the currency with `INSUFFICIENT_FUNDS`, of the chain's own
+ * coin with `INSUFFICIENT_GAS`.
  */
 export interface NcLack {
   /** The amount held. */
@@ -355,11 +362,11 @@ export interface NcLack {
 
 /** A field of a signed transaction that differs from the built one. */
 export interface NcOtherField {
-  /** The built value; `-` if the transaction has no such part. */
+  /** The built value; `-` if the transaction has no such field. */
   built: string;
   /** As wallets call it. */
   field: string;
-  /** The value that came back; `-` if the transaction has no such part. */
+  /** The submitted value; `-` if the transaction has no such field. */
   signed: string;
 }
 
@@ -385,7 +392,7 @@ export interface NcOutput {
   /** The merchant's own reference. */
   reference: string | null;
   state: NcOutputState;
-  /** Null until the submission. */
+  /** Null until the payout is submitted. */
   txHash: string | null;
 }
 
@@ -472,7 +479,7 @@ export interface NcPayout {
  * made of it.
  */
 export interface NcPayoutAnswer {
-  /** As it is now. */
+  /** The payout in its present state. */
   data: NcPayout;
   ok: boolean;
 }
@@ -486,19 +493,19 @@ export interface NcPayoutPage {
   ok: boolean;
   /** 0-based, after clamping. */
   page: number;
-  /** At least 1, also when there is nothing. */
+  /** Number of pages; at least 1, even if there are no entries. */
   pagesCount: number;
   /** Payouts on all pages. */
   total: number;
 }
 
-/** The options of building a payout anew. */
+/** Options for rebuilding a payout. */
 export interface NcRefresh {
-  /** As before if absent. */
+  /** Unchanged if absent. */
   feeLevel?: NcFeeLevel | null;
 }
 
-/** Where a payout stands. */
+/** The present state of a payout. */
 export interface NcStanding {
   state: NcState;
 }
@@ -506,9 +513,9 @@ export interface NcStanding {
 /** The signed transactions. */
 export interface NcSubmission {
   /**
-   * Each signed transaction in hex, with or without `0x`, or in base64, in any order; a single one
-   * may stand without the list. On bitcoin, litecoin and dogecoin a PSBT with its signatures, or
-   * the finished transaction.
+   * Each signed transaction in hex, with or without `0x`, or in base64, in any order; a single
+   * transaction may be sent without the list. On bitcoin, litecoin and dogecoin send the signed
+   * PSBT, or the final transaction.
    */
   signed: string[];
 }
@@ -543,11 +550,14 @@ export interface NcUnsigned {
   payload: NcPayload;
 }
 
-/** One unspent output of an earlier transaction, in a block. Its amount is read from the chain. */
+/**
+ * An unspent output of an earlier transaction that is in a block. Its amount is read from the
+ * chain.
+ */
 export interface NewNcInput {
-  /** The transaction that made it, in hex. */
+  /** The transaction that created it, in hex. */
   txid: string;
-  /** Its place among that transaction's outputs, from 0. */
+  /** Its index among that transaction's outputs, from 0. */
   vout: number;
 }
 
@@ -559,7 +569,7 @@ export interface NewNcOutput {
   amount?: string | null;
   /** Base units. Either this or `amount`. */
   amountRaw?: string | null;
-  /** The merchant's own, once in a payout. */
+  /** The merchant's own reference, unique within the payout. */
   reference?: string | null;
 }
 
@@ -570,13 +580,14 @@ export interface NewNcPayout {
   /** `normal` if absent. */
   feeLevel?: NcFeeLevel | null;
   /**
-   * The sender: an address whose key is the merchant's. On bitcoin, litecoin and dogecoin one that
-   * a single key owns (P2WPKH or P2PKH), at which all inputs lie, and to which the change returns.
+   * The sender: an address whose key is the merchant's. On bitcoin, litecoin and dogecoin it must
+   * belong to a single key (P2WPKH or P2PKH), all inputs must be at it, and the change returns to
+   * it.
    */
   fromAddress: string;
   /**
-   * The outputs to spend on bitcoin, litecoin and dogecoin, where the list is required: all of
-   * them, however much is left. Ignored on EVM networks.
+   * The outputs to spend on bitcoin, litecoin and dogecoin, where the list is required: all of them
+   * are spent, and the rest is returned as change. Ignored on EVM networks.
    */
   inputs?: NewNcInput[] | null;
   /** One of the EVM networks, bitcoin, litecoin or dogecoin. */
@@ -590,7 +601,9 @@ export interface NewNcPayout {
  * describes the input of [`parse`], member by member; nothing is read into it.
  */
 export interface NewPayment {
-  /** Where the buyer is sent once it is cancelled or expired: an http or https URL. */
+  /**
+   * Where the buyer is redirected once the invoice is cancelled or expired: an http or https URL.
+   */
   cancel_url?: string | null;
   /** Where signed IPNs are posted: an absolute http or https URL on the public internet. */
   ipn_callback_url?: string | null;
@@ -616,18 +629,18 @@ export interface NewPayment {
    * currency, exact in its decimals.
    */
   pricing_mode?: PricingMode | null;
-  /** Accepted and ignored, whatever it is; answers always say `payment_id` here. */
+  /** Accepted and ignored; responses always contain the `payment_id` here. */
   purchase_id?: unknown | null;
-  /** Where the buyer is sent once it is paid: an http or https URL. */
+  /** Where the buyer is redirected once the invoice is paid: an http or https URL. */
   success_url?: string | null;
 }
 
 /**
- * An order to create: its recipients are in `items` or in `csv`, one of the two. Members that are
- * not listed are ignored; null is the same as absent.
+ * An order to create. Its recipients are either in `items` or in `csv`. Members that are not listed
+ * are ignored; null is the same as absent.
  */
 export interface NewPayout {
-  /** Where this order's webhooks go, instead of the merchant's own setting. */
+  /** The URL for this order's webhooks, instead of the one in the merchant's settings. */
   callbackUrl?: string | null;
   /** The text of a file, as it would be sent as `text/csv`. */
   csv?: string | null;
@@ -642,11 +655,11 @@ export interface NewPayout {
   metadata?: Record<string, unknown> | null;
   /** A network of this family. */
   network: string;
-  /** The address to which money left over goes. Without it that money waits for an operator. */
+  /** The address for refunds. Without it a refund waits for an operator. */
   refundAddress?: string | null;
 }
 
-/** One recipient. Rows that say the same twice need a `reference` each. */
+/** One recipient. Rows with equal content each need a `reference` of their own. */
 export interface NewPayoutItem {
   /** On the order's network. */
   address: string;
@@ -654,11 +667,11 @@ export interface NewPayoutItem {
   amount?: string | null;
   /** Base units. Either this or `amount`. */
   amountRaw?: string | null;
-  /** The merchant's own, with the same limits, but not unique. */
+  /** The merchant's own note, with the limits of `reference`, but it need not be unique. */
   memo?: string | null;
   /**
-   * The merchant's own, each once in an order. It must not start like a formula (`=`, `+`, `-`,
-   * `@`).
+   * The merchant's own reference, unique within the order. It must not start like a formula (`=`,
+   * `+`, `-`, `@`).
    */
   reference?: string | null;
 }
@@ -671,22 +684,25 @@ export interface Notice {
   amount_unit: string;
   /** The token's contract; null for native coins. */
   contract_address: string | null;
-  /** The code of the currency that came; null for a token that is not in `GET /v1/currencies`. */
+  /**
+   * The code of the currency that arrived; null for a token that is not in `GET /v1/currencies`.
+   */
   currency: string | null;
-  /** The deposit's own key: one transaction may bring several. */
+  /** Identifies the deposit: one transaction may contain several. */
   deposit_key: string;
   /**
    * The output, or the position among the transaction's logs; null where the network has neither.
    */
   log_index: number | null;
-  /** The chain on which it came. */
+  /** The chain on which it arrived. */
   network: NetworkName;
   /** When it was first seen. */
   received_at: string;
   /** The transaction that brought it. */
   tx_hash: string;
   /**
-   * `wrong_token_received`, `suspicious_token_received` or `late_deposit_received`; more may come.
+   * `wrong_token_received`, `suspicious_token_received` or `late_deposit_received`; later releases
+   * may add more.
    */
   type: string;
 }
@@ -705,12 +721,12 @@ export interface Payment {
   /** Reserved. */
   burning_percent: null;
   created_at: string;
-  /** When the window ends. */
+  /** When the payment window ends. */
   expiration_estimate_date: string;
   invoice_type: InvoiceType;
   /** The hosted checkout's page for this invoice. */
   invoice_url: string | null;
-  /** URL to which signed IPNs are posted. */
+  /** The URL to which signed IPNs are posted. */
   ipn_callback_url: string | null;
   /** The chain to pay on; null on an unresolved draft. */
   network: NetworkName | null;
@@ -756,20 +772,20 @@ export interface Payment {
 /** A payment object, and on an unresolved draft the currencies that may be chosen. */
 export interface PaymentDetail extends Payment {
   /**
-   * Only on an unresolved draft, also once it was abandoned: the currencies that its buyer may
-   * choose from.
+   * Present only on an unresolved draft, also after it was abandoned: the currencies that its buyer
+   * may choose.
    */
   accepted_currencies?: AcceptedCurrency[] | null;
 }
 
 /** The body of an IPN, for the API's description: [`body`] writes it from the stored snapshot. */
 export interface PaymentIpn extends Payment {
-  /** Seconds since 1970, made anew at each attempt. Refuse deliveries older than ten minutes. */
+  /** Seconds since 1970, renewed at each attempt. Refuse deliveries older than ten minutes. */
   event_at: number;
   /**
    * Stable across all attempts and deliveries of this event. Other events of the same payment have
-   * others, so it cannot say that an order was fulfilled: store `payment_id` with `payment_status`
-   * for that.
+   * other ids, so this id cannot show that an order was fulfilled already: store `payment_id` with
+   * `payment_status` for that.
    */
   event_id: string;
 }
@@ -781,15 +797,15 @@ export interface PaymentList {
   limit: number;
   /** 0-based, after clamping. */
   page: number;
-  /** At least 1, also when there is nothing. */
+  /** Number of pages; at least 1, even if there are no entries. */
   pagesCount: number;
   /** Invoices on all pages. */
   total: number;
 }
 
 /**
- * The body of an informational IPN. `payment_status` is the one that the invoice has anyway: it is
- * no status change, and nothing is to be shipped on it.
+ * The body of an informational IPN. `payment_status` is the present status of the invoice: a notice
+ * is not a status change, and goods must not be shipped because of it.
  */
 export interface PaymentNotice extends PaymentIpn {
   _gateway: NoticePart;
@@ -797,7 +813,7 @@ export interface PaymentNotice extends PaymentIpn {
 
 /**
  * Recipients that are sent or reported together: on bitcoin, litecoin and dogecoin the outputs of
- * one transaction, on EVM networks one transaction each.
+ * one transaction, on EVM networks one transaction each, or one for many rows of a token.
  */
 export interface PayoutBatch {
   /** Sum of the requested amounts of its rows. */
@@ -808,7 +824,7 @@ export interface PayoutBatch {
   confirmations: number;
   /** When it became final. */
   confirmedAt: string | null;
-  /** Number of its rows that were finally not paid. */
+  /** Number of its rows that ended unpaid. */
   failedCount: number;
   /** Network fees of its confirmed transactions, in the network's own coin. */
   feeRaw: string;
@@ -848,18 +864,22 @@ export interface PayoutItem {
   error: string | null;
   /** `mpi_…` */
   id: string;
-  /** The merchant's own, as it was sent; it is not written to the chain. */
+  /** The merchant's own note, as it was sent; it is not written to the chain. */
   memo: string | null;
-  /** The amount that arrives: less the fees where recipients bear them. */
+  /**
+   * The amount that the recipient gets: the requested amount, less the fees if recipients bear
+   * them.
+   */
   netAmountRaw: string;
-  /** The merchant's own, as it was sent. */
+  /** The merchant's own reference, as it was sent. */
   reference: string | null;
   /**
-   * In a file the line as a spreadsheet counts it, in JSON the entry of `items`, counted from 1.
+   * In a CSV file the line number as a spreadsheet shows it, in JSON the position in `items`, from
+   * 1.
    */
   rowNumber: number;
   state: ItemStateName;
-  /** Of the transaction that pays it, or paid nothing; null until one is signed. */
+  /** Hash of the transaction that pays it, or that failed to; null until one is signed. */
   txHash: string | null;
 }
 
@@ -870,7 +890,7 @@ export interface PayoutItemPage {
   ok: boolean;
   /** 0-based, after clamping. */
   page: number;
-  /** At least 1, also when there is nothing. */
+  /** Number of pages; at least 1, even if there are no entries. */
   pagesCount: number;
   /** Entries on all pages. */
   total: number;
@@ -881,7 +901,7 @@ export interface PayoutOrder {
   /** Number of groups in which the rows are sent and reported. */
   batchCount: number;
   cancelledBy: Canceller | null;
-  /** Chain id of an EVM network; null on the others. */
+  /** Chain id of an EVM network; null on other networks. */
   chainId: number | null;
   /** When the merchant confirmed the order. */
   confirmedAt: string | null;
@@ -890,13 +910,13 @@ export interface PayoutOrder {
   createdAt: string;
   /** The code of the currency that is paid out, as `GET /v1/currencies` lists it. */
   currency: string;
-  /** Base units of one whole coin, as a power of ten. */
+  /** Decimal places of one whole coin. */
   decimals: number;
   /** The order's own address; null until it is confirmed. */
   depositAddress: string | null;
   /** Expiry of the quote in a draft; afterwards the deadline for the deposit. */
   expiresAt: string;
-  /** Amount that finally could not be paid; refunded at the end. */
+  /** Amount of the rows that ended unpaid; refunded at the end. */
   failedRaw: string;
   family: FamilyName;
   feeMode: FeeBearer;
@@ -911,7 +931,7 @@ export interface PayoutOrder {
   id: string;
   /** Number of recipients' rows. */
   itemCount: number;
-  /** The merchant's own words, as they were sent. */
+  /** The merchant's own text, as it was sent. */
   label: string | null;
   /**
    * The batch that an event concerns, otherwise the last batch with any progress; null before the
@@ -963,7 +983,7 @@ export interface PayoutOrderPage {
   ok: boolean;
   /** 0-based, after clamping. */
   page: number;
-  /** At least 1, also when there is nothing. */
+  /** Number of pages; at least 1, even if there are no entries. */
   pagesCount: number;
   /** Entries on all pages. */
   total: number;
@@ -975,7 +995,7 @@ export interface PayoutProgress {
   broadcasted: number;
   /** Paid by a final transaction. */
   confirmed: number;
-  /** Finally not paid. */
+  /** Ended unpaid. */
   failed: number;
   /** Nothing is signed yet. */
   pending: number;
@@ -983,14 +1003,14 @@ export interface PayoutProgress {
   signing: number;
 }
 
-/** Price of an order, and its validity. */
+/** The price of an order, and how long it is valid. */
 export interface PayoutQuote {
   /** One whole coin of the paid currency, in US dollars. */
   assetPriceUsd: string;
   createdAt: string;
-  /** After this time the order must be refreshed before it can be confirmed. */
+  /** After this time the quote must be refreshed before the order can be confirmed. */
   expiresAt: string;
-  /** On bitcoin, litecoin and dogecoin: the smallest coins per virtual byte. */
+  /** On bitcoin, litecoin and dogecoin: base units per virtual byte. */
   feeRateSatVb?: string;
   /** Send it as `quoteId` to confirm exactly this quote. */
   id: string;
@@ -998,15 +1018,15 @@ export interface PayoutQuote {
   maxFeePerGasWei?: string;
   /** One whole coin of the network, in US dollars. */
   nativePriceUsd: string;
-  /** The same as the order's. */
+  /** The same as in the order. */
   networkFeeRaw: string;
-  /** The same as the order's. */
+  /** The same as in the order. */
   serviceFeeRaw: string;
 }
 
 /** The quote of an order as it is now. */
 export interface PayoutQuoted {
-  /** To confirm it. */
+  /** The id to confirm this quote with. */
   quoteId: string;
   /** The amount that would have to be sent. */
   totalToSendRaw: string;
@@ -1029,19 +1049,20 @@ export interface PayoutRowFault {
   /** For people. */
   reason: string;
   /**
-   * In a file the line as a spreadsheet counts it, in JSON the entry of `items`, counted from 1.
+   * In a CSV file the line number as a spreadsheet shows it, in JSON the position in `items`, from
+   * 1.
    */
   row: number;
   /** The beginning of the cell. */
   value: string;
 }
 
-/** Where an order stands. */
+/** The present state of an order. */
 export interface PayoutStanding {
   state: OrderState;
 }
 
-/** One event of one order. The four fields stand in this order. */
+/** One event of one order. The four fields are always in this order. */
 export interface PayoutWebhook {
   /** Seconds since 1970, renewed at each attempt. Refuse events older than ten minutes. */
   eventAt: number;

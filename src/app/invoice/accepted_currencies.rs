@@ -11,7 +11,7 @@ use crate::{
     storage::invoices::Invoice,
 };
 
-/// One entry of `accepted_currencies`. Frozen shape.
+/// One entry of `accepted_currencies`. Its fields are frozen.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct AcceptedCurrency {
     /// The symbol, in upper case.
@@ -28,7 +28,7 @@ pub struct AcceptedCurrency {
     /// The smallest price in this currency, in US dollars.
     #[schema(value_type = schema::Amount)]
     pub min_usd: Number,
-    /// Names this choice on the checkout: `code@network`.
+    /// Identifies this choice on the checkout: `code@network`.
     #[schema(examples("usdtmatic@polygon"))]
     pub token_id: String,
 }

@@ -16,8 +16,8 @@ use crate::{
 pub struct PaymentDetail {
     #[serde(flatten)]
     pub payment: Payment,
-    /// Only on an unresolved draft, also once it was abandoned: the currencies that its buyer may
-    /// choose from.
+    /// Present only on an unresolved draft, also after it was abandoned: the currencies that its
+    /// buyer may choose.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accepted_currencies: Option<Vec<AcceptedCurrency>>,
 }

@@ -84,15 +84,15 @@ ERROR_CODES = frozenset((
     "wrong_network_address",
 ))
 
-# pending signing broadcasted confirmed failed: `signing`: some of it is signed, not all is sent.
-# `failed`: ended, and at least one of its rows was not paid. The last two never change.
+# pending signing broadcasted confirmed failed: `signing`: partly signed, not completely sent.
+# `failed`: ended with at least one unpaid row. `confirmed` and `failed` are final.
 BatchStateName = str
 
-# pending partial paid overpaid expired cancelled: The buyer's vocabulary. The last four never
-# change.
+# pending partial paid overpaid expired cancelled: The status in the buyer's vocabulary. The last
+# four values are final.
 BuyerStatusName = str
 
-# merchant operator: Who cancelled it; null unless somebody did.
+# merchant operator: Who cancelled the order; null if nobody did.
 Canceller = str
 
 # mass_payout.created mass_payout.quote_refreshed mass_payout.deposit_detected
@@ -104,67 +104,67 @@ EventName = str
 # utxo evm: `utxo`: bitcoin, litecoin, dogecoin. `evm`: the EVM networks.
 FamilyName = str
 
-# sender recipient: `sender`: the fees come on top. `recipient`: they are taken evenly out of the
-# recipients' amounts.
+# sender recipient: `sender`: the fees are added to the total. `recipient`: they are deducted evenly
+# from the recipients' amounts.
 FeeBearer = str
 
-# none detected underfunded exact overfunded: What has come: `detected` is seen but not yet
-# confirmed, the last three are confirmed.
+# none detected underfunded exact overfunded: The deposits so far: `detected` means seen but not yet
+# confirmed; with the last three values they are confirmed.
 FundingStatus = str
 
-# payment donation subscription pos: `payment`: one-shot. `donation`: the buyer names the amount.
-# `subscription`: a recurring cycle. `pos`: a cashier's terminal.
+# payment donation subscription pos: `payment`: a single payment. `donation`: the buyer chooses the
+# amount. `subscription`: a recurring payment. `pos`: a payment at a point-of-sale terminal.
 InvoiceType = str
 
 # pending sent confirmed failed: The last two never change.
 ItemStateName = str
 
-# slow normal fast: How much is offered for a place in the next blocks.
+# slow normal fast: How much is offered to the network for fast inclusion in a block.
 NcFeeLevel = str
 
-# unsigned signed sent confirmed failed: Of its transaction: `unsigned`, `signed` (stored, taken by
-# no node so far), `sent`, `confirmed` (paid for good) or `failed` (never will be).
+# unsigned signed sent confirmed failed: The state of its transaction: `unsigned`, `signed` (stored,
+# not yet accepted by any node), `sent`, `confirmed` (finally paid) or `failed` (it will never pay).
 NcOutputState = str
 
 # awaiting_signature submitted confirming completed partial_failed failed expired cancelled:
 # `awaiting_signature`: sign `unsigned` and submit it before `expiresAt`. `submitted`: the signed
-# bytes are stored and are sent until a block holds them. `confirming`: at least one is in a block.
-# The others never change: `completed`, `partial_failed` (some recipients were paid), `failed` (none
-# was), `expired` and `cancelled` (nothing was signed).
+# bytes are stored and are sent until a block contains them. `confirming`: at least one is in a
+# block. The others never change: `completed`, `partial_failed` (some recipients were paid),
+# `failed` (none was), `expired` and `cancelled` (nothing was signed).
 NcState = str
 
 # bitcoin litecoin dogecoin ethereum polygon bsc arbitrum optimism base avalanche tron solana near
-# ton thorchain: A chain. `x-extensible-enum` lists those of this release; more may come, so take
-# one that you do not know as text.
+# ton thorchain: A chain. `x-extensible-enum` lists those of this release; later releases may add
+# more, so accept unknown names.
 NetworkName = str
 
 # draft pending_deposit funded processing completed partial_failed expired cancelled: `draft`:
-# quoted. `pending_deposit`: confirmed, waits for its money. `funded`: enough has come.
-# `processing`: recipients are being paid. `completed`: all are paid. `partial_failed`: ended, and
-# at least one was not paid. `expired`: not confirmed, or not funded, in time. `cancelled`. The last
-# four never change.
+# quoted. `pending_deposit`: confirmed, waits for its deposit. `funded`: fully funded. `processing`:
+# recipients are being paid. `completed`: all are paid. `partial_failed`: ended with at least one
+# unpaid recipient. `expired`: not confirmed, or not funded, in time. `cancelled`: by its merchant
+# or an operator. The last four states are final.
 OrderState = str
 
-# waiting partially_paid finished expired failed: `waiting`: nothing counted yet. `partially_paid`:
-# something, but not enough. `finished`: paid in full; more than asked for shows as `actually_paid`
-# above `pay_amount`. `expired`: the window passed. `failed`: cancelled. The last three never
-# change.
+# waiting partially_paid finished expired failed: `waiting`: nothing counts yet. `partially_paid`:
+# less than the invoice asks for. `finished`: paid in full; an overpayment shows as `actually_paid`
+# above `pay_amount`. `expired`: the payment window ended. `failed`: cancelled. The last three
+# values are final.
 PaymentStatus = str
 
 # fiat direct:
 PricingMode = str
 
-# pending sent confirmed held: `held`: a person must decide, because no `refundAddress` was given or
-# it could not be paid.
+# pending sent confirmed held: `held`: an operator must decide, because there is no `refundAddress`
+# or the refund failed.
 RefundState = str
 
-# native ERC20 BEP20 TRC20 SPL NEP141 JETTON: `native` for a chain's own coin, else the token
+# native ERC20 BEP20 TRC20 SPL NEP141 JETTON: `native` for a chain's own coin, otherwise the token
 # standard.
 StandardName = str
 
 
 class AcceptedCurrency(TypedDict):
-    """One entry of `accepted_currencies`. Frozen shape."""
+    """One entry of `accepted_currencies`. Its fields are frozen."""
 
     # The symbol, in upper case.
     currency: str
@@ -175,12 +175,12 @@ class AcceptedCurrency(TypedDict):
     min_usd: Decimal
     network: NetworkName
     standard: StandardName
-    # Names this choice on the checkout: `code@network`.
+    # Identifies this choice on the checkout: `code@network`.
     token_id: str
 
 
 class Alive(TypedDict):
-    """The answer of a service that runs."""
+    """Response of a running service."""
 
     # Always `OK`.
     message: str
@@ -191,18 +191,19 @@ class _BuyerStatusRequired(TypedDict):
     amount_due: Optional[str]
     # The amount that has been counted.
     amount_received: Optional[str]
-    # The rest to be sent, after everything that was counted or seen: the amount in `payment_uri`.
+    # The amount still to be sent, after everything that was counted or seen; it is the amount in
+    # `payment_uri`.
     amount_remaining: Optional[str]
-    # The amount that has been seen, but not counted yet: it lacks confirmations.
+    # The amount that was seen but does not count yet, for lack of confirmations.
     amount_unconfirmed: Optional[str]
     # Whether the buyer may still cancel: nothing has been seen, and the invoice is open.
     cancellable: bool
-    # Of the youngest deposit under way; null when there is none.
+    # Confirmations of the newest unconfirmed deposit; null if there is none.
     confirmations: Optional[int]
     # The token's contract; null for native coins.
     contract_address: Optional[str]
     created_at: str
-    # When the window ends.
+    # When the payment window ends.
     expires_at: str
     invoice_type: InvoiceType
     # Whether the buyer still has to choose a currency; everything about the payment is null until
@@ -211,24 +212,24 @@ class _BuyerStatusRequired(TypedDict):
     network: Optional[NetworkName]
     # The merchant's own words. Show them as text, never as markup.
     order_description: Optional[str]
-    # Where to pay.
+    # The address to pay to.
     pay_address: Optional[str]
     # The code of the currency to pay in.
     pay_currency: Optional[str]
     # The invoice's id.
     payment_id: str
-    # Pays the amount that is still to be sent; null where there is none, or where the network has
-    # no convention for it.
+    # URI for wallets that pays the amount still to be sent; null if nothing is to be sent, or if
+    # the network has no convention for such URIs.
     payment_uri: Optional[str]
     # The price, in `price_currency`.
     price_amount: str
     # The currency of the price, in lower case.
     price_currency: str
-    # Where to send the buyer, once the invoice is over and the merchant has named an address.
+    # Where to redirect the buyer once the invoice has ended, if the merchant set an address.
     redirect_url: Optional[str]
     # The number of confirmations that makes a deposit count on this network.
     required_confirmations: Optional[int]
-    # Whole seconds until the window ends by the server's clock.
+    # Whole seconds until the payment window ends, by the server's clock.
     seconds_left: int
     standard: Optional[StandardName]
     status: BuyerStatusName
@@ -242,23 +243,24 @@ class _BuyerStatusRequired(TypedDict):
 class BuyerStatus(_BuyerStatusRequired, total=False):
     """An invoice as its buyer sees it. All amounts are text."""
 
-    # Only while a currency is to be chosen.
+    # Present only while the buyer has to choose a currency.
     accepted_currencies: Optional[List[AcceptedCurrency]]
 
 
 class ConfirmPayout(TypedDict, total=False):
-    """The confirmed quote or total. Without a body, or with an empty object: the order as it is."""
+    """The quote or the total that is confirmed. Without a body, or with an empty object, the order
+    is confirmed as it is."""
 
-    # Refuse unless `totalToSendRaw` is this.
+    # If sent, the order is confirmed only if its `totalToSendRaw` equals this.
     acceptTotalRaw: Optional[str]
-    # Refuse unless this quote still stands.
+    # If sent, the order is confirmed only if this is still its quote.
     quoteId: Optional[str]
 
 
 class Currencies(TypedDict):
     """The currencies on offer now."""
 
-    # Codes only. A native coin's code appears once per network on which it is native.
+    # Codes only. The code of a native coin appears once for each network on which it is native.
     currencies: List[str]
     # One entry per chain and token.
     currencies_detailed: List[CurrencyEntry]
@@ -282,15 +284,15 @@ class CurrencyEntry(TypedDict):
 
 
 class Estimate(TypedDict):
-    """The cost of a price now. Not binding."""
+    """What a price would cost now. Not binding."""
 
     # The price, in `currency_from`.
     amount_from: Decimal
     # Whether the price is below the minimum; null unless `currency_from` is `usd`.
     below_minimum: Optional[bool]
-    # Echoed in lower case.
+    # As in the request, in lower case.
     currency_from: str
-    # Echoed in lower case.
+    # As in the request, in lower case.
     currency_to: str
     # The amount that would have to be paid, in whole units of `currency_to`, up to 8 decimal
     # places.
@@ -302,7 +304,7 @@ class Estimate(TypedDict):
 class MinAmount(TypedDict):
     """The smallest invoice in a currency."""
 
-    # Echoed; the minimum is always computed by US dollars.
+    # As in the request; the minimum is always computed in US dollars.
     currency_from: str
     # Echoed.
     currency_to: str
@@ -348,8 +350,8 @@ class NcInputFault(TypedDict):
 
 
 class NcLack(TypedDict):
-    """Too little, in base units: of the currency with `INSUFFICIENT_FUNDS`, of the chain's own
-    coin with `INSUFFICIENT_GAS`."""
+    """The missing funds, in base units: of the currency with `INSUFFICIENT_FUNDS`, of the chain's
+    own coin with `INSUFFICIENT_GAS`."""
 
     # The amount held.
     hasRaw: str
@@ -360,11 +362,11 @@ class NcLack(TypedDict):
 class NcOtherField(TypedDict):
     """A field of a signed transaction that differs from the built one."""
 
-    # The built value; `-` if the transaction has no such part.
+    # The built value; `-` if the transaction has no such field.
     built: str
     # As wallets call it.
     field: str
-    # The value that came back; `-` if the transaction has no such part.
+    # The submitted value; `-` if the transaction has no such field.
     signed: str
 
 
@@ -389,7 +391,7 @@ class NcOutput(TypedDict):
     # The merchant's own reference.
     reference: Optional[str]
     state: NcOutputState
-    # Null until the submission.
+    # Null until the payout is submitted.
     txHash: Optional[str]
 
 
@@ -469,7 +471,7 @@ class NcPayoutAnswer(TypedDict):
     """`{ "ok": true, "data": … }` about one payout. It describes the output of [`object`]; nothing
     is made of it."""
 
-    # As it is now.
+    # The payout in its present state.
     data: NcPayout
     ok: bool
 
@@ -484,21 +486,21 @@ class NcPayoutPage(TypedDict):
     ok: bool
     # 0-based, after clamping.
     page: int
-    # At least 1, also when there is nothing.
+    # Number of pages; at least 1, even if there are no entries.
     pagesCount: int
     # Payouts on all pages.
     total: int
 
 
 class NcRefresh(TypedDict, total=False):
-    """The options of building a payout anew."""
+    """Options for rebuilding a payout."""
 
-    # As before if absent.
+    # Unchanged if absent.
     feeLevel: Optional[NcFeeLevel]
 
 
 class NcStanding(TypedDict):
-    """Where a payout stands."""
+    """The present state of a payout."""
 
     state: NcState
 
@@ -506,9 +508,9 @@ class NcStanding(TypedDict):
 class NcSubmission(TypedDict):
     """The signed transactions."""
 
-    # Each signed transaction in hex, with or without `0x`, or in base64, in any order; a single one
-    # may stand without the list. On bitcoin, litecoin and dogecoin a PSBT with its signatures, or
-    # the finished transaction.
+    # Each signed transaction in hex, with or without `0x`, or in base64, in any order; a single
+    # transaction may be sent without the list. On bitcoin, litecoin and dogecoin send the signed
+    # PSBT, or the final transaction.
     signed: List[str]
 
 
@@ -540,11 +542,12 @@ class NcUnsigned(TypedDict):
 
 
 class NewNcInput(TypedDict):
-    """One unspent output of an earlier transaction, in a block. Its amount is read from the chain."""
+    """An unspent output of an earlier transaction that is in a block. Its amount is read from the
+    chain."""
 
-    # The transaction that made it, in hex.
+    # The transaction that created it, in hex.
     txid: str
-    # Its place among that transaction's outputs, from 0.
+    # Its index among that transaction's outputs, from 0.
     vout: int
 
 
@@ -560,15 +563,16 @@ class NewNcOutput(_NewNcOutputRequired, total=False):
     amount: Optional[Decimal]
     # Base units. Either this or `amount`.
     amountRaw: Optional[str]
-    # The merchant's own, once in a payout.
+    # The merchant's own reference, unique within the payout.
     reference: Optional[str]
 
 
 class _NewNcPayoutRequired(TypedDict):
     # A currency's code, or its symbol on that network.
     currency: str
-    # The sender: an address whose key is the merchant's. On bitcoin, litecoin and dogecoin one that
-    # a single key owns (P2WPKH or P2PKH), at which all inputs lie, and to which the change returns.
+    # The sender: an address whose key is the merchant's. On bitcoin, litecoin and dogecoin it must
+    # belong to a single key (P2WPKH or P2PKH), all inputs must be at it, and the change returns to
+    # it.
     fromAddress: str
     # One of the EVM networks, bitcoin, litecoin or dogecoin.
     network: str
@@ -582,7 +586,7 @@ class NewNcPayout(_NewNcPayoutRequired, total=False):
     # `normal` if absent.
     feeLevel: Optional[NcFeeLevel]
     # The outputs to spend on bitcoin, litecoin and dogecoin, where the list is required: all of
-    # them, however much is left. Ignored on EVM networks.
+    # them are spent, and the rest is returned as change. Ignored on EVM networks.
     inputs: Optional[List[NewNcInput]]
 
 
@@ -600,7 +604,7 @@ class NewPayment(_NewPaymentRequired, total=False):
     """An invoice to create. Members that are not listed are ignored; null is the same as absent.
     It describes the input of [`parse`], member by member; nothing is read into it."""
 
-    # Where the buyer is sent once it is cancelled or expired: an http or https URL.
+    # Where the buyer is redirected once the invoice is cancelled or expired: an http or https URL.
     cancel_url: Optional[str]
     # Where signed IPNs are posted: an absolute http or https URL on the public internet.
     ipn_callback_url: Optional[str]
@@ -613,9 +617,9 @@ class NewPayment(_NewPaymentRequired, total=False):
     # `fiat` converts the price at the current rate. `direct` takes it as an amount of the pay
     # currency, exact in its decimals.
     pricing_mode: Optional[PricingMode]
-    # Accepted and ignored, whatever it is; answers always say `payment_id` here.
+    # Accepted and ignored; responses always contain the `payment_id` here.
     purchase_id: Optional[Any]
-    # Where the buyer is sent once it is paid: an http or https URL.
+    # Where the buyer is redirected once the invoice is paid: an http or https URL.
     success_url: Optional[str]
 
 
@@ -627,10 +631,10 @@ class _NewPayoutRequired(TypedDict):
 
 
 class NewPayout(_NewPayoutRequired, total=False):
-    """An order to create: its recipients are in `items` or in `csv`, one of the two. Members that
-    are not listed are ignored; null is the same as absent."""
+    """An order to create. Its recipients are either in `items` or in `csv`. Members that are not
+    listed are ignored; null is the same as absent."""
 
-    # Where this order's webhooks go, instead of the merchant's own setting.
+    # The URL for this order's webhooks, instead of the one in the merchant's settings.
     callbackUrl: Optional[str]
     # The text of a file, as it would be sent as `text/csv`.
     csv: Optional[str]
@@ -641,7 +645,7 @@ class NewPayout(_NewPayoutRequired, total=False):
     # Plain text for the merchant's own use.
     label: Optional[str]
     metadata: Optional[Dict[str, Any]]
-    # The address to which money left over goes. Without it that money waits for an operator.
+    # The address for refunds. Without it a refund waits for an operator.
     refundAddress: Optional[str]
 
 
@@ -651,16 +655,16 @@ class _NewPayoutItemRequired(TypedDict):
 
 
 class NewPayoutItem(_NewPayoutItemRequired, total=False):
-    """One recipient. Rows that say the same twice need a `reference` each."""
+    """One recipient. Rows with equal content each need a `reference` of their own."""
 
     # Whole coins, as a number or as text. Either this or `amountRaw`.
     amount: Optional[Decimal]
     # Base units. Either this or `amount`.
     amountRaw: Optional[str]
-    # The merchant's own, with the same limits, but not unique.
+    # The merchant's own note, with the limits of `reference`, but it need not be unique.
     memo: Optional[str]
-    # The merchant's own, each once in an order. It must not start like a formula (`=`, `+`, `-`,
-    # `@`).
+    # The merchant's own reference, unique within the order. It must not start like a formula (`=`,
+    # `+`, `-`, `@`).
     reference: Optional[str]
 
 
@@ -673,19 +677,20 @@ class Notice(TypedDict):
     amount_unit: str
     # The token's contract; null for native coins.
     contract_address: Optional[str]
-    # The code of the currency that came; null for a token that is not in `GET /v1/currencies`.
+    # The code of the currency that arrived; null for a token that is not in `GET /v1/currencies`.
     currency: Optional[str]
-    # The deposit's own key: one transaction may bring several.
+    # Identifies the deposit: one transaction may contain several.
     deposit_key: str
     # The output, or the position among the transaction's logs; null where the network has neither.
     log_index: Optional[int]
-    # The chain on which it came.
+    # The chain on which it arrived.
     network: NetworkName
     # When it was first seen.
     received_at: str
     # The transaction that brought it.
     tx_hash: str
-    # `wrong_token_received`, `suspicious_token_received` or `late_deposit_received`; more may come.
+    # `wrong_token_received`, `suspicious_token_received` or `late_deposit_received`; later releases
+    # may add more.
     type: str
 
 
@@ -705,12 +710,12 @@ class Payment(TypedDict):
     # Reserved.
     burning_percent: None
     created_at: str
-    # When the window ends.
+    # When the payment window ends.
     expiration_estimate_date: str
     invoice_type: InvoiceType
     # The hosted checkout's page for this invoice.
     invoice_url: Optional[str]
-    # URL to which signed IPNs are posted.
+    # The URL to which signed IPNs are posted.
     ipn_callback_url: Optional[str]
     # The chain to pay on; null on an unresolved draft.
     network: Optional[NetworkName]
@@ -760,7 +765,7 @@ class PaymentList(TypedDict):
     limit: int
     # 0-based, after clamping.
     page: int
-    # At least 1, also when there is nothing.
+    # Number of pages; at least 1, even if there are no entries.
     pagesCount: int
     # Invoices on all pages.
     total: int
@@ -768,7 +773,7 @@ class PaymentList(TypedDict):
 
 class PayoutBatch(TypedDict):
     """Recipients that are sent or reported together: on bitcoin, litecoin and dogecoin the outputs
-    of one transaction, on EVM networks one transaction each."""
+    of one transaction, on EVM networks one transaction each, or one for many rows of a token."""
 
     # Sum of the requested amounts of its rows.
     amountRaw: str
@@ -778,7 +783,7 @@ class PayoutBatch(TypedDict):
     confirmations: int
     # When it became final.
     confirmedAt: Optional[str]
-    # Number of its rows that were finally not paid.
+    # Number of its rows that ended unpaid.
     failedCount: int
     # Network fees of its confirmed transactions, in the network's own coin.
     feeRaw: str
@@ -821,16 +826,18 @@ class PayoutItem(TypedDict):
     error: Optional[str]
     # `mpi_…`
     id: str
-    # The merchant's own, as it was sent; it is not written to the chain.
+    # The merchant's own note, as it was sent; it is not written to the chain.
     memo: Optional[str]
-    # The amount that arrives: less the fees where recipients bear them.
+    # The amount that the recipient gets: the requested amount, less the fees if recipients bear
+    # them.
     netAmountRaw: str
-    # The merchant's own, as it was sent.
+    # The merchant's own reference, as it was sent.
     reference: Optional[str]
-    # In a file the line as a spreadsheet counts it, in JSON the entry of `items`, counted from 1.
+    # In a CSV file the line number as a spreadsheet shows it, in JSON the position in `items`, from
+    # 1.
     rowNumber: int
     state: ItemStateName
-    # Of the transaction that pays it, or paid nothing; null until one is signed.
+    # Hash of the transaction that pays it, or that failed to; null until one is signed.
     txHash: Optional[str]
 
 
@@ -843,7 +850,7 @@ class PayoutItemPage(TypedDict):
     ok: bool
     # 0-based, after clamping.
     page: int
-    # At least 1, also when there is nothing.
+    # Number of pages; at least 1, even if there are no entries.
     pagesCount: int
     # Entries on all pages.
     total: int
@@ -855,7 +862,7 @@ class PayoutOrder(TypedDict):
     # Number of groups in which the rows are sent and reported.
     batchCount: int
     cancelledBy: Optional[Canceller]
-    # Chain id of an EVM network; null on the others.
+    # Chain id of an EVM network; null on other networks.
     chainId: Optional[int]
     # When the merchant confirmed the order.
     confirmedAt: Optional[str]
@@ -864,13 +871,13 @@ class PayoutOrder(TypedDict):
     createdAt: str
     # The code of the currency that is paid out, as `GET /v1/currencies` lists it.
     currency: str
-    # Base units of one whole coin, as a power of ten.
+    # Decimal places of one whole coin.
     decimals: int
     # The order's own address; null until it is confirmed.
     depositAddress: Optional[str]
     # Expiry of the quote in a draft; afterwards the deadline for the deposit.
     expiresAt: str
-    # Amount that finally could not be paid; refunded at the end.
+    # Amount of the rows that ended unpaid; refunded at the end.
     failedRaw: str
     family: FamilyName
     feeMode: FeeBearer
@@ -885,7 +892,7 @@ class PayoutOrder(TypedDict):
     id: str
     # Number of recipients' rows.
     itemCount: int
-    # The merchant's own words, as they were sent.
+    # The merchant's own text, as it was sent.
     label: Optional[str]
     # The batch that an event concerns, otherwise the last batch with any progress; null before the
     # first.
@@ -939,7 +946,7 @@ class PayoutOrderPage(TypedDict):
     ok: bool
     # 0-based, after clamping.
     page: int
-    # At least 1, also when there is nothing.
+    # Number of pages; at least 1, even if there are no entries.
     pagesCount: int
     # Entries on all pages.
     total: int
@@ -952,7 +959,7 @@ class PayoutProgress(TypedDict):
     broadcasted: int
     # Paid by a final transaction.
     confirmed: int
-    # Finally not paid.
+    # Ended unpaid.
     failed: int
     # Nothing is signed yet.
     pending: int
@@ -964,22 +971,22 @@ class _PayoutQuoteRequired(TypedDict):
     # One whole coin of the paid currency, in US dollars.
     assetPriceUsd: str
     createdAt: str
-    # After this time the order must be refreshed before it can be confirmed.
+    # After this time the quote must be refreshed before the order can be confirmed.
     expiresAt: str
     # Send it as `quoteId` to confirm exactly this quote.
     id: str
     # One whole coin of the network, in US dollars.
     nativePriceUsd: str
-    # The same as the order's.
+    # The same as in the order.
     networkFeeRaw: str
-    # The same as the order's.
+    # The same as in the order.
     serviceFeeRaw: str
 
 
 class PayoutQuote(_PayoutQuoteRequired, total=False):
-    """Price of an order, and its validity."""
+    """The price of an order, and how long it is valid."""
 
-    # On bitcoin, litecoin and dogecoin: the smallest coins per virtual byte.
+    # On bitcoin, litecoin and dogecoin: base units per virtual byte.
     feeRateSatVb: str
     # On EVM networks: wei per unit of gas.
     maxFeePerGasWei: str
@@ -988,7 +995,7 @@ class PayoutQuote(_PayoutQuoteRequired, total=False):
 class PayoutQuoted(TypedDict):
     """The quote of an order as it is now."""
 
-    # To confirm it.
+    # The id to confirm this quote with.
     quoteId: str
     # The amount that would have to be sent.
     totalToSendRaw: str
@@ -1012,20 +1019,21 @@ class PayoutRowFault(TypedDict):
     column: str
     # For people.
     reason: str
-    # In a file the line as a spreadsheet counts it, in JSON the entry of `items`, counted from 1.
+    # In a CSV file the line number as a spreadsheet shows it, in JSON the position in `items`, from
+    # 1.
     row: int
     # The beginning of the cell.
     value: str
 
 
 class PayoutStanding(TypedDict):
-    """Where an order stands."""
+    """The present state of an order."""
 
     state: OrderState
 
 
 class PayoutWebhook(TypedDict):
-    """One event of one order. The four fields stand in this order."""
+    """One event of one order. The four fields are always in this order."""
 
     # Seconds since 1970, renewed at each attempt. Refuse events older than ten minutes.
     eventAt: int
@@ -1039,25 +1047,25 @@ class PayoutWebhook(TypedDict):
 class PaymentDetail(Payment, total=False):
     """A payment object, and on an unresolved draft the currencies that may be chosen."""
 
-    # Only on an unresolved draft, also once it was abandoned: the currencies that its buyer may
-    # choose from.
+    # Present only on an unresolved draft, also after it was abandoned: the currencies that its
+    # buyer may choose.
     accepted_currencies: Optional[List[AcceptedCurrency]]
 
 
 class PaymentIpn(Payment):
     """The body of an IPN, for the API's description: [`body`] writes it from the stored snapshot."""
 
-    # Seconds since 1970, made anew at each attempt. Refuse deliveries older than ten minutes.
+    # Seconds since 1970, renewed at each attempt. Refuse deliveries older than ten minutes.
     event_at: int
     # Stable across all attempts and deliveries of this event. Other events of the same payment have
-    # others, so it cannot say that an order was fulfilled: store `payment_id` with `payment_status`
-    # for that.
+    # other ids, so this id cannot show that an order was fulfilled already: store `payment_id` with
+    # `payment_status` for that.
     event_id: str
 
 
 class PaymentNotice(PaymentIpn):
-    """The body of an informational IPN. `payment_status` is the one that the invoice has anyway:
-    it is no status change, and nothing is to be shipped on it."""
+    """The body of an informational IPN. `payment_status` is the present status of the invoice: a
+    notice is not a status change, and goods must not be shipped because of it."""
 
     _gateway: NoticePart
 

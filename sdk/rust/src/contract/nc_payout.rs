@@ -20,7 +20,7 @@ pub struct NcFields {
     pub max_fee_per_gas: String,
     /// Priority fee (tip) per unit of gas, in wei; included in the maximum fee.
     pub max_priority_fee_per_gas: String,
-    /// Its number in the sequence of the sender's transactions.
+    /// The transaction's number in the sequence of the sender's transactions.
     pub nonce: String,
     /// The recipient, or the token's contract.
     pub to: String,
@@ -52,8 +52,8 @@ pub struct NcInputFault {
     pub reason: String,
 }
 
-/// Too little, in base units: of the currency with `INSUFFICIENT_FUNDS`, of the chain's own coin
-/// with `INSUFFICIENT_GAS`.
+/// The missing funds, in base units: of the currency with `INSUFFICIENT_FUNDS`, of the chain's own
+/// coin with `INSUFFICIENT_GAS`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NcLack {
@@ -66,11 +66,11 @@ pub struct NcLack {
 /// A field of a signed transaction that differs from the built one.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct NcOtherField {
-    /// The built value; `-` if the transaction has no such part.
+    /// The built value; `-` if the transaction has no such field.
     pub built: String,
     /// As wallets call it.
     pub field: String,
-    /// The value that came back; `-` if the transaction has no such part.
+    /// The submitted value; `-` if the transaction has no such field.
     pub signed: String,
 }
 
@@ -96,7 +96,7 @@ pub struct NcOutput {
     /// The merchant's own reference.
     pub reference: Option<String>,
     pub state: String,
-    /// Null until the submission.
+    /// Null until the payout is submitted.
     pub tx_hash: Option<String>,
 }
 
@@ -177,7 +177,7 @@ pub struct NcPayout {
 /// made of it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct NcPayoutAnswer {
-    /// As it is now.
+    /// The payout in its present state.
     pub data: NcPayout,
     pub ok: bool,
 }
@@ -193,22 +193,22 @@ pub struct NcPayoutPage {
     pub ok: bool,
     /// 0-based, after clamping.
     pub page: i64,
-    /// At least 1, also when there is nothing.
+    /// Number of pages; at least 1, even if there are no entries.
     pub pages_count: i64,
     /// Payouts on all pages.
     pub total: i64,
 }
 
-/// The options of building a payout anew.
+/// Options for rebuilding a payout.
 #[derive(Debug, Clone, Serialize, Deserialize, Default)]
 #[serde(rename_all = "camelCase")]
 pub struct NcRefresh {
-    /// As before if absent.
+    /// Unchanged if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fee_level: Option<String>,
 }
 
-/// Where a payout stands.
+/// The present state of a payout.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct NcStanding {
     pub state: String,
@@ -218,8 +218,8 @@ pub struct NcStanding {
 #[derive(Debug, Clone, Serialize, Deserialize, Default)]
 pub struct NcSubmission {
     /// Each signed transaction in hex, with or without `0x`, or in base64, in any order; a single
-    /// one may stand without the list. On bitcoin, litecoin and dogecoin a PSBT with its
-    /// signatures, or the finished transaction.
+    /// transaction may be sent without the list. On bitcoin, litecoin and dogecoin send the signed
+    /// PSBT, or the final transaction.
     pub signed: Vec<String>,
 }
 
@@ -251,12 +251,13 @@ pub struct NcUnsigned {
     pub payload: NcPayload,
 }
 
-/// One unspent output of an earlier transaction, in a block. Its amount is read from the chain.
+/// An unspent output of an earlier transaction that is in a block. Its amount is read from the
+/// chain.
 #[derive(Debug, Clone, Serialize, Deserialize, Default)]
 pub struct NewNcInput {
-    /// The transaction that made it, in hex.
+    /// The transaction that created it, in hex.
     pub txid: String,
-    /// Its place among that transaction's outputs, from 0.
+    /// Its index among that transaction's outputs, from 0.
     pub vout: i64,
 }
 
@@ -272,7 +273,7 @@ pub struct NewNcOutput {
     /// Base units. Either this or `amount`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub amount_raw: Option<String>,
-    /// The merchant's own, once in a payout.
+    /// The merchant's own reference, unique within the payout.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<String>,
 }
@@ -286,12 +287,12 @@ pub struct NewNcPayout {
     /// `normal` if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fee_level: Option<String>,
-    /// The sender: an address whose key is the merchant's. On bitcoin, litecoin and dogecoin one
-    /// that a single key owns (P2WPKH or P2PKH), at which all inputs lie, and to which the change
-    /// returns.
+    /// The sender: an address whose key is the merchant's. On bitcoin, litecoin and dogecoin it
+    /// must belong to a single key (P2WPKH or P2PKH), all inputs must be at it, and the change
+    /// returns to it.
     pub from_address: String,
     /// The outputs to spend on bitcoin, litecoin and dogecoin, where the list is required: all of
-    /// them, however much is left. Ignored on EVM networks.
+    /// them are spent, and the rest is returned as change. Ignored on EVM networks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inputs: Option<Vec<NewNcInput>>,
     /// One of the EVM networks, bitcoin, litecoin or dogecoin.

@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 
 use super::Amount;
 
-/// One entry of `accepted_currencies`. Frozen shape.
+/// One entry of `accepted_currencies`. Its fields are frozen.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct AcceptedCurrency {
     /// The symbol, in upper case.
@@ -17,11 +17,11 @@ pub struct AcceptedCurrency {
     pub min_usd: Amount,
     pub network: String,
     pub standard: String,
-    /// Names this choice on the checkout: `code@network`.
+    /// Identifies this choice on the checkout: `code@network`.
     pub token_id: String,
 }
 
-/// The answer of a service that runs.
+/// Response of a running service.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Alive {
     /// Always `OK`.
@@ -31,25 +31,26 @@ pub struct Alive {
 /// An invoice as its buyer sees it. All amounts are text.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct BuyerStatus {
-    /// Only while a currency is to be chosen.
+    /// Present only while the buyer has to choose a currency.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accepted_currencies: Option<Vec<AcceptedCurrency>>,
     /// The amount that the invoice asks for, in whole units.
     pub amount_due: Option<String>,
     /// The amount that has been counted.
     pub amount_received: Option<String>,
-    /// The rest to be sent, after everything that was counted or seen: the amount in `payment_uri`.
+    /// The amount still to be sent, after everything that was counted or seen; it is the amount in
+    /// `payment_uri`.
     pub amount_remaining: Option<String>,
-    /// The amount that has been seen, but not counted yet: it lacks confirmations.
+    /// The amount that was seen but does not count yet, for lack of confirmations.
     pub amount_unconfirmed: Option<String>,
     /// Whether the buyer may still cancel: nothing has been seen, and the invoice is open.
     pub cancellable: bool,
-    /// Of the youngest deposit under way; null when there is none.
+    /// Confirmations of the newest unconfirmed deposit; null if there is none.
     pub confirmations: Option<i64>,
     /// The token's contract; null for native coins.
     pub contract_address: Option<String>,
     pub created_at: String,
-    /// When the window ends.
+    /// When the payment window ends.
     pub expires_at: String,
     pub invoice_type: String,
     /// Whether the buyer still has to choose a currency; everything about the payment is null until
@@ -58,24 +59,24 @@ pub struct BuyerStatus {
     pub network: Option<String>,
     /// The merchant's own words. Show them as text, never as markup.
     pub order_description: Option<String>,
-    /// Where to pay.
+    /// The address to pay to.
     pub pay_address: Option<String>,
     /// The code of the currency to pay in.
     pub pay_currency: Option<String>,
     /// The invoice's id.
     pub payment_id: String,
-    /// Pays the amount that is still to be sent; null where there is none, or where the network has
-    /// no convention for it.
+    /// URI for wallets that pays the amount still to be sent; null if nothing is to be sent, or if
+    /// the network has no convention for such URIs.
     pub payment_uri: Option<String>,
     /// The price, in `price_currency`.
     pub price_amount: String,
     /// The currency of the price, in lower case.
     pub price_currency: String,
-    /// Where to send the buyer, once the invoice is over and the merchant has named an address.
+    /// Where to redirect the buyer once the invoice has ended, if the merchant set an address.
     pub redirect_url: Option<String>,
     /// The number of confirmations that makes a deposit count on this network.
     pub required_confirmations: Option<i64>,
-    /// Whole seconds until the window ends by the server's clock.
+    /// Whole seconds until the payment window ends, by the server's clock.
     pub seconds_left: i64,
     pub standard: Option<String>,
     pub status: String,
@@ -89,7 +90,7 @@ pub struct BuyerStatus {
 /// The currencies on offer now.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Currencies {
-    /// Codes only. A native coin's code appears once per network on which it is native.
+    /// Codes only. The code of a native coin appears once for each network on which it is native.
     pub currencies: Vec<String>,
     /// One entry per chain and token.
     pub currencies_detailed: Vec<CurrencyEntry>,
@@ -112,16 +113,16 @@ pub struct CurrencyEntry {
     pub symbol: String,
 }
 
-/// The cost of a price now. Not binding.
+/// What a price would cost now. Not binding.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Estimate {
     /// The price, in `currency_from`.
     pub amount_from: Amount,
     /// Whether the price is below the minimum; null unless `currency_from` is `usd`.
     pub below_minimum: Option<bool>,
-    /// Echoed in lower case.
+    /// As in the request, in lower case.
     pub currency_from: String,
-    /// Echoed in lower case.
+    /// As in the request, in lower case.
     pub currency_to: String,
     /// The amount that would have to be paid, in whole units of `currency_to`, up to 8 decimal
     /// places.
@@ -133,7 +134,7 @@ pub struct Estimate {
 /// The smallest invoice in a currency.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct MinAmount {
-    /// Echoed; the minimum is always computed by US dollars.
+    /// As in the request; the minimum is always computed in US dollars.
     pub currency_from: String,
     /// Echoed.
     pub currency_to: String,
@@ -147,7 +148,8 @@ pub struct MinAmount {
 /// describes the input of [`parse`], member by member; nothing is read into it.
 #[derive(Debug, Clone, Serialize, Deserialize, Default)]
 pub struct NewPayment {
-    /// Where the buyer is sent once it is cancelled or expired: an http or https URL.
+    /// Where the buyer is redirected once the invoice is cancelled or expired: an http or https
+    /// URL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancel_url: Option<String>,
     /// Where signed IPNs are posted: an absolute http or https URL on the public internet.
@@ -174,10 +176,10 @@ pub struct NewPayment {
     /// currency, exact in its decimals.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pricing_mode: Option<String>,
-    /// Accepted and ignored, whatever it is; answers always say `payment_id` here.
+    /// Accepted and ignored; responses always contain the `payment_id` here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub purchase_id: Option<Box<RawValue>>,
-    /// Where the buyer is sent once it is paid: an http or https URL.
+    /// Where the buyer is redirected once the invoice is paid: an http or https URL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub success_url: Option<String>,
 }
@@ -191,21 +193,21 @@ pub struct Notice {
     pub amount_unit: String,
     /// The token's contract; null for native coins.
     pub contract_address: Option<String>,
-    /// The code of the currency that came; null for a token that is not in `GET /v1/currencies`.
+    /// The code of the currency that arrived; null for a token that is not in `GET /v1/currencies`.
     pub currency: Option<String>,
-    /// The deposit's own key: one transaction may bring several.
+    /// Identifies the deposit: one transaction may contain several.
     pub deposit_key: String,
     /// The output, or the position among the transaction's logs; null where the network has
     /// neither.
     pub log_index: Option<i64>,
-    /// The chain on which it came.
+    /// The chain on which it arrived.
     pub network: String,
     /// When it was first seen.
     pub received_at: String,
     /// The transaction that brought it.
     pub tx_hash: String,
-    /// `wrong_token_received`, `suspicious_token_received` or `late_deposit_received`; more may
-    /// come.
+    /// `wrong_token_received`, `suspicious_token_received` or `late_deposit_received`; later
+    /// releases may add more.
     #[serde(rename = "type")]
     pub kind: String,
 }
@@ -220,12 +222,12 @@ pub struct Payment {
     /// Reserved.
     pub burning_percent: Option<()>,
     pub created_at: String,
-    /// When the window ends.
+    /// When the payment window ends.
     pub expiration_estimate_date: String,
     pub invoice_type: String,
     /// The hosted checkout's page for this invoice.
     pub invoice_url: Option<String>,
-    /// URL to which signed IPNs are posted.
+    /// The URL to which signed IPNs are posted.
     pub ipn_callback_url: Option<String>,
     /// The chain to pay on; null on an unresolved draft.
     pub network: Option<String>,
@@ -265,8 +267,8 @@ pub struct Payment {
     pub time_limit: String,
     /// Time of the last change.
     pub updated_at: String,
-    /// Only on an unresolved draft, also once it was abandoned: the currencies that its buyer may
-    /// choose from.
+    /// Present only on an unresolved draft, also after it was abandoned: the currencies that its
+    /// buyer may choose.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accepted_currencies: Option<Vec<AcceptedCurrency>>,
 }
@@ -280,7 +282,7 @@ pub struct PaymentList {
     pub limit: i64,
     /// 0-based, after clamping.
     pub page: i64,
-    /// At least 1, also when there is nothing.
+    /// Number of pages; at least 1, even if there are no entries.
     pub pages_count: i64,
     /// Invoices on all pages.
     pub total: i64,

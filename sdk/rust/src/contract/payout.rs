@@ -5,24 +5,25 @@ use serde_json::value::RawValue;
 
 use super::Amount;
 
-/// The confirmed quote or total. Without a body, or with an empty object: the order as it is.
+/// The quote or the total that is confirmed. Without a body, or with an empty object, the order is
+/// confirmed as it is.
 #[derive(Debug, Clone, Serialize, Deserialize, Default)]
 #[serde(rename_all = "camelCase")]
 pub struct ConfirmPayout {
-    /// Refuse unless `totalToSendRaw` is this.
+    /// If sent, the order is confirmed only if its `totalToSendRaw` equals this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accept_total_raw: Option<String>,
-    /// Refuse unless this quote still stands.
+    /// If sent, the order is confirmed only if this is still its quote.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quote_id: Option<String>,
 }
 
-/// An order to create: its recipients are in `items` or in `csv`, one of the two. Members that are
-/// not listed are ignored; null is the same as absent.
+/// An order to create. Its recipients are either in `items` or in `csv`. Members that are not
+/// listed are ignored; null is the same as absent.
 #[derive(Debug, Clone, Serialize, Deserialize, Default)]
 #[serde(rename_all = "camelCase")]
 pub struct NewPayout {
-    /// Where this order's webhooks go, instead of the merchant's own setting.
+    /// The URL for this order's webhooks, instead of the one in the merchant's settings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub callback_url: Option<String>,
     /// The text of a file, as it would be sent as `text/csv`.
@@ -43,12 +44,12 @@ pub struct NewPayout {
     pub metadata: Option<Box<RawValue>>,
     /// A network of this family.
     pub network: String,
-    /// The address to which money left over goes. Without it that money waits for an operator.
+    /// The address for refunds. Without it a refund waits for an operator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refund_address: Option<String>,
 }
 
-/// One recipient. Rows that say the same twice need a `reference` each.
+/// One recipient. Rows with equal content each need a `reference` of their own.
 #[derive(Debug, Clone, Serialize, Deserialize, Default)]
 #[serde(rename_all = "camelCase")]
 pub struct NewPayoutItem {
@@ -60,17 +61,17 @@ pub struct NewPayoutItem {
     /// Base units. Either this or `amount`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub amount_raw: Option<String>,
-    /// The merchant's own, with the same limits, but not unique.
+    /// The merchant's own note, with the limits of `reference`, but it need not be unique.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memo: Option<String>,
-    /// The merchant's own, each once in an order. It must not start like a formula (`=`, `+`, `-`,
-    /// `@`).
+    /// The merchant's own reference, unique within the order. It must not start like a formula
+    /// (`=`, `+`, `-`, `@`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<String>,
 }
 
 /// Recipients that are sent or reported together: on bitcoin, litecoin and dogecoin the outputs of
-/// one transaction, on EVM networks one transaction each.
+/// one transaction, on EVM networks one transaction each, or one for many rows of a token.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PayoutBatch {
@@ -82,7 +83,7 @@ pub struct PayoutBatch {
     pub confirmations: i64,
     /// When it became final.
     pub confirmed_at: Option<String>,
-    /// Number of its rows that were finally not paid.
+    /// Number of its rows that ended unpaid.
     pub failed_count: i64,
     /// Network fees of its confirmed transactions, in the network's own coin.
     pub fee_raw: String,
@@ -126,16 +127,18 @@ pub struct PayoutItem {
     pub error: Option<String>,
     /// `mpi_…`
     pub id: String,
-    /// The merchant's own, as it was sent; it is not written to the chain.
+    /// The merchant's own note, as it was sent; it is not written to the chain.
     pub memo: Option<String>,
-    /// The amount that arrives: less the fees where recipients bear them.
+    /// The amount that the recipient gets: the requested amount, less the fees if recipients bear
+    /// them.
     pub net_amount_raw: String,
-    /// The merchant's own, as it was sent.
+    /// The merchant's own reference, as it was sent.
     pub reference: Option<String>,
-    /// In a file the line as a spreadsheet counts it, in JSON the entry of `items`, counted from 1.
+    /// In a CSV file the line number as a spreadsheet shows it, in JSON the position in `items`,
+    /// from 1.
     pub row_number: i64,
     pub state: String,
-    /// Of the transaction that pays it, or paid nothing; null until one is signed.
+    /// Hash of the transaction that pays it, or that failed to; null until one is signed.
     pub tx_hash: Option<String>,
 }
 
@@ -149,7 +152,7 @@ pub struct PayoutItemPage {
     pub ok: bool,
     /// 0-based, after clamping.
     pub page: i64,
-    /// At least 1, also when there is nothing.
+    /// Number of pages; at least 1, even if there are no entries.
     pub pages_count: i64,
     /// Entries on all pages.
     pub total: i64,
@@ -162,7 +165,7 @@ pub struct PayoutOrder {
     /// Number of groups in which the rows are sent and reported.
     pub batch_count: i64,
     pub cancelled_by: Option<String>,
-    /// Chain id of an EVM network; null on the others.
+    /// Chain id of an EVM network; null on other networks.
     pub chain_id: Option<i64>,
     /// When the merchant confirmed the order.
     pub confirmed_at: Option<String>,
@@ -171,13 +174,13 @@ pub struct PayoutOrder {
     pub created_at: String,
     /// The code of the currency that is paid out, as `GET /v1/currencies` lists it.
     pub currency: String,
-    /// Base units of one whole coin, as a power of ten.
+    /// Decimal places of one whole coin.
     pub decimals: i64,
     /// The order's own address; null until it is confirmed.
     pub deposit_address: Option<String>,
     /// Expiry of the quote in a draft; afterwards the deadline for the deposit.
     pub expires_at: String,
-    /// Amount that finally could not be paid; refunded at the end.
+    /// Amount of the rows that ended unpaid; refunded at the end.
     pub failed_raw: String,
     pub family: String,
     pub fee_mode: String,
@@ -192,7 +195,7 @@ pub struct PayoutOrder {
     pub id: String,
     /// Number of recipients' rows.
     pub item_count: i64,
-    /// The merchant's own words, as they were sent.
+    /// The merchant's own text, as it was sent.
     pub label: Option<String>,
     /// The batch that an event concerns, otherwise the last batch with any progress; null before
     /// the first.
@@ -247,7 +250,7 @@ pub struct PayoutOrderPage {
     pub ok: bool,
     /// 0-based, after clamping.
     pub page: i64,
-    /// At least 1, also when there is nothing.
+    /// Number of pages; at least 1, even if there are no entries.
     pub pages_count: i64,
     /// Entries on all pages.
     pub total: i64,
@@ -260,7 +263,7 @@ pub struct PayoutProgress {
     pub broadcasted: i64,
     /// Paid by a final transaction.
     pub confirmed: i64,
-    /// Finally not paid.
+    /// Ended unpaid.
     pub failed: i64,
     /// Nothing is signed yet.
     pub pending: i64,
@@ -268,16 +271,16 @@ pub struct PayoutProgress {
     pub signing: i64,
 }
 
-/// Price of an order, and its validity.
+/// The price of an order, and how long it is valid.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PayoutQuote {
     /// One whole coin of the paid currency, in US dollars.
     pub asset_price_usd: String,
     pub created_at: String,
-    /// After this time the order must be refreshed before it can be confirmed.
+    /// After this time the quote must be refreshed before the order can be confirmed.
     pub expires_at: String,
-    /// On bitcoin, litecoin and dogecoin: the smallest coins per virtual byte.
+    /// On bitcoin, litecoin and dogecoin: base units per virtual byte.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fee_rate_sat_vb: Option<String>,
     /// Send it as `quoteId` to confirm exactly this quote.
@@ -287,9 +290,9 @@ pub struct PayoutQuote {
     pub max_fee_per_gas_wei: Option<String>,
     /// One whole coin of the network, in US dollars.
     pub native_price_usd: String,
-    /// The same as the order's.
+    /// The same as in the order.
     pub network_fee_raw: String,
-    /// The same as the order's.
+    /// The same as in the order.
     pub service_fee_raw: String,
 }
 
@@ -297,7 +300,7 @@ pub struct PayoutQuote {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PayoutQuoted {
-    /// To confirm it.
+    /// The id to confirm this quote with.
     pub quote_id: String,
     /// The amount that would have to be sent.
     pub total_to_send_raw: String,
@@ -322,19 +325,20 @@ pub struct PayoutRowFault {
     pub column: String,
     /// For people.
     pub reason: String,
-    /// In a file the line as a spreadsheet counts it, in JSON the entry of `items`, counted from 1.
+    /// In a CSV file the line number as a spreadsheet shows it, in JSON the position in `items`,
+    /// from 1.
     pub row: i64,
     /// The beginning of the cell.
     pub value: String,
 }
 
-/// Where an order stands.
+/// The present state of an order.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct PayoutStanding {
     pub state: String,
 }
 
-/// One event of one order. The four fields stand in this order.
+/// One event of one order. The four fields are always in this order.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PayoutWebhook {
