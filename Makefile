@@ -1,7 +1,7 @@
 # Commands for people. `make` alone lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help run up down status test test-faults test-solana fuzz mutants bench fmt lint check sqlx env clean-services
+.PHONY: help run up down status test test-faults test-update test-solana fuzz mutants bench fmt lint check sqlx env clean-services
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
@@ -20,6 +20,9 @@ status: ## show which servers are used and where
 
 test: ## all tests, after finding or starting the servers they need
 	@scripts/test.sh
+
+test-update: ## a rolling update under load from another commit: FROM=commit, by default the one before the last
+	@scripts/test-update.sh $(FROM)
 
 test-faults: ## every fault of tests/faults.md, with a table of the results
 	@scripts/test-faults.sh

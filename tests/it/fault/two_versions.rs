@@ -1,13 +1,14 @@
 //! A rolling update (F17): the next version beside this one, over one schema and one set of queues,
 //! under load.
 //!
-//! Only one version can be tested, so the other is simulated: by a schema one step ahead, as the
-//! next version's migration would leave it, and by messages with more fields than this version
-//! knows.
+//! The next version is simulated: by a schema one step ahead, as its migration would leave it, and
+//! by messages with more fields than this version knows. The previous one is this one too, unless
+//! `GATEWAY_TEST_PREVIOUS` names a folder with its programs, as `scripts/test-update.sh` does.
 
 use std::{
     collections::BTreeSet,
     net::SocketAddr,
+    path::Path,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -117,7 +118,10 @@ async fn a_rolling_update_under_load_loses_no_request_and_no_work() {
     let database = TestDatabase::create().await;
     with_broker(|broker| async move {
         let installation = Installation::new(&database.url, &(&*broker).into(), &[]);
-        let (api, workers) = installation.start().await;
+        let (api, workers) = match std::env::var_os("GATEWAY_TEST_PREVIOUS") {
+            Some(folder) => installation.start_release(Path::new(&folder)).await,
+            None => installation.start().await,
+        };
         let shop = Arc::new(Shop::open(&installation, 2_000).await);
         let (balancer, apis) = watch::channel(installation.api);
         let stop = Arc::new(AtomicBool::new(false));

@@ -147,6 +147,16 @@ impl Installation {
         self.launch_by(&program(name), name, arguments, more)
     }
 
+    /// The API and the workers of another release, whose programs are in `folder`.
+    pub async fn start_release(&self, folder: &Path) -> (Program, Program) {
+        let api = self.launch_by(&folder.join("gateway-api"), "gateway-api", &[], &[]);
+        let worker = folder.join("gateway-worker");
+        let workers = self.launch_by(&worker, "gateway-worker", &["all"], &[]);
+        api.listening().await;
+        workers.listening().await;
+        (api, workers)
+    }
+
     /// Workers that may open `files` at most, and may not raise that.
     pub async fn start_workers_with_files(&self, files: u32, roles: &[&str]) -> Program {
         let (files, worker) = (format!("--nofile={files}:{files}"), program("gateway-worker"));
