@@ -5,6 +5,7 @@
 //! refusals are in [`error`]. Nothing here decides a status or an amount.
 
 pub mod auth;
+pub mod balance;
 pub mod body;
 pub mod buyer_status;
 pub mod catalogue;
@@ -37,6 +38,7 @@ use gateway::{
     telemetry::trace::{self, Kind, Span, TraceContext},
 };
 use tower_http::{catch_panic::CatchPanicLayer, compression::CompressionLayer};
+
 
 use error::ApiError;
 
@@ -74,9 +76,10 @@ pub fn endpoints() -> Vec<Endpoint> {
     };
     use buyer_status::route as buyer;
     use catalogue::route as prices;
-    use payment::route as payments;
+    use payment::{deposits, route as payments};
     const READ: &[ApiError] = &[PaymentNotFound];
     const LISTED: &[ApiError] = &[INVALID];
+    const LISTED_OF: &[ApiError] = &[INVALID, PaymentNotFound];
     const PRICED: &[ApiError] = &[INVALID, CurrencyNotSupported, RateProviderDown];
     const POLLED: &[ApiError] = &[INVALID, PaymentNotFound, PolledTooOften];
     const CREATED: &[ApiError] = &[
@@ -99,6 +102,8 @@ pub fn endpoints() -> Vec<Endpoint> {
         row(Method::POST, "/v1/payment", Merchant, CREATED, post(payments::create)),
         row(Method::GET, "/v1/payment/{id}", Merchant, READ, get(payments::read)),
         row(Method::GET, "/v1/payment", Merchant, LISTED, get(payments::list)),
+        row(Method::GET, "/v1/payment/{id}/deposits", Merchant, LISTED_OF, get(deposits::list)),
+        row(Method::GET, "/v1/balance", Merchant, LISTED, get(balance::route::read)),
     ]
 }
 

@@ -5,6 +5,7 @@
 
 pub mod address;
 pub mod catalogue;
+pub mod explorer;
 pub mod fiat;
 pub mod network;
 

@@ -53,6 +53,14 @@ described! {
         .pattern(Some(r"^[0-9]+(\.[0-9]+)?$"))
         .description(Some("An exact decimal in its shortest plain form, as text."))
         .examples([json!("25.1")]);
+    SignedDecimalText => ObjectBuilder::new()
+        .schema_type(Type::String)
+        .pattern(Some(r"^-?[0-9]+(\.[0-9]+)?$"))
+        .description(Some(
+            "An exact decimal in its shortest plain form, as text. Below zero only where a reversal took more than there \
+             was.",
+        ))
+        .examples([json!("25.1")]);
     Instant => ObjectBuilder::new()
         .schema_type(Type::String)
         .format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime)))

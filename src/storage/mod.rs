@@ -9,6 +9,7 @@ pub mod access;
 pub mod addresses;
 pub mod alerts;
 pub mod audit;
+pub mod balance;
 pub mod balances;
 pub mod creation;
 pub mod currencies;

@@ -26,8 +26,8 @@ use utoipa::{
 };
 
 use crate::{
-    buyer_status, buyer_status::wire::SluggedError, catalogue, endpoints, error::Envelope, payment,
-    status,
+    balance, buyer_status, buyer_status::wire::SluggedError, catalogue, endpoints, error::Envelope,
+    payment, status,
 };
 
 /// The name of the merchant's key in the document.
@@ -44,6 +44,8 @@ const MERCHANT_KEY: &str = "merchantKey";
         payment::route::create,
         payment::route::read,
         payment::route::list,
+        payment::deposits::list,
+        balance::route::read,
         catalogue::route::currencies,
         catalogue::route::estimate,
         catalogue::route::min_amount,
@@ -54,6 +56,7 @@ const MERCHANT_KEY: &str = "merchantKey";
     components(schemas(Envelope, SluggedError, schema::DecimalText, schema::WholeNumber)),
     tags(
         (name = "Invoices", description = "For merchants, with their API key."),
+        (name = "Balance", description = "What the ledger says a merchant has. For merchants, with their API key."),
         (name = "Prices", description = "The currencies to pay with, and present prices."),
         (name = "Buyers", description = "For buyers: the invoice's id is the only credential."),
         (name = "Service", description = "For monitoring."),

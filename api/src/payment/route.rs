@@ -77,13 +77,18 @@ pub async fn read(
     Merchant(caller): Merchant,
     reference: Result<Path<String>, PathRejection>,
 ) -> Result<Json<PaymentDetail>, ApiError> {
-    // A text that can be neither an id nor an order_id names no payment.
-    let Path(reference) = reference.map_err(|_| ApiError::PaymentNotFound)?;
+    let reference = self::reference(reference)?;
+    let found = gateway.find_payment(caller.merchant_id, &reference).await?;
+    found.map(Json).ok_or(ApiError::PaymentNotFound)
+}
+
+/// The `payment_id` or `order_id` of a path. A text that can be neither names no payment.
+pub(super) fn reference(path: Result<Path<String>, PathRejection>) -> Result<String, ApiError> {
+    let Path(reference) = path.map_err(|_| ApiError::PaymentNotFound)?;
     if reference.contains('\0') || reference.chars().count() > REFERENCE_CHARS_MAX {
         return Err(ApiError::PaymentNotFound);
     }
-    let found = gateway.find_payment(caller.merchant_id, &reference).await?;
-    found.map(Json).ok_or(ApiError::PaymentNotFound)
+    Ok(reference)
 }
 
 /// List invoices

@@ -6,6 +6,7 @@ pub mod cancel;
 pub(crate) mod carry_out;
 pub mod create;
 pub mod currency_choices;
+pub mod deposits;
 pub mod expire;
 pub mod expire_quiet;
 pub mod explain;

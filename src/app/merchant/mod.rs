@@ -1,4 +1,6 @@
-//! Merchants: their accounts, and the authentication and rate limits of their requests.
+//! Merchants: their accounts, and their balances, the authentication and rate limits of their
+//! requests.
 
 pub mod admit;
+pub mod balance;
 pub mod manage;

@@ -5,6 +5,7 @@ pub mod by_balance;
 pub mod in_sight;
 pub mod left_out;
 pub mod of_order;
+pub mod of_payment;
 pub mod replaced;
 pub mod returned;
 pub mod sightings;

@@ -59,6 +59,8 @@ fn the_router_serves_the_endpoints_of_the_specification_and_no_other() {
             "POST /v1/payment Merchant",
             "GET /v1/payment/{id} Merchant",
             "GET /v1/payment Merchant",
+            "GET /v1/payment/{id}/deposits Merchant",
+            "GET /v1/balance Merchant",
         ]
     );
 }

@@ -5,6 +5,7 @@
 
 mod auth;
 mod bad_input;
+mod balance;
 mod buyer_status;
 mod catalogue;
 mod checkout;

@@ -103,6 +103,38 @@ pub const LIST: &[(&str, Kind)] = &[
     ("total", Number),
 ];
 
+/// An entry of `GET /v1/payment/:id/deposits`.
+pub const DEPOSIT: &[(&str, Kind)] = &[
+    ("tx_hash", Text),
+    ("amount", Text),
+    ("amount_unit", Text),
+    ("currency", TEXT_OR_NULL),
+    ("network", Text),
+    ("contract_address", TEXT_OR_NULL),
+    ("confirmations", Number),
+    ("required_confirmations", Number),
+    ("state", Text),
+    ("booked_as", TEXT_OR_NULL),
+    ("first_seen_at", Text),
+    ("final_at", TEXT_OR_NULL),
+    ("fiat_value", TEXT_OR_NULL),
+    ("fiat_currency", TEXT_OR_NULL),
+    ("explorer_url", TEXT_OR_NULL),
+];
+
+/// An entry of `GET /v1/balance`.
+pub const BALANCE: &[(&str, Kind)] = &[
+    ("currency", Text),
+    ("symbol", Text),
+    ("network", Text),
+    ("available", Text),
+    ("pending", Text),
+    ("late", Text),
+    ("foreign", Text),
+    ("in_payouts", Text),
+    ("fiat_estimate", TEXT_OR_NULL),
+];
+
 /// The buyer's view of an invoice that can be paid; every amount is text.
 pub const BUYER_STATUS: &[(&str, Kind)] = &[
     ("payment_id", Text),

@@ -2,6 +2,7 @@
 
 mod callback_url;
 mod create;
+mod deposits;
 mod direct;
 mod draft;
 mod limits;

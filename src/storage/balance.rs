@@ -1,0 +1,76 @@
+//! The balance of a merchant, from the books, the deposits and the payout orders.
+
+use uuid::Uuid;
+
+use super::{PgConnection, StorageError};
+use crate::ledger::Account;
+
+/// The amounts of one asset. Base units as digits, with a minus sign where a reversal took more
+/// than there was.
+#[derive(Debug, Clone)]
+pub struct AssetRow {
+    pub token_id: String,
+    pub available: String,
+    pub pending: String,
+    pub late: String,
+    pub foreign: String,
+    pub in_payouts: String,
+}
+
+/// One row for each asset of which any amount is not zero, of one moment. Indices:
+/// `ledger_entry_by_credit`, `ledger_entry_by_debit`, `deposit_unsettled`,
+/// `payout_order_by_merchant`.
+pub async fn of_merchant(
+    connection: &mut PgConnection,
+    merchant_id: Uuid,
+) -> Result<Vec<AssetRow>, StorageError> {
+    let rows = sqlx::query_as!(
+        AssetRow,
+        r#"
+        with entry as (
+            select credit as account, asset, amount
+            from ledger_entry
+            where credit in ($2, $3, $4) and credit not like 'custody:%'
+            union all
+            select debit, asset, -amount
+            from ledger_entry
+            where debit in ($2, $3, $4) and debit not like 'custody:%'
+        ),
+        part as (
+            select asset as token_id,
+                   case account when $2 then 'available' when $3 then 'late' else 'foreign' end as word, amount
+            from entry
+            union all
+            select d.token_id, 'pending', d.amount
+            from deposit d
+            join invoice i on i.id = d.invoice_id
+            where d.state in ('seen', 'final') and d.token_id is not null and d.amount is not null and i.merchant_id = $1
+            union all
+            select o.token_id, 'in_payouts', o.credited + o.late - o.kept - o.paid - o.returned
+            from payout_order o
+            where o.merchant_id = $1
+        ),
+        summed as (
+            select token_id,
+                   coalesce(sum(amount) filter (where word = 'available'), 0) as available,
+                   coalesce(sum(amount) filter (where word = 'pending'), 0) as pending,
+                   coalesce(sum(amount) filter (where word = 'late'), 0) as late,
+                   coalesce(sum(amount) filter (where word = 'foreign'), 0) as "foreign",
+                   coalesce(sum(amount) filter (where word = 'in_payouts'), 0) as in_payouts
+            from part
+            group by token_id
+        )
+        select token_id as "token_id!", available::text as "available!", pending::text as "pending!",
+               late::text as "late!", "foreign"::text as "foreign!", in_payouts::text as "in_payouts!"
+        from summed
+        where available <> 0 or pending <> 0 or late <> 0 or "foreign" <> 0 or in_payouts <> 0
+        "#,
+        merchant_id,
+        Account::Merchant(merchant_id).to_string(),
+        Account::Late(merchant_id).to_string(),
+        Account::Foreign(merchant_id).to_string()
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows)
+}
