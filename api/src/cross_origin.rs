@@ -42,7 +42,7 @@ pub async fn allow_any_page(request: Request, next: Next) -> Response {
     };
     let headers = response.headers_mut();
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
-    let exposed = HeaderValue::from_static("retry-after");
+    let exposed = HeaderValue::from_static("retry-after, x-request-id");
     headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
     response
 }

@@ -21,6 +21,7 @@ pub mod payout;
 pub mod query;
 pub mod recipients;
 pub mod refusal;
+mod request_id;
 pub mod status;
 
 use std::{sync::Arc, time::Duration};
@@ -39,8 +40,10 @@ use gateway::{
 };
 use tower_http::{catch_panic::CatchPanicLayer, compression::CompressionLayer};
 
+use tracing::Instrument;
 
 use error::ApiError;
+use request_id::RequestId;
 
 pub type State = Arc<Gateway>;
 
@@ -165,18 +168,24 @@ async fn within(limit: Duration, request: Request, next: Next) -> Response {
         .extensions()
         .get::<axum::extract::MatchedPath>()
         .map_or_else(|| "unmatched".to_owned(), |path| path.as_str().to_owned());
+    let id = RequestId::of(request.headers());
     let header = request.headers().get(trace::HEADER).and_then(|value| value.to_str().ok());
     let caller = header.and_then(TraceContext::parse);
     let span = Span::begin(format!("{method} {path}"), Kind::Server, caller);
-    let response = match span.scope(tokio::time::timeout(limit, next.run(request))).await {
-        Ok(response) => response,
-        Err(_) => ApiError::timed_out().into_response(),
+    let lines = tracing::info_span!("request", request.id = id.as_str());
+    let work = async {
+        let answer = tokio::time::timeout(limit, next.run(request)).await;
+        answer.unwrap_or_else(|_| ApiError::timed_out().into_response())
     };
+    let mut response = span.scope(work.instrument(lines)).await;
+    response.headers_mut().insert(request_id::HEADER, id.value());
     let status = response.status().as_u16().to_string();
-    span.end(vec![("http.response.status_code", status.clone())]);
+    let request_id = id.as_str().to_owned();
+    span.end(vec![("http.response.status_code", status.clone()), ("request.id", request_id)]);
     metrics::counter!("http_requests_total", "path" => path.clone(), "status" => status.clone())
         .increment(1);
     metrics::histogram!("http_request_seconds", "path" => path.clone()).record(started.elapsed());
-    tracing::debug!(%method, path, status, elapsed_ms = started.elapsed().as_millis(), "answered");
+    let request_id = id.as_str();
+    tracing::debug!(%method, path, status, request_id, elapsed_ms = started.elapsed().as_millis(), "answered");
     response
 }

@@ -63,8 +63,12 @@ async fn logs_never_contain_a_key_a_secret_or_a_password() {
         let callback = "http://127.0.0.1:9/ipn?token=CALLBACK-CANARY";
         let body =
             order(&json!({"ipn_callback_url": callback, "order_description": "BODY-CANARY"}));
-        let created =
-            shop.clone().with_header("idempotency-key", "k").post("/v1/payment", &body).await;
+        let created = shop
+            .clone()
+            .with_header("idempotency-key", "k")
+            .with_header("x-request-id", "ID-CANARY")
+            .post("/v1/payment", &body)
+            .await;
         assert_eq!(created.status, 201, "{}", created.body);
         let rotated = stack.gateway.rotate_key(merchant.new.id).await.unwrap();
         let secret = stack.gateway.rotate_secret(merchant.new.id).await.unwrap();
@@ -77,6 +81,10 @@ async fn logs_never_contain_a_key_a_secret_or_a_password() {
         failed.expect_error(500, "INTERNAL_ERROR");
 
         let text = String::from_utf8_lossy(&heard.0.lock().unwrap()).into_owned();
+        let failed_id = failed.header("x-request-id").unwrap();
+        let named = |line: &str| line.contains("the database failed") && line.contains(failed_id);
+        assert!(text.lines().any(named), "no line of the failure names {failed_id}");
+        assert!(text.lines().any(|line| line.contains("answered") && line.contains("ID-CANARY")));
         for expected in ["answered", "the database failed a request"] {
             assert!(text.contains(expected), "the log is not listened to: no {expected:?}");
         }

@@ -17,6 +17,7 @@ mod logs;
 mod openapi;
 mod payment;
 mod rate_limit;
+mod request_id;
 mod shape;
 mod slow_clients;
 mod status;
