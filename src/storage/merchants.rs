@@ -18,6 +18,7 @@ pub struct MerchantRow {
     pub open_invoices_max: i32,
     pub accepted_tokens: Option<Vec<String>>,
     pub payout_webhook_url: Option<String>,
+    pub logo_url: Option<String>,
     pub suspended_at: Option<DateTime<Utc>>,
     pub slow_until: Option<DateTime<Utc>>,
     pub created_at: DateTime<Utc>,
@@ -66,7 +67,7 @@ pub async fn by_id(
         MerchantRow,
         r#"
         select id, name, api_key_preview, overpay_bps, payment_window_seconds, selection_window_seconds,
-               open_invoices_max, accepted_tokens, payout_webhook_url, suspended_at, slow_until, created_at
+               open_invoices_max, accepted_tokens, payout_webhook_url, logo_url, suspended_at, slow_until, created_at
         from merchant
         where id = $1
         "#,
@@ -86,7 +87,7 @@ pub async fn list(
         MerchantRow,
         r#"
         select id, name, api_key_preview, overpay_bps, payment_window_seconds, selection_window_seconds,
-               open_invoices_max, accepted_tokens, payout_webhook_url, suspended_at, slow_until, created_at
+               open_invoices_max, accepted_tokens, payout_webhook_url, logo_url, suspended_at, slow_until, created_at
         from merchant
         order by created_at, id
         limit $1
@@ -96,6 +97,50 @@ pub async fn list(
     .fetch_all(connection)
     .await?;
     Ok(rows)
+}
+
+/// Locks a merchant's row for a change of its settings. `false` if there is no such merchant.
+pub async fn lock(connection: &mut PgConnection, id: Uuid) -> Result<bool, StorageError> {
+    let row = sqlx::query!("select id from merchant where id = $1 for no key update", id)
+        .fetch_optional(connection)
+        .await?;
+    Ok(row.is_some())
+}
+
+/// Settings that concern people alone.
+#[derive(Debug, Clone)]
+pub struct Profile {
+    pub name: String,
+    pub logo_url: Option<String>,
+}
+
+/// Replaces all settings. The caller holds the row lock.
+pub async fn update(
+    connection: &mut PgConnection,
+    id: Uuid,
+    profile: &Profile,
+    settings: &Settings,
+) -> Result<(), StorageError> {
+    sqlx::query!(
+        r#"
+        update merchant
+        set name = $2, logo_url = $3, overpay_bps = $4, payment_window_seconds = $5, selection_window_seconds = $6,
+            open_invoices_max = $7, accepted_tokens = $8, payout_webhook_url = $9
+        where id = $1
+        "#,
+        id,
+        profile.name,
+        profile.logo_url,
+        column(settings.overpay_tolerance.get())?,
+        column(settings.payment_window_seconds)?,
+        column(settings.selection_window_seconds)?,
+        column(settings.open_invoices_max)?,
+        settings.accepted.as_deref(),
+        settings.payout_webhook_url,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
 }
 
 /// Replaces the key; the old one is unknown from the next request on. `false` if there is no such

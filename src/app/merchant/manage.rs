@@ -24,6 +24,10 @@ pub enum MerchantError {
     Settings(#[from] SettingsError),
     #[error("{0} is not a currency; write CODE or CODE@NETWORK as in `gatewayctl currency list`")]
     UnknownCurrency(String),
+    #[error(
+        "the {what} URL must begin with {schemes}, name a host, hold no password and have at most 2048 characters"
+    )]
+    Url { what: &'static str, schemes: String },
     #[error(transparent)]
     MasterKey(#[from] MasterKeyError),
     #[error(transparent)]
@@ -43,10 +47,7 @@ impl Gateway {
         name: &str,
         mut settings: Settings,
     ) -> Result<NewMerchant, MerchantError> {
-        let name = name.trim();
-        if !(1..=200).contains(&name.chars().count()) {
-            return Err(MerchantError::Name);
-        }
+        let name = checked_name(name)?;
         settings.check(self.config.window_seconds_min())?;
         settings.accepted = settings.accepted.map(token_ids).transpose()?;
         self.check_master_key().await?;
@@ -98,8 +99,14 @@ impl Gateway {
     }
 }
 
+/// A merchant's name without the space around it.
+pub(super) fn checked_name(name: &str) -> Result<&str, MerchantError> {
+    let name = name.trim();
+    if (1..=200).contains(&name.chars().count()) { Ok(name) } else { Err(MerchantError::Name) }
+}
+
 /// `CODE` or `CODE@NETWORK`, in any order, to `code@network` without repeats.
-fn token_ids(names: Vec<String>) -> Result<Vec<String>, MerchantError> {
+pub(super) fn token_ids(names: Vec<String>) -> Result<Vec<String>, MerchantError> {
     let mut ids = Vec::with_capacity(names.len());
     for name in names {
         let currency = Catalogue::get().named(name.trim());

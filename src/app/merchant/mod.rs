@@ -3,4 +3,5 @@
 
 pub mod admit;
 pub mod balance;
+pub mod change;
 pub mod manage;

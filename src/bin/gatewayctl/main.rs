@@ -20,6 +20,7 @@ mod failure;
 mod invoice;
 mod listen;
 mod merchant;
+mod merchant_set;
 mod nc_payouts;
 mod network;
 mod operator;

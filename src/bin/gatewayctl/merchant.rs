@@ -13,6 +13,7 @@ use uuid::Uuid;
 
 use crate::{
     currency,
+    merchant_set::Set,
     render::{self, Answer, Cell, Tone},
     words,
 };
@@ -22,6 +23,9 @@ pub enum Merchant {
     /// Create a merchant; its key and its secret are shown this once
     #[command(after_help = words::MERCHANT_CREATE)]
     Create(Create),
+    /// Change a merchant's settings; what is not named stays as it is
+    #[command(after_help = words::MERCHANT_SET)]
+    Set(Set),
     /// Give a merchant a new API key; the old one stops working at once
     #[command(after_help = words::MERCHANT_ROTATE_KEY)]
     RotateKey(Id),
@@ -87,6 +91,7 @@ impl Merchant {
     pub async fn run(self, gateway: &Gateway) -> anyhow::Result<Answer> {
         match self {
             Self::Create(create) => create.run(gateway).await,
+            Self::Set(set) => set.run(gateway).await,
             Self::RotateKey(Id { id }) => {
                 let key = gateway.rotate_key(id).await?;
                 let json = json!({ "merchant_id": id, "api_key": key.reveal() });
@@ -148,7 +153,11 @@ impl Create {
 }
 
 async fn show(gateway: &Gateway, id: Uuid) -> anyhow::Result<Answer> {
-    let row = gateway.merchant(id).await?;
+    Ok(described(&gateway.merchant(id).await?))
+}
+
+/// A merchant's settings for people and for programs.
+pub fn described(row: &MerchantRow) -> Answer {
     let accept = match &row.accepted_tokens {
         Some(tokens) => tokens.join(", "),
         None => "every enabled currency".to_owned(),
@@ -156,7 +165,7 @@ async fn show(gateway: &Gateway, id: Uuid) -> anyhow::Result<Answer> {
     let text = render::facts(&[
         ("merchant", row.id.to_string().into()),
         ("name", Cell::from(&row.name)),
-        ("state", state(&row)),
+        ("state", state(row)),
         ("api key", format!("…{}", row.api_key_preview).into()),
         ("overpay tolerance", format!("{} bps", row.overpay_bps).into()),
         ("payment window", format!("{} s", row.payment_window_seconds).into()),
@@ -164,9 +173,10 @@ async fn show(gateway: &Gateway, id: Uuid) -> anyhow::Result<Answer> {
         ("open invoices", format!("at most {}", row.open_invoices_max).into()),
         ("accepts", accept.into()),
         ("payout webhooks", render::or_dash(row.payout_webhook_url.as_ref())),
+        ("logo", render::or_dash(row.logo_url.as_ref())),
         ("created", iso_8601(row.created_at).into()),
     ]);
-    Ok(Answer::new(to_json(&row), text))
+    Answer::new(to_json(row), text)
 }
 
 async fn list(gateway: &Gateway) -> anyhow::Result<Answer> {
@@ -209,6 +219,7 @@ fn to_json(row: &MerchantRow) -> Value {
         "max_open_invoices": row.open_invoices_max,
         "accept": row.accepted_tokens,
         "payout_webhook_url": row.payout_webhook_url,
+        "logo_url": row.logo_url,
         "slow_until": row.slow_until.map(iso_8601),
         "created_at": iso_8601(row.created_at),
     })

@@ -90,6 +90,22 @@ Examples:
     database!()
 );
 
+pub const MERCHANT_SET: &str = concat!(
+    "\
+Settings take effect for new invoices and new events; invoices that are open keep what they were created with. If one
+value is refused, none is stored. `gatewayctl audit ID` shows who changed what, with the new values.
+
+Windows last 1 second or more in the sandbox, 5 minutes or more in production.
+
+Examples:
+  gatewayctl merchant set 0192f0c1-2a3b-7c4d-8e5f-0123456789ab --accept btc,usdtmatic,eth@base
+  gatewayctl merchant set 0192f0c1-2a3b-7c4d-8e5f-0123456789ab --accept-all --overpay-bps 100
+  gatewayctl merchant set 0192f0c1-2a3b-7c4d-8e5f-0123456789ab --payment-window 3600 --max-open-invoices 2000
+  gatewayctl merchant set 0192f0c1-2a3b-7c4d-8e5f-0123456789ab --payout-webhook-url https://shop.example/payouts
+  gatewayctl merchant set 0192f0c1-2a3b-7c4d-8e5f-0123456789ab --name \"My shop\" --no-logo-url",
+    database!()
+);
+
 pub const MERCHANT_ROTATE_KEY: &str = concat!(
     "Example:\n  gatewayctl merchant rotate-key 0192f0c1-2a3b-7c4d-8e5f-0123456789ab",
     database!()

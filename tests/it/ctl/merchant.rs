@@ -32,6 +32,109 @@ async fn a_new_merchants_key_and_secret_are_shown_this_once() {
 }
 
 #[tokio::test]
+async fn every_setting_can_be_changed_after_creation_and_alone() {
+    with_database(|ctl, _| async move {
+        let new = ctl.json(&["merchant", "create", "--name", "Shop", "--accept", "btc"]).await;
+        let id = new["merchant_id"].as_str().unwrap();
+        let mut expected = ctl.json(&["merchant", "show", id]).await;
+        for (arguments, field, value) in [
+            (&["--name", " My shop "][..], "name", json!("My shop")),
+            (&["--overpay-bps", "0"], "overpay_bps", json!(0)),
+            (&["--payment-window", "7"], "payment_window_seconds", json!(7)),
+            (&["--selection-window", "8"], "selection_window_seconds", json!(8)),
+            (&["--max-open-invoices", "9"], "max_open_invoices", json!(9)),
+            (
+                &["--accept", "eth@base,usdtmatic,ETH@base"],
+                "accept",
+                json!(["eth@base", "usdtmatic@polygon"]),
+            ),
+            (&["--accept-all"], "accept", Value::Null),
+            (
+                &["--payout-webhook-url", "http://shop.example/p"],
+                "payout_webhook_url",
+                json!("http://shop.example/p"),
+            ),
+            (&["--no-payout-webhook-url"], "payout_webhook_url", Value::Null),
+            (
+                &["--logo-url", "https://shop.example/logo.svg"],
+                "logo_url",
+                json!("https://shop.example/logo.svg"),
+            ),
+            (&["--no-logo-url"], "logo_url", Value::Null),
+        ] {
+            let told = ctl.json(&[&["merchant", "set", id], arguments].concat()).await;
+            expected[field] = value;
+            assert_eq!(told, expected, "{arguments:?}");
+            assert_eq!(ctl.json(&["merchant", "show", id]).await, expected);
+        }
+        let two = ["merchant", "set", id, "--overpay-bps", "100", "--accept", "btc"];
+        let told = ctl.json(&two).await;
+        assert_eq!((&told["overpay_bps"], &told["accept"]), (&json!(100), &json!(["btc@bitcoin"])));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_refused_setting_changes_nothing() {
+    with_database(|ctl, _| async move {
+        let new = ctl.json(&["merchant", "create", "--name", "Shop"]).await;
+        let id = new["merchant_id"].as_str().unwrap();
+        let before = ctl.json(&["merchant", "show", id]).await;
+        for (arguments, reason) in [
+            (&["--name", " "][..], "a name is 1 to 200 characters"),
+            (&["--payment-window", "0"], "a window must last 1 to"),
+            (&["--selection-window", "360000"], "a window must last 1 to"),
+            (&["--overpay-bps", "100001"], "at most 100000 basis points"),
+            (&["--max-open-invoices", "0"], "at least one open invoice"),
+            (
+                &["--payout-webhook-url", "ftp://shop.example"],
+                "payout webhook URL must begin with http or https",
+            ),
+            (
+                &["--payout-webhook-url", "https://u:p@shop.example"],
+                "payout webhook URL must begin with",
+            ),
+            (&["--logo-url", "http://shop.example/logo"], "logo URL must begin with https"),
+        ] {
+            let set = ["merchant", "set", id, "--max-open-invoices", "77"];
+            let set = if arguments[0] == "--max-open-invoices" { &set[..3] } else { &set[..] };
+            let refused = ctl.run(&[set, arguments].concat()).await;
+            refused.expect_failure(reason);
+        }
+        assert_eq!(ctl.json(&["merchant", "show", id]).await, before);
+        for arguments in [
+            &[][..],
+            &["--accept", "btc", "--accept-all"],
+            &["--logo-url", "https://a.example", "--no-logo-url"],
+        ] {
+            let refused = ctl.run(&[&["merchant", "set", id], arguments].concat()).await;
+            refused.expect_wrong_usage("Usage");
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_audit_log_shows_changed_settings_and_no_secret() {
+    with_database(|ctl, _| async move {
+        let new = ctl.json(&["merchant", "create", "--name", "Shop"]).await;
+        let id = new["merchant_id"].as_str().unwrap();
+        let url = "https://shop.example/payouts";
+        let set = ["merchant", "set", id, "--payout-webhook-url", url, "--logo-url", "https://shop.example/l", "--accept", "btc"];
+        ctl.json(&set).await;
+        ctl.json(&["merchant", "rotate-secret", id]).await;
+        let entries = ctl.json(&["audit", id]).await;
+        let [secret, changed, ..] = entries.as_array().unwrap().as_slice() else { panic!("{entries}") };
+        let expected = json!({
+            "payout_webhook_url": url, "logo_url": "https://shop.example/l", "accepted_tokens": ["btc@bitcoin"],
+        });
+        assert_eq!(changed["change"], expected);
+        assert_eq!(secret["change"], json!({ "webhook_secret_sealed": "…" }));
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn rotating_gives_a_new_key_and_a_new_secret() {
     with_database(|ctl, _| async move {
         let new = ctl.json(&["merchant", "create", "--name", "Shop"]).await;
@@ -68,6 +171,8 @@ async fn a_merchant_that_does_not_exist_is_a_failure() {
         for command in ["rotate-key", "rotate-secret", "suspend", "resume", "show"] {
             ctl.run(&["merchant", command, id]).await.expect_failure("no merchant has the id");
         }
+        let set = ctl.run(&["merchant", "set", id, "--name", "Shop"]).await;
+        set.expect_failure("no merchant has the id");
     })
     .await;
 }

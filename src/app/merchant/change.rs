@@ -1,0 +1,121 @@
+//! Settings of a merchant, changed after it was created.
+
+use url::Url;
+use uuid::Uuid;
+
+use super::manage::{MerchantError, checked_name, token_ids};
+use crate::app::Gateway;
+use crate::{
+    merchant::settings::Settings,
+    money::Bps,
+    storage::{
+        StorageError, merchants,
+        merchants::{MerchantRow, Profile},
+    },
+};
+
+const URL_CHARS_MAX: usize = 2_048;
+
+/// A setting that may be left as it is, removed or given a value.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Setting<T> {
+    #[default]
+    Unchanged,
+    Removed,
+    Set(T),
+}
+
+/// New values; whatever is `None` or unchanged stays as it is.
+#[derive(Debug, Clone, Default)]
+pub struct Changes {
+    pub name: Option<String>,
+    pub overpay_tolerance: Option<Bps>,
+    pub payment_window_seconds: Option<u32>,
+    pub selection_window_seconds: Option<u32>,
+    pub open_invoices_max: Option<u32>,
+    /// `CODE` or `CODE@NETWORK`; removed accepts every enabled currency.
+    pub accepted: Setting<Vec<String>>,
+    pub payout_webhook_url: Setting<String>,
+    pub logo_url: Setting<String>,
+}
+
+impl Gateway {
+    /// Applies changes to a merchant and returns it as it is then. All are checked as at creation,
+    /// and none is stored if one is refused. Open invoices keep what they were created with.
+    pub async fn change_merchant(
+        &self,
+        id: Uuid,
+        changes: Changes,
+    ) -> Result<MerchantRow, MerchantError> {
+        let mut tx = self.db.begin().await?;
+        if !merchants::lock(&mut tx, id).await? {
+            return Err(MerchantError::Unknown(id));
+        }
+        let row = merchants::by_id(&mut tx, id).await?.ok_or(MerchantError::Unknown(id))?;
+        let (profile, settings) = changed(row, changes)?;
+        settings.check(self.config.window_seconds_min())?;
+        merchants::update(&mut tx, id, &profile, &settings).await?;
+        let row = merchants::by_id(&mut tx, id).await?.ok_or(MerchantError::Unknown(id))?;
+        tx.commit().await.map_err(StorageError::from)?;
+        Ok(row)
+    }
+}
+
+fn changed(row: MerchantRow, changes: Changes) -> Result<(Profile, Settings), MerchantError> {
+    let name = match changes.name {
+        Some(name) => checked_name(&name)?.to_owned(),
+        None => row.name,
+    };
+    let accepted = match changes.accepted {
+        Setting::Unchanged => row.accepted_tokens,
+        Setting::Removed => None,
+        Setting::Set(names) => Some(token_ids(names)?),
+    };
+    let logo_url = changes.logo_url.over(row.logo_url);
+    if let Some(url) = &logo_url {
+        check_url(url, &["https"], "logo")?;
+    }
+    let payout_webhook_url = changes.payout_webhook_url.over(row.payout_webhook_url);
+    if let Some(url) = &payout_webhook_url {
+        check_url(url, &["http", "https"], "payout webhook")?;
+    }
+    let settings = Settings {
+        overpay_tolerance: changes.overpay_tolerance.unwrap_or(Bps::new(stored(row.overpay_bps))),
+        payment_window_seconds: changes
+            .payment_window_seconds
+            .unwrap_or(stored(row.payment_window_seconds)),
+        selection_window_seconds: changes
+            .selection_window_seconds
+            .unwrap_or(stored(row.selection_window_seconds)),
+        open_invoices_max: changes.open_invoices_max.unwrap_or(stored(row.open_invoices_max)),
+        accepted,
+        payout_webhook_url,
+    };
+    Ok((Profile { name, logo_url }, settings))
+}
+
+/// The database keeps these above zero.
+fn stored(column: i32) -> u32 {
+    column.unsigned_abs()
+}
+
+impl<T> Setting<T> {
+    fn over(self, before: Option<T>) -> Option<T> {
+        match self {
+            Self::Unchanged => before,
+            Self::Removed => None,
+            Self::Set(value) => Some(value),
+        }
+    }
+}
+
+fn check_url(text: &str, schemes: &[&str], what: &'static str) -> Result<(), MerchantError> {
+    let url = Url::parse(text).ok().filter(|url| {
+        let plain = url.username().is_empty() && url.password().is_none();
+        schemes.contains(&url.scheme()) && url.has_host() && plain
+    });
+    if url.is_none() || text.chars().count() > URL_CHARS_MAX {
+        return Err(MerchantError::Url { what, schemes: schemes.join(" or ") });
+    }
+    Ok(())
+}

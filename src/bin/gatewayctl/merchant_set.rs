@@ -1,0 +1,86 @@
+//! `gatewayctl merchant set`: settings after creation.
+
+use clap::{ArgGroup, Args};
+use gateway::{
+    app::{
+        Gateway,
+        merchant::change::{Changes, Setting},
+    },
+    money::Bps,
+};
+use uuid::Uuid;
+
+use crate::{currency, merchant, render::Answer};
+
+#[derive(Args)]
+#[command(group = ArgGroup::new("change").required(true).multiple(true).args([
+    "name", "overpay_bps", "payment_window", "selection_window", "max_open_invoices", "accept", "accept_all",
+    "payout_webhook_url", "no_payout_webhook_url", "logo_url", "no_logo_url",
+]))]
+pub struct Set {
+    /// The merchant's id, a UUID
+    #[arg(value_name = "ID")]
+    id: Uuid,
+    /// For people; need not be unique
+    #[arg(long)]
+    name: Option<String>,
+    /// Overpayment tolerance, in basis points
+    #[arg(long, value_name = "BPS")]
+    overpay_bps: Option<u32>,
+    /// Time that a buyer has to pay
+    #[arg(long, value_name = "SECONDS")]
+    payment_window: Option<u32>,
+    /// Time that a buyer has to choose the currency of an invoice in `all`
+    #[arg(long, value_name = "SECONDS")]
+    selection_window: Option<u32>,
+    /// Maximum number of open invoices
+    #[arg(long, value_name = "N")]
+    max_open_invoices: Option<u32>,
+    /// Currencies a buyer may choose, separated by commas; replaces the whole allowlist
+    #[arg(long, value_name = "CODE[@NETWORK],…", value_delimiter = ',')]
+    accept: Option<Vec<String>>,
+    /// Removes the allowlist: a buyer may choose any enabled currency
+    #[arg(long, conflicts_with = "accept")]
+    accept_all: bool,
+    /// Where webhooks about mass payouts go, from the next event on
+    #[arg(long, value_name = "URL")]
+    payout_webhook_url: Option<String>,
+    /// Sends webhooks about mass payouts only to orders' own addresses
+    #[arg(long, conflicts_with = "payout_webhook_url")]
+    no_payout_webhook_url: bool,
+    /// The merchant's logo, an https address
+    #[arg(long, value_name = "URL")]
+    logo_url: Option<String>,
+    /// Removes the logo
+    #[arg(long, conflicts_with = "logo_url")]
+    no_logo_url: bool,
+}
+
+impl Set {
+    pub async fn run(self, gateway: &Gateway) -> anyhow::Result<Answer> {
+        let accept = self.accept.map(|names| {
+            let ids = names.iter().map(|name| currency::named(name).map(|c| c.token_id()));
+            ids.collect::<anyhow::Result<Vec<_>>>()
+        });
+        let changes = Changes {
+            name: self.name,
+            overpay_tolerance: self.overpay_bps.map(Bps::new),
+            payment_window_seconds: self.payment_window,
+            selection_window_seconds: self.selection_window,
+            open_invoices_max: self.max_open_invoices,
+            accepted: setting(accept.transpose()?, self.accept_all),
+            payout_webhook_url: setting(self.payout_webhook_url, self.no_payout_webhook_url),
+            logo_url: setting(self.logo_url, self.no_logo_url),
+        };
+        let row = gateway.change_merchant(self.id, changes).await?;
+        Ok(merchant::described(&row))
+    }
+}
+
+fn setting<T>(value: Option<T>, removed: bool) -> Setting<T> {
+    match value {
+        Some(value) => Setting::Set(value),
+        None if removed => Setting::Removed,
+        None => Setting::Unchanged,
+    }
+}
