@@ -147,6 +147,31 @@ impl Members {
         }
     }
 
+    /// A decimal that is sent as a number or as text, by its characters, at most `chars_max` of
+    /// them.
+    pub fn decimal(&self, name: &str, chars_max: usize) -> Result<Option<String>, ApiError> {
+        if self.present(name).is_some_and(|raw| raw.starts_with('"')) {
+            return self.string(name, 1..=chars_max);
+        }
+        match self.number(name) {
+            Ok(Some(digits)) if digits.len() > chars_max => {
+                Err(ApiError::invalid(format!("{name} has more than {chars_max} characters")))
+            }
+            Ok(digits) => Ok(digits.map(ToOwned::to_owned)),
+            Err(_) => Err(ApiError::invalid(format!("{name} must be a number, or one as text"))),
+        }
+    }
+
+    /// A member that is true or false; `None` if it is absent or null.
+    pub fn flag(&self, name: &str) -> Result<Option<bool>, ApiError> {
+        match self.present(name) {
+            None => Ok(None),
+            Some("true") => Ok(Some(true)),
+            Some("false") => Ok(Some(false)),
+            Some(_) => Err(ApiError::invalid(format!("{name} must be true or false"))),
+        }
+    }
+
     /// The text of a member of any kind; `None` if it is absent or null.
     pub fn json(&self, name: &str) -> Option<&str> {
         self.present(name)

@@ -22,6 +22,7 @@ pub mod query;
 pub mod recipients;
 pub mod refusal;
 mod request_id;
+pub mod sandbox;
 pub mod status;
 
 use std::{sync::Arc, time::Duration};
@@ -75,14 +76,16 @@ pub fn endpoints() -> Vec<Endpoint> {
     use Access::{Anyone, Merchant};
     use ApiError::{
         CurrencyNotSupported, NoEligibleCurrencies, PaymentNotFound, PolledTooOften, QuotaExceeded,
-        RateProviderDown,
+        RateProviderDown, UnknownPath,
     };
     use buyer_status::route as buyer;
     use catalogue::route as prices;
     use payment::{deposits, route as payments};
+    use sandbox::route as simulated;
     const READ: &[ApiError] = &[PaymentNotFound];
     const LISTED: &[ApiError] = &[INVALID];
     const LISTED_OF: &[ApiError] = &[INVALID, PaymentNotFound];
+    const SIMULATED: &[ApiError] = &[INVALID, PaymentNotFound, UnknownPath];
     const PRICED: &[ApiError] = &[INVALID, CurrencyNotSupported, RateProviderDown];
     const POLLED: &[ApiError] = &[INVALID, PaymentNotFound, PolledTooOften];
     const CREATED: &[ApiError] = &[
@@ -107,6 +110,8 @@ pub fn endpoints() -> Vec<Endpoint> {
         row(Method::GET, "/v1/payment", Merchant, LISTED, get(payments::list)),
         row(Method::GET, "/v1/payment/{id}/deposits", Merchant, LISTED_OF, get(deposits::list)),
         row(Method::GET, "/v1/balance", Merchant, LISTED, get(balance::route::read)),
+        row(Method::POST, "/v1/sandbox/deposit", Merchant, SIMULATED, post(simulated::deposit)),
+        row(Method::POST, "/v1/sandbox/expire", Merchant, SIMULATED, post(simulated::expire)),
     ]
 }
 

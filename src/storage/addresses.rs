@@ -380,3 +380,28 @@ pub async fn lower_starting_balance(
     .await?;
     Ok(done.rows_affected() == 1)
 }
+
+/// The merchant whose invoice or payout order has an address: `keys[n]` is its spelling in
+/// `families[n]`. Index: `deposit_address_unique`.
+pub async fn merchant_of(
+    connection: &mut PgConnection,
+    families: &[String],
+    keys: &[String],
+) -> Result<Option<Uuid>, StorageError> {
+    let merchant = sqlx::query_scalar!(
+        r#"
+        select coalesce(i.merchant_id, o.merchant_id) as "merchant_id!"
+        from unnest($1::text[], $2::text[]) as wanted (family, match_key)
+        join deposit_address a on a.family = wanted.family and a.match_key = wanted.match_key
+        left join invoice i on i.id = a.invoice_id
+        left join payout_order o on o.id = a.payout_order_id
+        where num_nonnulls(a.invoice_id, a.payout_order_id) > 0
+        limit 1
+        "#,
+        families,
+        keys
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(merchant)
+}

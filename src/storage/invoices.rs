@@ -260,6 +260,23 @@ pub async fn update_standing(
     Ok(row.updated_at)
 }
 
+/// Moves an open invoice's deadline to `now`. The caller holds the row lock, and sets the timer.
+/// Returns the new `updated_at`.
+pub async fn end_window(
+    connection: &mut PgConnection,
+    id: Uuid,
+    now: DateTime<Utc>,
+) -> Result<DateTime<Utc>, StorageError> {
+    let row = sqlx::query!(
+        "update invoice set deadline_at = $2, updated_at = clock_timestamp() where id = $1 returning updated_at",
+        id,
+        now
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(row.updated_at)
+}
+
 /// Stores the new statuses of invoices whose totals stay as they are. Returns when each was
 /// changed. The caller moves their timers, of those that ended and of those that did not, in one
 /// statement each.

@@ -348,6 +348,20 @@ pub async fn find(
     row.map(|row| Ok((row.network, row.height.map(cursors::from_column).transpose()?))).transpose()
 }
 
+/// Networks and addresses that a transaction pays, in the spelling by which transfers are compared.
+pub async fn payees(
+    connection: &mut PgConnection,
+    txid: &str,
+) -> Result<Vec<(Network, String)>, StorageError> {
+    let rows =
+        sqlx::query!("select network, address from sim_transfer where txid = $1 limit 1000", txid)
+            .fetch_all(connection)
+            .await?;
+    let read =
+        |network: &str| network.parse().map_err(|e| StorageError::damaged("sim_transfer", e));
+    rows.into_iter().map(|row| Ok((read(&row.network)?, row.address))).collect()
+}
+
 /// Takes a transaction out of the chain for ever.
 pub async fn drop_transaction(
     connection: &mut PgConnection,

@@ -27,7 +27,7 @@ use utoipa::{
 
 use crate::{
     balance, buyer_status, buyer_status::wire::SluggedError, catalogue, endpoints, error::Envelope,
-    payment, status,
+    payment, sandbox, status,
 };
 
 /// The name of the merchant's key in the document.
@@ -46,6 +46,8 @@ const MERCHANT_KEY: &str = "merchantKey";
         payment::route::list,
         payment::deposits::list,
         balance::route::read,
+        sandbox::route::deposit,
+        sandbox::route::expire,
         catalogue::route::currencies,
         catalogue::route::estimate,
         catalogue::route::min_amount,
@@ -58,6 +60,7 @@ const MERCHANT_KEY: &str = "merchantKey";
         (name = "Invoices", description = "For merchants, with their API key."),
         (name = "Balance", description = "What the ledger says a merchant has. For merchants, with their API key."),
         (name = "Prices", description = "The currencies to pay with, and present prices."),
+        (name = "Sandbox", description = "Payments and expiries without a chain or a wait, for a merchant's own tests. In production these paths do not exist."),
         (name = "Buyers", description = "For buyers: the invoice's id is the only credential."),
         (name = "Service", description = "For monitoring."),
         (name = "Payouts on bitcoin, litecoin, dogecoin", description = "One transaction pays many. For merchants, with their API key."),

@@ -1,5 +1,6 @@
 //! The sandbox: control of the simulated chain, and the buyer's simulated payment. Production has
 //! neither.
 
+pub mod own;
 pub mod pay;
 pub mod simulate;

@@ -18,6 +18,7 @@ mod openapi;
 mod payment;
 mod rate_limit;
 mod request_id;
+mod sandbox;
 mod shape;
 mod slow_clients;
 mod status;

@@ -10,6 +10,7 @@ use gateway::asset::Network;
 use support::{
     client::ctl::Ctl,
     server::{
+        broker::eventually,
         processes::{free_port, program},
         stack::{Stack, only, with_configured_stack},
     },
@@ -20,6 +21,7 @@ use tokio::{
 };
 
 const README: &str = include_str!("../../../README.md");
+const GETTING_STARTED: &str = include_str!("../../../docs/getting-started.md");
 const PAYOUTS: &str = include_str!("../../../docs/payouts.md");
 /// The port at which the documents' receiver listens.
 const PORT: &str = "9999";
@@ -120,6 +122,39 @@ async fn the_first_invoice_of_the_readme_is_created_paid_and_told_by_a_webhook_t
         let webhook = receiver.verified().await;
         let id = read["payment_id"].as_str().unwrap();
         assert!(webhook.contains(id) && webhook.contains("finished"), "{webhook}");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_sandbox_is_paid_and_expired_with_curl_alone() {
+    with_configured_stack(&only(Network::Polygon), |stack| async move {
+        stack.lift_rate_limits().await;
+        stack.start_all();
+        let merchant = stack.merchant().await;
+        let order = serde_json::json!({
+            "price_amount": 25, "price_currency": "usd", "pay_currency": "usdtmatic",
+        });
+        let created = async || {
+            let created = merchant.client.post("/v1/payment", &order).await.json();
+            created["payment_id"].as_str().unwrap().to_owned()
+        };
+        let (paid, expired) = (created().await, created().await);
+        let ctl = environment(&stack)
+            .with("API_KEY", merchant.new.api_key.reveal())
+            .with("PAYMENT_ID", &paid)
+            .with("OTHER_PAYMENT_ID", &expired);
+        let [commands] = blocks(GETTING_STARTED, "The sandbox by API")[..] else {
+            panic!("other blocks than expected")
+        };
+        said(&shell(commands, ctl.environment()).output().await.unwrap());
+        for (id, status) in [(paid, "finished"), (expired, "expired")] {
+            eventually(&format!("{id} is {status}"), async || {
+                let payment = merchant.client.get(&format!("/v1/payment/{id}")).await.json();
+                (payment["payment_status"] == status).then_some(())
+            })
+            .await;
+        }
     })
     .await;
 }

@@ -202,8 +202,18 @@ impl Stack {
         Arc::new(Gateway::new(config).unwrap())
     }
 
+    /// The same, with a configuration that no file could give a stack on this machine.
+    pub async fn replica_of(&self, change: impl FnOnce(&mut Config)) -> SocketAddr {
+        let mut config = Config::from_toml(&self.config).unwrap();
+        change(&mut config);
+        self.serve_api(Arc::new(Gateway::unchecked(config).unwrap()), Limits::default()).await
+    }
+
     pub async fn replica_within(&self, limits: Limits, toml: &str) -> SocketAddr {
-        let gateway = self.sibling(toml);
+        self.serve_api(self.sibling(toml), limits).await
+    }
+
+    async fn serve_api(&self, gateway: Arc<Gateway>, limits: Limits) -> SocketAddr {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let router = gateway_api::api_router(gateway);
