@@ -3,13 +3,13 @@
 use std::sync::LazyLock;
 
 use axum::{
-    extract::{MatchedPath, Request},
+    extract::Request,
     http::{HeaderMap, HeaderValue, Method, StatusCode, header},
     middleware::Next,
     response::{IntoResponse, Response},
 };
 
-use crate::{Access, endpoints};
+use crate::{Access, endpoints, matched_path};
 
 /// A day, which is more than browsers keep it.
 const KEPT_SECONDS: HeaderValue = HeaderValue::from_static("86400");
@@ -20,8 +20,7 @@ fn is_open(request: &Request) -> bool {
         let open = endpoints().into_iter().filter(|endpoint| endpoint.access == Access::Anyone);
         open.map(|endpoint| endpoint.path).collect()
     });
-    let path = request.extensions().get::<MatchedPath>();
-    path.is_some_and(|path| OPEN.contains(&path.as_str()))
+    matched_path(request).is_some_and(|path| OPEN.contains(&path))
 }
 
 /// Lets the scripts of any page read the answers, and answers their browsers' question before (a

@@ -15,6 +15,7 @@ mod cross_origin;
 pub mod docs;
 pub mod error;
 pub mod nc_payout;
+pub mod nowpayments;
 pub mod openapi;
 pub mod payment;
 pub mod payout;
@@ -80,6 +81,7 @@ pub fn endpoints() -> Vec<Endpoint> {
     };
     use buyer_status::route as buyer;
     use catalogue::route as prices;
+    use nowpayments::route as views;
     use payment::{deposits, route as payments};
     use sandbox::route as simulated;
     const READ: &[ApiError] = &[PaymentNotFound];
@@ -110,6 +112,9 @@ pub fn endpoints() -> Vec<Endpoint> {
         row(Method::GET, "/v1/payment", Merchant, LISTED, get(payments::list)),
         row(Method::GET, "/v1/payment/{id}/deposits", Merchant, LISTED_OF, get(deposits::list)),
         row(Method::GET, "/v1/balance", Merchant, LISTED, get(balance::route::read)),
+        row(Method::GET, "/v1/full-currencies", Merchant, &[], get(views::full_currencies)),
+        row(Method::GET, "/v1/merchant/coins", Merchant, &[], get(views::merchant_coins)),
+        row(Method::POST, "/v1/invoice", Merchant, CREATED, post(views::create_invoice)),
         row(Method::POST, "/v1/sandbox/deposit", Merchant, SIMULATED, post(simulated::deposit)),
         row(Method::POST, "/v1/sandbox/expire", Merchant, SIMULATED, post(simulated::expire)),
     ]
@@ -119,14 +124,30 @@ pub fn endpoints() -> Vec<Endpoint> {
 pub fn api_router(gateway: State) -> Router {
     // An answer that needs no key holds no secret that its length could give away.
     let add = |router: Router<State>, row: Endpoint| match row.access {
-        Access::Anyone => router.route(row.path, compressed(row.handler)),
-        Access::Merchant => router.route(row.path, row.handler),
+        Access::Anyone => on_both_spellings(router, row.path, compressed(row.handler)),
+        Access::Merchant => on_both_spellings(router, row.path, row.handler),
     };
     let pages = payout::routes()
         .merge(nc_payout::routes())
         .route("/docs", get(docs::route::page))
         .route("/docs/docs.css", get(docs::route::style));
     finish(endpoints().into_iter().fold(pages, add), gateway)
+}
+
+/// A path with a slash behind it is the same path: clients that were written for other services
+/// send one.
+fn on_both_spellings(
+    router: Router<State>,
+    path: &str,
+    handler: MethodRouter<State>,
+) -> Router<State> {
+    router.route(path, handler.clone()).route(&format!("{path}/"), handler)
+}
+
+/// The path of the route that serves a request, without the slash that may be behind it.
+fn matched_path(request: &Request) -> Option<&str> {
+    let path = request.extensions().get::<axum::extract::MatchedPath>()?.as_str();
+    Some(path.strip_suffix('/').filter(|path| !path.is_empty()).unwrap_or(path))
 }
 
 fn compressed(handler: MethodRouter<State>) -> MethodRouter<State> {
@@ -169,10 +190,7 @@ fn finish(routes: Router<State>, gateway: State) -> Router {
 async fn within(limit: Duration, request: Request, next: Next) -> Response {
     let started = std::time::Instant::now();
     let method = request.method().clone();
-    let path = request
-        .extensions()
-        .get::<axum::extract::MatchedPath>()
-        .map_or_else(|| "unmatched".to_owned(), |path| path.as_str().to_owned());
+    let path = matched_path(&request).unwrap_or("unmatched").to_owned();
     let id = RequestId::of(request.headers());
     let header = request.headers().get(trace::HEADER).and_then(|value| value.to_str().ok());
     let caller = header.and_then(TraceContext::parse);

@@ -62,6 +62,11 @@ pub fn transaction_url(network: Network, tx_hash: &str) -> String {
     network.explorer_tx_url().replace(TX_HASH, &encoded(tx_hash))
 }
 
+/// The link to a transaction without its hash, which is appended.
+pub fn transaction_prefix(network: Network) -> &'static str {
+    network.explorer_tx_url().trim_end_matches(TX_HASH)
+}
+
 fn encoded(text: &str) -> String {
     let mut path = String::with_capacity(text.len());
     for byte in text.bytes() {

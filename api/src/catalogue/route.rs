@@ -19,7 +19,7 @@ pub async fn currencies(
     extract::State(gateway): extract::State<State>,
 ) -> Result<Json<Currencies>, ApiError> {
     let market = gateway.market().await?;
-    Ok(Json(Currencies::render(market.offers())))
+    Ok(Json(Currencies::render(&gateway, market.offers())))
 }
 
 /// Estimate a price in a currency now

@@ -1,7 +1,11 @@
 //! Currencies, estimates and minimums.
 
 use gateway::{
-    app::market::{Offer, quote},
+    app::{
+        Gateway,
+        market::{Offer, quote},
+    },
+    asset::{Fiat, Network},
     invoice::{payment::json_number, schema},
     money::Price,
 };
@@ -17,6 +21,9 @@ pub struct Currencies {
     pub currencies: Vec<&'static str>,
     /// One entry per chain and token.
     pub currencies_detailed: Vec<CurrencyEntry>,
+    /// Currencies in which a price can be given.
+    #[schema(value_type = Vec<String>)]
+    pub fiat_currencies: [&'static str; Fiat::ALL.len()],
 }
 
 /// A coin or token on one chain.
@@ -41,11 +48,35 @@ pub struct CurrencyEntry {
     /// The smallest invoice, in US dollars; the same as in `GET /v1/min-amount`.
     #[schema(value_type = schema::Amount)]
     pub min_amount_usd: Number,
+    /// The name for people.
+    #[schema(value_type = String, examples("Tether USD"))]
+    pub name: &'static str,
+    /// The name of the chain in wallets and exchanges.
+    #[schema(value_type = String, examples("Polygon"))]
+    pub chain_name: &'static str,
+    /// The confirmations with which a deposit counts; a large one may need more.
+    #[schema(minimum = 1)]
+    pub confirmations: u64,
+    /// A block explorer's page of a transaction, with `{tx_hash}` in place of the hash; null where
+    /// no public explorer exists, as in the sandbox.
+    #[schema(value_type = Option<String>, required)]
+    pub explorer_tx_url: Option<&'static str>,
+    /// A block explorer's page of an address, with `{address}` in place of it; null likewise.
+    #[schema(value_type = Option<String>, required)]
+    pub explorer_address_url: Option<&'static str>,
 }
 
 impl Currencies {
-    pub fn render(offers: &[Offer]) -> Self {
+    pub fn render(gateway: &Gateway, offers: &[Offer]) -> Self {
+        let linked = |offer: &Offer| {
+            Some(offer.currency.network).filter(|network| gateway.has_explorer(*network))
+        };
         let entry = |offer: &Offer| CurrencyEntry {
+            name: offer.currency.name,
+            chain_name: offer.currency.network.title(),
+            confirmations: gateway.config.chain(offer.currency.network).confirmations,
+            explorer_tx_url: linked(offer).map(Network::explorer_tx_url),
+            explorer_address_url: linked(offer).map(Network::explorer_address_url),
             code: offer.currency.code,
             symbol: offer.currency.symbol,
             chain: offer.currency.network.name(),
@@ -57,6 +88,7 @@ impl Currencies {
         Self {
             currencies: offers.iter().map(|offer| offer.currency.code).collect(),
             currencies_detailed: offers.iter().map(entry).collect(),
+            fiat_currencies: Fiat::ALL.map(Fiat::code),
         }
     }
 }

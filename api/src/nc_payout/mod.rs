@@ -17,7 +17,7 @@ use axum::{
 use gateway::{nc_payout, storage::access::Caller};
 use uuid::Uuid;
 
-use crate::{State, auth::Merchant};
+use crate::{State, auth::Merchant, on_both_spellings};
 use code::Code;
 use problem::Problem;
 
@@ -50,8 +50,11 @@ pub fn operations() -> Vec<Operation> {
 }
 
 pub fn routes() -> Router<State> {
-    let add = |router: Router<State>, row: Operation| router.route(row.path, row.handler);
-    Router::new().nest(PATH, operations().into_iter().fold(Router::new(), add))
+    let add = |router: Router<State>, row: Operation| {
+        let path = format!("{PATH}{}", row.path.trim_end_matches('/'));
+        on_both_spellings(router, &path, row.handler)
+    };
+    operations().into_iter().fold(Router::new(), add)
 }
 
 /// An authenticated merchant, with errors in this family's envelope.

@@ -27,7 +27,7 @@ use utoipa::{
 
 use crate::{
     balance, buyer_status, buyer_status::wire::SluggedError, catalogue, endpoints, error::Envelope,
-    payment, sandbox, status,
+    nowpayments, payment, sandbox, status,
 };
 
 /// The name of the merchant's key in the document.
@@ -46,6 +46,9 @@ const MERCHANT_KEY: &str = "merchantKey";
         payment::route::list,
         payment::deposits::list,
         balance::route::read,
+        nowpayments::route::full_currencies,
+        nowpayments::route::merchant_coins,
+        nowpayments::route::create_invoice,
         sandbox::route::deposit,
         sandbox::route::expire,
         catalogue::route::currencies,
@@ -60,6 +63,7 @@ const MERCHANT_KEY: &str = "merchantKey";
         (name = "Invoices", description = "For merchants, with their API key."),
         (name = "Balance", description = "What the ledger says a merchant has. For merchants, with their API key."),
         (name = "Prices", description = "The currencies to pay with, and present prices."),
+        (name = "NOWPayments", description = "Views of the above in NOWPayments' shapes, for clients that were written for it. For merchants, with their API key."),
         (name = "Sandbox", description = "Payments and expiries without a chain or a wait, for a merchant's own tests. In production these paths do not exist."),
         (name = "Buyers", description = "For buyers: the invoice's id is the only credential."),
         (name = "Service", description = "For monitoring."),

@@ -87,15 +87,35 @@ pub fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, ApiError> 
     }
 }
 
+/// As [`parse`], with the buyer's choice where `pay_currency` is absent.
+pub fn parse_hosted(
+    members: &Members,
+    key: Option<String>,
+    callback_policy: &Policy,
+) -> Result<NewInvoice, ApiError> {
+    parse_with(members, Some(BUYERS_CHOICE), key, callback_policy)
+}
+
 /// Validates the members in the order of the specification's table; the first fault is reported.
 pub fn parse(
     members: &Members,
     key: Option<String>,
     callback_policy: &Policy,
 ) -> Result<NewInvoice, ApiError> {
+    parse_with(members, None, key, callback_policy)
+}
+
+fn parse_with(
+    members: &Members,
+    pay_default: Option<&str>,
+    key: Option<String>,
+    callback_policy: &Policy,
+) -> Result<NewInvoice, ApiError> {
     let price_amount = price(members)?;
     let price_currency = required("price_currency", members.string("price_currency", 2..=8)?)?;
-    let pay_currency = required("pay_currency", members.string("pay_currency", 2..=32)?)?;
+    let pay_currency = members.string("pay_currency", 2..=32)?;
+    let pay_currency =
+        required("pay_currency", pay_currency.or(pay_default.map(ToOwned::to_owned)))?;
     let network = members.string("network", 1..=NETWORK_CHARS_MAX)?;
     let pricing = pricing(members)?;
     // With a network as well: no symbol is called so.

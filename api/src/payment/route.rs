@@ -25,7 +25,7 @@ use crate::{
     query::Parameters,
 };
 
-const REPLAY_HEADER: HeaderName = HeaderName::from_static("x-gateway-idempotent-replay");
+pub(crate) const REPLAY_HEADER: HeaderName = HeaderName::from_static("x-gateway-idempotent-replay");
 const REFERENCE_CHARS_MAX: usize = 255;
 const PAGE_MAX: i64 = i64::MAX / 1_000;
 

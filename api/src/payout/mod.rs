@@ -16,7 +16,7 @@ use axum::{
 };
 use gateway::payout::PayoutFamily;
 
-use crate::State;
+use crate::{State, on_both_spellings};
 use kind::Kind;
 
 /// One operation of both families.
@@ -74,10 +74,12 @@ pub const fn path(family: PayoutFamily) -> &'static str {
 
 /// Routes of both families.
 pub fn routes() -> Router<State> {
-    let add = |router: Router<State>, row: Operation| router.route(row.path, row.handler);
     let each = |family: PayoutFamily| {
-        let routes = operations().into_iter().fold(Router::new(), add);
-        Router::new().nest(path(family), routes.layer(Extension(family)))
+        let add = |router: Router<State>, row: Operation| {
+            let path = format!("{}{}", path(family), row.path.trim_end_matches('/'));
+            on_both_spellings(router, &path, row.handler)
+        };
+        operations().into_iter().fold(Router::new(), add).layer(Extension(family))
     };
     PayoutFamily::ALL.into_iter().map(each).fold(Router::new(), Router::merge)
 }

@@ -6,7 +6,7 @@ use rust_decimal::Decimal;
 use serde::Deserialize;
 use thiserror::Error;
 
-use super::{Catalogue, Currency, Standard};
+use super::{Catalogue, Currency, Standard, names::name_of};
 use crate::asset::{Network, address};
 
 /// Reason why a catalogue is invalid.
@@ -120,6 +120,7 @@ fn currency(
     Ok(Currency {
         code: row.code,
         symbol: row.symbol,
+        name: name_of(row.symbol),
         network,
         standard,
         contract: row.contract,

@@ -5,6 +5,7 @@
 //! identity of an entry.
 
 mod load;
+mod names;
 #[cfg(test)]
 mod tests;
 
@@ -63,6 +64,8 @@ pub struct Currency {
     pub code: &'static str,
     /// The ticker alone, in upper case. Unique on its network.
     pub symbol: &'static str,
+    /// The name for people; the same on every network.
+    pub name: &'static str,
     pub network: Network,
     pub standard: Standard,
     /// The token's contract as explorers write it; `None` for the network's own coin.

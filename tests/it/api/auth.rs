@@ -68,6 +68,9 @@ fn the_router_serves_the_endpoints_of_the_specification_and_no_other() {
             "GET /v1/payment Merchant",
             "GET /v1/payment/{id}/deposits Merchant",
             "GET /v1/balance Merchant",
+            "GET /v1/full-currencies Merchant",
+            "GET /v1/merchant/coins Merchant",
+            "POST /v1/invoice Merchant",
             "POST /v1/sandbox/deposit Merchant",
             "POST /v1/sandbox/expire Merchant",
         ]

@@ -43,7 +43,8 @@ async fn detailed(stack: &Stack) -> Vec<Value> {
 async fn currencies_are_listed_flat_and_in_detail_with_the_minimums_of_the_table() {
     with_stack(|stack| async move {
         let json = stack.anybody().get("/v1/currencies").await.json();
-        assert_eq!(json.as_object().unwrap().len(), 2);
+        assert_eq!(json.as_object().unwrap().len(), 3);
+        assert_eq!(json["fiat_currencies"], json!(["usd", "eur", "gbp"]));
         let entries = json["currencies_detailed"].as_array().unwrap();
         let codes: Vec<_> = entries.iter().map(|entry| entry["code"].clone()).collect();
         assert_eq!(json["currencies"], Value::Array(codes.clone()));

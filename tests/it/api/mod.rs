@@ -14,6 +14,7 @@ mod families;
 mod hostile_http;
 mod idempotency;
 mod logs;
+mod nowpayments;
 mod openapi;
 mod payment;
 mod rate_limit;

@@ -253,7 +253,13 @@ async fn the_examples_of_requests_are_taken_as_they_stand() {
                 taken.push(path.as_str());
             }
         }
-        let expected = ["/v1/evm-mass-payout", "/v1/mass-payout", "/v1/nc-payout", "/v1/payment"];
+        let expected = [
+            "/v1/evm-mass-payout",
+            "/v1/invoice",
+            "/v1/mass-payout",
+            "/v1/nc-payout",
+            "/v1/payment",
+        ];
         assert_eq!(taken, expected);
         for (path, item) in document["paths"].as_object().unwrap() {
             let parameters = item["get"]["parameters"].as_array().into_iter().flatten();

@@ -64,6 +64,11 @@ pub const CURRENCY: &[(&str, Kind)] = &[
     ("contract_address", TEXT_OR_NULL),
     ("decimals", Number),
     ("min_amount_usd", Number),
+    ("name", Text),
+    ("chain_name", Text),
+    ("confirmations", Number),
+    ("explorer_tx_url", TEXT_OR_NULL),
+    ("explorer_address_url", TEXT_OR_NULL),
 ];
 
 /// An entry of `accepted_currencies`.
