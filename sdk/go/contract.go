@@ -385,20 +385,33 @@ type Currencies struct {
 	Currencies []string `json:"currencies"`
 	// One entry per chain and token.
 	CurrenciesDetailed []CurrencyEntry `json:"currencies_detailed"`
+	// Currencies in which a price can be given.
+	FiatCurrencies []string `json:"fiat_currencies"`
 }
 
 // CurrencyEntry: A coin or token on one chain.
 type CurrencyEntry struct {
 	Chain NetworkName `json:"chain"`
+	// The name of the chain in wallets and exchanges.
+	ChainName string `json:"chain_name"`
 	// As used in `pay_currency`.
 	Code string `json:"code"`
+	// The confirmations with which a deposit counts; a large one may need more.
+	Confirmations int64 `json:"confirmations"`
 	// Null for native coins.
 	ContractAddress *string `json:"contract_address"`
 	// Decimals on its chain.
 	Decimals int64 `json:"decimals"`
+	// A block explorer's page of an address, with `{address}` in place of it; null likewise.
+	ExplorerAddressURL *string `json:"explorer_address_url"`
+	// A block explorer's page of a transaction, with `{tx_hash}` in place of the hash; null where no
+	// public explorer exists, as in the sandbox.
+	ExplorerTxURL *string `json:"explorer_tx_url"`
 	// The smallest invoice, in US dollars; the same as in `GET /v1/min-amount`.
-	MinAmountUSD Amount       `json:"min_amount_usd"`
-	Standard     StandardName `json:"standard"`
+	MinAmountUSD Amount `json:"min_amount_usd"`
+	// The name for people.
+	Name     string       `json:"name"`
+	Standard StandardName `json:"standard"`
 	// In upper case.
 	Symbol string `json:"symbol"`
 }
@@ -843,6 +856,57 @@ type Payment struct {
 	TimeLimit string `json:"time_limit"`
 	// Time of the last change.
 	UpdatedAt string `json:"updated_at"`
+}
+
+// PaymentDeposit: Value that reached the address of an invoice, on any network that the address
+// exists on.
+type PaymentDeposit struct {
+	// Whole coins if the token's decimals are known, else base units.
+	Amount string `json:"amount"`
+	// The unit of `amount`: `coins` or `base_units`.
+	AmountUnit string `json:"amount_unit"`
+	// Null until it is booked: `credit`, `late` (after the end), `foreign` (another currency of the
+	// catalogue), `suspicious` (an unknown token or an impossible amount, worth nothing) or `nothing`.
+	// More may come.
+	BookedAs *string `json:"booked_as"`
+	// One in the newest block that was read, none in the mempool; grows beyond
+	// `required_confirmations`.
+	Confirmations int64 `json:"confirmations"`
+	// The token's contract; null for native coins.
+	ContractAddress *string `json:"contract_address"`
+	// The code of the currency that came; null for a token that is not in the catalogue.
+	Currency *string `json:"currency"`
+	// The transaction in a public block explorer; null where none can know it, as in the sandbox.
+	ExplorerURL *string `json:"explorer_url"`
+	// The invoice's fiat currency, `usd` if it is priced in coins; null with `fiat_value`.
+	FiatCurrency *string `json:"fiat_currency"`
+	// Its value at the rate of its booking, in `fiat_currency`; null before, and where there was no
+	// rate.
+	FiatValue *string `json:"fiat_value"`
+	// When it had its confirmations; null before, and for deposits older than this field.
+	FinalAt *string `json:"final_at"`
+	// When it was first seen, in the mempool or in a block.
+	FirstSeenAt string `json:"first_seen_at"`
+	// The chain on which it came.
+	Network NetworkName `json:"network"`
+	// The confirmations with which it becomes final; more for large amounts.
+	RequiredConfirmations int64 `json:"required_confirmations"`
+	// `seen`, `final` (confirmed, not booked yet), `settled` (booked), `withdrawn` (replaced or
+	// dropped before it was final) or `reversed` (left the chain after it was booked; the books were
+	// corrected). More may come.
+	State string `json:"state"`
+	// The transaction that brought it; one transaction may bring several deposits.
+	TxHash string `json:"tx_hash"`
+}
+
+// PaymentDeposits: The first deposits of an invoice: those in its own currency, oldest first, then
+// all others.
+type PaymentDeposits struct {
+	Data []PaymentDeposit `json:"data"`
+	// True if there are more than `limit`: strangers may send dust to any address.
+	HasMore bool `json:"has_more"`
+	// Deposits per answer, after clamping.
+	Limit int64 `json:"limit"`
 }
 
 // PaymentDetail: A payment object, and on an unresolved draft the currencies that may be chosen.

@@ -59,13 +59,19 @@ namespace Gateway\Sdk;
  * @phpstan-type Currencies array{
  *   currencies: list<string>,
  *   currencies_detailed: list<CurrencyEntry>,
+ *   fiat_currencies: list<string>,
  * }
  * @phpstan-type CurrencyEntry array{
  *   chain: string,
+ *   chain_name: string,
  *   code: string,
+ *   confirmations: int,
  *   contract_address: string|null,
  *   decimals: int,
+ *   explorer_address_url: string|null,
+ *   explorer_tx_url: string|null,
  *   min_amount_usd: string,
+ *   name: string,
  *   standard: string,
  *   symbol: string,
  * }
@@ -283,6 +289,28 @@ namespace Gateway\Sdk;
  *   subscription_cycle: int|null,
  *   time_limit: string,
  *   updated_at: string,
+ * }
+ * @phpstan-type PaymentDeposit array{
+ *   amount: string,
+ *   amount_unit: string,
+ *   booked_as: string|null,
+ *   confirmations: int,
+ *   contract_address: string|null,
+ *   currency: string|null,
+ *   explorer_url: string|null,
+ *   fiat_currency: string|null,
+ *   fiat_value: string|null,
+ *   final_at: string|null,
+ *   first_seen_at: string,
+ *   network: string,
+ *   required_confirmations: int,
+ *   state: string,
+ *   tx_hash: string,
+ * }
+ * @phpstan-type PaymentDeposits array{
+ *   data: list<PaymentDeposit>,
+ *   has_more: bool,
+ *   limit: int,
  * }
  * @phpstan-type PaymentList array{
  *   data: list<Payment>,

@@ -259,19 +259,34 @@ export interface Currencies {
   currencies: string[];
   /** One entry per chain and token. */
   currencies_detailed: CurrencyEntry[];
+  /** Currencies in which a price can be given. */
+  fiat_currencies: string[];
 }
 
 /** A coin or token on one chain. */
 export interface CurrencyEntry {
   chain: NetworkName;
+  /** The name of the chain in wallets and exchanges. */
+  chain_name: string;
   /** As used in `pay_currency`. */
   code: string;
+  /** The confirmations with which a deposit counts; a large one may need more. */
+  confirmations: number;
   /** Null for native coins. */
   contract_address: string | null;
   /** Decimals on its chain. */
   decimals: number;
+  /** A block explorer's page of an address, with `{address}` in place of it; null likewise. */
+  explorer_address_url: string | null;
+  /**
+   * A block explorer's page of a transaction, with `{tx_hash}` in place of the hash; null where no
+   * public explorer exists, as in the sandbox.
+   */
+  explorer_tx_url: string | null;
   /** The smallest invoice, in US dollars; the same as in `GET /v1/min-amount`. */
   min_amount_usd: string;
+  /** The name for people. */
+  name: string;
   standard: StandardName;
   /** In upper case. */
   symbol: string;
@@ -767,6 +782,63 @@ export interface Payment {
   time_limit: string;
   /** Time of the last change. */
   updated_at: string;
+}
+
+/** Value that reached the address of an invoice, on any network that the address exists on. */
+export interface PaymentDeposit {
+  /** Whole coins if the token's decimals are known, else base units. */
+  amount: string;
+  /** The unit of `amount`: `coins` or `base_units`. */
+  amount_unit: string;
+  /**
+   * Null until it is booked: `credit`, `late` (after the end), `foreign` (another currency of the
+   * catalogue), `suspicious` (an unknown token or an impossible amount, worth nothing) or
+   * `nothing`. More may come.
+   */
+  booked_as: string | null;
+  /**
+   * One in the newest block that was read, none in the mempool; grows beyond
+   * `required_confirmations`.
+   */
+  confirmations: number;
+  /** The token's contract; null for native coins. */
+  contract_address: string | null;
+  /** The code of the currency that came; null for a token that is not in the catalogue. */
+  currency: string | null;
+  /** The transaction in a public block explorer; null where none can know it, as in the sandbox. */
+  explorer_url: string | null;
+  /** The invoice's fiat currency, `usd` if it is priced in coins; null with `fiat_value`. */
+  fiat_currency: string | null;
+  /**
+   * Its value at the rate of its booking, in `fiat_currency`; null before, and where there was no
+   * rate.
+   */
+  fiat_value: string | null;
+  /** When it had its confirmations; null before, and for deposits older than this field. */
+  final_at: string | null;
+  /** When it was first seen, in the mempool or in a block. */
+  first_seen_at: string;
+  /** The chain on which it came. */
+  network: NetworkName;
+  /** The confirmations with which it becomes final; more for large amounts. */
+  required_confirmations: number;
+  /**
+   * `seen`, `final` (confirmed, not booked yet), `settled` (booked), `withdrawn` (replaced or
+   * dropped before it was final) or `reversed` (left the chain after it was booked; the books were
+   * corrected). More may come.
+   */
+  state: string;
+  /** The transaction that brought it; one transaction may bring several deposits. */
+  tx_hash: string;
+}
+
+/** The first deposits of an invoice: those in its own currency, oldest first, then all others. */
+export interface PaymentDeposits {
+  data: PaymentDeposit[];
+  /** True if there are more than `limit`: strangers may send dust to any address. */
+  has_more: boolean;
+  /** Deposits per answer, after clamping. */
+  limit: number;
 }
 
 /** A payment object, and on an unresolved draft the currencies that may be chosen. */

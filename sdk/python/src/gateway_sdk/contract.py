@@ -264,20 +264,33 @@ class Currencies(TypedDict):
     currencies: List[str]
     # One entry per chain and token.
     currencies_detailed: List[CurrencyEntry]
+    # Currencies in which a price can be given.
+    fiat_currencies: List[str]
 
 
 class CurrencyEntry(TypedDict):
     """A coin or token on one chain."""
 
     chain: NetworkName
+    # The name of the chain in wallets and exchanges.
+    chain_name: str
     # As used in `pay_currency`.
     code: str
+    # The confirmations with which a deposit counts; a large one may need more.
+    confirmations: int
     # Null for native coins.
     contract_address: Optional[str]
     # Decimals on its chain.
     decimals: int
+    # A block explorer's page of an address, with `{address}` in place of it; null likewise.
+    explorer_address_url: Optional[str]
+    # A block explorer's page of a transaction, with `{tx_hash}` in place of the hash; null where no
+    # public explorer exists, as in the sandbox.
+    explorer_tx_url: Optional[str]
     # The smallest invoice, in US dollars; the same as in `GET /v1/min-amount`.
     min_amount_usd: Decimal
+    # The name for people.
+    name: str
     standard: StandardName
     # In upper case.
     symbol: str
@@ -755,6 +768,57 @@ class Payment(TypedDict):
     time_limit: str
     # Time of the last change.
     updated_at: str
+
+
+class PaymentDeposit(TypedDict):
+    """Value that reached the address of an invoice, on any network that the address exists on."""
+
+    # Whole coins if the token's decimals are known, else base units.
+    amount: str
+    # The unit of `amount`: `coins` or `base_units`.
+    amount_unit: str
+    # Null until it is booked: `credit`, `late` (after the end), `foreign` (another currency of the
+    # catalogue), `suspicious` (an unknown token or an impossible amount, worth nothing) or
+    # `nothing`. More may come.
+    booked_as: Optional[str]
+    # One in the newest block that was read, none in the mempool; grows beyond
+    # `required_confirmations`.
+    confirmations: int
+    # The token's contract; null for native coins.
+    contract_address: Optional[str]
+    # The code of the currency that came; null for a token that is not in the catalogue.
+    currency: Optional[str]
+    # The transaction in a public block explorer; null where none can know it, as in the sandbox.
+    explorer_url: Optional[str]
+    # The invoice's fiat currency, `usd` if it is priced in coins; null with `fiat_value`.
+    fiat_currency: Optional[str]
+    # Its value at the rate of its booking, in `fiat_currency`; null before, and where there was no
+    # rate.
+    fiat_value: Optional[str]
+    # When it had its confirmations; null before, and for deposits older than this field.
+    final_at: Optional[str]
+    # When it was first seen, in the mempool or in a block.
+    first_seen_at: str
+    # The chain on which it came.
+    network: NetworkName
+    # The confirmations with which it becomes final; more for large amounts.
+    required_confirmations: int
+    # `seen`, `final` (confirmed, not booked yet), `settled` (booked), `withdrawn` (replaced or
+    # dropped before it was final) or `reversed` (left the chain after it was booked; the books were
+    # corrected). More may come.
+    state: str
+    # The transaction that brought it; one transaction may bring several deposits.
+    tx_hash: str
+
+
+class PaymentDeposits(TypedDict):
+    """The first deposits of an invoice: those in its own currency, oldest first, then all others."""
+
+    data: List[PaymentDeposit]
+    # True if there are more than `limit`: strangers may send dust to any address.
+    has_more: bool
+    # Deposits per answer, after clamping.
+    limit: int
 
 
 class PaymentList(TypedDict):
