@@ -91,7 +91,7 @@ impl Merchant {
     pub async fn run(self, gateway: &Gateway) -> anyhow::Result<Answer> {
         match self {
             Self::Create(create) => create.run(gateway).await,
-            Self::Set(set) => set.run(gateway).await,
+            Self::Set(set) => Ok(described(&set.run(gateway).await?)),
             Self::RotateKey(Id { id }) => {
                 let key = gateway.rotate_key(id).await?;
                 let json = json!({ "merchant_id": id, "api_key": key.reveal() });
@@ -157,7 +157,7 @@ async fn show(gateway: &Gateway, id: Uuid) -> anyhow::Result<Answer> {
 }
 
 /// A merchant's settings for people and for programs.
-pub fn described(row: &MerchantRow) -> Answer {
+fn described(row: &MerchantRow) -> Answer {
     let accept = match &row.accepted_tokens {
         Some(tokens) => tokens.join(", "),
         None => "every enabled currency".to_owned(),

@@ -7,10 +7,11 @@ use gateway::{
         merchant::change::{Changes, Setting},
     },
     money::Bps,
+    storage::merchants::MerchantRow,
 };
 use uuid::Uuid;
 
-use crate::{currency, merchant, render::Answer};
+use crate::currency;
 
 #[derive(Args)]
 #[command(group = ArgGroup::new("change").required(true).multiple(true).args([
@@ -57,7 +58,7 @@ pub struct Set {
 }
 
 impl Set {
-    pub async fn run(self, gateway: &Gateway) -> anyhow::Result<Answer> {
+    pub async fn run(self, gateway: &Gateway) -> anyhow::Result<MerchantRow> {
         let accept = self.accept.map(|names| {
             let ids = names.iter().map(|name| currency::named(name).map(|c| c.token_id()));
             ids.collect::<anyhow::Result<Vec<_>>>()
@@ -72,8 +73,7 @@ impl Set {
             payout_webhook_url: setting(self.payout_webhook_url, self.no_payout_webhook_url),
             logo_url: setting(self.logo_url, self.no_logo_url),
         };
-        let row = gateway.change_merchant(self.id, changes).await?;
-        Ok(merchant::described(&row))
+        Ok(gateway.change_merchant(self.id, changes).await?)
     }
 }
 

@@ -107,7 +107,7 @@ async fn a_slash_behind_a_path_changes_nothing() {
             assert_eq!(slashed.status, plain.status, "{path}/: {}", slashed.body);
             let text = "access-control-allow-origin";
             assert_eq!(slashed.header(text), plain.header(text), "{path}/");
-            shop.get(&format!("{path}//")).await.expect_error(404, "NOT_FOUND");
+            assert_eq!(shop.get(&format!("{path}//")).await.status, 404, "{path}//");
         }
         let query = "/v1/estimate/?amount=25&currency_from=usd&currency_to=usdtmatic";
         assert_eq!(stack.anybody().get(query).await.status, 200);

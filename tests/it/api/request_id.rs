@@ -33,7 +33,7 @@ async fn answers(stack: &Stack, key: &str, with: impl Fn(Client) -> Client) -> V
         (404, shop.get("/v1/mass-payout/pzp_none").await),
         (200, buyer.get(&page).await),
         (404, buyer.get("/pay/pzi_none").await),
-        (404, buyer.get("/v1/invoices/none/status").await),
+        (400, buyer.get("/v1/invoices/none/status").await),
         (404, buyer.get("/nothing").await),
     ]
 }
