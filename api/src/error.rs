@@ -23,6 +23,7 @@ pub enum ApiError {
     ApiKeyNotFound,
     MerchantSuspended,
     PaymentNotFound,
+    EventNotFound,
     UnknownPath,
     MethodNotAllowed,
     NoEligibleCurrencies,
@@ -84,6 +85,7 @@ impl ApiError {
             Self::ApiKeyNotFound => (StatusCode::UNAUTHORIZED, "API_KEY_NOT_FOUND"),
             Self::MerchantSuspended => (StatusCode::FORBIDDEN, "MERCHANT_SUSPENDED"),
             Self::PaymentNotFound => (StatusCode::NOT_FOUND, "PAYMENT_NOT_FOUND"),
+            Self::EventNotFound => (StatusCode::NOT_FOUND, "EVENT_NOT_FOUND"),
             Self::UnknownPath => (StatusCode::NOT_FOUND, "NOT_FOUND"),
             Self::MethodNotAllowed => (StatusCode::METHOD_NOT_ALLOWED, "METHOD_NOT_ALLOWED"),
             Self::NoEligibleCurrencies => {
@@ -120,6 +122,7 @@ impl ApiError {
             Self::ApiKeyNotFound => "no merchant has this API key",
             Self::MerchantSuspended => "this merchant is suspended; contact support",
             Self::PaymentNotFound => "no payment has this id or order_id",
+            Self::EventNotFound => "no event of the last 90 days has this id",
             Self::UnknownPath => "there is nothing at this path",
             Self::MethodNotAllowed => "this path does not take this method",
             Self::NoEligibleCurrencies => "no currency that you accept is eligible for this amount",
@@ -239,7 +242,8 @@ mod tests {
         (503, "EXPORT_HISTORY_UNAVAILABLE", false),
     ];
     /// Ours, for cases without a row in the specification's table.
-    const OURS: [(u16, &str); 2] = [(404, "NOT_FOUND"), (405, "METHOD_NOT_ALLOWED")];
+    const OURS: [(u16, &str); 3] =
+        [(404, "NOT_FOUND"), (404, "EVENT_NOT_FOUND"), (405, "METHOD_NOT_ALLOWED")];
 
     fn all() -> Vec<ApiError> {
         use ApiError::*;
@@ -252,6 +256,7 @@ mod tests {
             ApiKeyNotFound,
             MerchantSuspended,
             PaymentNotFound,
+            EventNotFound,
             UnknownPath,
             MethodNotAllowed,
             NoEligibleCurrencies,

@@ -14,6 +14,7 @@ pub mod client_ip;
 mod cross_origin;
 pub mod docs;
 pub mod error;
+pub mod event;
 pub mod nc_payout;
 pub mod nowpayments;
 pub mod openapi;
@@ -76,11 +77,12 @@ const BELOW_MINIMUM: ApiError = ApiError::AmountBelowMinimum(String::new());
 pub fn endpoints() -> Vec<Endpoint> {
     use Access::{Anyone, Merchant};
     use ApiError::{
-        CurrencyNotSupported, NoEligibleCurrencies, PaymentNotFound, PolledTooOften, QuotaExceeded,
-        RateProviderDown, UnknownPath,
+        CurrencyNotSupported, EventNotFound, NoEligibleCurrencies, PaymentNotFound, PolledTooOften,
+        QuotaExceeded, RateProviderDown, UnknownPath,
     };
     use buyer_status::route as buyer;
     use catalogue::route as prices;
+    use event::route as events;
     use nowpayments::route as views;
     use payment::{deposits, route as payments};
     use sandbox::route as simulated;
@@ -88,6 +90,8 @@ pub fn endpoints() -> Vec<Endpoint> {
     const LISTED: &[ApiError] = &[INVALID];
     const LISTED_OF: &[ApiError] = &[INVALID, PaymentNotFound];
     const SIMULATED: &[ApiError] = &[INVALID, PaymentNotFound, UnknownPath];
+    const TOLD: &[ApiError] = &[EventNotFound];
+    const RESENT: &[ApiError] = &[INVALID, EventNotFound];
     const PRICED: &[ApiError] = &[INVALID, CurrencyNotSupported, RateProviderDown];
     const POLLED: &[ApiError] = &[INVALID, PaymentNotFound, PolledTooOften];
     const CREATED: &[ApiError] = &[
@@ -117,6 +121,9 @@ pub fn endpoints() -> Vec<Endpoint> {
         row(Method::POST, "/v1/invoice", Merchant, CREATED, post(views::create_invoice)),
         row(Method::POST, "/v1/sandbox/deposit", Merchant, SIMULATED, post(simulated::deposit)),
         row(Method::POST, "/v1/sandbox/expire", Merchant, SIMULATED, post(simulated::expire)),
+        row(Method::GET, "/v1/events", Merchant, LISTED, get(events::list)),
+        row(Method::GET, "/v1/events/{id}", Merchant, TOLD, get(events::read)),
+        row(Method::POST, "/v1/events/{id}/resend", Merchant, RESENT, post(events::resend)),
     ]
 }
 

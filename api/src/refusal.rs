@@ -36,6 +36,7 @@ impl From<&ApiError> for General {
             | ApiError::AmountBelowMinimum(_)
             | ApiError::CurrencyNotSupported
             | ApiError::PaymentNotFound
+            | ApiError::EventNotFound
             | ApiError::UnknownPath
             | ApiError::MethodNotAllowed
             | ApiError::NoEligibleCurrencies

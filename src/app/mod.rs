@@ -8,6 +8,7 @@
 pub mod address;
 pub mod delivery;
 pub mod deposit;
+pub mod event;
 pub mod invoice;
 mod keyed_limiter;
 pub mod market;

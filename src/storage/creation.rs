@@ -10,7 +10,7 @@ use super::{
     invoices::{Invoice, small},
     numeric, timers,
 };
-use crate::asset::Family;
+use crate::{asset::Family, webhook::event::EventKind};
 
 /// Data for the decision on a creation, read after the merchant's row is locked.
 #[derive(Debug, Clone)]
@@ -54,13 +54,15 @@ pub async fn facts(
 #[derive(Debug)]
 pub struct Opening<'a> {
     pub invoice: &'a Invoice,
+    /// The id and the payload of the event that it was created.
+    pub event: (&'a str, &'a str),
     /// `None` for a draft.
     pub address: Option<&'a NewAddress>,
     pub route: &'a str,
     pub message: &'a str,
 }
 
-/// Writes the invoice, its address, its deadline and its message.
+/// Writes the invoice, its address, its deadline, its event and its message.
 pub async fn open(connection: &mut PgConnection, new: &Opening<'_>) -> Result<(), StorageError> {
     let (invoice, view) = (new.invoice, &new.invoice.view);
     let asset = view.asset.as_ref();
@@ -73,7 +75,7 @@ pub async fn open(connection: &mut PgConnection, new: &Opening<'_>) -> Result<()
                 payment_window_seconds, window_seconds, deadline_at, created_at, updated_at)
             values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22,
                 $23, $24, $25, $26, $27, $28, $28)
-            returning id, network, pay_address, deadline_at
+            returning id, payment_id, merchant_id, network, pay_address, deadline_at
         ),
         given as (
             insert into deposit_address (id, family, address, match_key, derivation_index, network, invoice_id,
@@ -85,6 +87,10 @@ pub async fn open(connection: &mut PgConnection, new: &Opening<'_>) -> Result<()
         ),
         timed as (
             insert into timer (kind, ref, due_at) select $33, id, deadline_at from made
+        ),
+        told as (
+            insert into event (event_id, merchant_id, type, resource_id, payload)
+            select $36, merchant_id, $37, payment_id, $38 from made
         )
         insert into outbox (route, body) values ($34, $35)
         "#,
@@ -122,7 +128,10 @@ pub async fn open(connection: &mut PgConnection, new: &Opening<'_>) -> Result<()
         new.address.map(|address| address.derivation_index),
         timers::INVOICE_DEADLINE,
         new.route,
-        new.message
+        new.message,
+        new.event.0,
+        EventKind::InvoiceCreated.as_str(),
+        new.event.1
     )
     .execute(connection)
     .await?;

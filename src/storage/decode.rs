@@ -38,6 +38,7 @@ decoded_from_text! {
     invoice::Status,
     ledger::EntryKind,
     webhook::Channel,
+    webhook::event::EventKind,
     webhook::retry::DeliveryState,
 }
 

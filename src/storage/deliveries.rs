@@ -14,71 +14,8 @@ use crate::{
     },
 };
 
-/// An event to deliver. It is written in the transaction of the change that caused it.
-#[derive(Debug, Clone)]
-pub struct NewDelivery {
-    pub id: Uuid,
-    pub event_id: String,
-    /// `finished`, `expired` or the type of a notice.
-    pub kind: &'static str,
-    pub merchant_id: Uuid,
-    pub invoice_id: Uuid,
-    /// The deposit behind a notice, nil otherwise.
-    pub subject: Uuid,
-    pub url: String,
-    pub payload: String,
-    /// The message that starts its first attempt.
-    pub message: String,
-}
-
-/// Writes events and the messages that deliver them, in one statement. An event that its invoice
-/// already has is left out, together with its message. Returns the number of new events.
-pub async fn announce(
-    connection: &mut PgConnection,
-    events: &[NewDelivery],
-    route: &str,
-) -> Result<u64, StorageError> {
-    let column = |of: fn(&NewDelivery) -> &str| -> Vec<String> {
-        events.iter().map(|event| of(event).to_owned()).collect()
-    };
-    let ids = |of: fn(&NewDelivery) -> Uuid| -> Vec<Uuid> { events.iter().map(of).collect() };
-    let done = sqlx::query!(
-        r#"
-        with event as (
-            select *
-            from unnest($1::uuid[], $2::text[], $3::text[], $4::uuid[], $5::uuid[], $6::uuid[], $7::text[], $8::text[],
-                        $9::text[])
-                as t (id, event_id, kind, merchant_id, invoice_id, subject, url, payload, message)
-        ),
-        made as (
-            insert into delivery (id, event_id, channel, kind, merchant_id, invoice_id, subject, url, payload, state,
-                next_attempt_at)
-            select id, event_id, 'ipn', kind, merchant_id, invoice_id, subject, url, payload, 'pending', now()
-            from event
-            on conflict (invoice_id, kind, subject) do nothing
-            returning id
-        )
-        insert into outbox (route, body)
-        select $10, message from event join made using (id)
-        "#,
-        &ids(|event| event.id),
-        &column(|event| &event.event_id),
-        &column(|event| event.kind),
-        &ids(|event| event.merchant_id),
-        &ids(|event| event.invoice_id),
-        &ids(|event| event.subject),
-        &column(|event| &event.url),
-        &column(|event| &event.payload),
-        &column(|event| &event.message),
-        route
-    )
-    .execute(connection)
-    .await?;
-    Ok(done.rows_affected())
-}
-
-/// Number of notices of an invoice, and whether one of `kind` concerns this contract already;
-/// without a contract, the network's own coin.
+/// Number of notices of an invoice, with a webhook or without, and whether one of `kind` concerns
+/// this contract already; without a contract, the network's own coin.
 pub async fn notices_of(
     connection: &mut PgConnection,
     invoice_id: Uuid,
@@ -90,9 +27,14 @@ pub async fn notices_of(
         r#"
         select count(*) as "count!",
                coalesce(bool_or(l.kind = $2 and d.network = $3 and d.contract is not distinct from $4), false) as "told!"
-        from delivery l
+        from (
+            select kind, subject from delivery where invoice_id = $1
+            union
+            select type, subject from event
+            where resource_id = (select payment_id from invoice where id = $1) and subject is not null
+        ) as l
         join deposit d on d.id = l.subject
-        where l.invoice_id = $1 and l.kind in ('wrong_token_received', 'suspicious_token_received')
+        where l.kind in ('wrong_token_received', 'suspicious_token_received')
         "#,
         invoice_id,
         kind,

@@ -18,6 +18,7 @@ mod decode;
 pub mod deliveries;
 pub mod deposit_search;
 pub mod deposits;
+pub mod events;
 pub mod handover;
 pub mod idempotency;
 pub mod identity;

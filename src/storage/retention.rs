@@ -1,4 +1,5 @@
-//! Deletion of expired rows, in bounded batches. Money, events and deposits are not in this file.
+//! Deletion of expired rows, in bounded batches. Money, deliveries and deposits are not in this
+//! file.
 
 use super::{PgConnection, StorageError};
 
@@ -64,6 +65,28 @@ async fn forget_rates(connection: &mut PgConnection, limit: i64) -> Result<u64, 
             from rate_history
             where minute < now() - interval '400 days'
             order by minute
+            limit $1
+            for update skip locked
+        ))
+        "#,
+        limit
+    )
+    .execute(connection)
+    .await?;
+    Ok(done.rows_affected())
+}
+
+/// Deletes up to `limit` events of the feed that are older than 90 days, as
+/// `docs/webhooks.md` promises. Their deliveries stay. Index: `event_by_age`.
+pub async fn forget_events(connection: &mut PgConnection, limit: i64) -> Result<u64, StorageError> {
+    let done = sqlx::query!(
+        r#"
+        delete from event
+        where ctid = any (array(
+            select ctid
+            from event
+            where created_at < now() - interval '90 days'
+            order by created_at
             limit $1
             for update skip locked
         ))

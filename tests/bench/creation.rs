@@ -9,7 +9,7 @@ use gateway::{
         envelope::{self, InvoiceRef},
         route::Route,
     },
-    invoice::PaymentId,
+    invoice::{PaymentId, payment::Payment},
     storage::{
         access,
         addresses::NewAddress,
@@ -139,8 +139,11 @@ async fn create(gateway: &Gateway, merchant: &NewMerchant, template: &Invoice) {
     invoice.merchant_id = caller.merchant_id;
     invoice.view.payment_id = PaymentId::generate().to_string();
     let message = envelope::encode(&InvoiceRef { invoice_id: invoice.id });
+    let payment = Payment::render(&invoice.view, "https://pay.example");
+    let body = serde_json::to_string(&payment).unwrap();
     let opening = Opening {
         invoice: &invoice,
+        event: (&format!("evt_{}", invoice.id.simple()), &body),
         address: Some(&address),
         route: Route::InvoiceCreated.as_str(),
         message: &message,

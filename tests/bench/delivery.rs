@@ -6,12 +6,15 @@ use std::{sync::Arc, time::Duration};
 use chrono::DateTime;
 use gateway::{
     broker::route::Route,
-    storage::{deliveries, deliveries::AttemptRecord, deliveries::NewDelivery},
+    storage::{
+        deliveries::{self, AttemptRecord},
+        events::{self, NewEvent},
+    },
     webhook::retry::{DeliveryState, Progress},
 };
 use support::{
     server::processes::Signal,
-    shop::announced::{any_invoice, new_delivery},
+    shop::announced::{any_invoice, new_event},
 };
 use tokio::sync::Mutex;
 use uuid::Uuid;
@@ -98,19 +101,20 @@ async fn scale(report: &mut Report) {
 }
 
 /// Writes the row without a message, for loops that run without a broker.
-pub async fn insert_silently(connection: &mut sqlx::PgConnection, new: &NewDelivery) {
+pub async fn insert_silently(connection: &mut sqlx::PgConnection, new: &NewEvent) {
+    let delivery = new.delivery.as_ref().unwrap();
     sqlx::query(
         "insert into delivery (id, event_id, channel, kind, merchant_id, invoice_id, subject, url, payload, state,
              next_attempt_at)
          values ($1, $2, 'ipn', $3, $4, $5, $6, $7, $8, 'pending', now())",
     )
-    .bind(new.id)
+    .bind(delivery.id)
     .bind(&new.event_id)
-    .bind(new.kind)
+    .bind(new.kind.delivery_name())
     .bind(new.merchant_id)
-    .bind(new.invoice_id)
+    .bind(delivery.invoice_id)
     .bind(new.subject)
-    .bind(&new.url)
+    .bind(&delivery.url)
     .bind(&new.payload)
     .execute(connection)
     .await
@@ -160,9 +164,9 @@ pub async fn fill(world: &Arc<World>, endpoint: &Endpoint, backlog: usize, merch
     let mut tx = world.gateway.db.begin().await.unwrap();
     for number in 0..backlog {
         let at = number % merchants.len();
-        let new = new_delivery(merchants[at].id, invoices[at], &endpoint.url(at));
+        let new = new_event(merchants[at].id, invoices[at], &endpoint.url(at));
         let route = Route::Ipn.as_str();
-        assert_eq!(deliveries::announce(&mut tx, &[new], route).await.unwrap(), 1);
+        events::tell(&mut tx, &[new], route).await.unwrap();
     }
     tx.commit().await.unwrap();
     world.gateway.relay_wake.notify_one();
@@ -178,7 +182,7 @@ async fn post_and_commit(world: &Arc<World>) -> f64 {
     let mut tx = world.gateway.db.begin().await.unwrap();
     let mut rows = Vec::new();
     for _ in 0..BACKLOG {
-        let new = new_delivery(merchant.id, invoice, &endpoint.url(0));
+        let new = new_event(merchant.id, invoice, &endpoint.url(0));
         insert_silently(&mut tx, &new).await;
         rows.push(new);
     }
@@ -194,7 +198,7 @@ async fn post_and_commit(world: &Arc<World>) -> f64 {
             let new = &rows[number];
             let request = post("/ipn", &[("x-gateway-event-id", &new.event_id)], &new.payload);
             let status = free(&callers, number).await.send(&request).await;
-            let record = delivered(new.id, status);
+            let record = delivered(new.delivery.as_ref().unwrap().id, status);
             let mut connection = world.gateway.db.connection().await.unwrap();
             let recorded = deliveries::record_attempts(&mut connection, &[&record]).await.unwrap();
             assert_eq!(recorded.len(), 1);

@@ -13,13 +13,13 @@ use gateway::{
         envelope::{DepositRef, encode},
         route::Route,
     },
-    storage::{deliveries, outbox},
+    storage::{events, outbox},
 };
 use sqlx::Connection;
 use support::{
     server::processes::Signal,
     shop::{
-        announced::{any_invoice, new_delivery},
+        announced::{any_invoice, new_event},
         payable::Payable,
     },
 };
@@ -163,10 +163,10 @@ impl Merchants {
             let at = number % self.0.len();
             let (merchant, invoice) = &self.0[at];
             let url = url(at);
-            let new = new_delivery(merchant.id, *invoice, &url);
+            let new = new_event(merchant.id, *invoice, &url);
             let mut tx = world.gateway.db.begin().await.unwrap();
             let new = [new];
-            deliveries::announce(&mut tx, &new, Route::Ipn.as_str()).await.unwrap();
+            events::tell(&mut tx, &new, Route::Ipn.as_str()).await.unwrap();
             tx.commit().await.unwrap();
             let [new] = new;
             world.gateway.relay_wake.notify_one();
@@ -198,7 +198,7 @@ async fn straight(world: &Arc<World>, merchants: &Merchants) -> Vec<f64> {
     for number in 0..EVENTS {
         pace.tick().await;
         let (merchant, invoice) = &merchants.0[number % merchants.0.len()];
-        let new = new_delivery(merchant.id, *invoice, &endpoint.url(0));
+        let new = new_event(merchant.id, *invoice, &endpoint.url(0));
         let mut connection = world.gateway.db.connection().await.unwrap();
         insert_silently(&mut connection, &new).await;
         committed.insert(new.event_id.clone(), Instant::now());

@@ -27,7 +27,7 @@ use utoipa::{
 
 use crate::{
     balance, buyer_status, buyer_status::wire::SluggedError, catalogue, endpoints, error::Envelope,
-    nowpayments, payment, sandbox, status,
+    event, nowpayments, payment, sandbox, status,
 };
 
 /// The name of the merchant's key in the document.
@@ -51,6 +51,9 @@ const MERCHANT_KEY: &str = "merchantKey";
         nowpayments::route::create_invoice,
         sandbox::route::deposit,
         sandbox::route::expire,
+        event::route::list,
+        event::route::read,
+        event::route::resend,
         catalogue::route::currencies,
         catalogue::route::estimate,
         catalogue::route::min_amount,
@@ -62,6 +65,7 @@ const MERCHANT_KEY: &str = "merchantKey";
     tags(
         (name = "Invoices", description = "For merchants, with their API key."),
         (name = "Balance", description = "What the ledger says a merchant has. For merchants, with their API key."),
+        (name = "Events", description = "What happened, with a webhook or without. For merchants, with their API key."),
         (name = "Prices", description = "The currencies to pay with, and present prices."),
         (name = "NOWPayments", description = "Views of the above in NOWPayments' shapes, for clients that were written for it. For merchants, with their API key."),
         (name = "Sandbox", description = "Payments and expiries without a chain or a wait, for a merchant's own tests. In production these paths do not exist."),

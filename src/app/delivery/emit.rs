@@ -9,40 +9,44 @@ use crate::{
         route::Route,
     },
     invoice::{
-        lifecycle::{Ipn, Notice},
+        lifecycle::Notice,
         payment::{Payment, iso_8601},
     },
     money::digits_in_coins,
     storage::{
-        PgConnection, StorageError,
-        deliveries::{self, NewDelivery},
+        PgConnection, StorageError, deliveries,
         deposits::DepositRow,
+        events::{self, NewDelivery, NewEvent},
         invoices::Invoice,
     },
-    webhook::ipn::{self, NoticeBody},
+    webhook::{
+        event::EventKind,
+        ipn::{self, NoticeBody},
+    },
 };
 
 /// At most so many notices about foreign tokens per invoice: dust must not become a flood of
 /// webhooks.
 const FOREIGN_NOTICES_MAX: i64 = 5;
 
-/// The events that transitions owe. One without a callback address, or written before, is left out.
-pub(crate) async fn ipns(
-    tx: &mut PgConnection,
-    owed: &[(&Invoice, Ipn)],
-    checkout_url: &str,
-) -> Result<(), StorageError> {
-    let event = |(invoice, event): &(&Invoice, Ipn)| {
-        let kind = match event {
-            Ipn::Finished => "finished",
-            Ipn::Expired => "expired",
-        };
-        new_delivery(invoice, checkout_url, kind, Uuid::nil(), None)
-    };
-    announce(tx, &owed.iter().filter_map(event).collect::<Vec<_>>()).await
+/// A new id of an event about an invoice.
+pub(crate) fn new_id() -> String {
+    format!("evt_{}", Uuid::now_v7().simple())
 }
 
-/// An informational event about one deposit.
+/// The events that transitions owe. One written before is left out; one without a callback address
+/// is told by the feed alone.
+pub(crate) async fn transitions(
+    tx: &mut PgConnection,
+    owed: &[(&Invoice, EventKind)],
+    checkout_url: &str,
+) -> Result<(), StorageError> {
+    let event =
+        |(invoice, kind): &(&Invoice, EventKind)| new_event(invoice, checkout_url, *kind, None);
+    tell(tx, &owed.iter().map(event).collect::<Vec<_>>()).await
+}
+
+/// An informational event about one deposit, unless it was told before.
 pub(crate) async fn notice(
     tx: &mut PgConnection,
     invoice: &Invoice,
@@ -50,21 +54,18 @@ pub(crate) async fn notice(
     notice: Notice,
     deposit: &DepositRow,
 ) -> Result<(), StorageError> {
-    let kind = match notice {
-        Notice::WrongToken => "wrong_token_received",
-        Notice::SuspiciousToken => "suspicious_token_received",
-        Notice::LateDeposit => "late_deposit_received",
-    };
+    let kind = EventKind::from(notice);
     if notice != Notice::LateDeposit {
         let (network, contract) = (deposit.network, deposit.contract.as_deref());
-        let (count, told) = deliveries::notices_of(tx, invoice.id, kind, network, contract).await?;
+        let (count, told) =
+            deliveries::notices_of(tx, invoice.id, kind.as_str(), network, contract).await?;
         if told || count >= FOREIGN_NOTICES_MAX {
             return Ok(());
         }
     }
-    let body = notice_body(kind, deposit);
-    let event = new_delivery(invoice, checkout_url, kind, deposit.id, Some(&body));
-    announce(tx, event.as_slice()).await
+    let body = notice_body(kind.as_str(), deposit);
+    let event = new_event(invoice, checkout_url, kind, Some((deposit.id, &body)));
+    tell(tx, &[event]).await
 }
 
 fn notice_body(kind: &'static str, deposit: &DepositRow) -> NoticeBody {
@@ -91,35 +92,34 @@ fn notice_body(kind: &'static str, deposit: &DepositRow) -> NoticeBody {
     }
 }
 
-async fn announce(tx: &mut PgConnection, events: &[NewDelivery]) -> Result<(), StorageError> {
-    if !events.is_empty() {
-        deliveries::announce(tx, events, Route::Ipn.as_str()).await?;
+async fn tell(tx: &mut PgConnection, new: &[NewEvent]) -> Result<(), StorageError> {
+    if !new.is_empty() {
+        events::tell(tx, new, Route::Ipn.as_str()).await?;
     }
     Ok(())
 }
 
-/// `None` for an invoice without a callback address.
-fn new_delivery(
+fn new_event(
     invoice: &Invoice,
     checkout_url: &str,
-    kind: &'static str,
-    subject: Uuid,
-    notice: Option<&NoticeBody>,
-) -> Option<NewDelivery> {
-    let url = invoice.view.ipn_callback_url.clone()?;
+    kind: EventKind,
+    notice: Option<(Uuid, &NoticeBody)>,
+) -> NewEvent {
     let payment = Payment::render(&invoice.view, checkout_url);
-    let id = Uuid::now_v7();
-    let event_id = format!("evt_{}", Uuid::now_v7().simple());
-    let message = DeliveryRef::new(id, &event_id, Turn { cycle: 1, attempt: 1 });
-    Some(NewDelivery {
-        id,
+    let event_id = new_id();
+    let url = kind.channel().and(invoice.view.ipn_callback_url.clone());
+    let delivery = url.map(|url| {
+        let id = Uuid::now_v7();
+        let message = DeliveryRef::new(id, &event_id, Turn { cycle: 1, attempt: 1 });
+        NewDelivery { id, invoice_id: invoice.id, url, message: envelope::encode(&message) }
+    });
+    NewEvent {
         kind,
         merchant_id: invoice.merchant_id,
-        invoice_id: invoice.id,
-        subject,
-        url,
-        payload: ipn::snapshot(&payment, notice),
-        message: envelope::encode(&message),
+        payment_id: invoice.view.payment_id.clone(),
+        subject: notice.map(|(deposit, _)| deposit),
+        payload: ipn::snapshot(&payment, notice.map(|(_, body)| body)),
+        delivery,
         event_id,
-    })
+    }
 }

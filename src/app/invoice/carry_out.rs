@@ -15,6 +15,7 @@ use crate::{
         invoices::{self, Invoice},
         ledger,
     },
+    webhook::event::EventKind,
 };
 
 /// The part of a step that remains to be written once the invoice in memory has changed.
@@ -50,6 +51,16 @@ impl Outcome {
             Booking::Late(_) => Some(BookedAs::Late),
             Booking::Excess(_) => None,
         })
+    }
+
+    /// The events of the step, besides notices about its deposit.
+    fn events_of<'a>(&self, invoice: &'a Invoice) -> Vec<(&'a Invoice, EventKind)> {
+        let silent = match self.verdict {
+            Verdict::Moved => EventKind::of_silent(invoice.view.status),
+            Verdict::Kept | Verdict::Held(_) | Verdict::Refused(_) => None,
+        };
+        let told = self.ipns.iter().map(|ipn| EventKind::from(*ipn));
+        told.chain(silent).map(|kind| (invoice, kind)).collect()
     }
 
     /// The IPNs of a step that no deposit caused. It is an error if the step books a deposit or
@@ -132,8 +143,7 @@ impl Gateway {
         }
         // Events carry the invoice as it is now, so they are written last.
         let checkout = &self.config.checkout_url;
-        let owed: Vec<_> = outcome.ipns.iter().map(|ipn| (&*invoice, *ipn)).collect();
-        emit::ipns(tx, &owed, checkout).await?;
+        emit::transitions(tx, &outcome.events_of(invoice), checkout).await?;
         if let Some(deposit) = deposit {
             for notice in &outcome.notices {
                 emit::notice(tx, invoice, checkout, *notice, deposit).await?;

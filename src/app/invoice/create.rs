@@ -6,6 +6,7 @@ use uuid::Uuid;
 use crate::app::{
     Gateway,
     address::give::NoAddress,
+    delivery::emit,
     market::{Market, NoFreshRate, Offer},
     operator::measure::count_transition,
 };
@@ -163,9 +164,7 @@ impl Gateway {
         {
             return Ok(replay);
         }
-        let invoice = self.insert_invoice(&mut tx, caller, request, quoted).await?;
-        let payment = Payment::render(&invoice.view, &self.config.checkout_url);
-        let body = serde_json::to_string(&payment).expect("a payment object is plain data");
+        let (status, body) = self.insert_invoice(&mut tx, caller, request, quoted).await?;
         if let Some(wanted) = &request.idempotency {
             let sha256 = &wanted.request_sha256;
             let kept =
@@ -178,18 +177,19 @@ impl Gateway {
         fail_point("create.written");
         tx.commit().await.map_err(StorageError::from)?;
         fail_point("create.committed");
-        count_transition(None, invoice.view.status);
+        count_transition(None, status);
         self.relay_wake.notify_one();
         Ok(Created { body, replayed: false })
     }
 
+    /// Returns its status and the body of the answer, which is also what its event says.
     async fn insert_invoice(
         &self,
         tx: &mut PgConnection,
         caller: &Caller,
         request: &NewInvoice,
         quoted: Quoted,
-    ) -> Result<Invoice, CreateError> {
+    ) -> Result<(Status, String), CreateError> {
         let quota = i64::from(caller.open_invoices_max);
         let family = quoted.family();
         let derived = family.filter(|family| !family.has_pool());
@@ -214,14 +214,18 @@ impl Gateway {
             }
         };
         let message = envelope::encode(&InvoiceRef { invoice_id: invoice.id });
+        let payment = Payment::render(&invoice.view, &self.config.checkout_url);
+        let body = serde_json::to_string(&payment).expect("a payment object is plain data");
+        let event_id = emit::new_id();
         let opening = Opening {
             invoice: &invoice,
+            event: (&event_id, &body),
             address: address.as_ref(),
             route: Route::InvoiceCreated.as_str(),
             message: &message,
         };
         creation::open(tx, &opening).await?;
-        Ok(invoice)
+        Ok((invoice.view.status, body))
     }
 }
 

@@ -14,13 +14,14 @@ use crate::app::{Gateway, delivery::emit, operator::measure::count_transition};
 use crate::{
     asset::Network,
     fail_point::fail_point,
-    invoice::lifecycle::{self, Ipn},
+    invoice::lifecycle,
     storage::{
         self, StorageError, cursors,
         deposits::in_sight,
         invoices::{self, Invoice},
         timers,
     },
+    webhook::event::EventKind,
 };
 
 impl Gateway {
@@ -36,7 +37,7 @@ impl Gateway {
         let watched = cursors::watched_through(&mut tx).await?;
         let now = storage::now(&mut tx).await?;
 
-        let mut owed: Vec<(Uuid, Ipn)> = Vec::new();
+        let mut owed: Vec<(Uuid, EventKind)> = Vec::new();
         let (mut moved, mut transitions) = (Vec::new(), Vec::new());
         for invoice in &mut quiet {
             let before = invoice.view.status;
@@ -47,7 +48,7 @@ impl Gateway {
                 moved.push((invoice.id, invoice.view.status));
             }
             for ipn in outcome.ipns_without_deposit()? {
-                owed.push((invoice.id, *ipn));
+                owed.push((invoice.id, EventKind::from(*ipn)));
             }
         }
         let updated_at = invoices::update_statuses(&mut tx, &moved).await?;
@@ -58,8 +59,8 @@ impl Gateway {
         }
         let by_id: HashMap<_, _> = quiet.iter().map(|invoice| (invoice.id, invoice)).collect();
         let owed: Vec<_> =
-            owed.iter().filter_map(|(id, ipn)| Some((*by_id.get(id)?, *ipn))).collect();
-        emit::ipns(&mut tx, &owed, &self.config.checkout_url).await?;
+            owed.iter().filter_map(|(id, kind)| Some((*by_id.get(id)?, *kind))).collect();
+        emit::transitions(&mut tx, &owed, &self.config.checkout_url).await?;
         move_timers(&mut tx, &quiet, now).await?;
         fail_point("expire.written");
         tx.commit().await.map_err(StorageError::from)?;

@@ -20,8 +20,8 @@ use crate::{
 
 impl Gateway {
     /// Writes `event` with the present state of the order. `subject` is its deposit or quote, nil
-    /// for events that happen once. Does nothing without a callback URL, or if the event was
-    /// written before.
+    /// for events that happen once. Without a callback URL the feed alone tells it. Does nothing if
+    /// the event was written before.
     pub(super) async fn emit_payout(
         &self,
         tx: &mut PgConnection,
@@ -51,15 +51,15 @@ impl Gateway {
         event: EventType,
         (batch, subject): (Option<Uuid>, Uuid),
     ) -> Result<(), StorageError> {
-        let Some(url) = target(tx, order).await? else { return Ok(()) };
         let new = NewPayoutEvent {
             id: Uuid::now_v7(),
             event_id: id::event(),
             kind: event,
             merchant_id: order.merchant_id,
             payout_order_id: order.id,
+            order_id: order.order_id.clone(),
             subject,
-            url,
+            url: target(tx, order).await?,
             payload: self.payout_snapshot(tx, order, batch).await?,
         };
         if events::insert_payout_event(tx, &new).await? {

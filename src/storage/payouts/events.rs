@@ -8,6 +8,7 @@ use crate::{
         PgConnection, StorageError,
         deliveries::{DeliveryRow, delivery_rows},
     },
+    webhook::event::EventKind,
 };
 
 /// An event of a payout order, written in the transaction of the change that caused it.
@@ -18,36 +19,53 @@ pub struct NewPayoutEvent {
     pub kind: EventType,
     pub merchant_id: Uuid,
     pub payout_order_id: Uuid,
+    /// The public id of the order.
+    pub order_id: String,
     /// The batch, deposit or quote that it concerns; nil for events that happen once.
     pub subject: Uuid,
-    pub url: String,
+    /// `None` where nobody is to be told.
+    pub url: Option<String>,
     pub payload: String,
 }
 
-/// Writes an event. `false`, and no effect, if this order already has it.
+/// Writes an event, with its delivery if it has an address. Without effect if this order already
+/// has it. Returns whether there is a new delivery to start.
 pub async fn insert_payout_event(
     connection: &mut PgConnection,
     new: &NewPayoutEvent,
 ) -> Result<bool, StorageError> {
-    let done = sqlx::query!(
+    let made = sqlx::query_scalar!(
         r#"
-        insert into delivery (id, event_id, channel, kind, merchant_id, payout_order_id, subject, url, payload, state,
-            next_attempt_at, created_at)
-        values ($1, $2, 'payout', $3, $4, $5, $6, $7, $8, 'pending', now(), clock_timestamp())
-        on conflict (payout_order_id, kind, subject) do nothing
+        with made as (
+            insert into delivery (id, event_id, channel, kind, merchant_id, payout_order_id, subject, url, payload,
+                state, next_attempt_at, created_at)
+            select $1::uuid, $2::text, 'payout', $3::text, $4::uuid, $5::uuid, $6::uuid, $7::text, $8::text, 'pending',
+                   now(), clock_timestamp()
+            where $7 is not null
+            on conflict (payout_order_id, kind, subject) do nothing
+            returning id
+        ),
+        told as (
+            insert into event (event_id, merchant_id, type, resource_id, subject, delivery_id, payload)
+            select $2, $4, $3, $9::text, $6, (select id from made), case when $7 is null then $8 end
+            where $7 is null or exists(select from made)
+            on conflict (resource_id, type, subject) where subject is not null do nothing
+        )
+        select exists(select from made) as "made!"
         "#,
         new.id,
         new.event_id,
-        new.kind.as_str(),
+        EventKind::from(new.kind).as_str(),
         new.merchant_id,
         new.payout_order_id,
         new.subject,
         new.url,
-        new.payload
+        new.payload,
+        new.order_id
     )
-    .execute(connection)
+    .fetch_one(connection)
     .await?;
-    Ok(done.rows_affected() == 1)
+    Ok(made)
 }
 
 /// Events of a payout order in the order of their delivery.

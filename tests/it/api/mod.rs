@@ -10,6 +10,7 @@ mod buyer_status;
 mod catalogue;
 mod checkout;
 mod cross_origin;
+mod events;
 mod families;
 mod hostile_http;
 mod idempotency;

@@ -10,12 +10,13 @@ pub enum Kind {
     Number,
     Boolean,
     List,
+    Object,
     /// Always null.
     Null,
     OrNull(&'static Kind),
 }
 
-use Kind::{Boolean, List, Null, Number, OrNull, Text};
+use Kind::{Boolean, List, Null, Number, Object, OrNull, Text};
 
 const TEXT_OR_NULL: Kind = OrNull(&Text);
 const NUMBER_OR_NULL: Kind = OrNull(&Number);
@@ -140,6 +141,16 @@ pub const BALANCE: &[(&str, Kind)] = &[
     ("fiat_estimate", TEXT_OR_NULL),
 ];
 
+/// An entry of `GET /v1/events`.
+pub const EVENT: &[(&str, Kind)] = &[
+    ("event_id", Text),
+    ("type", Text),
+    ("created_at", Text),
+    ("resource_id", Text),
+    ("payload", Object),
+    ("delivery", OrNull(&Object)),
+];
+
 /// The buyer's view of an invoice that can be paid; every amount is text.
 pub const BUYER_STATUS: &[(&str, Kind)] = &[
     ("payment_id", Text),
@@ -175,6 +186,7 @@ fn fits(kind: Kind, value: &Value) -> bool {
     match kind {
         Text => value.is_string(),
         Number => value.is_number(),
+        Object => value.is_object(),
         Boolean => value.is_boolean(),
         List => value.is_array(),
         Null => value.is_null(),

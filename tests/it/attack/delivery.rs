@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use gateway::{broker::route::Route, storage::deliveries};
+use gateway::{broker::route::Route, storage::events};
 use gateway_workers::Role;
 use serde_json::json;
 use support::{
@@ -16,7 +16,7 @@ use support::{
         stack::{Stack, with_stack},
     },
     shop::{
-        announced::{any_invoice, new_delivery},
+        announced::{any_invoice, new_event},
         with_shop,
     },
 };
@@ -103,8 +103,8 @@ async fn announce_to(stack: &Stack, victim: &Hostile) {
         let merchant = stack.merchant().await.new.id;
         let invoice = any_invoice(&mut connection, merchant).await;
         for _ in 0..PER_MERCHANT {
-            let new = new_delivery(merchant, invoice, &victim.url("/ipn"));
-            deliveries::announce(&mut tx, &[new], Route::Ipn.as_str()).await.unwrap();
+            let new = new_event(merchant, invoice, &victim.url("/ipn"));
+            events::tell(&mut tx, &[new], Route::Ipn.as_str()).await.unwrap();
         }
     }
     tx.commit().await.unwrap();

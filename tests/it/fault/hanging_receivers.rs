@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gateway::{broker::route::Route, serve::allow_open_files, storage::deliveries};
+use gateway::{broker::route::Route, serve::allow_open_files, storage::events};
 use gateway_workers::Role;
 use support::{
     fault::{
@@ -13,7 +13,7 @@ use support::{
         broker::eventually,
         stack::{Stack, with_stack},
     },
-    shop::announced::{any_invoice, new_delivery},
+    shop::announced::{any_invoice, new_event},
 };
 use uuid::Uuid;
 
@@ -51,10 +51,10 @@ async fn merchants(stack: &Stack, receiver: &Hostile, net: u8, count: usize) -> 
 
 /// Commits one event for each.
 async fn announce(stack: &Stack, merchants: impl IntoIterator<Item = &Merchant>) {
-    let new = |one: &Merchant| new_delivery(one.id, one.invoice, &one.url);
+    let new = |one: &Merchant| new_event(one.id, one.invoice, &one.url);
     let new: Vec<_> = merchants.into_iter().map(new).collect();
     let mut tx = stack.gateway.db.begin().await.unwrap();
-    deliveries::announce(&mut tx, &new, Route::Ipn.as_str()).await.unwrap();
+    events::tell(&mut tx, &new, Route::Ipn.as_str()).await.unwrap();
     tx.commit().await.unwrap();
     stack.gateway.relay_wake.notify_one();
 }

@@ -3,7 +3,8 @@
 use gateway::{
     broker::envelope::{DeliveryRef, Turn, encode},
     invoice::PaymentId,
-    storage::deliveries::NewDelivery,
+    storage::events::{NewDelivery, NewEvent},
+    webhook::event::EventKind,
 };
 use sqlx::PgConnection;
 use uuid::Uuid;
@@ -25,23 +26,22 @@ pub async fn any_invoice(connection: &mut PgConnection, merchant_id: Uuid) -> Uu
     id
 }
 
-/// A delivery to `url`, one third of a kilobyte, like that of a paid invoice.
-pub fn new_delivery(merchant_id: Uuid, invoice_id: Uuid, url: &str) -> NewDelivery {
+/// An event with a delivery to `url`, one third of a kilobyte, like that of a paid invoice.
+pub fn new_event(merchant_id: Uuid, invoice_id: Uuid, url: &str) -> NewEvent {
     let id = Uuid::now_v7();
     let payload = format!(
         r#"{{"actually_paid":20,"invoice_type":"payment","order_id":"order-1","pay_address":"0x9858effd232b4033e47d90003d41ec34ecaeda94","pay_amount":20,"pay_currency":"usdtmatic","payment_id":"{id}","payment_status":"finished","price_amount":20,"price_currency":"usd"}}"#
     );
     let event_id = format!("evt_{}", id.simple());
     let message = DeliveryRef::new(id, &event_id, Turn { cycle: 1, attempt: 1 });
-    NewDelivery {
-        id,
+    let delivery = NewDelivery { id, invoice_id, url: url.to_owned(), message: encode(&message) };
+    NewEvent {
         event_id,
-        kind: "finished",
+        kind: EventKind::InvoicePaid,
         merchant_id,
-        invoice_id,
-        subject: id,
-        url: url.to_owned(),
+        payment_id: invoice_id.to_string(),
+        subject: Some(id),
         payload,
-        message: encode(&message),
+        delivery: Some(delivery),
     }
 }

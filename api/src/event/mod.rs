@@ -1,0 +1,5 @@
+//! Events of a merchant: `/v1/events`, and webhooks on trial. Types of answers are frozen: a type
+//! may gain a field, never lose one.
+
+pub mod route;
+pub mod wire;
