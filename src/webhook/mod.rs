@@ -8,6 +8,7 @@ pub mod event;
 pub mod ipn;
 pub mod payout;
 pub mod retry;
+pub mod sample;
 
 vocabulary! {
     /// One of the two kinds of webhooks.

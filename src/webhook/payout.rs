@@ -20,7 +20,7 @@ pub const EVENT_ID_HEADER: &str = "x-gateway-event-id";
 pub const USER_AGENT: &str = "gateway-payout/0.1.0";
 pub const CONTENT_TYPE: &str = "application/json";
 
-/// One event of one order. The four fields are always in this order.
+/// One event of one order. The fields are always in this order.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = PayoutWebhook)]
@@ -35,6 +35,17 @@ pub struct Envelope<'a> {
     /// The order as it was when the event happened.
     #[schema(value_type = Order<'static>)]
     order: &'a RawValue,
+    /// Only in a test that the merchant asked for (`POST /v1/webhooks/test`).
+    #[serde(rename = "_gateway", skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    gateway: Option<TestMark>,
+}
+
+/// Says that nothing happened: the body was made for a test.
+#[derive(Serialize, ToSchema)]
+pub struct TestMark {
+    /// Always true.
+    test: bool,
 }
 
 /// A stored snapshot that is not JSON. Only a damaged row can contain one.
@@ -49,8 +60,28 @@ pub fn body(
     event_at: i64,
     order: &str,
 ) -> Result<String, DamagedOrder> {
+    write(event_type, event_id, event_at, order, None)
+}
+
+/// The same for a test that a merchant asked for.
+pub fn test_body(
+    event_type: &str,
+    event_id: &str,
+    event_at: i64,
+    order: &str,
+) -> Result<String, DamagedOrder> {
+    write(event_type, event_id, event_at, order, Some(TestMark { test: true }))
+}
+
+fn write(
+    event_type: &str,
+    event_id: &str,
+    event_at: i64,
+    order: &str,
+    gateway: Option<TestMark>,
+) -> Result<String, DamagedOrder> {
     let order: &RawValue = serde_json::from_str(order).map_err(|_| DamagedOrder)?;
-    serde_json::to_string(&Envelope { event_type, event_id, event_at, order })
+    serde_json::to_string(&Envelope { event_type, event_id, event_at, order, gateway })
         .map_err(|_| DamagedOrder)
 }
 
@@ -82,5 +113,8 @@ mod tests {
         let expected = r#"{"eventType":"mass_payout.created","eventId":"pzwe_1","eventAt":1767225600,"order":{"z":1.10,"a":{"y":[],"b":"é"}}}"#;
         assert_eq!(text, expected);
         assert_eq!(body("t", "e", 1, "{"), Err(DamagedOrder));
+        let test = test_body("mass_payout.created", "pzwe_1", 1_767_225_600, order).unwrap();
+        let marked = expected.replace("é\"}}}", "é\"}},\"_gateway\":{\"test\":true}}");
+        assert_eq!(test, marked);
     }
 }

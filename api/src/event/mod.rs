@@ -2,4 +2,5 @@
 //! may gain a field, never lose one.
 
 pub mod route;
+pub mod trial;
 pub mod wire;

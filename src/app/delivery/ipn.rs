@@ -32,7 +32,7 @@ pub const IPN: Channel = Channel {
 impl Gateway {
     /// The request of one attempt: `event_at` and the signature are made anew, `event_id` is the
     /// row's.
-    fn signed_ipn(&self, due: &DueDelivery) -> Result<Call, Unsignable> {
+    pub(super) fn signed_ipn(&self, due: &DueDelivery) -> Result<Call, Unsignable> {
         let secret = self
             .master_keys
             .open(due.merchant_id, &due.webhook_secret_sealed)

@@ -11,6 +11,7 @@ mod payout;
 mod record;
 pub mod requeue_dead_letters;
 mod room;
+pub mod trial;
 
 use std::{
     collections::HashSet,

@@ -36,12 +36,26 @@ impl Gateway {
     /// The request of one attempt: `eventAt` and the signature are made anew, `eventId` is the
     /// row's.
     fn signed_payout_webhook(&self, due: &DueDelivery) -> Result<Call, Unsignable> {
+        let body = payout::body(&due.kind, &due.event_id, due.now.timestamp(), &due.payload);
+        self.signed_payout(due, body)
+    }
+
+    /// The same with a body that says it is a test.
+    pub(super) fn signed_payout_trial(&self, due: &DueDelivery) -> Result<Call, Unsignable> {
+        let body = payout::test_body(&due.kind, &due.event_id, due.now.timestamp(), &due.payload);
+        self.signed_payout(due, body)
+    }
+
+    fn signed_payout(
+        &self,
+        due: &DueDelivery,
+        body: Result<String, payout::DamagedOrder>,
+    ) -> Result<Call, Unsignable> {
         let secret = self
             .master_keys
             .open(due.merchant_id, &due.webhook_secret_sealed)
             .map_err(Unsignable::because)?;
-        let body = payout::body(&due.kind, &due.event_id, due.now.timestamp(), &due.payload)
-            .map_err(Unsignable::because)?;
+        let body = body.map_err(Unsignable::because)?;
         let signature = payout::sign(&secret, body.as_bytes());
         let headers = [
             ("content-type", payout::CONTENT_TYPE),

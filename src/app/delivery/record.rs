@@ -102,7 +102,7 @@ fn moved(
 
 /// The first printable characters of an answer: for people, never to be trusted or rendered as
 /// anything but text.
-fn excerpt(body: &[u8]) -> Option<String> {
+pub(super) fn excerpt(body: &[u8]) -> Option<String> {
     let text: String = String::from_utf8_lossy(body)
         .chars()
         .filter(|c| !c.is_control() || *c == '\n')

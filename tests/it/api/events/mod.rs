@@ -3,6 +3,7 @@
 mod cursor;
 mod kinds;
 mod resend;
+mod trial;
 
 use serde_json::Value;
 use support::client::Client;
