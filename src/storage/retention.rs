@@ -10,10 +10,12 @@ pub enum Expiring {
     Answers,
     /// The history of rates.
     Rates,
+    /// Events of the feed. Their deliveries stay.
+    Events,
 }
 
 impl Expiring {
-    pub const ALL: [Self; 2] = [Self::Answers, Self::Rates];
+    pub const ALL: [Self; 3] = [Self::Answers, Self::Rates, Self::Events];
 }
 
 /// Deletes up to `limit` expired rows of a kind, and returns their number: fewer than `limit` if no
@@ -26,6 +28,7 @@ pub async fn forget(
     match kind {
         Expiring::Answers => forget_answers(connection, limit).await,
         Expiring::Rates => forget_rates(connection, limit).await,
+        Expiring::Events => forget_events(connection, limit).await,
     }
 }
 
@@ -78,7 +81,7 @@ async fn forget_rates(connection: &mut PgConnection, limit: i64) -> Result<u64, 
 
 /// Deletes up to `limit` events of the feed that are older than 90 days, as
 /// `docs/webhooks.md` promises. Their deliveries stay. Index: `event_by_age`.
-pub async fn forget_events(connection: &mut PgConnection, limit: i64) -> Result<u64, StorageError> {
+async fn forget_events(connection: &mut PgConnection, limit: i64) -> Result<u64, StorageError> {
     let done = sqlx::query!(
         r#"
         delete from event

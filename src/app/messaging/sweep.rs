@@ -156,14 +156,6 @@ impl Gateway {
                 }
             }
         }
-        let start = Instant::now();
-        while start.elapsed() < FORGET_LIMIT {
-            let gone = retention::forget_events(&mut connection, BITE).await?;
-            forgotten += gone;
-            if gone < BITE.unsigned_abs() {
-                break;
-            }
-        }
         let pages = retention::window_pages(&mut connection).await?;
         let (mut seen, start) = (0, Instant::now());
         while seen < pages && start.elapsed() < FORGET_LIMIT {

@@ -126,7 +126,11 @@ pub async fn page(
     let rows = match kind {
         None => {
             event_rows!(
-                "select * from event where merchant_id = $1 and position > $2 order by position limit 101",
+                "select event_id, type, created_at, resource_id, payload, delivery_id, position
+                 from event
+                 where merchant_id = $1 and position > $2
+                 order by position
+                 limit 101",
                 "order by e.position limit $3",
                 merchant_id,
                 position,
@@ -137,7 +141,7 @@ pub async fn page(
         }
         Some(kind) => {
             event_rows!(
-                "select *
+                "select event_id, type, created_at, resource_id, payload, delivery_id, position
                  from event
                  where merchant_id = $1 and (type, position) > ($4, $2) and type <= $4 and position is not null
                  order by type, position
@@ -162,7 +166,9 @@ pub async fn one(
     event_id: &str,
 ) -> Result<Option<EventRow>, StorageError> {
     let row = event_rows!(
-        "select * from event where event_id = $2 and merchant_id = $1",
+        "select event_id, type, created_at, resource_id, payload, delivery_id
+         from event
+         where event_id = $2 and merchant_id = $1",
         "",
         merchant_id,
         event_id
