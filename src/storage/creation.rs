@@ -85,13 +85,9 @@ pub async fn open(connection: &mut PgConnection, new: &Opening<'_>) -> Result<()
             from made
             where $29::uuid is not null
         ),
-        timed as (
-            insert into timer (kind, ref, due_at) select $33, id, deadline_at from made
-        ),
-        told as (
-            insert into event (event_id, merchant_id, type, resource_id, payload)
-            select $36, merchant_id, $37, payment_id, $38 from made
-        )
+        timed as (insert into timer (kind, ref, due_at) select $33, id, deadline_at from made),
+        told as (insert into event (event_id, merchant_id, type, resource_id, payload)
+            select $36, merchant_id, $37, payment_id, $38 from made)
         insert into outbox (route, body) values ($34, $35)
         "#,
         invoice.id,

@@ -24,10 +24,9 @@ async fn recorded(channel: &str, header: &'static str) -> (Value, Vec<Value>) {
     let router = Router::new()
         .fallback(any(move |headers: HeaderMap, body: Bytes| async move {
             let signature = headers.get(header).map(|value| value.to_str().unwrap().to_owned());
-            let now = chrono::Utc::now().timestamp();
             kept.lock().unwrap().push(json!({
                 "name": "", "body": String::from_utf8(body.to_vec()).unwrap(),
-                "signature": signature, "received_at": now,
+                "signature": signature,
             }));
             StatusCode::OK
         }))
@@ -48,8 +47,11 @@ async fn recorded(channel: &str, header: &'static str) -> (Value, Vec<Value>) {
         .collect();
     let mut deliveries = std::mem::take(&mut *seen.lock().unwrap());
     assert_eq!(deliveries.len(), cases.len());
+    let first: Value = serde_json::from_str(deliveries[0]["body"].as_str().unwrap()).unwrap();
+    let signed_at = first.get("event_at").or(first.get("eventAt")).unwrap().clone();
     for (place, delivery) in deliveries.iter_mut().enumerate() {
         delivery["name"] = place.to_string().into();
+        delivery["received_at"] = signed_at.clone();
     }
     (json!({ "secret": SECRET, "deliveries": deliveries }), cases)
 }

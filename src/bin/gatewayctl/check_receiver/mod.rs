@@ -11,7 +11,6 @@ mod sample;
 use std::time::Duration;
 
 use anyhow::bail;
-use chrono::Utc;
 use gateway::webhook::{ipn, payout};
 use serde_json::{Value, json};
 
@@ -85,8 +84,8 @@ struct Graded {
 /// Sends every case and grades the answers. A receiver with a fault makes the exit code 1.
 pub async fn run(args: Args) -> anyhow::Result<Answer> {
     let client = Client::to(&args.url, args.channel.patience())
-        .map_err(|reason| wrong_usage(&format!("{}: {reason}", args.url)))?;
-    let sender = Sender::new(args.channel, args.secret.into(), args.order_id, Utc::now());
+        .map_err(|reason| wrong_usage(format!("{}: {reason}", args.url)))?;
+    let sender = Sender::new(args.channel, args.secret.into(), args.order_id)?;
     let mut graded = Vec::new();
     for case in case::all(&sender) {
         let answers = client.post_all(&case.posts).await;
@@ -95,7 +94,7 @@ pub async fn run(args: Args) -> anyhow::Result<Answer> {
         {
             bail!("{} does not answer: {reason}. Start the receiver, then try again", args.url);
         }
-        graded.push(grade(case, answers));
+        graded.push(grade(&case, answers));
     }
     let passed = graded.iter().filter(|one| one.fault.is_none()).count();
     let is_whole = passed == graded.len();
@@ -103,8 +102,8 @@ pub async fn run(args: Args) -> anyhow::Result<Answer> {
     Ok(if is_whole { answer } else { answer.bad() })
 }
 
-fn grade(case: Case, answers: Vec<Answered>) -> Graded {
-    let Case { name, expected, hint, .. } = case;
+fn grade(case: &Case, answers: Vec<Answered>) -> Graded {
+    let Case { name, expected, hint, .. } = *case;
     let fault = answers.iter().find_map(|answer| case::fault(expected, &answer.status));
     Graded { name, expected, hint, answers, fault }
 }

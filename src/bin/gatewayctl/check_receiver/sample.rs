@@ -1,5 +1,6 @@
 //! Events as the gateway sends them, and deliveries of them as it does not.
 
+use anyhow::Context;
 use chrono::{DateTime, TimeDelta, Utc};
 use gateway::{
     merchant::WebhookSecret,
@@ -11,6 +12,7 @@ use super::{
     Channel,
     post::{Pace, Post},
 };
+use crate::proof::epoch_seconds;
 
 /// Signs as the gateway does. Each run has events and payments of its own, so that a receiver can
 /// be checked many times.
@@ -27,10 +29,11 @@ impl Sender {
         channel: Channel,
         secret: WebhookSecret,
         order_id: String,
-        now: DateTime<Utc>,
-    ) -> Self {
-        let run = format!("{:x}", now.timestamp_millis());
-        Self { channel, secret, order_id, run, now }
+    ) -> anyhow::Result<Self> {
+        let seconds = i64::try_from(epoch_seconds()?)?;
+        let now = DateTime::from_timestamp_secs(seconds).context("the clock is far off")?;
+        let run = format!("{:x}_{:08x}", seconds, rand::random::<u32>());
+        Ok(Self { channel, secret, order_id, run, now })
     }
 
     /// The one event of which an order is shipped: a payment, or a mass payout that has ended.
