@@ -37,7 +37,7 @@ pub enum FeedError {
 struct Look {
     events: Vec<EventRow>,
     is_full: bool,
-    /// Events wait for their positions.
+    /// Events waited for their positions when the page was read.
     is_any_unplaced: bool,
 }
 
@@ -75,6 +75,9 @@ impl Gateway {
         limit: i64,
     ) -> Result<Look, FeedError> {
         let mut connection = self.db.connection().await?;
+        // Before the page: asked after it, another reader's batch could have come between, and the
+        // page would count as the end of the feed without it.
+        let is_any_unplaced = feed::is_any_unplaced(&mut connection, merchant_id).await?;
         let place = match after {
             None => Place::After(0),
             Some(id) => {
@@ -91,8 +94,6 @@ impl Gateway {
         let shown = usize::try_from(limit).unwrap_or(usize::MAX);
         let is_full = events.len() > shown;
         events.truncate(shown);
-        let is_any_unplaced =
-            !is_full && feed::is_any_unplaced(&mut connection, merchant_id).await?;
         Ok(Look { events, is_full, is_any_unplaced })
     }
 
