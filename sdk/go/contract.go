@@ -1194,8 +1194,10 @@ type PayoutStanding struct {
 	State OrderState `json:"state"`
 }
 
-// PayoutWebhook: One event of one order. The four fields are always in this order.
+// PayoutWebhook: One event of one order. The fields are always in this order.
 type PayoutWebhook struct {
+	// Only in a test that the merchant asked for (`POST /v1/webhooks/test`).
+	Gateway *TestMark `json:"_gateway,omitempty"`
 	// Seconds since 1970, renewed at each attempt. Refuse events older than ten minutes.
 	EventAt int64 `json:"eventAt"`
 	// `pzwe_…`, the same for all attempts: process each id only once.
@@ -1203,4 +1205,10 @@ type PayoutWebhook struct {
 	EventType EventName `json:"eventType"`
 	// The order as it was when the event happened.
 	Order PayoutOrder `json:"order"`
+}
+
+// TestMark: Says that nothing happened: the body was made for a test.
+type TestMark struct {
+	// Always true.
+	Test bool `json:"test"`
 }

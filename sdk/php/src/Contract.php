@@ -452,10 +452,14 @@ namespace Gateway\Sdk;
  *   state: string,
  * }
  * @phpstan-type PayoutWebhook array{
+ *   _gateway?: TestMark,
  *   eventAt: int,
  *   eventId: string,
  *   eventType: string,
  *   order: PayoutOrder,
+ * }
+ * @phpstan-type TestMark array{
+ *   test: bool,
  * }
  * @phpstan-type PaymentDetail array{
  *   actually_paid: string,

@@ -1134,8 +1134,10 @@ export interface PayoutStanding {
   state: OrderState;
 }
 
-/** One event of one order. The four fields are always in this order. */
+/** One event of one order. The fields are always in this order. */
 export interface PayoutWebhook {
+  /** Only in a test that the merchant asked for (`POST /v1/webhooks/test`). */
+  _gateway?: TestMark;
   /** Seconds since 1970, renewed at each attempt. Refuse events older than ten minutes. */
   eventAt: number;
   /** `pzwe_…`, the same for all attempts: process each id only once. */
@@ -1143,4 +1145,10 @@ export interface PayoutWebhook {
   eventType: EventName;
   /** The order as it was when the event happened. */
   order: PayoutOrder;
+}
+
+/** Says that nothing happened: the body was made for a test. */
+export interface TestMark {
+  /** Always true. */
+  test: boolean;
 }

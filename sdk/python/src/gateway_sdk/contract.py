@@ -1096,9 +1096,7 @@ class PayoutStanding(TypedDict):
     state: OrderState
 
 
-class PayoutWebhook(TypedDict):
-    """One event of one order. The four fields are always in this order."""
-
+class _PayoutWebhookRequired(TypedDict):
     # Seconds since 1970, renewed at each attempt. Refuse events older than ten minutes.
     eventAt: int
     # `pzwe_…`, the same for all attempts: process each id only once.
@@ -1106,6 +1104,20 @@ class PayoutWebhook(TypedDict):
     eventType: EventName
     # The order as it was when the event happened.
     order: PayoutOrder
+
+
+class PayoutWebhook(_PayoutWebhookRequired, total=False):
+    """One event of one order. The fields are always in this order."""
+
+    # Only in a test that the merchant asked for (`POST /v1/webhooks/test`).
+    _gateway: TestMark
+
+
+class TestMark(TypedDict):
+    """Says that nothing happened: the body was made for a test."""
+
+    # Always true.
+    test: bool
 
 
 class PaymentDetail(Payment, total=False):

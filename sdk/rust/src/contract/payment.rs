@@ -351,3 +351,10 @@ pub struct PaymentList {
     /// Invoices on all pages.
     pub total: i64,
 }
+
+/// Says that nothing happened: the body was made for a test.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct TestMark {
+    /// Always true.
+    pub test: bool,
+}

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::Amount;
+use super::{Amount, TestMark};
 
 /// The quote or the total that is confirmed. Without a body, or with an empty object, the order is
 /// confirmed as it is.
@@ -338,10 +338,13 @@ pub struct PayoutStanding {
     pub state: String,
 }
 
-/// One event of one order. The four fields are always in this order.
+/// One event of one order. The fields are always in this order.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PayoutWebhook {
+    /// Only in a test that the merchant asked for (`POST /v1/webhooks/test`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub _gateway: Option<TestMark>,
     /// Seconds since 1970, renewed at each attempt. Refuse events older than ten minutes.
     pub event_at: i64,
     /// `pzwe_…`, the same for all attempts: process each id only once.
