@@ -24,7 +24,7 @@ pub enum Merchant {
     #[command(after_help = words::MERCHANT_CREATE)]
     Create(Create),
     /// Change a merchant's settings; what is not named stays as it is
-    #[command(after_help = words::MERCHANT_SET)]
+    #[command(after_help = words::MERCHANT_SET, override_usage = "gatewayctl merchant set [OPTIONS] <ID>")]
     Set(Set),
     /// Give a merchant a new API key; the old one stops working at once
     #[command(after_help = words::MERCHANT_ROTATE_KEY)]
