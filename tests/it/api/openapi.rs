@@ -54,7 +54,7 @@ async fn the_page_shows_every_endpoint_field_and_error_code() {
         for (path, item) in asked.as_object().unwrap().iter().chain(told.as_object().unwrap()) {
             names.push(format!("<code>{path}</code>"));
             for operation in item.as_object().unwrap().values() {
-                names.push(operation["summary"].as_str().unwrap().to_owned());
+                names.push(operation["summary"].as_str().unwrap().replace('\'', "&#39;"));
                 let parameters = operation["parameters"].as_array().into_iter().flatten();
                 names.extend(
                     parameters.map(|p| format!("<code>{}</code>", p["name"].as_str().unwrap())),
@@ -249,7 +249,8 @@ async fn the_examples_of_requests_are_taken_as_they_stand() {
             let body = &item["post"]["requestBody"]["content"]["application/json"]["example"];
             if body.is_object() && !path.contains('{') {
                 let answer = merchant.post(path, body).await;
-                assert_eq!(answer.status, 201, "{path}: {}", answer.body);
+                // A test of a webhook makes nothing.
+                assert!([200, 201].contains(&answer.status), "{path}: {}", answer.body);
                 taken.push(path.as_str());
             }
         }
@@ -259,6 +260,7 @@ async fn the_examples_of_requests_are_taken_as_they_stand() {
             "/v1/mass-payout",
             "/v1/nc-payout",
             "/v1/payment",
+            "/v1/webhooks/test",
         ];
         assert_eq!(taken, expected);
         for (path, item) in document["paths"].as_object().unwrap() {
