@@ -248,8 +248,9 @@ async fn events_are_kept_for_90_days_and_their_deliveries_for_longer() {
     .await;
 }
 
-/// Median of the time of several pages behind a position, at the start, in the middle and near the
-/// end.
+/// Time of a page behind a position at the start, in the middle and near the end: of one kind of
+/// events or of all, whichever is slower. Of several readings the quickest counts, since other work
+/// on the machine only adds to it.
 async fn page_costs(stack: &Stack, merchant: Uuid, events: i64) -> [Duration; 3] {
     let mut connection = stack.database.connect().await;
     let mut costs = [Duration::ZERO; 3];
@@ -261,16 +262,16 @@ async fn page_costs(stack: &Stack, merchant: Uuid, events: i64) -> [Duration; 3]
             .fetch_one(&mut connection)
             .await
             .unwrap();
-        let mut times = Vec::new();
-        for round in 0..15 {
-            let kind = (round % 2 == 0).then_some(EventKind::InvoiceCreated);
-            let started = Instant::now();
-            let feed = stack.gateway.read_feed(merchant, Some(&id), kind, 100).await.unwrap();
-            times.push(started.elapsed());
-            assert_eq!((feed.events.len(), feed.has_more), (100, true));
+        for kind in [None, Some(EventKind::InvoiceCreated)] {
+            let mut quickest = Duration::MAX;
+            for _ in 0..8 {
+                let started = Instant::now();
+                let feed = stack.gateway.read_feed(merchant, Some(&id), kind, 100).await.unwrap();
+                quickest = quickest.min(started.elapsed());
+                assert_eq!((feed.events.len(), feed.has_more), (100, true));
+            }
+            *cost = quickest.max(*cost);
         }
-        times.sort();
-        *cost = times[times.len() / 2];
     }
     costs
 }
@@ -303,6 +304,8 @@ async fn a_page_costs_the_same_at_any_depth_of_a_long_feed() {
                     (select event_id as id, 1000 + row_number() over (order by created_at, event_id) as n \
                      from event where merchant_id = $1 and position is null) as o where event_id = o.id";
         sqlx::query(rest).bind(id).execute(&mut connection).await.unwrap();
+        // Many readings leave no dead rows of one statement behind.
+        sqlx::query("vacuum event").execute(&mut connection).await.unwrap();
         stack.gateway.read_feed(merchants[0].0, None, None, 100).await.unwrap();
         let few = page_costs(&stack, merchants[0].0, FEW).await;
         let many = page_costs(&stack, id, count).await;
