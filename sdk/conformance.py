@@ -344,7 +344,7 @@ def shown(value):
 def gatewayctl(*arguments):
     ran = subprocess.run([os.environ["GATEWAYCTL"], *arguments], capture_output=True, timeout=60, check=False)
     if ran.returncode:
-        raise SystemExit(f"gatewayctl {' '.join(arguments)}: {ran.stderr.decode()}")
+        raise SystemExit(f"gatewayctl {' '.join(arguments)}: {ran.stdout.decode()}{ran.stderr.decode()}")
     return ran.stdout.decode()
 
 

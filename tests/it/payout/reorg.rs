@@ -31,9 +31,11 @@ impl Scene {
     pub async fn open_again(&self, id: &str) -> Story {
         eventually("its payments are open again", async || {
             let story = self.payer.story(id).await;
-            story.payments.iter().all(|one| one.state == PaymentState::Sent).then_some(story)
+            story.payments.iter().all(|one| one.state == PaymentState::Sent).then_some(())
         })
-        .await
+        .await;
+        // The payments of a story are read a moment after its order.
+        self.payer.story(id).await
     }
 
     async fn rows(&self, id: &str) -> Vec<Value> {

@@ -4,7 +4,7 @@ use anyhow::Context;
 use chrono::{DateTime, TimeDelta, Utc};
 use gateway::{
     merchant::WebhookSecret,
-    webhook::{ipn, payout},
+    webhook::{event::EventKind, ipn, payout, sample},
 };
 use serde_json::{Map, Value, json};
 
@@ -39,8 +39,8 @@ impl Sender {
     /// The one event of which an order is shipped: a payment, or a mass payout that has ended.
     pub(super) fn event(&self, number: u32) -> Value {
         let event = match self.channel {
-            Channel::Ipn => self.payment(number),
-            Channel::Payout => self.payout(number, ("mass_payout.completed", "completed")),
+            Channel::Ipn => self.payment(EventKind::InvoicePaid, number),
+            Channel::Payout => self.payout(EventKind::PayoutCompleted, number),
         };
         self.at(event, &format!("{number}"), TimeDelta::zero())
     }
@@ -48,17 +48,8 @@ impl Sender {
     /// Another event of the same payment or order, which reports an earlier state or other money.
     pub(super) fn side_event(&self, number: u32) -> Value {
         let event = match self.channel {
-            Channel::Ipn => {
-                let mut event = self.payment(number);
-                event["_gateway"]["notice"] = json!({
-                    "type": "late_deposit_received", "tx_hash": format!("0x{:064x}", number),
-                    "log_index": null, "deposit_key": format!("0x{:064x}:0", number),
-                    "network": "polygon", "currency": "usdtmatic", "contract_address": null,
-                    "amount": "0.000001", "amount_unit": "coins", "received_at": self.instant(),
-                });
-                event
-            }
-            Channel::Payout => self.payout(number, ("mass_payout.batch_confirmed", "processing")),
+            Channel::Ipn => self.payment(EventKind::LateDeposit, number),
+            Channel::Payout => self.payout(EventKind::PayoutBatchConfirmed, number),
         };
         self.at(event, &format!("{number}-side"), TimeDelta::zero())
     }
@@ -127,43 +118,29 @@ impl Sender {
         Post { signature, ..self.deliver_with(event, body, None) }
     }
 
-    fn instant(&self) -> String {
-        self.now.to_rfc3339_opts(chrono::SecondsFormat::Millis, true)
-    }
-
-    fn payment(&self, number: u32) -> Value {
+    /// Letters beyond ASCII show a receiver that verifies other bytes than it received.
+    fn payment(&self, kind: EventKind, number: u32) -> Value {
+        let (ipn_url, checkout) = ("https://shop.example/ipn", "https://pay.example");
+        let mut event = parsed(&sample::payment(kind, ipn_url, checkout, self.now));
         let id = format!("pzi_check_{}_{number}", self.run);
-        json!({
-            "payment_id": id, "purchase_id": id, "payment_status": "finished", "invoice_type": "payment",
-            "order_id": self.order_id, "order_description": "2 × café crème",
-            "price_amount": 25, "price_currency": "usd",
-            "pay_amount": 25.1, "actually_paid": 25.1, "amount_received": 25.1,
-            "pay_currency": "usdtmatic", "network": "polygon", "network_precision": 6,
-            "pay_address": "0x52908400098527886E0F7030069857D2E4169EE7", "payin_extra_id": null,
-            "smart_contract": "0xc2132D05D31c914a87C6611C10748AEb04B58e8F", "burning_percent": null,
-            "invoice_url": format!("https://pay.example/pay/{id}"), "ipn_callback_url": null,
-            "time_limit": "00:30:00", "expiration_estimate_date": self.instant(),
-            "created_at": self.instant(), "updated_at": self.instant(),
-            "subscription_cycle": null, "subscriber_email": null, "next_renewal_at": null,
-            "_gateway": { "test": true },
-        })
+        event["payment_id"] = id.clone().into();
+        event["purchase_id"] = id.into();
+        event["order_id"] = self.order_id.clone().into();
+        event["order_description"] = "2 × café crème".into();
+        event
     }
 
-    fn payout(&self, number: u32, (event_type, state): (&str, &str)) -> Value {
-        let id = format!("empo_check_{}_{number}", self.run);
-        let finished_at = (state == "completed").then(|| self.instant());
-        json!({
-            "eventType": event_type,
-            "order": {
-                "id": id, "family": "evm", "state": state, "fundingStatus": "exact",
-                "network": "polygon", "currency": "usdtmatic", "symbol": "USDT", "decimals": 6,
-                "label": "wages, café crème", "metadata": { "order": self.order_id },
-                "itemCount": 2, "payoutTotalRaw": "12500000", "paidRaw": "12500000", "failedRaw": "0",
-                "createdAt": self.instant(), "finishedAt": finished_at, "updatedAt": self.instant(),
-            },
-            "_gateway": { "test": true },
-        })
+    fn payout(&self, kind: EventKind, number: u32) -> Value {
+        let mut order = parsed(&sample::order(kind, self.now));
+        order["id"] = format!("empo_check_{}_{number}", self.run).into();
+        order["label"] = "wages, café crème".into();
+        order["metadata"] = json!({ "order": self.order_id });
+        json!({ "eventType": kind.as_str(), "order": order, "_gateway": { "test": true } })
     }
+}
+
+fn parsed(snapshot: &str) -> Value {
+    serde_json::from_str(snapshot).expect("a sample is JSON")
 }
 
 fn event_id(event: &Value) -> String {
