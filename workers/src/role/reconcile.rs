@@ -17,7 +17,8 @@ const FIRST_AFTER: Duration = Duration::from_secs(60);
 /// Each network runs at its own pace: one whose node takes minutes must not delay the others. Never
 /// ends by itself: the holder of the lock ends it.
 pub async fn run(agent: &Agent) {
-    join_all(Network::ALL.map(|network| walk(agent, network))).await;
+    // On the heap: fifteen of these futures in one array do not fit a thread's stack, unoptimised.
+    join_all(Network::ALL.map(|network| Box::pin(walk(agent, network)))).await;
     std::future::pending().await
 }
 
