@@ -1,6 +1,6 @@
 //! The one table of the broker's entities. `rabbitmq/definitions.json`, the management client and
-//! every publisher and consumer read it. Names come from [`super::route`]; no other place writes an
-//! argument.
+//! every publisher and consumer read it. The words in its names come from [`super::route`]; no
+//! other place puts a name together or writes an argument.
 //!
 //! Valid on RabbitMQ 3.10 through 4.x, which forbids: a policy that applies to `quorum_queues`
 //! (unknown before 3.12), `x-delivery-limit` of -1 (3.10 accepts it and drops the message at its

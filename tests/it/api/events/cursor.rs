@@ -37,7 +37,8 @@ const OPEN: usize = 20;
 const READERS: usize = 20;
 const LIMIT: Duration = Duration::from_secs(90);
 
-/// What one reader has seen. It outlives the reader, which is killed and begins again behind it.
+/// The events one reader has seen. They outlive the reader, which is killed and begins again behind
+/// them.
 type Seen = Arc<Mutex<Vec<String>>>;
 
 /// Reads pages behind what was seen, until `done` and then to the end.
@@ -280,7 +281,7 @@ async fn page_costs(stack: &Stack, merchant: Uuid, events: i64) -> [Duration; 3]
 async fn a_page_costs_the_same_at_any_depth_of_a_long_feed() {
     const FEW: i64 = 1_000;
     const MANY: i64 = 200_000;
-    // More by hand: ten millions take a quarter of an hour to write.
+    // A run by hand may ask for more than all tests have time for.
     let many_events =
         std::env::var("GATEWAY_TEST_EVENTS").map_or(MANY, |text| text.parse().unwrap());
     with_stack(|stack| async move {
