@@ -123,6 +123,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         row(Method::POST, "/v1/sandbox/expire", Merchant, SIMULATED, post(simulated::expire)),
         row(Method::GET, "/v1/events", Merchant, LISTED, get(events::list)),
         row(Method::GET, "/v1/events/{id}", Merchant, TOLD, get(events::read)),
+        row(Method::POST, "/v1/events/resend", Merchant, LISTED, post(event::bulk::send)),
         row(Method::POST, "/v1/events/{id}/resend", Merchant, RESENT, post(events::resend)),
         row(Method::POST, "/v1/webhooks/test", Merchant, LISTED, post(event::trial::send)),
     ]

@@ -54,6 +54,7 @@ const MERCHANT_KEY: &str = "merchantKey";
         event::route::list,
         event::route::read,
         event::route::resend,
+        event::bulk::send,
         event::trial::send,
         catalogue::route::currencies,
         catalogue::route::estimate,

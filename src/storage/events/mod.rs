@@ -5,6 +5,7 @@
 
 pub mod feed;
 pub mod resend;
+pub mod resend_many;
 pub mod trial;
 
 use uuid::Uuid;

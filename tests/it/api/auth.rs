@@ -75,6 +75,7 @@ fn the_router_serves_the_endpoints_of_the_specification_and_no_other() {
             "POST /v1/sandbox/expire Merchant",
             "GET /v1/events Merchant",
             "GET /v1/events/{id} Merchant",
+            "POST /v1/events/resend Merchant",
             "POST /v1/events/{id}/resend Merchant",
             "POST /v1/webhooks/test Merchant",
         ]

@@ -3,6 +3,7 @@
 mod cursor;
 mod kinds;
 mod resend;
+mod resend_many;
 mod trial;
 
 use serde_json::Value;
