@@ -22,6 +22,7 @@ CONTRACT = HERE.parent / "api" / "openapi.json"
 FAMILIES = (
     "/v1/status", "/v1/currencies", "/v1/estimate", "/v1/min-amount", "/v1/payment", "/v1/invoices/",
     "/v1/mass-payout", "/v1/evm-mass-payout", "/v1/nc-payout",
+    "/v1/events", "/v1/webhooks/", "/v1/balance", "/v1/sandbox/",
 )
 # Bodies of webhooks, and what errors carry; no operation names them as its answer.
 ALSO = (
@@ -34,7 +35,7 @@ LEFT_OUT = {"NewPayoutForm"}
 
 # Schemas that are no types of their own.
 AMOUNTS = {"Amount", "AmountAsked", "WholeCoins"}
-TEXTS = {"DecimalText", "RawAmount", "Instant", "WebAddress", "OptionalWebAddress"}
+TEXTS = {"DecimalText", "SignedDecimalText", "RawAmount", "Instant", "WebAddress", "OptionalWebAddress"}
 PLAIN = {"Null": "null", "True": "boolean", "False": "boolean", "Anything": "any", "Metadata": "object",
          "WholeNumber": "integer"}
 SOURCE = "Made by sdk/generate.py from api/openapi.json; do not edit."
@@ -82,7 +83,7 @@ class Contract:
         return [v for v in schema.get("enum") or schema.get("x-extensible-enum") or [] if v]
 
     def is_input(self, name):
-        return name.startswith("New") or name in ("ConfirmPayout", "NcRefresh", "NcSubmission")
+        return name.startswith("New") or name in ("ConfirmPayout", "NcRefresh", "NcSubmission", "WebhookTest", "SandboxExpiry")
 
     def parent(self, name):
         """The schema that `name` extends, or None."""
@@ -121,7 +122,7 @@ class Contract:
         real = [k for k in kinds if k != "null"]
         if real == ["array"]:
             return ("list", self._kind(schema["items"])[0]), "null" in kinds
-        if len(real) != 1 or real[0] not in ("string", "integer", "boolean"):
+        if len(real) != 1 or real[0] not in ("string", "integer", "boolean", "object"):
             raise SystemExit(f"a shape that this generator does not know: {schema}")
         return real[0], "null" in kinds
 
@@ -170,7 +171,7 @@ def values(value, key):
 
 def comment(text, start, indent=""):
     """`text` as comment lines of at most 100 columns, each begun by `start`."""
-    text = text.replace("[`body`]", "`body`")
+    text = re.sub(r"\[(`\w+`)\]", r"\1", text)
     return [indent + start + line for line in textwrap.wrap(text, 100 - len(indent + start), break_long_words=False)]
 
 
@@ -248,7 +249,7 @@ def python(contract):
         if any(keyword.iskeyword(f.name) for f in own):
             out += ["", "", *comment(contract.text(name) or name, "# "), f'{name} = TypedDict("{name}", {{']
             out += [f'    "{f.name}": "{kind(f.kind)}",' for f in own]
-            out += ["})"]
+            out += ["})" if required else "}, total=False)"]
             continue
         if required and optional:
             out += ["", "", f"class _{name}Required({base}):", *python_fields(required, kind)]
@@ -369,7 +370,7 @@ def go_rows(rows):
 
 def pascal(name):
     words = [w for w in re.split("[^a-z0-9]+", snake(name)) if w]
-    initials = {"id": "ID", "url": "URL", "uri": "URI", "usd": "USD", "ipn": "IPN", "csv": "CSV"}
+    initials = {"id": "ID", "ids": "IDs", "url": "URL", "uri": "URI", "usd": "USD", "ipn": "IPN", "csv": "CSV"}
     return "".join(initials.get(w, w[0].upper() + w[1:]) for w in words)
 
 
@@ -433,12 +434,14 @@ def main():
     contract = Contract(json.loads(CONTRACT.read_text(encoding="utf-8")))
     nc = lambda name: name.startswith(("Nc", "NewNc"))
     payout = lambda name: not nc(name) and ("Payout" in name or name == "Quote")
+    event = lambda name: name.startswith(("Event", "NewEvent", "Webhook", "Sandbox", "NewSandbox", "Balance", "PaymentDeposit"))
     written = {
         "typescript/src/contract.ts": lambda: typescript(contract),
         "python/src/gateway_sdk/contract.py": lambda: python(contract),
         "php/src/Contract.php": lambda: php(contract),
         "go/contract.go": lambda: go(contract),
-        "rust/src/contract/payment.rs": lambda: rust(contract, lambda n: not nc(n) and not payout(n)),
+        "rust/src/contract/event.rs": lambda: rust(contract, event),
+        "rust/src/contract/payment.rs": lambda: rust(contract, lambda n: not nc(n) and not payout(n) and not event(n)),
         "rust/src/contract/payout.rs": lambda: rust(contract, payout),
         "rust/src/contract/nc_payout.rs": lambda: rust(contract, nc),
         "rust/src/contract/codes.rs": lambda: rust_codes(contract),

@@ -14,6 +14,7 @@ var ErrorCodes = []string{
 	"BROADCAST_REJECTED",
 	"CURRENCY_NOT_SUPPORTED",
 	"DUPLICATE_REFERENCE",
+	"EVENT_NOT_FOUND",
 	"IDEMPOTENCY_CONFLICT",
 	"INPUT_UNAVAILABLE",
 	"INSUFFICIENT_FUNDS",
@@ -27,6 +28,7 @@ var ErrorCodes = []string{
 	"NETWORK_FEE_TOO_HIGH",
 	"NODE_UNAVAILABLE",
 	"NONCE_USED",
+	"NOT_FOUND",
 	"NO_ELIGIBLE_CURRENCIES",
 	"PAYMENT_NOT_FOUND",
 	"PAYOUT_EXPIRED",
@@ -313,6 +315,38 @@ type Alive struct {
 	Message string `json:"message"`
 }
 
+// Balance: What a merchant has, by the ledger, all of one moment.
+type Balance struct {
+	// One entry for each currency and network of which any amount is not zero.
+	Balances []BalanceEntry `json:"balances"`
+	// The currency of the estimates.
+	FiatCurrency string `json:"fiat_currency"`
+}
+
+// BalanceEntry: The amounts of one currency on one network, in whole coins.
+type BalanceEntry struct {
+	// Booked deposits of invoices in their own currency, less excess and reversals: the balance of the
+	// merchant's account.
+	Available string `json:"available"`
+	// As in `GET /v1/currencies`.
+	Currency string `json:"currency"`
+	// `available` in `fiat_currency` at the current rate, rounded to 2 decimals; null without a fresh
+	// rate. Not binding.
+	FiatEstimate *string `json:"fiat_estimate"`
+	// Deposits in another currency than the one asked for; not in `available`.
+	Foreign string `json:"foreign"`
+	// Held by the merchant's payout orders: funded, and neither paid, kept as fees nor returned.
+	InPayouts string `json:"in_payouts"`
+	// Deposits that were booked after their invoice had ended; not in `available`.
+	Late    string      `json:"late"`
+	Network NetworkName `json:"network"`
+	// Deposits of the merchant's invoices that are seen or final and not booked yet. They may vanish,
+	// or be booked as late or foreign.
+	Pending string `json:"pending"`
+	// In upper case.
+	Symbol string `json:"symbol"`
+}
+
 // BuyerStatus: An invoice as its buyer sees it. All amounts are text.
 type BuyerStatus struct {
 	// Present only while the buyer has to choose a currency.
@@ -430,6 +464,88 @@ type Estimate struct {
 	EstimatedAmount string `json:"estimated_amount"`
 	// The smallest invoice, in US dollars.
 	MinAmountUSD Amount `json:"min_amount_usd"`
+}
+
+// Event: Something that happened to an invoice or a payout.
+type Event struct {
+	// When it happened. The feed is in the order in which events became visible, which may differ.
+	CreatedAt string `json:"created_at"`
+	// Its webhook; null if it has none: nobody asked for one, or its type has none.
+	Delivery *EventDelivery `json:"delivery"`
+	// The same as in its webhook: act on each id once.
+	EventID string `json:"event_id"`
+	// The payment object as it was then, with `_gateway.notice` for a deposit that changed nothing; or
+	// the payout order as it was.
+	Payload json.RawMessage `json:"payload"`
+	// The `payment_id`, or the id of the payout order.
+	ResourceID string `json:"resource_id"`
+	// `invoice.created`, `.partial`, `.paid`, `.expired`, `.cancelled`; `late_deposit_received`,
+	// `wrong_token_received`, `suspicious_token_received`, which change no status; `mass_payout.…` as
+	// in the payout webhooks. More may come.
+	Type string `json:"type"`
+}
+
+// EventAttempt: One attempt to deliver a webhook.
+type EventAttempt struct {
+	// From 1 in each cycle.
+	Attempt int64 `json:"attempt"`
+	// The cycle that it belongs to.
+	Cycle int64 `json:"cycle"`
+	// Milliseconds until the answer, or until it was given up.
+	DurationMs int64 `json:"duration_ms"`
+	// For people: why it failed; null for one that was taken.
+	Error *string `json:"error"`
+	// The first characters of the answer's body. Show it as text only: the receiver wrote it.
+	Excerpt *string `json:"excerpt"`
+	// When it began.
+	StartedAt string `json:"started_at"`
+	// HTTP status of the answer; null if there was none.
+	Status *int64 `json:"status"`
+}
+
+// EventDelivery: How the webhook of an event fares.
+type EventDelivery struct {
+	// The newest 100 attempts, oldest first. Only where one event is asked for.
+	Attempts []EventAttempt `json:"attempts,omitempty"`
+	// Attempts made in this cycle, of 5.
+	AttemptsMade int64 `json:"attempts_made"`
+	// `ipn` or `payout`, which sign differently.
+	Channel string `json:"channel"`
+	// 1, and 1 more each time it is sent again.
+	Cycle int64 `json:"cycle"`
+	// For people: why the last attempt failed.
+	LastError *string `json:"last_error"`
+	// HTTP status of the last attempt; null before the first, and if there was no answer.
+	LastStatus *int64 `json:"last_status"`
+	// When the next attempt is due; null if none is.
+	NextAttemptAt *string `json:"next_attempt_at"`
+	// `pending`, `retry_wait`, `delivered`, `dropped` (refused with 4xx; payouts only) or `dead`
+	// (given up until it is sent again).
+	State string `json:"state"`
+	// Where it is sent.
+	URL string `json:"url"`
+}
+
+// EventPage: One page of the feed of events, oldest first.
+type EventPage struct {
+	Data []Event `json:"data"`
+	// True if there is more now: ask again with `after` = `next`, also if `data` is empty.
+	HasMore bool `json:"has_more"`
+	// Keep it, and send it as `after` for what follows, now or later. Null while there was no event
+	// yet.
+	Next *string `json:"next"`
+}
+
+// EventsResent: What was started.
+type EventsResent struct {
+	// Their events, oldest first.
+	EventIDs []string `json:"event_ids"`
+	// True if there is more: ask again with `after` = `next`, also if `resent` is 0.
+	HasMore bool `json:"has_more"`
+	// The last event that this call looked at. Null if there was none.
+	Next *string `json:"next"`
+	// How many webhooks have a fresh cycle of attempts under way.
+	Resent int64 `json:"resent"`
 }
 
 // MinAmount: The smallest invoice in a currency.
@@ -600,7 +716,7 @@ type NcPayout struct {
 }
 
 // NcPayoutAnswer: `{ "ok": true, "data": … }` about one payout. It describes the output of
-// [`object`]; nothing is made of it.
+// `object`; nothing is made of it.
 type NcPayoutAnswer struct {
 	// The payout in its present state.
 	Data NcPayout `json:"data"`
@@ -666,6 +782,22 @@ type NcUnsigned struct {
 	Payload json.RawMessage `json:"payload"`
 }
 
+// NewEventsResend: The events to send again; `{}` means all that failed. Members that are not
+// listed are ignored. It describes the input of `wanted`; nothing is read into it.
+type NewEventsResend struct {
+	// An `event_id`: only what was made after it. To go on, the `next` of the answer before.
+	After string `json:"after,omitempty"`
+	// Only what was made at this time or later. Begin some minutes before your receiver went down.
+	From string `json:"from,omitempty"`
+	// Only webhooks that ended in this state: `dead`, `dropped`, or `delivered`, which means that the
+	// receiver took them. Absent: those that failed, `dead` and `dropped`.
+	State string `json:"state,omitempty"`
+	// Only what was made before this time.
+	To string `json:"to,omitempty"`
+	// Only events of this type.
+	Type string `json:"type,omitempty"`
+}
+
 // NewNcInput: An unspent output of an earlier transaction that is in a block. Its amount is read
 // from the chain.
 type NewNcInput struct {
@@ -708,7 +840,7 @@ type NewNcPayout struct {
 }
 
 // NewPayment: An invoice to create. Members that are not listed are ignored; null is the same as
-// absent. It describes the input of [`parse`], member by member; nothing is read into it.
+// absent. It describes the input of `parse`, member by member; nothing is read into it.
 type NewPayment struct {
 	// Where the buyer is redirected once the invoice is cancelled or expired: an http or https URL.
 	CancelURL string `json:"cancel_url,omitempty"`
@@ -771,6 +903,26 @@ type NewPayoutItem struct {
 	// The merchant's own reference, unique within the order. It must not start like a formula (`=`,
 	// `+`, `-`, `@`).
 	Reference string `json:"reference,omitempty"`
+}
+
+// NewSandboxDeposit: A payment on the simulated chain: to an invoice, or to an address of an
+// invoice or a payout order.
+type NewSandboxDeposit struct {
+	// An address of one of your invoices or payout orders, together with `network`.
+	Address string `json:"address,omitempty"`
+	// Whole coins.
+	Amount Amount `json:"amount"`
+	// `CODE` or `CODE@NETWORK`; the invoice's own currency if absent, or the network's coin.
+	Currency string `json:"currency,omitempty"`
+	// The chain to pay on, together with `address`: also another one than the invoice's.
+	Network NetworkName `json:"network,omitempty"`
+	// The invoice to pay, in its own currency if `currency` is absent. Instead of `network` and
+	// `address`.
+	PaymentID string `json:"payment_id,omitempty"`
+	// 1 to 128 hex digits, with or without `0x`; made up if absent.
+	Txid string `json:"txid,omitempty"`
+	// True leaves it in the mempool. Send the same `txid` once more without it to confirm it.
+	Unconfirmed bool `json:"unconfirmed,omitempty"`
 }
 
 // Notice: The deposit behind an informational IPN.
@@ -1207,8 +1359,56 @@ type PayoutWebhook struct {
 	Order PayoutOrder `json:"order"`
 }
 
+// SandboxDeposit: A transaction on the simulated chain.
+type SandboxDeposit struct {
+	// The newest block now.
+	Head int64 `json:"head"`
+	// Its block; null while it waits in the mempool.
+	Height *int64 `json:"height"`
+	// The chain on which it is.
+	Network NetworkName `json:"network"`
+	// False if this transaction was known before.
+	New bool `json:"new"`
+	// Its hash, as the deposit's `tx_hash` will be.
+	Txid string `json:"txid"`
+}
+
+// SandboxExpiry: The invoice whose window ends now.
+type SandboxExpiry struct {
+	// Its `payment_id`.
+	PaymentID string `json:"payment_id"`
+}
+
 // TestMark: Says that nothing happened: the body was made for a test.
 type TestMark struct {
 	// Always true.
 	Test bool `json:"test"`
+}
+
+// WebhookTest: A test of a receiver. Members that are not listed are ignored. It describes the
+// input of `send`; nothing is read into it.
+type WebhookTest struct {
+	// A type of event that has a webhook.
+	Type string `json:"type"`
+	// Where the sample is sent. Absent: where the last webhook of this channel went, else the
+	// merchant's payout webhook URL for a payout's.
+	URL string `json:"url,omitempty"`
+}
+
+// WebhookTestResult: What the receiver said.
+type WebhookTestResult struct {
+	// Milliseconds until the answer, or until it was given up.
+	DurationMs int64 `json:"duration_ms"`
+	// For people: why it was not taken; null if it was.
+	Error *string `json:"error"`
+	// Of the sample. `GET /v1/events` does not list it.
+	EventID string `json:"event_id"`
+	// The first characters of the answer's body.
+	Excerpt *string `json:"excerpt"`
+	// True if it answered 2xx, which takes an event.
+	Ok bool `json:"ok"`
+	// HTTP status of the answer; null if there was none.
+	Status *int64 `json:"status"`
+	// Where it was sent.
+	URL string `json:"url"`
 }

@@ -62,8 +62,8 @@ func OnceInMemory() Once {
 // bodyMax is far above any delivery.
 const bodyMax = 1 << 20
 
-// PaymentIPNReceiver is an http.Handler for payment IPNs: it verifies, keeps notices apart, and acts
-// once per payment and status.
+// PaymentIPNReceiver is an http.Handler for payment IPNs: it verifies, keeps notices and tests
+// apart, and acts once per payment and status.
 type PaymentIPNReceiver struct {
 	// Secrets: one, or two while the old one is being replaced.
 	Secrets []string
@@ -83,6 +83,9 @@ func (r *PaymentIPNReceiver) ServeHTTP(w http.ResponseWriter, request *http.Requ
 		if err != nil {
 			return err
 		}
+		if event.IsTest {
+			return nil
+		}
 		return r.Once(ctx, event.Key, func(tx *sql.Tx) error {
 			if event.Notice == nil {
 				return r.OnPayment(ctx, event.Payment, tx)
@@ -95,8 +98,8 @@ func (r *PaymentIPNReceiver) ServeHTTP(w http.ResponseWriter, request *http.Requ
 	})
 }
 
-// PayoutWebhookReceiver is an http.Handler for webhooks of mass payouts: it verifies, and acts once
-// per event.
+// PayoutWebhookReceiver is an http.Handler for webhooks of mass payouts: it verifies, keeps tests
+// apart, and acts once per event.
 type PayoutWebhookReceiver struct {
 	Secrets []string
 	Once    Once
@@ -113,6 +116,9 @@ func (r *PayoutWebhookReceiver) ServeHTTP(w http.ResponseWriter, request *http.R
 		event, err := VerifyPayoutWebhook(body, request.Header.Get(PayoutSignatureHeader), time.Now(), r.Secrets...)
 		if err != nil {
 			return err
+		}
+		if event.IsTest() {
+			return nil
 		}
 		return r.Once(ctx, event.EventID, func(tx *sql.Tx) error { return r.OnEvent(ctx, *event, tx) })
 	})

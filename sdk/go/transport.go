@@ -186,13 +186,21 @@ func (t *transport) get(ctx context.Context, path string, query url.Values, into
 func (t *transport) post(ctx context.Context, path string, body any, key string, into any) error {
 	r := request{method: http.MethodPost, path: path, contentType: "application/json", idempotencyKey: key}
 	if body != nil {
-		text, err := json.Marshal(body)
+		text, err := marshalled(body)
 		if err != nil {
-			return fmt.Errorf("%w: %v", ErrArgument, err)
+			return err
 		}
 		r.body = text
 	}
 	return t.send(ctx, r, into)
+}
+
+func marshalled(body any) ([]byte, error) {
+	text, err := json.Marshal(body)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %v", ErrArgument, err)
+	}
+	return text, nil
 }
 
 func sleep(ctx context.Context, time_ time.Duration) error {

@@ -29,6 +29,9 @@ type PaymentEvent struct {
 	Notice *Notice
 	// Key: act once per key.
 	Key string
+	// IsTest: you, or your operator, tried the receiver. Nothing was paid: answer 200 and do nothing
+	// else.
+	IsTest bool
 }
 
 // VerifyPaymentIPN verifies a payment IPN: header X-Gateway-Sig, HMAC-SHA-512. rawBody is what was
@@ -42,6 +45,7 @@ func VerifyPaymentIPN(rawBody []byte, signature string, now time.Time, secrets .
 		PaymentIpn
 		Gateway struct {
 			Notice *Notice `json:"notice"`
+			Test   bool    `json:"test"`
 		} `json:"_gateway"`
 	}
 	if json.Unmarshal(rawBody, &body) != nil {
@@ -50,9 +54,9 @@ func VerifyPaymentIPN(rawBody []byte, signature string, now time.Time, secrets .
 	if err := fresh(body.EventAt, now); err != nil {
 		return nil, err
 	}
-	event := PaymentEvent{Payment: body.PaymentIpn, Notice: body.Gateway.Notice}
+	event := PaymentEvent{Payment: body.PaymentIpn, Notice: body.Gateway.Notice, IsTest: body.Gateway.Test}
 	event.Key = body.PaymentID + " " + string(body.PaymentStatus)
-	if event.Notice != nil {
+	if event.Notice != nil || event.IsTest {
 		event.Key = body.EventID
 	}
 	return &event, nil
@@ -69,6 +73,12 @@ func VerifyPayoutWebhook(rawBody []byte, signature string, now time.Time, secret
 		return nil, ErrForged
 	}
 	return &event, fresh(event.EventAt, now)
+}
+
+// IsTest is true of a webhook that was made for a test. Nothing was paid: answer 200 and do nothing
+// else.
+func (event *PayoutWebhook) IsTest() bool {
+	return event.Gateway != nil && event.Gateway.Test
 }
 
 func authentic(algorithm func() hash.Hash, rawBody []byte, signature string, secrets []string) error {

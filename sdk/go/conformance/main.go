@@ -35,6 +35,7 @@ type asked struct {
 		Amount                 gateway.Amount
 		From                   string `json:"currency_from"`
 		To                     string `json:"currency_to"`
+		After, Type, Fiat      string
 	}
 }
 
@@ -110,6 +111,16 @@ func collected[T any](items gateway.Each[T], id func(T) string) (any, error) {
 	return found, failure
 }
 
+func all[T any](items gateway.Each[T]) (any, error) {
+	found, failure := []T{}, error(nil)
+	items(func(item T, err error) bool {
+		failure = err
+		found = append(found, item)
+		return err == nil
+	})
+	return found, failure
+}
+
 func body[T any](a asked) T {
 	var into T
 	if err := json.Unmarshal(a.Body, &into); err != nil {
@@ -167,6 +178,22 @@ func call(a asked) (any, error) {
 		return client.Estimate(ctx, a.Query.Amount, a.Query.From, a.Query.To, "")
 	case "minAmount":
 		return client.MinAmount(ctx, a.Query.To, "")
+	case "events":
+		return all(client.Events(ctx, gateway.EventQuery{After: a.Query.After, Type: a.Query.Type, Limit: a.Query.Limit}))
+	case "event":
+		return client.Event(ctx, a.ID)
+	case "resendEvent":
+		return client.ResendEvent(ctx, a.ID)
+	case "resendEvents":
+		return client.ResendEvents(ctx, body[gateway.NewEventsResend](a))
+	case "testWebhook":
+		return client.TestWebhook(ctx, body[gateway.WebhookTest](a))
+	case "balance":
+		return client.Balance(ctx, a.Query.Fiat)
+	case "sandboxDeposit":
+		return client.SandboxDeposit(ctx, body[gateway.NewSandboxDeposit](a))
+	case "sandboxExpire":
+		return client.SandboxExpire(ctx, a.ID)
 	case "payments":
 		return payments(client.Payments, name, a)
 	case "massPayouts":
@@ -199,6 +226,8 @@ func payments(of gateway.Payments, name string, a asked) (any, error) {
 		return collected(of.Each(ctx, q.Limit), func(p gateway.Payment) string { return p.PaymentID })
 	case "wait":
 		return of.Wait(ctx, a.ID, seconds(a.Timeout), seconds(a.Interval))
+	case "deposits":
+		return of.Deposits(ctx, a.ID, q.Limit)
 	case "buyerStatus":
 		return of.BuyerStatus(ctx, a.ID)
 	}

@@ -85,6 +85,18 @@ $call = static function (array $given) use (&$clients, $listen, $acts, $folder):
             return $gateway->estimate($query['amount'], $query['currency_from'], $query['currency_to']);
         case 'minAmount':
             return $gateway->minAmount($query['currency_to']);
+        case 'events':
+            return iterator_to_array($gateway->events(...$query), false);
+        case 'resendEvents':
+        case 'sandboxDeposit':
+            return $gateway->$group($given['body']);
+        case 'testWebhook':
+            return $gateway->testWebhook(...$given['body']);
+        case 'event':
+        case 'resendEvent':
+        case 'sandboxExpire':
+            return $gateway->$group($given['id']);
+        case 'balance':
         case 'status':
         case 'currencies':
             return $gateway->$group();

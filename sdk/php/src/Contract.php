@@ -22,6 +22,21 @@ namespace Gateway\Sdk;
  * @phpstan-type Alive array{
  *   message: string,
  * }
+ * @phpstan-type Balance array{
+ *   balances: list<BalanceEntry>,
+ *   fiat_currency: string,
+ * }
+ * @phpstan-type BalanceEntry array{
+ *   available: string,
+ *   currency: string,
+ *   fiat_estimate: string|null,
+ *   foreign: string,
+ *   in_payouts: string,
+ *   late: string,
+ *   network: string,
+ *   pending: string,
+ *   symbol: string,
+ * }
  * @phpstan-type BuyerStatus array{
  *   accepted_currencies?: list<AcceptedCurrency>|null,
  *   amount_due: string|null,
@@ -82,6 +97,45 @@ namespace Gateway\Sdk;
  *   currency_to: string,
  *   estimated_amount: string,
  *   min_amount_usd: string,
+ * }
+ * @phpstan-type Event array{
+ *   created_at: string,
+ *   delivery: EventDelivery|null,
+ *   event_id: string,
+ *   payload: array<string, mixed>,
+ *   resource_id: string,
+ *   type: string,
+ * }
+ * @phpstan-type EventAttempt array{
+ *   attempt: int,
+ *   cycle: int,
+ *   duration_ms: int,
+ *   error: string|null,
+ *   excerpt: string|null,
+ *   started_at: string,
+ *   status: int|null,
+ * }
+ * @phpstan-type EventDelivery array{
+ *   attempts?: list<EventAttempt>,
+ *   attempts_made: int,
+ *   channel: string,
+ *   cycle: int,
+ *   last_error: string|null,
+ *   last_status: int|null,
+ *   next_attempt_at: string|null,
+ *   state: string,
+ *   url: string,
+ * }
+ * @phpstan-type EventPage array{
+ *   data: list<Event>,
+ *   has_more: bool,
+ *   next: string|null,
+ * }
+ * @phpstan-type EventsResent array{
+ *   event_ids: list<string>,
+ *   has_more: bool,
+ *   next: string|null,
+ *   resent: int,
  * }
  * @phpstan-type MinAmount array{
  *   currency_from: string,
@@ -197,6 +251,13 @@ namespace Gateway\Sdk;
  *   kind: string,
  *   payload: NcPayload,
  * }
+ * @phpstan-type NewEventsResend array{
+ *   after?: string|null,
+ *   from?: string|null,
+ *   state?: string|null,
+ *   to?: string|null,
+ *   type?: string|null,
+ * }
  * @phpstan-type NewNcInput array{
  *   txid: string,
  *   vout: int,
@@ -245,6 +306,15 @@ namespace Gateway\Sdk;
  *   amountRaw?: string|null,
  *   memo?: string|null,
  *   reference?: string|null,
+ * }
+ * @phpstan-type NewSandboxDeposit array{
+ *   address?: string|null,
+ *   amount: string,
+ *   currency?: string|null,
+ *   network?: string|null,
+ *   payment_id?: string|null,
+ *   txid?: string|null,
+ *   unconfirmed?: bool|null,
  * }
  * @phpstan-type Notice array{
  *   amount: string,
@@ -458,8 +528,31 @@ namespace Gateway\Sdk;
  *   eventType: string,
  *   order: PayoutOrder,
  * }
+ * @phpstan-type SandboxDeposit array{
+ *   head: int,
+ *   height: int|null,
+ *   network: string,
+ *   new: bool,
+ *   txid: string,
+ * }
+ * @phpstan-type SandboxExpiry array{
+ *   payment_id: string,
+ * }
  * @phpstan-type TestMark array{
  *   test: bool,
+ * }
+ * @phpstan-type WebhookTest array{
+ *   type: string,
+ *   url?: string|null,
+ * }
+ * @phpstan-type WebhookTestResult array{
+ *   duration_ms: int,
+ *   error: string|null,
+ *   event_id: string,
+ *   excerpt: string|null,
+ *   ok: bool,
+ *   status: int|null,
+ *   url: string,
  * }
  * @phpstan-type PaymentDetail array{
  *   actually_paid: string,
@@ -580,6 +673,7 @@ final class Contract
         "BROADCAST_REJECTED",
         "CURRENCY_NOT_SUPPORTED",
         "DUPLICATE_REFERENCE",
+        "EVENT_NOT_FOUND",
         "IDEMPOTENCY_CONFLICT",
         "INPUT_UNAVAILABLE",
         "INSUFFICIENT_FUNDS",
@@ -593,6 +687,7 @@ final class Contract
         "NETWORK_FEE_TOO_HIGH",
         "NODE_UNAVAILABLE",
         "NONCE_USED",
+        "NOT_FOUND",
         "NO_ELIGIBLE_CURRENCIES",
         "PAYMENT_NOT_FOUND",
         "PAYOUT_EXPIRED",

@@ -11,6 +11,13 @@ namespace Gateway\Sdk;
  * @phpstan-import-type Currencies from Contract
  * @phpstan-import-type Estimate from Contract
  * @phpstan-import-type MinAmount from Contract
+ * @phpstan-import-type Balance from Contract
+ * @phpstan-import-type Event from Contract
+ * @phpstan-import-type NewEventsResend from Contract
+ * @phpstan-import-type NewSandboxDeposit from Contract
+ * @phpstan-import-type Payment from Contract
+ * @phpstan-import-type SandboxDeposit from Contract
+ * @phpstan-import-type WebhookTestResult from Contract
  */
 final class Gateway
 {
@@ -79,6 +86,111 @@ final class Gateway
         $query = ['currency_to' => $currencyTo, 'currency_from' => $currencyFrom, 'network' => $network];
         return $this->transport->send('GET', '/v1/min-amount', $query, answer: 'payment');
     }
+
+    /**
+     * Everything that happened behind the event `$after`, oldest first, also what has no webhook; it
+     * ends where there is no more now. Act once per `event_id`, and keep the last one: it is the next
+     * `$after`. Waits out the rate limit.
+     *
+     * @return \Generator<Event>
+     */
+    public function events(?string $after = null, ?string $type = null, int $limit = 100): \Generator
+    {
+        do {
+            $query = ['after' => $after, 'type' => $type, 'limit' => $limit];
+            $page = $this->transport->send('GET', '/v1/events', $query, answer: 'payment', maxWait: Transport::PATIENT);
+            foreach ($page['data'] as $event) {
+                yield $event;
+            }
+            $after = $page['next'];
+        } while ($page['has_more']);
+    }
+
+    /**
+     * One event, with every attempt to deliver its webhook.
+     *
+     * @return Event
+     */
+    public function event(string $id): array
+    {
+        return $this->transport->send('GET', '/v1/events/' . Transport::segment($id), answer: 'payment');
+    }
+
+    /**
+     * Sends an event's webhook again, under the same `event_id`. While attempts are under way it
+     * changes nothing.
+     *
+     * @return Event
+     */
+    public function resendEvent(string $id): array
+    {
+        return $this->transport->send('POST', '/v1/events/' . Transport::segment($id) . '/resend', answer: 'payment');
+    }
+
+    /**
+     * Sends the webhooks of many events again: all that failed, if nothing narrows it. Waits out the
+     * rate limit.
+     *
+     * @param NewEventsResend $which
+     * @return list<string> the `event_id`s of those that were started
+     */
+    public function resendEvents(array $which = []): array
+    {
+        $started = [];
+        do {
+            $body = Exact::write((object) $which);
+            $page = $this->transport->send('POST', '/v1/events/resend', [], $body, maxWait: Transport::PATIENT);
+            array_push($started, ...$page['event_ids']);
+            $which['after'] = $page['next'];
+        } while ($page['has_more']);
+        return $started;
+    }
+
+    /**
+     * Sends a signed sample to a receiver now, and returns what it said. The sample says that it is a
+     * test. Without a URL it goes where such webhooks go.
+     *
+     * @return WebhookTestResult
+     */
+    public function testWebhook(string $type, ?string $url = null): array
+    {
+        $body = Exact::write(['type' => $type] + ($url === null ? [] : ['url' => $url]));
+        return $this->transport->send('POST', '/v1/webhooks/test', [], $body);
+    }
+
+    /**
+     * What the ledger says you have, per currency and network.
+     *
+     * @return Balance
+     */
+    public function balance(?string $fiat = null): array
+    {
+        return $this->transport->send('GET', '/v1/balance', ['fiat' => $fiat]);
+    }
+
+    /**
+     * Sandbox only: pays an invoice, or an address of yours, on the simulated chain; once, as its
+     * `txid` says. `amount` is a decimal string.
+     *
+     * @param NewSandboxDeposit $deposit
+     * @return SandboxDeposit
+     */
+    public function sandboxDeposit(array $deposit): array
+    {
+        $body = ['amount' => Exact::digits($deposit['amount'] ?? null)] + $deposit + ['txid' => bin2hex(random_bytes(16))];
+        return $this->transport->send('POST', '/v1/sandbox/deposit', [], Exact::write($body));
+    }
+
+    /**
+     * Sandbox only: ends the time to pay an invoice.
+     *
+     * @return Payment
+     */
+    public function sandboxExpire(string $paymentId): array
+    {
+        $body = Exact::write(['payment_id' => $paymentId]);
+        return $this->transport->send('POST', '/v1/sandbox/expire', [], $body, answer: 'payment');
+    }
 }
 
 /**
@@ -87,6 +199,7 @@ final class Gateway
  * @phpstan-import-type PaymentDetail from Contract
  * @phpstan-import-type PaymentList from Contract
  * @phpstan-import-type BuyerStatus from Contract
+ * @phpstan-import-type PaymentDeposits from Contract
  */
 final class Payments
 {
@@ -137,6 +250,16 @@ final class Payments
         $read = fn (int $page) => $this->transport
             ->send('GET', '/v1/payment', $query + ['page' => $page], answer: 'payment', maxWait: Transport::PATIENT);
         return Transport::items($read, 'payment_id');
+    }
+
+    /**
+     * What reached the address of an invoice, also unconfirmed or in another currency.
+     *
+     * @return PaymentDeposits
+     */
+    public function deposits(string $id, ?int $limit = null): array
+    {
+        return $this->transport->send('GET', '/v1/payment/' . Transport::segment($id) . '/deposits', ['limit' => $limit]);
     }
 
     /**

@@ -18,11 +18,14 @@ final class PaymentEvent
      *   act on. Otherwise money came beside or after the payment. That is for a person: it changes
      *   nothing, and `payment_status` only repeats the state of the invoice. Never ship on it.
      * @param string $key act once per key
+     * @param bool $isTest you, or your operator, tried the receiver. Nothing was paid: answer 200 and do
+     *   nothing else
      */
     public function __construct(
         public readonly array $payment,
         public readonly ?array $notice,
         public readonly string $key,
+        public readonly bool $isTest = false,
     ) {
     }
 }
@@ -56,8 +59,19 @@ final class Webhooks
         $payment = self::read(Exact::parsePayment(...), $rawBody);
         self::fresh($payment['event_at'] ?? null, $now);
         $notice = $payment['_gateway']['notice'] ?? null;
-        $key = $notice === null ? "{$payment['payment_id']} {$payment['payment_status']}" : $payment['event_id'];
-        return new PaymentEvent($payment, $notice, $key);
+        $isTest = self::isTest($payment);
+        $key = $notice === null && !$isTest ? "{$payment['payment_id']} {$payment['payment_status']}" : $payment['event_id'];
+        return new PaymentEvent($payment, $notice, $key, $isTest);
+    }
+
+    /**
+     * True of a webhook that was made for a test. Nothing was paid: answer 200 and do nothing else.
+     *
+     * @param array<string, mixed> $event
+     */
+    public static function isTest(array $event): bool
+    {
+        return ($event['_gateway']['test'] ?? null) === true;
     }
 
     /**

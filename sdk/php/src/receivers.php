@@ -72,7 +72,7 @@ abstract class Receiver
     abstract protected function act(string $rawBody, ?string $signature): void;
 }
 
-/** Receives payment IPNs: verifies, keeps notices apart, acts once per payment and status. */
+/** Receives payment IPNs: verifies, keeps notices and tests apart, acts once per payment and status. */
 final class PaymentIpnReceiver extends Receiver
 {
     /**
@@ -105,6 +105,9 @@ final class PaymentIpnReceiver extends Receiver
     protected function act(string $rawBody, ?string $signature): void
     {
         $event = Webhooks::verifyPaymentIpn($rawBody, $signature, $this->secret);
+        if ($event->isTest) {
+            return;
+        }
         ($this->once)($event->key, function (mixed $transaction) use ($event): void {
             if ($event->notice === null) {
                 ($this->onPayment)($event->payment, $transaction);
@@ -115,7 +118,7 @@ final class PaymentIpnReceiver extends Receiver
     }
 }
 
-/** Receives webhooks of mass payouts: verifies, and acts once per event. */
+/** Receives webhooks of mass payouts: verifies, keeps tests apart, and acts once per event. */
 final class PayoutWebhookReceiver extends Receiver
 {
     /**
@@ -146,6 +149,9 @@ final class PayoutWebhookReceiver extends Receiver
     protected function act(string $rawBody, ?string $signature): void
     {
         $event = Webhooks::verifyPayoutWebhook($rawBody, $signature, $this->secret);
+        if (Webhooks::isTest($event)) {
+            return;
+        }
         ($this->once)($event['eventId'], fn (mixed $transaction) => ($this->onEvent)($event, $transaction));
     }
 }

@@ -114,6 +114,14 @@ def call(op, client=None, **given):
         return OTHER[op](**given)
     of = clients[client]
     group, _, name = op.rpartition(".")
+    if name == "events":
+        return list(of.events(**given["query"]))
+    if name == "resendEvents":
+        return of.resend_events(**given["body"])
+    if name in ("testWebhook", "sandboxDeposit"):
+        return getattr(of, snake(name))(**given["body"])
+    if not group and "id" in given:
+        return getattr(of, snake(name))(given["id"])
     if not group:
         return getattr(of, snake(name))(**given.get("query", {}))
     of = getattr(of, snake(group))

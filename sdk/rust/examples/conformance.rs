@@ -10,7 +10,7 @@ use std::{
 
 use axum::Router;
 use gateway_sdk::{
-    Each, Error, Gateway, Kind, MassPayouts, NcPayouts, Options, Payable, Paying, PaymentQuery, Payments, PayoutQuery,
+    Each, Error, EventQuery, Gateway, Kind, MassPayouts, NcPayouts, Options, Payable, Paying, PaymentQuery, Payments, PayoutQuery,
     Refused, Transactions,
     contract::{ConfirmPayout, NewNcPayout, NewPayout, Notice, Payment, PayoutWebhook},
 };
@@ -163,6 +163,22 @@ impl Driver {
                 told(client.estimate(&query("amount").parse()?, &from, &to, None).await?)
             }
             "minAmount" => told(client.min_amount(&asked.word("currency_to").unwrap_or_default(), None).await?),
+            "events" => {
+                let query =
+                    EventQuery { after: asked.word("after"), kind: asked.word("type"), limit: asked.number("limit") };
+                let (mut events, mut found) = (client.events(query), Vec::new());
+                while let Some(event) = events.next().await? {
+                    found.push(event);
+                }
+                told(found)
+            }
+            "event" => told(client.event(asked.text("id")).await?),
+            "resendEvent" => told(client.resend_event(asked.text("id")).await?),
+            "resendEvents" => told(client.resend_events(&asked.body("body")?).await?),
+            "testWebhook" => told(client.test_webhook(&asked.body("body")?).await?),
+            "balance" => told(client.balance(asked.word("fiat").as_deref()).await?),
+            "sandboxDeposit" => told(client.sandbox_deposit(&asked.body("body")?).await?),
+            "sandboxExpire" => told(client.sandbox_expire(asked.text("id")).await?),
             "payments" => payments(client.payments(), name, asked).await,
             "massPayouts" => payouts(client.mass_payouts(), name, asked).await,
             "evmMassPayouts" => payouts(client.evm_mass_payouts(), name, asked).await,
@@ -225,6 +241,7 @@ async fn payments(of: Payments<'_>, name: &str, asked: &Asked) -> Answer {
             told(of.list(query).await?)
         }
         "each" => collected(of.each(asked.number("limit").unwrap_or(100)), |payment| &payment.payment_id).await,
+        "deposits" => told(of.deposits(id, asked.number("limit")).await?),
         "buyerStatus" => told(of.buyer_status(id).await?),
         "wait" => told(of.wait(id, asked.seconds("timeout", 60.0), asked.seconds("interval", 3.0)).await?),
         _ => Err("no such call".into()),

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use crate::{
     contract::*,
     error::{Error, Kind},
-    lists::Each,
+    lists::{Each, Events},
     transport::{Options, PATIENT, Request, Transport},
 };
 
@@ -71,6 +71,78 @@ impl Gateway {
             .read(Request::get(&["min-amount"]).query("currency_to", Some(to)).query("network", network))
             .await
     }
+
+    /// Everything that happened behind the event `query.after`, oldest first, also what has no
+    /// webhook; it ends where there is no more now. Act once per `event_id`, and keep the last one:
+    /// it is the next `after`.
+    pub fn events(&self, query: EventQuery) -> Events {
+        let request = Request::get(&["events"]).query("type", query.kind);
+        Events::new(&self.transport, request.query("limit", Some(query.limit.unwrap_or(100))), query.after)
+    }
+
+    /// One event, with every attempt to deliver its webhook.
+    pub async fn event(&self, id: &str) -> Result<Event, Error> {
+        self.transport.read(Request::get(&["events", id])).await
+    }
+
+    /// Sends an event's webhook again, under the same `event_id`. While attempts are under way it
+    /// changes nothing.
+    pub async fn resend_event(&self, id: &str) -> Result<Event, Error> {
+        self.transport.read(Request::post(&["events", id, "resend"])).await
+    }
+
+    /// Sends the webhooks of many events again: all that failed, if nothing narrows it. Returns the
+    /// `event_id`s of those that were started, and waits out the rate limit.
+    pub async fn resend_events(&self, which: &NewEventsResend) -> Result<Vec<String>, Error> {
+        let (mut which, mut started) = (which.clone(), Vec::new());
+        loop {
+            let mut request = Request::post(&["events", "resend"]).json(&which)?;
+            request.max_wait = Some(PATIENT);
+            let page: EventsResent = self.transport.read(request).await?;
+            started.extend(page.event_ids);
+            if !page.has_more {
+                return Ok(started);
+            }
+            which.after = page.next.or(which.after);
+        }
+    }
+
+    /// Sends a signed sample to a receiver now, and returns what it said. The sample says that it is
+    /// a test. Without a URL it goes where such webhooks go.
+    pub async fn test_webhook(&self, test: &WebhookTest) -> Result<WebhookTestResult, Error> {
+        self.transport.read(Request::post(&["webhooks", "test"]).json(test)?).await
+    }
+
+    /// What the ledger says you have, per currency and network. `fiat` is the currency of the
+    /// estimates.
+    pub async fn balance(&self, fiat: Option<&str>) -> Result<Balance, Error> {
+        self.transport.read(Request::get(&["balance"]).query("fiat", fiat)).await
+    }
+
+    /// Sandbox only: pays an invoice, or an address of yours, on the simulated chain; once, by a
+    /// random `txid` if none is named.
+    pub async fn sandbox_deposit(&self, deposit: &NewSandboxDeposit) -> Result<SandboxDeposit, Error> {
+        let mut deposit = deposit.clone();
+        deposit.txid.get_or_insert_with(|| uuid::Uuid::new_v4().simple().to_string());
+        self.transport.read(Request::post(&["sandbox", "deposit"]).json(&deposit)?).await
+    }
+
+    /// Sandbox only: ends the time to pay an invoice.
+    pub async fn sandbox_expire(&self, payment_id: &str) -> Result<Payment, Error> {
+        let body = SandboxExpiry { payment_id: payment_id.to_owned() };
+        self.transport.read(Request::post(&["sandbox", "expire"]).json(&body)?).await
+    }
+}
+
+/// A part of the feed of events to read.
+#[derive(Debug, Clone, Default)]
+pub struct EventQuery {
+    /// An event's id: the feed begins behind it.
+    pub after: Option<String>,
+    /// Type of the events; all if none.
+    pub kind: Option<String>,
+    /// Size of a page: 100.
+    pub limit: Option<u32>,
 }
 
 /// A page of payments to read; the API's defaults where it says nothing.
@@ -120,6 +192,11 @@ impl Payments<'_> {
     pub fn each(&self, limit: u32) -> Each<Payment> {
         let request = Request::get(&["payment"]).query("limit", Some(limit)).query("orderBy", Some("asc"));
         Each::new(self.0, request, |payment| &payment.payment_id)
+    }
+
+    /// What reached the address of an invoice, also unconfirmed or in another currency.
+    pub async fn deposits(&self, id: &str, limit: Option<u32>) -> Result<PaymentDeposits, Error> {
+        self.0.read(Request::get(&["payment", id, "deposits"]).query("limit", limit)).await
     }
 
     /// The buyer's view. The id is the credential.

@@ -1,11 +1,13 @@
 //! Types of the API. Values that may grow, such as states and networks, are text.
 
 mod codes;
+mod event;
 mod nc_payout;
 mod payment;
 mod payout;
 
 pub use codes::ERROR_CODES;
+pub use event::*;
 pub use nc_payout::*;
 pub use payment::*;
 pub use payout::*;

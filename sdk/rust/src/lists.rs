@@ -5,7 +5,7 @@ use std::{collections::HashSet, collections::VecDeque};
 use serde::de::DeserializeOwned;
 
 use crate::{
-    contract::Page,
+    contract::{Event, EventPage, Page},
     error::Error,
     transport::{PATIENT, Request, Transport},
 };
@@ -52,6 +52,43 @@ impl<T: DeserializeOwned> Each<T> {
             let ids = found.data.iter().map(|item| (self.id)(item).to_owned()).collect();
             let before = std::mem::replace(&mut self.before, ids);
             self.waiting.extend(found.data.into_iter().filter(|item| !before.contains((self.id)(item))));
+        }
+    }
+}
+
+/// The feed of events: `while let Some(event) = events.next().await? { … }`. It waits out the rate
+/// limit.
+pub struct Events {
+    transport: Transport,
+    query: Vec<(&'static str, String)>,
+    after: Option<String>,
+    is_last: bool,
+    waiting: VecDeque<Event>,
+}
+
+impl Events {
+    pub(crate) fn new(transport: &Transport, request: Request, after: Option<String>) -> Self {
+        let (transport, query) = (transport.clone(), request.query);
+        Self { transport, query, after, is_last: false, waiting: VecDeque::new() }
+    }
+
+    /// The next event, or none where there is no more now; then it may be asked again later. After an
+    /// error too.
+    pub async fn next(&mut self) -> Result<Option<Event>, Error> {
+        loop {
+            if let Some(event) = self.waiting.pop_front() {
+                return Ok(Some(event));
+            }
+            if std::mem::take(&mut self.is_last) {
+                return Ok(None);
+            }
+            let mut request = Request::get(&["events"]).query("after", self.after.as_ref());
+            request.query.extend(self.query.iter().cloned());
+            request.max_wait = Some(PATIENT);
+            let page: EventPage = self.transport.read(request).await?;
+            self.after = page.next.or(self.after.take());
+            self.is_last = !page.has_more;
+            self.waiting.extend(page.data);
         }
     }
 }

@@ -4,7 +4,7 @@ use std::{fmt::Display, future::Future, time::SystemTime};
 
 use crate::{
     contract::{Notice, Payment, PayoutWebhook},
-    webhooks::{verify_payment_ipn, verify_payout_webhook},
+    webhooks::{is_test, verify_payment_ipn, verify_payout_webhook},
 };
 
 /// The transactions of your database. A transaction that is dropped is rolled back.
@@ -58,8 +58,8 @@ pub trait Paying: Transactions {
 const DONE: u16 = 200;
 const FAILED: u16 = 500;
 
-/// Receives a payment IPN: verifies, keeps notices apart, acts once per payment and status. Returns
-/// the status to answer.
+/// Receives a payment IPN: verifies, keeps notices and tests apart, acts once per payment and status.
+/// Returns the status to answer.
 pub async fn receive_payment_ipn<S: Payable>(
     shop: &S,
     secrets: &[&str],
@@ -68,6 +68,9 @@ pub async fn receive_payment_ipn<S: Payable>(
 ) -> u16 {
     let now = SystemTime::now();
     let Ok(event) = verify_payment_ipn(raw_body, signature.unwrap_or_default(), secrets, now) else { return 401 };
+    if event.is_test {
+        return DONE;
+    }
     let acted = async {
         let mut transaction = shop.begin().await?;
         if shop.remember(&mut transaction, &event.key).await? {
@@ -81,8 +84,8 @@ pub async fn receive_payment_ipn<S: Payable>(
     answer(acted.await)
 }
 
-/// Receives a webhook of mass payouts: verifies, and acts once per event. Returns the status to
-/// answer.
+/// Receives a webhook of mass payouts: verifies, keeps tests apart, and acts once per event. Returns
+/// the status to answer.
 pub async fn receive_payout_webhook<S: Paying>(
     shop: &S,
     secrets: &[&str],
@@ -93,6 +96,9 @@ pub async fn receive_payout_webhook<S: Paying>(
     // is wrong; a 5xx is tried again and kept.
     let now = SystemTime::now();
     let Ok(event) = verify_payout_webhook(raw_body, signature.unwrap_or_default(), secrets, now) else { return FAILED };
+    if is_test(&event) {
+        return DONE;
+    }
     let acted = async {
         let mut transaction = shop.begin().await?;
         if shop.remember(&mut transaction, &event.event_id).await? {

@@ -35,6 +35,8 @@ pub struct PaymentEvent {
     pub event_id: String,
     /// Act once per key.
     pub key: String,
+    /// You, or your operator, tried the receiver. Nothing was paid: answer 200 and do nothing else.
+    pub is_test: bool,
 }
 
 #[derive(Deserialize)]
@@ -48,6 +50,8 @@ struct Beside {
 #[derive(Deserialize)]
 struct Part {
     notice: Option<Notice>,
+    #[serde(default)]
+    test: bool,
 }
 
 /// Verifies a payment IPN: header `x-gateway-sig`, HMAC-SHA-512. `raw_body` is what was received,
@@ -62,12 +66,17 @@ pub fn verify_payment_ipn(
     let beside: Beside = serde_json::from_slice(raw_body).map_err(|_| Refused::Forged)?;
     let payment: Payment = serde_json::from_slice(raw_body).map_err(|_| Refused::Forged)?;
     fresh(beside.event_at, now)?;
-    let notice = beside.gateway.and_then(|part| part.notice);
-    let key = match &notice {
-        Some(_) => beside.event_id.clone(),
-        None => format!("{} {}", payment.payment_id, payment.payment_status),
+    let (notice, is_test) = beside.gateway.map_or((None, false), |part| (part.notice, part.test));
+    let key = match (&notice, is_test) {
+        (None, false) => format!("{} {}", payment.payment_id, payment.payment_status),
+        (Some(_), _) | (_, true) => beside.event_id.clone(),
     };
-    Ok(PaymentEvent { payment, notice, event_id: beside.event_id, key })
+    Ok(PaymentEvent { payment, notice, event_id: beside.event_id, key, is_test })
+}
+
+/// True of a webhook that was made for a test. Nothing was paid: answer 200 and do nothing else.
+pub fn is_test(event: &PayoutWebhook) -> bool {
+    event._gateway.as_ref().is_some_and(|mark| mark.test)
 }
 
 /// Verifies a webhook of mass payouts: header `X-Gateway-Signature`, HMAC-SHA-256. Act once per

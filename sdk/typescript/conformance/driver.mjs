@@ -17,6 +17,12 @@ async function collected(items, field) {
   return found;
 }
 
+async function all(items) {
+  const found = [];
+  for await (const item of items) found.push(item);
+  return found;
+}
+
 const ms = (seconds) => (seconds === undefined ? {} : { ms: seconds * 1000 });
 
 const other = {
@@ -109,7 +115,17 @@ function call({ op, ...given }) {
   if (other[op]) return other[op](given);
   const gateway = clients[given.client];
   const [group, name] = op.split('.');
-  if (!name) return gateway[group](given.query);
+  if (!name) {
+    return {
+      events: () => all(gateway.events(given.query)),
+      event: () => gateway.event(given.id),
+      resendEvent: () => gateway.resendEvent(given.id),
+      resendEvents: () => gateway.resendEvents(given.body),
+      testWebhook: () => gateway.testWebhook(given.body),
+      sandboxDeposit: () => gateway.sandboxDeposit(given.body),
+      sandboxExpire: () => gateway.sandboxExpire(given.id),
+    }[group]?.() ?? gateway[group](given.query);
+  }
   if (group === 'payments') {
     const of = gateway.payments;
     return {
@@ -117,6 +133,7 @@ function call({ op, ...given }) {
       get: () => of.get(given.id),
       list: () => of.list(given.query),
       each: () => collected(of.each(given.query), 'payment_id'),
+      deposits: () => of.deposits(given.id, given.query),
       buyerStatus: () => of.buyerStatus(given.id),
       wait: () => of.wait(given.id, { timeout: ms(given.timeout).ms, interval: ms(given.interval).ms }),
     }[name]();

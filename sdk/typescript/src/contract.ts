@@ -13,6 +13,7 @@ export type ErrorCode =
   | 'BROADCAST_REJECTED'
   | 'CURRENCY_NOT_SUPPORTED'
   | 'DUPLICATE_REFERENCE'
+  | 'EVENT_NOT_FOUND'
   | 'IDEMPOTENCY_CONFLICT'
   | 'INPUT_UNAVAILABLE'
   | 'INSUFFICIENT_FUNDS'
@@ -26,6 +27,7 @@ export type ErrorCode =
   | 'NETWORK_FEE_TOO_HIGH'
   | 'NODE_UNAVAILABLE'
   | 'NONCE_USED'
+  | 'NOT_FOUND'
   | 'NO_ELIGIBLE_CURRENCIES'
   | 'PAYMENT_NOT_FOUND'
   | 'PAYOUT_EXPIRED'
@@ -179,6 +181,44 @@ export interface Alive {
   message: string;
 }
 
+/** What a merchant has, by the ledger, all of one moment. */
+export interface Balance {
+  /** One entry for each currency and network of which any amount is not zero. */
+  balances: BalanceEntry[];
+  /** The currency of the estimates. */
+  fiat_currency: string;
+}
+
+/** The amounts of one currency on one network, in whole coins. */
+export interface BalanceEntry {
+  /**
+   * Booked deposits of invoices in their own currency, less excess and reversals: the balance of
+   * the merchant's account.
+   */
+  available: string;
+  /** As in `GET /v1/currencies`. */
+  currency: string;
+  /**
+   * `available` in `fiat_currency` at the current rate, rounded to 2 decimals; null without a fresh
+   * rate. Not binding.
+   */
+  fiat_estimate: string | null;
+  /** Deposits in another currency than the one asked for; not in `available`. */
+  foreign: string;
+  /** Held by the merchant's payout orders: funded, and neither paid, kept as fees nor returned. */
+  in_payouts: string;
+  /** Deposits that were booked after their invoice had ended; not in `available`. */
+  late: string;
+  network: NetworkName;
+  /**
+   * Deposits of the merchant's invoices that are seen or final and not booked yet. They may vanish,
+   * or be booked as late or foreign.
+   */
+  pending: string;
+  /** In upper case. */
+  symbol: string;
+}
+
 /** An invoice as its buyer sees it. All amounts are text. */
 export interface BuyerStatus {
   /** Present only while the buyer has to choose a currency. */
@@ -308,6 +348,98 @@ export interface Estimate {
   estimated_amount: string;
   /** The smallest invoice, in US dollars. */
   min_amount_usd: string;
+}
+
+/** Something that happened to an invoice or a payout. */
+export interface Event {
+  /**
+   * When it happened. The feed is in the order in which events became visible, which may differ.
+   */
+  created_at: string;
+  /** Its webhook; null if it has none: nobody asked for one, or its type has none. */
+  delivery: EventDelivery | null;
+  /** The same as in its webhook: act on each id once. */
+  event_id: string;
+  /**
+   * The payment object as it was then, with `_gateway.notice` for a deposit that changed nothing;
+   * or the payout order as it was.
+   */
+  payload: Record<string, unknown>;
+  /** The `payment_id`, or the id of the payout order. */
+  resource_id: string;
+  /**
+   * `invoice.created`, `.partial`, `.paid`, `.expired`, `.cancelled`; `late_deposit_received`,
+   * `wrong_token_received`, `suspicious_token_received`, which change no status; `mass_payout.…` as
+   * in the payout webhooks. More may come.
+   */
+  type: string;
+}
+
+/** One attempt to deliver a webhook. */
+export interface EventAttempt {
+  /** From 1 in each cycle. */
+  attempt: number;
+  /** The cycle that it belongs to. */
+  cycle: number;
+  /** Milliseconds until the answer, or until it was given up. */
+  duration_ms: number;
+  /** For people: why it failed; null for one that was taken. */
+  error: string | null;
+  /** The first characters of the answer's body. Show it as text only: the receiver wrote it. */
+  excerpt: string | null;
+  /** When it began. */
+  started_at: string;
+  /** HTTP status of the answer; null if there was none. */
+  status: number | null;
+}
+
+/** How the webhook of an event fares. */
+export interface EventDelivery {
+  /** The newest 100 attempts, oldest first. Only where one event is asked for. */
+  attempts?: EventAttempt[];
+  /** Attempts made in this cycle, of 5. */
+  attempts_made: number;
+  /** `ipn` or `payout`, which sign differently. */
+  channel: string;
+  /** 1, and 1 more each time it is sent again. */
+  cycle: number;
+  /** For people: why the last attempt failed. */
+  last_error: string | null;
+  /** HTTP status of the last attempt; null before the first, and if there was no answer. */
+  last_status: number | null;
+  /** When the next attempt is due; null if none is. */
+  next_attempt_at: string | null;
+  /**
+   * `pending`, `retry_wait`, `delivered`, `dropped` (refused with 4xx; payouts only) or `dead`
+   * (given up until it is sent again).
+   */
+  state: string;
+  /** Where it is sent. */
+  url: string;
+}
+
+/** One page of the feed of events, oldest first. */
+export interface EventPage {
+  data: Event[];
+  /** True if there is more now: ask again with `after` = `next`, also if `data` is empty. */
+  has_more: boolean;
+  /**
+   * Keep it, and send it as `after` for what follows, now or later. Null while there was no event
+   * yet.
+   */
+  next: string | null;
+}
+
+/** What was started. */
+export interface EventsResent {
+  /** Their events, oldest first. */
+  event_ids: string[];
+  /** True if there is more: ask again with `after` = `next`, also if `resent` is 0. */
+  has_more: boolean;
+  /** The last event that this call looked at. Null if there was none. */
+  next: string | null;
+  /** How many webhooks have a fresh cycle of attempts under way. */
+  resent: number;
 }
 
 /** The smallest invoice in a currency. */
@@ -490,7 +622,7 @@ export interface NcPayout {
 }
 
 /**
- * `{ "ok": true, "data": … }` about one payout. It describes the output of [`object`]; nothing is
+ * `{ "ok": true, "data": … }` about one payout. It describes the output of `object`; nothing is
  * made of it.
  */
 export interface NcPayoutAnswer {
@@ -566,6 +698,28 @@ export interface NcUnsigned {
 }
 
 /**
+ * The events to send again; `{}` means all that failed. Members that are not listed are ignored. It
+ * describes the input of `wanted`; nothing is read into it.
+ */
+export interface NewEventsResend {
+  /** An `event_id`: only what was made after it. To go on, the `next` of the answer before. */
+  after?: string | null;
+  /**
+   * Only what was made at this time or later. Begin some minutes before your receiver went down.
+   */
+  from?: string | null;
+  /**
+   * Only webhooks that ended in this state: `dead`, `dropped`, or `delivered`, which means that the
+   * receiver took them. Absent: those that failed, `dead` and `dropped`.
+   */
+  state?: string | null;
+  /** Only what was made before this time. */
+  to?: string | null;
+  /** Only events of this type. */
+  type?: string | null;
+}
+
+/**
  * An unspent output of an earlier transaction that is in a block. Its amount is read from the
  * chain.
  */
@@ -613,7 +767,7 @@ export interface NewNcPayout {
 
 /**
  * An invoice to create. Members that are not listed are ignored; null is the same as absent. It
- * describes the input of [`parse`], member by member; nothing is read into it.
+ * describes the input of `parse`, member by member; nothing is read into it.
  */
 export interface NewPayment {
   /**
@@ -689,6 +843,30 @@ export interface NewPayoutItem {
    * `+`, `-`, `@`).
    */
   reference?: string | null;
+}
+
+/**
+ * A payment on the simulated chain: to an invoice, or to an address of an invoice or a payout
+ * order.
+ */
+export interface NewSandboxDeposit {
+  /** An address of one of your invoices or payout orders, together with `network`. */
+  address?: string | null;
+  /** Whole coins. */
+  amount: string;
+  /** `CODE` or `CODE@NETWORK`; the invoice's own currency if absent, or the network's coin. */
+  currency?: string | null;
+  /** The chain to pay on, together with `address`: also another one than the invoice's. */
+  network?: NetworkName | null;
+  /**
+   * The invoice to pay, in its own currency if `currency` is absent. Instead of `network` and
+   * `address`.
+   */
+  payment_id?: string | null;
+  /** 1 to 128 hex digits, with or without `0x`; made up if absent. */
+  txid?: string | null;
+  /** True leaves it in the mempool. Send the same `txid` once more without it to confirm it. */
+  unconfirmed?: boolean | null;
 }
 
 /** The deposit behind an informational IPN. */
@@ -1147,8 +1325,60 @@ export interface PayoutWebhook {
   order: PayoutOrder;
 }
 
+/** A transaction on the simulated chain. */
+export interface SandboxDeposit {
+  /** The newest block now. */
+  head: number;
+  /** Its block; null while it waits in the mempool. */
+  height: number | null;
+  /** The chain on which it is. */
+  network: NetworkName;
+  /** False if this transaction was known before. */
+  new: boolean;
+  /** Its hash, as the deposit's `tx_hash` will be. */
+  txid: string;
+}
+
+/** The invoice whose window ends now. */
+export interface SandboxExpiry {
+  /** Its `payment_id`. */
+  payment_id: string;
+}
+
 /** Says that nothing happened: the body was made for a test. */
 export interface TestMark {
   /** Always true. */
   test: boolean;
+}
+
+/**
+ * A test of a receiver. Members that are not listed are ignored. It describes the input of `send`;
+ * nothing is read into it.
+ */
+export interface WebhookTest {
+  /** A type of event that has a webhook. */
+  type: string;
+  /**
+   * Where the sample is sent. Absent: where the last webhook of this channel went, else the
+   * merchant's payout webhook URL for a payout's.
+   */
+  url?: string | null;
+}
+
+/** What the receiver said. */
+export interface WebhookTestResult {
+  /** Milliseconds until the answer, or until it was given up. */
+  duration_ms: number;
+  /** For people: why it was not taken; null if it was. */
+  error: string | null;
+  /** Of the sample. `GET /v1/events` does not list it. */
+  event_id: string;
+  /** The first characters of the answer's body. */
+  excerpt: string | null;
+  /** True if it answered 2xx, which takes an event. */
+  ok: boolean;
+  /** HTTP status of the answer; null if there was none. */
+  status: number | null;
+  /** Where it was sent. */
+  url: string;
 }

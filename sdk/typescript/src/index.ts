@@ -1,7 +1,8 @@
 import type {
-  BuyerStatus, ConfirmPayout, Currencies, Estimate, MinAmount, NcFeeLevel, NcPayout, NcState,
-  NewNcPayout, NewPayment, NewPayout, OrderState, ItemStateName, Payment, PaymentDetail,
-  PayoutBatch, PayoutItem, PayoutOrder, FeeBearer,
+  Balance, BuyerStatus, ConfirmPayout, Currencies, Estimate, Event, EventPage, EventsResent, MinAmount,
+  NcFeeLevel, NcPayout, NcState, NewEventsResend, NewNcPayout, NewPayment, NewPayout, NewSandboxDeposit,
+  OrderState, ItemStateName, Payment, PaymentDeposits, PaymentDetail, PayoutBatch, PayoutItem, PayoutOrder,
+  FeeBearer, SandboxDeposit, WebhookTest, WebhookTestResult,
 } from './contract.js';
 import { writeExact } from './amounts.js';
 import { ConflictError } from './errors.js';
@@ -59,6 +60,80 @@ export class Gateway {
   ): Promise<MinAmount> {
     return this.#transport.send({ method: 'GET', path: '/v1/min-amount', query, answer: 'payment' }, options);
   }
+
+  /**
+   * Everything that happened behind the event `after`, oldest first, also what has no webhook; it
+   * ends where there is no more now. Act once per `event_id`, and keep the last one: it is the next
+   * `after`. Waits out the rate limit.
+   */
+  async *events(
+    query: { after?: string; type?: string; limit?: number } = {},
+    options: CallOptions = {},
+  ): AsyncGenerator<Event, void, void> {
+    const patient = { maxWait: PATIENT, ...options };
+    let { after } = query;
+    for (;;) {
+      const asked = { limit: 100, ...query, after };
+      const request = { method: 'GET', path: '/v1/events', query: asked, answer: 'payment' } as const;
+      const page = await this.#transport.send<EventPage>(request, patient);
+      yield* page.data;
+      if (!page.has_more) return;
+      after = page.next ?? after;
+    }
+  }
+
+  /** One event, with every attempt to deliver its webhook. */
+  event(id: string, options?: CallOptions): Promise<Event> {
+    const path = `/v1/events/${segment(id)}`;
+    return this.#transport.send({ method: 'GET', path, answer: 'payment' }, options);
+  }
+
+  /** Sends an event's webhook again, under the same `event_id`. While attempts are under way it changes nothing. */
+  resendEvent(id: string, options?: CallOptions): Promise<Event> {
+    const path = `/v1/events/${segment(id)}/resend`;
+    return this.#transport.send({ method: 'POST', path, answer: 'payment' }, options);
+  }
+
+  /**
+   * Sends the webhooks of many events again: all that failed, if nothing narrows it. Returns the
+   * `event_id`s of those that were started. Waits out the rate limit.
+   */
+  async resendEvents(which: NewEventsResend = {}, options: CallOptions = {}): Promise<string[]> {
+    const patient = { maxWait: PATIENT, ...options };
+    const started: string[] = [];
+    let after = which.after;
+    for (;;) {
+      const body = JSON.stringify({ ...which, after });
+      const request = { method: 'POST', path: '/v1/events/resend', body } as const;
+      const page = await this.#transport.send<EventsResent>(request, patient);
+      started.push(...page.event_ids);
+      if (!page.has_more) return started;
+      after = page.next ?? after;
+    }
+  }
+
+  /** Sends a signed sample to a receiver now, and returns what it said. The sample says that it is a test. */
+  testWebhook(test: WebhookTest, options?: CallOptions): Promise<WebhookTestResult> {
+    const body = JSON.stringify(test);
+    return this.#transport.send({ method: 'POST', path: '/v1/webhooks/test', body }, options);
+  }
+
+  /** What the ledger says you have, per currency and network. */
+  balance(query: { fiat?: string } = {}, options?: CallOptions): Promise<Balance> {
+    return this.#transport.send({ method: 'GET', path: '/v1/balance', query }, options);
+  }
+
+  /** Sandbox only: pays an invoice, or an address of yours, on the simulated chain; once, as its `txid` says. */
+  sandboxDeposit(deposit: NewSandboxDeposit, options?: CallOptions): Promise<SandboxDeposit> {
+    const body = JSON.stringify({ txid: crypto.randomUUID().replaceAll('-', ''), ...deposit });
+    return this.#transport.send({ method: 'POST', path: '/v1/sandbox/deposit', body }, options);
+  }
+
+  /** Sandbox only: ends the time to pay an invoice. */
+  sandboxExpire(paymentId: string, options?: CallOptions): Promise<Payment> {
+    const body = JSON.stringify({ payment_id: paymentId });
+    return this.#transport.send({ method: 'POST', path: '/v1/sandbox/expire', body, answer: 'payment' }, options);
+  }
 }
 
 export interface PaymentQuery {
@@ -106,6 +181,11 @@ export class Payments {
     const patient = { maxWait: PATIENT, ...options };
     const read = (page: number) => this.list({ limit: 100, orderBy: 'asc', ...query, page }, patient);
     return items(read, (payment) => payment.payment_id);
+  }
+
+  /** What reached the address of an invoice, also what is not confirmed yet, or in another currency. */
+  deposits(id: string, query: { limit?: number } = {}, options?: CallOptions): Promise<PaymentDeposits> {
+    return this.#transport.send({ method: 'GET', path: `/v1/payment/${segment(id)}/deposits`, query }, options);
   }
 
   /** The buyer's view. The id is the credential: it may be asked for from a browser. */

@@ -1,6 +1,6 @@
 import type { Notice, PaymentIpn, PayoutWebhook } from './contract.js';
 import {
-  PAYMENT_SIGNATURE_HEADER, PAYOUT_SIGNATURE_HEADER, type Secret, WebhookError, verifyPaymentIpn, verifyPayoutWebhook,
+  PAYMENT_SIGNATURE_HEADER, PAYOUT_SIGNATURE_HEADER, type Secret, WebhookError, isTest, verifyPaymentIpn, verifyPayoutWebhook,
 } from './webhooks.js';
 
 /**
@@ -69,10 +69,11 @@ export interface NodeResponse {
   end(text?: string): unknown;
 }
 
-/** Receives payment IPNs: verifies, keeps notices apart, acts once per payment and status. */
+/** Receives payment IPNs: verifies, keeps notices and tests apart, acts once per payment and status. */
 export function paymentIpnReceiver<Tx>(options: PaymentIpnOptions<Tx>): Receiver {
   return receiver(PAYMENT_SIGNATURE_HEADER, 401, options.onError, async (body, signature) => {
     const event = await verifyPaymentIpn(body, signature, options.secret);
+    if (event.kind === 'test') return;
     await options.once(event.key, async (tx) => {
       if (event.kind === 'payment') await options.onPayment(event.payment, tx);
       else await options.onNotice?.(event.notice, event.payment, tx);
@@ -80,12 +81,13 @@ export function paymentIpnReceiver<Tx>(options: PaymentIpnOptions<Tx>): Receiver
   });
 }
 
-/** Receives webhooks of mass payouts: verifies, and acts once per event. */
+/** Receives webhooks of mass payouts: verifies, keeps tests apart, and acts once per event. */
 export function payoutWebhookReceiver<Tx>(options: PayoutWebhookOptions<Tx>): Receiver {
   // On this channel a 4xx drops the event for good, also when it is the own secret or clock that is
   // wrong; a 5xx is tried again and kept.
   return receiver(PAYOUT_SIGNATURE_HEADER, 500, options.onError, async (body, signature) => {
     const event = await verifyPayoutWebhook(body, signature, options.secret);
+    if (isTest(event)) return;
     await options.once(event.eventId, async (tx) => options.onEvent(event, tx));
   });
 }

@@ -37,6 +37,12 @@ export type PaymentEvent =
       notice: Notice;
       payment: PaymentIpn;
       key: string;
+    }
+  | {
+      /** You, or your operator, tried the receiver. Nothing was paid: answer 200 and do nothing else. */
+      kind: 'test';
+      payment: PaymentIpn;
+      key: string;
     };
 
 /** One secret, or two while the old one is being replaced. */
@@ -53,11 +59,17 @@ export async function verifyPaymentIpn(
   now: number = Date.now() / 1000,
 ): Promise<PaymentEvent> {
   const text = await authentic(rawBody, signature, secret, 'SHA-512');
-  const payment = read(() => parseExact(text)) as PaymentIpn & { _gateway?: { notice?: Notice } };
+  const payment = read(() => parseExact(text)) as PaymentIpn & { _gateway?: { notice?: Notice; test?: true } };
   fresh(payment.event_at, now);
+  if (payment._gateway?.test === true) return { kind: 'test', payment, key: payment.event_id };
   const notice = payment._gateway?.notice;
   if (notice) return { kind: 'notice', notice, payment, key: payment.event_id };
   return { kind: 'payment', payment, key: `${payment.payment_id} ${payment.payment_status}` };
+}
+
+/** A webhook of mass payouts that was made for a test: nothing was paid. Answer 200 and do nothing else. */
+export function isTest(event: PayoutWebhook): boolean {
+  return event._gateway?.test === true;
 }
 
 /**

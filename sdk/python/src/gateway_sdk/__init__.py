@@ -7,12 +7,12 @@ from .errors import (
     QuotaExceeded, RateLimited, ServerError, WebhookRefused,
 )
 from .receive import PaymentIpnReceiver, PayoutWebhookReceiver, once_in_memory
-from .webhooks import PaymentEvent, verify_payment_ipn, verify_payout_webhook
+from .webhooks import PaymentEvent, is_test, verify_payment_ipn, verify_payout_webhook
 
 __version__ = "0.1.0"
 __all__ = [
     "ApiError", "AuthenticationFailed", "Conflict", "ConnectionFailed", "Gateway", "GatewayError", "InvalidRequest",
     "NotFound", "PaymentEvent", "PaymentIpnReceiver", "PayoutWebhookReceiver", "PermissionDenied", "QuotaExceeded",
-    "RateLimited", "ServerError", "WebhookRefused", "contract", "once_in_memory", "verify_payment_ipn",
-    "verify_payout_webhook",
+    "RateLimited", "ServerError", "WebhookRefused", "contract", "is_test", "once_in_memory",
+    "verify_payment_ipn", "verify_payout_webhook",
 ]

@@ -87,6 +87,79 @@ class Gateway:
         query = {"currency_to": currency_to, "currency_from": currency_from, "network": network}
         return self._transport.send(Request("GET", "/v1/min-amount", query, read=exact.parse_payment))
 
+    def events(
+        self, *, after: Optional[str] = None, type: Optional[str] = None, limit: int = 100
+    ) -> Iterator[contract.Event]:
+        """Everything that happened behind the event `after`, oldest first, also what has no webhook.
+
+        It ends where there is no more now. Act once per event_id, and keep the last one: it is the
+        next `after`. Waits out the rate limit.
+        """
+        while True:
+            query = {"after": after, "type": type, "limit": limit}
+            page = self._transport.send(
+                Request("GET", "/v1/events", query, read=exact.parse_payment, max_wait=PATIENT))
+            yield from page["data"]
+            if not page["has_more"]:
+                return
+            after = page["next"]
+
+    def event(self, id: str) -> contract.Event:
+        """One event, with every attempt to deliver its webhook."""
+        return self._transport.send(Request("GET", f"/v1/events/{segment(id)}", read=exact.parse_payment))
+
+    def resend_event(self, id: str) -> contract.Event:
+        """Sends an event's webhook again, under the same event_id.
+
+        While attempts are under way it changes nothing.
+        """
+        return self._transport.send(Request("POST", f"/v1/events/{segment(id)}/resend", read=exact.parse_payment))
+
+    def resend_events(
+        self, *, after: Optional[str] = None, from_: Optional[str] = None, to: Optional[str] = None,
+        type: Optional[str] = None, state: Optional[str] = None,
+    ) -> List[str]:
+        """Sends the webhooks of many events again: all that failed, if nothing narrows it.
+
+        Returns the event_ids of those that were started. Waits out the rate limit. from_ and to are
+        times, such as 2026-01-31T12:00:00Z; state: dead, dropped or delivered.
+        """
+        started: List[str] = []
+        while True:
+            given = {"after": after, "from": from_, "to": to, "type": type, "state": state}
+            body = exact.write({name: value for name, value in given.items() if value is not None})
+            page = self._transport.send(Request("POST", "/v1/events/resend", body=body, max_wait=PATIENT))
+            started += page["event_ids"]
+            if not page["has_more"]:
+                return started
+            after = page["next"]
+
+    def test_webhook(self, type: str, url: Optional[str] = None) -> contract.WebhookTestResult:
+        """Sends a signed sample to a receiver now, and returns what it said.
+
+        The sample says that it is a test. Without a url it goes where such webhooks go.
+        """
+        body = exact.write({"type": type} if url is None else {"type": type, "url": url})
+        return self._transport.send(Request("POST", "/v1/webhooks/test", body=body))
+
+    def balance(self, fiat: Optional[str] = None) -> contract.Balance:
+        """What the ledger says you have, per currency and network."""
+        return self._transport.send(Request("GET", "/v1/balance", {"fiat": fiat}))
+
+    def sandbox_deposit(self, *, amount: Amount, **more: Any) -> contract.SandboxDeposit:
+        """Sandbox only: pays an invoice, or an address of yours, on the simulated chain.
+
+        more: the other fields of contract.NewSandboxDeposit, payment_id in most cases. It is one
+        payment however often it is attempted, as its txid says.
+        """
+        body = exact.write({"txid": uuid.uuid4().hex, "amount": exact.digits(amount), **more})
+        return self._transport.send(Request("POST", "/v1/sandbox/deposit", body=body))
+
+    def sandbox_expire(self, payment_id: str) -> contract.Payment:
+        """Sandbox only: ends the time to pay an invoice."""
+        body = exact.write({"payment_id": payment_id})
+        return self._transport.send(Request("POST", "/v1/sandbox/expire", body=body, read=exact.parse_payment))
+
 
 class Payments:
     def __init__(self, transport: Transport):
@@ -129,6 +202,10 @@ class Payments:
         """All invoices, oldest first, so that new ones come last. Waits out the rate limit."""
         query = {"limit": limit, "orderBy": order_by}
         return items(lambda page: self._list({**query, "page": page}, PATIENT), "payment_id")
+
+    def deposits(self, id: str, *, limit: Optional[int] = None) -> contract.PaymentDeposits:
+        """What reached the address of an invoice, also unconfirmed or in another currency."""
+        return self._transport.send(Request("GET", f"/v1/payment/{segment(id)}/deposits", {"limit": limit}))
 
     def buyer_status(self, id: str) -> contract.BuyerStatus:
         """The buyer's view. The id is the credential."""

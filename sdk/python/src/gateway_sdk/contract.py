@@ -28,6 +28,7 @@ ERROR_CODES = frozenset((
     "BROADCAST_REJECTED",
     "CURRENCY_NOT_SUPPORTED",
     "DUPLICATE_REFERENCE",
+    "EVENT_NOT_FOUND",
     "IDEMPOTENCY_CONFLICT",
     "INPUT_UNAVAILABLE",
     "INSUFFICIENT_FUNDS",
@@ -41,6 +42,7 @@ ERROR_CODES = frozenset((
     "NETWORK_FEE_TOO_HIGH",
     "NODE_UNAVAILABLE",
     "NONCE_USED",
+    "NOT_FOUND",
     "NO_ELIGIBLE_CURRENCIES",
     "PAYMENT_NOT_FOUND",
     "PAYOUT_EXPIRED",
@@ -186,6 +188,40 @@ class Alive(TypedDict):
     message: str
 
 
+class Balance(TypedDict):
+    """What a merchant has, by the ledger, all of one moment."""
+
+    # One entry for each currency and network of which any amount is not zero.
+    balances: List[BalanceEntry]
+    # The currency of the estimates.
+    fiat_currency: str
+
+
+class BalanceEntry(TypedDict):
+    """The amounts of one currency on one network, in whole coins."""
+
+    # Booked deposits of invoices in their own currency, less excess and reversals: the balance of
+    # the merchant's account.
+    available: str
+    # As in `GET /v1/currencies`.
+    currency: str
+    # `available` in `fiat_currency` at the current rate, rounded to 2 decimals; null without a
+    # fresh rate. Not binding.
+    fiat_estimate: Optional[str]
+    # Deposits in another currency than the one asked for; not in `available`.
+    foreign: str
+    # Held by the merchant's payout orders: funded, and neither paid, kept as fees nor returned.
+    in_payouts: str
+    # Deposits that were booked after their invoice had ended; not in `available`.
+    late: str
+    network: NetworkName
+    # Deposits of the merchant's invoices that are seen or final and not booked yet. They may
+    # vanish, or be booked as late or foreign.
+    pending: str
+    # In upper case.
+    symbol: str
+
+
 class _BuyerStatusRequired(TypedDict):
     # The amount that the invoice asks for, in whole units.
     amount_due: Optional[str]
@@ -312,6 +348,96 @@ class Estimate(TypedDict):
     estimated_amount: str
     # The smallest invoice, in US dollars.
     min_amount_usd: Decimal
+
+
+class Event(TypedDict):
+    """Something that happened to an invoice or a payout."""
+
+    # When it happened. The feed is in the order in which events became visible, which may differ.
+    created_at: str
+    # Its webhook; null if it has none: nobody asked for one, or its type has none.
+    delivery: Optional[EventDelivery]
+    # The same as in its webhook: act on each id once.
+    event_id: str
+    # The payment object as it was then, with `_gateway.notice` for a deposit that changed nothing;
+    # or the payout order as it was.
+    payload: Dict[str, Any]
+    # The `payment_id`, or the id of the payout order.
+    resource_id: str
+    # `invoice.created`, `.partial`, `.paid`, `.expired`, `.cancelled`; `late_deposit_received`,
+    # `wrong_token_received`, `suspicious_token_received`, which change no status; `mass_payout.…`
+    # as in the payout webhooks. More may come.
+    type: str
+
+
+class EventAttempt(TypedDict):
+    """One attempt to deliver a webhook."""
+
+    # From 1 in each cycle.
+    attempt: int
+    # The cycle that it belongs to.
+    cycle: int
+    # Milliseconds until the answer, or until it was given up.
+    duration_ms: int
+    # For people: why it failed; null for one that was taken.
+    error: Optional[str]
+    # The first characters of the answer's body. Show it as text only: the receiver wrote it.
+    excerpt: Optional[str]
+    # When it began.
+    started_at: str
+    # HTTP status of the answer; null if there was none.
+    status: Optional[int]
+
+
+class _EventDeliveryRequired(TypedDict):
+    # Attempts made in this cycle, of 5.
+    attempts_made: int
+    # `ipn` or `payout`, which sign differently.
+    channel: str
+    # 1, and 1 more each time it is sent again.
+    cycle: int
+    # For people: why the last attempt failed.
+    last_error: Optional[str]
+    # HTTP status of the last attempt; null before the first, and if there was no answer.
+    last_status: Optional[int]
+    # When the next attempt is due; null if none is.
+    next_attempt_at: Optional[str]
+    # `pending`, `retry_wait`, `delivered`, `dropped` (refused with 4xx; payouts only) or `dead`
+    # (given up until it is sent again).
+    state: str
+    # Where it is sent.
+    url: str
+
+
+class EventDelivery(_EventDeliveryRequired, total=False):
+    """How the webhook of an event fares."""
+
+    # The newest 100 attempts, oldest first. Only where one event is asked for.
+    attempts: List[EventAttempt]
+
+
+class EventPage(TypedDict):
+    """One page of the feed of events, oldest first."""
+
+    data: List[Event]
+    # True if there is more now: ask again with `after` = `next`, also if `data` is empty.
+    has_more: bool
+    # Keep it, and send it as `after` for what follows, now or later. Null while there was no event
+    # yet.
+    next: Optional[str]
+
+
+class EventsResent(TypedDict):
+    """What was started."""
+
+    # Their events, oldest first.
+    event_ids: List[str]
+    # True if there is more: ask again with `after` = `next`, also if `resent` is 0.
+    has_more: bool
+    # The last event that this call looked at. Null if there was none.
+    next: Optional[str]
+    # How many webhooks have a fresh cycle of attempts under way.
+    resent: int
 
 
 class MinAmount(TypedDict):
@@ -554,6 +680,17 @@ class NcUnsigned(TypedDict):
     payload: NcPayload
 
 
+# The events to send again; `{}` means all that failed. Members that are not listed are ignored. It
+# describes the input of `wanted`; nothing is read into it.
+NewEventsResend = TypedDict("NewEventsResend", {
+    "after": "str",
+    "from": "str",
+    "state": "str",
+    "to": "str",
+    "type": "str",
+}, total=False)
+
+
 class NewNcInput(TypedDict):
     """An unspent output of an earlier transaction that is in a block. Its amount is read from the
     chain."""
@@ -679,6 +816,30 @@ class NewPayoutItem(_NewPayoutItemRequired, total=False):
     # The merchant's own reference, unique within the order. It must not start like a formula (`=`,
     # `+`, `-`, `@`).
     reference: Optional[str]
+
+
+class _NewSandboxDepositRequired(TypedDict):
+    # Whole coins.
+    amount: Decimal
+
+
+class NewSandboxDeposit(_NewSandboxDepositRequired, total=False):
+    """A payment on the simulated chain: to an invoice, or to an address of an invoice or a payout
+    order."""
+
+    # An address of one of your invoices or payout orders, together with `network`.
+    address: Optional[str]
+    # `CODE` or `CODE@NETWORK`; the invoice's own currency if absent, or the network's coin.
+    currency: Optional[str]
+    # The chain to pay on, together with `address`: also another one than the invoice's.
+    network: Optional[NetworkName]
+    # The invoice to pay, in its own currency if `currency` is absent. Instead of `network` and
+    # `address`.
+    payment_id: Optional[str]
+    # 1 to 128 hex digits, with or without `0x`; made up if absent.
+    txid: Optional[str]
+    # True leaves it in the mempool. Send the same `txid` once more without it to confirm it.
+    unconfirmed: Optional[bool]
 
 
 class Notice(TypedDict):
@@ -1113,11 +1274,66 @@ class PayoutWebhook(_PayoutWebhookRequired, total=False):
     _gateway: TestMark
 
 
+class SandboxDeposit(TypedDict):
+    """A transaction on the simulated chain."""
+
+    # The newest block now.
+    head: int
+    # Its block; null while it waits in the mempool.
+    height: Optional[int]
+    # The chain on which it is.
+    network: NetworkName
+    # False if this transaction was known before.
+    new: bool
+    # Its hash, as the deposit's `tx_hash` will be.
+    txid: str
+
+
+class SandboxExpiry(TypedDict):
+    """The invoice whose window ends now."""
+
+    # Its `payment_id`.
+    payment_id: str
+
+
 class TestMark(TypedDict):
     """Says that nothing happened: the body was made for a test."""
 
     # Always true.
     test: bool
+
+
+class _WebhookTestRequired(TypedDict):
+    # A type of event that has a webhook.
+    type: str
+
+
+class WebhookTest(_WebhookTestRequired, total=False):
+    """A test of a receiver. Members that are not listed are ignored. It describes the input of
+    [`send`]; nothing is read into it."""
+
+    # Where the sample is sent. Absent: where the last webhook of this channel went, else the
+    # merchant's payout webhook URL for a payout's.
+    url: Optional[str]
+
+
+class WebhookTestResult(TypedDict):
+    """What the receiver said."""
+
+    # Milliseconds until the answer, or until it was given up.
+    duration_ms: int
+    # For people: why it was not taken; null if it was.
+    error: Optional[str]
+    # Of the sample. `GET /v1/events` does not list it.
+    event_id: str
+    # The first characters of the answer's body.
+    excerpt: Optional[str]
+    # True if it answered 2xx, which takes an event.
+    ok: bool
+    # HTTP status of the answer; null if there was none.
+    status: Optional[int]
+    # Where it was sent.
+    url: str
 
 
 class PaymentDetail(Payment, total=False):

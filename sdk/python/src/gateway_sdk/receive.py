@@ -9,7 +9,7 @@ from typing import Any, Callable, Optional, Set
 from . import contract
 from .errors import WebhookRefused
 from .webhooks import (
-    PAYMENT_SIGNATURE_HEADER, PAYOUT_SIGNATURE_HEADER, Secret, verify_payment_ipn, verify_payout_webhook,
+    PAYMENT_SIGNATURE_HEADER, PAYOUT_SIGNATURE_HEADER, Secret, is_test, verify_payment_ipn, verify_payout_webhook,
 )
 
 # once(key, act): runs act(transaction) unless key was stored before, and stores key in the same
@@ -94,7 +94,7 @@ class Receiver:
 
 
 class PaymentIpnReceiver(Receiver):
-    """Receives payment IPNs: verifies, keeps notices apart, acts once per payment and status.
+    """Receives payment IPNs: verifies, keeps notices and tests apart, acts once per payment and status.
 
     on_payment(payment, transaction): the payment reached a status, told once. Compare order_id,
         price_amount and price_currency with your own record, then ship on `finished`.
@@ -113,6 +113,8 @@ class PaymentIpnReceiver(Receiver):
 
     def _act(self, raw_body: bytes, signature: Optional[str]) -> None:
         event = verify_payment_ipn(raw_body, signature, self._secret)
+        if event.is_test:
+            return
 
         def act(transaction: Any) -> None:
             if event.notice is None:
@@ -124,7 +126,7 @@ class PaymentIpnReceiver(Receiver):
 
 
 class PayoutWebhookReceiver(Receiver):
-    """Receives webhooks of mass payouts: verifies, and acts once per event.
+    """Receives webhooks of mass payouts: verifies, keeps tests apart, and acts once per event.
 
     on_event(event, transaction): events may overtake each other, so never let an older
         order.updatedAt replace a newer one.
@@ -140,4 +142,6 @@ class PayoutWebhookReceiver(Receiver):
 
     def _act(self, raw_body: bytes, signature: Optional[str]) -> None:
         event = verify_payout_webhook(raw_body, signature, self._secret)
+        if is_test(event):
+            return
         self._once(event["eventId"], lambda transaction: self._on_event(event, transaction))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import time
-from typing import Any, Callable, NamedTuple, Optional, Sequence, Union
+from typing import Any, Callable, Mapping, NamedTuple, Optional, Sequence, Union
 
 from . import contract, exact
 from .errors import WebhookRefused
@@ -30,6 +30,8 @@ class PaymentEvent(NamedTuple):
     notice: Optional[contract.Notice]
     # Act once per key.
     key: str
+    # You, or your operator, tried the receiver. Nothing was paid: answer 200 and do nothing else.
+    is_test: bool = False
 
 
 def verify_payment_ipn(
@@ -43,8 +45,14 @@ def verify_payment_ipn(
     payment = _read(raw_body, exact.parse_payment)
     _fresh(payment.get("event_at"), now)
     notice = (payment.get("_gateway") or {}).get("notice")
-    key = payment["event_id"] if notice else f"{payment['payment_id']} {payment['payment_status']}"
-    return PaymentEvent(payment, notice or None, key)
+    of_event = notice or is_test(payment)
+    key = payment["event_id"] if of_event else f"{payment['payment_id']} {payment['payment_status']}"
+    return PaymentEvent(payment, notice or None, key, is_test(payment))
+
+
+def is_test(event: Mapping[str, Any]) -> bool:
+    """True of a webhook that was made for a test. Nothing was paid: answer 200 and do nothing else."""
+    return (event.get("_gateway") or {}).get("test") is True
 
 
 def verify_payout_webhook(

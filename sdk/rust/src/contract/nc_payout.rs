@@ -173,7 +173,7 @@ pub struct NcPayout {
     pub updated_at: String,
 }
 
-/// `{ "ok": true, "data": … }` about one payout. It describes the output of [`object`]; nothing is
+/// `{ "ok": true, "data": … }` about one payout. It describes the output of `object`; nothing is
 /// made of it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct NcPayoutAnswer {

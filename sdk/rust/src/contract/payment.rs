@@ -158,7 +158,7 @@ pub struct MinAmount {
 }
 
 /// An invoice to create. Members that are not listed are ignored; null is the same as absent. It
-/// describes the input of [`parse`], member by member; nothing is read into it.
+/// describes the input of `parse`, member by member; nothing is read into it.
 #[derive(Debug, Clone, Serialize, Deserialize, Default)]
 pub struct NewPayment {
     /// Where the buyer is redirected once the invoice is cancelled or expired: an http or https
@@ -284,57 +284,6 @@ pub struct Payment {
     /// buyer may choose.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accepted_currencies: Option<Vec<AcceptedCurrency>>,
-}
-
-/// Value that reached the address of an invoice, on any network that the address exists on.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct PaymentDeposit {
-    /// Whole coins if the token's decimals are known, else base units.
-    pub amount: String,
-    /// The unit of `amount`: `coins` or `base_units`.
-    pub amount_unit: String,
-    /// Null until it is booked: `credit`, `late` (after the end), `foreign` (another currency of
-    /// the catalogue), `suspicious` (an unknown token or an impossible amount, worth nothing) or
-    /// `nothing`. More may come.
-    pub booked_as: Option<String>,
-    /// One in the newest block that was read, none in the mempool; grows beyond
-    /// `required_confirmations`.
-    pub confirmations: i64,
-    /// The token's contract; null for native coins.
-    pub contract_address: Option<String>,
-    /// The code of the currency that came; null for a token that is not in the catalogue.
-    pub currency: Option<String>,
-    /// The transaction in a public block explorer; null where none can know it, as in the sandbox.
-    pub explorer_url: Option<String>,
-    /// The invoice's fiat currency, `usd` if it is priced in coins; null with `fiat_value`.
-    pub fiat_currency: Option<String>,
-    /// Its value at the rate of its booking, in `fiat_currency`; null before, and where there was
-    /// no rate.
-    pub fiat_value: Option<String>,
-    /// When it had its confirmations; null before, and for deposits older than this field.
-    pub final_at: Option<String>,
-    /// When it was first seen, in the mempool or in a block.
-    pub first_seen_at: String,
-    /// The chain on which it came.
-    pub network: String,
-    /// The confirmations with which it becomes final; more for large amounts.
-    pub required_confirmations: i64,
-    /// `seen`, `final` (confirmed, not booked yet), `settled` (booked), `withdrawn` (replaced or
-    /// dropped before it was final) or `reversed` (left the chain after it was booked; the books
-    /// were corrected). More may come.
-    pub state: String,
-    /// The transaction that brought it; one transaction may bring several deposits.
-    pub tx_hash: String,
-}
-
-/// The first deposits of an invoice: those in its own currency, oldest first, then all others.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct PaymentDeposits {
-    pub data: Vec<PaymentDeposit>,
-    /// True if there are more than `limit`: strangers may send dust to any address.
-    pub has_more: bool,
-    /// Deposits per answer, after clamping.
-    pub limit: i64,
 }
 
 /// One page of invoices, without unresolved drafts.
