@@ -15,7 +15,7 @@ var (
 	// ErrForged and ErrStale are not to be trusted: answer 401.
 	ErrForged = errors.New("forged")
 	ErrStale  = errors.New("stale")
-	// ErrDuplicate was handled before: answer 200 and do nothing.
+	// ErrDuplicate was handled before, or is a test of yours: answer 200 and do nothing.
 	ErrDuplicate = errors.New("duplicate")
 )
 
@@ -30,6 +30,7 @@ type Event struct {
 	PriceCurrency string      `json:"price_currency"`
 	Gateway       struct {
 		Notice *Notice `json:"notice"`
+		Test   bool    `json:"test"`
 	} `json:"_gateway"`
 }
 
@@ -72,6 +73,10 @@ func VerifyIPN(rawBody []byte, signature, secret string, now time.Time, remember
 	}
 	if age := now.Sub(time.Unix(event.EventAt, 0)); age > maxAge || age < -maxAge {
 		return nil, ErrStale
+	}
+	// Made by POST /v1/webhooks/test or gatewayctl check-receiver: nothing was paid.
+	if event.Gateway.Test {
+		return nil, ErrDuplicate
 	}
 	// Each notice has an event id of its own and repeats the status: any buyer can cause many after
 	// one payment. All fields are those of the signed body, never of a header.

@@ -10,7 +10,7 @@ export class Refused extends Error {}
  * - { payment }: the payment reached this payment_status. The one event to act on.
  * - { notice }: money came beside or after the payment, described in _gateway.notice. It is for a
  *   person and changes nothing: its payment_status only repeats the state of the invoice.
- * - {}: it was handled before (answer 200 and do nothing).
+ * - {}: it was handled before, or is a test of yours (answer 200 and do nothing).
  *
  * rawBody: a Buffer with the very bytes received. Parsing and serialising again gives other bytes.
  * signature: the header x-gateway-sig.
@@ -29,6 +29,8 @@ export async function verifyIpn({ rawBody, signature, secret, remember, now = Da
   if (!(Math.abs(now - event.event_at) <= MAX_AGE_SECONDS)) {
     throw new Refused('stale');
   }
+  // Made by POST /v1/webhooks/test or gatewayctl check-receiver: nothing was paid.
+  if (event._gateway?.test === true) return {};
   // Each notice has an event id of its own and repeats the status: any buyer can cause many after
   // one payment. All fields are those of the signed body, never of a header.
   if (event._gateway?.notice) {

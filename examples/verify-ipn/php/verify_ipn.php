@@ -14,7 +14,7 @@ final class Refused extends Exception
  * - ['payment' => event]: the payment reached this payment_status. The one event to act on.
  * - ['notice' => event]: money came beside or after the payment, described in _gateway.notice. It
  *   is for a person and changes nothing: its payment_status only repeats the state of the invoice.
- * - []: it was handled before (answer 200 and do nothing).
+ * - []: it was handled before, or is a test of yours (answer 200 and do nothing).
  *
  * $rawBody: the very bytes received, from file_get_contents('php://input'). Parsing and encoding again gives others.
  * $signature: $_SERVER['HTTP_X_GATEWAY_SIG'] ?? null.
@@ -32,6 +32,10 @@ function verify_ipn(string $rawBody, ?string $signature, string $secret, callabl
     $event = json_decode($rawBody, true, 512, JSON_THROW_ON_ERROR);
     if (abs(($now ?? time()) - $event['event_at']) > MAX_AGE_SECONDS) {
         throw new Refused('stale');
+    }
+    // Made by POST /v1/webhooks/test or gatewayctl check-receiver: nothing was paid.
+    if (($event['_gateway']['test'] ?? null) === true) {
+        return [];
     }
     // Each notice has an event id of its own and repeats the status: any buyer can cause many after
     // one payment. All fields are those of the signed body, never of a header.

@@ -15,7 +15,7 @@ var (
 	// ErrPayoutForged and ErrPayoutStale are not to be trusted: answer 401.
 	ErrPayoutForged = errors.New("forged")
 	ErrPayoutStale  = errors.New("stale")
-	// ErrPayoutDuplicate was handled before: answer 200 and do nothing.
+	// ErrPayoutDuplicate was handled before, or is a test of yours: answer 200 and do nothing.
 	ErrPayoutDuplicate = errors.New("duplicate")
 )
 
@@ -31,6 +31,9 @@ type PayoutEvent struct {
 		PaidRaw        string `json:"paidRaw"`
 		FailedRaw      string `json:"failedRaw"`
 	} `json:"order"`
+	Gateway struct {
+		Test bool `json:"test"`
+	} `json:"_gateway"`
 }
 
 // VerifyPayoutWebhook checks the very bytes received (io.ReadAll(http.MaxBytesReader(w, r.Body, 1<<20))) against the
@@ -52,6 +55,10 @@ func VerifyPayoutWebhook(rawBody []byte, signature, secret string, now time.Time
 	}
 	if age := now.Sub(time.Unix(event.EventAt, 0)); age > payoutWebhookMaxAge || age < -payoutWebhookMaxAge {
 		return nil, ErrPayoutStale
+	}
+	// Made by POST /v1/webhooks/test or gatewayctl check-receiver: nothing was paid.
+	if event.Gateway.Test {
+		return nil, ErrPayoutDuplicate
 	}
 	// The id of the signed body, not of the header, which anyone could have changed.
 	isNew, err := remember(event.EventID)

@@ -10,7 +10,7 @@ final class PayoutWebhookRefused extends Exception
 }
 
 /**
- * Returns the event, or null if it was handled before (answer 200 and do nothing).
+ * Returns the event, or null if it was handled before or is a test (answer 200 and do nothing).
  *
  * $rawBody: the very bytes received, from file_get_contents('php://input'). Parsing and encoding again gives others.
  * $signature: $_SERVER['HTTP_X_GATEWAY_SIGNATURE'] ?? null.
@@ -32,6 +32,10 @@ function verify_payout_webhook(
     $event = json_decode($rawBody, true, 512, JSON_THROW_ON_ERROR);
     if (abs(($now ?? time()) - $event['eventAt']) > PAYOUT_WEBHOOK_MAX_AGE_SECONDS) {
         throw new PayoutWebhookRefused('stale');
+    }
+    // Made by POST /v1/webhooks/test or gatewayctl check-receiver: nothing was paid.
+    if (($event['_gateway']['test'] ?? null) === true) {
+        return null;
     }
     // The id of the signed body, not of the header, which anyone could have changed.
     return $remember($event['eventId']) ? $event : null;

@@ -56,12 +56,14 @@ async fn recorded(channel: &str, header: &'static str) -> (Value, Vec<Value>) {
     (json!({ "secret": SECRET, "deliveries": deliveries }), cases)
 }
 
-/// A snippet refuses exactly what a receiver must not take.
+/// A snippet refuses exactly what a receiver must not take, and acts on no sample: each says that it
+/// is a test.
 #[track_caller]
 fn deserves(language: &str, case: &Value, verdict: &str) {
     let is_refused = verdict == "forged" || verdict == "stale";
     let is_genuine = case["expected"] == "2xx";
     assert_eq!(is_refused, !is_genuine, "{language}: {} is {verdict}", case["case"]);
+    assert!(is_refused || verdict == "duplicate", "{language}: {} is {verdict}", case["case"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -11,7 +11,7 @@ pub enum Verdict {
     /// Money came beside or after the payment, described in `_gateway.notice`. It is for a person
     /// and changes nothing: its `payment_status` only repeats the state of the invoice.
     Notice(Value),
-    /// Handled before: answer 200 and do nothing.
+    /// Handled before, or a test of yours: answer 200 and do nothing.
     Duplicate,
     /// Not authentic: answer 401.
     Forged,
@@ -43,6 +43,10 @@ pub fn verify_ipn(
     let is_fresh = event["event_at"].as_u64().is_some_and(|at| now.abs_diff(at) <= MAX_AGE_SECONDS);
     if !is_fresh {
         return Verdict::Stale;
+    }
+    // Made by POST /v1/webhooks/test or gatewayctl check-receiver: nothing was paid.
+    if event["_gateway"]["test"] == true {
+        return Verdict::Duplicate;
     }
     let text = |name: &str| event[name].as_str().unwrap_or_default();
     // Each notice has an event id of its own and repeats the status: any buyer can cause many after

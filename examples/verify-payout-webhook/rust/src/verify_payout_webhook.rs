@@ -7,7 +7,7 @@ const MAX_AGE_SECONDS: u64 = 600;
 #[derive(Debug, PartialEq, Eq)]
 pub enum Verdict {
     Accepted(Value),
-    /// Processed before: answer 200 and do nothing.
+    /// Processed before, or a test of yours: answer 200 and do nothing.
     Duplicate,
     /// Not authentic: answer 401.
     Forged,
@@ -39,6 +39,10 @@ pub fn verify_payout_webhook(
     let is_fresh = event["eventAt"].as_u64().is_some_and(|at| now.abs_diff(at) <= MAX_AGE_SECONDS);
     if !is_fresh {
         return Verdict::Stale;
+    }
+    // Made by POST /v1/webhooks/test or gatewayctl check-receiver: nothing was paid.
+    if event["_gateway"]["test"] == true {
+        return Verdict::Duplicate;
     }
     // The id of the signed body, not of the header, which anyone could have changed.
     match event["eventId"].as_str() {
