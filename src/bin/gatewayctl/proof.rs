@@ -5,6 +5,13 @@ use serde_json::Value;
 /// The documentation advises receivers to refuse older deliveries.
 pub(crate) const AGE_SECONDS_MAX: u64 = 600;
 
+/// The channel by whose rules a delivery was checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Channel {
+    Ipn,
+    Payout,
+}
+
 /// Content of a verified delivery.
 pub(crate) struct Proof {
     pub(crate) event_id: String,

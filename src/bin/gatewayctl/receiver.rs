@@ -13,8 +13,9 @@ use subtle::ConstantTimeEq;
 use tokio::{net::TcpListener, sync::mpsc, task::JoinHandle};
 
 use crate::{
+    forward::{Forwarded, Targets},
     payout_receiver,
-    proof::{AGE_SECONDS_MAX, Proof, epoch_seconds},
+    proof::{AGE_SECONDS_MAX, Channel, Proof, epoch_seconds},
 };
 
 /// More deliveries than ever wait to be printed; any beyond are answered, but not printed.
@@ -33,29 +34,36 @@ pub(crate) struct Receiver {
 pub(crate) struct Delivery {
     pub(crate) channel: Channel,
     pub(crate) verdict: anyhow::Result<Proof>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Channel {
-    Ipn,
-    Payout,
+    /// What the receiver said to which it was handed on.
+    pub(crate) forwarded: Option<Forwarded>,
 }
 
 #[derive(Clone)]
 struct Receiving {
     secret: String,
     deliveries: mpsc::Sender<Delivery>,
+    targets: Targets,
 }
 
 impl Receiver {
     /// Listens on this loopback port until dropped; port 0 takes a free one.
     pub(crate) async fn start(webhook_secret: &str, port: u16) -> anyhow::Result<Self> {
+        Self::forwarding(webhook_secret, port, Targets::default()).await
+    }
+
+    /// The same, and hands on to `targets` what verifies.
+    pub(crate) async fn forwarding(
+        webhook_secret: &str,
+        port: u16,
+        targets: Targets,
+    ) -> anyhow::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", port))
             .await
             .with_context(|| format!("cannot listen on port {port} of 127.0.0.1"))?;
         let base = format!("http://{}", listener.local_addr()?);
         let (sender, deliveries) = mpsc::channel(UNREAD_MAX);
-        let receiving = Receiving { secret: webhook_secret.to_owned(), deliveries: sender };
+        let receiving =
+            Receiving { secret: webhook_secret.to_owned(), deliveries: sender, targets };
         let router = Router::new()
             .route(IPN_PATH, post(receive_ipn))
             .route(PAYOUT_PATH, post(receive_payout))
@@ -93,25 +101,42 @@ async fn receive_ipn(
     State(receiving): State<Receiving>,
     headers: HeaderMap,
     body: Bytes,
-) -> StatusCode {
-    receiving.tell(Channel::Ipn, verify(&receiving.secret, &headers, &body))
+) -> (StatusCode, Bytes) {
+    let verdict = verify(&receiving.secret, &headers, &body);
+    receiving.tell(Channel::Ipn, verdict, headers, body).await
 }
 
 async fn receive_payout(
     State(receiving): State<Receiving>,
     headers: HeaderMap,
     body: Bytes,
-) -> StatusCode {
-    receiving.tell(Channel::Payout, payout_receiver::verify(&receiving.secret, &headers, &body))
+) -> (StatusCode, Bytes) {
+    let verdict = payout_receiver::verify(&receiving.secret, &headers, &body);
+    receiving.tell(Channel::Payout, verdict, headers, body).await
 }
 
 impl Receiving {
-    fn tell(&self, channel: Channel, verdict: anyhow::Result<Proof>) -> StatusCode {
-        let status = if verdict.is_ok() { StatusCode::OK } else { StatusCode::UNAUTHORIZED };
+    /// The answer to a delivery: that of the receiver to which it was handed on, where there is one.
+    async fn tell(
+        &self,
+        channel: Channel,
+        verdict: anyhow::Result<Proof>,
+        headers: HeaderMap,
+        body: Bytes,
+    ) -> (StatusCode, Bytes) {
+        let forwarded = match (&verdict, self.targets.of(channel)) {
+            (Ok(_), Some(target)) => Some(target.hand_on(headers, body).await),
+            (Ok(_) | Err(_), _) => None,
+        };
+        let answer = match (&verdict, &forwarded) {
+            (Err(_), _) => (StatusCode::UNAUTHORIZED, Bytes::new()),
+            (Ok(_), None) => (StatusCode::OK, Bytes::new()),
+            (Ok(_), Some(forwarded)) => forwarded.answer(),
+        };
         // After the demo has ended the channel has no reader; the response to the sender does not
         // depend on it.
-        let _unread = self.deliveries.try_send(Delivery { channel, verdict });
-        status
+        let _unread = self.deliveries.try_send(Delivery { channel, verdict, forwarded });
+        answer
     }
 }
 

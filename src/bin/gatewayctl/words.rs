@@ -485,8 +485,22 @@ Payment IPNs are taken at /ipn, webhooks of mass payouts at /payouts: they are s
 ways, and neither is ever checked by the other's rules. Answers 200 to what verifies and 401 to what
 does not. It needs no database.
 
-Example:
+With --forward, what verifies is posted on to your own receiver, byte for byte and with its headers,
+and the gateway gets your receiver's answer: a 500 is tried again as it will be in production. While
+your receiver is away the answer is 502.
+
+With --feed nothing has to reach this machine: it asks GET /v1/events every three seconds, from now
+on, and posts each event to your receiver, signed with your secret as its webhook is. So invoices
+need no ipn_callback_url. What your receiver does not take is tried five times, five seconds apart.
+
+Examples:
   gatewayctl listen --secret 5f0c… --port 9999
+  gatewayctl listen --secret 5f0c… --forward http://127.0.0.1:3000/ipn
+  API_KEY=64d1… gatewayctl listen --feed --base-url https://sandbox.pay.example --secret 5f0c… \\
+      --forward http://127.0.0.1:3000/ipn --forward-payouts http://127.0.0.1:3000/payouts
 
 Environment:
-  WEBHOOK_SECRET  instead of --secret, which other users of the machine can read in its process list";
+  WEBHOOK_SECRET    instead of --secret, which other users of the machine can read in its process
+                    list
+  API_KEY           instead of --api-key, for the same reason
+  GATEWAY_BASE_URL  instead of --base-url";

@@ -13,6 +13,7 @@ mod doctor;
 mod documents;
 mod help;
 mod invoice;
+mod listen;
 mod merchant;
 mod migrate;
 pub mod payouts;

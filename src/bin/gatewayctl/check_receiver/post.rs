@@ -6,16 +6,12 @@ use std::{
 };
 
 use futures_util::{StreamExt, future::join_all, stream};
-use gateway::egress;
 use http::{Request, StatusCode, Uri, header};
 use http_body_util::{BodyExt, StreamBody, combinators::UnsyncBoxBody};
 use hyper::body::{Bytes, Frame};
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
-use hyper_util::{
-    client::legacy::{Client as Http, connect::HttpConnector},
-    rt::TokioExecutor,
-};
 use tokio::time::{sleep, timeout};
+
+use crate::outbound::{self, Http, reason};
 
 /// Pieces of a slow body, and the pause before each.
 const PIECES: usize = 8;
@@ -47,7 +43,7 @@ pub(super) struct Answered {
 type Body = UnsyncBoxBody<Bytes, Infallible>;
 
 pub(super) struct Client {
-    http: Http<HttpsConnector<HttpConnector>, Body>,
+    http: Http<Body>,
     url: Uri,
     patience: Duration,
 }
@@ -55,18 +51,8 @@ pub(super) struct Client {
 impl Client {
     /// The receiver is the caller's own, so it may be on this machine.
     pub(super) fn to(url: &str, patience: Duration) -> Result<Self, String> {
-        let url: Uri = url.parse().map_err(|error| format!("{error}"))?;
-        let tls = match url.scheme_str() {
-            Some("http") => egress::trusting_nobody(),
-            Some("https") => egress::trusting(None).map_err(|error| error.to_string())?,
-            Some(_) | None => return Err("it must begin with http:// or https://".to_owned()),
-        };
-        let connector = HttpsConnectorBuilder::new()
-            .with_tls_config(tls)
-            .https_or_http()
-            .enable_http1()
-            .build();
-        Ok(Self { http: Http::builder(TokioExecutor::new()).build(connector), url, patience })
+        let (http, url) = outbound::client_for(url)?;
+        Ok(Self { http, url, patience })
     }
 
     /// Sends them at the same time; the answers are in their order.
@@ -112,13 +98,4 @@ impl Post {
         });
         StreamBody::new(frames).boxed_unsync()
     }
-}
-
-/// The innermost cause: that is the one to act on.
-fn reason(error: &dyn std::error::Error) -> String {
-    let mut cause = error;
-    while let Some(next) = cause.source() {
-        cause = next;
-    }
-    cause.to_string()
 }

@@ -1,0 +1,39 @@
+//! HTTP to addresses that the caller of this program names: his own gateway and his own receivers,
+//! which may be on this machine.
+
+use gateway::egress;
+use http::Uri;
+use hyper::body::{Body, Bytes};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::{
+    client::legacy::{Client, connect::HttpConnector},
+    rt::TokioExecutor,
+};
+
+pub(crate) type Http<B> = Client<HttpsConnector<HttpConnector>, B>;
+
+/// A client for this address, which follows no redirect. The error is for the person who typed the
+/// address.
+pub(crate) fn client_for<B>(url: &str) -> Result<(Http<B>, Uri), String>
+where
+    B: Body<Data = Bytes> + Send,
+{
+    let url: Uri = url.parse().map_err(|error| format!("{error}"))?;
+    let tls = match url.scheme_str() {
+        Some("http") => egress::trusting_nobody(),
+        Some("https") => egress::trusting(None).map_err(|error| error.to_string())?,
+        Some(_) | None => return Err("it must begin with http:// or https://".to_owned()),
+    };
+    let connector =
+        HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http().enable_http1().build();
+    Ok((Client::builder(TokioExecutor::new()).build(connector), url))
+}
+
+/// The innermost cause: that is the one to act on.
+pub(crate) fn reason(error: &dyn std::error::Error) -> String {
+    let mut cause = error;
+    while let Some(next) = cause.source() {
+        cause = next;
+    }
+    cause.to_string()
+}
