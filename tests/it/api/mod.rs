@@ -16,6 +16,7 @@ mod hostile_http;
 mod idempotency;
 mod logs;
 mod nowpayments;
+mod nowpayments_clients;
 mod openapi;
 mod payment;
 mod rate_limit;
