@@ -10,6 +10,7 @@ mod chain;
 mod compose;
 mod ctl;
 mod deploy;
+mod docs;
 mod egress;
 mod examples;
 mod fault;
