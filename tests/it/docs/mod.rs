@@ -1,8 +1,15 @@
-//! The documentation of merchants' developers: its errors are true.
+//! The documentation of merchants' developers: its examples and its errors are true.
 
 mod errors;
+mod examples;
+
+use std::path::{Path, PathBuf};
 
 use tokio::process::Command;
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
 
 /// A shell that runs `script` and stops at the first error.
 fn shell(script: &str) -> Command {
