@@ -136,10 +136,9 @@ pub fn api_router(gateway: State) -> Router {
         Access::Anyone => on_both_spellings(router, row.path, compressed(row.handler)),
         Access::Merchant => on_both_spellings(router, row.path, row.handler),
     };
-    let pages = payout::routes()
-        .merge(nc_payout::routes())
-        .route("/docs", get(docs::route::page))
-        .route("/docs/docs.css", get(docs::route::style));
+    let families = payout::routes().merge(nc_payout::routes());
+    let pages = on_both_spellings(families, "/docs", compressed(get(docs::route::reference)))
+        .route("/docs/{name}", compressed(get(docs::route::named)));
     finish(endpoints().into_iter().fold(pages, add), gateway)
 }
 

@@ -1,91 +1,92 @@
 //! The OpenAPI document as a page shows it: flat, in reading order, with every reference a link.
 
-use askama::Template;
 use serde_json::Value;
 
-#[derive(Template)]
-#[template(path = "docs.html")]
-pub struct DocsPage {
-    title: String,
-    version: String,
-    introduction: Vec<Paragraph>,
-    groups: Vec<Group>,
-    shapes: Vec<Shape>,
+use crate::docs::request;
+
+pub struct Reference {
+    pub title: String,
+    pub version: String,
+    pub introduction: Vec<Paragraph>,
+    pub groups: Vec<Group>,
+    pub shapes: Vec<Shape>,
 }
 
 /// Operations that belong together.
-struct Group {
-    name: String,
-    description: Rich,
-    operations: Vec<Operation>,
+pub struct Group {
+    pub name: String,
+    pub description: Rich,
+    pub operations: Vec<Operation>,
 }
 
-struct Operation {
-    id: String,
-    method: String,
-    path: String,
-    summary: String,
-    description: Option<Rich>,
-    takes_key: bool,
+pub struct Operation {
+    pub id: String,
+    pub method: String,
+    pub path: String,
+    pub summary: String,
+    pub description: Option<Rich>,
+    pub takes_key: bool,
     /// Whether we are the sender.
-    is_webhook: bool,
-    parameters: Vec<Field>,
-    bodies: Vec<Body>,
-    answers: Vec<Answer>,
+    pub is_webhook: bool,
+    /// The request for a shell; of webhooks none.
+    pub curl: Option<String>,
+    pub parameters: Vec<Field>,
+    pub bodies: Vec<Body>,
+    pub answers: Vec<Answer>,
 }
 
 /// One way to write a body.
-struct Body {
-    content_type: String,
-    shape: Option<Link>,
-    example: Option<String>,
+pub struct Body {
+    pub content_type: String,
+    pub shape: Option<Link>,
+    pub example: Option<String>,
 }
 
-struct Answer {
-    status: String,
-    is_error: bool,
-    description: Rich,
+pub struct Answer {
+    pub status: String,
+    pub is_error: bool,
+    pub description: Rich,
     /// Of JSON; other content by its type.
-    shape: Option<Link>,
-    content_type: Option<String>,
-    headers: Vec<Field>,
+    pub shape: Option<Link>,
+    pub content_type: Option<String>,
+    pub headers: Vec<Field>,
 }
 
 /// A named object of the document, or a named kind of value.
-struct Shape {
-    name: String,
-    kind: String,
-    description: Rich,
-    fields: Vec<Field>,
+pub struct Shape {
+    pub name: String,
+    pub kind: String,
+    pub description: Rich,
+    pub fields: Vec<Field>,
 }
 
-struct Field {
-    name: String,
+pub struct Field {
+    pub name: String,
     /// `query`, `path` or `header`, for parameters.
-    place: String,
-    kind: String,
-    link: Option<Link>,
-    required: bool,
-    limits: Vec<String>,
-    description: Rich,
+    pub place: String,
+    pub kind: String,
+    pub link: Option<Link>,
+    pub required: bool,
+    pub limits: Vec<String>,
+    pub description: Rich,
 }
 
-struct Link {
-    name: String,
+pub struct Link {
+    pub name: String,
 }
 
-type Paragraph = Rich;
+pub type Paragraph = Rich;
 
 /// Text in which `code` and **words** are set apart; everything else is plain.
-struct Rich(Vec<Span>);
+pub struct Rich(pub Vec<Span>);
 
-enum Span {
+pub enum Span {
     Plain(String),
     Code(String),
     Strong(String),
 }
 
-impl DocsPage {
+impl Reference {
     /// Reads our own document; missing parts show as nothing.
     pub fn read(document: &str) -> Self {
         let document: Value = serde_json::from_str(document).unwrap_or_default();
@@ -112,6 +113,7 @@ impl Group {
                 let item = members(item).filter(|(_, operation)| belongs(operation));
                 operations.extend(item.map(|(method, operation)| Operation {
                     is_webhook,
+                    curl: (!is_webhook).then(|| request::curl(method, path, operation)),
                     ..Operation::read(path, method, operation)
                 }));
             }
@@ -140,6 +142,7 @@ impl Operation {
             description,
             takes_key: each(&operation["security"]).next().is_some(),
             is_webhook: false,
+            curl: None,
             parameters: parameters.collect(),
             bodies: members(&operation["requestBody"]["content"])
                 .map(|(content_type, body)| Body::read(content_type, body))
@@ -296,14 +299,14 @@ fn resolved<'a>(schema: &'a Value, document: &'a Value) -> &'a Value {
     path.and_then(|path| document.pointer(path)).unwrap_or(schema)
 }
 
-fn text(value: &Value) -> String {
+pub(super) fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-fn each(value: &Value) -> impl Iterator<Item = &Value> + Clone {
+pub(super) fn each(value: &Value) -> impl Iterator<Item = &Value> + Clone {
     value.as_array().map(Vec::as_slice).unwrap_or_default().iter()
 }
 
-fn members(value: &Value) -> impl Iterator<Item = (&str, &Value)> {
+pub(super) fn members(value: &Value) -> impl Iterator<Item = (&str, &Value)> {
     value.as_object().into_iter().flatten().map(|(name, value)| (name.as_str(), value))
 }

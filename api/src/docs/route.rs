@@ -1,20 +1,33 @@
-//! The API's description: as OpenAPI for machines, and as a page for people that needs no script.
+//! The API's description, as OpenAPI for machines and as a page for people, and the site around it.
 
-use std::sync::LazyLock;
-
-use askama::Template;
 use axum::{
-    http::{HeaderName, HeaderValue, header},
-    response::{Html, IntoResponse},
+    extract::{Path, State as Shared},
+    http::{HeaderMap, HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use sha2::{Digest, Sha256};
+
+use crate::{
+    State,
+    docs::{postman, site::SITE},
+    error::ApiError,
+    openapi,
 };
 
-use crate::{docs::reference::DocsPage, error::ApiError, openapi};
-
-/// Allows the own style sheet only: no scripts, no frames, no other content.
-const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; \
-                                       form-action 'none'; frame-ancestors 'none'";
+/// Allows files of this server only, and none of them inside the page: no frames, no other content.
+const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self'; script-src 'self'; \
+                                       base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+/// The same, and requests to this server, for the forms of the sandbox.
+const SANDBOX_POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self'; script-src 'self'; connect-src 'self'; \
+                              base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 /// The documents change only with a release.
 const CACHED: HeaderValue = HeaderValue::from_static("public, max-age=300");
+/// Bytes of the hash in an entity tag: enough to distinguish releases.
+const TAG_BYTES: usize = 12;
+
+const HTML: &str = "text/html; charset=utf-8";
+const CSS: &str = "text/css; charset=utf-8";
+const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
 
 pub async fn document() -> impl IntoResponse {
     let json = HeaderValue::from_static("application/json");
@@ -28,32 +41,70 @@ pub async fn document() -> impl IntoResponse {
     (headers, openapi::json())
 }
 
-pub async fn page() -> Result<impl IntoResponse, ApiError> {
-    static PAGE: LazyLock<Option<String>> = LazyLock::new(|| {
-        let page = DocsPage::read(openapi::json()).render();
-        page.inspect_err(|error| tracing::error!(%error, "the documentation cannot be rendered"))
-            .ok()
-    });
-    let html = PAGE.as_deref().ok_or(ApiError::Internal)?;
-    Ok((headers(), Html(html)))
+/// The reference, which is the site's first page.
+pub async fn reference(
+    Shared(gateway): Shared<State>,
+    asked: HeaderMap,
+) -> Result<Response, ApiError> {
+    let is_sandbox = gateway.config.is_sandbox();
+    let site = SITE.as_ref().ok_or(ApiError::Internal)?;
+    let policy = if is_sandbox { SANDBOX_POLICY } else { CONTENT_SECURITY_POLICY };
+    Ok(page(&asked, site.reference(is_sandbox), policy))
 }
 
-pub async fn style() -> impl IntoResponse {
-    let css = HeaderValue::from_static("text/css; charset=utf-8");
-    let nosniff = HeaderValue::from_static("nosniff");
-    let headers = [
-        (header::CONTENT_TYPE, css),
-        (header::CACHE_CONTROL, CACHED),
-        (header::X_CONTENT_TYPE_OPTIONS, nosniff),
-    ];
-    (headers, include_str!("../../assets/docs.css"))
+/// A guide, or one of the site's files, which have a dot in their names.
+pub async fn named(
+    Shared(gateway): Shared<State>,
+    Path(name): Path<String>,
+    asked: HeaderMap,
+) -> Result<Response, ApiError> {
+    let answer = match name.as_str() {
+        "docs.css" => file(&asked, CSS, include_str!("../../assets/docs.css")),
+        "docs.js" => file(&asked, JAVASCRIPT, include_str!("../../assets/docs.js")),
+        "try.js" => file(&asked, JAVASCRIPT, include_str!("../../assets/try.js")),
+        "postman.json" => {
+            let text = postman::collection(&gateway.config.base_url);
+            file(&asked, "application/json", &text)
+        }
+        name => {
+            let site = SITE.as_ref().ok_or(ApiError::Internal)?;
+            let guide = site.guide(name).ok_or(ApiError::UnknownPath)?;
+            page(&asked, guide, CONTENT_SECURITY_POLICY)
+        }
+    };
+    Ok(answer)
 }
 
-fn headers() -> [(HeaderName, HeaderValue); 4] {
-    [
-        (header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(CONTENT_SECURITY_POLICY)),
-        (header::CACHE_CONTROL, CACHED),
-        (header::REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
-        (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
-    ]
+fn page(asked: &HeaderMap, html: &str, policy: &'static str) -> Response {
+    let mut response = file(asked, HTML, html);
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(policy));
+    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    response
+}
+
+/// The text, or only the word that the caller's copy of it is current.
+fn file(asked: &HeaderMap, content_type: &'static str, text: &str) -> Response {
+    let tag = tag(text);
+    let known = asked.get(header::IF_NONE_MATCH).and_then(|value| value.to_str().ok());
+    let is_known = known.is_some_and(|known| known.split(',').any(|one| one.trim() == tag));
+    let mut response = if is_known {
+        StatusCode::NOT_MODIFIED.into_response()
+    } else {
+        text.to_owned().into_response()
+    };
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    headers.insert(header::CACHE_CONTROL, CACHED);
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    if let Ok(tag) = HeaderValue::from_str(&tag) {
+        headers.insert(header::ETAG, tag);
+    }
+    response
+}
+
+/// A weak entity tag: the same text may travel compressed or not.
+fn tag(text: &str) -> String {
+    let hash = Sha256::digest(text);
+    format!("W/\"{}\"", hex::encode(&hash[..TAG_BYTES]))
 }

@@ -1,7 +1,8 @@
-//! The documentation of merchants' developers: its examples and its errors are true.
+//! The documentation site: its pages and links, and that its examples and errors are true.
 
 mod errors;
 mod examples;
+mod site;
 
 use std::path::{Path, PathBuf};
 

@@ -76,7 +76,19 @@ impl Client {
         self.send_bytes(method, path, body.as_bytes()).await
     }
 
+    /// A response's headers with its body as it travelled, such as a compressed one.
+    pub async fn get_bytes(&self, path: &str) -> (HeaderMap, Bytes) {
+        let (status, headers, body) = self.exchange(Method::GET, path, b"").await;
+        assert_eq!(status, 200, "{path}");
+        (headers, body)
+    }
+
     pub async fn send_bytes(&self, method: Method, path: &str, body: &[u8]) -> Answer {
+        let (status, headers, body) = self.exchange(method, path, body).await;
+        Answer { status, headers, body: String::from_utf8(body.to_vec()).unwrap() }
+    }
+
+    async fn exchange(&self, method: Method, path: &str, body: &[u8]) -> (u16, HeaderMap, Bytes) {
         let socket = TcpStream::connect(self.server).await.unwrap();
         let handshake = hyper::client::conn::http1::handshake(TokioIo::new(socket)).await;
         let (mut sender, connection) = handshake.unwrap();
@@ -88,7 +100,6 @@ impl Client {
         let request = request.body(Full::new(Bytes::copy_from_slice(body))).unwrap();
         let response = sender.send_request(request).await.unwrap();
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
-        let body = response.into_body().collect().await.unwrap().to_bytes();
-        Answer { status, headers, body: String::from_utf8(body.to_vec()).unwrap() }
+        (status, headers, response.into_body().collect().await.unwrap().to_bytes())
     }
 }
