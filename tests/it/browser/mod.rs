@@ -3,6 +3,7 @@
 mod budget;
 mod choosing;
 mod connection;
+mod docs;
 mod ending;
 mod language;
 mod paying;

@@ -374,11 +374,21 @@ impl Tab {
         self.front().await;
         let size = self.call("Page.getLayoutMetrics", json!({})).await["cssContentSize"].clone();
         self.resize_to(width, size["height"].clone()).await;
-        let png = self.capture(json!({ "format": "png" })).await;
+        self.keep(&format!("{name}-{width}")).await;
         self.resize(width).await;
+    }
+
+    /// The same of what the window shows, for pages that are higher than a picture can be.
+    pub async fn view(&self, name: &str, width: u32) {
+        self.front().await;
+        self.keep(&format!("{name}-{width}")).await;
+    }
+
+    async fn keep(&self, name: &str) {
+        let png = self.capture(json!({ "format": "png" })).await;
         let folder = root().join(".run/screenshots");
         std::fs::create_dir_all(&folder).unwrap();
-        std::fs::write(folder.join(format!("{name}-{width}.png")), png).unwrap();
+        std::fs::write(folder.join(format!("{name}.png")), png).unwrap();
     }
 
     async fn capture(&self, what: Value) -> Vec<u8> {
