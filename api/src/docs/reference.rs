@@ -234,13 +234,16 @@ impl Field {
 impl Rich {
     fn read(text: &str) -> Self {
         let mut spans = Vec::new();
+        // Words in bold may have code between them.
+        let mut is_strong = false;
         for (index, part) in text.split('`').enumerate() {
             if index % 2 == 1 {
                 spans.push(Span::Code(part.to_owned()));
                 continue;
             }
             for (index, part) in part.split("**").enumerate() {
-                let span = if index % 2 == 1 { Span::Strong } else { Span::Plain };
+                is_strong ^= index > 0;
+                let span = if is_strong { Span::Strong } else { Span::Plain };
                 spans.push(span(part.to_owned()));
             }
         }
@@ -309,4 +312,22 @@ pub(super) fn each(value: &Value) -> impl Iterator<Item = &Value> + Clone {
 
 pub(super) fn members(value: &Value) -> impl Iterator<Item = (&str, &Value)> {
     value.as_object().into_iter().flatten().map(|(name, value)| (name.as_str(), value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bold_words_end_where_they_end_also_with_code_between_them() {
+        let spans = Rich::read("act **once per `id` and `status`**: then `stop`.").0;
+        let shown: Vec<_> = spans
+            .iter()
+            .filter_map(|span| match span {
+                Span::Strong(words) => Some(words.as_str()),
+                Span::Plain(_) | Span::Code(_) => None,
+            })
+            .collect();
+        assert_eq!(shown, ["once per ", " and ", ""]);
+    }
 }
