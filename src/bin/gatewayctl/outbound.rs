@@ -18,11 +18,15 @@ pub(crate) fn client_for<B>(url: &str) -> Result<(Http<B>, Uri), String>
 where
     B: Body<Data = Bytes> + Send,
 {
+    const SCHEME: &str = "it must begin with http:// or https://";
+    if !url.contains("://") {
+        return Err(SCHEME.to_owned());
+    }
     let url: Uri = url.parse().map_err(|error| format!("{error}"))?;
     let tls = match url.scheme_str() {
         Some("http") => egress::trusting_nobody(),
         Some("https") => egress::trusting(None).map_err(|error| error.to_string())?,
-        Some(_) | None => return Err("it must begin with http:// or https://".to_owned()),
+        Some(_) | None => return Err(SCHEME.to_owned()),
     };
     let connector =
         HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http().enable_http1().build();

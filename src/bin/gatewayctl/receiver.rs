@@ -116,7 +116,7 @@ async fn receive_payout(
 }
 
 impl Receiving {
-    /// The answer to a delivery: that of the receiver to which it was handed on, where there is one.
+    /// The answer to a delivery: that of the receiver to which it was handed on, if there is one.
     async fn tell(
         &self,
         channel: Channel,

@@ -141,15 +141,13 @@ async fn following(shop: &Shop) -> Process {
 async fn events_come_from_the_feed_signed_as_webhooks_where_nothing_reaches_the_developer() {
     with_shop(|shop| async move {
         shop.stack.lift_rate_limits().await;
-        let nobody = json!({ "ipn_callback_url": null });
-        let before =
-            shop.invoice_of(json!({ "ipn_callback_url": null, "pay_currency": "all" })).await;
+        let nobody = json!({ "ipn_callback_url": null, "pay_currency": "all" });
+        let before = shop.invoice_of(nobody.clone()).await;
         let process = following(&shop).await;
         shop.receiver.answer_first(&[503]);
         let id = shop.invoice_of(nobody).await;
         shop.end_window(&id, 1).await;
-        let row = shop.row_id(&id).await;
-        shop.stack.gateway.expire_invoice(row).await.unwrap();
+        shop.stack.gateway.expire_invoice(shop.row_id(&id).await).await.unwrap();
         let received = shop.receiver.wait_for(2).await;
         for one in &received {
             let event = shop.verified(one);

@@ -131,8 +131,6 @@ async fn many_are_sent_again_page_by_page_and_by_calls_at_once_without_a_double(
         let die = "update delivery set state = 'dead', attempts = 5, next_attempt_at = null, dead_since = now() \
                    where event_id <> (select min(event_id) from delivery)";
         assert_eq!(shop.run(die).await, 233);
-        // The messages of the first cycle: what is dead was not just sent.
-        shop.run("delete from outbox").await;
 
         let walks = (0..4).map(|_| resend_all(&shop, json!({})));
         let walks = futures_util::future::join_all(walks).await;
@@ -142,7 +140,6 @@ async fn many_are_sent_again_page_by_page_and_by_calls_at_once_without_a_double(
         let mut expected = dead.clone();
         expected.sort();
         assert_eq!(resent, expected);
-        assert_eq!(shop.number("select count(*) from outbox").await, 230);
         let cycles = "select count(*) from delivery where state = 'pending' and cycle = 2";
         assert_eq!(shop.number(cycles).await, 230);
         let untouched = "select count(*) from delivery where state = 'dead' and cycle = 1";
@@ -152,9 +149,11 @@ async fn many_are_sent_again_page_by_page_and_by_calls_at_once_without_a_double(
         refused.expect_error(400, "INVALID_REQUEST");
 
         shop.stack.start(&[Role::IpnDelivery]);
-        eventually("all have come", async || (received(&shop).len() == 230).then_some(())).await;
-        assert_eq!(received(&shop), once_each(&dead));
-        assert!(!received(&shop).contains_key(&under_way[0]), "its message was lost with the others");
+        let expected: Vec<_> = dead.into_iter().chain(under_way).collect();
+        let count = "select count(*) from delivery where state = 'delivered'";
+        eventually("all have come", async || (shop.number(count).await == 231).then_some(())).await;
+        // The messages of the first cycles, which are in the queue too, deliver nothing.
+        assert_eq!(received(&shop), once_each(&expected));
     })
     .await;
 }
