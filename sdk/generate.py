@@ -405,13 +405,14 @@ def rust(contract, belongs):
             if field.nullable or not field.required:
                 of = f"Option<{of}>"
             attributes = []
-            if field.name == "type":
-                attributes.append('rename = "type"')
+            rust = {"type": "kind", "_gateway": "gateway"}.get(field.name, snake(field.name))
+            if field.name in ("type", "_gateway"):
+                attributes.append(f'rename = "{field.name}"')
             if not field.required:
                 attributes += ["default", 'skip_serializing_if = "Option::is_none"']
             if attributes:
                 body += [f"    #[serde({', '.join(attributes)})]"]
-            body += [f"    pub {'kind' if field.name == 'type' else snake(field.name)}: {of},"]
+            body += [f"    pub {rust}: {of},"]
         body += ["}"]
     used = "\n".join(body)
     if "RawValue" in used:

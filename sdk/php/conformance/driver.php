@@ -97,6 +97,7 @@ $call = static function (array $given) use (&$clients, $listen, $acts, $folder):
         case 'sandboxExpire':
             return $gateway->$group($given['id']);
         case 'balance':
+            return $gateway->balance(...$query);
         case 'status':
         case 'currencies':
             return $gateway->$group();

@@ -107,7 +107,7 @@ impl Gateway {
         }
     }
 
-    /// Sends a signed sample to a receiver now, and returns what it said. The sample says that it is
+    /// Sends a signed sample to a receiver now, and returns its answer. The sample says that it is
     /// a test. Without a URL it goes where such webhooks go.
     pub async fn test_webhook(&self, test: &WebhookTest) -> Result<WebhookTestResult, Error> {
         self.transport.read(Request::post(&["webhooks", "test"]).json(test)?).await

@@ -72,8 +72,8 @@ impl Events {
         Self { transport, query, after, is_last: false, waiting: VecDeque::new() }
     }
 
-    /// The next event, or none where there is no more now; then it may be asked again later. After an
-    /// error too.
+    /// The next event, or none where there is no more now; then, and after an error, it may be
+    /// asked again later.
     pub async fn next(&mut self) -> Result<Option<Event>, Error> {
         loop {
             if let Some(event) = self.waiting.pop_front() {

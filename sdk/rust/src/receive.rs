@@ -58,8 +58,8 @@ pub trait Paying: Transactions {
 const DONE: u16 = 200;
 const FAILED: u16 = 500;
 
-/// Receives a payment IPN: verifies, keeps notices and tests apart, acts once per payment and status.
-/// Returns the status to answer.
+/// Receives a payment IPN: verifies, keeps notices and tests apart, acts once per payment and
+/// status. Returns the status to answer.
 pub async fn receive_payment_ipn<S: Payable>(
     shop: &S,
     secrets: &[&str],
@@ -84,8 +84,8 @@ pub async fn receive_payment_ipn<S: Payable>(
     answer(acted.await)
 }
 
-/// Receives a webhook of mass payouts: verifies, keeps tests apart, and acts once per event. Returns
-/// the status to answer.
+/// Receives a webhook of mass payouts: verifies, keeps tests apart, and acts once per event.
+/// Returns the status to answer.
 pub async fn receive_payout_webhook<S: Paying>(
     shop: &S,
     secrets: &[&str],

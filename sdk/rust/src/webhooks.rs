@@ -76,7 +76,7 @@ pub fn verify_payment_ipn(
 
 /// True of a webhook that was made for a test. Nothing was paid: answer 200 and do nothing else.
 pub fn is_test(event: &PayoutWebhook) -> bool {
-    event._gateway.as_ref().is_some_and(|mark| mark.test)
+    event.gateway.as_ref().is_some_and(|mark| mark.test)
 }
 
 /// Verifies a webhook of mass payouts: header `X-Gateway-Signature`, HMAC-SHA-256. Act once per

@@ -343,8 +343,8 @@ pub struct PayoutStanding {
 #[serde(rename_all = "camelCase")]
 pub struct PayoutWebhook {
     /// Only in a test that the merchant asked for (`POST /v1/webhooks/test`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub _gateway: Option<TestMark>,
+    #[serde(rename = "_gateway", default, skip_serializing_if = "Option::is_none")]
+    pub gateway: Option<TestMark>,
     /// Seconds since 1970, renewed at each attempt. Refuse events older than ten minutes.
     pub event_at: i64,
     /// `pzwe_…`, the same for all attempts: process each id only once.
