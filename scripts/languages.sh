@@ -11,17 +11,26 @@ dir=$(dirname "${BASH_SOURCE[0]}")
 
 name=${1:-}
 case $name in
-    node) package=nodejs ;;
-    python3) package=python3 ;;
-    php) package=php-cli ;;
-    go) package=golang-go ;;
+    node) packages=(nodejs) ;;
+    python3) packages=(python3) ;;
+    php) packages=(php-cli php-curl php-sqlite3) ;;
+    go) packages=(golang-go) ;;
     *) die "usage: languages.sh node|python3|php|go" ;;
 esac
 
-command -v "$name" && exit
+# Prints the program's path if it is here, for PHP with the extensions that the SDK needs.
+found() {
+    command -v "$name" >/dev/null || return 1
+    if [ "$name" = php ]; then
+        php -r 'exit(extension_loaded("curl") && extension_loaded("pdo_sqlite") ? 0 : 1);' || return 1
+    fi
+    command -v "$name"
+}
+
+found && exit
 lock_clone
 # Another run may have installed it while we waited.
-command -v "$name" && exit
-can_apt_install || die "the examples are run in their own languages: install $name (Debian: $package)"
-apt_install "$package"
-command -v "$name"
+found && exit
+can_apt_install || die "the examples are run in their own languages: install $name (Debian: ${packages[*]})"
+apt_install "${packages[@]}"
+found || die "$name lacks what the examples need (Debian: ${packages[*]})"

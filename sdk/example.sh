@@ -26,8 +26,13 @@ typescript() {
     cp -R "$here/typescript/src" "$here/typescript/package.json" "$here/typescript/tsconfig.json" node_modules/gateway-sdk
     "$node" "$npm_modules/typescript/bin/tsc" -p node_modules/gateway-sdk
     echo '{ "type": "module" }' >package.json
-    "$node" "$npm_modules/typescript/bin/tsc" --target ES2022 --module NodeNext --moduleResolution NodeNext \
-        --lib ES2022,DOM --types '' --strict --outDir . "$file"
+    cat >tsconfig.json <<JSON
+{
+  "compilerOptions": { "target": "ES2022", "module": "NodeNext", "lib": ["ES2022", "DOM"], "types": [], "strict": true },
+  "files": ["$file"]
+}
+JSON
+    "$node" "$npm_modules/typescript/bin/tsc" -p .
     exec "$node" "${file%.ts}.js"
 }
 

@@ -46,20 +46,9 @@ python() {
     driver=("$python_folder/bin/python" -B "$here/python/conformance/driver.py")
 }
 
-php_has_extensions() {
-    "$1" -r 'exit(extension_loaded("curl") && extension_loaded("pdo_sqlite") ? 0 : 1);'
-}
-
 php() {
     local php
     php=$("$root/scripts/languages.sh" php)
-    if ! php_has_extensions "$php"; then
-        lock_clone
-        php_has_extensions "$php" || {
-            can_apt_install || die "install PHP's curl and SQLite (Debian: php-curl php-sqlite3)"
-            apt_install php-curl php-sqlite3
-        }
-    fi
     driver=("$php" -d zend.assertions=1 "$here/php/conformance/driver.php")
 }
 
