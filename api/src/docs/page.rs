@@ -42,6 +42,12 @@ const GUIDES: &[Page] = &[
         "catch up, send again, test",
         "docs/receiver-down.md"
     ),
+    page!(
+        "nowpayments",
+        "Coming from NOWPayments",
+        "what differs, client by client",
+        "docs/nowpayments.md"
+    ),
     page!("payouts", "Mass payouts", "one order, many recipients", "docs/payouts.md"),
     page!(
         "non-custodial-payouts",

@@ -56,8 +56,8 @@ async fn recorded(channel: &str, header: &'static str) -> (Value, Vec<Value>) {
     (json!({ "secret": SECRET, "deliveries": deliveries }), cases)
 }
 
-/// A snippet refuses exactly what a receiver must not take, and acts on no sample: each says that it
-/// is a test.
+/// A snippet refuses exactly what a receiver must not take, and acts on no sample: each says that
+/// it is a test.
 #[track_caller]
 fn deserves(language: &str, case: &Value, verdict: &str) {
     let is_refused = verdict == "forged" || verdict == "stale";
