@@ -93,9 +93,8 @@ mod tests {
     fn a_payment_in_a_block_is_waited_for_longer_than_one_in_none_and_a_final_one_always() {
         let patience =
             Patience { unconfirmed: TimeDelta::seconds(300), mined: TimeDelta::seconds(600) };
-        let lasts = |since, mined, is_final| {
-            patience.lasts(TimeDelta::seconds(since), mined, is_final)
-        };
+        let lasts =
+            |since, mined, is_final| patience.lasts(TimeDelta::seconds(since), mined, is_final);
         assert!(lasts(299, false, false) && !lasts(300, false, false));
         assert!(lasts(599, true, false) && !lasts(600, true, false));
         assert!(lasts(9999, false, true));

@@ -137,11 +137,8 @@ impl Gateway {
         };
         let (chain, deadline) = (self.config.chain(network), invoice.view.deadline);
         let sight = Sight::of(deadline, now, watched_through, chain.watch_grace);
-        let may_hold = chain.patience().lasts(
-            now - deadline,
-            under_way.is_any_mined,
-            under_way.is_any_final,
-        );
+        let may_hold =
+            chain.patience().lasts(now - deadline, under_way.is_any_mined, under_way.is_any_final);
         Event::DeadlinePassed { now, sight, in_sight, may_hold }
     }
 }
