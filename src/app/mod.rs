@@ -5,6 +5,7 @@
 //! and its outbox rows in one commit. The API, the workers, the command line and the tests call the
 //! same functions.
 
+pub mod account;
 pub mod address;
 pub mod delivery;
 pub mod deposit;

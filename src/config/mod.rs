@@ -74,8 +74,11 @@ pub struct Config {
     pub base_url: String,
     /// URL at which buyers reach the checkout, used for `invoice_url`.
     pub checkout_url: String,
+    /// URL at which people reach the dashboard, used for invitations and compared with `Origin`.
+    pub dashboard_url: String,
     pub api: Api,
     pub checkout: Checkout,
+    pub dashboard: Dashboard,
     pub worker: Worker,
     pub broker: Broker,
     pub egress: PublicPolicy,
@@ -105,6 +108,14 @@ pub struct Api {
 #[derive(Debug, Clone, Deserialize)]
 pub struct Checkout {
     pub listen: SocketAddr,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+pub struct Dashboard {
+    pub listen: SocketAddr,
+    pub metrics_listen: SocketAddr,
+    /// Lets production serve the dashboard over plain http, for an encrypted network of one's own.
+    pub allow_http: bool,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -301,6 +312,14 @@ impl Config {
             .and_then(config::Config::try_deserialize)
             .map_err(|error| ConfigError::Unreadable(Box::new(error)))?;
         config.checked(Part::Whole)
+    }
+
+    /// As [`Self::load`] for the dashboard, which needs no broker, and refuses to serve sessions
+    /// over plain http in production.
+    pub fn load_for_dashboard() -> Result<Self, ConfigError> {
+        let config = Self::load_for(Part::Rows)?;
+        let faults = check::dashboard(&config);
+        if faults.is_empty() { Ok(config) } else { Err(ConfigError::Unusable(faults)) }
     }
 
     fn checked(self, part: Part) -> Result<Self, ConfigError> {

@@ -19,6 +19,8 @@ pub struct AuditEntry {
     pub subject: String,
     /// The columns that changed; values only where they are harmless.
     pub change: Value,
+    /// The address that its author came from; only the dashboard knows one.
+    pub address: Option<String>,
 }
 
 /// The newest first; of all subjects, or those whose row or harmless values hold `subject`.
@@ -31,7 +33,7 @@ pub async fn entries(
     let rows = sqlx::query_as!(
         AuditEntry,
         r#"
-        select at, operator, subject_kind, act, subject, change
+        select at, operator, subject_kind, act, subject, change, address
         from audit_entry
         where ($1::text is null or subject = $1 or position($1 in change::text) > 0)
               and ($2::timestamptz is null or at >= $2)

@@ -9,7 +9,7 @@ use sqlx::{
 };
 
 use super::numeric;
-use crate::{asset::Network, deposit, invoice, ledger, money::BaseUnits, webhook};
+use crate::{account, asset::Network, deposit, invoice, ledger, money::BaseUnits, webhook};
 
 macro_rules! decoded_from_text {
     ($($type:ty),+ $(,)?) => {$(
@@ -32,6 +32,7 @@ macro_rules! decoded_from_text {
 }
 
 decoded_from_text! {
+    account::Role,
     Network,
     deposit::State,
     deposit::BookedAs,

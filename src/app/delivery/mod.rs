@@ -7,6 +7,7 @@
 pub mod emit;
 mod ipn;
 mod lane;
+pub mod lists;
 mod payout;
 mod record;
 pub mod requeue_dead_letters;

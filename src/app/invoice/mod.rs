@@ -11,4 +11,5 @@ pub mod expire;
 pub mod expire_quiet;
 pub mod explain;
 pub mod read;
+pub mod search;
 pub mod select_currency;

@@ -5,3 +5,5 @@ pub mod admit;
 pub mod balance;
 pub mod change;
 pub mod manage;
+pub mod oversee;
+pub mod overview;

@@ -4,6 +4,8 @@
 //! publish them. Scripts depend on names, flags and JSON shapes: they may grow, never change. With
 //! `--json` exactly one value goes to stdout.
 
+mod account;
+mod account_words;
 mod addresses;
 mod audit;
 mod balances;
@@ -91,6 +93,9 @@ enum Command {
     /// Create merchants, give them new keys, suspend and resume them
     #[command(subcommand)]
     Merchant(merchant::Merchant),
+    /// Create accounts of the dashboard and their links, end them
+    #[command(subcommand)]
+    Account(account::Account),
     /// Change the master key while everything runs
     #[command(subcommand)]
     Secrets(secrets::Secrets),
@@ -149,6 +154,7 @@ impl Command {
             | Self::Database(_)
             | Self::Doctor(_)
             | Self::Merchant(_)
+            | Self::Account(_)
             | Self::Simulate(_)
             | Self::Invoice(_)
             | Self::Deposit(_)
@@ -170,6 +176,7 @@ impl Command {
             Self::Database(command) => command.run().await,
             Self::Doctor(doctor) => doctor.run().await,
             Self::Merchant(command) => command.run(&open().await?).await,
+            Self::Account(command) => command.run(&open().await?).await,
             Self::Secrets(command) => command.run(json).await,
             Self::Simulate(command) => command.run(&open().await?).await,
             Self::Invoice(command) => command.run(&open().await?).await,

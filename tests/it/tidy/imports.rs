@@ -11,7 +11,7 @@ use super::{
 const LAYERS: &[&[&str]] = &[
     &["money", "vocabulary"],
     &["asset"],
-    &["merchant", "ledger", "deposit"],
+    &["account", "merchant", "ledger", "deposit"],
     &["invoice"],
     // Above invoices: the rule of punctual deposits and the format of an instant are the same for
     // both.
@@ -236,7 +236,10 @@ fn drivers_stay_behind_their_modules() {
         ("backoff", ["src/retry/", "src/retry.rs"], "use gateway::retry"),
     ];
     let mut found = Vec::new();
-    for source in sources().iter().filter(|source| source.is_under(&["src/", "api/", "workers/"])) {
+    for source in sources()
+        .iter()
+        .filter(|source| source.is_under(&["src/", "api/", "dashboard/", "workers/"]))
+    {
         for (driver, owner, advice) in &owners {
             if !source.is_under(owner) {
                 let path = format!("{driver}::");
