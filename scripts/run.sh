@@ -26,6 +26,28 @@ demo() {
     )
 }
 
+# A link that signs account $1 in once, as $2; what follows are further arguments of its creation.
+sign_in_link() {
+    (
+        set -a
+        # shellcheck source=/dev/null
+        . "$stack_env"
+        # The account may be there from an earlier run.
+        "$bin_dir/gatewayctl" account create --email "$1" --role "${@:2}" >/dev/null 2>&1 || true
+        "$bin_dir/gatewayctl" --json account login-link --email "$1" | sed -E 's/.*"url": ?"([^"]*)".*/\1/'
+    )
+}
+
+# The ways into the dashboard, for an operator and for the owner of the shop whose keys are $1.
+sign_in_links() {
+    local id
+    id=$(sed -E 's/.*"merchant_id": ?"([^"]*)".*/\1/' <<<"$1")
+    say ""
+    say "  The dashboard; each link works once, within ten minutes (gatewayctl account login-link makes another):"
+    say "    operator    $(sign_in_link operator@example.com operator-admin)"
+    say "    shop owner  $(sign_in_link owner@example.com owner --merchant "$id")"
+}
+
 # A shop with the checkout's widget in its page, with a merchant of its own.
 start_shop() {
     local listen merchant
@@ -37,6 +59,7 @@ start_shop() {
         . "$stack_env"
         exec "$bin_dir/gatewayctl" --json merchant create --name "Corner Roastery"
     )
+    sign_in_links "$merchant"
     SHOP_LISTEN=$listen SHOP_MERCHANT=$merchant program_start demo-shop
     wait_for 20 curl -fsS --max-time 2 "http://$listen/" || {
         tail -n 30 "$run_dir/log/demo-shop.log" >&2

@@ -9,6 +9,7 @@ mod browser;
 mod chain;
 mod compose;
 mod ctl;
+mod dashboard;
 mod deploy;
 mod docs;
 mod egress;

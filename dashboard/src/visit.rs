@@ -1,0 +1,85 @@
+//! A request as the guard has let it through.
+
+use axum::{
+    extract::FromRequestParts,
+    http::request::Parts,
+    response::{IntoResponse, Redirect, Response},
+};
+use gateway::{
+    account::bearer::Bearer,
+    app::account::{
+        Visitor,
+        session::{Chosen, Signed},
+    },
+};
+
+use crate::{State, cookie, form::Form, problem::Problem};
+
+/// The caller with his session, his form and the token of his forms.
+#[derive(Clone)]
+pub struct Visit {
+    signed: Option<Signed>,
+    pub visitor: Visitor,
+    pub form: Form,
+    pub token: String,
+    query: Form,
+}
+
+impl Visit {
+    pub const fn new(
+        signed: Option<Signed>,
+        visitor: Visitor,
+        form: Form,
+        token: String,
+        query: Form,
+    ) -> Self {
+        Self { signed, visitor, form, token, query }
+    }
+
+    /// The session, of a route that needs one.
+    pub fn signed(&self) -> Result<&Signed, Problem> {
+        self.signed.as_ref().ok_or(Problem::SignedOut)
+    }
+
+    /// The session of a page that also strangers see.
+    pub const fn anyone(&self) -> Option<&Signed> {
+        self.signed.as_ref()
+    }
+
+    /// The merchant whose screen this is.
+    pub fn merchant(&self) -> Result<Chosen<'_>, Problem> {
+        self.signed()?.chosen().ok_or(Problem::SignedOut)
+    }
+
+    /// The address of the account that acts.
+    pub fn email(&self) -> Result<&str, Problem> {
+        Ok(&self.signed()?.row.email)
+    }
+
+    /// A parameter of the page's address.
+    pub fn asked(&self, name: &str) -> Option<&str> {
+        self.query.filled(name)
+    }
+}
+
+impl FromRequestParts<State> for Visit {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &State) -> Result<Self, Problem> {
+        parts.extensions.get::<Self>().cloned().ok_or(Problem::Broken)
+    }
+}
+
+/// An answer that leads to a page of ours and gives the session its id.
+pub fn with_session(gateway: &State, id: &Bearer, to: &str) -> Response {
+    with_session_in(gateway, id, Redirect::to(to).into_response())
+}
+
+/// Any answer that gives the session its id.
+pub fn with_session_in(gateway: &State, id: &Bearer, mut response: Response) -> Response {
+    let url = &gateway.config.dashboard_url;
+    if let Some(line) = cookie::set(cookie::Kind::Session, id, url) {
+        response.headers_mut().append(axum::http::header::SET_COOKIE, line);
+    }
+    response
+}
