@@ -1,6 +1,10 @@
 //! Public block explorers: where people look a transaction or an address up.
 //!
 //! Links only; nothing is read from there. A link may stop working without any effect here.
+//!
+//! Each was compared with public registries: those of EVM networks with `ethereum-lists/chains` and
+//! viem's chain definitions, whose pages EIP-3091 defines; the others with their own documents and
+//! with wallets that link to them.
 
 use super::Network;
 
@@ -94,6 +98,82 @@ mod tests {
                 assert!(template.ends_with(place), "{template}");
             }
         }
+    }
+
+    /// Block explorers of EVM networks as `ethereum-lists/chains` has them, by chain id. Their paths
+    /// are those of EIP-3091.
+    #[test]
+    fn evm_links_are_those_of_the_registry_of_chains() {
+        let explorers = [
+            (1, "https://etherscan.io"),
+            (10, "https://optimistic.etherscan.io"),
+            (56, "https://bscscan.com"),
+            (137, "https://polygonscan.com"),
+            (8_453, "https://basescan.org"),
+            (42_161, "https://arbiscan.io"),
+            (43_114, "https://snowtrace.io"),
+        ];
+        for network in Network::ALL {
+            let Some(id) = network.evm_chain_id() else { continue };
+            let explorer = explorers.iter().find(|(known, _)| *known == id).unwrap().1;
+            assert_eq!(network.explorer_tx_url(), format!("{explorer}/tx/{TX_HASH}"));
+            assert_eq!(network.explorer_address_url(), format!("{explorer}/address/{ADDRESS}"));
+        }
+    }
+
+    /// Pages of the first block, of a token or of a contract, as people copy them from a browser.
+    #[test]
+    fn links_have_the_shape_of_the_explorers_own() {
+        let pages = [
+            (
+                Network::Bitcoin,
+                "https://mempool.space/tx/4a5e1e4baab89f3a32518a88c31bc87f618f76673e2cc77ab2127b7afdeda33b",
+                "https://mempool.space/address/1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa",
+            ),
+            (
+                Network::Litecoin,
+                "https://litecoinspace.org/tx/97ddfbbae6be97fd6cdf3e7ca13232a3afff2353e29badfab7f73011edd4ced9",
+                "https://litecoinspace.org/address/LVg2kJoFNg45Nbpy53h7Fe1wKyeXVRhMH9",
+            ),
+            (
+                Network::Dogecoin,
+                "https://blockchair.com/dogecoin/transaction/5b2a3f53f605d62c53e62932dac6925e3d74afa5a4b459745c36d42d0ed26a69",
+                "https://blockchair.com/dogecoin/address/DH5yaieqoZN36fDVciNyRueRGvGLR3mr7L",
+            ),
+            (
+                Network::Tron,
+                "https://tronscan.org/#/transaction/83fce30de4cb6cf38a20a452e0f66c8581788d5d1ba67becd07c23e150b4c9da",
+                "https://tronscan.org/#/address/TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t",
+            ),
+            (
+                Network::Solana,
+                "https://solscan.io/tx/5VERv8NMvzbJMEkV8xnrLkEaWRtSz9CosKDYjCJjBRnbJLgp8uirBgmQpjKhoR4tjF3ZpRzrFmBV6UjKdiSZkQUW",
+                "https://solscan.io/account/EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v",
+            ),
+            (
+                Network::Near,
+                "https://nearblocks.io/txns/2HQ4wrVKJeA7dRwbnAwTc5U5ZpdSqkxj4VD7LxSTdwT8",
+                "https://nearblocks.io/address/intents.near",
+            ),
+            (
+                Network::Ton,
+                "https://tonscan.org/tx/04bf53d62e438d7d512d4527e33f893a039658a43ca5234d7afb22b36ea1a865",
+                "https://tonscan.org/address/EQDBjzo_iQCZh3bZSxFnK9ue4hLTOKgsCNKfC8LOUM4SlSCX",
+            ),
+            (
+                Network::Thorchain,
+                "https://thorchain.net/tx/BC12B3B715546053A2D5615ADB4B3C2C648613D44AA9E942F2BDE40AB09EAA86",
+                "https://thorchain.net/address/thor1g98cy3n9mmjrpn0sxmn63lztelera37n8n67c0",
+            ),
+        ];
+        for (network, transaction, address) in pages {
+            let hash = transaction.rsplit('/').next().unwrap();
+            assert_eq!(transaction_url(network, hash), transaction);
+            let name = address.rsplit('/').next().unwrap();
+            assert_eq!(network.explorer_address_url().replace(ADDRESS, name), address);
+        }
+        let covered = pages.len() + Network::ALL.iter().filter_map(|n| n.evm_chain_id()).count();
+        assert_eq!(covered, Network::ALL.len());
     }
 
     #[test]

@@ -9,6 +9,7 @@ use super::{Config, Profile};
 use crate::{
     asset::Network,
     chain::http::{is_header, with_header},
+    invoice::deadline::Patience,
     payout::quote,
 };
 
@@ -57,8 +58,7 @@ pub struct ChainSettings {
     /// mean having seen the whole network. `None` for chains whose blocks are made on demand: no
     /// deadline waits there for a block that is dated after it.
     pub head_age_max: Option<TimeDelta>,
-    /// Maximum time that a deadline waits for payments that were in time and only need
-    /// confirmations.
+    /// Maximum time that a deadline waits for payments that were in time and are in no block.
     pub confirm_hold: TimeDelta,
     /// Time for which a deadline goes on waiting for a payment that its node no longer lists.
     pub vanished_hold: TimeDelta,
@@ -206,6 +206,11 @@ impl ChainSettings {
     /// by the database's clock. A tip dated in the future can: its miner's clock may be ahead.
     pub fn is_fresh(&self, mined_at: DateTime<Utc>, now: DateTime<Utc>) -> bool {
         self.head_age_max.is_none_or(|max| now.signed_duration_since(mined_at) <= max)
+    }
+
+    /// Time for which deadlines of this network wait for payments in time.
+    pub fn patience(&self) -> Patience {
+        Patience { unconfirmed: self.confirm_hold, mined: self.confirm_hold.max(self.watch_grace) }
     }
 }
 

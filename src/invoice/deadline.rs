@@ -1,6 +1,6 @@
 //! Rules of punctual deposits (design, "The deadline").
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 
 /// Returns true if a deposit counts for an invoice whose window ends at `deadline`.
 ///
@@ -32,7 +32,7 @@ impl Sight {
         deadline: DateTime<Utc>,
         now: DateTime<Utc>,
         watched_through: Option<DateTime<Utc>>,
-        grace: chrono::TimeDelta,
+        grace: TimeDelta,
     ) -> Self {
         if watched_through.is_some_and(|through| through > deadline) {
             Self::Complete
@@ -44,10 +44,27 @@ impl Sight {
     }
 }
 
+/// Time for which a deadline waits for payments in time that are not booked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Patience {
+    /// With one that may never come into a block.
+    pub unconfirmed: TimeDelta,
+    /// With one that is in a block, and lacks nothing but blocks upon it: those may be late when the
+    /// network stood still.
+    pub mined: TimeDelta,
+}
+
+impl Patience {
+    /// Returns true if a deadline that was due `since` still waits. Final payments only wait for
+    /// their booking, which needs no chain and always happens.
+    pub fn lasts(self, since: TimeDelta, is_any_mined: bool, is_any_final: bool) -> bool {
+        is_any_final || since < self.unconfirmed || is_any_mined && since < self.mined
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use chrono::TimeDelta;
 
     fn at(second: i64) -> DateTime<Utc> {
         DateTime::from_timestamp(1_000_000 + second, 0).unwrap()
@@ -70,5 +87,16 @@ mod tests {
         assert_eq!(sight(599, None), Sight::Behind);
         assert_eq!(sight(600, None), Sight::GraceEnded);
         assert_eq!(sight(9999, Some(at(5))), Sight::Complete);
+    }
+
+    #[test]
+    fn a_payment_in_a_block_is_waited_for_longer_than_one_in_none_and_a_final_one_always() {
+        let patience =
+            Patience { unconfirmed: TimeDelta::seconds(300), mined: TimeDelta::seconds(600) };
+        let lasts =
+            |since, mined, is_final| patience.lasts(TimeDelta::seconds(since), mined, is_final);
+        assert!(lasts(299, false, false) && !lasts(300, false, false));
+        assert!(lasts(599, true, false) && !lasts(600, true, false));
+        assert!(lasts(9999, false, true));
     }
 }

@@ -6,4 +6,5 @@ pub mod postman;
 pub mod reference;
 mod request;
 pub mod route;
+pub mod sdk;
 mod site;

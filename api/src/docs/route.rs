@@ -1,6 +1,7 @@
 //! The API's description, as OpenAPI for machines and as a page for people, and the site around it.
 
 use axum::{
+    body::Body,
     extract::{Path, State as Shared},
     http::{HeaderMap, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
@@ -9,7 +10,7 @@ use sha2::{Digest, Sha256};
 
 use crate::{
     State,
-    docs::{postman, site::SITE},
+    docs::{postman, sdk, site::SITE},
     error::ApiError,
     openapi,
 };
@@ -28,6 +29,7 @@ const TAG_BYTES: usize = 12;
 const HTML: &str = "text/html; charset=utf-8";
 const CSS: &str = "text/css; charset=utf-8";
 const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
+const GZIP: &str = "application/gzip";
 
 pub async fn document() -> impl IntoResponse {
     let json = HeaderValue::from_static("application/json");
@@ -52,7 +54,7 @@ pub async fn reference(
     Ok(page(&asked, site.reference(is_sandbox), policy))
 }
 
-/// A guide, or one of the site's files, which have a dot in their names.
+/// A guide, an SDK, or one of the site's files. Files have a dot in their names.
 pub async fn named(
     Shared(gateway): Shared<State>,
     Path(name): Path<String>,
@@ -64,7 +66,11 @@ pub async fn named(
         "try.js" => file(&asked, JAVASCRIPT, include_str!("../../assets/try.js")),
         "postman.json" => {
             let text = postman::collection(&gateway.config.base_url);
-            file(&asked, "application/json", &text)
+            file(&asked, "application/json", text)
+        }
+        name if name.starts_with("gateway-sdk-") => {
+            let archive = sdk::download(name).ok_or(ApiError::UnknownPath)?;
+            file(&asked, GZIP, archive)
         }
         name => {
             let site = SITE.as_ref().ok_or(ApiError::Internal)?;
@@ -75,7 +81,7 @@ pub async fn named(
     Ok(answer)
 }
 
-fn page(asked: &HeaderMap, html: &str, policy: &'static str) -> Response {
+fn page(asked: &HeaderMap, html: &'static str, policy: &'static str) -> Response {
     let mut response = file(asked, HTML, html);
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(policy));
@@ -83,15 +89,19 @@ fn page(asked: &HeaderMap, html: &str, policy: &'static str) -> Response {
     response
 }
 
-/// The text, or only the word that the caller's copy of it is current.
-fn file(asked: &HeaderMap, content_type: &'static str, text: &str) -> Response {
-    let tag = tag(text);
+/// The content, or only the word that the caller's copy of it is current.
+fn file(
+    asked: &HeaderMap,
+    content_type: &'static str,
+    content: impl AsRef<[u8]> + Into<Body>,
+) -> Response {
+    let tag = tag(content.as_ref());
     let known = asked.get(header::IF_NONE_MATCH).and_then(|value| value.to_str().ok());
     let is_known = known.is_some_and(|known| known.split(',').any(|one| one.trim() == tag));
     let mut response = if is_known {
         StatusCode::NOT_MODIFIED.into_response()
     } else {
-        text.to_owned().into_response()
+        Response::new(content.into())
     };
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
@@ -103,8 +113,8 @@ fn file(asked: &HeaderMap, content_type: &'static str, text: &str) -> Response {
     response
 }
 
-/// A weak entity tag: the same text may travel compressed or not.
-fn tag(text: &str) -> String {
-    let hash = Sha256::digest(text);
+/// A weak entity tag: the same content may travel compressed or not.
+fn tag(content: &[u8]) -> String {
+    let hash = Sha256::digest(content);
     format!("W/\"{}\"", hex::encode(&hash[..TAG_BYTES]))
 }

@@ -41,7 +41,7 @@ pub enum ExpireError {
 const RING_MAX: i64 = 500;
 
 pub(crate) const NOTHING_UNDER_WAY: UnderWay =
-    UnderWay { sum: BaseUnits::ZERO, is_any_final: false };
+    UnderWay { sum: BaseUnits::ZERO, is_any_mined: false, is_any_final: false };
 
 impl Gateway {
     /// Puts a message into the outbox for every due timer, up to a bound. `true` if there may be
@@ -121,8 +121,7 @@ impl Gateway {
         in_sight::in_time(tx, owner, (network, token), bounds).await
     }
 
-    /// `watched_through` is of the invoice's network. Unconfirmed deposits hold a deadline for a
-    /// bounded time, and final ones until they are booked, which always happens.
+    /// `watched_through` is of the invoice's network.
     pub(crate) fn deadline_passed(
         &self,
         invoice: &Invoice,
@@ -138,7 +137,8 @@ impl Gateway {
         };
         let (chain, deadline) = (self.config.chain(network), invoice.view.deadline);
         let sight = Sight::of(deadline, now, watched_through, chain.watch_grace);
-        let may_hold = under_way.is_any_final || now - deadline < chain.confirm_hold;
+        let may_hold =
+            chain.patience().lasts(now - deadline, under_way.is_any_mined, under_way.is_any_final);
         Event::DeadlinePassed { now, sight, in_sight, may_hold }
     }
 }

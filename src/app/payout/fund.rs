@@ -183,7 +183,8 @@ impl Gateway {
         let (token, bounds) = (order.currency.token_id(), (deadline, now - chain.vanished_hold));
         let under_way = in_sight::in_time(tx, owner, (network, &token), bounds).await?;
         let in_sight = order.books.credited.saturating_add(under_way.sum);
-        let may_hold = under_way.is_any_final || now - deadline < chain.confirm_hold;
+        let may_hold =
+            chain.patience().lasts(now - deadline, under_way.is_any_mined, under_way.is_any_final);
         Ok(Event::DeadlinePassed { sight, in_sight, may_hold })
     }
 }

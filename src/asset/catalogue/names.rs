@@ -1,4 +1,5 @@
-//! Names of coins and tokens, for people.
+//! Names of coins and tokens, for people: those of public token lists, shortened where wallets
+//! shorten them ("Dai" for "Dai Stablecoin"). A bridged token whose own name hides that says so.
 
 /// The name that belongs to a symbol on every network. A test asks that no symbol of the catalogue
 /// lacks one; the symbol itself would stand in for it.
@@ -37,7 +38,7 @@ const NAMES: &[(&str, &str)] = &[
     ("BTCB", "Binance-Peg BTC"),
     ("ARB", "Arbitrum"),
     ("OP", "Optimism"),
-    ("USDBC", "Bridged USD Base Coin"),
+    ("USDBC", "USD Base Coin"),
     ("CBBTC", "Coinbase Wrapped BTC"),
     ("DAI.E", "Bridged Dai"),
     ("LINK.E", "Bridged Chainlink"),

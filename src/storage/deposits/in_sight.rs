@@ -16,6 +16,8 @@ use crate::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UnderWay {
     pub sum: BaseUnits,
+    /// Some of them are in a block that is dated in time, and are not final.
+    pub is_any_mined: bool,
     /// Some of them are final and only wait for their booking, which needs no chain.
     pub is_any_final: bool,
 }
@@ -43,6 +45,7 @@ pub async fn in_time(
             where (invoice_id = $1 or payout_order_id = $2) and state in ('seen', 'final', 'settled')
         )
         select least(coalesce(sum(amount), 0), 340282366920938463463374607431768211455) as "sum!: _",
+               coalesce(bool_or(state = 'seen' and mined_at <= $5), false) as "is_any_mined!",
                coalesce(bool_or(state = 'final'), false) as "is_any_final!"
         from deposit
         where (invoice_id = $1 or payout_order_id = $2) and network = $3 and token_id = $4

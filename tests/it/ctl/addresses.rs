@@ -244,6 +244,7 @@ async fn an_empty_address_pool_disables_only_its_own_currencies() {
         .await;
         import(&ctl, &file_of(&scratch, Network::Near, 0, 2)).await.expect_ok();
         eventually("near is back", async || listed("near").await.then_some(())).await;
+        let draft = shop.post("/v1/payment", &order("all")).await.json();
         assert!(!listed("sol").await && !listed("usdcsol").await);
         let mut given = Vec::new();
         for _ in 0..2 {
@@ -258,6 +259,9 @@ async fn an_empty_address_pool_disables_only_its_own_currencies() {
         shop.post("/v1/payment", &order("near")).await.expect_error(500, "INTERNAL_ERROR");
         eventually("near is gone", async || (!listed("near").await).then_some(())).await;
         shop.post("/v1/payment", &order("near")).await.expect_error(500, "INTERNAL_ERROR");
+        let select = format!("/api/pay/{}/select", draft["payment_id"].as_str().unwrap());
+        let chosen = stack.buyer().post(&select, &json!({ "token_id": "near@near" })).await;
+        chosen.expect_error(500, "INTERNAL_ERROR");
         let accepted = Some(vec!["near".to_owned()]);
         let near_alone = stack.merchant_with(Settings { accepted, ..Settings::default() }).await;
         near_alone.client.post("/v1/payment", &order("all")).await.expect_error(500, "INTERNAL_ERROR");

@@ -1,5 +1,6 @@
 //! The documentation site: its pages and links, and that its examples and errors are true.
 
+mod downloads;
 mod errors;
 mod examples;
 mod site;

@@ -110,7 +110,8 @@ async fn a_deadline_of_an_unknown_invoice_decides_nothing() {
 async fn a_reversal_takes_its_over_payment_back_from_the_treasury_after_other_bookings() {
     with_shop(|shop| async move {
         let id = shop.invoice().await;
-        // A thousand deposits of a token that was not asked for, each booked.
+        // A thousand deposits of a token that was not asked for, each booked, and a thousand parts
+        // of an over-payment that went to the treasury and came back.
         let dust = "with dust as (
                  insert into deposit (id, network, deposit_key, tx_hash, address_id, invoice_id, token_id, contract, amount,
                      amount_text, height, block_hash, mined_at, first_seen_at, state, booked_as, settled_at, min_confirmations)
@@ -119,9 +120,13 @@ async fn a_reversal_takes_its_over_payment_back_from_the_treasury_after_other_bo
                  from invoice i join deposit_address a on a.invoice_id = i.id, generate_series(1, 1000) n where i.id = $1
                  returning id, invoice_id)
              insert into ledger_entry (kind, source, asset, debit, credit, amount)
-             select 'foreign_deposit', dust.id, 'usdcmatic@polygon', 'custody:polygon', 'foreign:' || i.merchant_id, 1
-             from dust join invoice i on i.id = dust.invoice_id";
-        assert_eq!(shop.sql(dust, &id).await, 1_000);
+             select kind, dust.id, asset, replace(debit, '*', i.merchant_id::text), replace(credit, '*', i.merchant_id::text), 1
+             from dust join invoice i on i.id = dust.invoice_id,
+                 (values ('foreign_deposit', 'usdcmatic@polygon', 'custody:polygon', 'foreign:*'),
+                         ('excess', 'usdtmatic@polygon', 'merchant:*', 'treasury'),
+                         ('excess_reversal', 'usdtmatic@polygon', 'treasury', 'merchant:*'))
+                 as booked (kind, asset, debit, credit)";
+        assert_eq!(shop.sql(dust, &id).await, 3_000);
         shop.send(&Deposit { txid: Some("0xbad".to_owned()), ..deposit(&id, "150") }).await;
         shop.look(Network::Polygon).await;
         match_first_final(&shop).await;
@@ -132,7 +137,7 @@ async fn a_reversal_takes_its_over_payment_back_from_the_treasury_after_other_bo
                       from ledger_entry where kind in ('excess', 'excess_reversal')";
         assert_eq!(shop.number(routed).await, 0);
         let kinds = "select count(*) from ledger_entry where kind = 'excess_reversal'";
-        assert_eq!(shop.number(kinds).await, 1);
+        assert_eq!(shop.number(kinds).await, 1_001);
     })
     .await;
 }

@@ -75,25 +75,25 @@ async fn lag(shop: &Shop) -> i64 {
     lags.iter().find(|lag| lag.network == NETWORK).unwrap().seconds
 }
 
+/// A chain whose blocks say how old they are, and a follower that believes no head of five minutes.
+fn young_chain(shop: &Shop) -> (ScriptedChain, Follower<ScriptedChain>) {
+    let chain = ScriptedChain::new(NETWORK, 100);
+    let settings = ChainSettings {
+        source: ChainSourceKind::Node,
+        head_age_max: Some(TimeDelta::minutes(5)),
+        ..shop.stack.gateway.config.chain(NETWORK)
+    };
+    (chain.clone(), Follower::new(chain, settings))
+}
+
 /// The node has lost its peers and continues to report the last block that it got.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_with_an_old_head_expires_no_invoice_and_counts_as_lagging() {
     with_shop(|shop| async move {
         let gateway = &shop.stack.gateway;
-        let chain = ScriptedChain::new(NETWORK, 100);
-        let settings = ChainSettings {
-            source: ChainSourceKind::Node,
-            head_age_max: Some(TimeDelta::minutes(5)),
-            ..gateway.config.chain(NETWORK)
-        };
-        let mut follower = Follower::new(chain.clone(), settings);
+        let (chain, mut follower) = young_chain(&shop);
         let now = shop.number("select extract(epoch from now())::bigint").await;
-        let mine = |age_seconds: i64, transfers| {
-            let mut script = chain.script();
-            let height = i64::try_from(script.tip().header.height).unwrap() + 1;
-            script.first_block_after = TimeDelta::seconds(now - age_seconds - height);
-            script.mine(0, transfers);
-        };
+        let mine = |age_seconds, transfers| chain.script().mine_at(now - age_seconds, transfers);
         mine(0, Vec::new());
         while !follower.look(gateway).await.unwrap().complete {}
         assert!(lag(&shop).await < 60);
@@ -119,6 +119,40 @@ async fn a_node_with_an_old_head_expires_no_invoice_and_counts_as_lagging() {
         while !follower.look(gateway).await.unwrap().complete {}
         assert!(lag(&shop).await < 60);
         assert_eq!(decide(&shop, &unpaid).await, Verdict::Moved);
+        decide(&shop, &paid).await;
+        assert_eq!(shop.status(&paid).await, Status::Paid);
+        assert_eq!(shop.status(&unpaid).await, Status::Expired);
+    })
+    .await;
+}
+
+/// The whole network stood still, as some have for hours: what was paid just before is confirmed
+/// only afterwards.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_payment_in_a_block_does_not_expire_because_its_network_stood_still() {
+    let bounds = "chains.polygon.confirm_hold_seconds = 300\n";
+    with_configured_shop(bounds, Settings::default(), |shop| async move {
+        let gateway = &shop.stack.gateway;
+        let (chain, mut follower) = young_chain(&shop);
+        let now = shop.number("select extract(epoch from now())::bigint").await;
+        let mine = |age_seconds, transfers| chain.script().mine_at(now - age_seconds, transfers);
+        mine(10_900, Vec::new());
+        follower.look(gateway).await.unwrap();
+        let (paid, unpaid) = (shop.invoice().await, shop.invoice().await);
+        mine(10_860, vec![payment(&shop, &paid, "0xa").await]);
+        follower.look(gateway).await.unwrap();
+        for id in [&paid, &unpaid] {
+            shop.end_window(id, 10_800).await;
+            assert_eq!(decide(&shop, id).await, BEHIND);
+        }
+        // Its first block in three hours: one of sixteen confirmations more.
+        mine(0, Vec::new());
+        while !follower.look(gateway).await.unwrap().complete {}
+        fired(1);
+        assert_eq!(decide(&shop, &paid).await, CONFIRMING);
+        assert_eq!(decide(&shop, &unpaid).await, Verdict::Moved);
+        (0..16).for_each(|_| mine(0, Vec::new()));
+        while !follower.look(gateway).await.unwrap().complete {}
         decide(&shop, &paid).await;
         assert_eq!(shop.status(&paid).await, Status::Paid);
         assert_eq!(shop.status(&unpaid).await, Status::Expired);

@@ -1,5 +1,6 @@
 //! `/v1/events`: the feed, one event with its attempts, and sending it again.
 
+mod caught_up;
 mod cursor;
 mod kinds;
 mod resend;
