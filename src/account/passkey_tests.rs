@@ -17,11 +17,13 @@ const SELF_PRIVATE_KEY: &str = "b4bbfa5d68e1693b6ef5a19a0e60ef7ee2cbcac81f7fec70
 const SELF_CREDENTIAL: &str = "455ef34e2043a87db3d4afeb39bbcb6cc32df9347c789a865ecdca129cbef58c";
 
 /// Uses of both credentials, without user verification.
-const NONE_USE_DATA: &str = "bfabc37432958b063360d3ad6461c9c4735ae7f8edd46592a5e0f01452b2e4b51900000000";
+const NONE_USE_DATA: &str =
+    "bfabc37432958b063360d3ad6461c9c4735ae7f8edd46592a5e0f01452b2e4b51900000000";
 const NONE_USE_CHALLENGE: &str = "39c0e7521417ba54d43e8dc95174f423dee9bf3cd804ff6d65c857c9abf4d408";
 const NONE_USE_CLIENT_DATA: &str = "7b2274797065223a22776562617574686e2e676574222c226368616c6c656e6765223a224f63446e55685158756c5455506f334a5558543049393770767a7a59425039745a63685879617630314167222c226f726967696e223a2268747470733a2f2f6578616d706c652e6f7267222c2263726f73734f726967696e223a66616c73657d";
 const NONE_USE_SIGNATURE: &str = "3046022100f50a4e2e4409249c4a853ba361282f09841df4dd4547a13a87780218deffcd380221008480ac0f0b93538174f575bf11a1dd5d78c6e486013f937295ea13653e331e87";
-const SELF_USE_DATA: &str = "bfabc37432958b063360d3ad6461c9c4735ae7f8edd46592a5e0f01452b2e4b50900000000";
+const SELF_USE_DATA: &str =
+    "bfabc37432958b063360d3ad6461c9c4735ae7f8edd46592a5e0f01452b2e4b50900000000";
 const SELF_USE_CLIENT_DATA: &str = "7b2274797065223a22776562617574686e2e676574222c226368616c6c656e6765223a225248696843784e534e493352594d45314f7731476d3132786e726b634a5f6666707637546e2d4a71386773222c226f726967696e223a2268747470733a2f2f6578616d706c652e6f7267222c2263726f73734f726967696e223a66616c73652c22657874726144617461223a22636c69656e74446174614a534f4e206d617920626520657874656e6465642077697468206164646974696f6e616c206669656c647320696e20746865206675747572652c207375636820617320746869733a206754623533727a36456853576f6d58477a696d433151227d";
 const SELF_USE_SIGNATURE: &str = "304402203310b9431903c401f1be2bdc8d23a4007682dbbddcf846994947b7f465daf84002204e94dd00047b316061b3b99772b7efd95994a83ef584b3b6b825ea3550251b66";
 
@@ -63,15 +65,23 @@ fn client_data_counts_for_its_ceremony_and_origin_alone() {
     assert_eq!(replaced("webauthn.get", "webauthn.create"), Some(Refused::Ceremony));
     assert_eq!(replaced("webauthn.get", "payment.get"), Some(Refused::Ceremony));
     for origin in [
-        "http://example.org", "https://example.org:444", "https://example.org.evil.example",
-        "https://sub.example.org", "null",
+        "http://example.org",
+        "https://example.org:444",
+        "https://example.org.evil.example",
+        "https://sub.example.org",
+        "null",
     ] {
         assert_eq!(replaced("https://example.org", origin), Some(Refused::Origin), "{origin}");
     }
     assert_eq!(replaced(":false", ":true"), Some(Refused::Origin));
     let framed = "\"crossOrigin\":false,\"topOrigin\":\"https://evil.example\"";
     assert_eq!(replaced("\"crossOrigin\":false", framed), Some(Refused::Origin));
-    for (from, to) in [("{", ""), ("\"challenge\"", "\"other\""), ("OcDn", "+/=="), ("}", ",\"type\":\"webauthn.get\"}")] {
+    for (from, to) in [
+        ("{", ""),
+        ("\"challenge\"", "\"other\""),
+        ("OcDn", "+/=="),
+        ("}", ",\"type\":\"webauthn.get\"}"),
+    ] {
         assert_eq!(replaced(from, to), Some(Refused::ClientData), "{to}");
     }
 }
@@ -99,7 +109,13 @@ fn a_new_credential_of_any_other_form_is_refused() {
     assert_eq!(change(&|data| data[32] &= !USER_PRESENT), Err(Refused::NotVerified));
     // An extension that a browser added stands behind the key; nothing may stand there unannounced.
     let extension = b"\xa1\x6bcredProtect\x02";
-    assert_eq!(change(&|data| { data[32] |= EXTENDED; data.extend(extension); }), Ok(32));
+    assert_eq!(
+        change(&|data| {
+            data[32] |= EXTENDED;
+            data.extend(extension);
+        }),
+        Ok(32)
+    );
     assert_eq!(change(&|data| data.extend(extension)), form);
     assert_eq!(change(&|data| data[32] |= EXTENDED), form);
     for length in 0..bytes(SELF_DATA).len() {
@@ -166,10 +182,14 @@ fn a_challenge_is_for_one_purpose_one_holder_and_five_minutes() {
         assert_eq!(Challenge::parse(&challenge.with_mac(&mac)[..length]), None);
     }
     let text = challenge.authenticated(Purpose::SignIn, "one");
-    for (purpose, holder) in [(Purpose::Confirm, "one"), (Purpose::SignIn, "two"), (Purpose::SignIn, "")] {
+    for (purpose, holder) in
+        [(Purpose::Confirm, "one"), (Purpose::SignIn, "two"), (Purpose::SignIn, "")]
+    {
         assert_ne!(challenge.authenticated(purpose, holder), text);
     }
-    for (now, fresh) in [(999, false), (1_000, true), (1_299, true), (1_300, false), (i64::MIN, false)] {
+    for (now, fresh) in
+        [(999, false), (1_000, true), (1_299, true), (1_300, false), (i64::MIN, false)]
+    {
         assert_eq!(challenge.is_fresh(now), fresh, "{now}");
     }
 }

@@ -24,7 +24,9 @@ pub fn lines(entries: &[AuditEntry], me: &str) -> Vec<Line> {
 fn text(entry: &AuditEntry, me: &str) -> String {
     let detail = entry.change["detail"].as_str().unwrap_or_default();
     match (entry.subject_kind.as_str(), entry.act.as_str()) {
-        ("session", "begin") => format!("A password was entered, and the second factor not yet: {detail}"),
+        ("session", "begin") => {
+            format!("A password was entered, and the second factor not yet: {detail}")
+        }
         ("session", "open") => format!("Signed in {detail}"),
         ("session", "end") => "A session was ended".to_owned(),
         ("team", act) => format!("Team: {act}: {detail}"),

@@ -15,7 +15,8 @@ pub mod sign_in;
 pub mod team;
 
 use crate::{
-    account::{bearer::Bearer, factor::LastFactor, password::PolicyError}, app::operator::master_key::MasterKeyError,
+    account::{bearer::Bearer, factor::LastFactor, password::PolicyError},
+    app::operator::master_key::MasterKeyError,
     storage::StorageError,
 };
 
@@ -41,7 +42,9 @@ pub enum SignInError {
     TooManyPasskeys,
     #[error(transparent)]
     LastFactor(#[from] LastFactor),
-    #[error("There is nothing left to confirm here: it took longer than a quarter of an hour. Begin again.")]
+    #[error(
+        "There is nothing left to confirm here: it took longer than a quarter of an hour. Begin again."
+    )]
     NothingPending,
     #[error("Set up an authenticator app or a passkey first; recovery codes stand in for these.")]
     NoFactor,

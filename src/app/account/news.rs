@@ -34,7 +34,8 @@ impl Gateway {
             let members = self.members(*merchant_id).await?;
             people.extend(members.into_iter().map(|member| member.email));
         }
-        let subjects = SecuritySubjects { email: &signed.row.email, teams: &teams, people: &people };
+        let subjects =
+            SecuritySubjects { email: &signed.row.email, teams: &teams, people: &people };
         audit::of_security(&mut *self.db.connection().await?, &subjects, SHOWN).await
     }
 }

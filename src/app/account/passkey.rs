@@ -108,8 +108,7 @@ impl Gateway {
         let mut tx = self.db.begin().await?;
         self.use_passkey(&mut tx, Purpose::SecondFactor, holder, answer, Some(id)).await?;
         let (who, handle) = ((id, signed.row.email.as_str()), signed.row.handle);
-        let opened =
-            self.complete_session(&mut tx, who, handle, Factor::Passkey, visitor).await?;
+        let opened = self.complete_session(&mut tx, who, handle, Factor::Passkey, visitor).await?;
         tx.commit().await.map_err(StorageError::from)?;
         Ok(opened)
     }

@@ -142,10 +142,7 @@ impl Gateway {
     }
 
     /// Replaces the recovery codes of an account that has a second factor.
-    pub async fn replace_recovery_codes(
-        &self,
-        signed: &Signed,
-    ) -> Result<CodesSetUp, SignInError> {
+    pub async fn replace_recovery_codes(&self, signed: &Signed) -> Result<CodesSetUp, SignInError> {
         let (id, handle) = (signed.row.account_id, signed.row.handle);
         let mut tx = self.db.begin().await?;
         let account = accounts::lock(&mut tx, id).await?.ok_or(SignInError::Ended)?;

@@ -10,11 +10,7 @@ pub mod team;
 use uuid::Uuid;
 
 use super::{PgConnection, StorageError};
-use crate::account::{
-    Role,
-    factor::Factors,
-    session::PENDING_CODES_SECONDS,
-};
+use crate::account::{Role, factor::Factors, session::PENDING_CODES_SECONDS};
 
 /// An account with everything that a sign-in compares. It is never printed.
 #[derive(Clone)]

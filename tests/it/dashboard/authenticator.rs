@@ -12,7 +12,7 @@ const ATTESTED: u8 = 0x40;
 /// One passkey, with what a test may falsify.
 #[derive(Clone)]
 pub struct Passkey {
-    key: SigningKey,
+    pub key: SigningKey,
     pub id: Vec<u8>,
     pub user_handle: String,
     pub count: u32,

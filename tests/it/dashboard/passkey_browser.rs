@@ -5,7 +5,11 @@ use gateway::account::Role;
 use serde_json::json;
 use support::client::browser::{Browser, Tab};
 
-use super::{PASSWORD, pages::{at, fill, inspect}, with_desk};
+use super::{
+    PASSWORD,
+    pages::{at, fill, inspect},
+    with_desk,
+};
 
 async fn plug_in(tab: &Tab) -> serde_json::Value {
     tab.call("WebAuthn.enable", json!({ "enableUI": false })).await;
@@ -115,7 +119,12 @@ async fn the_teams_pages_are_legible_accessible_and_fit_a_phone() {
         let merchant = desk.merchant().await;
         let origin = desk.gateway.config.dashboard_url.clone();
         let id = Some(merchant.new.id);
-        desk.invited("a.rather.long.address.of.a.developer@shop.example", Role::Developer, Some(&merchant)).await;
+        desk.invited(
+            "a.rather.long.address.of.a.developer@shop.example",
+            Role::Developer,
+            Some(&merchant),
+        )
+        .await;
         desk.gateway.create_account("waits@shop.example", Role::Finance, id).await.unwrap();
         desk.gateway.create_account("o@shop.example", Role::Owner, id).await.unwrap();
         desk.gateway.create_account("o@shop.example", Role::Admin, None).await.unwrap();

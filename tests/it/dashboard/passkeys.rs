@@ -135,10 +135,16 @@ async fn an_authenticator_that_lies_does_not_get_in() {
         let cases: [(&str, fn(&mut Passkey)); 5] = [
             ("no user verification", |passkey| passkey.verifies_user = false),
             ("another origin", |passkey| passkey.origin = "http://localhost:1".to_owned()),
-            ("another account's name", |passkey| passkey.user_handle = "AAAAAAAAAAAAAAAAAAAAAA".to_owned()),
+            ("another account's name", |passkey| {
+                passkey.user_handle = "AAAAAAAAAAAAAAAAAAAAAA".to_owned()
+            }),
             ("no name", |passkey| passkey.user_handle = String::new()),
             ("an unknown key", |passkey| {
-                *passkey = Passkey { id: passkey.id.clone(), user_handle: passkey.user_handle.clone(), ..Passkey::new(&passkey.origin) };
+                *passkey = Passkey {
+                    id: passkey.id.clone(),
+                    user_handle: passkey.user_handle.clone(),
+                    ..Passkey::new(&passkey.origin)
+                };
             }),
         ];
         for (what, lie) in cases {

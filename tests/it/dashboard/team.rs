@@ -92,7 +92,8 @@ async fn an_invitation_ends_with_the_next_one_with_its_removal_and_with_its_invi
         assert_eq!((late.status, visitor.session()), (410, None), "{}", late.body);
         // Whoever is in the team already is not invited again.
         owner.get("/team").await;
-        let again = owner.post("/team", &[("email", "owner@example.com"), ("role", "viewer")]).await;
+        let again =
+            owner.post("/team", &[("email", "owner@example.com"), ("role", "viewer")]).await;
         assert!(again.status == 422 && again.body.contains("has a role there already"));
         let wrong = owner.post("/team", &[("email", "no address"), ("role", "viewer")]).await;
         assert!(wrong.status == 422 && wrong.body.contains("no e-mail address"));

@@ -204,9 +204,13 @@ async fn strangers_behind_the_same_address_do_not_lock_an_owner_out_of_his_brows
         assert!(again(&other, true).await.body.contains("Too many tries"), "another's browser");
         let entered = again(&owner, true).await;
         assert_eq!(entered.status, 303, "{}", entered.body);
-        assert!(!entered.headers.get_all("set-cookie").iter().any(|line| {
-            line.to_str().unwrap().starts_with("gateway-device")
-        }));
+        assert!(
+            !entered
+                .headers
+                .get_all("set-cookie")
+                .iter()
+                .any(|line| { line.to_str().unwrap().starts_with("gateway-device") })
+        );
         // His own browser's guesses run out too: whoever steals its token guesses no more than that.
         for _ in 0..8 {
             let mut visitor = desk.visitor();
@@ -361,8 +365,7 @@ async fn no_answer_leads_to_an_address_that_somebody_wrote_into_a_request() {
                     assert!(!page.body.contains(&format!("\"{evil}")), "{path} {name}");
                 }
             }
-            let fields =
-                [("for", evil), ("next", evil), ("password", PASSWORD), ("email", EMAIL)];
+            let fields = [("for", evil), ("next", evil), ("password", PASSWORD), ("email", EMAIL)];
             for path in ["/account/confirm", "/sign-in"] {
                 owner.get(path).await;
                 let answer = owner.post(path, &fields).await;
