@@ -1,4 +1,5 @@
-//! The two cookies: the session's, and the one that visitors' forms hang on.
+//! The three cookies: the session's, the one that visitors' forms hang on, and the one by which an
+//! account knows a browser.
 //!
 //! Names and flags follow the scheme of the configured address: `__Host-` and `Secure` where it is
 //! encrypted. Over plain http a browser may drop such cookies, so the sandbox has plain ones.
@@ -11,6 +12,8 @@ pub enum Kind {
     Session,
     /// Ties the forms of somebody without a session to his browser.
     Visitor,
+    /// Opens nothing: its guesses count apart.
+    Device,
 }
 
 impl Kind {
@@ -20,6 +23,17 @@ impl Kind {
             (Self::Session, false) => "gateway-session",
             (Self::Visitor, true) => "__Host-gateway-visitor",
             (Self::Visitor, false) => "gateway-visitor",
+            (Self::Device, true) => "__Host-gateway-device",
+            (Self::Device, false) => "gateway-device",
+        }
+    }
+
+    /// The last part of its line: until when a browser keeps it.
+    const fn end(self) -> &'static str {
+        match self {
+            Self::Session | Self::Visitor => "",
+            // 180 days, as `account::session::DEVICE_DAYS`.
+            Self::Device => "; Max-Age=15552000",
         }
     }
 }
@@ -40,9 +54,9 @@ pub fn read(headers: &HeaderMap, kind: Kind, dashboard_url: &str) -> Option<Bear
     }
 }
 
-/// A `Set-Cookie` line that lasts as long as the browser runs.
+/// A `Set-Cookie` line. Only a device's outlasts the browser.
 pub fn set(kind: Kind, value: &Bearer, dashboard_url: &str) -> Option<HeaderValue> {
-    line(kind, value.reveal(), "", dashboard_url)
+    line(kind, value.reveal(), kind.end(), dashboard_url)
 }
 
 /// A `Set-Cookie` line that takes the cookie away.

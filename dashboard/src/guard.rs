@@ -104,6 +104,7 @@ impl Gate {
                 to("/operator")
             }
             Permission::Refused if path == "/" => to("/account"),
+            Permission::Suspended => Err(Problem::Suspended),
             Permission::Refused => Err(Problem::Refused(self.action)),
             Permission::Granted if self.action.needs_confirmation() && !signed.row.is_confirmed => {
                 to(&format!("/account/confirm?for={}", self.action))
@@ -118,6 +119,7 @@ impl Gate {
         Visitor {
             address: client_key(extensions, headers, proxies),
             agent: agent.unwrap_or_default().to_owned(),
+            device: cookie::read(headers, Kind::Device, &self.gateway.config.dashboard_url),
         }
     }
 

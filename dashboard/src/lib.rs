@@ -20,11 +20,13 @@ mod merchants;
 mod operator;
 mod origin;
 mod overview;
+mod passkey;
 mod payments;
 mod problem;
 mod settings;
 mod shell;
 mod sign_in;
+mod team;
 mod visit;
 
 use std::{sync::Arc, time::Duration};
@@ -63,6 +65,8 @@ pub fn routes() -> Vec<Route> {
         act("/sign-in", A::SessionOpen, post(sign_in::submit)),
         read("/sign-in/code", A::CodeEnter, get(sign_in::code_page)),
         act("/sign-in/code", A::CodeEnter, post(sign_in::submit_code)),
+        act("/sign-in/passkey", A::SessionOpen, post(sign_in::submit_passkey)),
+        act("/sign-in/code/passkey", A::CodeEnter, post(sign_in::submit_second_passkey)),
         read("/sign-in/link/{token}", A::SessionOpen, get(sign_in::link_page)),
         act("/sign-in/link/{token}", A::SessionOpen, post(sign_in::submit_link)),
         act("/sign-out", A::SessionClose, post(sign_in::close)),
@@ -71,9 +75,15 @@ pub fn routes() -> Vec<Route> {
         read("/account", A::AccountView, get(account::page)),
         read("/account/confirm", A::AccountConfirm, get(account::confirm::page)),
         act("/account/confirm", A::AccountConfirm, post(account::confirm::submit)),
+        act("/account/confirm/passkey", A::AccountConfirm, post(account::confirm::submit_passkey)),
         act("/account/password", A::PasswordChange, post(account::change_password)),
         act("/account/codes", A::TotpBegin, post(account::codes::begin)),
         act("/account/codes/confirm", A::TotpConfirm, post(account::codes::confirm)),
+        act("/account/codes/remove", A::TotpRemove, post(account::codes::remove)),
+        act("/account/recovery", A::RecoveryReplace, post(account::codes::replace_recovery)),
+        act("/account/passkeys", A::PasskeyAdd, post(account::passkeys::begin)),
+        act("/account/passkeys/add", A::PasskeyAdd, post(account::passkeys::add)),
+        act("/account/passkeys/{id}/remove", A::PasskeyRemove, post(account::passkeys::remove)),
         act("/account/sessions/{handle}/end", A::SessionRevoke, post(account::end_session)),
         act("/account/merchant", A::MerchantChoose, post(account::choose_merchant)),
         read("/", A::OverviewView, get(overview::page)),
@@ -88,6 +98,10 @@ pub fn routes() -> Vec<Route> {
         act("/developers/secret", A::SecretRotate, post(developers::rotate_secret)),
         read("/settings", A::SettingsView, get(settings::page)),
         act("/settings", A::SettingsChange, post(settings::submit)),
+        read("/team", A::TeamView, get(team::page)),
+        act("/team", A::TeamInvite, post(team::invite)),
+        act("/team/{id}/role", A::TeamRole, post(team::change_role)),
+        act("/team/{id}/remove", A::TeamRemove, post(team::remove)),
         read("/operator", A::OperatorView, get(operator::page)),
         read("/operator/merchants", A::MerchantView, get(merchants::list)),
         act("/operator/merchants", A::MerchantCreate, post(merchants::create)),
@@ -96,6 +110,10 @@ pub fn routes() -> Vec<Route> {
         act("/operator/merchants/{id}/resume", A::MerchantResume, post(merchants::resume)),
         read("/operator/dead-letters", A::DeadLetterView, get(dead_letters::page)),
         act("/operator/dead-letters", A::DeadLetterRequeue, post(dead_letters::requeue)),
+        read("/operator/accounts", A::OperatorTeamView, get(team::page)),
+        act("/operator/accounts", A::OperatorTeamInvite, post(team::invite)),
+        act("/operator/accounts/{id}/role", A::OperatorTeamRole, post(team::change_role)),
+        act("/operator/accounts/{id}/remove", A::OperatorTeamRemove, post(team::remove)),
         read("/operator/audit", A::AuditView, get(audit::page)),
     ]
 }
@@ -113,6 +131,7 @@ pub fn router(gateway: State) -> Router {
         .into_iter()
         .fold(Router::new(), add)
         .route(asset::STYLE_PATH.as_str(), get(asset::style))
+        .route(passkey::SCRIPT_PATH.as_str(), get(passkey::serve_script))
         .fallback(|| async { Problem::NotFound })
         .method_not_allowed_fallback(|| async { Problem::NotFound })
         .layer(CatchPanicLayer::custom(|_| Problem::Broken.into_response()))

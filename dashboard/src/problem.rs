@@ -21,6 +21,7 @@ pub enum Problem {
     WrongToken,
     TooLarge,
     Refused(Action),
+    Suspended,
     LinkUsed,
     /// Something in the way of an action, in a sentence of its own.
     Conflict(String),
@@ -55,6 +56,13 @@ impl From<SignInError> for Problem {
             | SignInError::WrongCode
             | SignInError::TooManyTries
             | SignInError::NoPassword
+            | SignInError::WrongPassword
+            | SignInError::WrongPasskey
+            | SignInError::TooManyPasskeys
+            | SignInError::LastFactor(_)
+            | SignInError::NothingPending
+            | SignInError::NoFactor
+            | SignInError::ResetFirst
             | SignInError::Busy
             | SignInError::Policy(_)) => Self::Conflict(error.to_string()),
         }
@@ -76,7 +84,9 @@ impl Problem {
         match self {
             Self::NotFound => StatusCode::NOT_FOUND,
             Self::SignedOut => StatusCode::SEE_OTHER,
-            Self::ForeignOrigin | Self::WrongToken | Self::Refused(_) => StatusCode::FORBIDDEN,
+            Self::ForeignOrigin | Self::WrongToken | Self::Refused(_) | Self::Suspended => {
+                StatusCode::FORBIDDEN
+            }
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::LinkUsed => StatusCode::GONE,
             Self::Conflict(_) => StatusCode::CONFLICT,
@@ -104,6 +114,10 @@ impl Problem {
                 );
                 return ("Not allowed", text);
             }
+            Self::Suspended => (
+                "Suspended",
+                "An operator has suspended this merchant: its pages can be read, and nothing can be changed. Ask an operator.",
+            ),
             Self::LinkUsed => (
                 "This link is over",
                 "It was used or has expired. Ask whoever sent it for a new one.",

@@ -14,15 +14,17 @@ use gateway::{
 use crate::{asset::STYLE_PATH, problem::Problem, visit::Visit};
 
 /// The navigation: what exists, of which a page shows what its reader may see.
-const PLACES: [(Action, &str, &str); 9] = [
+const PLACES: [(Action, &str, &str); 11] = [
     (Action::OverviewView, "/", "Overview"),
     (Action::PaymentView, "/payments", "Payments"),
     (Action::EventView, "/events", "Events"),
     (Action::DevelopersView, "/developers", "Developers"),
     (Action::SettingsView, "/settings", "Settings"),
+    (Action::TeamView, "/team", "Team"),
     (Action::OperatorView, "/operator", "Operation"),
     (Action::MerchantView, "/operator/merchants", "Merchants"),
     (Action::DeadLetterView, "/operator/dead-letters", "Dead letters"),
+    (Action::OperatorTeamView, "/operator/accounts", "Operators"),
     (Action::AuditView, "/operator/audit", "Audit log"),
 ];
 

@@ -10,6 +10,7 @@ use gateway::{
     app::account::{
         Visitor,
         session::{Chosen, Signed},
+        sign_in::Opened,
     },
 };
 
@@ -79,6 +80,34 @@ pub fn with_session(gateway: &State, id: &Bearer, to: &str) -> Response {
 pub fn with_session_in(gateway: &State, id: &Bearer, mut response: Response) -> Response {
     let url = &gateway.config.dashboard_url;
     if let Some(line) = cookie::set(cookie::Kind::Session, id, url) {
+        response.headers_mut().append(axum::http::header::SET_COOKIE, line);
+    }
+    response
+}
+
+/// An answer to a sign-in: the session's id, and the token by which this browser is known. A
+/// session that was open in it ends.
+pub async fn entered(
+    gateway: &State,
+    visit: &Visit,
+    opened: &Opened,
+    to: &str,
+) -> Result<Response, Problem> {
+    if let Some(before) = visit.anyone()
+        && before.row.complete
+    {
+        gateway.end_session(before, before.row.handle).await?;
+    }
+    Ok(with_opened(gateway, opened, to))
+}
+
+/// The same of a session that was completed.
+pub fn with_opened(gateway: &State, opened: &Opened, to: &str) -> Response {
+    let mut response = with_session(gateway, &opened.id, to);
+    let url = &gateway.config.dashboard_url;
+    if let Some(device) = &opened.device
+        && let Some(line) = cookie::set(cookie::Kind::Device, device, url)
+    {
         response.headers_mut().append(axum::http::header::SET_COOKIE, line);
     }
     response

@@ -15,8 +15,20 @@ vocabulary! {
         PasswordChange = "password.change",
         TotpBegin = "totp.begin",
         TotpConfirm = "totp.confirm",
+        TotpRemove = "totp.remove",
+        RecoveryReplace = "recovery.replace",
+        PasskeyAdd = "passkey.add",
+        PasskeyRemove = "passkey.remove",
         SessionRevoke = "session.revoke",
         MerchantChoose = "merchant.choose",
+        TeamView = "team.view",
+        TeamInvite = "team.invite",
+        TeamRole = "team.role",
+        TeamRemove = "team.remove",
+        OperatorTeamView = "operator-team.view",
+        OperatorTeamInvite = "operator-team.invite",
+        OperatorTeamRole = "operator-team.role",
+        OperatorTeamRemove = "operator-team.remove",
         OverviewView = "overview.view",
         PaymentView = "payment.view",
         PaymentCancel = "payment.cancel",
@@ -67,8 +79,19 @@ impl Action {
             | Self::PasswordChange
             | Self::TotpBegin
             | Self::TotpConfirm
+            | Self::TotpRemove
+            | Self::RecoveryReplace
+            | Self::PasskeyAdd
+            | Self::PasskeyRemove
             | Self::SessionRevoke
             | Self::MerchantChoose => Scope::Account,
+            Self::TeamView | Self::TeamInvite | Self::TeamRole | Self::TeamRemove => {
+                Scope::Merchant
+            }
+            Self::OperatorTeamView
+            | Self::OperatorTeamInvite
+            | Self::OperatorTeamRole
+            | Self::OperatorTeamRemove => Scope::Operator,
             Self::OverviewView
             | Self::PaymentView
             | Self::PaymentCancel
@@ -101,8 +124,17 @@ impl Action {
             | Self::PasswordChange
             | Self::TotpBegin
             | Self::TotpConfirm
+            | Self::TotpRemove
+            | Self::RecoveryReplace
+            | Self::PasskeyAdd
+            | Self::PasskeyRemove
             | Self::SessionRevoke
             | Self::MerchantChoose => &[],
+            Self::TeamView | Self::TeamInvite | Self::TeamRole | Self::TeamRemove => &[Owner],
+            Self::OperatorTeamView
+            | Self::OperatorTeamInvite
+            | Self::OperatorTeamRole
+            | Self::OperatorTeamRemove => &[Admin],
             Self::OverviewView | Self::PaymentView | Self::EventView | Self::SettingsView => {
                 ALL_OF_MERCHANT
             }
@@ -117,6 +149,11 @@ impl Action {
         }
     }
 
+    /// Returns true for what reads and changes nothing.
+    pub fn is_view(self) -> bool {
+        self.as_str().ends_with(".view")
+    }
+
     pub fn is_for(self, role: Role) -> bool {
         self.roles().contains(&role)
     }
@@ -128,6 +165,17 @@ impl Action {
             self,
             Self::PasswordChange
                 | Self::TotpBegin
+                | Self::TotpConfirm
+                | Self::TotpRemove
+                | Self::RecoveryReplace
+                | Self::PasskeyAdd
+                | Self::PasskeyRemove
+                | Self::TeamInvite
+                | Self::TeamRole
+                | Self::TeamRemove
+                | Self::OperatorTeamInvite
+                | Self::OperatorTeamRole
+                | Self::OperatorTeamRemove
                 | Self::KeyRotate
                 | Self::SecretRotate
                 | Self::SettingsChange
@@ -156,8 +204,17 @@ impl Action {
             | Self::PasswordChange
             | Self::TotpBegin
             | Self::TotpConfirm
+            | Self::TotpRemove
+            | Self::RecoveryReplace
+            | Self::PasskeyAdd
+            | Self::PasskeyRemove
             | Self::SessionRevoke
             | Self::MerchantChoose => "/account",
+            Self::TeamView | Self::TeamInvite | Self::TeamRole | Self::TeamRemove => "/team",
+            Self::OperatorTeamView
+            | Self::OperatorTeamInvite
+            | Self::OperatorTeamRole
+            | Self::OperatorTeamRemove => "/operator/accounts",
         }
     }
 }
@@ -189,7 +246,7 @@ mod tests {
     #[test]
     fn roles_that_read_change_nothing() {
         for action in Action::ALL {
-            let changes = !action.as_str().ends_with(".view");
+            let changes = !action.is_view();
             for role in [Viewer, Support] {
                 assert!(!(changes && action.is_for(role)), "{role} {action}");
             }

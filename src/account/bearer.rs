@@ -11,7 +11,7 @@ const RECOVERY_BYTES: usize = 10;
 pub const RECOVERY_CODES: usize = 10;
 
 /// A random text of 256 bits: a session id, or the end of an invitation's address.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct Bearer(SecretString);
 
 impl Bearer {

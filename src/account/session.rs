@@ -10,6 +10,12 @@ pub const HALF_SECONDS: i32 = 10 * 60;
 pub const CONFIRMED_SECONDS: i32 = 5 * 60;
 pub const INVITATION_SECONDS: i32 = 72 * 60 * 60;
 pub const SIGN_IN_LINK_SECONDS: i32 = 10 * 60;
+/// The time to enter the first code of an authenticator app.
+pub const PENDING_CODES_SECONDS: i32 = 15 * 60;
+/// A browser counts as known this long after its last sign-in.
+pub const DEVICE_DAYS: i32 = 180;
+/// Known browsers of one account.
+pub const DEVICES_MAX: i64 = 20;
 /// The window of all budgets of guesses.
 pub const BUDGET_SECONDS: i32 = 15 * 60;
 
@@ -23,8 +29,13 @@ pub enum Budget {
     Account,
     /// Of one account's password from one address.
     Pair,
-    /// Of one account's one-time code, behind its password.
+    /// Of one account's password in a browser in which it signed in before, whatever its address.
+    Device,
+    /// Of one account's second factor, behind its password, from browsers and addresses at which it
+    /// has never signed in.
     Code,
+    /// The same from one browser or address that it uses, and of a fresh proof in one session.
+    KnownCode,
 }
 
 impl Budget {
@@ -32,7 +43,7 @@ impl Budget {
         match self {
             Self::Address => 60,
             Self::Account => 20,
-            Self::Pair | Self::Code => 8,
+            Self::Pair | Self::Device | Self::Code | Self::KnownCode => 8,
         }
     }
 
@@ -41,7 +52,9 @@ impl Budget {
             Self::Address => "address",
             Self::Account => "account",
             Self::Pair => "pair",
+            Self::Device => "device",
             Self::Code => "code",
+            Self::KnownCode => "known-code",
         }
     }
 }

@@ -49,6 +49,43 @@ pub async fn entries(
     Ok(rows)
 }
 
+/// The subjects whose security somebody is told about.
+pub struct SecuritySubjects<'a> {
+    /// His own address: sign-ins too.
+    pub email: &'a str,
+    /// Merchants, or the operators, whose keys, settings and teams he answers for.
+    pub teams: &'a [String],
+    /// The people of these.
+    pub people: &'a [String],
+}
+
+/// The newest entries that touch security.
+pub async fn of_security(
+    connection: &mut PgConnection,
+    subjects: &SecuritySubjects<'_>,
+    limit: i64,
+) -> Result<Vec<AuditEntry>, StorageError> {
+    let rows = sqlx::query_as!(
+        AuditEntry,
+        r#"
+        select at, operator, subject_kind, act, subject, change, address
+        from audit_entry
+        where (subject = $1 and subject_kind in ('security', 'session'))
+              or (subject = any($2) and subject_kind in ('team', 'merchant'))
+              or (subject = any($3) and subject_kind = 'security')
+        order by id desc
+        limit $4
+        "#,
+        subjects.email,
+        subjects.teams,
+        subjects.people,
+        limit
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows)
+}
+
 /// Records a command's effect on `subject`, in words; written in the transaction of the act itself.
 pub async fn note(
     connection: &mut PgConnection,

@@ -4,14 +4,21 @@ use std::fmt::Write;
 
 use askama::{Template, filters::Safe};
 use axum::{extract::State, http::StatusCode, response::Response};
-use gateway::account::{bearer::RecoveryCode, totp::TotpSecret};
+use gateway::{
+    account::{
+        bearer::{Bearer, RecoveryCode},
+        totp::TotpSecret,
+    },
+    app::account::SignInError,
+};
 use qrcodegen::{QrCode, QrCodeEcc};
 
+use super::show as show_account;
 use crate::{
     problem::Problem,
     shell::{Shell, page as show, page_with},
     sign_in::refusal,
-    visit::{Visit, with_session_in},
+    visit::{Visit, with_session, with_session_in},
 };
 
 /// Quiet zone that scanners need, in modules (ISO/IEC 18004).
@@ -75,19 +82,58 @@ pub async fn confirm(
     let signed = visit.signed()?;
     match gateway.confirm_codes(signed, visit.form.text("code")).await {
         Ok(done) => {
-            // The token of the page belongs to the session's new id.
-            let token = done.session.form_token();
-            let shell = Shell { token, ..Shell::of(&visit, "/account") };
-            let page = show(&Recovery { shell, codes: done.recovery })?;
+            let page = recovery_page(&visit, &done.session, done.recovery)?;
             Ok(with_session_in(&gateway, &done.session, page))
         }
         Err(error) => {
-            let text = refusal(error)?;
             let pending = gateway.pending_codes(signed).await?;
-            let secret = pending.ok_or(Problem::SignedOut)?;
-            let shell = Shell::of(&visit, "/account").with_error(text);
+            let Some(secret) = pending else { return refused(&gateway, &visit, error).await };
+            let shell = Shell::of(&visit, "/account").with_error(refusal(error)?);
             let page = SetUp::new(shell, &secret, visit.email()?);
             page_with(StatusCode::UNPROCESSABLE_ENTITY, &page)
         }
     }
+}
+
+/// The one page with the recovery codes.
+pub fn recovery_page(
+    visit: &Visit,
+    session: &Bearer,
+    codes: Vec<RecoveryCode>,
+) -> Result<Response, Problem> {
+    // The token of the page belongs to the session's new id.
+    let shell = Shell { token: session.form_token(), ..Shell::of(visit, "/account") };
+    show(&Recovery { shell, codes })
+}
+
+pub async fn remove(
+    State(gateway): State<crate::State>,
+    visit: Visit,
+) -> Result<Response, Problem> {
+    match gateway.remove_codes(visit.signed()?).await {
+        Ok(session) => Ok(with_session(&gateway, &session, "/account?done=factor")),
+        Err(error) => refused(&gateway, &visit, error).await,
+    }
+}
+
+pub async fn replace_recovery(
+    State(gateway): State<crate::State>,
+    visit: Visit,
+) -> Result<Response, Problem> {
+    match gateway.replace_recovery_codes(visit.signed()?).await {
+        Ok(done) => {
+            let page = recovery_page(&visit, &done.session, done.recovery)?;
+            Ok(with_session_in(&gateway, &done.session, page))
+        }
+        Err(error) => refused(&gateway, &visit, error).await,
+    }
+}
+
+async fn refused(
+    gateway: &crate::State,
+    visit: &Visit,
+    error: SignInError,
+) -> Result<Response, Problem> {
+    let shell = Shell::of(visit, "/account").with_error(refusal(error)?);
+    show_account(gateway, visit, StatusCode::CONFLICT, shell).await
 }

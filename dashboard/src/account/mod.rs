@@ -1,7 +1,9 @@
-//! The account of whoever is signed in: roles, password, second factor, sessions.
+//! The account of whoever is signed in: roles, password, second factors, sessions, news.
 
 pub mod codes;
 pub mod confirm;
+mod news;
+pub mod passkeys;
 
 use askama::Template;
 use axum::{
@@ -12,9 +14,10 @@ use axum::{
 use gateway::{
     account::{
         Action, Role,
+        factor::Factors,
         password::{LENGTH_MAX, LENGTH_MIN, Password},
     },
-    storage::accounts::{MembershipRow, sessions::ListedSession},
+    storage::accounts::{MembershipRow, passkeys::ListedPasskey, sessions::ListedSession},
 };
 use uuid::Uuid;
 
@@ -29,13 +32,15 @@ use crate::{
 #[template(path = "account/page.html")]
 struct Page {
     shell: Shell,
-    has_codes: bool,
-    must_set_up_codes: bool,
-    recovery_left: i64,
+    factors: Factors,
+    passkeys: Vec<ListedPasskey>,
+    must_set_up_factor: bool,
+    came_by_recovery: bool,
     memberships: Vec<MembershipRow>,
     chosen: Option<Uuid>,
     sessions: Vec<ListedSession>,
     this: Uuid,
+    news: Vec<news::Line>,
     length_min: usize,
     length_max: usize,
 }
@@ -61,13 +66,15 @@ async fn show(
     let signed = visit.signed()?;
     let page = Page {
         shell,
-        has_codes: signed.row.has_codes,
-        must_set_up_codes: signed.operator_role().is_some() && !signed.row.has_codes,
-        recovery_left: gateway.recovery_codes_left(signed).await?,
+        factors: gateway.factors(signed).await?,
+        passkeys: gateway.passkeys_of(signed).await?,
+        must_set_up_factor: signed.operator_role().is_some() && !signed.has_factor(),
+        came_by_recovery: signed.row.by_recovery,
         memberships: signed.memberships.clone(),
         chosen: signed.row.merchant_id,
         sessions: gateway.sessions_of(signed).await?,
         this: signed.row.handle,
+        news: news::lines(&gateway.security_news(signed).await?, &signed.row.email),
         length_min: LENGTH_MIN,
         length_max: LENGTH_MAX,
     };
@@ -76,8 +83,14 @@ async fn show(
 
 pub async fn page(State(gateway): State<crate::State>, visit: Visit) -> Result<Response, Problem> {
     let mut shell = Shell::of(&visit, "/account");
-    if visit.asked("done") == Some("password") {
-        shell = shell.with_notice("The password was changed, and your other sessions have ended.");
+    let done = match visit.asked("done") {
+        Some("password") => Some("The password was changed, and your other sessions have ended."),
+        Some("passkey") => Some("The passkey was added, and your other sessions have ended."),
+        Some("factor") => Some("It was removed, and your other sessions have ended."),
+        Some(_) | None => None,
+    };
+    if let Some(text) = done {
+        shell = shell.with_notice(text);
     }
     show(&gateway, &visit, StatusCode::OK, shell).await
 }

@@ -18,7 +18,7 @@ use crate::{
     problem::Problem,
     shell::{Shell, page as show, page_with},
     sign_in::refusal,
-    visit::{Visit, with_session},
+    visit::{Visit, entered},
 };
 
 #[derive(Template)]
@@ -61,7 +61,7 @@ pub async fn accept(
     match gateway.accept_invitation(&token, password, &visit.visitor).await {
         Ok(opened) => {
             let to = if opened.complete { "/account" } else { "/sign-in/code" };
-            Ok(with_session(&gateway, &opened.id, to))
+            entered(&gateway, &visit, &opened, to).await
         }
         Err(error) => {
             let shell = Shell::bare(&visit).with_error(refusal(error)?);

@@ -7,15 +7,17 @@ use axum::{
     response::{IntoResponse, Redirect, Response},
 };
 use gateway::{
-    account::{bearer::Bearer, password::Password},
+    account::{Action, bearer::Bearer, passkey::Purpose, password::Password},
     app::account::SignInError,
+    storage::accounts::sessions::Factor,
 };
 
 use crate::{
     cookie::{self, Kind},
+    passkey::{self, Blank, PasskeyForm},
     problem::Problem,
     shell::{Shell, page as show, page_with},
-    visit::{Visit, with_session},
+    visit::{Visit, entered, with_opened},
 };
 
 #[derive(Template)]
@@ -24,12 +26,15 @@ struct SignIn {
     shell: Shell,
     /// As it was typed, so that it need not be typed again.
     email: String,
+    passkey: Option<PasskeyForm>,
 }
 
 #[derive(Template)]
 #[template(path = "sign_in/code.html")]
 struct Code {
     shell: Shell,
+    has_codes: bool,
+    passkey: Option<PasskeyForm>,
 }
 
 #[derive(Template)]
@@ -38,8 +43,31 @@ struct Link {
     shell: Shell,
 }
 
-pub async fn page(visit: Visit) -> Result<Response, Problem> {
-    show(&SignIn { shell: Shell::bare(&visit), email: String::new() })
+async fn sign_in(gateway: &crate::State, visit: &Visit, shell: Shell, email: String) -> SignIn {
+    let blank = Blank {
+        path: "/sign-in/passkey",
+        action: Action::SessionOpen,
+        label: "Sign in with a passkey",
+        purpose: Purpose::SignIn,
+        wanted: None,
+    };
+    SignIn { shell, email, passkey: passkey::form(gateway, visit, blank).await }
+}
+
+async fn code(gateway: &crate::State, visit: &Visit, shell: Shell) -> Result<Code, Problem> {
+    let blank = Blank {
+        path: "/sign-in/code/passkey",
+        action: Action::CodeEnter,
+        label: "Use a passkey",
+        purpose: Purpose::SecondFactor,
+        wanted: None,
+    };
+    let has_codes = visit.signed()?.row.has_codes;
+    Ok(Code { shell, has_codes, passkey: passkey::form(gateway, visit, blank).await })
+}
+
+pub async fn page(State(gateway): State<crate::State>, visit: Visit) -> Result<Response, Problem> {
+    show(&sign_in(&gateway, &visit, Shell::bare(&visit), String::new()).await)
 }
 
 pub async fn submit(
@@ -51,11 +79,27 @@ pub async fn submit(
     match gateway.sign_in(&email, password, &visit.visitor).await {
         Ok(opened) => {
             let to = if opened.complete { "/" } else { "/sign-in/code" };
-            Ok(with_session(&gateway, &opened.id, to))
+            entered(&gateway, &visit, &opened, to).await
         }
         Err(error) => {
             let shell = Shell::bare(&visit).with_error(refusal(error)?);
-            page_with(StatusCode::UNPROCESSABLE_ENTITY, &SignIn { shell, email })
+            let page = sign_in(&gateway, &visit, shell, email).await;
+            page_with(StatusCode::UNPROCESSABLE_ENTITY, &page)
+        }
+    }
+}
+
+pub async fn submit_passkey(
+    State(gateway): State<crate::State>,
+    visit: Visit,
+) -> Result<Response, Problem> {
+    let answer = passkey::answer(&visit.form);
+    match gateway.sign_in_by_passkey(&visit.token, &answer, &visit.visitor).await {
+        Ok(opened) => entered(&gateway, &visit, &opened, "/").await,
+        Err(error) => {
+            let shell = Shell::bare(&visit).with_error(refusal(error)?);
+            let page = sign_in(&gateway, &visit, shell, String::new()).await;
+            page_with(StatusCode::UNPROCESSABLE_ENTITY, &page)
         }
     }
 }
@@ -66,11 +110,14 @@ pub fn refusal(error: SignInError) -> Result<String, Problem> {
     if let Problem::Conflict(text) = problem { Ok(text) } else { Err(problem) }
 }
 
-pub async fn code_page(visit: Visit) -> Result<Response, Problem> {
+pub async fn code_page(
+    State(gateway): State<crate::State>,
+    visit: Visit,
+) -> Result<Response, Problem> {
     if visit.signed()?.row.complete {
         return Ok(Redirect::to("/").into_response());
     }
-    show(&Code { shell: Shell::bare(&visit) })
+    show(&code(&gateway, &visit, Shell::bare(&visit)).await?)
 }
 
 pub async fn submit_code(
@@ -81,13 +128,36 @@ pub async fn submit_code(
     if signed.row.complete {
         return Ok(Redirect::to("/").into_response());
     }
-    match gateway.enter_code(signed, visit.form.text("code")).await {
-        Ok(id) => Ok(with_session(&gateway, &id, "/")),
-        Err(error) => {
-            let shell = Shell::bare(&visit).with_error(refusal(error)?);
-            page_with(StatusCode::UNPROCESSABLE_ENTITY, &Code { shell })
-        }
+    match gateway.enter_code(signed, visit.form.text("code"), &visit.visitor).await {
+        // The device may be lost: its place is set up anew before anything else.
+        Ok((opened, Factor::Recovery)) => Ok(with_opened(&gateway, &opened, "/account")),
+        Ok((opened, Factor::Code | Factor::Passkey)) => Ok(with_opened(&gateway, &opened, "/")),
+        Err(error) => again(&gateway, &visit, error).await,
     }
+}
+
+pub async fn submit_second_passkey(
+    State(gateway): State<crate::State>,
+    visit: Visit,
+) -> Result<Response, Problem> {
+    let signed = visit.signed()?;
+    if signed.row.complete {
+        return Ok(Redirect::to("/").into_response());
+    }
+    let answer = passkey::answer(&visit.form);
+    match gateway.enter_passkey(signed, &visit.token, &answer, &visit.visitor).await {
+        Ok(opened) => Ok(with_opened(&gateway, &opened, "/")),
+        Err(error) => again(&gateway, &visit, error).await,
+    }
+}
+
+async fn again(
+    gateway: &crate::State,
+    visit: &Visit,
+    error: SignInError,
+) -> Result<Response, Problem> {
+    let shell = Shell::bare(visit).with_error(refusal(error)?);
+    page_with(StatusCode::UNPROCESSABLE_ENTITY, &code(gateway, visit, shell).await?)
 }
 
 /// Shows one button and uses nothing up: mail scanners open links.
@@ -110,7 +180,7 @@ pub async fn submit_link(
 ) -> Result<Response, Problem> {
     let token = Bearer::parse(&token).ok_or(Problem::LinkUsed)?;
     let opened = gateway.sign_in_by_link(&token, &visit.visitor).await?;
-    Ok(with_session(&gateway, &opened.id, "/"))
+    entered(&gateway, &visit, &opened, "/").await
 }
 
 pub async fn close(State(gateway): State<crate::State>, visit: Visit) -> Result<Response, Problem> {

@@ -14,9 +14,9 @@ use crate::{
         StorageError,
         accounts::{
             self,
-            links::{self, LinkKind},
+            links::{self, LinkKind, NewLink},
         },
-        merchants,
+        audit, merchants,
     },
 };
 
@@ -38,6 +38,10 @@ pub enum CreateError {
     UnknownMerchant(Uuid),
     #[error("{0} has a role there already")]
     Exists(String),
+    #[error("a team has at most 200 people, invitations included")]
+    TooMany,
+    #[error("your own role was changed meanwhile; sign in again")]
+    NoLonger,
     #[error("no account has the e-mail address {0}")]
     Unknown(String),
     #[error("sign-in links exist in the sandbox only; in production an account signs in itself")]
@@ -55,27 +59,36 @@ impl Gateway {
         role: Role,
         merchant_id: Option<Uuid>,
     ) -> Result<Invitation, CreateError> {
-        let email = email::normalised(typed_email)?;
-        match (role.is_operator(), merchant_id) {
-            (true, Some(_)) => return Err(CreateError::NoMerchant(role)),
-            (false, None) => return Err(CreateError::NeedsMerchant(role)),
-            (true, None) | (false, Some(_)) => {}
-        }
-        let mut tx = self.db.begin().await?;
-        if let Some(id) = merchant_id
-            && merchants::by_id(&mut tx, id).await?.is_none()
+        if let Some(id) = merchant_id.filter(|_| !role.is_operator())
+            && merchants::by_id(&mut *self.db.connection().await?, id).await?.is_none()
         {
             return Err(CreateError::UnknownMerchant(id));
         }
-        let account_id = accounts::find_or_insert(&mut tx, Uuid::now_v7(), &email).await?;
-        if !accounts::insert_membership(&mut tx, account_id, merchant_id, role).await? {
-            return Err(CreateError::Exists(email));
-        }
+        self.invite(typed_email, role, merchant_id, None).await
+    }
+
+    /// Takes an account's password, second factors and sessions away, and makes the link by which
+    /// its owner chooses a new password. Its roles stay.
+    pub async fn reset_account(&self, typed_email: &str) -> Result<Invitation, CreateError> {
+        let email = email::normalised(typed_email)?;
+        let mut tx = self.db.begin().await?;
+        let account = accounts::by_email(&mut tx, &email).await?;
+        let account = account.ok_or_else(|| CreateError::Unknown(email.clone()))?;
+        accounts::lock(&mut tx, account.id).await?;
+        accounts::forget_proofs(&mut tx, account.id).await?;
         let token = Bearer::generate();
-        let (kind, hash) = (LinkKind::Invitation, token.sha256());
-        links::replace(&mut tx, account_id, kind, &hash, INVITATION_SECONDS).await?;
+        let link = NewLink {
+            account_id: account.id,
+            kind: LinkKind::Invitation,
+            membership_id: None,
+            token_sha256: &token.sha256(),
+            seconds: INVITATION_SECONDS,
+        };
+        links::replace(&mut tx, &link).await?;
+        let act = ("security", "account reset");
+        audit::note(&mut tx, act, &email, "operator", "by gatewayctl account reset").await?;
         tx.commit().await.map_err(StorageError::from)?;
-        Ok(Invitation { account_id, url: self.dashboard_link("invite", &token) })
+        Ok(Invitation { account_id: account.id, url: self.dashboard_link("invite", &token) })
     }
 
     /// A link that signs an account in once, in the sandbox.
@@ -88,8 +101,14 @@ impl Gateway {
         let account = accounts::by_email(&mut tx, &email).await?;
         let account = account.ok_or_else(|| CreateError::Unknown(email.clone()))?;
         let token = Bearer::generate();
-        let (kind, hash) = (LinkKind::SignIn, token.sha256());
-        links::replace(&mut tx, account.id, kind, &hash, SIGN_IN_LINK_SECONDS).await?;
+        let link = NewLink {
+            account_id: account.id,
+            kind: LinkKind::SignIn,
+            membership_id: None,
+            token_sha256: &token.sha256(),
+            seconds: SIGN_IN_LINK_SECONDS,
+        };
+        links::replace(&mut tx, &link).await?;
         tx.commit().await.map_err(StorageError::from)?;
         Ok(self.dashboard_link("sign-in/link", &token))
     }
@@ -115,7 +134,7 @@ impl Gateway {
     }
 
     /// Made of the configured address alone, never of a request's.
-    fn dashboard_link(&self, place: &str, token: &Bearer) -> String {
+    pub(super) fn dashboard_link(&self, place: &str, token: &Bearer) -> String {
         let base = self.config.dashboard_url.trim_end_matches('/');
         format!("{base}/{place}/{}", token.reveal())
     }

@@ -2,15 +2,15 @@
 
 use uuid::Uuid;
 
-use super::{SignInError, hashing};
+use super::{SignInError, budget, hashing, second_factor::renew_alone};
 use crate::{
-    account::{Action, Role, action::Scope, bearer::Bearer, password::Password, session::Budget},
+    account::{Action, Role, action::Scope, bearer::Bearer, password::Password},
     app::Gateway,
     storage::{
         StorageError,
         accounts::{
-            self, MembershipRow, guesses,
-            sessions::{self, ListedSession, SessionRow},
+            self, MembershipRow,
+            sessions::{self, ListedSession, SessionRow, Use},
         },
         audit,
     },
@@ -31,6 +31,7 @@ pub struct Chosen<'a> {
     pub merchant_id: Uuid,
     pub name: &'a str,
     pub role: Role,
+    pub is_suspended: bool,
 }
 
 /// The answer to the question whether a session may do something.
@@ -41,6 +42,8 @@ pub enum Permission {
     CodeMissing,
     /// An operator must have a second factor, and this one has yet to set it up.
     CodesMissing,
+    /// The merchant is suspended: its people read, and change nothing.
+    Suspended,
     /// No role of the account may do it.
     Refused,
 }
@@ -55,7 +58,8 @@ impl Signed {
         let merchant_id = self.row.merchant_id?;
         let found = self.memberships.iter().find(|m| m.merchant_id == Some(merchant_id))?;
         let name = found.merchant_name.as_deref().unwrap_or_default();
-        Some(Chosen { merchant_id, name, role: found.role })
+        let (role, is_suspended) = (found.role, found.is_suspended);
+        Some(Chosen { merchant_id, name, role, is_suspended })
     }
 
     /// Decides by the one table of roles and actions.
@@ -75,29 +79,49 @@ impl Signed {
         };
         if !role.is_some_and(|role| action.is_for(role)) {
             Permission::Refused
-        } else if self.must_set_up_codes() {
+        } else if self.must_set_up_factor() {
             Permission::CodesMissing
+        } else if scope == Scope::Merchant && !action.is_view() && self.is_suspended() {
+            Permission::Suspended
         } else {
             Permission::Granted
         }
     }
 
     /// An operator who has no second factor may do nothing but set one up.
-    fn must_set_up_codes(&self) -> bool {
+    pub fn must_set_up_factor(&self) -> bool {
         let by_link = self.row.by_link && self.is_sandbox;
-        self.operator_role().is_some() && !self.row.has_codes && !by_link
+        self.operator_role().is_some() && !self.has_factor() && !by_link
+    }
+
+    pub const fn has_factor(&self) -> bool {
+        self.row.has_codes || self.row.has_passkeys
+    }
+
+    fn is_suspended(&self) -> bool {
+        self.chosen().is_some_and(|chosen| chosen.is_suspended)
     }
 }
 
 impl Gateway {
-    /// The session of an id, if it is alive.
+    /// The session of an id, if it is alive. This is a use of it.
     pub async fn signed(&self, id: &Bearer) -> Result<Option<Signed>, StorageError> {
+        self.session_of(id, Use::Somebody).await
+    }
+
+    /// The same for a page that asks by itself: such requests keep no idle session alive.
+    pub async fn still_signed(&self, id: &Bearer) -> Result<Option<Signed>, StorageError> {
+        self.session_of(id, Use::Poll).await
+    }
+
+    async fn session_of(&self, id: &Bearer, by: Use) -> Result<Option<Signed>, StorageError> {
+        let is_sandbox = self.config.is_sandbox();
         let mut connection = self.db.connection().await?;
-        let Some(row) = sessions::touch(&mut connection, &id.sha256()).await? else {
-            return Ok(None);
-        };
+        let found = sessions::touch(&mut connection, &id.sha256(), by).await?;
+        // A link opens nothing outside the sandbox, even if the row says that it did.
+        let Some(row) = found.filter(|row| is_sandbox || !row.by_link) else { return Ok(None) };
         let memberships = accounts::memberships(&mut connection, row.account_id).await?;
-        Ok(Some(Signed { row, memberships, is_sandbox: self.config.is_sandbox() }))
+        Ok(Some(Signed { row, memberships, is_sandbox }))
     }
 
     /// Proves again, by the password and where there is one by the second factor, that the account
@@ -108,24 +132,28 @@ impl Gateway {
         password: Password,
         code: &str,
     ) -> Result<Bearer, SignInError> {
-        let id = signed.row.account_id;
+        let (id, handle) = (signed.row.account_id, signed.row.handle);
         let mut connection = self.db.connection().await?;
         let account = accounts::by_id(&mut connection, id).await?.ok_or(SignInError::Ended)?;
         let hash = account.password_hash.ok_or(SignInError::NoPassword)?;
-        if !guesses::take(&mut connection, Budget::Code, &id.to_string()).await? {
-            return Err(SignInError::TooManyTries);
-        }
+        let taken = budget::take_confirmation(&mut connection, handle).await?;
         drop(connection);
-        if !hashing::is_right(password, Some(hash)).await? {
-            return Err(SignInError::Refused);
+        if !hashing::is_right(password, Some(hash.clone())).await? {
+            return Err(SignInError::WrongPassword);
         }
         let mut tx = self.db.begin().await?;
-        if account.totp_sealed.is_some() && !self.use_code(&mut tx, id, code).await? {
+        // As it is now: a second factor that was set up meanwhile is asked for.
+        let account = accounts::lock(&mut tx, id).await?.ok_or(SignInError::Ended)?;
+        if account.password_hash.as_deref() != Some(hash.as_str()) {
+            return Err(SignInError::WrongPassword);
+        }
+        let has_factor = accounts::factors(&mut tx, id).await?.is_any();
+        if has_factor && self.use_code(&mut tx, id, code).await?.is_none() {
             return Err(SignInError::WrongCode);
         }
-        guesses::clear(&mut tx, Budget::Code, &id.to_string()).await?;
+        budget::give_back(&mut tx, &taken).await?;
         let bearer = Bearer::generate();
-        if !sessions::renew(&mut tx, signed.row.handle, &bearer.sha256()).await? {
+        if !sessions::renew(&mut tx, handle, &bearer.sha256(), None).await? {
             return Err(SignInError::Ended);
         }
         tx.commit().await.map_err(StorageError::from)?;
@@ -138,16 +166,15 @@ impl Gateway {
         signed: &Signed,
         password: Password,
     ) -> Result<Bearer, SignInError> {
-        password.check(&signed.row.email)?;
+        let (email, account_id) = (&signed.row.email, signed.row.account_id);
+        password.check(email)?;
         let hash = hashing::hash(password).await?;
-        let (account_id, handle) = (signed.row.account_id, signed.row.handle);
         let mut tx = self.db.begin().await?;
+        accounts::lock(&mut tx, account_id).await?.ok_or(SignInError::Ended)?;
         accounts::set_password(&mut tx, account_id, &hash).await?;
-        sessions::end_others(&mut tx, account_id, handle).await?;
-        let bearer = Bearer::generate();
-        if !sessions::renew(&mut tx, handle, &bearer.sha256()).await? {
-            return Err(SignInError::Ended);
-        }
+        let act = ("security", "password changed");
+        audit::note(&mut tx, act, email, email, "all other sessions have ended").await?;
+        let bearer = renew_alone(&mut tx, account_id, signed.row.handle, None).await?;
         tx.commit().await.map_err(StorageError::from)?;
         Ok(bearer)
     }

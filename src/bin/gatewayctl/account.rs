@@ -18,6 +18,9 @@ pub enum Account {
     /// Make a link that signs an account in once, within ten minutes (sandbox only)
     #[command(after_help = words::ACCOUNT_LOGIN_LINK)]
     LoginLink(Email),
+    /// Let the owner of an account choose a new password, after one lost his own or his second factor
+    #[command(after_help = words::ACCOUNT_RESET)]
+    Reset(Email),
     /// End an account and all its sessions
     #[command(after_help = words::ACCOUNT_DISABLE)]
     Disable(Email),
@@ -61,6 +64,16 @@ impl Account {
                 let url = gateway.create_sign_in_link(&email).await?;
                 let text = format!("{url}\n\nIt works once, within ten minutes.");
                 Ok(Answer::new(json!({ "url": url }), text))
+            }
+            Self::Reset(Email { email }) => {
+                let made = gateway.reset_account(&email).await?;
+                let json = json!({ "account_id": made.account_id, "invite_url": made.url });
+                let text = format!(
+                    "{}\n\nIts password, second factors and sessions have ended; its roles stay. Send the link to its owner \
+                     alone: it works once, within 72 hours.",
+                    made.url
+                );
+                Ok(Answer::new(json, text))
             }
             Self::Disable(Email { email }) => set_disabled(gateway, &email, true).await,
             Self::Enable(Email { email }) => set_disabled(gateway, &email, false).await,

@@ -29,6 +29,18 @@ Example:
      GATEWAY_DASHBOARD_URL  where people reach the dashboard; the link begins with it"
 );
 
+pub const ACCOUNT_RESET: &str = concat!(
+    "\
+For an owner who lost his password, or his second factor and all recovery codes. Make sure first that it is he who asks:
+whoever has the link has the account.
+
+Example:
+  gatewayctl account reset --email ada@example.com",
+    database!(),
+    "\n  \
+     GATEWAY_DASHBOARD_URL  where people reach the dashboard; the link begins with it"
+);
+
 pub const ACCOUNT_DISABLE: &str =
     concat!("Example:\n  gatewayctl account disable --email ada@example.com", database!());
 

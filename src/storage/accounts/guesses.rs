@@ -44,10 +44,19 @@ pub async fn clear(
     Ok(())
 }
 
-/// Deletes budgets whose window is over.
+/// Deletes budgets whose window is over. It waits for nobody: two sign-ins that clean up at once
+/// would else hold rows that each other wants.
 pub async fn forget(connection: &mut PgConnection) -> Result<(), StorageError> {
     sqlx::query!(
-        "delete from guess_budget where began_at <= clock_timestamp() - $1::int * interval '1 second'",
+        r#"
+        delete from guess_budget
+        where key in (
+            select key from guess_budget
+            where began_at <= clock_timestamp() - $1::int * interval '1 second'
+            limit 1000
+            for update skip locked
+        )
+        "#,
         BUDGET_SECONDS
     )
     .execute(connection)

@@ -1,13 +1,16 @@
 //! Accounts of the dashboard and their roles.
 
+pub mod devices;
 pub mod guesses;
 pub mod links;
+pub mod passkeys;
 pub mod sessions;
+pub mod team;
 
 use uuid::Uuid;
 
 use super::{PgConnection, StorageError};
-use crate::account::Role;
+use crate::account::{Role, factor::Factors, session::PENDING_CODES_SECONDS};
 
 /// An account with everything that a sign-in compares. It is never printed.
 #[derive(Clone)]
@@ -27,6 +30,8 @@ pub struct MembershipRow {
     pub merchant_id: Option<Uuid>,
     pub merchant_name: Option<String>,
     pub role: Role,
+    /// The merchant is suspended: its people read, and change nothing.
+    pub is_suspended: bool,
 }
 
 /// Creates the account if there is none with this address, and returns its id.
@@ -55,41 +60,77 @@ pub async fn find_or_insert(
     Ok(row.id)
 }
 
-/// Adds a role that waits for its acceptance. `false` if the account has a role there that it has
-/// accepted; one that still waits is replaced.
+/// A role to be offered.
+#[derive(Debug, Clone, Copy)]
+pub struct NewMembership {
+    pub account_id: Uuid,
+    pub merchant_id: Option<Uuid>,
+    pub role: Role,
+    /// The account whose role must still hold when it is accepted; `None` for operators at the
+    /// command line.
+    pub invited_by: Option<Uuid>,
+}
+
+/// Adds a role that waits for its acceptance, and returns its id. `None` if the account has a role
+/// there that it has accepted; one that still waits is replaced, and its invitation ends.
 pub async fn insert_membership(
     connection: &mut PgConnection,
-    account_id: Uuid,
-    merchant_id: Option<Uuid>,
-    role: Role,
-) -> Result<bool, StorageError> {
+    new: NewMembership,
+) -> Result<Option<Uuid>, StorageError> {
     sqlx::query!(
         r#"
         delete from membership
         where account_id = $1 and merchant_id is not distinct from $2 and accepted_at is null
         "#,
-        account_id,
-        merchant_id
+        new.account_id,
+        new.merchant_id
     )
     .execute(&mut *connection)
     .await?;
-    let done = sqlx::query!(
+    let row = sqlx::query!(
         r#"
-        insert into membership (id, account_id, merchant_id, role)
-        values ($1, $2, $3, $4)
+        insert into membership (id, account_id, merchant_id, role, invited_by)
+        values ($1, $2, $3, $4, $5)
         on conflict do nothing
+        returning id
         "#,
         Uuid::now_v7(),
-        account_id,
-        merchant_id,
-        role.as_str()
+        new.account_id,
+        new.merchant_id,
+        new.role.as_str(),
+        new.invited_by
     )
-    .execute(connection)
+    .fetch_optional(connection)
     .await?;
-    Ok(done.rows_affected() == 1)
+    Ok(row.map(|row| row.id))
 }
 
-/// Accepts every role that waits.
+/// Accepts one role that waits, if whoever offered it may still offer it. Returns its merchant.
+pub async fn accept_membership(
+    connection: &mut PgConnection,
+    id: Uuid,
+) -> Result<Option<Option<Uuid>>, StorageError> {
+    let row = sqlx::query!(
+        r#"
+        update membership m
+        set accepted_at = now()
+        where m.id = $1 and m.accepted_at is null
+          and (m.invited_by is null or exists (
+              select from membership i
+              join account a on a.id = i.account_id
+              where i.account_id = m.invited_by and i.merchant_id is not distinct from m.merchant_id
+                and i.role in ('owner', 'operator-admin') and i.accepted_at is not null and a.disabled_at is null
+          ))
+        returning m.merchant_id
+        "#,
+        id
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(row.map(|row| row.merchant_id))
+}
+
+/// Accepts every role that waits; only a sign-in link of the sandbox does that.
 pub async fn accept_memberships(
     connection: &mut PgConnection,
     account_id: Uuid,
@@ -111,7 +152,8 @@ pub async fn memberships(
     let rows = sqlx::query_as!(
         MembershipRow,
         r#"
-        select m.merchant_id, merchant.name as "merchant_name?", m.role as "role: _"
+        select m.merchant_id, merchant.name as "merchant_name?", m.role as "role: _",
+               merchant.suspended_at is not null as "is_suspended!"
         from membership m
         left join merchant on merchant.id = m.merchant_id
         where m.account_id = $1 and m.accepted_at is not null
@@ -131,12 +173,15 @@ macro_rules! accounts_where {
         sqlx::query_as!(
             AccountRow,
             r#"
-            select id, email, password_hash, totp_sealed, totp_pending_sealed, totp_step,
-                   disabled_at is not null as "disabled!"
+            select id, email, password_hash, totp_sealed,
+                   case when totp_pending_at > clock_timestamp() - $2::int * interval '1 second' then totp_pending_sealed end
+                       as totp_pending_sealed,
+                   totp_step, disabled_at is not null as "disabled!"
             from account
             where "#
                 + $condition,
-            $argument
+            $argument,
+            PENDING_CODES_SECONDS
         )
     };
 }
@@ -180,31 +225,53 @@ pub async fn set_pending_codes(
     id: Uuid,
     sealed: &[u8],
 ) -> Result<(), StorageError> {
-    sqlx::query!("update account set totp_pending_sealed = $2 where id = $1", id, sealed)
-        .execute(connection)
-        .await?;
+    sqlx::query!(
+        "update account set totp_pending_sealed = $2, totp_pending_at = clock_timestamp() where id = $1",
+        id,
+        sealed
+    )
+    .execute(connection)
+    .await?;
     Ok(())
 }
 
-/// Makes the pending secret the account's own, with the step of the code that confirmed it, and
-/// replaces all recovery codes.
+/// Makes the pending secret the account's own, with the step of the code that confirmed it.
 pub async fn confirm_codes(
     connection: &mut PgConnection,
     id: Uuid,
     step: i64,
-    recovery_sha256: &[Vec<u8>],
 ) -> Result<(), StorageError> {
     sqlx::query!(
         r#"
         update account
-        set totp_sealed = totp_pending_sealed, totp_pending_sealed = null, totp_step = $2
+        set totp_sealed = totp_pending_sealed, totp_pending_sealed = null, totp_pending_at = null, totp_step = $2
         where id = $1 and totp_pending_sealed is not null
         "#,
         id,
         step
     )
-    .execute(&mut *connection)
+    .execute(connection)
     .await?;
+    Ok(())
+}
+
+/// Takes the authenticator app away.
+pub async fn remove_codes(connection: &mut PgConnection, id: Uuid) -> Result<(), StorageError> {
+    sqlx::query!(
+        "update account set totp_sealed = null, totp_pending_sealed = null, totp_pending_at = null where id = $1",
+        id
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Replaces all recovery codes.
+pub async fn replace_recovery_codes(
+    connection: &mut PgConnection,
+    id: Uuid,
+    recovery_sha256: &[Vec<u8>],
+) -> Result<(), StorageError> {
     sqlx::query!("delete from recovery_code where account_id = $1", id)
         .execute(&mut *connection)
         .await?;
@@ -246,18 +313,49 @@ pub async fn use_recovery_code(
     Ok(done.rows_affected() == 1)
 }
 
-/// The recovery codes that are left.
-pub async fn recovery_codes_left(
-    connection: &mut PgConnection,
-    id: Uuid,
-) -> Result<i64, StorageError> {
+/// The second factors that an account has.
+pub async fn factors(connection: &mut PgConnection, id: Uuid) -> Result<Factors, StorageError> {
     let row = sqlx::query!(
-        r#"select count(*) as "left!" from recovery_code where account_id = $1 and used_at is null"#,
+        r#"
+        select a.totp_sealed is not null as "has_codes!",
+               (select count(*) from passkey p where p.account_id = a.id) as "passkeys!",
+               (select count(*) from recovery_code r where r.account_id = a.id and r.used_at is null) as "recovery_codes!"
+        from account a
+        where a.id = $1
+        "#,
         id
     )
     .fetch_one(connection)
     .await?;
-    Ok(row.left)
+    let (has_codes, passkeys, recovery_codes) = (row.has_codes, row.passkeys, row.recovery_codes);
+    Ok(Factors { has_codes, passkeys, recovery_codes })
+}
+
+/// Takes away everything by which an account proves itself, and ends its sessions.
+pub async fn forget_proofs(connection: &mut PgConnection, id: Uuid) -> Result<(), StorageError> {
+    sqlx::query!(
+        r#"
+        update account
+        set password_hash = null, totp_sealed = null, totp_pending_sealed = null, totp_pending_at = null
+        where id = $1
+        "#,
+        id
+    )
+    .execute(&mut *connection)
+    .await?;
+    sqlx::query!(
+        r#"
+        with codes as (delete from recovery_code where account_id = $1),
+             passkeys as (delete from passkey where account_id = $1),
+             devices as (delete from account_device where account_id = $1),
+             links as (delete from account_link where account_id = $1 and membership_id is null)
+        update account_session set ended_at = clock_timestamp() where account_id = $1 and ended_at is null
+        "#,
+        id
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
 }
 
 /// Ends an account, or opens it again. A trigger ends its sessions. `false` if there is none.
@@ -333,7 +431,7 @@ pub async fn operators_without_codes(
         from account a
         join membership m on m.account_id = a.id
         where m.merchant_id is null and m.accepted_at is not null and a.disabled_at is null
-          and a.totp_sealed is null
+          and a.totp_sealed is null and not exists (select from passkey p where p.account_id = a.id)
         order by a.email
         limit 100
         "#

@@ -14,6 +14,25 @@ pub enum OpenedBy {
     Password,
     Link,
     Invitation,
+    Passkey,
+}
+
+/// The second factor that completed a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Factor {
+    Code,
+    Recovery,
+    Passkey,
+}
+
+impl Factor {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Code => "code",
+            Self::Recovery => "recovery",
+            Self::Passkey => "passkey",
+        }
+    }
 }
 
 impl OpenedBy {
@@ -22,6 +41,7 @@ impl OpenedBy {
             Self::Password => "password",
             Self::Link => "link",
             Self::Invitation => "invitation",
+            Self::Passkey => "passkey",
         }
     }
 }
@@ -34,6 +54,7 @@ pub struct NewSession<'a> {
     pub merchant_id: Option<Uuid>,
     pub complete: bool,
     pub opened_by: OpenedBy,
+    pub factor: Option<Factor>,
     pub address: &'a str,
     pub agent: &'a str,
 }
@@ -48,7 +69,10 @@ pub struct SessionRow {
     pub complete: bool,
     /// Opened by a link of the sandbox, which asks for no second factor.
     pub by_link: bool,
+    /// Completed by a recovery code: the account's other factor may be lost.
+    pub by_recovery: bool,
     pub has_codes: bool,
+    pub has_passkeys: bool,
     /// The account proved itself again a moment ago.
     pub is_confirmed: bool,
 }
@@ -71,8 +95,8 @@ pub async fn insert(
     sqlx::query!(
         r#"
         insert into account_session (id_sha256, handle, account_id, merchant_id, complete, opened_by, confirmed_at,
-            address, agent)
-        values ($1, $2, $3, $4, $5, $6, case when $5 then clock_timestamp() end, $7, $8)
+            address, agent, factor)
+        values ($1, $2, $3, $4, $5, $6, case when $5 then clock_timestamp() end, $7, $8, $9)
         "#,
         session.id_sha256,
         Uuid::now_v7(),
@@ -81,37 +105,50 @@ pub async fn insert(
         session.complete,
         session.opened_by.as_str(),
         session.address,
-        session.agent
+        session.agent,
+        session.factor.map(Factor::as_str)
     )
     .execute(connection)
     .await?;
     Ok(())
 }
 
-/// The session with this id, if it is alive; that it was used is noted.
+/// The origin of a request in a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Use {
+    /// Somebody did something.
+    Somebody,
+    /// A page that is open somewhere asked by itself, which is no use of the session.
+    Poll,
+}
+
+/// The session with this id, if it is alive; that somebody used it is noted.
 pub async fn touch(
     connection: &mut PgConnection,
     id_sha256: &[u8],
+    by: Use,
 ) -> Result<Option<SessionRow>, StorageError> {
     let row = sqlx::query_as!(
         SessionRow,
         r#"
         update account_session s
-        set seen_at = clock_timestamp()
+        set seen_at = case when $6 then clock_timestamp() else s.seen_at end
         from account a
         where s.id_sha256 = $1 and a.id = s.account_id and s.ended_at is null and a.disabled_at is null
           and s.seen_at > clock_timestamp() - $2::int * interval '1 second'
           and s.opened_at > clock_timestamp()
               - (case when s.complete then $3::int else $4::int end) * interval '1 second'
         returning s.handle, s.account_id, a.email, s.merchant_id, s.complete, s.opened_by = 'link' as "by_link!",
-                  a.totp_sealed is not null as "has_codes!",
+                  coalesce(s.factor = 'recovery', false) as "by_recovery!", a.totp_sealed is not null as "has_codes!",
+                  exists (select from passkey p where p.account_id = a.id) as "has_passkeys!",
                   coalesce(s.confirmed_at > clock_timestamp() - $5::int * interval '1 second', false) as "is_confirmed!"
         "#,
         id_sha256,
         IDLE_SECONDS,
         LIFE_SECONDS,
         HALF_SECONDS,
-        CONFIRMED_SECONDS
+        CONFIRMED_SECONDS,
+        by == Use::Somebody
     )
     .fetch_optional(connection)
     .await?;
@@ -119,21 +156,25 @@ pub async fn touch(
 }
 
 /// Gives a session another id after its account has proved itself: what somebody planted or saw
-/// before opens nothing. `false` if it has ended meanwhile.
+/// before opens nothing. A `factor` is noted where it completed the session, or took the place of a
+/// recovery code. `false` if the session has ended meanwhile.
 pub async fn renew(
     connection: &mut PgConnection,
     handle: Uuid,
     id_sha256: &[u8],
+    factor: Option<Factor>,
 ) -> Result<bool, StorageError> {
     let done = sqlx::query!(
         r#"
         update account_session
         set id_sha256 = $2, complete = true, confirmed_at = clock_timestamp(), seen_at = clock_timestamp(),
-            opened_at = case when complete then opened_at else clock_timestamp() end
+            opened_at = case when complete then opened_at else clock_timestamp() end,
+            factor = coalesce($3, factor)
         where handle = $1 and ended_at is null
         "#,
         handle,
-        id_sha256
+        id_sha256,
+        factor.map(Factor::as_str)
     )
     .execute(connection)
     .await?;
@@ -239,10 +280,15 @@ pub async fn is_known_address(
     Ok(known)
 }
 
-/// Deletes sessions of an account that were opened more than 30 days ago.
+/// Deletes sessions of an account that were opened more than 30 days ago, and those of more
+/// than a day ago whose second factor never came.
 pub async fn forget(connection: &mut PgConnection, account_id: Uuid) -> Result<(), StorageError> {
     sqlx::query!(
-        "delete from account_session where account_id = $1 and opened_at < now() - interval '30 days'",
+        r#"
+        delete from account_session
+        where account_id = $1
+          and opened_at < now() - (case when complete then 30 else 1 end) * interval '1 day'
+        "#,
         account_id
     )
     .execute(connection)

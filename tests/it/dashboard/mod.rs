@@ -1,11 +1,17 @@
 //! The dashboard: who gets in, who may do what, and what its pages show.
 
 mod attack;
+mod authenticator;
+mod factors;
 mod pages;
+mod passkey_browser;
+mod passkeys;
 mod roles;
 mod screens;
 mod sign_in;
+mod team;
 mod visitor;
+mod ways_in;
 
 use std::{net::SocketAddr, sync::Arc};
 
