@@ -30,9 +30,9 @@ pub enum LinkState {
 #[derive(Debug)]
 pub struct LinkVisit {
     pub link: Link,
-    pub standing: LinkState,
-    /// Currencies for the amount that the page shows; for an open price without an amount yet, for
-    /// the largest one.
+    pub state: LinkState,
+    /// Currencies for the amount that the page shows: the price, the visitor's or the proposed one;
+    /// where there is none yet, the largest.
     pub choices: Vec<Choice>,
     /// Number of currencies that each suggested amount leaves.
     pub suggestions: Vec<(Price, usize)>,
@@ -62,7 +62,7 @@ impl Gateway {
         drop(connection);
         let suspended = merchant.as_ref().is_none_or(|merchant| merchant.suspended_at.is_some());
         let paid = |(_, status): (_, Status)| status.is_terminal();
-        let standing = if occupant.is_some_and(paid) {
+        let state = if occupant.is_some_and(paid) {
             LinkState::Used
         } else if !link.active || suspended {
             LinkState::Inactive
@@ -74,7 +74,7 @@ impl Gateway {
         let terms = &link.terms;
         let shown = match terms.price_amount {
             Some(price) if !terms.is_open() => price,
-            _ => amount.unwrap_or_else(|| terms.most()),
+            proposed => amount.or(proposed).unwrap_or_else(|| terms.most()),
         };
         let choices = choices(&market, lists, terms, shown);
         let left = |amount: &Price| {
@@ -82,7 +82,7 @@ impl Gateway {
             choices.iter().filter(|choice| choice.standing == Standing::Eligible).count()
         };
         let suggestions = terms.suggested_amounts.iter().map(|one| (*one, left(one))).collect();
-        Ok(Some(LinkVisit { standing, choices, suggestions, link }))
+        Ok(Some(LinkVisit { state, choices, suggestions, link }))
     }
 }
 
