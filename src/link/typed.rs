@@ -25,7 +25,7 @@ pub fn amount(text: &str) -> Result<Price, NotTyped> {
     if text.is_empty() {
         return Err(NotTyped::Missing);
     }
-    let (whole, fraction) = text.split_once('.').unwrap_or((&text, "0"));
+    let (whole, fraction) = text.split_once('.').unwrap_or((text.as_str(), "0"));
     let is_number = |part: &str, most: usize| {
         (1..=most).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit())
     };

@@ -27,7 +27,7 @@ use crate::{
     body::read_form,
     checkout::{
         choices::{Choices, Coin, Unavailable, grouped},
-        language::Texts,
+        language::{Language, Texts},
         markup::plain,
         pages::{TroublePage, price},
         route::{Id, answer},
@@ -192,7 +192,21 @@ async fn shown(
     answer(code, &page.shell, &page)
 }
 
+impl EndedPage {
+    fn in_language(&self, language: &Language) -> String {
+        self.shell.link_page_to(language, &self.id, None)
+    }
+}
+
 impl OpenPage {
+    fn here(&self) -> String {
+        self.shell.link_page(&self.id, None)
+    }
+
+    fn in_language(&self, language: &Language) -> String {
+        self.shell.link_page_to(language, &self.id, self.amount.as_deref())
+    }
+
     fn new(shell: Shell, found: LinkVisit, typed: OrderForm, notice: Option<String>) -> Self {
         let LinkVisit { link, choices, suggestions, .. } = found;
         let (terms, t) = (link.terms, shell.t);

@@ -22,13 +22,13 @@ use crate::{
         terms::{AmountRefusal, Terms},
         words::{self, WordsError},
     },
-    merchant::settings::WINDOW_SECONDS_MAX,
     money::{Bps, Price},
     storage::{
         PgConnection, StorageError, access,
         creation::{self, Opening},
+        invoices::Invoice,
         links::{self, Link},
-        merchants,
+        merchants::{self, MerchantRow},
     },
     webhook::{donation::DonationBody, ipn},
 };
@@ -77,17 +77,7 @@ impl Gateway {
         client: &str,
         form: &OrderForm,
     ) -> Result<String, OrderError> {
-        if !link::is_id(link_id) {
-            return Err(OrderError::NotFound);
-        }
-        let mut connection = self.db.connection().await?;
-        if links::by_link_id(&mut connection, link_id).await?.is_none() {
-            return Err(OrderError::NotFound);
-        }
-        if !access::admit_visitor(&mut connection, link_id, client).await? {
-            return Err(OrderError::TooManyTries);
-        }
-        drop(connection);
+        self.admit_visitor(link_id, client).await?;
         let market = self.market().await?;
         let mut tx = self.db.begin().await?;
         let link = links::lock(&mut tx, link_id).await?.ok_or(OrderError::NotFound)?;
@@ -106,32 +96,58 @@ impl Gateway {
         if open >= quota {
             return Err(OrderError::Full);
         }
-        let inherited = Inherited {
-            merchant_id: merchant.id,
-            overpay_tolerance: Bps::new(merchant.overpay_bps.unsigned_abs()),
-            payment_window_seconds: merchant.payment_window_seconds.min(WINDOW_SECONDS_MAX),
-            selection_window_seconds: merchant.selection_window_seconds.min(WINDOW_SECONDS_MAX),
-        };
-        let mut invoice = blank_invoice(inherited, &request(&link.terms, price), now);
+        let mut invoice = blank_invoice(inherited(&merchant), &request(&link.terms, price), now);
         invoice.view.invoice_type = link.terms.kind.invoice_type();
         invoice.accepted_tokens = Some(accepted);
         invoice.link_id = Some(link.id);
         invoice.donation = donation;
+        self.open_draft(&mut tx, &invoice).await?;
+        tx.commit().await.map_err(StorageError::from)?;
+        count_transition(None, invoice.view.status);
+        self.relay_wake.notify_one();
+        Ok(invoice.view.payment_id)
+    }
+
+    /// Counts a try against the budget of this address on this link. Texts that name no link have
+    /// none.
+    async fn admit_visitor(&self, link_id: &str, client: &str) -> Result<(), OrderError> {
+        if !link::is_id(link_id) {
+            return Err(OrderError::NotFound);
+        }
+        let mut connection = self.db.connection().await?;
+        if links::by_link_id(&mut connection, link_id).await?.is_none() {
+            return Err(OrderError::NotFound);
+        }
+        let admitted = access::admit_visitor(&mut connection, link_id, client).await?;
+        if admitted { Ok(()) } else { Err(OrderError::TooManyTries) }
+    }
+
+    /// Writes a draft that a visitor created, with its event and its message.
+    async fn open_draft(
+        &self,
+        tx: &mut PgConnection,
+        invoice: &Invoice,
+    ) -> Result<(), StorageError> {
         let message = envelope::encode(&InvoiceRef { invoice_id: invoice.id });
         let payment = Payment::render(&invoice.view, &self.config.checkout_url);
         let body = ipn::snapshot(&payment, None, invoice.donation.as_ref());
         let opening = Opening {
-            invoice: &invoice,
+            invoice,
             event: (&emit::new_id(), &body),
             address: None,
             route: Route::InvoiceCreated.as_str(),
             message: &message,
         };
-        creation::open(&mut tx, &opening).await?;
-        tx.commit().await.map_err(StorageError::from)?;
-        count_transition(None, invoice.view.status);
-        self.relay_wake.notify_one();
-        Ok(invoice.view.payment_id)
+        creation::open(tx, &opening).await
+    }
+}
+
+fn inherited(merchant: &MerchantRow) -> Inherited {
+    Inherited {
+        merchant_id: merchant.id,
+        overpay_tolerance: Bps::new(merchant.overpay_bps.unsigned_abs()),
+        payment_window_seconds: merchant.payment_window_seconds,
+        selection_window_seconds: merchant.selection_window_seconds,
     }
 }
 

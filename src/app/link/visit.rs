@@ -55,9 +55,10 @@ impl Gateway {
             return Ok(None);
         };
         let merchant = merchants::by_id(&mut connection, link.merchant_id).await?;
-        let occupant = match link.terms.single_use {
-            true => links::occupant(&mut connection, link.id).await?,
-            false => None,
+        let occupant = if link.terms.single_use {
+            links::occupant(&mut connection, link.id).await?
+        } else {
+            None
         };
         drop(connection);
         let suspended = merchant.as_ref().is_none_or(|merchant| merchant.suspended_at.is_some());
