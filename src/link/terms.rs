@@ -224,8 +224,7 @@ mod tests {
     fn an_open_price_stays_within_its_limits_and_ends_at_a_million_without_any() {
         let limits = (Some(price("5")), Some(price("100")));
         let limited = |kind| Terms { min_amount: limits.0, max_amount: limits.1, ..terms(kind) };
-        let proposed =
-            Terms { price_amount: Some(price("10")), ..limited(LinkKind::Donation) };
+        let proposed = Terms { price_amount: Some(price("10")), ..limited(LinkKind::Donation) };
         for terms in [limited(LinkKind::Payment), limited(LinkKind::Donation), proposed] {
             assert_eq!(terms.amount("5"), Ok(price("5")));
             assert_eq!(terms.amount("100"), Ok(price("100")));

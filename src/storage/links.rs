@@ -194,9 +194,8 @@ pub async fn lock(
     connection: &mut PgConnection,
     link_id: &str,
 ) -> Result<Option<Link>, StorageError> {
-    let row = links_where!("link_id = $1 for no key update"; link_id)
-        .fetch_optional(connection)
-        .await?;
+    let row =
+        links_where!("link_id = $1 for no key update"; link_id).fetch_optional(connection).await?;
     row.map(TryInto::try_into).transpose()
 }
 

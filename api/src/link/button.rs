@@ -10,12 +10,7 @@ use gateway::app::link::visit::LinkState;
 use super::page::label;
 use crate::{
     State,
-    checkout::{
-        language::Language,
-        markup::escaped,
-        route::Id,
-        shell::Visit,
-    },
+    checkout::{language::Language, markup::escaped, route::Id, shell::Visit},
     error::ApiError,
 };
 

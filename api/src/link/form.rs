@@ -63,9 +63,7 @@ pub fn notice(error: &OrderError, fiat: Fiat, t: &Texts) -> Option<Notice> {
         OrderError::Create(CreateError::NoFreshRate(_) | CreateError::NoAddress(_)) => {
             said(StatusCode::SERVICE_UNAVAILABLE, t.notice_no_currency)
         }
-        OrderError::Create(CreateError::Quote(_)) => {
-            said(StatusCode::BAD_REQUEST, t.notice_amount)
-        }
+        OrderError::Create(CreateError::Quote(_)) => said(StatusCode::BAD_REQUEST, t.notice_amount),
         OrderError::Create(_) | OrderError::Storage(_) => {
             tracing::error!(%error, "a visitor's order failed");
             said(StatusCode::INTERNAL_SERVER_ERROR, t.notice_later)

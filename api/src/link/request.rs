@@ -166,11 +166,7 @@ pub fn changes(members: &Members, policy: &Policy) -> Result<Changes, ApiError> 
         success_url: setting(members, "success_url", redirect_url(members, "success_url")?),
         cancel_url: setting(members, "cancel_url", redirect_url(members, "cancel_url")?),
         ipn_callback_url: setting(members, "ipn_callback_url", callback_url(members, policy)?),
-        order_id: setting(
-            members,
-            "order_id",
-            members.string("order_id", 0..=ORDER_ID_CHARS_MAX)?,
-        ),
+        order_id: setting(members, "order_id", members.string("order_id", 0..=ORDER_ID_CHARS_MAX)?),
         active: members.flag("active")?,
     })
 }

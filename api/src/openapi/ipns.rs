@@ -17,7 +17,14 @@ use utoipa::{
 use super::payouts::sent_header;
 
 #[derive(OpenApi)]
-#[openapi(components(schemas(PaymentIpn, IpnPart, DonationBody, PaymentNotice, NoticePart, NoticeBody)))]
+#[openapi(components(schemas(
+    PaymentIpn,
+    IpnPart,
+    DonationBody,
+    PaymentNotice,
+    NoticePart,
+    NoticeBody
+)))]
 struct Bodies;
 
 const TAG: &str = "Payment webhooks";

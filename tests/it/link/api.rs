@@ -163,14 +163,18 @@ async fn links_are_listed_newest_first_and_a_repeated_request_creates_none() {
             list["data"].as_array().unwrap().iter().map(|link| id(link).to_owned()).collect()
         };
         assert_eq!(listed(&list), ids[..2]);
-        assert_eq!((&list["total"], &list["pagesCount"], &list["page"]), (&json!(3), &json!(2), &json!(0)));
+        assert_eq!(
+            (&list["total"], &list["pagesCount"], &list["page"]),
+            (&json!(3), &json!(2), &json!(0))
+        );
         let rest = shop.get("/v1/links?limit=2&page=1").await.json();
         assert_eq!(listed(&rest), ids[2..]);
         assert_eq!(shop.get("/v1/links?page=9").await.json()["data"], json!([]));
 
         let keyed = shop.clone().with_header("idempotency-key", "k1");
         let body = new_link(&json!({ "title": "four" }));
-        let (first, again) = (keyed.post("/v1/links", &body).await, keyed.post("/v1/links", &body).await);
+        let (first, again) =
+            (keyed.post("/v1/links", &body).await, keyed.post("/v1/links", &body).await);
         assert_eq!((first.status, again.status), (201, 201));
         assert_eq!(again.header("x-gateway-idempotent-replay"), Some("true"));
         assert_eq!(first.json(), again.json());

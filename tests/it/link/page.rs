@@ -111,15 +111,30 @@ async fn a_visitor_cannot_choose_another_price_than_the_link_allows() {
         for fields in [
             vec![("amount", "0.01")],
             vec![("price_amount", "0.01"), ("price_currency", "gbp"), ("pay_currency", "trx")],
-            vec![("order_id", "mine"), ("success_url", "https://evil.example"), ("ipn_callback_url", "https://evil.example")],
-            vec![("link_id", "pzl_00000000000000000000000000"), ("merchant_id", "x"), ("invoice_type", "donation")],
+            vec![
+                ("order_id", "mine"),
+                ("success_url", "https://evil.example"),
+                ("ipn_callback_url", "https://evil.example"),
+            ],
+            vec![
+                ("link_id", "pzl_00000000000000000000000000"),
+                ("merchant_id", "x"),
+                ("invoice_type", "donation"),
+            ],
         ] {
             let payment = payment_id(&send(&stack.buyer(), id(&fixed), &fields).await);
             let draft = shop.get(&format!("/v1/payment/{payment}")).await.json();
-            assert_eq!((draft["price_amount"].to_string(), &draft["price_currency"]), ("25".into(), &json!("usd")));
-            assert_eq!((&draft["order_id"], &draft["ipn_callback_url"]), (&json!(null), &json!(null)));
+            assert_eq!(
+                (draft["price_amount"].to_string(), &draft["price_currency"]),
+                ("25".into(), &json!("usd"))
+            );
+            assert_eq!(
+                (&draft["order_id"], &draft["ipn_callback_url"]),
+                (&json!(null), &json!(null))
+            );
             assert_eq!(draft["invoice_type"], "payment");
-            let status = stack.anybody().get(&format!("/v1/invoices/{payment}/status")).await.json();
+            let status =
+                stack.anybody().get(&format!("/v1/invoices/{payment}/status")).await.json();
             assert_eq!(status["redirect_url"], Value::Null);
         }
         let before = invoices(&stack).await;
