@@ -14,10 +14,11 @@ use gateway::{
 use crate::{asset::STYLE_PATH, problem::Problem, visit::Visit};
 
 /// The navigation: what exists, of which a page shows what its reader may see.
-const PLACES: [(Action, &str, &str); 9] = [
+const PLACES: [(Action, &str, &str); 10] = [
     (Action::OverviewView, "/", "Overview"),
     (Action::PaymentView, "/payments", "Payments"),
     (Action::EventView, "/events", "Events"),
+    (Action::BalanceView, "/balance", "Balance"),
     (Action::DevelopersView, "/developers", "Developers"),
     (Action::SettingsView, "/settings", "Settings"),
     (Action::OperatorView, "/operator", "Operation"),

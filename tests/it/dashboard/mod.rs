@@ -1,6 +1,9 @@
 //! The dashboard: who gets in, who may do what, and what its pages show.
 
 mod attack;
+mod grown;
+mod merchant;
+mod merchant_pages;
 mod pages;
 mod roles;
 mod screens;
