@@ -7,6 +7,7 @@
 mod account;
 mod asset;
 mod audit;
+mod balance;
 mod cookie;
 mod dead_letters;
 mod developers;
@@ -88,11 +89,18 @@ pub fn routes() -> Vec<Route> {
         act("/account/merchant", A::MerchantChoose, post(account::choose_merchant)),
         read("/", A::OverviewView, get(overview::page)),
         read("/payments", A::PaymentView, get(payments::list)),
+        read("/payments/new", A::PaymentCreate, get(payments::by_hand::form)),
+        act("/payments/new", A::PaymentCreate, post(payments::by_hand::submit)),
         read("/payments/{id}", A::PaymentView, get(payments::detail::page)),
         act("/payments/{id}/cancel", A::PaymentCancel, post(payments::detail::cancel)),
         read("/events", A::EventView, get(events::list)),
+        read("/events/resend", A::EventResend, get(events::many::preview)),
+        act("/events/resend", A::EventResend, post(events::many::submit)),
+        read("/events/test", A::EventTest, get(events::trial::form)),
+        act("/events/test", A::EventTest, post(events::trial::submit)),
         read("/events/{id}", A::EventView, get(events::page)),
         act("/events/{id}/resend", A::EventResend, post(events::resend)),
+        read("/balance", A::BalanceView, get(balance::page)),
         read("/developers", A::DevelopersView, get(developers::page)),
         act("/developers/key", A::KeyRotate, post(developers::rotate_key)),
         act("/developers/secret", A::SecretRotate, post(developers::rotate_secret)),

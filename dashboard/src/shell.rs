@@ -14,10 +14,11 @@ use gateway::{
 use crate::{asset::STYLE_PATH, problem::Problem, visit::Visit};
 
 /// The navigation: what exists, of which a page shows what its reader may see.
-const PLACES: [(Action, &str, &str); 11] = [
+const PLACES: &[(Action, &str, &str)] = &[
     (Action::OverviewView, "/", "Overview"),
     (Action::PaymentView, "/payments", "Payments"),
     (Action::EventView, "/events", "Events"),
+    (Action::BalanceView, "/balance", "Balance"),
     (Action::DevelopersView, "/developers", "Developers"),
     (Action::SettingsView, "/settings", "Settings"),
     (Action::TeamView, "/team", "Team"),
@@ -88,8 +89,8 @@ impl Shell {
 
 fn places(signed: &Signed, here: &str) -> Vec<Place> {
     let may = |action: Action| signed.may(action) == Permission::Granted;
-    let places = PLACES.into_iter().filter(|(action, ..)| may(*action));
-    places.map(|(_, href, label)| Place { href, label, is_here: href == here }).collect()
+    let places = PLACES.iter().filter(|(action, ..)| may(*action));
+    places.map(|(_, href, label)| Place { href, label, is_here: *href == here }).collect()
 }
 
 /// A page with status 200.

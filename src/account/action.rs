@@ -31,9 +31,12 @@ vocabulary! {
         OperatorTeamRemove = "operator-team.remove",
         OverviewView = "overview.view",
         PaymentView = "payment.view",
+        PaymentCreate = "payment.create",
         PaymentCancel = "payment.cancel",
         EventView = "event.view",
         EventResend = "event.resend",
+        EventTest = "event.test",
+        BalanceView = "balance.view",
         DevelopersView = "developers.view",
         KeyRotate = "key.rotate",
         SecretRotate = "secret.rotate",
@@ -94,9 +97,12 @@ impl Action {
             | Self::OperatorTeamRemove => Scope::Operator,
             Self::OverviewView
             | Self::PaymentView
+            | Self::PaymentCreate
             | Self::PaymentCancel
             | Self::EventView
             | Self::EventResend
+            | Self::EventTest
+            | Self::BalanceView
             | Self::DevelopersView
             | Self::KeyRotate
             | Self::SecretRotate
@@ -135,11 +141,14 @@ impl Action {
             | Self::OperatorTeamInvite
             | Self::OperatorTeamRole
             | Self::OperatorTeamRemove => &[Admin],
-            Self::OverviewView | Self::PaymentView | Self::EventView | Self::SettingsView => {
-                ALL_OF_MERCHANT
-            }
+            Self::OverviewView
+            | Self::PaymentView
+            | Self::EventView
+            | Self::BalanceView
+            | Self::SettingsView => ALL_OF_MERCHANT,
+            Self::PaymentCreate => &[Owner, Developer, Finance],
             Self::PaymentCancel => &[Owner, Finance],
-            Self::EventResend | Self::DevelopersView => &[Owner, Developer],
+            Self::EventResend | Self::EventTest | Self::DevelopersView => &[Owner, Developer],
             Self::KeyRotate | Self::SecretRotate => &[Owner, Developer],
             Self::SettingsChange => &[Owner],
             Self::OperatorView | Self::MerchantView | Self::DeadLetterView => ALL_OPERATORS,
@@ -195,8 +204,9 @@ impl Action {
             Self::DeadLetterView | Self::DeadLetterRequeue => "/operator/dead-letters",
             Self::AuditView => "/operator/audit",
             Self::OperatorView => "/operator",
-            Self::PaymentView | Self::PaymentCancel => "/payments",
-            Self::EventView | Self::EventResend => "/events",
+            Self::PaymentView | Self::PaymentCreate | Self::PaymentCancel => "/payments",
+            Self::EventView | Self::EventResend | Self::EventTest => "/events",
+            Self::BalanceView => "/balance",
             Self::SessionOpen | Self::CodeEnter | Self::OverviewView => "/",
             Self::SessionClose
             | Self::AccountView

@@ -102,6 +102,34 @@ pub async fn admit_visitor(
     Ok(row.is_some())
 }
 
+/// The same data of a merchant whose account acts in the dashboard: no key, no budget.
+pub async fn caller(
+    connection: &mut PgConnection,
+    merchant_id: Uuid,
+) -> Result<Option<Caller>, StorageError> {
+    let row = sqlx::query!(
+        r#"
+        select id, suspended_at is not null as "suspended!", overpay_bps, payment_window_seconds, selection_window_seconds,
+               open_invoices_max, accepted_tokens
+        from merchant
+        where id = $1
+        "#,
+        merchant_id
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(row.map(|row| Caller {
+        merchant_id: row.id,
+        suspended: row.suspended,
+        admitted: true,
+        overpay_tolerance: Bps::new(row.overpay_bps.unsigned_abs()),
+        payment_window_seconds: row.payment_window_seconds,
+        selection_window_seconds: row.selection_window_seconds,
+        open_invoices_max: row.open_invoices_max,
+        accepted_tokens: row.accepted_tokens,
+    }))
+}
+
 /// Separate rate limits of a buyer's address: polling the status too often leaves choosing and
 /// cancelling unaffected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

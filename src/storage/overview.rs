@@ -1,61 +1,35 @@
-//! Figures of one merchant for the first page of the dashboard.
+//! Things of one merchant that ask for attention, for the first page of the dashboard.
 
+use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
 use super::{PgConnection, StorageError};
+use crate::deposit::BookedAs;
 
-/// The value of credited deposits in one fiat currency, as plain decimals.
-#[derive(Debug, Clone)]
-pub struct Taken {
-    pub fiat: String,
-    pub today: String,
-    pub week: String,
-    pub month: String,
-}
+/// Counts end here: the pages behind them list the rows.
+pub const COUNTED_MAX: i64 = 10_001;
 
 /// Numbers of things that ask for somebody's attention.
 #[derive(Debug, Clone, Copy)]
 pub struct Attention {
     pub open_invoices: i64,
     pub dead_letters: i64,
-    pub late_deposits: i64,
-    pub foreign_deposits: i64,
+    pub payouts_on_hold: i64,
 }
 
-/// Value of what was credited today, within seven days and within thirty days, at the rates of the
-/// bookings. Of invoices that were created within 60 days. Indices: `invoice_by_created`,
-/// `deposit_by_invoice`.
-pub async fn taken(
-    connection: &mut PgConnection,
-    merchant_id: Uuid,
-) -> Result<Vec<Taken>, StorageError> {
-    let rows = sqlx::query_as!(
-        Taken,
-        r#"
-        select d.fiat_currency as "fiat!",
-               coalesce(round(sum(d.fiat_value) filter (where d.settled_at >= date_trunc('day', now())), 2), 0)::text
-                   as "today!",
-               coalesce(round(sum(d.fiat_value) filter (where d.settled_at >= now() - interval '7 days'), 2), 0)::text
-                   as "week!",
-               round(sum(d.fiat_value), 2)::text as "month!"
-        from invoice i
-        join deposit d on d.invoice_id = i.id
-        where i.merchant_id = $1 and i.token_id is not null and i.created_at > now() - interval '60 days'
-          and d.state = 'settled' and d.booked_as = 'credit' and d.settled_at >= now() - interval '30 days'
-          and d.fiat_value is not null
-        group by d.fiat_currency
-        order by sum(d.fiat_value) desc, d.fiat_currency
-        limit 20
-        "#,
-        merchant_id
-    )
-    .fetch_all(connection)
-    .await?;
-    Ok(rows)
+/// A deposit that was not credited to its invoice.
+#[derive(Debug, Clone)]
+pub struct OddDeposit {
+    pub payment_id: String,
+    pub booked_as: Option<BookedAs>,
+    pub token_id: Option<String>,
+    /// Base units, as digits.
+    pub amount: String,
+    pub settled_at: Option<DateTime<Utc>>,
 }
 
-/// Open invoices, given-up webhooks, and the late and the foreign deposits of 30 days. Indices:
-/// `invoice_open`, `delivery_dead`, `invoice_by_created`, `deposit_by_invoice`.
+/// Open invoices, given-up webhooks, and payout orders that wait for an operator. Indices:
+/// `invoice_open`, `delivery_failed_by_merchant`, `payout_order_held`.
 pub async fn attention(
     connection: &mut PgConnection,
     merchant_id: Uuid,
@@ -63,22 +37,42 @@ pub async fn attention(
     let row = sqlx::query_as!(
         Attention,
         r#"
-        with odd as (
-            select d.booked_as
-            from invoice i
-            join deposit d on d.invoice_id = i.id
-            where i.merchant_id = $1 and i.token_id is not null and i.created_at > now() - interval '60 days'
-              and d.booked_as in ('late', 'foreign') and d.settled_at >= now() - interval '30 days'
-        )
-        select (select count(*) from invoice
-                where merchant_id = $1 and status in ('draft', 'pending', 'partial')) as "open_invoices!",
-               (select count(*) from delivery where merchant_id = $1 and state = 'dead') as "dead_letters!",
-               (select count(*) from odd where booked_as = 'late') as "late_deposits!",
-               (select count(*) from odd where booked_as = 'foreign') as "foreign_deposits!"
+        select (select count(*) from (select from invoice
+                where merchant_id = $1 and status in ('draft', 'pending', 'partial') limit $2) as o) as "open_invoices!",
+               (select count(*) from (select from delivery
+                where merchant_id = $1 and state in ('dropped', 'dead') and state = 'dead' limit $2) as d)
+                   as "dead_letters!",
+               (select count(*) from payout_order where held_at is not null and merchant_id = $1) as "payouts_on_hold!"
         "#,
-        merchant_id
+        merchant_id,
+        COUNTED_MAX
     )
     .fetch_one(connection)
     .await?;
     Ok(row)
+}
+
+/// The newest late and foreign deposits of thirty days. Index: `deposit_odd_by_time`.
+pub async fn odd_deposits(
+    connection: &mut PgConnection,
+    merchant_id: Uuid,
+    limit: i64,
+) -> Result<Vec<OddDeposit>, StorageError> {
+    let rows = sqlx::query_as!(
+        OddDeposit,
+        r#"
+        select i.payment_id, d.booked_as as "booked_as: _", d.token_id, d.amount_text as amount, d.settled_at
+        from deposit d
+        join invoice i on i.id = d.invoice_id
+        where d.booked_as in ('late', 'foreign') and d.invoice_id is not null and d.settled_at >= now() - interval '30 days'
+          and d.state = 'settled' and i.merchant_id = $1
+        order by d.settled_at desc
+        limit $2
+        "#,
+        merchant_id,
+        limit
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows)
 }

@@ -5,9 +5,11 @@ use axum::{extract::State, response::Response};
 use gateway::{
     account::Action,
     app::{account::session::Permission, merchant::manage::MerchantError},
+    storage::payment_search::{Filter, Side},
 };
 
 use crate::{
+    list,
     problem::Problem,
     shell::{Shell, page as show},
     visit::Visit,
@@ -21,6 +23,8 @@ struct Page {
     base_url: String,
     key_preview: String,
     secret_version: String,
+    /// The newest payment, for the snippets.
+    newest: Option<String>,
     may_rotate: bool,
 }
 
@@ -56,8 +60,12 @@ pub async fn page(State(gateway): State<crate::State>, visit: Visit) -> Result<R
     let id = visit.merchant()?.merchant_id;
     let row = gateway.merchant(id).await.map_err(problem)?;
     let secret_version = gateway.secret_version(id).await.map_err(problem)?;
+    let (at, place) = list::newest();
+    let place = (Side::Older, at, place);
+    let newest = gateway.payments_beside(id, &Filter::default(), place, 1).await?;
     show(&Page {
         shell: Shell::of(&visit, "/developers"),
+        newest: newest.into_iter().next().map(|payment| payment.payment_id),
         merchant_id: id.to_string(),
         base_url: gateway.config.base_url.trim_end_matches('/').to_owned(),
         key_preview: row.api_key_preview,

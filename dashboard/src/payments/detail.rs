@@ -1,25 +1,30 @@
-//! One payment: what happened to it, its deposits, what was told of it.
+//! One payment: what happened to it, its deposits, the books behind it, what was told of it.
 
-use askama::Template;
+use askama::{Template, filters::Safe};
 use axum::{
     extract::{Path, State},
     response::{IntoResponse, Redirect, Response},
 };
-use chrono::{DateTime, Utc};
 use gateway::{
     account::Action,
     app::{
         account::session::Permission,
-        invoice::{
-            cancel::CancelError,
-            deposits::{DepositPage, PaymentDeposit},
-            explain::Explanation,
-        },
+        invoice::{cancel::CancelError, deposits::DepositPage, explain::Explanation},
     },
+    asset::catalogue::Catalogue,
     invoice::payment::invoice_url,
-    storage::deliveries::DeliveryRow,
+    ledger::Account,
+    storage::{
+        deliveries::{AttemptRow, DeliveryRow},
+        ledger::EntryRow,
+    },
 };
+use uuid::Uuid;
 
+use super::{
+    checkout_code,
+    timeline::{Moment, timeline},
+};
 use crate::{
     problem::Problem,
     shell::{Shell, page as show, when},
@@ -35,16 +40,23 @@ struct Page {
     payment_id: String,
     facts: Vec<(&'static str, String)>,
     status: String,
+    address: Option<String>,
     checkout: String,
+    code: Option<Safe<String>>,
     may_cancel: bool,
+    may_resend: bool,
     timeline: Vec<Moment>,
     deposits: DepositPage,
-    rows: Vec<DeliveryRow>,
+    entries: Vec<Entry>,
+    deliveries: Vec<(DeliveryRow, Vec<AttemptRow>)>,
 }
 
-struct Moment {
-    at: DateTime<Utc>,
-    text: String,
+/// An entry of the books in the merchant's words.
+struct Entry {
+    kind: String,
+    amount: String,
+    from: String,
+    to: String,
 }
 
 /// A payment of this merchant, by its own id alone. Another merchant's looks like none.
@@ -67,19 +79,28 @@ pub async fn page(
     let view = &found.invoice.view;
     let may = |action| signed.may(action) == Permission::Granted;
     let mut shell = Shell::of(&visit, "/payments");
-    if visit.asked("done") == Some("cancelled") {
-        shell = shell.with_notice("The payment was cancelled.");
-    }
+    shell = match visit.asked("done") {
+        Some("cancelled") => shell.with_notice("The payment was cancelled."),
+        Some("created") => {
+            shell.with_notice("Created. Send the buyer the address of the checkout.")
+        }
+        _ => shell,
+    };
+    let checkout = invoice_url(&gateway.config.checkout_url, &view.payment_id);
     let page = Page {
         shell,
         payment_id: view.payment_id.clone(),
         facts: facts(&found),
         status: view.status.to_string(),
-        checkout: invoice_url(&gateway.config.checkout_url, &view.payment_id),
+        address: view.asset.as_ref().map(|asset| asset.pay_address.clone()),
+        code: checkout_code::svg(&checkout).filter(|_| !view.status.is_terminal()),
+        checkout,
         may_cancel: may(Action::PaymentCancel) && !view.status.is_terminal(),
+        may_resend: may(Action::EventResend),
         timeline: timeline(&found, &deposits.deposits),
         deposits,
-        rows: found.deliveries.into_iter().map(|(row, _)| row).collect(),
+        entries: found.entries.iter().map(|row| entry(merchant_id, row)).collect(),
+        deliveries: found.deliveries,
     };
     show(&page)
 }
@@ -95,41 +116,55 @@ fn facts(found: &Explanation) -> Vec<(&'static str, String)> {
         let code = asset.code.to_uppercase();
         facts.push(("To pay", format!("{due} {code} on {}", asset.network.title())));
         facts.push(("Received", format!("{paid} {code}")));
-        facts.push(("Address", asset.pay_address.clone()));
+    } else {
+        facts.push(("To pay", "the buyer has not chosen a currency".to_owned()));
     }
-    let optional = [("Order", &view.order_id), ("Description", &view.order_description)];
+    if let (Some(rate), Some(at)) = (found.invoice.rate, &found.invoice.rate_at) {
+        let currency = view.price_currency.to_uppercase();
+        facts.push(("Rate", format!("{} {currency}, of {}", rate.normalize(), when(at))));
+    }
+    let email = view.subscription.as_ref().map(|subscription| &subscription.subscriber_email);
+    let optional = [
+        ("Order", view.order_id.as_ref()),
+        ("Description", view.order_description.as_ref()),
+        ("Subscriber", email),
+        ("Webhooks go to", view.ipn_callback_url.as_ref()),
+    ];
     for (name, value) in optional {
-        facts.extend(value.clone().map(|value| (name, value)));
+        facts.extend(value.map(|value| (name, value.clone())));
     }
     facts.push(("Deadline", when(&view.deadline)));
     facts
 }
 
-/// Everything that has a time, in its order.
-fn timeline(found: &Explanation, deposits: &[PaymentDeposit]) -> Vec<Moment> {
-    let moment = |at, text: String| Moment { at, text };
-    let view = &found.invoice.view;
-    let mut moments = vec![moment(view.created_at, "created".to_owned())];
-    for deposit in deposits {
-        let of = format!("{} {}", deposit.amount, deposit.currency.unwrap_or("(unknown token)"));
-        moments.push(moment(deposit.first_seen_at, format!("{of} seen")));
-        moments.extend(deposit.final_at.map(|at| moment(at, format!("{of} confirmed"))));
+fn entry(merchant_id: Uuid, row: &EntryRow) -> Entry {
+    let currency = Catalogue::get().by_token_id(&row.asset);
+    let amount = currency.map_or_else(
+        || format!("{} base units of {}", row.amount.get(), row.asset),
+        |of| format!("{} {}", row.amount.to_decimal(u32::from(of.decimals)), of.symbol),
+    );
+    Entry {
+        kind: row.kind.to_string(),
+        amount,
+        from: account(merchant_id, &row.debit),
+        to: account(merchant_id, &row.credit),
     }
-    for (row, attempts) in &found.deliveries {
-        for attempt in attempts {
-            let answer = match (attempt.status, &attempt.error) {
-                (Some(status), _) => format!("answered {status}"),
-                (None, Some(error)) => error.clone(),
-                (None, None) => "sent".to_owned(),
-            };
-            moments.push(moment(attempt.started_at, format!("webhook {}: {answer}", row.kind)));
-        }
+}
+
+/// The name of an account in the merchant's words; his own id adds nothing.
+fn account(merchant_id: Uuid, name: &str) -> String {
+    let own = [
+        (Account::Merchant(merchant_id), "available balance"),
+        (Account::Late(merchant_id), "late deposits"),
+        (Account::Foreign(merchant_id), "foreign deposits"),
+        (Account::Treasury, "operator"),
+    ];
+    let own = own.into_iter().find_map(|(known, word)| (known.to_string() == name).then_some(word));
+    match (own, name.strip_prefix("custody:")) {
+        (Some(word), _) => word.to_owned(),
+        (None, Some(network)) => format!("buyer, on {network}"),
+        (None, None) => name.to_owned(),
     }
-    if view.status.is_terminal() {
-        moments.push(moment(view.updated_at, view.status.to_string()));
-    }
-    moments.sort_by_key(|moment| moment.at);
-    moments
 }
 
 pub async fn cancel(
@@ -143,5 +178,32 @@ pub async fn cancel(
         Err(CancelError::NotFound) => Err(Problem::NotFound),
         Err(CancelError::Storage(error)) => Err(error.into()),
         Err(refused @ CancelError::Refused(_)) => Err(Problem::Conflict(refused.to_string())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn accounts_are_named_in_the_merchants_words() {
+        let id = Uuid::from_u128(7);
+        for (name, words) in [
+            (format!("merchant:{id}"), "available balance"),
+            (format!("late:{id}"), "late deposits"),
+            (format!("foreign:{id}"), "foreign deposits"),
+            ("treasury".to_owned(), "operator"),
+            ("custody:polygon".to_owned(), "buyer, on polygon"),
+            ("payout:x".to_owned(), "payout:x"),
+        ] {
+            assert_eq!(account(id, &name), words);
+        }
+    }
+
+    #[test]
+    fn the_code_of_a_checkout_is_one_picture_with_a_name() {
+        let Safe(svg) = checkout_code::svg("https://pay.example/pay/pzi_0").unwrap();
+        assert!(svg.starts_with("<svg") && svg.contains("aria-label=\"QR code of the checkout\""));
+        assert!(checkout_code::svg(&"x".repeat(5_000)).is_none());
     }
 }

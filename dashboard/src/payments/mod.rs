@@ -1,12 +1,22 @@
-//! Payments: found by anything that names one, or page by page.
+//! Payments: found by anything that names one, or page by page through filters.
 
+pub mod by_hand;
+mod checkout_code;
 pub mod detail;
+mod filters;
+mod timeline;
 
 use askama::Template;
 use axum::{extract::State, response::Response};
 use gateway::{
+    account::Action,
+    app::account::session::Permission,
+    asset::{
+        Network,
+        catalogue::{Catalogue, Currency},
+    },
     invoice::Status,
-    storage::payment_search::{FoundPayment, Side},
+    storage::payment_search::{FOUND_MAX, FoundPayment, Side},
 };
 
 use crate::{
@@ -15,29 +25,33 @@ use crate::{
     shell::{Shell, page as show},
     visit::Visit,
 };
+use filters::Filters;
 
 #[derive(Template)]
 #[template(path = "payments/page.html")]
 struct Page {
     shell: Shell,
     words: String,
-    status: Option<Status>,
+    filters: Filters,
     statuses: Vec<Status>,
+    currencies: Vec<&'static Currency>,
     rows: Vec<FoundPayment>,
+    may_create: bool,
     older: Option<String>,
     newer: Option<String>,
 }
 
 pub async fn list(State(gateway): State<crate::State>, visit: Visit) -> Result<Response, Problem> {
     let merchant_id = visit.merchant()?.merchant_id;
-    let status: Option<Status> = visit.asked("status").and_then(|text| text.parse().ok());
-    let words = visit.asked("q").unwrap_or_default().to_owned();
+    let may_create = visit.signed()?.may(Action::PaymentCreate) == Permission::Granted;
     let mut page = Page {
         shell: Shell::of(&visit, "/payments"),
-        words,
-        status,
+        words: visit.asked("q").unwrap_or_default().to_owned(),
+        filters: Filters::of(&visit),
         statuses: Status::ALL.into_iter().filter(|status| *status != Status::Draft).collect(),
+        currencies: Catalogue::get().all().iter().collect(),
         rows: Vec::new(),
+        may_create,
         older: None,
         newer: None,
     };
@@ -52,8 +66,8 @@ pub async fn list(State(gateway): State<crate::State>, visit: Visit) -> Result<R
         (None, Some(place)) => (Side::Older, place),
         (None, None) => (Side::Older, list::newest()),
     };
-    let place = (side, at, id);
-    let mut rows = gateway.payments_beside(merchant_id, status, place, ROWS_AND_NEXT).await?;
+    let (place, filter) = ((side, at, id), page.filters.filter());
+    let mut rows = gateway.payments_beside(merchant_id, &filter, place, ROWS_AND_NEXT).await?;
     let is_more = rows.len() > ROWS;
     if is_more && side == Side::Newer {
         rows.remove(0);
@@ -71,13 +85,18 @@ pub async fn list(State(gateway): State<crate::State>, visit: Visit) -> Result<R
 }
 
 impl Page {
-    fn is_status(&self, status: &Status) -> bool {
-        self.status.as_ref() == Some(status)
+    /// The number of payments found; the search ends at its bound.
+    fn found(&self) -> String {
+        let most = usize::try_from(FOUND_MAX).unwrap_or(usize::MAX);
+        if self.rows.len() >= most {
+            format!("the newest {most}")
+        } else {
+            self.rows.len().to_string()
+        }
     }
 
     /// The address of the page beside this one.
     fn beside(&self, side: &str, cursor: &str) -> String {
-        let status = self.status.map(|status| format!("&status={status}")).unwrap_or_default();
-        format!("/payments?{side}={cursor}{status}")
+        format!("/payments?{side}={cursor}{}", self.filters.parameters())
     }
 }

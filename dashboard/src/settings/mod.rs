@@ -12,7 +12,10 @@ use gateway::{
         account::session::Permission,
         merchant::change::{Changes, Setting, version},
     },
-    asset::catalogue::Catalogue,
+    asset::{
+        Network,
+        catalogue::{Catalogue, Currency},
+    },
     money::Bps,
     storage::merchants::MerchantRow,
 };
@@ -30,26 +33,37 @@ struct Page {
     shell: Shell,
     row: MerchantRow,
     version: String,
-    currencies: Vec<Choice>,
+    networks: Vec<Choices>,
     may_change: bool,
+}
+
+/// The currencies of one network.
+struct Choices {
+    network: &'static str,
+    choices: Vec<Choice>,
 }
 
 struct Choice {
     id: String,
-    label: String,
+    label: &'static str,
     is_accepted: bool,
 }
 
 impl Page {
     fn new(shell: Shell, row: MerchantRow, may_change: bool) -> Self {
         let accepted = row.accepted_tokens.as_ref();
-        let currencies = Catalogue::get().all().iter().map(|currency| {
+        let choice = |currency: &'static Currency| {
             let id = currency.token_id();
             let is_accepted = accepted.is_none_or(|accepted| accepted.contains(&id));
-            let label = format!("{} on {}", currency.symbol, currency.network.title());
-            Choice { id, label, is_accepted }
-        });
-        Self { shell, version: version(&row), currencies: currencies.collect(), row, may_change }
+            Choice { id, label: currency.symbol, is_accepted }
+        };
+        let of = |network: Network| {
+            let all = Catalogue::get().all().iter();
+            let choices = all.filter(|currency| currency.network == network).map(choice);
+            Choices { network: network.title(), choices: choices.collect() }
+        };
+        let networks = Network::ALL.into_iter().map(of).collect();
+        Self { shell, version: version(&row), networks, row, may_change }
     }
 }
 

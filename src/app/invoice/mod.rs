@@ -2,6 +2,7 @@
 
 pub mod accepted_currencies;
 pub mod buyer_status;
+pub mod by_hand;
 pub mod cancel;
 pub(crate) mod carry_out;
 pub mod create;

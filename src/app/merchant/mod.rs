@@ -7,3 +7,4 @@ pub mod change;
 pub mod manage;
 pub mod oversee;
 pub mod overview;
+pub mod statement;

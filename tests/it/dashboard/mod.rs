@@ -3,6 +3,9 @@
 mod attack;
 mod authenticator;
 mod factors;
+mod grown;
+mod merchant;
+mod merchant_pages;
 mod pages;
 mod passkey_browser;
 mod passkeys;

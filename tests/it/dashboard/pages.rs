@@ -37,7 +37,7 @@ pub(super) async fn at(tab: &Tab, path: &str) {
     tab.shows(&format!("location.pathname === {}", json!(path))).await;
 }
 
-async fn sign_in_by_link(desk: &Desk, tab: &Tab, email: &str, name: Option<&str>) {
+pub(super) async fn sign_in_by_link(desk: &Desk, tab: &Tab, email: &str, name: Option<&str>) {
     tab.open(&desk.gateway.create_sign_in_link(email).await.unwrap()).await;
     if let Some(name) = name {
         inspect(tab, name).await;
