@@ -11,10 +11,10 @@ use gateway::{
     app::account::session::{Permission, Signed},
 };
 
-use crate::{asset::STYLE_PATH, problem::Problem, visit::Visit};
+use crate::{announcements::Banners, asset::STYLE_PATH, problem::Problem, visit::Visit};
 
 /// The navigation: what exists, of which a page shows what its reader may see.
-const PLACES: [(Action, &str, &str); 9] = [
+const PLACES: [(Action, &str, &str); 14] = [
     (Action::OverviewView, "/", "Overview"),
     (Action::PaymentView, "/payments", "Payments"),
     (Action::EventView, "/events", "Events"),
@@ -23,6 +23,11 @@ const PLACES: [(Action, &str, &str); 9] = [
     (Action::OperatorView, "/operator", "Operation"),
     (Action::MerchantView, "/operator/merchants", "Merchants"),
     (Action::DeadLetterView, "/operator/dead-letters", "Dead letters"),
+    (Action::DepositView, "/operator/deposits", "Deposits"),
+    (Action::OperatorPayoutView, "/operator/payouts", "Payouts"),
+    (Action::CurrencyView, "/operator/currencies", "Currencies"),
+    (Action::NetworkView, "/operator/networks", "Networks"),
+    (Action::AnnouncementView, "/operator/announcements", "Announcements"),
     (Action::AuditView, "/operator/audit", "Audit log"),
 ];
 
@@ -41,6 +46,7 @@ pub struct Shell {
     pub places: Vec<Place>,
     /// A sentence above the page, after something went wrong or was done.
     pub notice: Option<Notice>,
+    pub banners: Banners,
 }
 
 pub struct Notice {
@@ -57,6 +63,7 @@ impl Shell {
             email: Some(signed.row.email.clone()),
             merchant: chosen,
             places: places(signed, here),
+            banners: Banners::of(visit, signed, here),
             ..Self::bare(visit)
         }
     }
@@ -70,6 +77,7 @@ impl Shell {
             merchant: None,
             places: Vec::new(),
             notice: None,
+            banners: Banners::default(),
         }
     }
 
@@ -88,6 +96,11 @@ fn places(signed: &Signed, here: &str) -> Vec<Place> {
     let may = |action: Action| signed.may(action) == Permission::Granted;
     let places = PLACES.into_iter().filter(|(action, ..)| may(*action));
     places.map(|(_, href, label)| Place { href, label, is_here: href == here }).collect()
+}
+
+/// A screen of the navigation by its address; the first page for anything else.
+pub fn screen(path: &str) -> &'static str {
+    PLACES.iter().map(|(_, href, _)| *href).find(|href| *href == path).unwrap_or("/")
 }
 
 /// A page with status 200.

@@ -11,6 +11,7 @@ use gateway::{
         Visitor,
         session::{Chosen, Signed},
     },
+    storage::operator::announcements::Shown,
 };
 
 use crate::{State, cookie, form::Form, problem::Problem};
@@ -23,6 +24,8 @@ pub struct Visit {
     pub form: Form,
     pub token: String,
     query: Form,
+    /// What operators announce to this account.
+    pub announcements: Vec<Shown>,
 }
 
 impl Visit {
@@ -33,7 +36,12 @@ impl Visit {
         token: String,
         query: Form,
     ) -> Self {
-        Self { signed, visitor, form, token, query }
+        Self { signed, visitor, form, token, query, announcements: Vec::new() }
+    }
+
+    #[must_use]
+    pub fn with_announcements(self, announcements: Vec<Shown>) -> Self {
+        Self { announcements, ..self }
     }
 
     /// The session, of a route that needs one.

@@ -32,8 +32,28 @@ vocabulary! {
         MerchantCreate = "merchant.create",
         MerchantSuspend = "merchant.suspend",
         MerchantResume = "merchant.resume",
+        MerchantChange = "merchant.change",
+        /// Reads a merchant's own pages as its viewer does.
+        MerchantPagesView = "merchant-pages.view",
         DeadLetterView = "dead-letter.view",
         DeadLetterRequeue = "dead-letter.requeue",
+        CurrencyView = "currency.view",
+        CurrencyChange = "currency.change",
+        NetworkView = "network.view",
+        NetworkExamine = "network.examine",
+        DepositView = "deposit.view",
+        DepositImport = "deposit.import",
+        DepositAccept = "deposit.accept",
+        OperatorPayoutView = "operator-payout.view",
+        PayoutHold = "payout.hold",
+        PayoutRelease = "payout.release",
+        PayoutStop = "payout.stop",
+        PayoutResume = "payout.resume",
+        PayoutLimit = "payout.limit",
+        AnnouncementView = "announcement.view",
+        AnnouncementPublish = "announcement.publish",
+        AnnouncementWithdraw = "announcement.withdraw",
+        AnnouncementDismiss = "announcement.dismiss",
         AuditView = "audit.view",
     }
 }
@@ -68,6 +88,7 @@ impl Action {
             | Self::TotpBegin
             | Self::TotpConfirm
             | Self::SessionRevoke
+            | Self::AnnouncementDismiss
             | Self::MerchantChoose => Scope::Account,
             Self::OverviewView
             | Self::PaymentView
@@ -86,6 +107,24 @@ impl Action {
             | Self::MerchantResume
             | Self::DeadLetterView
             | Self::DeadLetterRequeue
+            | Self::MerchantChange
+            | Self::MerchantPagesView
+            | Self::CurrencyView
+            | Self::CurrencyChange
+            | Self::NetworkView
+            | Self::NetworkExamine
+            | Self::DepositView
+            | Self::DepositImport
+            | Self::DepositAccept
+            | Self::OperatorPayoutView
+            | Self::PayoutHold
+            | Self::PayoutRelease
+            | Self::PayoutStop
+            | Self::PayoutResume
+            | Self::PayoutLimit
+            | Self::AnnouncementView
+            | Self::AnnouncementPublish
+            | Self::AnnouncementWithdraw
             | Self::AuditView => Scope::Operator,
         }
     }
@@ -102,6 +141,7 @@ impl Action {
             | Self::TotpBegin
             | Self::TotpConfirm
             | Self::SessionRevoke
+            | Self::AnnouncementDismiss
             | Self::MerchantChoose => &[],
             Self::OverviewView | Self::PaymentView | Self::EventView | Self::SettingsView => {
                 ALL_OF_MERCHANT
@@ -111,8 +151,18 @@ impl Action {
             Self::KeyRotate | Self::SecretRotate => &[Owner, Developer],
             Self::SettingsChange => &[Owner],
             Self::OperatorView | Self::MerchantView | Self::DeadLetterView => ALL_OPERATORS,
+            Self::MerchantPagesView | Self::CurrencyView | Self::NetworkView => ALL_OPERATORS,
+            Self::DepositView | Self::OperatorPayoutView | Self::AnnouncementView => ALL_OPERATORS,
             Self::MerchantCreate | Self::MerchantSuspend | Self::MerchantResume => &[Admin],
-            Self::DeadLetterRequeue => &[Admin, OperatorFinance],
+            Self::MerchantChange | Self::CurrencyChange => &[Admin],
+            Self::AnnouncementPublish | Self::AnnouncementWithdraw => &[Admin],
+            Self::DeadLetterRequeue | Self::NetworkExamine => &[Admin, OperatorFinance],
+            Self::DepositImport | Self::DepositAccept => &[Admin, OperatorFinance],
+            Self::PayoutHold
+            | Self::PayoutRelease
+            | Self::PayoutStop
+            | Self::PayoutResume
+            | Self::PayoutLimit => &[Admin, OperatorFinance],
             Self::AuditView => &[Admin, Support],
         }
     }
@@ -132,6 +182,10 @@ impl Action {
                 | Self::SecretRotate
                 | Self::SettingsChange
                 | Self::MerchantCreate
+                | Self::DepositAccept
+                | Self::PayoutRelease
+                | Self::PayoutResume
+                | Self::PayoutLimit
         )
     }
 
@@ -143,13 +197,30 @@ impl Action {
             Self::MerchantCreate
             | Self::MerchantSuspend
             | Self::MerchantResume
+            | Self::MerchantChange
+            | Self::MerchantPagesView
+            | Self::PayoutLimit
             | Self::MerchantView => "/operator/merchants",
+            Self::CurrencyView | Self::CurrencyChange => "/operator/currencies",
+            Self::NetworkView | Self::NetworkExamine => "/operator/networks",
+            Self::DepositView | Self::DepositImport | Self::DepositAccept => "/operator/deposits",
+            Self::OperatorPayoutView
+            | Self::PayoutHold
+            | Self::PayoutRelease
+            | Self::PayoutStop
+            | Self::PayoutResume => "/operator/payouts",
+            Self::AnnouncementView | Self::AnnouncementPublish | Self::AnnouncementWithdraw => {
+                "/operator/announcements"
+            }
             Self::DeadLetterView | Self::DeadLetterRequeue => "/operator/dead-letters",
             Self::AuditView => "/operator/audit",
             Self::OperatorView => "/operator",
             Self::PaymentView | Self::PaymentCancel => "/payments",
             Self::EventView | Self::EventResend => "/events",
-            Self::SessionOpen | Self::CodeEnter | Self::OverviewView => "/",
+            Self::SessionOpen
+            | Self::CodeEnter
+            | Self::AnnouncementDismiss
+            | Self::OverviewView => "/",
             Self::SessionClose
             | Self::AccountView
             | Self::AccountConfirm

@@ -1,6 +1,10 @@
 //! The dashboard: who gets in, who may do what, and what its pages show.
 
 mod attack;
+mod operator_acts;
+mod operator_dead_letters;
+mod operator_payouts;
+mod operator_views;
 mod pages;
 mod roles;
 mod screens;
