@@ -24,7 +24,7 @@ pub struct Visit {
     pub form: Form,
     pub token: String,
     query: Form,
-    /// What operators announce to this account.
+    /// Announcements of operators to this account.
     pub announcements: Vec<Shown>,
 }
 

@@ -85,7 +85,8 @@ pub async fn page(
     let currency = named(&id)?;
     let mut shell = Shell::of(&visit, HERE);
     if visit.asked("done").is_some() {
-        shell = shell.with_notice("Saved. New payments use it within seconds; open ones keep theirs.");
+        shell =
+            shell.with_notice("Saved. New payments use it within seconds; open ones keep theirs.");
     }
     let typed = visit.asked("min_usd").map(ToOwned::to_owned);
     let enabled = visit.asked("enabled").map(|text| text == "yes");

@@ -1,4 +1,4 @@
-//! Dead letters of all merchants, grouped by what they have in common, sent again by group, and
+//! Dead letters of all merchants, in groups of one cause, receiver or day, sent again by group, and
 //! followed to their outcome.
 
 use askama::Template;
@@ -224,6 +224,11 @@ fn host(url: &str) -> String {
         Some(format!("{}{port}", url.host_str()?))
     });
     host.unwrap_or_else(|| "–".to_owned())
+}
+
+/// The payment or the payout order of a webhook.
+fn about(row: &DeliveryRow) -> &str {
+    row.payment_id.as_deref().or(row.order_id.as_deref()).unwrap_or("–")
 }
 
 /// The last answer in words.

@@ -71,7 +71,7 @@ struct Explained {
     may_accept: bool,
 }
 
-/// A transaction with what may be done about it.
+/// A transaction with the ways to act on it.
 struct Story {
     story: TransactionStory,
     place: String,
@@ -81,7 +81,7 @@ struct Story {
     takes_two: bool,
 }
 
-/// What a page asks about: a transaction on a network, or an address.
+/// The question of a page: a transaction on a network, or an address.
 struct Asked<'a> {
     network: Option<Network>,
     text: &'a str,
@@ -176,9 +176,7 @@ fn done(mark: &str) -> Option<&'static str> {
     match mark {
         "imported" => Some("Recorded. It is booked within seconds of its confirmations."),
         "accepted" => Some("Accepted. It is booked within seconds."),
-        "proposed" => {
-            Some("Noted. It counts once another account has accepted the same deposit.")
-        }
+        "proposed" => Some("Noted. It counts once another account has accepted the same deposit."),
         "nothing" => Some("Nothing was left to do."),
         _ => None,
     }
@@ -194,9 +192,8 @@ async fn story(gateway: &crate::State, asked: &Asked<'_>) -> Result<Story, Probl
         Ok(done) => done.map_err(refused)?,
         Err(_) => return Err(too_slow(network)),
     };
-    let count = |wanted: &Verdict| {
-        story.transfers.iter().filter(|told| told.verdict == *wanted).count()
-    };
+    let count =
+        |wanted: &Verdict| story.transfers.iter().filter(|told| told.verdict == *wanted).count();
     let takes_two = gateway.takes_two_to_accept(&story).await?;
     Ok(Story {
         place: words::place(&story),
@@ -216,10 +213,10 @@ fn too_slow(network: Network) -> Problem {
 }
 
 fn refused(error: ExplainError) -> Problem {
-    match error {
-        ExplainError::Storage(error) => error.into(),
-        error => Problem::Conflict(format!("{error}.")),
+    if let ExplainError::Storage(error) = error {
+        return error.into();
     }
+    Problem::Conflict(format!("{error}."))
 }
 
 /// The transaction that a form is about.
@@ -269,8 +266,7 @@ pub async fn accept(
     }
     let transaction = (network, tx_hash, height);
     let seen = visit.form.text("seen");
-    let accepting =
-        gateway.accept_deposit_together(transaction, seen, (visit.email()?, &reason));
+    let accepting = gateway.accept_deposit_together(transaction, seen, (visit.email()?, &reason));
     let Ok(done) = tokio::time::timeout(NODES_LIMIT, accepting).await else {
         return Err(too_slow(network));
     };
@@ -279,9 +275,7 @@ pub async fn accept(
         Ok(done) if done.accepted > 0 => Ok(back(&visit, "accepted")),
         Ok(_) => Ok(back(&visit, "nothing")),
         Err(AcceptTogetherError::Storage(error)) => Err(error.into()),
-        Err(AcceptTogetherError::Accept(AcceptDepositError::Explain(error))) => {
-            Err(refused(error))
-        }
+        Err(AcceptTogetherError::Accept(AcceptDepositError::Explain(error))) => Err(refused(error)),
         Err(error) => Err(Problem::Conflict(format!("{error}."))),
     }
 }
@@ -298,8 +292,13 @@ fn amount(units: &str, token_id: Option<&str>) -> String {
     }
 }
 
+/// The payment or the payout order of a deposit.
+fn about(row: &OddDeposit) -> &str {
+    row.payment_id.as_deref().or(row.order_id.as_deref()).unwrap_or("–")
+}
+
 /// The page that explains a transaction.
-fn link(network: Network, name: &str) -> String {
+fn link(network: &Network, name: &str) -> String {
     let network = network.name();
     let query = form_urlencoded::Serializer::new(String::new())
         .append_pair("network", network)

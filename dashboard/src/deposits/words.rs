@@ -62,7 +62,11 @@ pub fn verdict(told: &Told) -> String {
     text
 }
 
-pub fn standing_of(standing: &Standing, owner: Option<&KnownAddress>) -> String {
+pub fn standing_at(standing: &Standing, owner: &KnownAddress) -> String {
+    standing_of(standing, Some(owner))
+}
+
+fn standing_of(standing: &Standing, owner: Option<&KnownAddress>) -> String {
     match standing {
         Standing::Waiting => "not yet: seen, waits for a block".to_owned(),
         Standing::Confirming { have, need } => format!("not yet: {have} of {need} confirmations"),
@@ -73,7 +77,8 @@ pub fn standing_of(standing: &Standing, owner: Option<&KnownAddress>) -> String 
         }
         Standing::Booked { as_what, events } => {
             let status = owner.and_then(|owner| owner.invoice_status);
-            let status = status.map_or_else(String::new, |status| format!("; the invoice is {status}"));
+            let status =
+                status.map_or_else(String::new, |status| format!("; the invoice is {status}"));
             let events = match events.as_slice() {
                 [] => "; no webhook reported it".to_owned(),
                 events => format!("; reported as {}", events.join(", ")),

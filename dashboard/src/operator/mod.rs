@@ -1,4 +1,4 @@
-//! The first page of an operator: the state of everything in one picture, and what to do about it.
+//! The first page of an operator: the state of everything in one picture, with the runbook.
 
 mod runbook;
 
@@ -70,6 +70,13 @@ impl Trouble {
     }
 }
 
+impl Page {
+    /// True if there are more alerts than the page shows.
+    fn is_cut(&self) -> bool {
+        usize::try_from(self.picture.alert_count).is_ok_and(|all| all > self.picture.alerts.len())
+    }
+}
+
 pub async fn page(State(gateway): State<crate::State>, visit: Visit) -> Result<Response, Problem> {
     let signed = visit.signed()?;
     let may = |action| signed.may(action) == Permission::Granted;
@@ -104,7 +111,7 @@ fn bars(depths: Vec<QueueDepth>) -> Vec<Bar> {
     depths.into_iter().map(bar).collect()
 }
 
-/// What the alerts would report now, as far as rows and queues say.
+/// Reports that the alerts would make now, as far as rows and queues say.
 fn troubles(picture: &Picture, queues: &[QueueDepth]) -> Vec<Trouble> {
     let mut found = Vec::new();
     let mut note = |name: &str, text: String, href| found.push(Trouble::new(name, text, href));
@@ -152,13 +159,13 @@ fn troubles(picture: &Picture, queues: &[QueueDepth]) -> Vec<Trouble> {
         note("GatewayPayoutSlow", text, "/operator/payouts");
     }
     for pool in picture.pools.iter().filter(|pool| pool.free < pool.low) {
-        let name =
-            if pool.free == 0 { "GatewayAddressPoolEmpty" } else { "GatewayAddressPoolLow" };
+        let name = if pool.free == 0 { "GatewayAddressPoolEmpty" } else { "GatewayAddressPoolLow" };
         let text = format!("{} addresses of {} are free", pool.free, pool.network);
         note(name, text, "/operator/networks");
     }
     for (network, more, less) in &picture.differences {
-        let text = format!("on {network} {more} addresses hold more than the rows say, {less} less");
+        let text =
+            format!("on {network} {more} addresses hold more than the rows say, {less} less");
         note("GatewayBalanceDiffers", text, "/operator/networks");
     }
     for alert in &picture.alerts {

@@ -49,9 +49,10 @@ fn paragraphs(lines: &[&str]) -> Vec<Paragraph> {
     let mut is_open = false;
     for line in lines {
         let text = line.trim();
-        let is_item = text.starts_with("- ") || text.split_once(". ").is_some_and(|(number, _)| {
-            !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit())
-        });
+        let is_item = text.starts_with("- ")
+            || text.split_once(". ").is_some_and(|(number, _)| {
+                !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit())
+            });
         match texts.last_mut().filter(|_| is_open && !is_item) {
             Some(last) if !text.is_empty() => {
                 last.push(' ');
@@ -71,7 +72,8 @@ fn without_marks(text: &str) -> String {
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('[') {
         plain.push_str(before);
-        match after.split_once("](").and_then(|(label, end)| Some((label, end.split_once(')')?.1))) {
+        match after.split_once("](").and_then(|(label, end)| Some((label, end.split_once(')')?.1)))
+        {
             Some((label, end)) => {
                 plain.push_str(label);
                 rest = end;
@@ -112,6 +114,9 @@ mod tests {
             ["Meaning. See the other, or gatewayctl doctor.", "• *one* thing", "• another thing"]
         );
         assert!(sections["GatewayOld"][0][1].is_code);
-        assert_eq!((plain("a_kind"), plain("b_kind")), (plain("a_kind"), vec!["Decide.".to_owned()]));
+        assert_eq!(
+            (plain("a_kind"), plain("b_kind")),
+            (plain("a_kind"), vec!["Decide.".to_owned()])
+        );
     }
 }

@@ -16,7 +16,7 @@ use gateway::{
     },
     asset::{Network, catalogue::Catalogue},
     money::BaseUnits,
-    storage::operator::payout_orders::ListedOrder,
+    storage::operator::payout_orders::{GasWalletRow, ListedOrder, OrderRow},
 };
 use uuid::Uuid;
 
@@ -57,12 +57,23 @@ struct Detail {
     reason_max: usize,
 }
 
+impl Detail {
+    /// True if the order has more rows than the page shows.
+    fn is_cut(&self) -> bool {
+        let count = usize::try_from(self.review.order.item_count).unwrap_or(usize::MAX);
+        count > self.review.rows.len()
+    }
+
+    fn amount(&self, row: &OrderRow) -> String {
+        coins(&row.net_amount, &self.review.order.currency.token_id())
+    }
+}
+
 pub async fn list(State(gateway): State<crate::State>, visit: Visit) -> Result<Response, Problem> {
     let shell = Shell::of(&visit, HERE);
     let shell = match visit.asked("done") {
-        Some("stopped") => shell.with_notice(
-            "Nothing more is signed there. Payments that are signed already go on.",
-        ),
+        Some("stopped") => shell
+            .with_notice("Nothing more is signed there. Payments that are signed already go on."),
         Some("resumed") => shell.with_notice("Signing goes on."),
         Some(_) | None => shell,
     };
@@ -96,16 +107,16 @@ async fn listed(
 }
 
 fn problem(error: OperateError) -> Problem {
-    match error {
-        OperateError::UnknownOrder(_) => Problem::NotFound,
-        OperateError::Storage(error) => error.into(),
-        error => {
-            let text = error.to_string();
-            let mut letters = text.chars();
-            let first = letters.next().map(|letter| letter.to_uppercase().to_string());
-            Problem::Conflict(format!("{}{}.", first.unwrap_or_default(), letters.as_str()))
-        }
+    if let OperateError::Storage(error) = error {
+        return error.into();
     }
+    if matches!(error, OperateError::UnknownOrder(_)) {
+        return Problem::NotFound;
+    }
+    let text = error.to_string();
+    let mut letters = text.chars();
+    let first = letters.next().map(|letter| letter.to_uppercase().to_string());
+    Problem::Conflict(format!("{}{}.", first.unwrap_or_default(), letters.as_str()))
 }
 
 pub async fn page(
@@ -119,7 +130,8 @@ pub async fn page(
         Some("held") => shell = shell.with_notice("Nothing more is signed for it."),
         Some("released") => shell = shell.with_notice("It goes on."),
         Some("noted") => {
-            shell = shell.with_notice("Noted. It goes on once another account has released it too.");
+            shell =
+                shell.with_notice("Noted. It goes on once another account has released it too.");
         }
         Some(_) | None => {}
     }
@@ -140,7 +152,11 @@ pub async fn page(
 fn facts(review: &Review) -> Vec<(&'static str, String)> {
     let order = &review.order;
     let coins = |units: BaseUnits| {
-        format!("{} {}", units.to_decimal(u32::from(order.currency.decimals)), order.currency.symbol)
+        format!(
+            "{} {}",
+            units.to_decimal(u32::from(order.currency.decimals)),
+            order.currency.symbol
+        )
     };
     let books = &order.books;
     let mut facts = vec![
@@ -234,7 +250,7 @@ fn coins(units: &BaseUnits, token_id: &str) -> String {
 }
 
 /// The balance that a gas wallet has by the rows.
-fn balance(row: &gateway::storage::operator::payout_orders::GasWalletRow) -> String {
+fn balance(row: &GasWalletRow) -> String {
     let held = row.paid_in.saturating_add(row.came).remaining_after(row.went);
     coins(&held, &Catalogue::get().native(row.network).token_id())
 }

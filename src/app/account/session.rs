@@ -108,8 +108,7 @@ impl Gateway {
         let is_sandbox = self.config.is_sandbox();
         let mut signed = Signed { row, memberships, observed: None, is_sandbox };
         if signed.operator_role().is_some() {
-            signed.observed =
-                observations::of_session(&mut connection, signed.row.handle).await?;
+            signed.observed = observations::of_session(&mut connection, signed.row.handle).await?;
         }
         Ok(Some(signed))
     }

@@ -70,8 +70,7 @@ impl Gateway {
                     return Ok(0);
                 }
             }
-            let batch =
-                requeue_runs::queue_batch(&mut tx, run_id, WORK, key, after, BATCH).await?;
+            let batch = requeue_runs::queue_batch(&mut tx, run_id, WORK, key, after, BATCH).await?;
             if after.is_none() || batch.queued > 0 {
                 let detail = format!("{} of {subject}", batch.queued);
                 let id = run_id.to_string();

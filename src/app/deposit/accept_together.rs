@@ -20,7 +20,9 @@ const PROPOSED: (&str, &str) = ("deposit", "accept-proposed");
 
 #[derive(Debug, thiserror::Error)]
 pub enum AcceptTogetherError {
-    #[error("this transaction is not what the page showed; look at it as it is now, and decide again")]
+    #[error(
+        "this transaction is not what the page showed; look at it as it is now, and decide again"
+    )]
     ChangedMeanwhile,
     #[error(transparent)]
     Accept(#[from] AcceptDepositError),

@@ -3,6 +3,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use super::doctor::Finding;
@@ -69,9 +70,17 @@ impl Gateway {
         drop(connection);
         let Some(asked_at) = begun else { return Ok(false) };
         let gateway = self.clone();
-        tokio::spawn(async move {
-            let found = tokio::time::timeout(LIMIT, gateway.doctor(network)).await;
-            let findings: Vec<KeptFinding> = match found {
+        // A thread of its own: the compiler cannot prove that the doctor's futures may change it.
+        let runtime = tokio::runtime::Handle::current();
+        tokio::task::spawn_blocking(move || {
+            runtime.block_on(gateway.examine_now(network, asked_at));
+        });
+        Ok(true)
+    }
+
+    async fn examine_now(&self, network: Option<Network>, asked_at: DateTime<Utc>) {
+        let findings: Vec<KeptFinding> =
+            match tokio::time::timeout(LIMIT, self.doctor(network)).await {
                 Ok(findings) => findings.into_iter().map(Into::into).collect(),
                 Err(_) => vec![KeptFinding {
                     check: "doctor".to_owned(),
@@ -81,17 +90,16 @@ impl Gateway {
                     head: None,
                 }],
             };
-            if let Err(error) = gateway.keep_findings(subject, asked_at, &findings).await {
-                tracing::warn!(subject, %error, "the findings of the doctor were not kept");
-            }
-        });
-        Ok(true)
+        let subject = subject(network);
+        if let Err(error) = self.keep_findings(subject, asked_at, &findings).await {
+            tracing::warn!(subject, %error, "the findings of the doctor were not kept");
+        }
     }
 
     async fn keep_findings(
         &self,
         subject: &str,
-        asked_at: chrono::DateTime<chrono::Utc>,
+        asked_at: DateTime<Utc>,
         findings: &[KeptFinding],
     ) -> Result<(), StorageError> {
         let text = serde_json::to_string(findings)

@@ -1,5 +1,5 @@
-//! Operators' tools: the audit log, checks of an installation, the master key, metrics, and what
-//! their screens show.
+//! Operators' tools: the audit log, checks of an installation, the master key, metrics, and the
+//! contents of their screens.
 
 pub mod announce;
 pub mod audit;

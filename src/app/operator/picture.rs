@@ -55,7 +55,7 @@ pub struct PoolLevel {
     pub low: i64,
 }
 
-/// Counts and ages of everything that waits.
+/// Counts and ages of all waiting work.
 pub struct Picture {
     pub outbox_waiting: i64,
     pub outbox_age_seconds: i64,

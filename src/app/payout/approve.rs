@@ -1,6 +1,8 @@
-//! What a signed-in operator approves: a digest of the order and its hold, as the page showed them.
+//! Approvals of signed-in operators: a digest of the order and its hold, as the page showed them.
 
+use chrono::{DateTime, Utc};
 use sha2::{Digest, Sha256};
+use uuid::Uuid;
 
 use super::{bind::terms, errors::OperateError, order::locked};
 use crate::{
@@ -58,7 +60,7 @@ impl Gateway {
         Ok(hex::encode(digest.finalize()))
     }
 
-    /// An order with the digest of what its page shows.
+    /// An order with the digest of its page.
     pub async fn review_payout(&self, order_id: &str) -> Result<Review, OperateError> {
         let id = self.known_payout(order_id).await?.id;
         let mut tx = self.db.begin().await?;
@@ -72,7 +74,7 @@ impl Gateway {
     /// Held orders after a place, the first held first.
     pub async fn held_payouts(
         &self,
-        after: Option<(chrono::DateTime<chrono::Utc>, uuid::Uuid)>,
+        after: Option<(DateTime<Utc>, Uuid)>,
         limit: i64,
     ) -> Result<Vec<ListedOrder>, StorageError> {
         let mut connection = self.db.connection().await?;
@@ -104,7 +106,7 @@ impl Gateway {
     /// A merchant's own limits in USD of an hour and a day; `None` where the settings' hold.
     pub async fn own_payout_limits(
         &self,
-        merchant_id: uuid::Uuid,
+        merchant_id: Uuid,
     ) -> Result<merchants::PayoutLimits, StorageError> {
         let mut connection = self.db.connection().await?;
         merchants::payout_limits(&mut connection, merchant_id).await

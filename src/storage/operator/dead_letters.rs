@@ -1,4 +1,4 @@
-//! Dead letters in groups of what they have in common: cause, receiver and day.
+//! Dead letters in groups of one cause, one receiver or one day.
 
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
@@ -71,7 +71,7 @@ pub async fn groups(
               and ($4::timestamptz is null or d.dead_since >= $4)
               and ($5::uuid is null or d.merchant_id = $5)
         )
-        select g.channel as "channel: _", g.merchant_id as "merchant_id?", m.name as "merchant_name?", g.host as "host?",
+        select g.channel as "channel!: _", g.merchant_id as "merchant_id?", m.name as "merchant_name?", g.host as "host?",
                g.cause as "cause?", g.day as "day?", g.count as "count!", g.on_the_way as "on_the_way!",
                g.oldest as "oldest!", g.newest as "newest!"
         from (

@@ -1,4 +1,4 @@
-//! Payout orders and what stands around them, for the operators' screen.
+//! Payout orders, stops, limits and gas wallets, for the operators' screen.
 
 use chrono::{DateTime, Utc};
 use rust_decimal::Decimal;
@@ -142,9 +142,7 @@ pub struct GasWalletRow {
     pub seen_at: DateTime<Utc>,
 }
 
-pub async fn gas_wallets(
-    connection: &mut PgConnection,
-) -> Result<Vec<GasWalletRow>, StorageError> {
+pub async fn gas_wallets(connection: &mut PgConnection) -> Result<Vec<GasWalletRow>, StorageError> {
     let rows = sqlx::query_as!(
         GasWalletRow,
         r#"

@@ -1,4 +1,4 @@
-//! Presses of "send again": the deliveries that each queued, and what became of them.
+//! Presses of "send again": the deliveries that each queued, and their outcome.
 
 use chrono::{DateTime, Utc};
 use uuid::Uuid;

@@ -3,6 +3,7 @@
 mod attack;
 mod operator_acts;
 mod operator_dead_letters;
+mod operator_pages;
 mod operator_payouts;
 mod operator_views;
 mod pages;

@@ -1,4 +1,4 @@
-//! What operators change: quotas, currencies, announcements, deposits that came back.
+//! Changes by operators: quotas, currencies, announcements, deposits that came back.
 
 use gateway::{
     account::Role,
@@ -88,7 +88,8 @@ async fn a_minimum_shows_its_effect_before_it_is_saved() {
         let fields = [("seen", seen.as_str()), ("enabled", "no"), ("min_usd", "30")];
         let saved = admin.post(&path, &fields).await;
         assert_eq!(saved.status, 303, "{}", saved.body);
-        let stale = admin.post(&path, &[("seen", &seen), ("enabled", "yes"), ("min_usd", "1")]).await;
+        let stale =
+            admin.post(&path, &[("seen", &seen), ("enabled", "yes"), ("min_usd", "1")]).await;
         assert_eq!(stale.status, 422);
         assert!(stale.body.contains("somebody changed this meanwhile"), "{}", stale.body);
         let after = desk.gateway.currencies().await.unwrap();
@@ -216,7 +217,8 @@ async fn a_late_deposit_is_listed_and_explained() {
         let id = shop.expired(json!({})).await;
         let sent = shop.pay(&id, "100").await;
         let late = (BookedAs::Late, None);
-        let newest = (chrono::DateTime::from_timestamp(32_503_680_000, 0).unwrap(), uuid::Uuid::max());
+        let newest =
+            (chrono::DateTime::from_timestamp(32_503_680_000, 0).unwrap(), uuid::Uuid::max());
         eventually("it is booked as late", async || {
             let rows = desk.gateway.odd_deposits(late, newest, 10).await.unwrap();
             rows.into_iter().find(|row| row.tx_hash == sent.txid)

@@ -108,7 +108,10 @@ async fn a_group_is_previewed_and_its_press_counts_what_became_of_it() {
         assert_eq!(tiles.map(|name| tile(&page, name)), ["3", "1", "2", "0"], "{}", page.body);
         let audit = desk.gateway.audit(Some(&run_id), None).await.unwrap();
         assert_eq!(audit.len(), 1, "{audit:?}");
-        assert_eq!((audit[0].operator.as_str(), audit[0].act.as_str()), ("f@example.com", "requeue"));
+        assert_eq!(
+            (audit[0].operator.as_str(), audit[0].act.as_str()),
+            ("f@example.com", "requeue")
+        );
         assert!(audit[0].address.is_some());
     })
     .await;
@@ -134,7 +137,8 @@ async fn presses_at_once_and_a_form_sent_twice_begin_one_fresh_cycle_each() {
             assert_eq!(attempts.len(), 6, "five of the first cycle and one of the second");
         }
         let received = shop.receiver.wait_for(2).await;
-        let mut events: Vec<_> = received.iter().map(|one| one.json()["event_id"].clone()).collect();
+        let mut events: Vec<_> =
+            received.iter().map(|one| one.json()["event_id"].clone()).collect();
         events.sort_by_key(ToString::to_string);
         events.dedup();
         assert_eq!((received.len(), events.len()), (2, 2));

@@ -1,4 +1,4 @@
-//! Payouts that people decide about: two accounts, each of which has seen what it lets go.
+//! Payouts that people decide about: two accounts, each of which has seen the order.
 
 use gateway::{account::Role, asset::Network};
 use support::{
@@ -94,7 +94,11 @@ async fn a_release_is_bound_to_what_its_page_showed() {
         let digest = seen(&mut ben, &id).await;
         let noted = ben.post(&path, &[("seen", digest.as_str())]).await;
         let to = format!("/operator/payouts/{id}?done=noted");
-        assert_eq!(noted.header("location"), Some(to.as_str()), "the first word was of another page");
+        assert_eq!(
+            noted.header("location"),
+            Some(to.as_str()),
+            "the first word was of another page"
+        );
         assert!(payer.story(&id).await.payments.is_empty());
         let digest = seen(&mut ada, &id).await;
         ada.post(&path, &[("seen", digest.as_str())]).await;

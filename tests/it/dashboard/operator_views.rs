@@ -1,4 +1,4 @@
-//! What operators see: the picture of everything, networks, the audit log, and a merchant's pages.
+//! Views of operators: the picture of everything, networks, the audit log, and a merchant's pages.
 
 use gateway::{
     account::{Role, action::Scope},
@@ -27,7 +27,7 @@ async fn the_first_page_shows_queues_and_what_an_alert_would_report() {
         let page = eventually("the broker has counted", async || {
             let page = support.get("/operator").await;
             assert_eq!(page.status, 200);
-            page.body.contains(".ipn.q</code>").then_some(page.body)
+            page.body.contains(".ipn.work</code>").then_some(page.body)
         })
         .await;
         assert!(page.contains("1 stops of signing"), "{page}");
