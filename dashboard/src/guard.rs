@@ -79,7 +79,12 @@ impl Gate {
             name: signed.row.email.clone(),
             address: visitor.address.clone(),
         });
-        parts.extensions.insert(Visit::new(signed, visitor, form, token, query));
+        let announcements = match &signed {
+            Some(signed) => self.gateway.announcements_for(signed.row.account_id).await?,
+            None => Vec::new(),
+        };
+        let visit = Visit::new(signed, visitor, form, token, query);
+        parts.extensions.insert(visit.with_announcements(announcements));
         let work = next.run(Request::from_parts(parts, Body::empty()));
         let mut response = match author {
             Some(author) => as_author(author, work).await,

@@ -5,11 +5,14 @@
 //! call functions of `gateway::app`, as the API's do.
 
 mod account;
+mod announcements;
 mod asset;
 mod audit;
 mod balance;
 mod cookie;
+mod currencies;
 mod dead_letters;
+mod deposits;
 mod developers;
 mod events;
 mod form;
@@ -18,7 +21,9 @@ mod headers;
 mod invitation;
 mod list;
 mod merchants;
+mod networks;
 mod operator;
+mod operator_payouts;
 mod origin;
 mod overview;
 mod passkey;
@@ -61,7 +66,7 @@ pub fn routes() -> Vec<Route> {
     let read = |path, action, handler| Route { method: Method::GET, path, action, handler };
     let act = |path, action, handler| Route { method: Method::POST, path, action, handler };
     use Action as A;
-    vec![
+    let mut routes = vec![
         read("/sign-in", A::SessionOpen, get(sign_in::page)),
         act("/sign-in", A::SessionOpen, post(sign_in::submit)),
         read("/sign-in/code", A::CodeEnter, get(sign_in::code_page)),
@@ -123,6 +128,48 @@ pub fn routes() -> Vec<Route> {
         act("/operator/accounts/{id}/role", A::OperatorTeamRole, post(team::change_role)),
         act("/operator/accounts/{id}/remove", A::OperatorTeamRemove, post(team::remove)),
         read("/operator/audit", A::AuditView, get(audit::page)),
+    ];
+    routes.extend(operator_routes());
+    routes
+}
+
+/// The further routes of operators, and of what they announce.
+fn operator_routes() -> Vec<Route> {
+    let read = |path, action, handler| Route { method: Method::GET, path, action, handler };
+    let act = |path, action, handler| Route { method: Method::POST, path, action, handler };
+    use Action as A;
+    vec![
+        act("/operator/examine", A::NetworkExamine, post(operator::examine)),
+        act("/operator/merchants/{id}/settings", A::MerchantChange, post(merchants::change)),
+        act("/operator/merchants/{id}/limits", A::PayoutLimit, post(merchants::limit)),
+        act("/operator/merchants/{id}/pages", A::MerchantPagesView, post(merchants::observe)),
+        act("/operator/pages/end", A::MerchantPagesView, post(merchants::end_observation)),
+        read("/operator/dead-letters/group", A::DeadLetterView, get(dead_letters::group)),
+        read("/operator/dead-letters/runs/{id}", A::DeadLetterView, get(dead_letters::run)),
+        read("/operator/currencies", A::CurrencyView, get(currencies::list)),
+        read("/operator/currencies/{id}", A::CurrencyView, get(currencies::page)),
+        act("/operator/currencies/{id}", A::CurrencyChange, post(currencies::change)),
+        read("/operator/networks", A::NetworkView, get(networks::list)),
+        read("/operator/networks/{id}", A::NetworkView, get(networks::page)),
+        act("/operator/networks/{id}/examine", A::NetworkExamine, post(networks::examine)),
+        read("/operator/deposits", A::DepositView, get(deposits::list)),
+        read("/operator/deposits/explain", A::DepositView, get(deposits::explain)),
+        act("/operator/deposits/import", A::DepositImport, post(deposits::import)),
+        act("/operator/deposits/accept", A::DepositAccept, post(deposits::accept)),
+        read("/operator/payouts", A::OperatorPayoutView, get(operator_payouts::list)),
+        read("/operator/payouts/{id}", A::OperatorPayoutView, get(operator_payouts::page)),
+        act("/operator/payouts/{id}/hold", A::PayoutHold, post(operator_payouts::hold)),
+        act("/operator/payouts/{id}/release", A::PayoutRelease, post(operator_payouts::release)),
+        act("/operator/payouts/stop", A::PayoutStop, post(operator_payouts::stop)),
+        act("/operator/payouts/resume", A::PayoutResume, post(operator_payouts::resume)),
+        read("/operator/announcements", A::AnnouncementView, get(announcements::list)),
+        act("/operator/announcements", A::AnnouncementPublish, post(announcements::publish)),
+        act(
+            "/operator/announcements/{id}/withdraw",
+            A::AnnouncementWithdraw,
+            post(announcements::withdraw),
+        ),
+        act("/announcements/{id}/dismiss", A::AnnouncementDismiss, post(announcements::dismiss)),
     ]
 }
 

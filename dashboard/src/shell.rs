@@ -11,7 +11,7 @@ use gateway::{
     app::account::session::{Permission, Signed},
 };
 
-use crate::{asset::STYLE_PATH, problem::Problem, visit::Visit};
+use crate::{announcements::Banners, asset::STYLE_PATH, problem::Problem, visit::Visit};
 
 /// The navigation: what exists, of which a page shows what its reader may see.
 const PLACES: &[(Action, &str, &str)] = &[
@@ -26,6 +26,11 @@ const PLACES: &[(Action, &str, &str)] = &[
     (Action::MerchantView, "/operator/merchants", "Merchants"),
     (Action::DeadLetterView, "/operator/dead-letters", "Dead letters"),
     (Action::OperatorTeamView, "/operator/accounts", "Operators"),
+    (Action::DepositView, "/operator/deposits", "Deposits"),
+    (Action::OperatorPayoutView, "/operator/payouts", "Payouts"),
+    (Action::CurrencyView, "/operator/currencies", "Currencies"),
+    (Action::NetworkView, "/operator/networks", "Networks"),
+    (Action::AnnouncementView, "/operator/announcements", "Announcements"),
     (Action::AuditView, "/operator/audit", "Audit log"),
 ];
 
@@ -44,6 +49,7 @@ pub struct Shell {
     pub places: Vec<Place>,
     /// A sentence above the page, after something went wrong or was done.
     pub notice: Option<Notice>,
+    pub banners: Banners,
 }
 
 pub struct Notice {
@@ -60,6 +66,7 @@ impl Shell {
             email: Some(signed.row.email.clone()),
             merchant: chosen,
             places: places(signed, here),
+            banners: Banners::of(visit, signed, here),
             ..Self::bare(visit)
         }
     }
@@ -73,6 +80,7 @@ impl Shell {
             merchant: None,
             places: Vec::new(),
             notice: None,
+            banners: Banners::default(),
         }
     }
 
@@ -91,6 +99,11 @@ fn places(signed: &Signed, here: &str) -> Vec<Place> {
     let may = |action: Action| signed.may(action) == Permission::Granted;
     let places = PLACES.iter().filter(|(action, ..)| may(*action));
     places.map(|(_, href, label)| Place { href, label, is_here: *href == here }).collect()
+}
+
+/// A screen of the navigation by its address; the first page for anything else.
+pub fn screen(path: &str) -> &'static str {
+    PLACES.iter().map(|(_, href, _)| *href).find(|href| *href == path).unwrap_or("/")
 }
 
 /// A page with status 200.

@@ -12,6 +12,7 @@ use gateway::{
         session::{Chosen, Signed},
         sign_in::Opened,
     },
+    storage::operator::announcements::Shown,
 };
 
 use crate::{State, cookie, form::Form, problem::Problem};
@@ -24,6 +25,8 @@ pub struct Visit {
     pub form: Form,
     pub token: String,
     query: Form,
+    /// Announcements of operators to this account.
+    pub announcements: Vec<Shown>,
 }
 
 impl Visit {
@@ -34,7 +37,12 @@ impl Visit {
         token: String,
         query: Form,
     ) -> Self {
-        Self { signed, visitor, form, token, query }
+        Self { signed, visitor, form, token, query, announcements: Vec::new() }
+    }
+
+    #[must_use]
+    pub fn with_announcements(self, announcements: Vec<Shown>) -> Self {
+        Self { announcements, ..self }
     }
 
     /// The session, of a route that needs one.

@@ -47,8 +47,28 @@ vocabulary! {
         MerchantCreate = "merchant.create",
         MerchantSuspend = "merchant.suspend",
         MerchantResume = "merchant.resume",
+        MerchantChange = "merchant.change",
+        /// Reads a merchant's own pages as its viewer does.
+        MerchantPagesView = "merchant-pages.view",
         DeadLetterView = "dead-letter.view",
         DeadLetterRequeue = "dead-letter.requeue",
+        CurrencyView = "currency.view",
+        CurrencyChange = "currency.change",
+        NetworkView = "network.view",
+        NetworkExamine = "network.examine",
+        DepositView = "deposit.view",
+        DepositImport = "deposit.import",
+        DepositAccept = "deposit.accept",
+        OperatorPayoutView = "operator-payout.view",
+        PayoutHold = "payout.hold",
+        PayoutRelease = "payout.release",
+        PayoutStop = "payout.stop",
+        PayoutResume = "payout.resume",
+        PayoutLimit = "payout.limit",
+        AnnouncementView = "announcement.view",
+        AnnouncementPublish = "announcement.publish",
+        AnnouncementWithdraw = "announcement.withdraw",
+        AnnouncementDismiss = "announcement.dismiss",
         AuditView = "audit.view",
     }
 }
@@ -87,6 +107,7 @@ impl Action {
             | Self::PasskeyAdd
             | Self::PasskeyRemove
             | Self::SessionRevoke
+            | Self::AnnouncementDismiss
             | Self::MerchantChoose => Scope::Account,
             Self::TeamView | Self::TeamInvite | Self::TeamRole | Self::TeamRemove => {
                 Scope::Merchant
@@ -115,6 +136,24 @@ impl Action {
             | Self::MerchantResume
             | Self::DeadLetterView
             | Self::DeadLetterRequeue
+            | Self::MerchantChange
+            | Self::MerchantPagesView
+            | Self::CurrencyView
+            | Self::CurrencyChange
+            | Self::NetworkView
+            | Self::NetworkExamine
+            | Self::DepositView
+            | Self::DepositImport
+            | Self::DepositAccept
+            | Self::OperatorPayoutView
+            | Self::PayoutHold
+            | Self::PayoutRelease
+            | Self::PayoutStop
+            | Self::PayoutResume
+            | Self::PayoutLimit
+            | Self::AnnouncementView
+            | Self::AnnouncementPublish
+            | Self::AnnouncementWithdraw
             | Self::AuditView => Scope::Operator,
         }
     }
@@ -135,6 +174,7 @@ impl Action {
             | Self::PasskeyAdd
             | Self::PasskeyRemove
             | Self::SessionRevoke
+            | Self::AnnouncementDismiss
             | Self::MerchantChoose => &[],
             Self::TeamView | Self::TeamInvite | Self::TeamRole | Self::TeamRemove => &[Owner],
             Self::OperatorTeamView
@@ -152,8 +192,18 @@ impl Action {
             Self::KeyRotate | Self::SecretRotate => &[Owner, Developer],
             Self::SettingsChange => &[Owner],
             Self::OperatorView | Self::MerchantView | Self::DeadLetterView => ALL_OPERATORS,
+            Self::MerchantPagesView | Self::CurrencyView | Self::NetworkView => ALL_OPERATORS,
+            Self::DepositView | Self::OperatorPayoutView | Self::AnnouncementView => ALL_OPERATORS,
             Self::MerchantCreate | Self::MerchantSuspend | Self::MerchantResume => &[Admin],
-            Self::DeadLetterRequeue => &[Admin, OperatorFinance],
+            Self::MerchantChange | Self::CurrencyChange => &[Admin],
+            Self::AnnouncementPublish | Self::AnnouncementWithdraw => &[Admin],
+            Self::DeadLetterRequeue | Self::NetworkExamine => &[Admin, OperatorFinance],
+            Self::DepositImport | Self::DepositAccept => &[Admin, OperatorFinance],
+            Self::PayoutHold
+            | Self::PayoutRelease
+            | Self::PayoutStop
+            | Self::PayoutResume
+            | Self::PayoutLimit => &[Admin, OperatorFinance],
             Self::AuditView => &[Admin, Support],
         }
     }
@@ -189,6 +239,10 @@ impl Action {
                 | Self::SecretRotate
                 | Self::SettingsChange
                 | Self::MerchantCreate
+                | Self::DepositAccept
+                | Self::PayoutRelease
+                | Self::PayoutResume
+                | Self::PayoutLimit
         )
     }
 
@@ -200,14 +254,31 @@ impl Action {
             Self::MerchantCreate
             | Self::MerchantSuspend
             | Self::MerchantResume
+            | Self::MerchantChange
+            | Self::MerchantPagesView
+            | Self::PayoutLimit
             | Self::MerchantView => "/operator/merchants",
+            Self::CurrencyView | Self::CurrencyChange => "/operator/currencies",
+            Self::NetworkView | Self::NetworkExamine => "/operator/networks",
+            Self::DepositView | Self::DepositImport | Self::DepositAccept => "/operator/deposits",
+            Self::OperatorPayoutView
+            | Self::PayoutHold
+            | Self::PayoutRelease
+            | Self::PayoutStop
+            | Self::PayoutResume => "/operator/payouts",
+            Self::AnnouncementView | Self::AnnouncementPublish | Self::AnnouncementWithdraw => {
+                "/operator/announcements"
+            }
             Self::DeadLetterView | Self::DeadLetterRequeue => "/operator/dead-letters",
             Self::AuditView => "/operator/audit",
             Self::OperatorView => "/operator",
             Self::PaymentView | Self::PaymentCreate | Self::PaymentCancel => "/payments",
             Self::EventView | Self::EventResend | Self::EventTest => "/events",
             Self::BalanceView => "/balance",
-            Self::SessionOpen | Self::CodeEnter | Self::OverviewView => "/",
+            Self::SessionOpen
+            | Self::CodeEnter
+            | Self::AnnouncementDismiss
+            | Self::OverviewView => "/",
             Self::SessionClose
             | Self::AccountView
             | Self::AccountConfirm

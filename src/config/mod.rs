@@ -133,8 +133,8 @@ pub struct Worker {
 #[derive(Deserialize)]
 pub struct Broker {
     pub prefix: String,
-    /// `http://user:password@host:port`, with the topology credential. Only the sweeper and
-    /// `gatewayctl` need it.
+    /// `http://user:password@host:port`, with the topology credential. The sweeper and `gatewayctl`
+    /// need it; the dashboard shows the queues where it has it.
     pub management_url: Option<SecretString>,
     pub vhost: String,
     pub ipn_wait_ms: u64,

@@ -9,7 +9,9 @@ use sqlx::{
 };
 
 use super::numeric;
-use crate::{account, asset::Network, deposit, invoice, ledger, link, money::BaseUnits, webhook};
+use crate::{
+    account, asset::Network, deposit, invoice, ledger, link, money::BaseUnits, payout, webhook,
+};
 
 macro_rules! decoded_from_text {
     ($($type:ty),+ $(,)?) => {$(
@@ -39,6 +41,7 @@ decoded_from_text! {
     invoice::Status,
     ledger::EntryKind,
     link::LinkKind,
+    payout::State,
     webhook::Channel,
     webhook::event::EventKind,
     webhook::retry::DeliveryState,

@@ -408,7 +408,7 @@ macro_rules! delivery_rows {
         )
     };
 }
-pub(super) use delivery_rows;
+pub(in crate::storage) use delivery_rows;
 
 pub async fn dead(
     connection: &mut PgConnection,

@@ -36,6 +36,7 @@ pub mod migrations;
 pub mod nc_payouts;
 pub mod network_fees;
 mod numeric;
+pub mod operator;
 pub mod outbox;
 pub mod overview;
 pub mod payment_search;

@@ -1,4 +1,4 @@
-//! Merchants, for operators: created, suspended, resumed.
+//! Merchants, for operators: created, changed, suspended, resumed, and read as they see themselves.
 
 use askama::Template;
 use axum::{
@@ -10,10 +10,16 @@ use gateway::{
     account::Action,
     app::{
         account::session::Permission,
-        merchant::{manage::NewMerchant, oversee::REASON_CHARS_MAX},
+        merchant::{
+            change::{Changes, version},
+            manage::{MerchantError, NewMerchant},
+            oversee::REASON_CHARS_MAX,
+        },
+        payout::OperateError,
     },
     merchant::settings::Settings,
-    storage::merchants::MerchantRow,
+    money::Bps,
+    storage::merchants::{MerchantRow, PayoutLimits},
 };
 use uuid::Uuid;
 
@@ -43,7 +49,12 @@ struct Page {
 struct Detail {
     shell: Shell,
     row: MerchantRow,
+    version: String,
     may_suspend: bool,
+    may_change: bool,
+    may_limit: bool,
+    /// Payout limits of its own, in whole USD.
+    limits: PayoutLimits,
     entries: Option<Vec<Line>>,
     reason_max: usize,
 }
@@ -104,6 +115,19 @@ pub async fn page(
     visit: Visit,
 ) -> Result<Response, Problem> {
     let id = Uuid::try_parse(&id).map_err(|_| Problem::NotFound)?;
+    let mut shell = Shell::of(&visit, HERE);
+    if visit.asked("done").is_some() {
+        shell = shell.with_notice("Saved. Open payments keep what they were created with.");
+    }
+    shown(&gateway, id, &visit, (StatusCode::OK, shell)).await
+}
+
+async fn shown(
+    gateway: &crate::State,
+    id: Uuid,
+    visit: &Visit,
+    (status, shell): (StatusCode, Shell),
+) -> Result<Response, Problem> {
     let row = gateway.merchant(id).await.map_err(problem)?;
     let signed = visit.signed()?;
     let may = |action| signed.may(action) == Permission::Granted;
@@ -113,13 +137,108 @@ pub async fn page(
     } else {
         None
     };
-    show(&Detail {
-        shell: Shell::of(&visit, HERE),
+    let page = Detail {
+        shell,
+        version: version(&row),
         row,
         may_suspend: may(Action::MerchantSuspend),
+        may_change: may(Action::MerchantChange),
+        may_limit: may(Action::PayoutLimit),
+        limits: gateway.own_payout_limits(id).await?,
         entries,
         reason_max: REASON_CHARS_MAX,
-    })
+    };
+    page_with(status, &page)
+}
+
+/// Quotas and windows of a merchant, as they were seen in the form.
+pub async fn change(
+    State(gateway): State<crate::State>,
+    Path(id): Path<String>,
+    visit: Visit,
+) -> Result<Response, Problem> {
+    let id = Uuid::try_parse(&id).map_err(|_| Problem::NotFound)?;
+    let form = &visit.form;
+    let number = |name: &str| form.text(name).trim().parse::<u32>().ok();
+    let (open, bps) = (number("open_invoices_max"), number("overpay_bps"));
+    let (payment, selection) = (number("payment_window"), number("selection_window"));
+    if [open, bps, payment, selection].contains(&None) {
+        let shell = Shell::of(&visit, HERE).with_error("Each of these is a whole number.");
+        let status = StatusCode::UNPROCESSABLE_ENTITY;
+        return shown(&gateway, id, &visit, (status, shell)).await;
+    }
+    let changes = Changes {
+        open_invoices_max: open,
+        overpay_tolerance: bps.map(Bps::new),
+        payment_window_seconds: payment,
+        selection_window_seconds: selection,
+        ..Changes::default()
+    };
+    let done = gateway.change_merchant_seen(id, Some(form.text("version")), changes).await;
+    saved(&gateway, id, &visit, done.map(drop)).await
+}
+
+async fn saved(
+    gateway: &crate::State,
+    id: Uuid,
+    visit: &Visit,
+    done: Result<(), MerchantError>,
+) -> Result<Response, Problem> {
+    match done.map_err(problem) {
+        Ok(()) => Ok(Redirect::to(&format!("{HERE}/{id}?done=saved")).into_response()),
+        Err(Problem::Conflict(text)) => {
+            let shell = Shell::of(visit, HERE).with_error(text);
+            shown(gateway, id, visit, (StatusCode::UNPROCESSABLE_ENTITY, shell)).await
+        }
+        Err(other) => Err(other),
+    }
+}
+
+/// A merchant's own payout limits; an empty field leaves one as it is.
+pub async fn limit(
+    State(gateway): State<crate::State>,
+    Path(id): Path<String>,
+    visit: Visit,
+) -> Result<Response, Problem> {
+    let id = Uuid::try_parse(&id).map_err(|_| Problem::NotFound)?;
+    let number = |name: &str| match visit.form.filled(name) {
+        None => Ok(None),
+        Some(text) => text.parse::<u64>().ok().filter(|usd| *usd > 0).map(Some).ok_or(()),
+    };
+    let (Ok(hour), Ok(day)) = (number("hour_usd"), number("day_usd")) else {
+        let shell = Shell::of(&visit, HERE).with_error("A limit is a whole number of USD above 0.");
+        let status = StatusCode::UNPROCESSABLE_ENTITY;
+        return shown(&gateway, id, &visit, (status, shell)).await;
+    };
+    match gateway.set_payout_limits(id, (hour, day)).await {
+        Ok(_) => Ok(Redirect::to(&format!("{HERE}/{id}?done=saved")).into_response()),
+        Err(OperateError::UnknownMerchant(_)) => Err(Problem::NotFound),
+        Err(OperateError::Storage(error)) => Err(error.into()),
+        Err(error) => Err(Problem::Conflict(error.to_string())),
+    }
+}
+
+/// Shows the merchant's own pages, to be read alone.
+pub async fn observe(
+    State(gateway): State<crate::State>,
+    Path(id): Path<String>,
+    visit: Visit,
+) -> Result<Response, Problem> {
+    let id = Uuid::try_parse(&id).map_err(|_| Problem::NotFound)?;
+    if gateway.observe_merchant(visit.signed()?, id).await? {
+        Ok(Redirect::to("/").into_response())
+    } else {
+        Err(Problem::NotFound)
+    }
+}
+
+pub async fn end_observation(
+    State(gateway): State<crate::State>,
+    visit: Visit,
+) -> Result<Response, Problem> {
+    let ended = gateway.end_observation(visit.signed()?).await?;
+    let to = ended.map_or_else(|| HERE.to_owned(), |id| format!("{HERE}/{id}"));
+    Ok(Redirect::to(&to).into_response())
 }
 
 pub async fn suspend(

@@ -13,6 +13,7 @@ use crate::{
             sessions::{self, ListedSession, SessionRow, Use},
         },
         audit,
+        operator::observations::{self, Observed},
     },
 };
 
@@ -21,6 +22,8 @@ use crate::{
 pub struct Signed {
     pub row: SessionRow,
     pub memberships: Vec<MembershipRow>,
+    /// The merchant whose pages an operator reads.
+    pub observed: Option<Observed>,
     /// Links open sessions in the sandbox alone.
     is_sandbox: bool,
 }
@@ -55,6 +58,11 @@ impl Signed {
     }
 
     pub fn chosen(&self) -> Option<Chosen<'_>> {
+        if let Some(observed) = &self.observed {
+            let (merchant_id, name) = (observed.merchant_id, observed.name.as_str());
+            // The role that reads, which changes nothing.
+            return Some(Chosen { merchant_id, name, role: Role::Viewer });
+        }
         let merchant_id = self.row.merchant_id?;
         let found = self.memberships.iter().find(|m| m.merchant_id == Some(merchant_id))?;
         let name = found.merchant_name.as_deref().unwrap_or_default();
@@ -121,7 +129,11 @@ impl Gateway {
         // A link opens nothing outside the sandbox, even if the row says that it did.
         let Some(row) = found.filter(|row| is_sandbox || !row.by_link) else { return Ok(None) };
         let memberships = accounts::memberships(&mut connection, row.account_id).await?;
-        Ok(Some(Signed { row, memberships, is_sandbox }))
+        let mut signed = Signed { row, memberships, observed: None, is_sandbox };
+        if signed.operator_role().is_some() {
+            signed.observed = observations::of_session(&mut connection, signed.row.handle).await?;
+        }
+        Ok(Some(signed))
     }
 
     /// Proves again, by the password and where there is one by the second factor, that the account

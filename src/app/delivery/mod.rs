@@ -11,6 +11,7 @@ pub mod lists;
 mod payout;
 mod record;
 pub mod requeue_dead_letters;
+pub mod requeue_run;
 mod room;
 pub mod trial;
 

@@ -2,6 +2,7 @@
 
 pub mod accounts;
 mod advance;
+mod approve;
 mod bind;
 mod booking;
 mod create;
@@ -30,6 +31,7 @@ mod together;
 mod view;
 mod wallet;
 
+pub use approve::{PayoutPicture, Review};
 pub use bind::Accepted;
 pub use create::NewOrder;
 pub use decide::Confirmation;

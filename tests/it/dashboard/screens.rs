@@ -182,10 +182,12 @@ async fn dead_letters_are_grouped_by_cause_and_sent_again_in_one_go() {
                 .replace("&#39;", "'")
         };
         shop.receiver.answer(200);
-        let fields = ["merchant", "channel", "host", "cause"].map(|name| (name, value(name)));
+        let fields =
+            ["run", "merchant", "channel", "host", "cause"].map(|name| (name, value(name)));
         let fields = fields.each_ref().map(|(name, value)| (*name, value.as_str()));
         let done = admin.post("/operator/dead-letters", &fields).await;
-        assert_eq!(done.header("location"), Some("/operator/dead-letters?requeued=2"));
+        let run = format!("/operator/dead-letters/runs/{}", value("run"));
+        assert_eq!(done.header("location"), Some(run.as_str()), "{}", done.body);
         for id in &ids {
             shop.delivery_becomes(id, "delivered").await;
         }
