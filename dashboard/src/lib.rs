@@ -21,10 +21,13 @@ mod operator;
 mod origin;
 mod overview;
 mod payments;
+mod payouts;
 mod problem;
+mod qr;
 mod settings;
 mod shell;
 mod sign_in;
+mod upload;
 mod visit;
 
 use std::{sync::Arc, time::Duration};
@@ -40,6 +43,7 @@ use axum::{
 use gateway::{account::Action, app::Gateway};
 use tower_http::catch_panic::CatchPanicLayer;
 
+use payouts::nc_payouts as nc;
 use problem::Problem;
 
 pub type State = Arc<Gateway>;
@@ -80,6 +84,21 @@ pub fn routes() -> Vec<Route> {
         read("/payments", A::PaymentView, get(payments::list)),
         read("/payments/{id}", A::PaymentView, get(payments::detail::page)),
         act("/payments/{id}/cancel", A::PaymentCancel, post(payments::detail::cancel)),
+        read("/payouts", A::PayoutView, get(payouts::list)),
+        act("/payouts", A::PayoutCreate, post(payouts::compose::create)),
+        read("/payouts/new", A::PayoutPreview, get(payouts::compose::page)),
+        act("/payouts/new", A::PayoutPreview, post(payouts::compose::preview)),
+        read("/payouts/template.csv", A::PayoutView, get(payouts::report::template)),
+        read("/payouts/new/non-custodial", A::PayoutPreview, get(nc::compose::page)),
+        act("/payouts/new/non-custodial", A::PayoutPreview, post(nc::compose::preview)),
+        act("/payouts/non-custodial", A::NcPayoutCreate, post(nc::compose::create)),
+        read("/payouts/{id}", A::PayoutView, get(payouts::page)),
+        act("/payouts/{id}/confirm", A::PayoutConfirm, post(payouts::act::confirm)),
+        act("/payouts/{id}/refresh", A::PayoutRefresh, post(payouts::act::refresh)),
+        act("/payouts/{id}/cancel", A::PayoutCancel, post(payouts::act::cancel)),
+        read("/payouts/{id}/report.csv", A::PayoutView, get(payouts::report::report)),
+        read("/payouts/{id}/unsigned", A::PayoutView, get(nc::sign::unsigned)),
+        act("/payouts/{id}/submit", A::NcPayoutSubmit, post(nc::sign::submit)),
         read("/events", A::EventView, get(events::list)),
         read("/events/{id}", A::EventView, get(events::page)),
         act("/events/{id}/resend", A::EventResend, post(events::resend)),

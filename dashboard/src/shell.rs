@@ -14,9 +14,10 @@ use gateway::{
 use crate::{asset::STYLE_PATH, problem::Problem, visit::Visit};
 
 /// The navigation: what exists, of which a page shows what its reader may see.
-const PLACES: [(Action, &str, &str); 9] = [
+const PLACES: [(Action, &str, &str); 10] = [
     (Action::OverviewView, "/", "Overview"),
     (Action::PaymentView, "/payments", "Payments"),
+    (Action::PayoutView, "/payouts", "Payouts"),
     (Action::EventView, "/events", "Events"),
     (Action::DevelopersView, "/developers", "Developers"),
     (Action::SettingsView, "/settings", "Settings"),

@@ -20,6 +20,14 @@ vocabulary! {
         OverviewView = "overview.view",
         PaymentView = "payment.view",
         PaymentCancel = "payment.cancel",
+        PayoutView = "payout.view",
+        PayoutPreview = "payout.preview",
+        PayoutCreate = "payout.create",
+        PayoutConfirm = "payout.confirm",
+        PayoutRefresh = "payout.refresh",
+        PayoutCancel = "payout.cancel",
+        NcPayoutCreate = "nc-payout.create",
+        NcPayoutSubmit = "nc-payout.submit",
         EventView = "event.view",
         EventResend = "event.resend",
         DevelopersView = "developers.view",
@@ -72,6 +80,14 @@ impl Action {
             Self::OverviewView
             | Self::PaymentView
             | Self::PaymentCancel
+            | Self::PayoutView
+            | Self::PayoutPreview
+            | Self::PayoutCreate
+            | Self::PayoutConfirm
+            | Self::PayoutRefresh
+            | Self::PayoutCancel
+            | Self::NcPayoutCreate
+            | Self::NcPayoutSubmit
             | Self::EventView
             | Self::EventResend
             | Self::DevelopersView
@@ -107,6 +123,14 @@ impl Action {
                 ALL_OF_MERCHANT
             }
             Self::PaymentCancel => &[Owner, Finance],
+            Self::PayoutView => ALL_OF_MERCHANT,
+            Self::PayoutPreview
+            | Self::PayoutCreate
+            | Self::PayoutConfirm
+            | Self::PayoutRefresh
+            | Self::PayoutCancel
+            | Self::NcPayoutCreate
+            | Self::NcPayoutSubmit => &[Owner, Finance],
             Self::EventResend | Self::DevelopersView => &[Owner, Developer],
             Self::KeyRotate | Self::SecretRotate => &[Owner, Developer],
             Self::SettingsChange => &[Owner],
@@ -131,6 +155,7 @@ impl Action {
                 | Self::KeyRotate
                 | Self::SecretRotate
                 | Self::SettingsChange
+                | Self::PayoutConfirm
                 | Self::MerchantCreate
         )
     }
@@ -148,6 +173,14 @@ impl Action {
             Self::AuditView => "/operator/audit",
             Self::OperatorView => "/operator",
             Self::PaymentView | Self::PaymentCancel => "/payments",
+            Self::PayoutView
+            | Self::PayoutPreview
+            | Self::PayoutCreate
+            | Self::PayoutConfirm
+            | Self::PayoutRefresh
+            | Self::PayoutCancel
+            | Self::NcPayoutCreate
+            | Self::NcPayoutSubmit => "/payouts",
             Self::EventView | Self::EventResend => "/events",
             Self::SessionOpen | Self::CodeEnter | Self::OverviewView => "/",
             Self::SessionClose

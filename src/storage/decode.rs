@@ -9,7 +9,9 @@ use sqlx::{
 };
 
 use super::numeric;
-use crate::{account, asset::Network, deposit, invoice, ledger, money::BaseUnits, webhook};
+use crate::{
+    account, asset::Network, deposit, invoice, ledger, money::BaseUnits, payout, webhook,
+};
 
 macro_rules! decoded_from_text {
     ($($type:ty),+ $(,)?) => {$(
@@ -38,6 +40,8 @@ decoded_from_text! {
     deposit::BookedAs,
     invoice::Status,
     ledger::EntryKind,
+    payout::listed::ListedKind,
+    payout::listed::ListedState,
     webhook::Channel,
     webhook::event::EventKind,
     webhook::retry::DeliveryState,
