@@ -44,7 +44,8 @@ impl ListedKind {
     /// The kind as people read it.
     pub const fn title(self) -> &'static str {
         match self {
-            Self::Utxo | Self::Evm => "Mass payout",
+            Self::Utxo => "Mass payout (bitcoin-like)",
+            Self::Evm => "Mass payout (EVM)",
             Self::NonCustodial => "Signed by you",
         }
     }

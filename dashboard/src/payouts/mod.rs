@@ -130,7 +130,7 @@ impl Page {
 }
 
 /// An amount of a currency with its symbol.
-fn coins(amount: BaseUnits, token_id: &str) -> String {
+fn coins(amount: &BaseUnits, token_id: &str) -> String {
     match Catalogue::get().by_token_id(token_id) {
         Some(currency) => {
             let decimals = u32::from(currency.decimals);

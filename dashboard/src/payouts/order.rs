@@ -18,7 +18,7 @@ use gateway::{
     storage::{deliveries::DeliveryRow, payouts::items::ItemRow},
 };
 
-use super::{HERE, may, plain, words};
+use super::{HERE, may, words};
 use crate::{
     list::ROWS,
     problem::Problem,
@@ -193,8 +193,9 @@ impl Page {
         self.look.view.quote.expires_at <= self.look.now
     }
 
-    fn missing(&self) -> BaseUnits {
-        self.look.view.total_to_send.remaining_after(self.look.view.received)
+    /// What is still to be sent.
+    fn missing(&self) -> String {
+        self.coins(&self.look.view.total_to_send.remaining_after(self.look.view.received))
     }
 
     fn is_only(&self, state: &ItemState) -> bool {

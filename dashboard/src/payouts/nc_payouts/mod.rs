@@ -7,16 +7,16 @@ use askama::Template;
 use axum::{http::StatusCode, response::Response};
 use gateway::{
     account::Action,
-    asset::{Network, explorer},
+    asset::{Network, catalogue::Catalogue, explorer},
+    money::BaseUnits,
     nc_payout::{
         FeeLevel, State,
         view::{NcOutput, NcPayout, PayoutView},
     },
-    money::BaseUnits,
     payout::recipients::in_coins,
 };
 
-use super::{HERE, coins, may, plain, words};
+use super::{HERE, may, words};
 use crate::{
     problem::Problem,
     shell::{Shell, page_with, when},
@@ -105,8 +105,7 @@ fn facts(view: &PayoutView, payout: &NcPayout) -> Vec<(&'static str, String)> {
 
 /// An amount of the network's own coin.
 fn native_coins(network: Network, amount: BaseUnits) -> String {
-    let native = gateway::asset::catalogue::Catalogue::get().native(network);
-    in_coins(native, amount)
+    in_coins(Catalogue::get().native(network), amount)
 }
 
 impl Page {
