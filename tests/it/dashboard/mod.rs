@@ -1,7 +1,10 @@
 //! The dashboard: who gets in, who may do what, and what its pages show.
 
 mod attack;
+mod nc_payouts;
 mod pages;
+mod payouts;
+mod payouts_pages;
 mod roles;
 mod screens;
 mod sign_in;

@@ -12,7 +12,7 @@ use super::{Desk, PASSWORD};
 const HOSTILE: &str = "\"><img src=x onerror=alert(1)><script>alert(1)</script>";
 
 /// Takes the page's picture light and dark, on a phone and in a window, and finds no problem.
-async fn inspect(tab: &Tab, name: &str) {
+pub(super) async fn inspect(tab: &Tab, name: &str) {
     for (width, scheme, suffix) in
         [(1280, "light", ""), (1280, "dark", "-dark"), (360, "dark", "-dark"), (360, "light", "")]
     {
@@ -28,7 +28,7 @@ async fn inspect(tab: &Tab, name: &str) {
     assert_eq!(tab.complaints().await, Vec::<String>::new(), "{name}");
 }
 
-async fn fill(tab: &Tab, selector: &str, text: &str) {
+pub(super) async fn fill(tab: &Tab, selector: &str, text: &str) {
     let (selector, text) = (json!(selector), json!(text));
     tab.eval(&format!("document.querySelector({selector}).value = {text}")).await;
 }
@@ -37,7 +37,7 @@ async fn at(tab: &Tab, path: &str) {
     tab.shows(&format!("location.pathname === {}", json!(path))).await;
 }
 
-async fn sign_in_by_link(desk: &Desk, tab: &Tab, email: &str, name: Option<&str>) {
+pub(super) async fn sign_in_by_link(desk: &Desk, tab: &Tab, email: &str, name: Option<&str>) {
     tab.open(&desk.gateway.create_sign_in_link(email).await.unwrap()).await;
     if let Some(name) = name {
         inspect(tab, name).await;
