@@ -71,7 +71,7 @@ struct Terms {
     label: String,
 }
 
-/// What the order would cost, and the two hidden fields of the form that creates it.
+/// The cost of the order, and the two hidden fields of the form that creates it.
 struct Price {
     network_fee: String,
     service_fee: String,

@@ -193,7 +193,7 @@ impl Page {
         self.look.view.quote.expires_at <= self.look.now
     }
 
-    /// What is still to be sent.
+    /// The amount that is still to be sent.
     fn missing(&self) -> String {
         self.coins(&self.look.view.total_to_send.remaining_after(self.look.view.received))
     }

@@ -125,7 +125,7 @@ impl Gateway {
         Ok(items::after(&mut connection, id, state, after, limit).await?)
     }
 
-    /// What a wallet scans to fund an order: a URI with what is missing where wallets of the network
+    /// The text that a wallet scans to fund an order: a URI with the missing sum where its wallets
     /// read one well, else the address.
     fn funding_code(&self, order: &PayoutOrder) -> Option<String> {
         let place = order.deposit.as_ref().filter(|_| order.state == State::PendingDeposit)?;

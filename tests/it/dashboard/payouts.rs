@@ -159,7 +159,7 @@ async fn a_file_with_faults_is_mended_and_paid_out_to_the_report() {
     .await;
 }
 
-/// What the pages say of an order of three rows that was paid.
+/// Reads the pages of an order of three rows that was paid.
 async fn finished(desk: &Desk, owner: &mut Visitor, id: &str) {
     let page = owner.get(&format!("/payouts/{id}")).await.body;
     for part in ["class=\"state completed\"", "3 of 3 paid", "mass_payout.completed", "final, credit"] {

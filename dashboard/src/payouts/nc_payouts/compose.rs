@@ -41,7 +41,7 @@ struct Page {
     ready: Option<Ready>,
 }
 
-/// What the form that builds the payout must repeat.
+/// Fields that the form repeats to build the payout.
 struct Ready {
     /// The fingerprint of what is shown.
     seen: String,
