@@ -25,7 +25,7 @@ use serde_json::json;
 use support::server::stack::{Merchant, Stack, with_configured_stack};
 use visitor::Visitor;
 
-const PASSWORD: &str = "correct horse battery";
+pub const PASSWORD: &str = "correct horse battery";
 
 /// A stack with a dashboard.
 struct Desk {
@@ -127,11 +127,11 @@ async fn set_up_codes(visitor: &mut Visitor) -> (TotpSecret, Vec<String>) {
 
 /// The code of now, or of some steps later, which counts within half a minute.
 #[expect(clippy::disallowed_methods, reason = "an authenticator app has a clock of its own")]
-fn code_now(secret: &TotpSecret, steps: i64) -> String {
+pub fn code_now(secret: &TotpSecret, steps: i64) -> String {
     secret.code(step_at(Utc::now()) + steps)
 }
 
-fn unbase32(text: &str) -> [u8; 20] {
+pub fn unbase32(text: &str) -> [u8; 20] {
     let digit = |c: char| "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".find(c).unwrap();
     let (mut bits, mut have, mut bytes) = (0_usize, 0, Vec::new());
     for letter in text.chars() {
