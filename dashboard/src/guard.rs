@@ -22,9 +22,10 @@ use subtle::ConstantTimeEq;
 
 use crate::{
     cookie::{self, Kind},
-    form::{BYTES_MAX, Form, TOKEN},
+    form::{Form, TOKEN},
     origin,
     problem::Problem,
+    upload,
     visit::Visit,
 };
 
@@ -68,7 +69,11 @@ impl Gate {
             (_, None, _) | (_, _, None) => return Ok(Redirect::to("/sign-in").into_response()),
         };
         let token = holder.bearer.form_token();
-        let form = if is_change { read_form(body, &token).await? } else { Form::default() };
+        let form = if is_change {
+            read_form(&parts.headers, body, self.action, &token).await?
+        } else {
+            Form::default()
+        };
         if let Some(signed) = &signed
             && let Some(elsewhere) = self.elsewhere(signed, parts.uri.path())?
         {
@@ -136,9 +141,15 @@ impl Gate {
     }
 }
 
-async fn read_form(body: Body, token: &str) -> Result<Form, Problem> {
-    let body = Limited::new(body, BYTES_MAX).collect().await.map_err(|_| Problem::TooLarge)?;
-    let form = Form::parse(&body.to_bytes());
+async fn read_form(
+    headers: &HeaderMap,
+    body: Body,
+    action: Action,
+    token: &str,
+) -> Result<Form, Problem> {
+    let most = upload::bytes_max(action);
+    let body = Limited::new(body, most).collect().await.map_err(|_| Problem::TooLarge)?;
+    let form = upload::read(headers, body.to_bytes()).await?;
     if bool::from(form.text(TOKEN).as_bytes().ct_eq(token.as_bytes())) {
         Ok(form)
     } else {

@@ -28,11 +28,14 @@ mod origin;
 mod overview;
 mod passkey;
 mod payments;
+mod payouts;
 mod problem;
+mod qr;
 mod settings;
 mod shell;
 mod sign_in;
 mod team;
+mod upload;
 mod visit;
 
 use std::{sync::Arc, time::Duration};
@@ -48,6 +51,7 @@ use axum::{
 use gateway::{account::Action, app::Gateway};
 use tower_http::catch_panic::CatchPanicLayer;
 
+use payouts::nc_payouts as nc;
 use problem::Problem;
 
 pub type State = Arc<Gateway>;
@@ -98,6 +102,21 @@ pub fn routes() -> Vec<Route> {
         act("/payments/new", A::PaymentCreate, post(payments::by_hand::submit)),
         read("/payments/{id}", A::PaymentView, get(payments::detail::page)),
         act("/payments/{id}/cancel", A::PaymentCancel, post(payments::detail::cancel)),
+        read("/payouts", A::PayoutView, get(payouts::list)),
+        act("/payouts", A::PayoutCreate, post(payouts::compose::create)),
+        read("/payouts/new", A::PayoutPreview, get(payouts::compose::page)),
+        act("/payouts/new", A::PayoutPreview, post(payouts::compose::preview)),
+        read("/payouts/template.csv", A::PayoutView, get(payouts::report::template)),
+        read("/payouts/new/non-custodial", A::PayoutPreview, get(nc::compose::page)),
+        act("/payouts/new/non-custodial", A::PayoutPreview, post(nc::compose::preview)),
+        act("/payouts/non-custodial", A::NcPayoutCreate, post(nc::compose::create)),
+        read("/payouts/{id}", A::PayoutView, get(payouts::page)),
+        act("/payouts/{id}/confirm", A::PayoutConfirm, post(payouts::act::confirm)),
+        act("/payouts/{id}/refresh", A::PayoutRefresh, post(payouts::act::refresh)),
+        act("/payouts/{id}/cancel", A::PayoutCancel, post(payouts::act::cancel)),
+        read("/payouts/{id}/report.csv", A::PayoutView, get(payouts::report::report)),
+        read("/payouts/{id}/unsigned", A::PayoutView, get(nc::sign::unsigned)),
+        act("/payouts/{id}/submit", A::NcPayoutSubmit, post(nc::sign::submit)),
         read("/events", A::EventView, get(events::list)),
         read("/events/resend", A::EventResend, get(events::many::preview)),
         act("/events/resend", A::EventResend, post(events::many::submit)),

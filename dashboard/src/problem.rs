@@ -20,6 +20,8 @@ pub enum Problem {
     ForeignOrigin,
     WrongToken,
     TooLarge,
+    /// A body that is no form.
+    Unreadable,
     Refused(Action),
     Suspended,
     LinkUsed,
@@ -88,6 +90,7 @@ impl Problem {
                 StatusCode::FORBIDDEN
             }
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::Unreadable => StatusCode::BAD_REQUEST,
             Self::LinkUsed => StatusCode::GONE,
             Self::Conflict(_) => StatusCode::CONFLICT,
             Self::Busy => StatusCode::SERVICE_UNAVAILABLE,
@@ -108,6 +111,9 @@ impl Problem {
                 "It was opened before you signed in, or in another session. Go back, reload the page and try again.",
             ),
             Self::TooLarge => ("Too large", "The form holds more than any of ours may."),
+            Self::Unreadable => {
+                ("Unreadable", "This is no form that a browser sends. Go back and try again.")
+            }
             Self::Refused(action) => {
                 let text = format!(
                     "Your role does not include {action}. Ask an owner of the account, or an administrator."

@@ -17,6 +17,7 @@ use crate::{announcements::Banners, asset::STYLE_PATH, problem::Problem, visit::
 const PLACES: &[(Action, &str, &str)] = &[
     (Action::OverviewView, "/", "Overview"),
     (Action::PaymentView, "/payments", "Payments"),
+    (Action::PayoutView, "/payouts", "Payouts"),
     (Action::EventView, "/events", "Events"),
     (Action::BalanceView, "/balance", "Balance"),
     (Action::DevelopersView, "/developers", "Developers"),

@@ -33,6 +33,14 @@ vocabulary! {
         PaymentView = "payment.view",
         PaymentCreate = "payment.create",
         PaymentCancel = "payment.cancel",
+        PayoutView = "payout.view",
+        PayoutPreview = "payout.preview",
+        PayoutCreate = "payout.create",
+        PayoutConfirm = "payout.confirm",
+        PayoutRefresh = "payout.refresh",
+        PayoutCancel = "payout.cancel",
+        NcPayoutCreate = "nc-payout.create",
+        NcPayoutSubmit = "nc-payout.submit",
         EventView = "event.view",
         EventResend = "event.resend",
         EventTest = "event.test",
@@ -120,6 +128,14 @@ impl Action {
             | Self::PaymentView
             | Self::PaymentCreate
             | Self::PaymentCancel
+            | Self::PayoutView
+            | Self::PayoutPreview
+            | Self::PayoutCreate
+            | Self::PayoutConfirm
+            | Self::PayoutRefresh
+            | Self::PayoutCancel
+            | Self::NcPayoutCreate
+            | Self::NcPayoutSubmit
             | Self::EventView
             | Self::EventResend
             | Self::EventTest
@@ -189,6 +205,14 @@ impl Action {
             Self::PaymentCreate => &[Owner, Developer, Finance],
             Self::PaymentCancel => &[Owner, Finance],
             Self::EventResend | Self::EventTest | Self::DevelopersView => &[Owner, Developer],
+            Self::PayoutView => ALL_OF_MERCHANT,
+            Self::PayoutPreview
+            | Self::PayoutCreate
+            | Self::PayoutConfirm
+            | Self::PayoutRefresh
+            | Self::PayoutCancel
+            | Self::NcPayoutCreate
+            | Self::NcPayoutSubmit => &[Owner, Finance],
             Self::KeyRotate | Self::SecretRotate => &[Owner, Developer],
             Self::SettingsChange => &[Owner],
             Self::OperatorView | Self::MerchantView | Self::DeadLetterView => ALL_OPERATORS,
@@ -238,6 +262,7 @@ impl Action {
                 | Self::KeyRotate
                 | Self::SecretRotate
                 | Self::SettingsChange
+                | Self::PayoutConfirm
                 | Self::MerchantCreate
                 | Self::DepositAccept
                 | Self::PayoutRelease
@@ -279,6 +304,14 @@ impl Action {
             | Self::CodeEnter
             | Self::AnnouncementDismiss
             | Self::OverviewView => "/",
+            Self::PayoutView
+            | Self::PayoutPreview
+            | Self::PayoutCreate
+            | Self::PayoutConfirm
+            | Self::PayoutRefresh
+            | Self::PayoutCancel
+            | Self::NcPayoutCreate
+            | Self::NcPayoutSubmit => "/payouts",
             Self::SessionClose
             | Self::AccountView
             | Self::AccountConfirm

@@ -42,6 +42,8 @@ decoded_from_text! {
     ledger::EntryKind,
     link::LinkKind,
     payout::State,
+    payout::listed::ListedKind,
+    payout::listed::ListedState,
     webhook::Channel,
     webhook::event::EventKind,
     webhook::retry::DeliveryState,

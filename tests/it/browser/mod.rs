@@ -3,6 +3,7 @@
 mod budget;
 mod choosing;
 mod connection;
+mod dashboard_journey;
 mod docs;
 mod ending;
 mod language;

@@ -6,6 +6,7 @@ mod factors;
 mod grown;
 mod merchant;
 mod merchant_pages;
+mod nc_payouts;
 mod operator_acts;
 mod operator_dead_letters;
 mod operator_pages;
@@ -14,6 +15,8 @@ mod operator_views;
 mod pages;
 mod passkey_browser;
 mod passkeys;
+mod payouts;
+mod payouts_pages;
 mod roles;
 mod screens;
 mod sign_in;
@@ -36,7 +39,7 @@ use serde_json::json;
 use support::server::stack::{Merchant, Stack, with_configured_stack};
 use visitor::Visitor;
 
-const PASSWORD: &str = "correct horse battery";
+pub const PASSWORD: &str = "correct horse battery";
 
 /// A stack with a dashboard.
 struct Desk {
@@ -138,11 +141,11 @@ async fn set_up_codes(visitor: &mut Visitor) -> (TotpSecret, Vec<String>) {
 
 /// The code of now, or of some steps later, which counts within half a minute.
 #[expect(clippy::disallowed_methods, reason = "an authenticator app has a clock of its own")]
-fn code_now(secret: &TotpSecret, steps: i64) -> String {
+pub fn code_now(secret: &TotpSecret, steps: i64) -> String {
     secret.code(step_at(Utc::now()) + steps)
 }
 
-fn unbase32(text: &str) -> [u8; 20] {
+pub fn unbase32(text: &str) -> [u8; 20] {
     let digit = |c: char| "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".find(c).unwrap();
     let (mut bits, mut have, mut bytes) = (0_usize, 0, Vec::new());
     for letter in text.chars() {

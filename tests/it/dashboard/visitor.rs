@@ -78,4 +78,30 @@ impl Visitor {
     pub fn session(&self) -> Option<&str> {
         self.cookies.get("gateway-session").map(String::as_str)
     }
+
+    /// Posts a form with a file, as browsers do without a script.
+    pub async fn post_file(
+        &mut self,
+        path: &str,
+        fields: &[(&str, &str)],
+        (name, content): (&str, &[u8]),
+    ) -> Answer {
+        const BOUNDARY: &str = "----a-browsers-boundary";
+        let mut body = Vec::new();
+        let token = self.token.clone();
+        for (field, value) in [("token", token.as_str())].iter().chain(fields) {
+            let head = format!("--{BOUNDARY}\r\ncontent-disposition: form-data; name=\"{field}\"\r\n\r\n");
+            body.extend([head.as_bytes(), value.as_bytes(), b"\r\n"].concat());
+        }
+        let head = format!(
+            "--{BOUNDARY}\r\ncontent-disposition: form-data; name=\"file\"; filename=\"{name}\"\r\n\
+             content-type: text/csv\r\n\r\n"
+        );
+        body.extend([head.as_bytes(), content, format!("\r\n--{BOUNDARY}--\r\n").as_bytes()].concat());
+        let kind = format!("multipart/form-data; boundary={BOUNDARY}");
+        let client =
+            self.client().with_header("content-type", &kind).with_header("origin", &self.origin);
+        let answer = client.send_bytes(Method::POST, path, &body).await;
+        self.take(answer)
+    }
 }

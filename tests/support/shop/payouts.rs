@@ -170,7 +170,7 @@ impl Orders {
 
     /// Creates an order and confirms it; as it is then.
     pub async fn confirmed(&self, gateway: &Gateway, wanted: &NewOrder) -> Value {
-        let created = gateway.create_payout(&self.caller, wanted).await.unwrap();
+        let created = gateway.create_payout(self.caller.merchant_id, wanted).await.unwrap();
         let object: Value = serde_json::from_str(&created.body).unwrap();
         let (id, said) = (object["id"].as_str().unwrap(), Confirmation::default());
         let confirmed = gateway.confirm_payout(self.caller.merchant_id, id, &said).await.unwrap();
