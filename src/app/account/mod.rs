@@ -6,6 +6,7 @@
 pub mod create;
 pub mod hashing;
 mod open;
+pub mod opening;
 pub mod second_factor;
 pub mod session;
 pub mod sign_in;
