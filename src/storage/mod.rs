@@ -23,6 +23,7 @@ pub mod deposit_search;
 pub mod deposits;
 pub mod events;
 pub mod handover;
+pub mod history;
 pub mod idempotency;
 pub mod identity;
 pub mod invoices;
