@@ -23,7 +23,7 @@ use subtle::ConstantTimeEq;
 use crate::{
     cookie::{self, Kind},
     form::{BYTES_MAX, Form, TOKEN},
-    origin,
+    live, origin,
     problem::Problem,
     visit::Visit,
 };
@@ -59,6 +59,9 @@ impl Gate {
         let visitor = self.visitor(&parts.headers, &parts.extensions);
         let bearer = cookie::read(&parts.headers, Kind::Session, url);
         let signed = match &bearer {
+            Some(bearer) if live::is_poll(&parts.method, &parts.headers) => {
+                self.gateway.still_signed(bearer).await?
+            }
             Some(bearer) => self.gateway.signed(bearer).await?,
             None => None,
         };

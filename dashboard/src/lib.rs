@@ -7,6 +7,7 @@
 mod account;
 mod asset;
 mod audit;
+pub mod chart;
 mod cookie;
 mod dead_letters;
 mod developers;
@@ -14,8 +15,10 @@ mod events;
 mod form;
 mod guard;
 mod headers;
+mod help;
 mod invitation;
 mod list;
+mod live;
 mod merchants;
 mod operator;
 mod origin;
@@ -52,7 +55,7 @@ pub struct Route {
     handler: MethodRouter<State>,
 }
 
-/// Every route but the style sheet's. The router is built from this list alone, so that a test that
+/// Every route but those of the assets. The router is built from this list alone, so that a test that
 /// walks it misses nothing, and none is without its action.
 pub fn routes() -> Vec<Route> {
     let read = |path, action, handler| Route { method: Method::GET, path, action, handler };
@@ -76,6 +79,7 @@ pub fn routes() -> Vec<Route> {
         act("/account/codes/confirm", A::TotpConfirm, post(account::codes::confirm)),
         act("/account/sessions/{handle}/end", A::SessionRevoke, post(account::end_session)),
         act("/account/merchant", A::MerchantChoose, post(account::choose_merchant)),
+        read("/help", A::AccountView, get(help::page)),
         read("/", A::OverviewView, get(overview::page)),
         read("/payments", A::PaymentView, get(payments::list)),
         read("/payments/{id}", A::PaymentView, get(payments::detail::page)),
@@ -112,9 +116,10 @@ pub fn router(gateway: State) -> Router {
     routes()
         .into_iter()
         .fold(Router::new(), add)
-        .route(asset::STYLE_PATH.as_str(), get(asset::style))
+        .merge(asset::router())
         .fallback(|| async { Problem::NotFound })
         .method_not_allowed_fallback(|| async { Problem::NotFound })
+        .layer(middleware::from_fn(live::unchanged))
         .layer(CatchPanicLayer::custom(|_| Problem::Broken.into_response()))
         .layer(middleware::from_fn(move |request, next| within(limit, request, next)))
         .layer(middleware::from_fn_with_state(fence, headers::fence))

@@ -10,7 +10,7 @@ use crate::{
         StorageError,
         accounts::{
             self, MembershipRow, guesses,
-            sessions::{self, ListedSession, SessionRow},
+            sessions::{self, ListedSession, SessionRow, Use},
         },
         audit,
     },
@@ -90,10 +90,19 @@ impl Signed {
 }
 
 impl Gateway {
-    /// The session of an id, if it is alive.
+    /// The session of an id, if it is alive. This is a use of it.
     pub async fn signed(&self, id: &Bearer) -> Result<Option<Signed>, StorageError> {
+        self.session_of(id, Use::Somebody).await
+    }
+
+    /// The same for a page that asks by itself: such requests keep no idle session alive.
+    pub async fn still_signed(&self, id: &Bearer) -> Result<Option<Signed>, StorageError> {
+        self.session_of(id, Use::Poll).await
+    }
+
+    async fn session_of(&self, id: &Bearer, by: Use) -> Result<Option<Signed>, StorageError> {
         let mut connection = self.db.connection().await?;
-        let Some(row) = sessions::touch(&mut connection, &id.sha256()).await? else {
+        let Some(row) = sessions::touch(&mut connection, &id.sha256(), by).await? else {
             return Ok(None);
         };
         let memberships = accounts::memberships(&mut connection, row.account_id).await?;

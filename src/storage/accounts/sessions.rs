@@ -88,16 +88,26 @@ pub async fn insert(
     Ok(())
 }
 
-/// The session with this id, if it is alive; that it was used is noted.
+/// The origin of a request in a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Use {
+    /// Somebody did something.
+    Somebody,
+    /// A page that is open somewhere asked by itself, which is no use of the session.
+    Poll,
+}
+
+/// The session with this id, if it is alive; that somebody used it is noted.
 pub async fn touch(
     connection: &mut PgConnection,
     id_sha256: &[u8],
+    by: Use,
 ) -> Result<Option<SessionRow>, StorageError> {
     let row = sqlx::query_as!(
         SessionRow,
         r#"
         update account_session s
-        set seen_at = clock_timestamp()
+        set seen_at = case when $6 then clock_timestamp() else s.seen_at end
         from account a
         where s.id_sha256 = $1 and a.id = s.account_id and s.ended_at is null and a.disabled_at is null
           and s.seen_at > clock_timestamp() - $2::int * interval '1 second'
@@ -111,7 +121,8 @@ pub async fn touch(
         IDLE_SECONDS,
         LIFE_SECONDS,
         HALF_SECONDS,
-        CONFIRMED_SECONDS
+        CONFIRMED_SECONDS,
+        by == Use::Somebody
     )
     .fetch_optional(connection)
     .await?;

@@ -1,6 +1,10 @@
 //! The dashboard: who gets in, who may do what, and what its pages show.
 
 mod attack;
+mod custody;
+mod history;
+mod live;
+mod opening;
 mod pages;
 mod roles;
 mod screens;
