@@ -23,7 +23,7 @@ use subtle::ConstantTimeEq;
 use crate::{
     cookie::{self, Kind},
     form::{Form, TOKEN},
-    origin,
+    live, origin,
     problem::Problem,
     upload,
     visit::Visit,
@@ -60,6 +60,9 @@ impl Gate {
         let visitor = self.visitor(&parts.headers, &parts.extensions);
         let bearer = cookie::read(&parts.headers, Kind::Session, url);
         let signed = match &bearer {
+            Some(bearer) if live::is_poll(&parts.method, &parts.headers) => {
+                self.gateway.still_signed(bearer).await?
+            }
             Some(bearer) => self.gateway.signed(bearer).await?,
             None => None,
         };

@@ -9,6 +9,7 @@ mod announcements;
 mod asset;
 mod audit;
 mod balance;
+pub mod chart;
 mod cookie;
 mod currencies;
 mod dead_letters;
@@ -18,8 +19,10 @@ mod events;
 mod form;
 mod guard;
 mod headers;
+mod help;
 mod invitation;
 mod list;
+mod live;
 mod merchants;
 mod networks;
 mod operator;
@@ -64,7 +67,7 @@ pub struct Route {
     handler: MethodRouter<State>,
 }
 
-/// Every route but the style sheet's. The router is built from this list alone, so that a test that
+/// Every route but those of the assets. The router is built from this list alone, so that a test that
 /// walks it misses nothing, and none is without its action.
 pub fn routes() -> Vec<Route> {
     let read = |path, action, handler| Route { method: Method::GET, path, action, handler };
@@ -96,6 +99,7 @@ pub fn routes() -> Vec<Route> {
         act("/account/passkeys/{id}/remove", A::PasskeyRemove, post(account::passkeys::remove)),
         act("/account/sessions/{handle}/end", A::SessionRevoke, post(account::end_session)),
         act("/account/merchant", A::MerchantChoose, post(account::choose_merchant)),
+        read("/help", A::AccountView, get(help::page)),
         read("/", A::OverviewView, get(overview::page)),
         read("/payments", A::PaymentView, get(payments::list)),
         read("/payments/new", A::PaymentCreate, get(payments::by_hand::form)),
@@ -204,10 +208,11 @@ pub fn router(gateway: State) -> Router {
     routes()
         .into_iter()
         .fold(Router::new(), add)
-        .route(asset::STYLE_PATH.as_str(), get(asset::style))
         .route(passkey::SCRIPT_PATH.as_str(), get(passkey::serve_script))
+        .merge(asset::router())
         .fallback(|| async { Problem::NotFound })
         .method_not_allowed_fallback(|| async { Problem::NotFound })
+        .layer(middleware::from_fn(live::unchanged))
         .layer(CatchPanicLayer::custom(|_| Problem::Broken.into_response()))
         .layer(middleware::from_fn(move |request, next| within(limit, request, next)))
         .layer(middleware::from_fn_with_state(fence, headers::fence))

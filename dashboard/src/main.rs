@@ -36,6 +36,9 @@ async fn main() -> anyhow::Result<()> {
     let mut gateway = Gateway::start(Config::load_for_dashboard()?).await?;
     // Each change names the account that makes it.
     gateway.db = gateway.db.attributed();
+    if gateway.config.profile == Profile::Production {
+        gateway.check_accounts().await?;
+    }
     let gateway = Arc::new(gateway);
     let stop = serve::stop_on_signal();
     let readiness = Readiness::default();
@@ -43,9 +46,6 @@ async fn main() -> anyhow::Result<()> {
     let pages = bind(config.dashboard.listen).await?;
     let metrics = bind(config.dashboard.metrics_listen).await?;
     tracing::info!(pages = %config.dashboard.listen, profile = %config.profile, "serving");
-    if config.profile == Profile::Production {
-        warn_of_operators(&gateway).await;
-    }
 
     let limits = Limits {
         header_timeout: Duration::from_secs(config.api.header_timeout_seconds),
@@ -67,21 +67,6 @@ async fn main() -> anyhow::Result<()> {
     let ended = tasks.ended().await;
     gateway.db.close().await;
     Ok(ended?)
-}
-
-/// Names operators without a second factor. The pages let them do nothing but set one up, so this
-/// is no reason to stay down: then they could not.
-async fn warn_of_operators(gateway: &Gateway) {
-    match gateway.operators_without_codes().await {
-        Ok(emails) if emails.is_empty() => {}
-        Ok(emails) => {
-            tracing::warn!(
-                emails = emails.join(" "),
-                "these operators have yet to set up a second factor"
-            );
-        }
-        Err(error) => tracing::warn!(%error, "the operators' accounts could not be looked at"),
-    }
 }
 
 async fn bind(address: SocketAddr) -> anyhow::Result<TcpListener> {

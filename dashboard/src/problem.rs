@@ -11,7 +11,7 @@ use gateway::{
     storage::StorageError,
 };
 
-use crate::asset::STYLE_PATH;
+use crate::asset::{ICON_PATH, STYLE_PATH};
 
 #[derive(Debug)]
 pub enum Problem {
@@ -35,6 +35,7 @@ pub enum Problem {
 #[template(path = "problem.html")]
 struct Page<'a> {
     style: &'a str,
+    icon: &'a str,
     title: &'a str,
     text: &'a str,
 }
@@ -147,7 +148,8 @@ impl IntoResponse for Problem {
             return Redirect::to("/sign-in").into_response();
         }
         let (title, text) = self.words();
-        let page = Page { style: STYLE_PATH.as_str(), title, text: &text };
+        let page =
+            Page { style: STYLE_PATH.as_str(), icon: ICON_PATH.as_str(), title, text: &text };
         let html = page.render().unwrap_or_else(|_| title.to_owned());
         (self.status(), Html(html)).into_response()
     }

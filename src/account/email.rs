@@ -1,5 +1,8 @@
 //! The e-mail address that names an account.
 
+/// The host of the accounts that `make run` creates. No mail reaches it (RFC 2606).
+pub const SANDBOX_HOST: &str = "demo.example";
+
 const LENGTH_MAX: usize = 254;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

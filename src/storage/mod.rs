@@ -24,6 +24,7 @@ pub mod deposits;
 pub mod endpoints;
 pub mod events;
 pub mod handover;
+pub mod history;
 pub mod idempotency;
 pub mod identity;
 pub mod invoices;

@@ -1,7 +1,5 @@
 //! The filters of the list of payments, as they stand in its address.
 
-use std::fmt::Write;
-
 use chrono::{Days, NaiveDate, NaiveTime};
 use gateway::{
     asset::{
@@ -62,20 +60,16 @@ impl Filters {
         Some(wanted.map(Currency::token_id).collect())
     }
 
-    /// The parameters of an address that keeps these filters, each with `&` before it.
-    pub fn parameters(&self) -> String {
-        let mut text = String::new();
-        let mut add = |name: &str, value: Option<String>| {
-            if let Some(value) = value {
-                let _infallible = write!(text, "&{name}={value}");
-            }
-        };
-        add("status", self.status.map(|status| status.to_string()));
-        add("currency", self.currency.map(Currency::token_id));
-        add("network", self.network.map(|network| network.name().to_owned()));
-        add("from", self.from.map(|day| day.to_string()));
-        add("to", self.to.map(|day| day.to_string()));
-        text
+    /// The parameters of an address that keeps these filters.
+    pub fn parameters(&self) -> Vec<(&'static str, String)> {
+        let all = [
+            ("status", self.status.map(|status| status.to_string())),
+            ("currency", self.currency.map(Currency::token_id)),
+            ("network", self.network.map(|network| network.name().to_owned())),
+            ("from", self.from.map(|day| day.to_string())),
+            ("to", self.to.map(|day| day.to_string())),
+        ];
+        all.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
     }
 
     pub fn is_any(&self) -> bool {
@@ -113,6 +107,11 @@ mod tests {
         })
     }
 
+    fn joined(filters: &Filters) -> String {
+        let each = filters.parameters();
+        each.iter().map(|(name, value)| format!("&{name}={value}")).collect()
+    }
+
     #[test]
     fn filters_read_back_from_their_own_parameters() {
         let filters = read(&[
@@ -123,7 +122,7 @@ mod tests {
             ("to", "2026-11-30"),
         ]);
         assert_eq!(
-            filters.parameters(),
+            joined(&filters),
             "&status=partial&currency=usdtmatic@polygon&network=polygon&from=2026-11-01&to=2026-11-30"
         );
         let filter = filters.filter();
@@ -134,7 +133,10 @@ mod tests {
     #[test]
     fn a_network_stands_for_its_currencies_and_nonsense_for_nothing() {
         let filters = read(&[("status", "'"), ("network", "bitcoin"), ("from", "yesterday")]);
-        assert_eq!(filters.parameters(), "&network=bitcoin");
+        assert_eq!(
+            joined(&filters),
+            "&network=bitcoin"
+        );
         assert_eq!(filters.filter().tokens.unwrap(), ["btc@bitcoin"]);
         let none = read(&[("currency", "btc@bitcoin"), ("network", "polygon")]);
         assert_eq!(none.filter().tokens.unwrap(), Vec::<String>::new());

@@ -16,11 +16,11 @@ use gateway::{
         catalogue::{Catalogue, Currency},
     },
     invoice::Status,
-    storage::payment_search::{FOUND_MAX, FoundPayment, Side},
+    storage::payment_search::{FOUND_MAX, FoundPayment},
 };
 
 use crate::{
-    list::{self, ROWS, ROWS_AND_NEXT},
+    list::{Asked, Pages, ROWS_AND_NEXT},
     problem::Problem,
     shell::{Shell, page as show},
     visit::Visit,
@@ -37,8 +37,7 @@ struct Page {
     currencies: Vec<&'static Currency>,
     rows: Vec<FoundPayment>,
     may_create: bool,
-    older: Option<String>,
-    newer: Option<String>,
+    pages: Pages,
 }
 
 pub async fn list(State(gateway): State<crate::State>, visit: Visit) -> Result<Response, Problem> {
@@ -52,34 +51,21 @@ pub async fn list(State(gateway): State<crate::State>, visit: Visit) -> Result<R
         currencies: Catalogue::get().all().iter().collect(),
         rows: Vec::new(),
         may_create,
-        older: None,
-        newer: None,
+        pages: Pages::default(),
     };
     if !page.words.is_empty() {
         page.rows = gateway.payments_named(merchant_id, &page.words).await?;
         return show(&page);
     }
-    let after = visit.asked("newer").and_then(list::place);
-    let before = visit.asked("older").and_then(list::place);
-    let (side, (at, id)) = match (after, before) {
-        (Some(place), _) => (Side::Newer, place),
-        (None, Some(place)) => (Side::Older, place),
-        (None, None) => (Side::Older, list::newest()),
-    };
-    let (place, filter) = ((side, at, id), page.filters.filter());
-    let mut rows = gateway.payments_beside(merchant_id, &filter, place, ROWS_AND_NEXT).await?;
-    let is_more = rows.len() > ROWS;
-    if is_more && side == Side::Newer {
-        rows.remove(0);
-    }
-    rows.truncate(ROWS);
-    let (more_older, more_newer) = match side {
-        Side::Older => (is_more, before.is_some()),
-        Side::Newer => (true, is_more),
-    };
-    let cursor = |row: Option<&FoundPayment>| row.map(|row| list::cursor(row.created_at, row.id));
-    page.older = cursor(rows.last()).filter(|_| more_older);
-    page.newer = cursor(rows.first()).filter(|_| more_newer);
+    let asked = Asked::of(&visit);
+    let filter = page.filters.filter();
+    let mut rows =
+        gateway.payments_beside(merchant_id, &filter, asked.place(), ROWS_AND_NEXT).await?;
+    let kept = page.filters.parameters();
+    let filters: Vec<_> = kept.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    page.pages = Pages::cut(&mut rows, asked, "/payments", &filters, |row: &FoundPayment| {
+        (row.created_at, row.id)
+    });
     page.rows = rows;
     show(&page)
 }
@@ -93,10 +79,5 @@ impl Page {
         } else {
             self.rows.len().to_string()
         }
-    }
-
-    /// The address of the page beside this one.
-    fn beside(&self, side: &str, cursor: &str) -> String {
-        format!("/payments?{side}={cursor}{}", self.filters.parameters())
     }
 }

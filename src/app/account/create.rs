@@ -120,17 +120,12 @@ impl Gateway {
         disabled: bool,
     ) -> Result<(), CreateError> {
         let email = email::normalised(typed_email)?;
-        let mut connection = self.db.connection().await?;
-        if accounts::set_disabled(&mut connection, &email, disabled).await? {
-            Ok(())
-        } else {
-            Err(CreateError::Unknown(email))
+        let mut tx = self.db.begin().await?;
+        if !accounts::set_disabled(&mut tx, &email, disabled).await? {
+            return Err(CreateError::Unknown(email));
         }
-    }
-
-    /// Operators who may do nothing before they have set up a second factor.
-    pub async fn operators_without_codes(&self) -> Result<Vec<String>, StorageError> {
-        accounts::operators_without_codes(&mut *self.db.connection().await?).await
+        tx.commit().await.map_err(StorageError::from)?;
+        Ok(())
     }
 
     /// Made of the configured address alone, never of a request's.

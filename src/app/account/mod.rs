@@ -9,6 +9,7 @@ pub mod hashing;
 pub mod news;
 mod open;
 pub mod passkey;
+pub mod opening;
 pub mod second_factor;
 pub mod session;
 pub mod sign_in;

@@ -60,8 +60,9 @@ impl Signed {
     pub fn chosen(&self) -> Option<Chosen<'_>> {
         if let Some(observed) = &self.observed {
             let (merchant_id, name) = (observed.merchant_id, observed.name.as_str());
-            // The role that reads, which changes nothing.
-            return Some(Chosen { merchant_id, name, role: Role::Viewer });
+            // The role that reads, which changes nothing, of a suspended merchant too.
+            let (role, is_suspended) = (Role::Viewer, false);
+            return Some(Chosen { merchant_id, name, role, is_suspended });
         }
         let merchant_id = self.row.merchant_id?;
         let found = self.memberships.iter().find(|m| m.merchant_id == Some(merchant_id))?;

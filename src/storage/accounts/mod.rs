@@ -358,12 +358,27 @@ pub async fn forget_proofs(connection: &mut PgConnection, id: Uuid) -> Result<()
     Ok(())
 }
 
-/// Ends an account, or opens it again. A trigger ends its sessions. `false` if there is none.
+/// Ends an account, or opens it again. A trigger ends its sessions. `false` if there is none. One
+/// that is opened again has accepted its roles at that moment: an operator without a second factor
+/// has the time of a new one to set it up.
 pub async fn set_disabled(
     connection: &mut PgConnection,
     email: &str,
     disabled: bool,
 ) -> Result<bool, StorageError> {
+    if !disabled {
+        sqlx::query!(
+            r#"
+            update membership m
+            set accepted_at = now()
+            from account a
+            where a.email = $1 and m.account_id = a.id and a.disabled_at is not null and m.accepted_at is not null
+            "#,
+            email
+        )
+        .execute(&mut *connection)
+        .await?;
+    }
     let done = sqlx::query!(
         "update account set disabled_at = case when $2 then coalesce(disabled_at, now()) end where email = $1",
         email,
@@ -421,20 +436,38 @@ pub async fn reseal_codes(
     Ok(())
 }
 
-/// Operators who have accepted and have no second factor, by their addresses.
+/// Operators who accepted their role longer ago than `seconds` and have no second factor, by their
+/// addresses. Those who were disabled and let in again begin anew.
 pub async fn operators_without_codes(
     connection: &mut PgConnection,
+    seconds: i32,
 ) -> Result<Vec<String>, StorageError> {
     let emails = sqlx::query_scalar!(
         r#"
         select a.email
         from account a
         join membership m on m.account_id = a.id
-        where m.merchant_id is null and m.accepted_at is not null and a.disabled_at is null
-          and a.totp_sealed is null and not exists (select from passkey p where p.account_id = a.id)
+        where m.merchant_id is null and m.accepted_at <= now() - $1::int * interval '1 second'
+          and a.disabled_at is null and a.totp_sealed is null
+          and not exists (select from passkey p where p.account_id = a.id)
         order by a.email
         limit 100
-        "#
+        "#,
+        seconds
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(emails)
+}
+
+/// Accounts that can sign in, at the host of the sandbox's own.
+pub async fn enabled_at_host(
+    connection: &mut PgConnection,
+    host: &str,
+) -> Result<Vec<String>, StorageError> {
+    let emails = sqlx::query_scalar!(
+        "select email from account where split_part(email, '@', 2) = $1 and disabled_at is null order by email limit 100",
+        host
     )
     .fetch_all(connection)
     .await?;

@@ -136,6 +136,15 @@ async fn every_answer_is_fenced_in() {
         let style = visitor.get(&style).await;
         assert_eq!(style.header("content-type"), Some("text/css; charset=utf-8"));
         assert!(style.body.len() < 20_000);
+        let owner = desk.merchant().await;
+        let mut owner = desk.signed_in("o@example.com", Role::Owner, Some(&owner)).await;
+        let page = owner.get("/account").await;
+        let script = super::between(&page.body, "<script src=\"", "\"").to_owned();
+        let script = visitor.get(&script).await;
+        assert_eq!(script.header("content-type"), Some("text/javascript; charset=utf-8"));
+        assert!(script.header("cache-control").unwrap().contains("immutable"));
+        // The first view, with everything it loads.
+        assert!(page.body.len() + style.body.len() + script.body.len() < 100 * 1024);
     })
     .await;
 }

@@ -2,11 +2,15 @@
 
 mod attack;
 mod authenticator;
+mod custody;
 mod factors;
 mod grown;
+mod history;
+mod live;
 mod merchant;
 mod merchant_pages;
 mod nc_payouts;
+mod opening;
 mod operator_acts;
 mod operator_dead_letters;
 mod operator_pages;

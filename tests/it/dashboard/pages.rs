@@ -102,6 +102,7 @@ async fn every_page_is_legible_accessible_and_fits_a_phone() {
             ("settings", "/settings".to_owned()),
             ("confirm", "/account/confirm?for=key.rotate".to_owned()),
             ("missing", "/payments/pzi_0".to_owned()),
+            ("help", "/help".to_owned()),
         ] {
             tab.open(&format!("{origin}{path}")).await;
             inspect(&tab, name).await;
@@ -131,6 +132,85 @@ async fn every_page_is_legible_accessible_and_fits_a_phone() {
         let elsewhere: Vec<_> =
             tab.requests().into_iter().filter(|url| !url.starts_with(origin.as_str())).collect();
         assert_eq!(elsewhere, Vec::<String>::new());
+    })
+    .await;
+}
+
+/// The menu of a phone, without a script, and every target large enough for a thumb (WCAG 2.5.8).
+#[tokio::test(flavor = "multi_thread")]
+async fn a_phone_reaches_every_section_by_the_menu() {
+    with_shop(|shop| async move {
+        let (gateway, address) = shop.stack.dashboard("").await;
+        let desk = Desk { stack: shop.stack.clone(), gateway, address };
+        let id = Some(shop.merchant.new.id);
+        desk.gateway.create_account("o@example.com", Role::Owner, id).await.unwrap();
+        let browser = Browser::start().await;
+        let tab = browser.desktop().await;
+        sign_in_by_link(&desk, &tab, "o@example.com", None).await;
+        let shown = "getComputedStyle(document.querySelector('.side')).display";
+        assert_eq!(tab.eval(shown).await, "block");
+        tab.resize(360).await;
+        assert_eq!(tab.eval(shown).await, "none");
+        tab.click("details.menu summary").await;
+        tab.view("dashboard-menu", 360).await;
+        let small = "[...document.querySelectorAll('details.menu a, .top a, .top button')]
+            .filter((one) => one.getBoundingClientRect().height < 24).length";
+        assert_eq!(tab.eval(small).await, 0);
+        tab.click("details.menu a[href=\"/settings\"]").await;
+        at(&tab, "/settings").await;
+        assert_eq!(tab.eval("document.querySelector('details.menu').open").await, false);
+        assert_eq!(tab.complaints().await, Vec::<String>::new());
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_renews_itself_finds_while_typing_copies_and_knows_two_keys() {
+    with_shop(|shop| async move {
+        shop.stack.lift_rate_limits().await;
+        let (gateway, address) = shop.stack.dashboard("").await;
+        let desk = Desk { stack: shop.stack.clone(), gateway, address };
+        let id = Some(shop.merchant.new.id);
+        desk.gateway.create_account("o@example.com", Role::Owner, id).await.unwrap();
+        let origin = desk.gateway.config.dashboard_url.clone();
+        let browser = Browser::start().await;
+        let tab = browser.desktop().await;
+        sign_in_by_link(&desk, &tab, "o@example.com", None).await;
+
+        tab.open(&format!("{origin}/payments")).await;
+        let invoice = shop.invoice_of(json!({ "order_id": "A-1" })).await;
+        let row = |id: &str| format!("!!document.querySelector('a[href=\"/payments/{id}\"]')");
+        tab.shows(&row(&invoice)).await;
+        let other = shop.invoice_of(json!({ "order_id": "B-2" })).await;
+        tab.shows(&row(&other)).await;
+
+        tab.press("/").await;
+        assert_eq!(tab.eval("document.activeElement.id").await, "q");
+        tab.write("A-1").await;
+        tab.shows(&format!("{} && !{}", row(&invoice), row(&other))).await;
+        tab.shows("location.search === '?q=A-1'").await;
+        // Whoever writes is not disturbed, and a key that is part of a word does nothing.
+        tab.write("/?").await;
+        assert_eq!(tab.eval("document.querySelector('#q').value").await, "A-1/?");
+
+        tab.open(&format!("{origin}/payments/{invoice}")).await;
+        tab.allow("clipboardReadWrite").await;
+        tab.shows("!!document.querySelector('h1 .copy')").await;
+        tab.click("h1 .copy").await;
+        tab.shows("document.querySelector('#said').textContent === 'Copied'").await;
+        assert_eq!(tab.eval("navigator.clipboard.readText()").await, invoice.as_str());
+
+        tab.press("?").await;
+        at(&tab, "/help").await;
+        tab.click("#keys").await;
+        tab.press("/").await;
+        let later = "new Promise((done) => setTimeout(() => done(location.pathname), 500))";
+        assert_eq!(tab.eval(later).await, "/help");
+
+        // The session ends: the page says so once, and asks no more.
+        tab.open(&format!("{origin}/payments")).await;
+        desk.stack.sql("update account_session set ended_at = now()").await;
+        tab.shows("!document.querySelector('#ended').hidden").await;
     })
     .await;
 }

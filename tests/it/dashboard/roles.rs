@@ -4,6 +4,7 @@
 use gateway::account::{Action, Role, action::Scope};
 use gateway_dashboard::{Route, routes};
 use http::Method;
+use sqlx::{Executor, Row};
 use support::client::Answer;
 use uuid::Uuid;
 
@@ -102,6 +103,77 @@ async fn an_operator_does_nothing_before_he_has_a_second_factor() {
         assert!(page.body.contains("Operators need a second factor"), "{}", page.body);
         super::set_up_codes(&mut admin).await;
         assert_eq!(admin.get("/operator").await.status, 200);
+    })
+    .await;
+}
+
+/// Everything of a merchant that the database names, and the state of all of it, over whatever
+/// tables there are.
+struct Belongings {
+    ids: Vec<String>,
+    state: Vec<String>,
+}
+
+async fn belongings(desk: &Desk, merchant: Uuid) -> Belongings {
+    let mut owner = desk.stack.database.connect().await;
+    let columns = "
+        select c.table_name::text as table_name,
+               array_agg(c.column_name::text) filter (where c.column_name = 'id' or c.column_name like '%\\_id') as ids
+        from information_schema.columns c
+        join information_schema.columns m
+            on m.table_schema = 'public' and m.table_name = c.table_name and m.column_name = 'merchant_id'
+        where c.table_schema = 'public' and c.column_name <> 'merchant_id'
+          and c.table_name not in ('account_session', 'membership')
+        group by c.table_name
+        order by c.table_name";
+    let (mut ids, mut state) = (vec![merchant.to_string()], Vec::new());
+    for row in owner.fetch_all(columns).await.unwrap() {
+        let table: String = row.get("table_name");
+        let named: Option<Vec<String>> = row.get("ids");
+        let rows = format!("from \"{table}\" t where t.merchant_id = '{merchant}'");
+        for column in named.unwrap_or_default() {
+            let query = format!(
+                "select distinct t.{column}::text {rows} and t.{column} is not null limit 2"
+            );
+            let found = owner.fetch_all(sqlx::AssertSqlSafe(query)).await.unwrap();
+            ids.extend(found.iter().map(|row| row.get::<String, _>(0)));
+        }
+        let query =
+            format!("select coalesce(md5(string_agg(t::text, '|' order by t::text)), '') {rows}");
+        let hash = owner.fetch_one(sqlx::AssertSqlSafe(query)).await.unwrap();
+        state.push(format!("{table} {}", hash.get::<String, _>(0)));
+    }
+    Belongings { ids, state }
+}
+
+/// Whatever route takes an id: another merchant's is unknown to it, and nothing of his changes.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_route_knows_anything_of_another_merchant() {
+    with_desk(|desk| async move {
+        let (ours, theirs) = (desk.merchant().await, desk.merchant().await);
+        let id = payment(&theirs, "secret order").await;
+        let event = theirs.client.get("/v1/events").await.json();
+        assert!(event["data"][0]["event_id"].is_string(), "{event}");
+        let before = belongings(&desk, theirs.new.id).await;
+        assert!(before.ids.contains(&id) && before.ids.len() >= 4, "{:?}", before.ids);
+        let mut owner = somebody(&desk, Role::Owner, &ours).await;
+        let mut tried = 0;
+        for route in routes() {
+            if route.action.scope() != Scope::Merchant || !route.path.contains('{') {
+                continue;
+            }
+            for id in &before.ids {
+                let path = path(&route, id);
+                let answer = send(&mut owner, &route, &path).await;
+                let what = format!("{} {path}", route.method);
+                assert!([404, 422].contains(&answer.status), "{what}: {}", answer.status);
+                assert!(!answer.body.contains("secret order"), "{what}: {}", answer.body);
+                tried += 1;
+            }
+        }
+        assert!(tried >= 16, "{tried}");
+        let after = belongings(&desk, theirs.new.id).await;
+        assert_eq!(before.state, after.state);
     })
     .await;
 }

@@ -26,6 +26,15 @@ impl Visitor {
         self.take(answer)
     }
 
+    /// Asks with further headers.
+    pub async fn get_with(&mut self, path: &str, headers: &[(&str, &str)]) -> Answer {
+        let client = headers
+            .iter()
+            .fold(self.client(), |client, (name, value)| client.with_header(name, value));
+        let answer = client.send(Method::GET, path, "").await;
+        self.take(answer)
+    }
+
     /// Posts fields with the token of the form that was seen last.
     pub async fn post(&mut self, path: &str, fields: &[(&str, &str)]) -> Answer {
         let token = self.token.clone();
