@@ -1,5 +1,7 @@
 //! Deliveries in the lists of the dashboard: a merchant's, page by page.
 
+use std::collections::HashMap;
+
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
@@ -148,7 +150,7 @@ pub struct LastAttempt {
 
 /// The last attempts of some deliveries; those without any are left out. Index:
 /// `delivery_attempt_pkey`.
-pub async fn last_attempts(
+async fn last_attempts(
     connection: &mut PgConnection,
     deliveries: &[Uuid],
 ) -> Result<Vec<LastAttempt>, StorageError> {
@@ -169,6 +171,18 @@ pub async fn last_attempts(
     .fetch_all(connection)
     .await?;
     Ok(rows)
+}
+
+/// Deliveries with their last attempts.
+pub async fn with_last_attempts(
+    connection: &mut PgConnection,
+    rows: Vec<DeliveryRow>,
+) -> Result<Vec<(DeliveryRow, Option<LastAttempt>)>, StorageError> {
+    let ids: Vec<_> = rows.iter().map(|row| row.id).collect();
+    let last = last_attempts(connection, &ids).await?;
+    let mut last: HashMap<_, _> = last.into_iter().map(|of| (of.delivery_id, of)).collect();
+    let rows = rows.into_iter().map(|row| (last.remove(&row.id), row));
+    Ok(rows.map(|(last, row)| (row, last)).collect())
 }
 
 /// Number of deliveries that ended and match, as sending them again would find them, up to `most`.

@@ -15,7 +15,7 @@ use gateway::{
         order::RefundState,
         recipients::in_coins,
     },
-    storage::{deliveries::DeliveryRow, payouts::items::ItemRow},
+    storage::{deliveries::DeliveryRow, delivery_lists::LastAttempt, payouts::items::ItemRow},
 };
 
 use super::{HERE, may, words};
@@ -40,7 +40,7 @@ struct Page {
     only: Option<ItemState>,
     more: Option<String>,
     /// The webhooks, as the list of events shows them.
-    rows: Vec<DeliveryRow>,
+    rows: Vec<(DeliveryRow, Option<LastAttempt>)>,
     may_act: bool,
     linked: bool,
     is_sandbox: bool,

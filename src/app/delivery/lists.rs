@@ -1,7 +1,5 @@
 //! Deliveries in the lists of the dashboard: a merchant's, page by page.
 
-use std::collections::HashMap;
-
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
@@ -41,10 +39,7 @@ impl Gateway {
         } else {
             None
         };
-        let ids: Vec<_> = rows.iter().map(|row| row.id).collect();
-        let last = delivery_lists::last_attempts(&mut connection, &ids).await?;
-        let mut last: HashMap<_, _> = last.into_iter().map(|of| (of.delivery_id, of)).collect();
-        let rows = rows.into_iter().map(|row| (last.remove(&row.id), row));
-        Ok(DeliveryPage { rows: rows.map(|(last, row)| (row, last)).collect(), beyond })
+        let rows = delivery_lists::with_last_attempts(&mut connection, rows).await?;
+        Ok(DeliveryPage { rows, beyond })
     }
 }

@@ -20,6 +20,7 @@ use crate::{
     storage::{
         self, StorageError,
         deliveries::DeliveryRow,
+        delivery_lists::{self, LastAttempt},
         deposits::of_payment,
         payouts::{
             self, PayoutOrder, batches, events,
@@ -38,7 +39,7 @@ pub struct OrderLook {
     pub batches: Vec<BatchView>,
     pub deposits: DepositPage,
     /// The newest first, and whether there are more.
-    pub webhooks: Vec<DeliveryRow>,
+    pub webhooks: Vec<(DeliveryRow, Option<LastAttempt>)>,
     pub has_more_webhooks: bool,
     /// The address to fund, as wallets scan it, while money is awaited.
     pub funding_code: Option<String>,
@@ -98,6 +99,7 @@ impl Gateway {
         let mut webhooks = events::newest_of_payout(&mut connection, order.id, with_next).await?;
         let has_more_webhooks = webhooks.len() > SHOWN;
         webhooks.truncate(SHOWN);
+        let webhooks = delivery_lists::with_last_attempts(&mut connection, webhooks).await?;
         Ok(OrderLook {
             view,
             batches,
