@@ -100,8 +100,8 @@ mod tests {
         }
     }
 
-    /// Block explorers of EVM networks as `ethereum-lists/chains` has them, by chain id. Their paths
-    /// are those of EIP-3091.
+    /// Block explorers of EVM networks as `ethereum-lists/chains` has them, by chain id. Their
+    /// paths are those of EIP-3091.
     #[test]
     fn evm_links_are_those_of_the_registry_of_chains() {
         let explorers = [

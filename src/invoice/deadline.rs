@@ -49,8 +49,8 @@ impl Sight {
 pub struct Patience {
     /// With one that may never come into a block.
     pub unconfirmed: TimeDelta,
-    /// With one that is in a block, and lacks nothing but blocks upon it: those may be late when the
-    /// network stood still.
+    /// With one that is in a block, and lacks nothing but blocks upon it: those may be late when
+    /// the network stood still.
     pub mined: TimeDelta,
 }
 

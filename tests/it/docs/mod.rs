@@ -3,6 +3,7 @@
 mod downloads;
 mod errors;
 mod examples;
+mod first_payment;
 mod site;
 
 use std::path::{Path, PathBuf};
