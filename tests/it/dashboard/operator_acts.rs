@@ -5,6 +5,7 @@ use gateway::{
     app::sandbox::simulate::Deposit,
     asset::{Network, catalogue::Catalogue},
     deposit::BookedAs,
+    merchant::settings::Settings,
 };
 use rust_decimal::Decimal;
 use serde_json::json;
@@ -149,7 +150,8 @@ async fn an_announcement_is_seen_by_everybody_until_it_is_dismissed_or_withdrawn
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_large_deposit_that_came_back_is_accepted_by_two_accounts() {
-    with_configured_shop("payouts.two_people_above_usd = 10\n", |shop| async move {
+    let toml = "payouts.two_people_above_usd = 10\n";
+    with_configured_shop(toml, Settings::default(), |shop| async move {
         shop.stack.start_all();
         let (gateway, address) = shop.stack.dashboard("").await;
         let desk = Desk { stack: shop.stack.clone(), gateway, address };
