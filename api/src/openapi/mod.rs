@@ -46,7 +46,6 @@ const MERCHANT_KEY: &str = "merchantKey";
         payment::route::list,
         payment::deposits::list,
         balance::route::read,
-        balance::route::read,
         link::route::create,
         link::route::list,
         link::route::read,
