@@ -17,8 +17,10 @@ pub struct DonationBody {
     /// donor's.
     #[schema(required, max_length = 254)]
     pub donor_email: Option<String>,
+    /// Null if the donor wrote none.
     #[schema(required, max_length = 500)]
     pub message: Option<String>,
+    /// True: the donor wants to stay anonymous.
     pub anonymous: bool,
     /// The amount that the page proposed, as text; null if it proposed none. The donor's own choice
     /// is `price_amount`.

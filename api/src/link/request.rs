@@ -87,15 +87,19 @@ pub enum PaymentLinkType {
 /// It describes the input of [`changes`]; nothing is read into it.
 #[derive(ToSchema)]
 pub struct PaymentLinkChanges {
+    /// The heading of the page and the description of new invoices; one line.
     #[schema(min_length = 1, max_length = 120)]
     pub title: Option<String>,
+    /// Shown below the title.
     #[schema(max_length = 2000)]
     pub description: Option<String>,
     /// New invoices cost this; those that exist keep their price.
     #[schema(value_type = Option<schema::AmountAsked>)]
     pub price_amount: Option<Number>,
+    /// `usd`, `eur` or `gbp` in any case.
     #[schema(min_length = 2, max_length = 8, examples("usd"))]
     pub price_currency: Option<String>,
+    /// The tokens (`code@network`) that new invoices may be paid in.
     #[schema(min_items = 1, max_items = 200)]
     pub accepted: Option<Vec<String>>,
     #[schema(value_type = Option<schema::AmountAsked>)]
@@ -104,6 +108,7 @@ pub struct PaymentLinkChanges {
     pub max_amount: Option<Number>,
     #[schema(value_type = Option<Vec<schema::AmountAsked>>, max_items = 6)]
     pub suggested_amounts: Option<Vec<Number>>,
+    /// True: one payment uses the link up.
     pub single_use: Option<bool>,
     #[schema(value_type = Option<schema::OptionalWebAddress>)]
     pub success_url: Option<String>,
@@ -111,6 +116,7 @@ pub struct PaymentLinkChanges {
     pub cancel_url: Option<String>,
     #[schema(value_type = Option<schema::OptionalWebAddress>)]
     pub ipn_callback_url: Option<String>,
+    /// Your own reference, which new invoices carry.
     #[schema(max_length = 255)]
     pub order_id: Option<String>,
     /// False switches the link off. Its open invoices can still be paid.

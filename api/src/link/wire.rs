@@ -24,12 +24,15 @@ pub struct PaymentLink {
     pub link_id: String,
     /// The page. Whoever has its address may open it.
     pub url: String,
+    /// As it was created; never changes.
     #[serde(rename = "type")]
     #[schema(value_type = PaymentLinkType)]
     pub kind: &'static str,
     /// False: the page takes no payments.
     pub active: bool,
+    /// The heading of the page and the description of its invoices.
     pub title: String,
+    /// Shown below the title.
     #[schema(required)]
     pub description: Option<String>,
     /// The price, or of a donation the proposed amount; null where visitors choose.
@@ -47,13 +50,18 @@ pub struct PaymentLink {
     pub max_amount: Option<Number>,
     #[schema(value_type = Vec<schema::Amount>, max_items = 6)]
     pub suggested_amounts: Vec<Number>,
+    /// True: one payment uses the link up.
     pub single_use: bool,
+    /// Where buyers are redirected once they have paid.
     #[schema(required)]
     pub success_url: Option<String>,
+    /// Where buyers are redirected once their invoice is cancelled or expired.
     #[schema(required)]
     pub cancel_url: Option<String>,
+    /// Where the signed IPNs of its invoices are posted.
     #[schema(required)]
     pub ipn_callback_url: Option<String>,
+    /// The merchant's own reference, which all its invoices carry.
     #[schema(required, max_length = 255)]
     pub order_id: Option<String>,
     /// The picture of a button (SVG) that leads to the page. `?lang=` chooses its language.
