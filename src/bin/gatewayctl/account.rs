@@ -18,7 +18,7 @@ pub enum Account {
     /// Make a link that signs an account in once, within ten minutes (sandbox only)
     #[command(after_help = words::ACCOUNT_LOGIN_LINK)]
     LoginLink(Email),
-    /// Let the owner of an account choose a new password, after one lost his own or his second factor
+    /// Let an owner who lost his password or second factor choose a new password
     #[command(after_help = words::ACCOUNT_RESET)]
     Reset(Email),
     /// End an account and all its sessions

@@ -4,7 +4,10 @@
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
-use gateway::account::Role;
+use gateway::{
+    account::Role,
+    config::{Config, Profile},
+};
 use support::client::Answer;
 
 use super::{Desk, PASSWORD, code_now, path_of, set_up_codes, visitor::Visitor, with_desk};
@@ -211,7 +214,7 @@ async fn strangers_behind_the_same_address_do_not_lock_an_owner_out_of_his_brows
                 .iter()
                 .any(|line| { line.to_str().unwrap().starts_with("gateway-device") })
         );
-        // His own browser's guesses run out too: whoever steals its token guesses no more than that.
+        // His own browser's guesses run out too: a thief of its token guesses no more than that.
         for _ in 0..8 {
             let mut visitor = desk.visitor();
             let token = owner.cookies["gateway-device"].clone();
@@ -286,7 +289,8 @@ async fn links_open_nothing_outside_the_sandbox() {
         let merchant = desk.merchant().await;
         let owner = desk.signed_in(EMAIL, Role::Owner, Some(&merchant)).await;
         let path = path_of(&desk.gateway.create_sign_in_link(EMAIL).await.unwrap());
-        let (gateway, address) = desk.stack.dashboard("profile = \"production\"\n").await;
+        let production = |config: &mut Config| config.profile = Profile::Production;
+        let (gateway, address) = desk.stack.dashboard_with("", production).await;
         let refused = gateway.create_sign_in_link(EMAIL).await.unwrap_err().to_string();
         assert!(refused.contains("sandbox only"), "{refused}");
         let production = Desk { stack: desk.stack.clone(), gateway, address };
