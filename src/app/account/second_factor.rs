@@ -88,8 +88,8 @@ impl Gateway {
         sealed.map(|sealed| self.open_codes(id, &sealed)).transpose()
     }
 
-    /// Makes the pending secret the account's second factor, by a code of it. Earlier recovery codes
-    /// end, and all other sessions.
+    /// Makes the pending secret the account's second factor, by a code of it. Earlier recovery
+    /// codes end, and all other sessions.
     pub async fn confirm_codes(
         &self,
         signed: &Signed,

@@ -35,8 +35,8 @@ impl Gateway {
         delivery_lists::dead_groups(&mut connection, GROUPS_MAX).await
     }
 
-    /// Queues one fresh cycle for every dead letter of a group, with the same event ids, and returns
-    /// their number.
+    /// Queues one fresh cycle for every dead letter of a group, with the same event ids, and
+    /// returns their number.
     pub async fn requeue_group(&self, group: &DeadGroupKey, by: &str) -> Result<u64, StorageError> {
         let mut tx = self.db.begin().await?;
         let queued = delivery_lists::queue_group(&mut tx, WORK, group, DEAD_LETTERS_MAX).await?;
