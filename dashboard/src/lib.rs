@@ -67,8 +67,8 @@ pub struct Route {
     handler: MethodRouter<State>,
 }
 
-/// Every route but those of the assets. The router is built from this list alone, so that a test that
-/// walks it misses nothing, and none is without its action.
+/// Every route but those of the assets. The router is built from this list alone, so that a test
+/// that walks it misses nothing, and none is without its action.
 pub fn routes() -> Vec<Route> {
     let read = |path, action, handler| Route { method: Method::GET, path, action, handler };
     let act = |path, action, handler| Route { method: Method::POST, path, action, handler };

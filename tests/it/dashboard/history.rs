@@ -1,12 +1,11 @@
 //! The sandbox's month of orders agrees with the books, the chain and the balances.
 
-use gateway::asset::Network;
+use gateway::{account::Role, asset::Network};
 use serde_json::json;
 use sqlx::{Executor, Row};
 use support::{client::ctl::Ctl, shop::with_shop};
 
 use super::Desk;
-use gateway::account::Role;
 
 /// Each counts rows that contradict another table.
 const CONTRADICTIONS: [&str; 6] = [

@@ -50,10 +50,12 @@ pub(super) async fn sign_in_by_link(desk: &Desk, tab: &Tab, email: &str, name: O
 async fn busy(shop: &Shop) -> (String, String) {
     let paid = shop.invoice_of(json!({ "order_id": HOSTILE, "order_description": HOSTILE })).await;
     shop.pay(&paid, "100").await;
+    shop.becomes(&paid, Status::Paid).await;
     shop.delivery_becomes(&paid, "delivered").await;
     shop.receiver.answer(500);
     let dead = shop.invoice_of(json!({ "order_id": "A-2041" })).await;
     shop.pay(&dead, "100").await;
+    shop.becomes(&dead, Status::Paid).await;
     shop.delivery_becomes(&dead, "dead").await;
     let part = shop.invoice().await;
     shop.pay(&part, "40").await;

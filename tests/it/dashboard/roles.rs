@@ -163,7 +163,7 @@ async fn no_route_knows_anything_of_another_merchant() {
                 continue;
             }
             for id in &before.ids {
-                let path = path(&route, id);
+                let path = path(&route, &id.replace(' ', "%20"));
                 let answer = send(&mut owner, &route, &path).await;
                 let what = format!("{} {path}", route.method);
                 assert!([404, 422].contains(&answer.status), "{what}: {}", answer.status);
