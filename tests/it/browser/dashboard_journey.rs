@@ -13,7 +13,11 @@ use support::{
         browser::{Browser, Tab},
     },
     server::broker::eventually,
-    shop::{Shop, deposit, payouts::{evm_address, fund}, with_shop},
+    shop::{
+        Shop, deposit,
+        payouts::{evm_address, fund},
+        with_shop,
+    },
 };
 
 use crate::dashboard::{PASSWORD, code_now, unbase32};

@@ -32,7 +32,12 @@ async fn a_payout_is_built_signed_elsewhere_handed_in_and_followed() {
         let from = wallet.deployer();
         let fields = |recipients: &str| {
             let text = format!("address,amount,reference\n{recipients}");
-            [("currency", CURRENCY.to_owned()), ("from_address", from.to_owned()), ("fee_level", "fast".to_owned()), ("recipients", text)]
+            [
+                ("currency", CURRENCY.to_owned()),
+                ("from_address", from.to_owned()),
+                ("fee_level", "fast".to_owned()),
+                ("recipients", text),
+            ]
         };
         let post = |fields: &[(&str, String)]| {
             fields.iter().map(|(name, value)| (*name, value.clone())).collect::<Vec<_>>()
@@ -63,7 +68,10 @@ async fn a_payout_is_built_signed_elsewhere_handed_in_and_followed() {
 
         let path = format!("/payouts/{id}");
         let page = owner.get(&path).await.body;
-        assert!(page.contains("awaiting signature") && page.contains("Download the transactions"), "{page}");
+        assert!(
+            page.contains("awaiting signature") && page.contains("Download the transactions"),
+            "{page}"
+        );
         let unsigned = owner.get(&format!("{path}/unsigned")).await;
         let name = format!("attachment; filename=\"{id}.json\"");
         assert_eq!(unsigned.header("content-disposition"), Some(name.as_str()));
@@ -84,7 +92,8 @@ async fn a_payout_is_built_signed_elsewhere_handed_in_and_followed() {
             assert!(refused.body.contains(words), "{words} in {}", refused.body);
         }
         let file = json!(signed).to_string();
-        let done = owner.post_file(&format!("{path}/submit"), &[], ("signed.json", file.as_bytes())).await;
+        let done =
+            owner.post_file(&format!("{path}/submit"), &[], ("signed.json", file.as_bytes())).await;
         assert_eq!(done.status, 303, "{}", done.body);
         eventually("it is completed", async || {
             let page = owner.clone().get(&path).await.body;
@@ -92,7 +101,10 @@ async fn a_payout_is_built_signed_elsewhere_handed_in_and_followed() {
         })
         .await;
         let page = owner.get(&path).await.body;
-        assert!(!page.contains("data-action=\"nc-payout") && page.contains("class=\"state confirmed\""), "{page}");
+        assert!(
+            !page.contains("data-action=\"nc-payout") && page.contains("class=\"state confirmed\""),
+            "{page}"
+        );
         assert_eq!(owner.get(&format!("{path}/unsigned")).await.status, 409);
         let chain = payer.received_on_chain("polygon").await;
         assert_eq!(chain[&evm_address(2)], (1, "2500000".to_owned()));
@@ -130,15 +142,21 @@ async fn a_payout_is_built_again_or_cancelled_until_it_is_handed_in() {
         assert_eq!(finance.get(&format!("{path}/report.csv")).await.status, 404);
         assert_eq!(finance.post(&format!("{path}/cancel"), &[]).await.status, 303);
         let page = finance.get(&path).await.body;
-        assert!(page.contains("class=\"state cancelled\"") && !page.contains("<form method=\"post\" action=\"/payouts"));
+        assert!(
+            page.contains("class=\"state cancelled\"")
+                && !page.contains("<form method=\"post\" action=\"/payouts")
+        );
         let late = finance.post(&format!("{path}/refresh"), &[]).await;
         assert_eq!(late.status, 409);
         assert!(late.body.contains("The payout is cancelled by now"), "{}", late.body);
         let audit = desk.gateway.audit(Some(&id), None).await.unwrap();
         assert!(audit.iter().any(|entry| entry.operator == "f@example.com"), "{audit:?}");
-        for (inputs, words) in [("x", "Line 1 of the inputs is no txid:n"), ("", "There are no recipients yet")] {
+        for (inputs, words) in
+            [("x", "Line 1 of the inputs is no txid:n"), ("", "There are no recipients yet")]
+        {
             let fields = [("currency", CURRENCY), ("from_address", "0x1"), ("inputs", inputs)];
-            let with_rows = [("recipients", "address,amount\nx,1"), fields[0], fields[1], fields[2]];
+            let with_rows =
+                [("recipients", "address,amount\nx,1"), fields[0], fields[1], fields[2]];
             let fields = if inputs.is_empty() { &fields[..] } else { &with_rows[..] };
             let page = finance.post(NEW, fields).await.body;
             assert!(page.contains(words), "{words} in {page}");
