@@ -22,9 +22,9 @@ const CURRENCY: &str = "usdtmatic@polygon";
 async fn built(owner: &mut Visitor, from: &str) -> String {
     let terms = [("currency", CURRENCY), ("from_address", from), ("fee_level", "fast")];
     let below = |rows: &str| format!("address,amount,reference\n{rows}");
-    let with = |recipients, more: &[(&'static str, &str)]| {
+    let with = |recipients: &str, more: &[(&str, &str)]| {
         let fields = terms.iter().chain(more).copied().chain([("recipients", recipients)]);
-        fields.map(|(name, value)| (name, value.to_owned())).collect::<Vec<_>>()
+        fields.map(|(name, value)| (name.to_owned(), value.to_owned())).collect::<Vec<_>>()
     };
     let faulty = below(&format!("{},1,a\nnobody,2,b\n", evm_address(1)));
     owner.get(NEW).await;
@@ -43,8 +43,9 @@ async fn built(owner: &mut Visitor, from: &str) -> String {
     between(first.header("location").unwrap(), "/payouts/", "?").to_owned()
 }
 
-async fn post(visitor: &mut Visitor, path: &str, fields: &[(&str, String)]) -> Answer {
-    let fields: Vec<_> = fields.iter().map(|(name, value)| (*name, value.as_str())).collect();
+async fn post(visitor: &mut Visitor, path: &str, fields: &[(String, String)]) -> Answer {
+    let fields: Vec<_> =
+        fields.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     visitor.post(path, &fields).await
 }
 
