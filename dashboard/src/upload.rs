@@ -83,7 +83,9 @@ mod tests {
         let parts = read_as("Multipart/Form-Data; boundary=X", body).await.unwrap();
         assert_eq!((parts.text("a"), parts.file("f")), ("1", Some("q,\u{e9}".as_bytes())));
         assert_eq!((parts.file("g"), parts.file("a"), parts.text("f")), (None, None, ""));
-        for (kind, body) in [("multipart/form-data", body), ("multipart/form-data; boundary=Y", body)] {
+        for (kind, body) in
+            [("multipart/form-data", body), ("multipart/form-data; boundary=Y", body)]
+        {
             assert!(read_as(kind, body).await.is_err(), "{kind}");
         }
     }

@@ -15,7 +15,8 @@ pub fn decoded(text: &str) -> Option<Vec<u8>> {
 /// An error names the text that cannot be read, counted from 1.
 pub fn all_in(text: &str) -> Result<Vec<Vec<u8>>, usize> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '=');
-    let texts = text.split(|c: char| c.is_whitespace() || matches!(c, ',' | '"' | '\'' | '[' | ']'));
+    let texts =
+        text.split(|c: char| c.is_whitespace() || matches!(c, ',' | '"' | '\'' | '[' | ']'));
     let texts = texts.filter(|text| !text.is_empty());
     let read = |(position, text): (usize, &str)| {
         let bytes = text.chars().all(is_part).then(|| decoded(text)).flatten();

@@ -123,7 +123,10 @@ mod tests {
     #[test]
     fn every_state_is_one_of_the_list_of_all_payouts() {
         for state in State::ALL {
-            assert!(state.as_str().parse::<crate::payout::listed::ListedState>().is_ok(), "{state}");
+            assert!(
+                state.as_str().parse::<crate::payout::listed::ListedState>().is_ok(),
+                "{state}"
+            );
         }
     }
 

@@ -189,11 +189,7 @@ pub fn check_in(
 }
 
 /// The rows without a fault as recipients, and every fault of the others in the order of the rows.
-pub fn sift_in(
-    realm: Realm,
-    rows: &[Row],
-    currency: &Currency,
-) -> (Vec<Recipient>, Vec<RowFault>) {
+pub fn sift_in(realm: Realm, rows: &[Row], currency: &Currency) -> (Vec<Recipient>, Vec<RowFault>) {
     sift(realm, rows, currency, usize::MAX)
 }
 
@@ -435,7 +431,8 @@ mod tests {
 
     #[test]
     fn good_rows_are_kept_beside_every_fault_of_the_others() {
-        let mut rows = vec![row(2, LTC, "1"), row(3, "x", "2"), row(4, OTHER_LTC, "3"), row(5, LTC, "1")];
+        let mut rows =
+            vec![row(2, LTC, "1"), row(3, "x", "2"), row(4, OTHER_LTC, "3"), row(5, LTC, "1")];
         rows.extend((6..206).map(|number| row(number, "x", "1")));
         let (good, faults) = sift_in(Realm::Main, &rows, currency("ltc@litecoin"));
         let numbers: Vec<_> = good.iter().map(|recipient| recipient.row).collect();

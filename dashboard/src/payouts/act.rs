@@ -6,7 +6,7 @@ use axum::{
 };
 use gateway::{app::payout::Confirmation, money::BaseUnits, nc_payout::FeeLevel};
 
-use super::{HERE, Named, nc_payouts, named, order, words};
+use super::{HERE, Named, named, nc_payouts, order, words};
 use crate::{problem::Problem, visit::Visit};
 
 /// Confirms exactly the quote that the page showed.
@@ -23,10 +23,8 @@ pub async fn confirm(
         let text = "The form was incomplete. Compare the quote below, and confirm it.";
         return order::refused(&gateway, &visit, &id, text.to_owned()).await;
     };
-    let said = Confirmation {
-        quote_id: Some(quote_id.to_owned()),
-        accept_total: Some(accept_total),
-    };
+    let said =
+        Confirmation { quote_id: Some(quote_id.to_owned()), accept_total: Some(accept_total) };
     match gateway.confirm_payout(visit.merchant()?.merchant_id, &id, &said).await {
         Ok(_) => Ok(done(&id, "confirmed")),
         Err(error) => order::refused(&gateway, &visit, &id, words::of_order(error)?).await,

@@ -9,10 +9,7 @@ use gateway::{
     asset::{Network, catalogue::Catalogue, explorer},
     money::BaseUnits,
     payout::{
-        Funding, State,
-        batch::ItemState,
-        lifecycle::CancelledBy,
-        order::RefundState,
+        Funding, State, batch::ItemState, lifecycle::CancelledBy, order::RefundState,
         recipients::in_coins,
     },
     storage::{deliveries::DeliveryRow, delivery_lists::LastAttempt, payouts::items::ItemRow},
@@ -213,7 +210,9 @@ impl Page {
             && match self.look.view.state {
                 State::Draft | State::PendingDeposit | State::Funded => true,
                 State::Processing => !self.has_payments(),
-                State::Completed | State::PartialFailed | State::Expired | State::Cancelled => false,
+                State::Completed | State::PartialFailed | State::Expired | State::Cancelled => {
+                    false
+                }
             }
     }
 

@@ -149,7 +149,8 @@ mod tests {
         assert_eq!(Sheet::of(&form).text(), Some("address,amount\nA,1"));
         form.add_file(FILE.to_owned(), b"address,amount\nB,2"[..].into());
         assert_eq!(Sheet::of(&form).read(5).unwrap().rows[0].address, "B");
-        for bytes in [&b"address,amount\nA\xe9,1"[..], b"address\0,amount", "a\u{fffd}".as_bytes()] {
+        for bytes in [&b"address,amount\nA\xe9,1"[..], b"address\0,amount", "a\u{fffd}".as_bytes()]
+        {
             assert_eq!(sheet(bytes).text(), None, "{bytes:?}");
         }
         assert_eq!(sheet(b" \r\n").read(5), Err(Unreadable::Empty));
@@ -158,8 +159,10 @@ mod tests {
 
     #[test]
     fn all_faults_of_a_row_stand_together() {
-        let fault = |row, reason| RowFault { row, column: Column::Amount, reason, value: "x".into() };
-        let faults = [fault(3, Reason::Zero), fault(2, Reason::NotPlain), fault(3, Reason::Missing)];
+        let fault =
+            |row, reason| RowFault { row, column: Column::Amount, reason, value: "x".into() };
+        let faults =
+            [fault(3, Reason::Zero), fault(2, Reason::NotPlain), fault(3, Reason::Missing)];
         let rows = by_row(faults);
         let numbers: Vec<_> = rows.iter().map(|row| (row.row, row.faults.len())).collect();
         assert_eq!(numbers, [(2, 1), (3, 2)]);

@@ -16,7 +16,8 @@ fn sentence(text: &str) -> String {
 }
 
 /// A file in another encoding, or with bytes that no page carries back unchanged.
-pub const NOT_TEXT: &str = "The file is not UTF-8 text. Save it as “CSV UTF-8” in your spreadsheet, then choose it again.";
+pub const NOT_TEXT: &str =
+    "The file is not UTF-8 text. Save it as “CSV UTF-8” in your spreadsheet, then choose it again.";
 
 pub fn of_file(error: &Unreadable) -> String {
     match error {
@@ -71,9 +72,7 @@ pub fn of_order(error: PayoutError) -> Result<String, Problem> {
         PayoutError::QuoteChanged { .. } => {
             "The quote has changed since you saw it. Compare the new one below, and confirm it."
         }
-        PayoutError::DepositDetected => {
-            "A deposit was detected already: the quote stays as it is."
-        }
+        PayoutError::DepositDetected => "A deposit was detected already: the quote stays as it is.",
         PayoutError::NoFreshRate(_) => {
             "There is no fresh exchange rate at the moment. Try again in a minute."
         }

@@ -20,8 +20,7 @@ use crate::{
         recipients::{self, Column, FAULTS_MAX, Reason, Recipient, Row, RowFault, shown},
     },
     storage::{
-        self, PgConnection, StorageError,
-        merchants,
+        self, PgConnection, StorageError, merchants,
         nc_payouts::{
             self, NcPayout, coins,
             parts::{self, OutputRow},

@@ -25,8 +25,7 @@ use crate::{
         recipients::{self, Column, FAULTS_MAX, Reason, Recipient, Row, RowFault, shown},
     },
     storage::{
-        self, PgConnection, StorageError,
-        merchants,
+        self, PgConnection, StorageError, merchants,
         payouts::{
             self, Books, PayoutOrder, answers, batches,
             items::{self, NewItem},

@@ -92,8 +92,7 @@ impl Gateway {
         let order = order.ok_or(PayoutError::NotFound)?;
         let view = self.payout_view(&mut connection, &order, None).await?;
         let (network, required) = (order.currency.network, self.required_of(&order));
-        let batches =
-            batches::views(&mut connection, order.id, network, None, required).await?;
+        let batches = batches::views(&mut connection, order.id, network, None, required).await?;
         let with_next = i64::try_from(SHOWN + 1).unwrap_or(i64::MAX);
         let rows = of_payment::page_of_order(&mut connection, order.id, with_next).await?;
         let mut webhooks = events::newest_of_payout(&mut connection, order.id, with_next).await?;

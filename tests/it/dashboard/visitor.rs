@@ -99,14 +99,17 @@ impl Visitor {
         let mut body = Vec::new();
         let token = self.token.clone();
         for (field, value) in [("token", token.as_str())].iter().chain(fields) {
-            let head = format!("--{BOUNDARY}\r\ncontent-disposition: form-data; name=\"{field}\"\r\n\r\n");
+            let head =
+                format!("--{BOUNDARY}\r\ncontent-disposition: form-data; name=\"{field}\"\r\n\r\n");
             body.extend([head.as_bytes(), value.as_bytes(), b"\r\n"].concat());
         }
         let head = format!(
             "--{BOUNDARY}\r\ncontent-disposition: form-data; name=\"file\"; filename=\"{name}\"\r\n\
              content-type: text/csv\r\n\r\n"
         );
-        body.extend([head.as_bytes(), content, format!("\r\n--{BOUNDARY}--\r\n").as_bytes()].concat());
+        body.extend(
+            [head.as_bytes(), content, format!("\r\n--{BOUNDARY}--\r\n").as_bytes()].concat(),
+        );
         let kind = format!("multipart/form-data; boundary={BOUNDARY}");
         let client =
             self.client().with_header("content-type", &kind).with_header("origin", &self.origin);

@@ -84,7 +84,9 @@ impl Terms {
             }
             let named = line.rsplit_once(':').and_then(|(txid, n)| outpoint(txid, n.parse().ok()?));
             let named = named.ok_or_else(|| {
-                format!("Line {number} of the inputs is no txid:n, a hash of 64 digits and a number.")
+                format!(
+                    "Line {number} of the inputs is no txid:n, a hash of 64 digits and a number."
+                )
             })?;
             if inputs.contains(&named) {
                 return Err(format!("Line {number} of the inputs repeats an earlier one."));

@@ -28,9 +28,7 @@ pub async fn unsigned(
         Some(UnsignedFile::Psbt(bytes)) => {
             Ok(file(&format!("{id}.psbt"), "application/octet-stream", bytes))
         }
-        Some(UnsignedFile::Json(text)) => {
-            Ok(file(&format!("{id}.json"), "application/json", text))
-        }
+        Some(UnsignedFile::Json(text)) => Ok(file(&format!("{id}.json"), "application/json", text)),
         None => Err(Problem::Conflict("Nothing of this payout is to be signed any more.".into())),
     }
 }
@@ -90,7 +88,8 @@ mod tests {
         let psbt = [psbt::MAGIC, &[0xff, 7]].concat();
         form.add_file(FILE.to_owned(), psbt.clone().into());
         assert_eq!(read(&form).unwrap(), [psbt]);
-        for (content, part) in [(&b"\xff\xfe"[..], "neither a PSBT"), (b"0x02 zz", "transaction 2")] {
+        for (content, part) in [(&b"\xff\xfe"[..], "neither a PSBT"), (b"0x02 zz", "transaction 2")]
+        {
             let mut form = Form::default();
             form.add_file(FILE.to_owned(), content.to_vec().into());
             assert!(read(&form).unwrap_err().contains(part), "{content:?}");
