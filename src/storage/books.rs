@@ -129,7 +129,7 @@ pub async fn invoices(
             where d.invoice_id = i.id and d.booked_as in ('credit', 'late')
               and (d.state = 'settled'
                    or d.state = 'reversed' and d.still_counted
-                      and not exists (select from deposit n where n.replaces = d.id and n.state = 'settled'))
+                      and not exists (select from deposit n where n.replaces = d.id and n.state in ('settled', 'reversed')))
         ) b
         where i.id > $1 and i.id <= $2 and i.received <> b.sum
         order by i.id
@@ -185,7 +185,7 @@ pub async fn payouts(
                    - coalesce(sum(coalesce(d.counted_units, d.amount)), 0) as has
             from deposit d
             where d.payout_order_id = o.id and d.state = 'reversed' and d.still_counted
-              and not exists (select from deposit n where n.replaces = d.id and n.state = 'settled')
+              and not exists (select from deposit n where n.replaces = d.id and n.state in ('settled', 'reversed'))
         ) r
         where o.id > $1 and o.id <= $2 and r.has <> b.balance
         order by o.id

@@ -1,9 +1,10 @@
 //! The replica that exports are read from: fresh enough for the range, or 503.
 
-use chrono::{TimeDelta, Utc};
+use chrono::TimeDelta;
 use gateway::serve::Limits;
 use gateway_workers::Role;
 use support::{
+    books,
     client::Client,
     server::{
         broker::eventually,
@@ -26,7 +27,7 @@ async fn a_replica_serves_what_it_has_followed_and_nothing_else() {
         let merchant = stack.merchant().await;
         let key = merchant.new.api_key.reveal();
         let client = reading_from(&stack, &stack.database.url, key).await;
-        let today = Utc::now().date_naive();
+        let today = books::now().date_naive();
         let open = format!(
             "/v1/export/ledger?from={}&to={}",
             today - TimeDelta::days(9),

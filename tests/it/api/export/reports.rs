@@ -1,9 +1,10 @@
 //! Monthly reports: made when a month is over, the same bytes ever after.
 
-use chrono::{Datelike, Days, Months, NaiveDate, Utc};
+use chrono::{Datelike, Days, Months, NaiveDate};
 use gateway_workers::Role;
 use serde_json::{Value, json};
 use support::{
+    books,
     client::ctl::Ctl,
     server::{
         broker::eventually,
@@ -31,7 +32,7 @@ const HISTORY: &str = "
 const REPORTS: &str = "select count(*) from monthly_report";
 
 fn month(before: u32) -> String {
-    let first = Utc::now().date_naive().with_day(1).unwrap();
+    let first = books::now().date_naive().with_day(1).unwrap();
     (first - Months::new(before)).format("%Y-%m").to_string()
 }
 
@@ -115,7 +116,7 @@ async fn a_report_that_does_not_exist_is_not_found_whoever_asks() {
         stack.start(&[Role::Reporter]);
         eventually("all is reported", async || (number(&stack, REPORTS).await == 3).then_some(()))
             .await;
-        let now = Utc::now().format("%Y-%m").to_string();
+        let now = books::now().format("%Y-%m").to_string();
         let last = month(1);
         for (client, month, status) in [
             (&merchant.client, last.as_str(), 200),
@@ -164,7 +165,7 @@ async fn an_operator_makes_a_missing_report_once() {
         let text = ctl.run(&show).await.expect_ok().stdout;
         assert!(text.contains("7.000001") && text.contains("reversal"), "{text}");
         for (month, reason) in [
-            (Utc::now().format("%Y-%m").to_string(), "is not over"),
+            (books::now().format("%Y-%m").to_string(), "is not over"),
             ("soon".to_owned(), "no month"),
         ] {
             for of in [&[][..], &["--merchant", &id]] {
