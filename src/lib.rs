@@ -5,7 +5,7 @@
 //! - [`money`]: exact amounts; `vocabulary`: closed sets of texts. [`asset`]: networks, currencies,
 //!   addresses.
 //! - `account`: accounts of the dashboard. [`merchant`], [`ledger`], [`deposit`], [`invoice`],
-//!   [`link`], [`payout`], [`nc_payout`], [`webhook`]: the rules. They build with
+//!   [`link`], [`payout`], [`nc_payout`], [`webhook`], [`accounting`]: the rules. They build with
 //!   `--no-default-features`.
 //! - behind feature `io`: `egress`, `retry`, `telemetry` (leaves), then `storage` (all SQL),
 //!   `broker` (all queue names), `chain`, `rate`, above them `config`, which composes their
@@ -13,6 +13,7 @@
 //!   `serve` has the parts that every process runs beside its own work.
 
 pub mod account;
+pub mod accounting;
 pub mod asset;
 pub mod deposit;
 pub mod invoice;

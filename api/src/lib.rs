@@ -15,6 +15,7 @@ mod cross_origin;
 pub mod docs;
 pub mod error;
 pub mod event;
+pub mod export;
 pub mod link;
 pub mod nc_payout;
 pub mod nowpayments;
@@ -51,6 +52,9 @@ use request_id::RequestId;
 
 pub type State = Arc<Gateway>;
 
+/// Longer than any export waits and reads.
+const EXPORT_TIME_MAX: Duration = Duration::from_secs(120);
+
 /// The callers that may use an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
@@ -78,8 +82,9 @@ const BELOW_MINIMUM: ApiError = ApiError::AmountBelowMinimum(String::new());
 pub fn endpoints() -> Vec<Endpoint> {
     use Access::{Anyone, Merchant};
     use ApiError::{
-        CurrencyNotSupported, EventNotFound, LinkNotFound, NoEligibleCurrencies, PaymentNotFound,
-        PolledTooOften, QuotaExceeded, RateProviderDown, UnknownPath,
+        CurrencyNotSupported, EventNotFound, ExportHistoryUnavailable, LinkNotFound,
+        NoEligibleCurrencies, PaymentNotFound, PolledTooOften, QuotaExceeded, RangeTooLarge,
+        RateProviderDown, ReportNotFound, TooManyExports, UnknownPath,
     };
     use buyer_status::route as buyer;
     use catalogue::route as prices;
@@ -99,6 +104,16 @@ pub fn endpoints() -> Vec<Endpoint> {
     const LINK_CHANGED: &[ApiError] = &[INVALID, CurrencyNotSupported, LinkNotFound];
     const PRICED: &[ApiError] = &[INVALID, CurrencyNotSupported, RateProviderDown];
     const POLLED: &[ApiError] = &[INVALID, PaymentNotFound, PolledTooOften];
+    const EXPORTED: &[ApiError] = &[
+        INVALID,
+        CurrencyNotSupported,
+        RangeTooLarge,
+        UnknownPath,
+        TooManyExports,
+        ExportHistoryUnavailable,
+    ];
+    const REPORTED: &[ApiError] =
+        &[INVALID, ReportNotFound, TooManyExports, ExportHistoryUnavailable];
     const CREATED: &[ApiError] = &[
         INVALID,
         CurrencyNotSupported,
@@ -134,6 +149,15 @@ pub fn endpoints() -> Vec<Endpoint> {
         row(Method::GET, "/v1/events/{id}", Merchant, TOLD, get(events::read)),
         row(Method::POST, "/v1/events/resend", Merchant, LISTED, post(event::bulk::send)),
         row(Method::POST, "/v1/events/{id}/resend", Merchant, RESENT, post(events::resend)),
+        row(Method::GET, "/v1/export/reports", Merchant, &[], get(export::report::list)),
+        row(
+            Method::GET,
+            "/v1/export/reports/{month}",
+            Merchant,
+            REPORTED,
+            get(export::report::read),
+        ),
+        row(Method::GET, "/v1/export/{export}", Merchant, EXPORTED, get(export::route::read)),
         row(Method::POST, "/v1/webhooks/test", Merchant, LISTED, post(event::trial::send)),
     ]
 }
@@ -198,20 +222,22 @@ pub fn checkout_router(gateway: State) -> Router {
 
 /// Unknown paths, wrong methods, panics and slow handlers all answer with the envelope.
 fn finish(routes: Router<State>, gateway: State) -> Router {
-    let limit = Duration::from_secs(gateway.config.api.request_timeout_seconds);
+    let usual = Duration::from_secs(gateway.config.api.request_timeout_seconds);
     routes
         .fallback(|| async { ApiError::UnknownPath })
         .method_not_allowed_fallback(|| async { ApiError::MethodNotAllowed })
         .layer(middleware::from_fn(cross_origin::allow_any_page))
         .layer(CatchPanicLayer::custom(|_| ApiError::panicked().into_response()))
-        .layer(middleware::from_fn(move |request, next| within(limit, request, next)))
+        .layer(middleware::from_fn(move |request, next| within(usual, request, next)))
         .with_state(gateway)
 }
 
-async fn within(limit: Duration, request: Request, next: Next) -> Response {
+async fn within(usual: Duration, request: Request, next: Next) -> Response {
     let started = std::time::Instant::now();
     let method = request.method().clone();
     let path = matched_path(&request).unwrap_or("unmatched").to_owned();
+    // A year of records is read before the first byte of its answer.
+    let limit = if path.starts_with("/v1/export/") { EXPORT_TIME_MAX } else { usual };
     let id = RequestId::of(request.headers());
     let header = request.headers().get(trace::HEADER).and_then(|value| value.to_str().ok());
     let caller = header.and_then(TraceContext::parse);

@@ -202,9 +202,11 @@ fn production(config: &Config) -> Vec<String> {
         faults.push("production refuses the all-zero GATEWAY_MASTER_KEY".into());
     }
     let direct_url = config.database_direct_url();
+    let exports_url = config.exports_database_url();
     for (name, url) in [
         ("DATABASE_URL", Some(&config.database_url)),
         ("GATEWAY_DATABASE_DIRECT_URL", direct_url.as_ref()),
+        ("GATEWAY_EXPORTS__DATABASE_URL", exports_url.as_ref()),
         ("AMQP_URL", Some(&config.amqp_url)),
     ] {
         if url.is_some_and(|url| has_default_credentials(url.expose_secret())) {

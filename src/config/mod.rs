@@ -86,6 +86,7 @@ pub struct Config {
     pub addresses: Addresses,
     pub telemetry: Telemetry,
     pub payouts: Payouts,
+    exports: Exports,
     pub reconciliation: Reconciliation,
     /// Overrides per network name; see [`ChainSettings`].
     chains: std::collections::HashMap<String, chains::ChainOverride>,
@@ -183,6 +184,13 @@ pub struct PayoutAccounts {
     pub evm: Option<String>,
     /// The wallet that fronts gas is its first address.
     pub gas: Option<String>,
+}
+
+/// Accounting exports.
+#[derive(Deserialize)]
+struct Exports {
+    /// The replica that they are read from; empty for the primary.
+    database_url: SecretString,
 }
 
 /// Comparison of balances on chain with the database.
@@ -342,6 +350,12 @@ impl Config {
             Some(String::from(direct))
         };
         Some(borrowed().unwrap_or_else(|| text.to_owned()).into())
+    }
+
+    /// The replica that exports are read from.
+    pub fn exports_database_url(&self) -> Option<SecretString> {
+        let url = &self.exports.database_url;
+        (!url.expose_secret().is_empty()).then(|| url.clone())
     }
 
     /// The keys that open sealed data; the first of them seals.

@@ -12,7 +12,6 @@ use super::numeric;
 use crate::{
     account, asset::Network, deposit, invoice, ledger, link, money::BaseUnits, payout, webhook,
 };
-use crate::{account, asset::Network, deposit, invoice, ledger, money::BaseUnits, payout, webhook};
 
 macro_rules! decoded_from_text {
     ($($type:ty),+ $(,)?) => {$(

@@ -13,6 +13,7 @@ pub mod audit;
 pub mod author;
 pub mod balance;
 pub mod balances;
+pub mod books;
 pub mod creation;
 pub mod currencies;
 pub mod cursors;
@@ -23,6 +24,7 @@ pub mod deposit_search;
 pub mod deposits;
 pub mod endpoints;
 pub mod events;
+pub mod exports;
 pub mod handover;
 pub mod history;
 pub mod idempotency;
@@ -45,9 +47,11 @@ pub mod payouts;
 pub mod pooler;
 pub mod pools;
 pub mod rates;
+pub mod reports;
 pub mod retention;
 pub mod roles;
 pub mod sealed;
+pub mod seals;
 pub mod simulation;
 pub mod statement;
 pub mod timers;
@@ -160,6 +164,12 @@ impl StorageError {
             | Self::TwoDatabases
             | Self::ForgottenStatements) => sqlx::Error::Configuration(Box::new(error)),
         }
+    }
+
+    /// Returns whether a replica took back what this reading needs (`serialization_failure`).
+    pub fn is_conflict(&self) -> bool {
+        let Self::Database(error) = self else { return false };
+        error.as_database_error().is_some_and(|error| error.code().as_deref() == Some("40001"))
     }
 
     /// Returns whether the named constraint refused the row.

@@ -61,6 +61,7 @@ const GUIDES: &[Page] = &[
         "transactions that you sign",
         "docs/non-custodial-payouts.md"
     ),
+    page!("accounting", "Accounting", "exports, and what they say", "docs/accounting.md"),
     page!("going-live", "Going live", "a checklist", "docs/going-live.md"),
 ];
 

@@ -95,7 +95,8 @@ pub(super) fn refuse(
 fn refusal(error: &ApiError) -> Refusal {
     let (status, code) = error.status_and_code();
     let says_how_much = matches!(error, ApiError::RateLimitExceeded);
-    let says_when = says_how_much || matches!(error, ApiError::PolledTooOften);
+    let says_when =
+        says_how_much || matches!(error, ApiError::PolledTooOften | ApiError::TooManyExports);
     Refusal { status, code, meaning: error.meaning(), says_when, says_how_much }
 }
 
@@ -112,7 +113,10 @@ fn example(refusal: &Refusal) -> Value {
 }
 
 fn answer(status: StatusCode, refusals: &[Refusal], words: &Words) -> Response {
-    let codes = refusals.iter().map(|refusal| refusal.code).collect();
+    let mut codes: Vec<_> = refusals.iter().map(|refusal| refusal.code).collect();
+    // One code may have two reasons.
+    let mut seen = std::collections::BTreeSet::new();
+    codes.retain(|code| seen.insert(*code));
     let sentences: Vec<_> = refusals
         .iter()
         .map(|refusal| format!("`{}`: {}.", refusal.code, refusal.meaning))

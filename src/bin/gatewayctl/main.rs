@@ -21,6 +21,7 @@ mod doctor;
 mod failure;
 mod forward;
 mod invoice;
+mod ledger;
 mod listen;
 mod merchant;
 mod merchant_set;
@@ -37,6 +38,7 @@ mod payouts;
 mod proof;
 mod receiver;
 mod render;
+mod reports;
 mod secrets;
 mod setup;
 mod simulate;
@@ -58,7 +60,7 @@ use render::Answer;
 /// Limit of all commands but those below.
 const COMMAND_LIMIT: Duration = Duration::from_secs(60);
 /// Limit of a migration (waiting for the database, for another migration, and for its own steps),
-/// and of a rotation's walk through all merchants.
+/// and of a rotation's, a month's or a proof's walk through all rows.
 const MIGRATION_LIMIT: Duration = Duration::from_secs(35 * 60);
 /// Limit of watching webhooks or an order.
 const WATCH_LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
@@ -123,6 +125,12 @@ enum Command {
     /// Look at mass payouts, hold and release them, stop all signing
     #[command(subcommand)]
     Payouts(payouts::Payouts),
+    /// Explain the ledger, show balances at a moment, and prove that nothing was changed
+    #[command(subcommand)]
+    Ledger(ledger::Ledger),
+    /// Make, list and show the merchants' monthly reports
+    #[command(subcommand)]
+    Reports(reports::Reports),
     /// Enable and disable currencies, and set their minimums
     #[command(subcommand)]
     Currency(currency::Command),
@@ -146,7 +154,9 @@ enum Command {
 impl Command {
     const fn limit(&self) -> Duration {
         match self {
-            Self::Migrate | Self::Secrets(_) => MIGRATION_LIMIT,
+            Self::Migrate | Self::Secrets(_) | Self::Reports(_) | Self::Ledger(_) => {
+                MIGRATION_LIMIT
+            }
             // Twenty deliveries, each with the channel's own limit.
             Self::Demo(_) | Self::CheckReceiver(_) => DEMO_LIMIT,
             Self::Listen(_) | Self::Payouts(payouts::Payouts::Watch(_)) => WATCH_LIMIT,
@@ -190,6 +200,8 @@ impl Command {
             Self::Payouts(payouts::Payouts::Accounts) => payout_seed::accounts(),
             Self::Payouts(command) => command.run(&open().await?, json).await,
             Self::Currency(command) => command.run(&open().await?).await,
+            Self::Ledger(command) => command.run(&open().await?).await,
+            Self::Reports(command) => command.run(&open().await?).await,
             Self::Audit(audit) => audit.run(&open().await?).await,
             Self::Addresses(command) => command.run().await,
             Self::Listen(args) => {

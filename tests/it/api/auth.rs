@@ -77,6 +77,9 @@ fn the_router_serves_the_endpoints_of_the_specification_and_no_other() {
             "GET /v1/events/{id} Merchant",
             "POST /v1/events/resend Merchant",
             "POST /v1/events/{id}/resend Merchant",
+            "GET /v1/export/reports Merchant",
+            "GET /v1/export/reports/{month} Merchant",
+            "GET /v1/export/{export} Merchant",
             "POST /v1/webhooks/test Merchant",
         ]
     );

@@ -21,7 +21,7 @@ const LAYERS: &[&[&str]] = &[
     // Above mass payouts: the check of recipients and the broadcast of signed bytes are the same
     // for both.
     &["nc_payout"],
-    &["webhook"],
+    &["webhook", "accounting"],
     &["egress", "fail_point", "retry", "telemetry"],
     &["storage", "broker", "chain", "rate"],
     &["config"],

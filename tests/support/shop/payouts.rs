@@ -21,6 +21,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use serde_json::{Value, json};
 use sha2::Sha256;
 use sqlx::{Connection, PgConnection};
+use uuid::Uuid;
 
 use crate::{
     server::{
@@ -166,6 +167,10 @@ impl Orders {
     pub async fn open(gateway: &Gateway) -> Self {
         let merchant = gateway.create_merchant("Orders", told()).await.unwrap();
         Self { caller: gateway.admit_merchant(&merchant.api_key).await.unwrap() }
+    }
+
+    pub fn merchant_id(&self) -> Uuid {
+        self.caller.merchant_id
     }
 
     /// Creates an order and confirms it; as it is then.
