@@ -15,7 +15,7 @@ use gateway::{
 };
 use serde_json::json;
 
-use crate::{failure::wrong_usage, network, render::Answer, words};
+use crate::{failure::wrong_usage, network, operator, render::Answer, words};
 
 #[derive(Subcommand)]
 pub enum Simulate {
@@ -121,7 +121,9 @@ impl Simulate {
                 answer(&done, &text)
             }
             Self::History(History { merchant, ipn_url }) => {
-                let orders = gateway.simulate_history(merchant, ipn_url.as_deref()).await?;
+                let by = Some(operator::account()).filter(|name| !name.is_empty());
+                let (by, url) = (by.unwrap_or_else(|| "unknown".to_owned()), ipn_url.as_deref());
+                let orders = gateway.simulate_history(merchant, url, &by).await?;
                 let text = if orders == 0 {
                     "The merchant has a past already; nothing was changed.".to_owned()
                 } else {

@@ -39,6 +39,9 @@ async fn a_month_of_history_agrees_with_the_books_and_the_chain() {
         for query in CONTRADICTIONS {
             assert_eq!(count(query).await, 0, "{query}");
         }
+        assert_eq!(count("select count(*) from audit_entry where act = 'simulate-history'").await, 1);
+        let noted = "select count(*) from audit_entry where subject_kind in ('deposit', 'invoice', 'outbox')";
+        assert_eq!(count(noted).await, 0);
         let deposits = count("select count(*) from deposit").await;
         let entries = count("select count(*) from ledger_entry").await;
         let invoices = written["orders"].as_i64().unwrap();

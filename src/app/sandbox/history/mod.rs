@@ -24,7 +24,7 @@ use crate::{
     invoice::{InvoiceType, PaymentId, Pricing, Status, payment::PaymentView, quote},
     money::{BaseUnits, Bps, Price},
     storage::{
-        self, StorageError, history,
+        self, StorageError, audit, history,
         invoices::{Invoice, UsedRate},
         merchants::{self, MerchantRow},
         simulation,
@@ -54,12 +54,13 @@ struct Past<'a> {
 }
 
 impl Gateway {
-    /// Writes a month of orders for a merchant, in one transaction. Returns how many; none if the
-    /// merchant has a past already.
+    /// Writes a month of orders for a merchant, in one transaction, with one entry of the audit log
+    /// instead of one for each row. Returns how many; none if the merchant has a past already.
     pub async fn simulate_history(
         &self,
         merchant_id: Uuid,
         ipn_url: Option<&str>,
+        by: &str,
     ) -> Result<usize, HistoryError> {
         if !self.config.is_sandbox() {
             return Err(HistoryError::NotSandbox);
@@ -74,6 +75,7 @@ impl Gateway {
         if history::has_past(&mut tx, merchant_id).await? {
             return Ok(0);
         }
+        history::leave_unaudited(&mut tx).await?;
         let now = storage::now(&mut tx).await?;
         let past = Past { gateway: self, merchant, ipn_url, now };
         let (seed, _) = merchant_id.as_u64_pair();
@@ -98,6 +100,9 @@ impl Gateway {
             }
         }
         history::age_merchant(&mut tx, merchant_id, past.begin(plan::DAYS + 1, 0)).await?;
+        let detail = format!("{} orders of {} days", orders.len(), plan::DAYS);
+        let act = ("merchant", "simulate-history");
+        audit::note(&mut tx, act, &merchant_id.to_string(), by, &detail).await?;
         tx.commit().await.map_err(StorageError::from)?;
         self.relay_wake.notify_one();
         Ok(orders.len())
