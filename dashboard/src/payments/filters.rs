@@ -133,10 +133,7 @@ mod tests {
     #[test]
     fn a_network_stands_for_its_currencies_and_nonsense_for_nothing() {
         let filters = read(&[("status", "'"), ("network", "bitcoin"), ("from", "yesterday")]);
-        assert_eq!(
-            joined(&filters),
-            "&network=bitcoin"
-        );
+        assert_eq!(joined(&filters), "&network=bitcoin");
         assert_eq!(filters.filter().tokens.unwrap(), ["btc@bitcoin"]);
         let none = read(&[("currency", "btc@bitcoin"), ("network", "polygon")]);
         assert_eq!(none.filter().tokens.unwrap(), Vec::<String>::new());
