@@ -162,7 +162,7 @@ async fn guesses_run_out_over_all_copies_and_do_not_lock_the_owner_out_at_home()
         assert_eq!(refused, 2, "eight guesses from one address");
         let (_, answer) = desk.by_password(EMAIL, PASSWORD).await;
         assert!(answer.body.contains("Too many tries"), "the right one is no better");
-        // Strangers elsewhere have used up the account's budget; it signs in where it did before.
+        // Strangers elsewhere used up the account's own budget; it signs in where it did before.
         desk.stack.sql("delete from guess_budget where key not like 'account:%'").await;
         desk.stack.sql("update guess_budget set guesses = 1000").await;
         let (_, answer) = desk.by_password(EMAIL, PASSWORD).await;
