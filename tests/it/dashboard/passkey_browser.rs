@@ -28,6 +28,11 @@ async fn keep_answers(tab: &Tab) {
     tab.call("Page.addScriptToEvaluateOnNewDocument", json!({ "source": keep })).await;
 }
 
+async fn sign_out(tab: &Tab) {
+    tab.click("form[data-action=\"session.close\"] button").await;
+    at(tab, "/sign-in").await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_owner_adds_a_passkey_signs_in_with_it_and_its_answer_counts_once() {
     with_desk(|desk| async move {
@@ -65,8 +70,7 @@ async fn an_owner_adds_a_passkey_signs_in_with_it_and_its_answer_counts_once() {
         tab.click("form[data-action=\"passkey.add\"] button").await;
         tab.shows("document.querySelector('[data-problem]').textContent.includes('already')").await;
 
-        tab.click("form[data-action=\"session.close\"] button").await;
-        at(&tab, "/sign-in").await;
+        sign_out(&tab).await;
         inspect(&tab, "sign-in-passkey").await;
         tab.click("form[data-passkey] button").await;
         at(&tab, "/").await;
@@ -81,12 +85,10 @@ async fn an_owner_adds_a_passkey_signs_in_with_it_and_its_answer_counts_once() {
         at(&tab, "/developers").await;
 
         // The answer of a sign-in, sent again by its own browser.
-        tab.click("form[data-action=\"session.close\"] button").await;
-        at(&tab, "/sign-in").await;
+        sign_out(&tab).await;
         tab.click("form[data-passkey] button").await;
         at(&tab, "/").await;
-        tab.click("form[data-action=\"session.close\"] button").await;
-        at(&tab, "/sign-in").await;
+        sign_out(&tab).await;
         let replay = "(() => { const form = document.querySelector('form[data-passkey]'); \
             for (const [name, value] of JSON.parse(sessionStorage.getItem('answer'))) form.elements[name].value = value; \
             form.submit(); return true; })()";
@@ -105,8 +107,7 @@ async fn an_owner_adds_a_passkey_signs_in_with_it_and_its_answer_counts_once() {
         // An authenticator that does not know its user is not let in.
         let unverified = json!({ "authenticatorId": authenticator, "isUserVerified": false });
         tab.call("WebAuthn.setUserVerified", unverified).await;
-        tab.click("form[data-action=\"session.close\"] button").await;
-        at(&tab, "/sign-in").await;
+        sign_out(&tab).await;
         tab.click("form[data-passkey] button").await;
         tab.shows("!document.querySelector('[data-problem]').hidden").await;
     })

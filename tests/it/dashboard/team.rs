@@ -122,8 +122,7 @@ async fn the_last_owner_stays() {
         }
         assert_eq!(owner.get("/team").await.status, 200);
         // The database itself refuses, whoever asks.
-        let database = desk.stack.database.connect().await;
-        let mut database = database;
+        let mut database = desk.stack.database.connect().await;
         let deleted = sqlx::query("delete from membership").execute(&mut database).await;
         assert!(deleted.unwrap_err().to_string().contains("the last owner of a team stays"));
     })
