@@ -9,9 +9,7 @@ use sqlx::{
 };
 
 use super::numeric;
-use crate::{
-    account, asset::Network, deposit, invoice, ledger, money::BaseUnits, payout, webhook,
-};
+use crate::{account, asset::Network, deposit, invoice, ledger, money::BaseUnits, payout, webhook};
 
 macro_rules! decoded_from_text {
     ($($type:ty),+ $(,)?) => {$(

@@ -164,6 +164,7 @@ async fn dead_letters_are_grouped_by_cause_and_sent_again_in_one_go() {
         let ids = [shop.invoice().await, shop.invoice().await];
         for id in &ids {
             shop.pay(id, "100").await;
+            shop.becomes(id, Status::Paid).await;
             shop.delivery_becomes(id, "dead").await;
         }
         let mut owner = desk.signed_in("o@example.com", Role::Owner, Some(&shop.merchant)).await;
