@@ -5,10 +5,10 @@ use gateway::{
     app::sandbox::simulate::Deposit,
     asset::{Network, catalogue::Catalogue},
     deposit::BookedAs,
+    invoice::Status,
     merchant::settings::Settings,
 };
 use rust_decimal::Decimal;
-use serde_json::json;
 use support::{
     server::broker::eventually,
     shop::{deposit, with_configured_shop, with_shop},
@@ -157,7 +157,7 @@ async fn a_large_deposit_that_came_back_is_accepted_by_two_accounts() {
         let desk = Desk { stack: shop.stack.clone(), gateway, address };
         let id = shop.invoice().await;
         let sent = shop.pay(&id, "100").await;
-        shop.becomes(&id, gateway::invoice::Status::Paid).await;
+        shop.becomes(&id, Status::Paid).await;
         shop.stack.gateway.simulate_orphan(&sent.txid).await.unwrap();
         shop.stack.gateway.simulate_mine(Network::Polygon, 20).await.unwrap();
         let reversed = async || {
@@ -216,7 +216,9 @@ async fn a_late_deposit_is_listed_and_explained() {
         shop.stack.start_all();
         let (gateway, address) = shop.stack.dashboard("").await;
         let desk = Desk { stack: shop.stack.clone(), gateway, address };
-        let id = shop.expired(json!({})).await;
+        let id = shop.invoice().await;
+        shop.end_window(&id, 1).await;
+        shop.becomes(&id, Status::Expired).await;
         let sent = shop.pay(&id, "100").await;
         let late = (BookedAs::Late, None);
         let newest =

@@ -2,6 +2,7 @@
 
 use gateway::{
     account::Role,
+    invoice::Status,
     storage::operator::{
         dead_letters::{DeadGroupKey, Grouping},
         requeue_runs::RequeueRun,
@@ -35,6 +36,7 @@ async fn with_dead_letters<F: Future<Output = ()>>(
             shop.pay(id, "100").await;
         }
         for id in &ids {
+            shop.becomes(id, Status::Paid).await;
             shop.delivery_becomes(id, "dead").await;
         }
         test(Desk { stack: shop.stack.clone(), gateway, address }, shop, ids).await;

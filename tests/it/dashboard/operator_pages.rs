@@ -1,6 +1,8 @@
 //! The operators' pages in a browser: legible, accessible, narrow enough for a phone.
 
-use gateway::{account::Role, asset::Network, storage::operator::dead_letters::DeadGroupKey};
+use gateway::{
+    account::Role, asset::Network, invoice::Status, storage::operator::dead_letters::DeadGroupKey,
+};
 use serde_json::json;
 use support::{
     client::browser::Browser,
@@ -45,8 +47,11 @@ async fn every_operators_page_is_legible_accessible_and_fits_a_phone() {
             shop.receiver.answer(500);
             let dead = shop.invoice_of(json!({ "order_id": HOSTILE })).await;
             shop.pay(&dead, "100").await;
+            shop.becomes(&dead, Status::Paid).await;
             shop.delivery_becomes(&dead, "dead").await;
-            let late = shop.expired(json!({})).await;
+            let late = shop.invoice().await;
+            shop.end_window(&late, 1).await;
+            shop.becomes(&late, Status::Expired).await;
             let sent = shop.pay(&late, "100").await;
             let order = held_order(&desk).await;
             let (run, by) = (Uuid::now_v7(), ("a@example.com", HOSTILE));

@@ -138,7 +138,7 @@ async fn the_audit_log_is_filtered_by_author_kind_day_and_subject_and_paged() {
         };
         let page = of(&mut admin, "by=a@example.com&kind=merchant").await;
         assert!(page.contains("reason 14") && !page.contains("old@example.com"), "{page}");
-        let (mut seen, mut next) = (0, format!("{audit}?by=a@example.com"));
+        let (mut seen, mut next) = (0, format!("{audit}?by=a@example.com&kind=merchant"));
         loop {
             let page = admin.get(&next).await.body;
             seen += page.matches("data-label=\"Who\"").count();
