@@ -82,14 +82,12 @@ const BELOW_MINIMUM: ApiError = ApiError::AmountBelowMinimum(String::new());
 pub fn endpoints() -> Vec<Endpoint> {
     use Access::{Anyone, Merchant};
     use ApiError::{
-        CurrencyNotSupported, EventNotFound, ExportHistoryUnavailable, LinkNotFound,
-        NoEligibleCurrencies, PaymentNotFound, PolledTooOften, QuotaExceeded, RangeTooLarge,
-        RateProviderDown, ReportNotFound, TooManyExports, UnknownPath,
+        CurrencyNotSupported, EventNotFound, NoEligibleCurrencies, PaymentNotFound, PolledTooOften,
+        QuotaExceeded, RateProviderDown, UnknownPath,
     };
     use buyer_status::route as buyer;
     use catalogue::route as prices;
     use event::route as events;
-    use link::route as links;
     use nowpayments::route as views;
     use payment::{deposits, route as payments};
     use sandbox::route as simulated;
@@ -99,21 +97,8 @@ pub fn endpoints() -> Vec<Endpoint> {
     const SIMULATED: &[ApiError] = &[INVALID, PaymentNotFound, UnknownPath];
     const TOLD: &[ApiError] = &[EventNotFound];
     const RESENT: &[ApiError] = &[INVALID, EventNotFound];
-    const LINKED: &[ApiError] = &[LinkNotFound];
-    const LINK_MADE: &[ApiError] = &[INVALID, CurrencyNotSupported];
-    const LINK_CHANGED: &[ApiError] = &[INVALID, CurrencyNotSupported, LinkNotFound];
     const PRICED: &[ApiError] = &[INVALID, CurrencyNotSupported, RateProviderDown];
     const POLLED: &[ApiError] = &[INVALID, PaymentNotFound, PolledTooOften];
-    const EXPORTED: &[ApiError] = &[
-        INVALID,
-        CurrencyNotSupported,
-        RangeTooLarge,
-        UnknownPath,
-        TooManyExports,
-        ExportHistoryUnavailable,
-    ];
-    const REPORTED: &[ApiError] =
-        &[INVALID, ReportNotFound, TooManyExports, ExportHistoryUnavailable];
     const CREATED: &[ApiError] = &[
         INVALID,
         CurrencyNotSupported,
@@ -124,7 +109,7 @@ pub fn endpoints() -> Vec<Endpoint> {
     ];
     let row =
         |method, path, access, errors, handler| Endpoint { method, path, access, errors, handler };
-    vec![
+    let mut all = vec![
         row(Method::GET, "/v1/status", Anyone, &[], get(status::status)),
         row(Method::GET, "/v1/openapi.json", Anyone, &[], get(docs::route::document)),
         row(Method::GET, "/v1/currencies", Anyone, &[], get(prices::currencies)),
@@ -141,24 +126,57 @@ pub fn endpoints() -> Vec<Endpoint> {
         row(Method::POST, "/v1/invoice", Merchant, CREATED, post(views::create_invoice)),
         row(Method::POST, "/v1/sandbox/deposit", Merchant, SIMULATED, post(simulated::deposit)),
         row(Method::POST, "/v1/sandbox/expire", Merchant, SIMULATED, post(simulated::expire)),
-        row(Method::POST, "/v1/links", Merchant, LINK_MADE, post(links::create)),
-        row(Method::GET, "/v1/links", Merchant, LISTED, get(links::list)),
-        row(Method::GET, "/v1/links/{id}", Merchant, LINKED, get(links::read)),
-        row(Method::PATCH, "/v1/links/{id}", Merchant, LINK_CHANGED, patch(links::change)),
         row(Method::GET, "/v1/events", Merchant, LISTED, get(events::list)),
         row(Method::GET, "/v1/events/{id}", Merchant, TOLD, get(events::read)),
         row(Method::POST, "/v1/events/resend", Merchant, LISTED, post(event::bulk::send)),
         row(Method::POST, "/v1/events/{id}/resend", Merchant, RESENT, post(events::resend)),
-        row(Method::GET, "/v1/export/reports", Merchant, &[], get(export::report::list)),
-        row(
-            Method::GET,
-            "/v1/export/reports/{month}",
-            Merchant,
-            REPORTED,
-            get(export::report::read),
-        ),
-        row(Method::GET, "/v1/export/{export}", Merchant, EXPORTED, get(export::route::read)),
         row(Method::POST, "/v1/webhooks/test", Merchant, LISTED, post(event::trial::send)),
+    ];
+    all.extend(link_endpoints());
+    all.extend(export_endpoints());
+    all
+}
+
+fn link_endpoints() -> [Endpoint; 4] {
+    use ApiError::{CurrencyNotSupported, LinkNotFound};
+    use link::route as links;
+    const LISTED: &[ApiError] = &[INVALID];
+    const READ: &[ApiError] = &[LinkNotFound];
+    const CREATED: &[ApiError] = &[INVALID, CurrencyNotSupported];
+    const CHANGED: &[ApiError] = &[INVALID, CurrencyNotSupported, LinkNotFound];
+    let access = Access::Merchant;
+    let row = |method, path, errors, handler| Endpoint { method, path, access, errors, handler };
+    [
+        row(Method::POST, "/v1/links", CREATED, post(links::create)),
+        row(Method::GET, "/v1/links", LISTED, get(links::list)),
+        row(Method::GET, "/v1/links/{id}", READ, get(links::read)),
+        row(Method::PATCH, "/v1/links/{id}", CHANGED, patch(links::change)),
+    ]
+}
+
+fn export_endpoints() -> [Endpoint; 3] {
+    use ApiError::{
+        CurrencyNotSupported, ExportHistoryUnavailable, RangeTooLarge, ReportNotFound,
+        TooManyExports, UnknownPath,
+    };
+    use export::{report, route};
+    const EXPORTED: &[ApiError] = &[
+        INVALID,
+        CurrencyNotSupported,
+        RangeTooLarge,
+        UnknownPath,
+        TooManyExports,
+        ExportHistoryUnavailable,
+    ];
+    const REPORTED: &[ApiError] =
+        &[INVALID, ReportNotFound, TooManyExports, ExportHistoryUnavailable];
+    let (method, access) = (Method::GET, Access::Merchant);
+    let row =
+        |path, errors, handler| Endpoint { method: method.clone(), path, access, errors, handler };
+    [
+        row("/v1/export/reports", &[], get(report::list)),
+        row("/v1/export/reports/{month}", REPORTED, get(report::read)),
+        row("/v1/export/{export}", EXPORTED, get(route::read)),
     ]
 }
 

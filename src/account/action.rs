@@ -100,77 +100,15 @@ const ALL_OF_MERCHANT: &[Role] = &[Owner, Developer, Finance, Viewer];
 const ALL_OPERATORS: &[Role] = &[Admin, OperatorFinance, Support];
 
 impl Action {
+    /// Follows from the roles: an action that names none is for every signed-in account, but for the
+    /// two by which one signs in.
     pub const fn scope(self) -> Scope {
-        match self {
-            Self::SessionOpen => Scope::Anyone,
-            Self::CodeEnter => Scope::HalfSignedIn,
-            Self::SessionClose
-            | Self::AccountView
-            | Self::AccountConfirm
-            | Self::PasswordChange
-            | Self::TotpBegin
-            | Self::TotpConfirm
-            | Self::TotpRemove
-            | Self::RecoveryReplace
-            | Self::PasskeyAdd
-            | Self::PasskeyRemove
-            | Self::SessionRevoke
-            | Self::AnnouncementDismiss
-            | Self::MerchantChoose => Scope::Account,
-            Self::TeamView | Self::TeamInvite | Self::TeamRole | Self::TeamRemove => {
-                Scope::Merchant
-            }
-            Self::OperatorTeamView
-            | Self::OperatorTeamInvite
-            | Self::OperatorTeamRole
-            | Self::OperatorTeamRemove => Scope::Operator,
-            Self::OverviewView
-            | Self::PaymentView
-            | Self::PaymentCreate
-            | Self::PaymentCancel
-            | Self::PayoutView
-            | Self::PayoutPreview
-            | Self::PayoutCreate
-            | Self::PayoutConfirm
-            | Self::PayoutRefresh
-            | Self::PayoutCancel
-            | Self::NcPayoutCreate
-            | Self::NcPayoutSubmit
-            | Self::EventView
-            | Self::EventResend
-            | Self::EventTest
-            | Self::BalanceView
-            | Self::DevelopersView
-            | Self::KeyRotate
-            | Self::SecretRotate
-            | Self::SettingsView
-            | Self::SettingsChange => Scope::Merchant,
-            Self::OperatorView
-            | Self::MerchantView
-            | Self::MerchantCreate
-            | Self::MerchantSuspend
-            | Self::MerchantResume
-            | Self::DeadLetterView
-            | Self::DeadLetterRequeue
-            | Self::MerchantChange
-            | Self::MerchantPagesView
-            | Self::CurrencyView
-            | Self::CurrencyChange
-            | Self::NetworkView
-            | Self::NetworkExamine
-            | Self::DepositView
-            | Self::DepositImport
-            | Self::DepositAccept
-            | Self::OperatorPayoutView
-            | Self::PayoutHold
-            | Self::PayoutRelease
-            | Self::PayoutStop
-            | Self::PayoutResume
-            | Self::PayoutLimit
-            | Self::AnnouncementView
-            | Self::AnnouncementPublish
-            | Self::AnnouncementWithdraw
-            | Self::AuditView => Scope::Operator,
+        match (self, self.roles()) {
+            (Self::SessionOpen, _) => Scope::Anyone,
+            (Self::CodeEnter, _) => Scope::HalfSignedIn,
+            (_, []) => Scope::Account,
+            (_, [role, ..]) if role.is_operator() => Scope::Operator,
+            (_, [_, ..]) => Scope::Merchant,
         }
     }
 

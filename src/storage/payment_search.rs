@@ -103,35 +103,9 @@ pub async fn page(
     (side, at, id): (Side, DateTime<Utc>, Uuid),
     limit: i64,
 ) -> Result<Vec<FoundPayment>, StorageError> {
-    let from = filter.from.unwrap_or(DateTime::UNIX_EPOCH);
-    let to = filter.to.unwrap_or(FAR);
+    let (from, to) = filter.dates();
     let mut rows = if filter.tokens.is_none() && filter.status.is_none() {
-        match side {
-            Side::Older => found_payments!(
-                "token_id is not null and (created_at, id) < ($2, $3) and created_at >= $4 and created_at < $5
-                 order by created_at desc, id desc limit $6",
-                merchant_id,
-                at,
-                id,
-                from,
-                to,
-                limit
-            )
-            .fetch_all(connection)
-            .await?,
-            Side::Newer => found_payments!(
-                "token_id is not null and (created_at, id) > ($2, $3) and created_at >= $4 and created_at < $5
-                 order by created_at, id limit $6",
-                merchant_id,
-                at,
-                id,
-                from,
-                to,
-                limit
-            )
-            .fetch_all(connection)
-            .await?,
-        }
+        of_any_kind(connection, merchant_id, (from, to), (side, at, id), limit).await?
     } else {
         let (tokens, statuses) = filter.pairs();
         match side {
@@ -175,7 +149,49 @@ pub async fn page(
     Ok(rows)
 }
 
+/// A page of the payments between two dates, not reversed yet.
+async fn of_any_kind(
+    connection: &mut PgConnection,
+    merchant_id: Uuid,
+    (from, to): (DateTime<Utc>, DateTime<Utc>),
+    (side, at, id): (Side, DateTime<Utc>, Uuid),
+    limit: i64,
+) -> Result<Vec<FoundPayment>, StorageError> {
+    let rows = match side {
+        Side::Older => found_payments!(
+            "token_id is not null and (created_at, id) < ($2, $3) and created_at >= $4 and created_at < $5
+             order by created_at desc, id desc limit $6",
+            merchant_id,
+            at,
+            id,
+            from,
+            to,
+            limit
+        )
+        .fetch_all(connection)
+        .await?,
+        Side::Newer => found_payments!(
+            "token_id is not null and (created_at, id) > ($2, $3) and created_at >= $4 and created_at < $5
+             order by created_at, id limit $6",
+            merchant_id,
+            at,
+            id,
+            from,
+            to,
+            limit
+        )
+        .fetch_all(connection)
+        .await?,
+    };
+    Ok(rows)
+}
+
 impl Filter {
+    /// The first moment and the one behind the last.
+    fn dates(&self) -> (DateTime<Utc>, DateTime<Utc>) {
+        (self.from.unwrap_or(DateTime::UNIX_EPOCH), self.to.unwrap_or(FAR))
+    }
+
     /// The currencies and the statuses of which every pair is wanted.
     fn pairs(&self) -> (Vec<String>, Vec<String>) {
         let every = || Catalogue::get().all().iter().map(Currency::token_id).collect();

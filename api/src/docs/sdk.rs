@@ -171,6 +171,6 @@ mod tests {
         // --mode=0644 --mtime=@946684800 -cf - a/b | head -c 512 | sha256sum
         let expected = "64f8ce3fc05cb8f4e5a51c3c7e571740ab14ddadfbc5d54404a43613507af99a";
         assert_eq!(hex::encode(Sha256::digest(header("a/b", 5).unwrap())), expected);
-        assert!(super::header(&"x".repeat(100), 5).is_err());
+        assert!(header(&"x".repeat(100), 5).is_err());
     }
 }

@@ -128,7 +128,7 @@ pub async fn order(
     }
     let link_id = id.as_ref().map(|extract::Path(id)| id.clone()).unwrap_or_default();
     match gateway.order_by_link(&link_id, &client, &typed).await {
-        Ok(payment_id) => to_payment(Shell::new(&gateway, visit), &payment_id),
+        Ok(payment_id) => to_payment(&Shell::new(&gateway, visit), &payment_id),
         Err(error) => {
             let fiat = fiat_of(&gateway, &link_id).await;
             let notice = form::notice(&error, fiat, t);
@@ -144,7 +144,7 @@ async fn fiat_of(gateway: &State, link_id: &str) -> gateway::asset::fiat::Fiat {
 }
 
 /// 303 to the payment's page: a GET that may be repeated safely.
-fn to_payment(shell: Shell, payment_id: &str) -> Response {
+fn to_payment(shell: &Shell, payment_id: &str) -> Response {
     let mut response = StatusCode::SEE_OTHER.into_response();
     if let Ok(location) = HeaderValue::from_str(&shell.link(payment_id, "")) {
         response.headers_mut().insert(header::LOCATION, location);

@@ -64,7 +64,8 @@ pub struct NewPaymentLink {
     /// Where buyers are redirected once they have paid: an http or https URL.
     #[schema(value_type = Option<schema::OptionalWebAddress>)]
     pub success_url: Option<String>,
-    /// Where buyers are redirected once their invoice is cancelled or expired: an http or https URL.
+    /// Where buyers are redirected once their invoice is cancelled or expired: an http or https
+    /// URL.
     #[schema(value_type = Option<schema::OptionalWebAddress>)]
     pub cancel_url: Option<String>,
     /// Where the signed IPNs of its invoices are posted.

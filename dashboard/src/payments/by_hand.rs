@@ -98,10 +98,8 @@ pub async fn submit(
         Err(ByHandError::NoMerchant) => Err(Problem::NotFound),
         Err(refused) => {
             // A form whose key was used with other values can only be sent under a new one.
-            let again = match refused {
-                ByHandError::NoKey | ByHandError::KeyUsed => Fields { key: "", ..fields },
-                _ => fields,
-            };
+            let is_used = matches!(refused, ByHandError::NoKey | ByHandError::KeyUsed);
+            let again = if is_used { Fields { key: "", ..fields } } else { fields };
             let shell = Shell::of(&visit, "/payments").with_error(refused.to_string());
             let page = Page::new(&gateway, shell, &again).await?;
             page_with(StatusCode::UNPROCESSABLE_ENTITY, &page)

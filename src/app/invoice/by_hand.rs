@@ -65,7 +65,17 @@ impl From<CreateError> for ByHandError {
             CreateError::Storage(error) => Self::Storage(error),
             CreateError::IdempotencyMismatch => Self::KeyUsed,
             CreateError::BelowMinimum { min_usd } => Self::BelowMinimum { min_usd },
-            other => Self::Refused(other),
+            other @ (CreateError::UnsupportedFiat
+            | CreateError::DirectWithoutCurrency
+            | CreateError::DirectInOtherCurrency
+            | CreateError::DirectAmount(_)
+            | CreateError::CurrencyNotSupported
+            | CreateError::NoEligibleCurrency
+            | CreateError::QuotaExceeded
+            | CreateError::Suspended
+            | CreateError::NoFreshRate(_)
+            | CreateError::Quote(_)
+            | CreateError::NoAddress(_)) => Self::Refused(other),
         }
     }
 }

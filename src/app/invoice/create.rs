@@ -319,9 +319,9 @@ pub(crate) fn no_address(offer: &Offer) -> CreateError {
     CreateError::NoAddress(NoAddress::of(offer.currency.family()))
 }
 
-/// The tokens a draft may be paid in: accepted by every list, enabled, and the price at or above the
-/// minimum. One that has no fresh rate now is kept: its minimum is checked when the buyer chooses it, and until
-/// then it shows as not available.
+/// The tokens a draft may be paid in: accepted by every list, enabled, and the price at or above
+/// the minimum. One that has no fresh rate now is kept: its minimum is checked when the buyer
+/// chooses it, and until then it shows as not available.
 ///
 /// Without any that can be chosen now there is no draft. The merchant is at fault only if all of
 /// them were judged.

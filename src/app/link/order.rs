@@ -192,16 +192,17 @@ fn accepted_for(
     price: Price,
 ) -> Result<Vec<String>, OrderError> {
     let lists = [of_merchant, terms.accepted.as_deref()];
-    eligible(market, &lists, price, terms.price_currency).map_err(|error| match error {
-        CreateError::NoEligibleCurrency => {
-            let accepts = |token: &String| {
-                lists.iter().all(|list| list.is_none_or(|tokens| tokens.contains(token)))
-            };
-            let offers = market.offers().iter();
-            let offers = offers.filter(|offer| accepts(&offer.currency.token_id()));
-            OrderError::TooSmall { min_usd: offers.map(|offer| offer.min_usd).min() }
+    let found = eligible(market, &lists, price, terms.price_currency);
+    found.map_err(|error| {
+        if !matches!(error, CreateError::NoEligibleCurrency) {
+            return OrderError::Create(error);
         }
-        other => OrderError::Create(other),
+        let accepts = |token: &String| {
+            lists.iter().all(|list| list.is_none_or(|tokens| tokens.contains(token)))
+        };
+        let offers = market.offers().iter();
+        let offers = offers.filter(|offer| accepts(&offer.currency.token_id()));
+        OrderError::TooSmall { min_usd: offers.map(|offer| offer.min_usd).min() }
     })
 }
 

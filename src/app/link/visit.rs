@@ -39,8 +39,8 @@ pub struct LinkVisit {
 }
 
 impl Gateway {
-    /// The link of `link_id`, with the currencies for `amount` if its price is open. `None` if there
-    /// is no such link.
+    /// The link of `link_id`, with the currencies for `amount` if its price is open. `None` if
+    /// there is no such link.
     pub async fn visit_link(
         &self,
         link_id: &str,

@@ -98,7 +98,9 @@ impl Past<'_> {
         let given = self.gateway.give_address(tx, offer.currency.family()).await;
         let address = given.map_err(|error| match error {
             NoAddress::Storage(error) => error,
-            other => StorageError::damaged("deposit_address", other),
+            other @ (NoAddress::NoKey { .. }
+            | NoAddress::PoolEmpty { .. }
+            | NoAddress::NotDerivable { .. }) => StorageError::damaged("deposit_address", other),
         })?;
         if let Some(asset) = &mut invoice.view.asset {
             asset.pay_address.clone_from(&address.address);
