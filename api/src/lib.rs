@@ -76,14 +76,29 @@ pub struct Endpoint {
 const INVALID: ApiError = ApiError::InvalidRequest(String::new());
 const BELOW_MINIMUM: ApiError = ApiError::AmountBelowMinimum(String::new());
 
+/// Refusals of exports.
+const EXPORTED: &[ApiError] = &[
+    INVALID,
+    ApiError::CurrencyNotSupported,
+    ApiError::RangeTooLarge,
+    ApiError::UnknownPath,
+    ApiError::TooManyExports,
+    ApiError::ExportHistoryUnavailable,
+];
+const REPORTED: &[ApiError] = &[
+    INVALID,
+    ApiError::ReportNotFound,
+    ApiError::TooManyExports,
+    ApiError::ExportHistoryUnavailable,
+];
+
 /// The whole merchant API. The router is built from this list alone, so a test that walks it misses
 /// nothing.
 pub fn endpoints() -> Vec<Endpoint> {
     use Access::{Anyone, Merchant};
     use ApiError::{
-        CurrencyNotSupported, EventNotFound, ExportHistoryUnavailable, NoEligibleCurrencies,
-        PaymentNotFound, PolledTooOften, QuotaExceeded, RangeTooLarge, RateProviderDown,
-        ReportNotFound, TooManyExports, UnknownPath,
+        CurrencyNotSupported, EventNotFound, NoEligibleCurrencies, PaymentNotFound, PolledTooOften,
+        QuotaExceeded, RateProviderDown, UnknownPath,
     };
     use buyer_status::route as buyer;
     use catalogue::route as prices;
@@ -99,16 +114,6 @@ pub fn endpoints() -> Vec<Endpoint> {
     const RESENT: &[ApiError] = &[INVALID, EventNotFound];
     const PRICED: &[ApiError] = &[INVALID, CurrencyNotSupported, RateProviderDown];
     const POLLED: &[ApiError] = &[INVALID, PaymentNotFound, PolledTooOften];
-    const EXPORTED: &[ApiError] = &[
-        INVALID,
-        CurrencyNotSupported,
-        RangeTooLarge,
-        UnknownPath,
-        TooManyExports,
-        ExportHistoryUnavailable,
-    ];
-    const REPORTED: &[ApiError] =
-        &[INVALID, ReportNotFound, TooManyExports, ExportHistoryUnavailable];
     const CREATED: &[ApiError] = &[
         INVALID,
         CurrencyNotSupported,
