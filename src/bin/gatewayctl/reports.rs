@@ -151,9 +151,8 @@ fn show(row: &ReportRow) -> anyhow::Result<Answer> {
         ("rows", row.row_count.to_string().into()),
         ("sha-256", row.sha256.clone().into()),
     ]);
-    let word = |value: &Value, name: &str| match &value[name] {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
+    let word = |value: &Value, name: &str| {
+        value[name].as_str().map_or_else(|| value[name].to_string(), ToOwned::to_owned)
     };
     let (mut balances, mut movements) = (Vec::new(), Vec::new());
     for currency in list_of(&json["totals"]) {
