@@ -77,22 +77,6 @@ pub struct Endpoint {
 const INVALID: ApiError = ApiError::InvalidRequest(String::new());
 const BELOW_MINIMUM: ApiError = ApiError::AmountBelowMinimum(String::new());
 
-/// Refusals of exports.
-const EXPORTED: &[ApiError] = &[
-    INVALID,
-    ApiError::CurrencyNotSupported,
-    ApiError::RangeTooLarge,
-    ApiError::UnknownPath,
-    ApiError::TooManyExports,
-    ApiError::ExportHistoryUnavailable,
-];
-const REPORTED: &[ApiError] = &[
-    INVALID,
-    ApiError::ReportNotFound,
-    ApiError::TooManyExports,
-    ApiError::ExportHistoryUnavailable,
-];
-
 /// The whole merchant API. The router is built from this list alone, so a test that walks it misses
 /// nothing.
 pub fn endpoints() -> Vec<Endpoint> {

@@ -114,7 +114,7 @@ async fn no_page_of_a_merchant_with_many_payments_reads_a_table_whole() {
         let mut slow = Vec::new();
         for path in &paths {
             let (median, p95) = measure(&mut owner, path).await;
-            println!("{:>8.1} ms {:>8.1} ms  {path}", ms(median), ms(p95));
+            println!("{median:>10.1?} {p95:>10.1?}  {path}");
             if rows() >= MANY && p95 > LIMIT {
                 slow.push(format!("{path}: {p95:?}"));
             }
@@ -125,8 +125,4 @@ async fn no_page_of_a_merchant_with_many_payments_reads_a_table_whole() {
         assert_eq!(slow, Vec::<String>::new(), "of {} invoices", rows());
     })
     .await;
-}
-
-fn ms(time: Duration) -> f64 {
-    time.as_secs_f64() * 1_000.0
 }

@@ -132,7 +132,8 @@ async fn an_authenticator_that_lies_does_not_get_in() {
     with_desk(|desk| async move {
         let merchant = desk.merchant().await;
         let (_, good, _) = owner_with(&desk, &merchant).await;
-        let cases: [(&str, fn(&mut Passkey)); 5] = [
+        type Lie = fn(&mut Passkey);
+        let cases: [(&str, Lie); 5] = [
             ("no user verification", |passkey| passkey.verifies_user = false),
             ("another origin", |passkey| passkey.origin = "http://localhost:1".to_owned()),
             ("another account's name", |passkey| {
