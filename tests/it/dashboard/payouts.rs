@@ -1,5 +1,5 @@
-//! Mass payouts through their forms: from a file with faults to the report, and everything that must
-//! not become an order.
+//! Mass payouts through their forms: from a file with faults to the report, and everything that
+//! must not become an order.
 
 use std::fmt::Write;
 
