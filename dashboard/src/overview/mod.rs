@@ -19,6 +19,7 @@ use rust_decimal::Decimal;
 
 use crate::{
     balance::{Line, lines},
+    chart::Chart,
     list,
     problem::Problem,
     shell::{Shell, page as show},
@@ -47,11 +48,7 @@ struct Page {
 struct FiatSection {
     code: String,
     tiles: [Tile; 3],
-    chart: Safe<String>,
-    first_day: String,
-    last_day: String,
-    summary: String,
-    days: Vec<(String, String)>,
+    chart: Chart,
 }
 
 struct Tile {
@@ -128,24 +125,13 @@ fn fiat_section(of: &FiatTakings) -> FiatSection {
         name_before,
         before: money(sums.before),
     };
-    let sum = of.days.iter().fold(Decimal::ZERO, |sum, (_, value)| sum.saturating_add(*value));
-    let best = of.days.iter().max_by_key(|(_, value)| *value);
-    let best = best.map_or_else(String::new, |(day, value)| {
-        format!(" The highest day was {day} with {}.", money(*value))
-    });
-    let summary = format!("{} {code} in thirty days.{best}", money(sum));
-    let title = format!("{code} taken per day");
     FiatSection {
         tiles: [
             tile("Today", "Yesterday", &of.day),
             tile("This week", "Last week", &of.week),
             tile("This month", "Last month", &of.month),
         ],
-        chart: chart::bars(&of.days, &format!("days-{}", of.fiat), &title, &summary),
-        first_day: of.days.first().map(|(day, _)| day.to_string()).unwrap_or_default(),
-        last_day: of.days.last().map(|(day, _)| day.to_string()).unwrap_or_default(),
-        summary,
-        days: of.days.iter().rev().map(|(day, value)| (day.to_string(), money(*value))).collect(),
+        chart: chart::days(&of.fiat, &of.days),
         code,
     }
 }

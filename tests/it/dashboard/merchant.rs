@@ -80,7 +80,11 @@ async fn the_first_page_compares_periods_and_names_what_asks_for_attention() {
         assert!(tile.contains("<dd>100.00 <span") && tile.contains("Yesterday"), "{tile}");
         assert!(tile.contains("<dd class=\"before\">100.00</dd>"), "{tile}");
         assert!(page.contains("7 USDT came after the payment had ended"), "{page}");
-        assert!(page.contains("<svg role=\"img\"") && page.contains("USD taken per day"), "{page}");
+        assert!(
+            page.contains("role=\"img\" aria-labelledby=\"days-usd-title")
+                && page.contains("USD taken per day"),
+            "{page}"
+        );
         let paid = between(&page, "data-label=\"Step\">Paid", "</tr>");
         assert!(paid.contains(">2<") && paid.contains("100.0 %"), "{paid}");
         assert!(page.contains("From event to your receiver"), "{page}");

@@ -26,6 +26,7 @@ use crate::{
     storage::{
         self, StorageError, audit, history,
         invoices::{Invoice, UsedRate},
+        merchant_hours,
         merchants::{self, MerchantRow},
         simulation,
     },
@@ -103,6 +104,8 @@ impl Gateway {
         let detail = format!("{} orders of {} days", orders.len(), plan::DAYS);
         let act = ("merchant", "simulate-history");
         audit::note(&mut tx, act, &merchant_id.to_string(), by, &detail).await?;
+        // Hours that were summed without these orders are summed anew.
+        merchant_hours::forget_all(&mut tx).await?;
         tx.commit().await.map_err(StorageError::from)?;
         self.relay_wake.notify_one();
         Ok(orders.len())
