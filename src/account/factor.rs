@@ -55,7 +55,7 @@ mod tests {
             (true, 1, 0, false, true),
             (true, 1, 1, true, true),
             (true, 2, 0, true, true),
-            (false, 1, 10, false, false),
+            (false, 1, 10, true, false),
             (false, 2, 0, true, false),
             (false, 2, 1, true, true),
             (false, 3, 0, true, true),

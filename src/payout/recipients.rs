@@ -347,7 +347,7 @@ mod tests {
     use crate::asset::catalogue::Catalogue;
 
     const LTC: &str = "ltc1qw508d6qejxtdg4y5r3zarvary0c5xw7kgmn4n9";
-    const OTHER_LTC: &str = "LZ1Q2H8z6Xt7Q4sFiu4JTdqBbrXpFd9oQn";
+    const OTHER_LTC: &str = "ltc1q02e88xlw8avv9wa23yj67jtlr4ksxp2eh3vwya";
 
     fn currency(token_id: &str) -> &'static Currency {
         Catalogue::get().by_token_id(token_id).unwrap()
