@@ -132,12 +132,13 @@ mod tests {
         /// Read back with the separator of any locale, each text is one cell and no formula.
         #[test]
         fn a_text_is_one_cell_for_every_reader(text in "(?s).{0,40}", other in "(?s).{0,40}") {
-            let line = format!("{},{}", csv(&Cell::text(&*text)), csv(&Cell::text(&*other)));
+            // A byte order mark is one only at the beginning of a file, where the heading stands.
+            let line = format!("1,{},{}", csv(&Cell::text(&*text)), csv(&Cell::text(&*other)));
             let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(line.as_bytes());
             let mut record = csv::StringRecord::new();
             if reader.read_record(&mut record).unwrap() {
-                prop_assert_eq!(record.len(), 2);
-                for (read, written) in record.iter().zip([&text, &other]) {
+                prop_assert_eq!(record.len(), 3);
+                for (read, written) in record.iter().skip(1).zip([&text, &other]) {
                     prop_assert_eq!(read.strip_prefix('\'').unwrap_or(read), written.strip_prefix('\'').unwrap_or(written));
                     prop_assert!(!begins_formula(read));
                 }
