@@ -1,6 +1,6 @@
 //! The merchant's own screens in a browser: legible, accessible, narrow enough for a phone.
 
-use gateway::account::Role;
+use gateway::{account::Role, invoice::Status};
 use serde_json::json;
 use support::{client::browser::Browser, shop::with_shop};
 
@@ -16,10 +16,12 @@ async fn pages_that_create_try_and_send_again_are_legible_and_work_in_a_browser(
         let origin = desk.gateway.config.dashboard_url.clone();
         let paid = shop.invoice_of(json!({ "order_id": "A-2041" })).await;
         shop.pay(&paid, "250").await;
+        shop.becomes(&paid, Status::Overpaid).await;
         shop.delivery_becomes(&paid, "delivered").await;
         shop.receiver.answer(500);
         let dead = shop.invoice_of(json!({ "order_id": "A-2042" })).await;
         shop.pay(&dead, "100").await;
+        shop.becomes(&dead, Status::Paid).await;
         shop.delivery_becomes(&dead, "dead").await;
         let id = Some(shop.merchant.new.id);
         desk.gateway.create_account("o@example.com", Role::Owner, id).await.unwrap();

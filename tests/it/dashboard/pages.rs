@@ -131,8 +131,9 @@ async fn every_page_is_legible_accessible_and_fits_a_phone() {
         tab.open(&format!("{origin}/operator/dead-letters")).await;
         tab.click("form[data-action=\"dead-letter.requeue\"] button").await;
         shop.delivery_becomes(&dead, "delivered").await;
-        let elsewhere: Vec<_> =
-            tab.requests().into_iter().filter(|url| !url.starts_with(origin.as_str())).collect();
+        // The browser draws its own calendar in a field for dates, from data of its own.
+        let is_elsewhere = |url: &String| !url.starts_with(&origin) && !url.starts_with("data:");
+        let elsewhere: Vec<_> = tab.requests().into_iter().filter(is_elsewhere).collect();
         assert_eq!(elsewhere, Vec::<String>::new());
     })
     .await;
