@@ -293,6 +293,7 @@ async fn a_payment_is_created_by_hand_once_however_often_its_form_is_sent() {
         assert!(body.contains("the buyer has not chosen a currency"), "{body}");
         // The people of a suspended merchant read, and create nothing.
         desk.gateway.set_suspended(shop.merchant.new.id, true).await.unwrap();
+        let mut owner = desk.signed_in_again("o@example.com").await;
         let refused = owner.get("/payments/new").await;
         assert_eq!(refused.status, 403, "{}", refused.body);
         assert!(refused.body.contains("has suspended this merchant"), "{}", refused.body);
