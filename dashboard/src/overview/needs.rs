@@ -23,8 +23,11 @@ pub fn needs(overview: &Overview) -> Vec<Need> {
     let mut needs = Vec::new();
     let attention = &overview.attention;
     if attention.dead_letters > 0 {
-        let text = format!("{} webhooks were given up", counted(attention.dead_letters));
-        let detail = "Your receiver did not take them. Mend it, then send them again.";
+        let text = match attention.dead_letters {
+            1 => "One webhook was given up".to_owned(),
+            count => format!("{} webhooks were given up", counted(count)),
+        };
+        let detail = "Your receiver took none of its attempts. Mend it, then send again.";
         needs.push(Need { href: "/events?state=dead".into(), text, detail: detail.into() });
     }
     let failing = overview.endpoints.iter().filter(|endpoint| is_failing(endpoint));
@@ -39,7 +42,10 @@ pub fn needs(overview: &Overview) -> Vec<Need> {
         detail: endpoint.last_error.clone().unwrap_or_default(),
     }));
     if attention.payouts_on_hold > 0 {
-        let text = format!("{} payouts are on hold", attention.payouts_on_hold);
+        let text = match attention.payouts_on_hold {
+            1 => "One payout is on hold".to_owned(),
+            count => format!("{count} payouts are on hold"),
+        };
         let detail = "An operator looks at each before it goes out.";
         needs.push(Need { href: "/payouts".into(), text, detail: detail.into() });
     }
