@@ -28,14 +28,19 @@ macro_rules! listed_deliveries {
     ($states:tt, $($argument:expr),+ $(,)?) => {
         delivery_rows!(
             "join (
-                 select id, kind, state
-                 from delivery
-                 where merchant_id = $1 and created_at <= $2 and (created_at, id) < ($2, $3)
-                   " + $states + "
-                 order by created_at desc, id desc
-                 limit 2000
-             ) as looked on looked.id = d.id
-             where ($4::text is null or looked.state = $4) and ($5::text is null or looked.kind = $5)
+                 select looked.id
+                 from (
+                     select id, kind, state, created_at
+                     from delivery
+                     where merchant_id = $1 and created_at <= $2 and (created_at, id) < ($2, $3)
+                       " + $states + "
+                     order by created_at desc, id desc
+                     limit 2000
+                 ) as looked
+                 where ($4::text is null or looked.state = $4) and ($5::text is null or looked.kind = $5)
+                 order by looked.created_at desc, looked.id desc
+                 limit 26
+             ) as page on page.id = d.id
              order by d.created_at desc, d.id desc
              limit $6",
             $($argument),+
@@ -43,8 +48,8 @@ macro_rules! listed_deliveries {
     };
 }
 
-/// A merchant's deliveries before a place that match, the newest first, among the next
-/// [`LOOKED_AT`]. Indices: `delivery_by_merchant`, `delivery_failed_by_merchant`,
+/// Up to `limit` of a merchant's deliveries before a place that match, at most 26, the newest first,
+/// among the next [`LOOKED_AT`]. Indices: `delivery_by_merchant`, `delivery_failed_by_merchant`,
 /// `delivery_open_by_merchant`.
 pub async fn of_merchant(
     connection: &mut PgConnection,
