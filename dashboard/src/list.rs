@@ -84,7 +84,8 @@ impl Pages {
         };
         let address = |side: &str, row: Option<&T>| {
             let (at, id) = place_of(row?);
-            let mut query = form_urlencoded::Serializer::new(format!("{path}?"));
+            let start = format!("{path}?");
+            let mut query = form_urlencoded::Serializer::for_suffix(start, path.len() + 1);
             query.append_pair(side, &cursor(at, id));
             query.extend_pairs(filters.iter().filter(|(_, value)| !value.is_empty()));
             Some(query.finish())

@@ -100,8 +100,8 @@ const ALL_OF_MERCHANT: &[Role] = &[Owner, Developer, Finance, Viewer];
 const ALL_OPERATORS: &[Role] = &[Admin, OperatorFinance, Support];
 
 impl Action {
-    /// Follows from the roles: an action that names none is for every signed-in account, but for the
-    /// two by which one signs in.
+    /// Follows from the roles: an action that names none is for every signed-in account, but for
+    /// the two by which one signs in.
     pub const fn scope(self) -> Scope {
         match (self, self.roles()) {
             (Self::SessionOpen, _) => Scope::Anyone,

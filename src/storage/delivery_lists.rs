@@ -48,9 +48,9 @@ macro_rules! listed_deliveries {
     };
 }
 
-/// Up to `limit` of a merchant's deliveries before a place that match, at most 26, the newest first,
-/// among the next [`LOOKED_AT`]. Indices: `delivery_by_merchant`, `delivery_failed_by_merchant`,
-/// `delivery_open_by_merchant`.
+/// Up to `limit` of a merchant's deliveries before a place that match, at most 26, the newest
+/// first, among the next [`LOOKED_AT`]. Indices: `delivery_by_merchant`,
+/// `delivery_failed_by_merchant`, `delivery_open_by_merchant`.
 pub async fn of_merchant(
     connection: &mut PgConnection,
     merchant_id: Uuid,

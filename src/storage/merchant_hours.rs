@@ -158,8 +158,8 @@ pub async fn days(
     Ok(rows)
 }
 
-/// Events of a merchant's invoices within thirty days, by type. Indices: `merchant_hour_event_pkey`,
-/// `event_by_age`.
+/// Events of a merchant's invoices within thirty days, by type. Indices:
+/// `merchant_hour_event_pkey`, `event_by_age`.
 pub async fn events(
     connection: &mut PgConnection,
     merchant_id: Uuid,

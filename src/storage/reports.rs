@@ -30,9 +30,9 @@ pub struct Missing {
     pub month: String,
 }
 
-/// The oldest months without a report, or only `month`, at most `limit` of them; those with an alert of the kind
-/// `failed` come last. A month is over ten minutes after its end: what was booked in it is
-/// committed by then. Indices: `monthly_report_pkey`, `operator_alert_once`.
+/// The oldest months without a report, or only `month`, at most `limit` of them; those with an
+/// alert of the kind `failed` come last. A month is over ten minutes after its end: what was booked
+/// in it is committed by then. Indices: `monthly_report_pkey`, `operator_alert_once`.
 pub async fn missing(
     connection: &mut PgConnection,
     failed: &str,

@@ -161,7 +161,8 @@ mod tests {
             PayoutError::QuoteExpired,
         ] {
             let text = of_order(error).unwrap();
-            assert!(text.starts_with(char::is_uppercase) && text.ends_with('.'), "{text}");
+            let begins = text.starts_with(|c: char| c.is_uppercase() || c.is_ascii_digit());
+            assert!(begins && text.ends_with('.'), "{text}");
         }
         assert!(matches!(of_order(PayoutError::NotFound), Err(Problem::NotFound)));
         let error = NcPayoutError::InsufficientFunds { has: 1, needs: 2 };

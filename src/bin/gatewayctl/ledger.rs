@@ -16,13 +16,15 @@ use crate::{
 
 #[derive(Subcommand)]
 pub enum Ledger {
-    /// Show every entry of an account, an invoice, a payout order or a transaction, and why it is there
+    /// Show every entry of an account, an invoice, a payout order or a transaction, and why it is
+    /// there
     #[command(after_help = EXPLAIN)]
     Explain(Explain),
     /// Show what an account holds, now or at an earlier moment
     #[command(after_help = BALANCE)]
     Balance(Balance),
-    /// Prove that no entry was changed, and that the books agree with invoices, deposits and payouts
+    /// Prove that no entry was changed, and that the books agree with invoices, deposits and
+    /// payouts
     #[command(after_help = VERIFY)]
     Verify(Verify),
 }

@@ -28,8 +28,8 @@ pub struct PayoutRow {
     pub price_usd: String,
 }
 
-/// The rows of funded orders by the time of their present state. Indices: `payout_order_by_merchant`,
-/// `payout_item_row_once`.
+/// The rows of funded orders by the time of their present state. Indices:
+/// `payout_order_by_merchant`, `payout_item_row_once`.
 pub fn read(
     connection: &mut PgConnection,
     asked: Asked,

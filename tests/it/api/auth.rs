@@ -76,18 +76,18 @@ fn the_router_serves_the_endpoints_of_the_specification_and_no_other() {
             "POST /v1/invoice Merchant",
             "POST /v1/sandbox/deposit Merchant",
             "POST /v1/sandbox/expire Merchant",
-            "POST /v1/links Merchant",
-            "GET /v1/links Merchant",
-            "GET /v1/links/{id} Merchant",
-            "PATCH /v1/links/{id} Merchant",
             "GET /v1/events Merchant",
             "GET /v1/events/{id} Merchant",
             "POST /v1/events/resend Merchant",
             "POST /v1/events/{id}/resend Merchant",
+            "POST /v1/webhooks/test Merchant",
+            "POST /v1/links Merchant",
+            "GET /v1/links Merchant",
+            "GET /v1/links/{id} Merchant",
+            "PATCH /v1/links/{id} Merchant",
             "GET /v1/export/reports Merchant",
             "GET /v1/export/reports/{month} Merchant",
             "GET /v1/export/{export} Merchant",
-            "POST /v1/webhooks/test Merchant",
         ]
     );
 }

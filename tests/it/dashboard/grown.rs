@@ -1,7 +1,8 @@
 //! Pages of a merchant with many payments: no page reads a grown table whole, and none is slow.
 //!
 //! `GATEWAY_TEST_ROWS` sets the number of invoices. With a million of them each page must stay
-//! within [`LIMIT`]; with fewer only the indices are checked, since a busy machine decides the time.
+//! within [`LIMIT`]; with fewer only the indices are checked, since a busy machine decides the
+//! time.
 
 use std::{
     collections::BTreeMap,

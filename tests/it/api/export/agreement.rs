@@ -74,7 +74,7 @@ async fn pay_out(payer: &Payer) {
     let rows = json!({
         "network": "polygon", "currency": "usdtmatic", "refundAddress": evm_address(900),
         "items": [
-            { "address": evm_address(1), "amount": "10", "reference": "+1" },
+            { "address": evm_address(1), "amount": "10", "reference": "a" },
             { "address": evm_address(2), "amount": "2.5", "reference": "b" },
         ],
     });
