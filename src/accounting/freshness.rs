@@ -5,8 +5,8 @@ use chrono::{DateTime, TimeDelta, Utc};
 /// A replica that has followed up to this long ago serves ranges that are not over yet.
 const LAG_MAX: TimeDelta = TimeDelta::seconds(60);
 
-/// Returns whether a replica that has followed up to `reached` has all of a range that ends at `to`,
-/// or all but the last minute of one that goes on.
+/// Returns whether a replica that has followed up to `reached` has all of a range that ends at
+/// `to`, or all but the last minute of one that goes on.
 pub fn is_fresh(reached: DateTime<Utc>, to: DateTime<Utc>, now: DateTime<Utc>) -> bool {
     reached >= to.min(now - LAG_MAX)
 }

@@ -90,7 +90,8 @@ pub async fn list(
 
 /// Read a monthly report
 ///
-/// As CSV, the ledger of the month; as JSON, its balances and movements. The same bytes whenever it is read.
+/// As CSV, the ledger of the month; as JSON, its balances and movements. The same bytes whenever it
+/// is read.
 #[utoipa::path(
     get, path = "/v1/export/reports/{month}", operation_id = "readReport", tag = "Accounting",
     params(

@@ -21,9 +21,10 @@ use crate::{
 
 /// Export records for bookkeeping
 ///
-/// A file of the merchant's invoices, payments, payouts, fees or ledger entries in a range of time. All of it
-/// is read in one moment and complete before its first byte: a failure is an error and never a short file. Amounts are exact decimals
-/// in whole coins; every fiat value, rate and source is of the row's own moment. See the guide "Accounting" for the columns.
+/// A file of the merchant's invoices, payments, payouts, fees or ledger entries in a range of time.
+/// All of it is read in one moment and complete before its first byte: a failure is an error and
+/// never a short file. Amounts are exact decimals in whole coins; every fiat value, rate and source
+/// is of the row's own moment. See the guide "Accounting" for the columns.
 #[utoipa::path(
     get, path = "/v1/export/{export}", operation_id = "readExport", tag = "Accounting",
     params(

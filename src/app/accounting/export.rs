@@ -101,7 +101,7 @@ impl Gateway {
         made.unwrap_or(Err(ExportError::TooSlow))
     }
 
-    /// From the replica, if there is one. Its own work may cancel a snapshot; the next one is another.
+    /// From the replica, if there is one. Its own work may cancel a snapshot; then another begins.
     async fn spool(&self, request: &Request) -> Result<Spooled, ExportError> {
         let mut tries = 0;
         loop {
@@ -131,8 +131,8 @@ impl Gateway {
         }
     }
 
-    /// As [`export`](Self::export) from the primary, with the totals of the ledger and the moment of
-    /// the reading.
+    /// As [`export`](Self::export) from the primary, with the totals of the ledger and the moment
+    /// of the reading.
     pub(super) async fn spool_with_totals(
         &self,
         request: &Request,
