@@ -145,8 +145,8 @@ mod tests {
     }
 
     proptest! {
-        /// Read back with the separator of any locale, no cell is a formula; with ours, each text is
-        /// one cell.
+        /// Read back with the separator of any locale, no cell is a formula; with ours, each text
+        /// is one cell.
         #[test]
         fn a_text_is_one_cell_and_no_formula_for_any_reader(
             text in "[-=+@;,\"\t\r\n a'＝]{0,12}", other in "(?s).{0,40}",
