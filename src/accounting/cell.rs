@@ -145,13 +145,13 @@ mod tests {
     }
 
     proptest! {
-        /// Read back with the separator of any locale, no cell is a formula; with ours, each text is
-        /// one cell.
+        /// Read back with the separator of any locale, no cell is a formula; with ours, each text
+        /// is one cell.
         #[test]
         fn a_text_is_one_cell_and_no_formula_for_any_reader(
             text in "[-=+@;,\"\t\r\n a'＝]{0,12}", other in "(?s).{0,40}",
         ) {
-            // A byte order mark is one only at the beginning of a file, where the heading stands.
+            // A byte order mark is one only at the beginning of a file, where the heading is.
             let line = format!("1,{},{}\r\n", csv(&Cell::text(&*text)), csv(&Cell::text(&*other)));
             for separator in [b',', b';', b'\t'] {
                 let mut reader = csv::ReaderBuilder::new()

@@ -101,8 +101,7 @@ impl Gateway {
         made.unwrap_or(Err(ExportError::TooSlow))
     }
 
-    /// From the replica, if there is one. Its own work may cancel a snapshot; the next one is
-    /// another.
+    /// From the replica, if there is one. Its own work may cancel a snapshot; then another begins.
     async fn spool(&self, request: &Request) -> Result<Spooled, ExportError> {
         let mut tries = 0;
         loop {

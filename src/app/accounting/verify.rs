@@ -82,9 +82,8 @@ impl Gateway {
         Ok(entries.len())
     }
 
-    /// Reads the whole ledger: the hashes of what is sealed (by `as_of`, if given), the sums of
-    /// each asset, and, of the present, the rows that it was booked for. Notes the result for the
-    /// metrics.
+    /// Reads the whole ledger: the hashes of what is sealed (by `as_of`, if given) and, of the
+    /// present, the rows that it was booked for. Notes the result for the metrics.
     pub async fn verify_ledger(
         &self,
         as_of: Option<DateTime<Utc>>,

@@ -40,10 +40,10 @@ pub async fn run(agent: &Agent) {
 
 /// Writes the heartbeat that a replica for exports is measured by. Never ends by itself.
 async fn beat(agent: &Agent) {
-    loop {
+    while !agent.stop.is_cancelled() {
         match agent.gateway.beat_for_exports().await {
             // No replica is configured, and none will be before the next start.
-            Ok(false) => std::future::pending().await,
+            Ok(false) => break,
             Ok(true) => {}
             Err(error) => {
                 let error = with_causes(&error);
@@ -52,6 +52,7 @@ async fn beat(agent: &Agent) {
         }
         pause(&agent.stop, BEAT_EVERY).await;
     }
+    std::future::pending().await
 }
 
 async fn report(agent: &Agent, mut lock: SessionLock) {
