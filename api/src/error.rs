@@ -24,6 +24,7 @@ pub enum ApiError {
     MerchantSuspended,
     PaymentNotFound,
     EventNotFound,
+    LinkNotFound,
     UnknownPath,
     MethodNotAllowed,
     NoEligibleCurrencies,
@@ -86,6 +87,7 @@ impl ApiError {
             Self::MerchantSuspended => (StatusCode::FORBIDDEN, "MERCHANT_SUSPENDED"),
             Self::PaymentNotFound => (StatusCode::NOT_FOUND, "PAYMENT_NOT_FOUND"),
             Self::EventNotFound => (StatusCode::NOT_FOUND, "EVENT_NOT_FOUND"),
+            Self::LinkNotFound => (StatusCode::NOT_FOUND, "LINK_NOT_FOUND"),
             Self::UnknownPath => (StatusCode::NOT_FOUND, "NOT_FOUND"),
             Self::MethodNotAllowed => (StatusCode::METHOD_NOT_ALLOWED, "METHOD_NOT_ALLOWED"),
             Self::NoEligibleCurrencies => {
@@ -123,6 +125,7 @@ impl ApiError {
             Self::MerchantSuspended => "this merchant is suspended; contact support",
             Self::PaymentNotFound => "no payment has this id or order_id",
             Self::EventNotFound => "no event of the last 90 days has this id",
+            Self::LinkNotFound => "no link has this id",
             Self::UnknownPath => "there is nothing at this path",
             Self::MethodNotAllowed => "this path does not take this method",
             Self::NoEligibleCurrencies => "no currency that you accept is eligible for this amount",
@@ -242,8 +245,12 @@ mod tests {
         (503, "EXPORT_HISTORY_UNAVAILABLE", false),
     ];
     /// Ours, for cases without a row in the specification's table.
-    const OURS: [(u16, &str); 3] =
-        [(404, "NOT_FOUND"), (404, "EVENT_NOT_FOUND"), (405, "METHOD_NOT_ALLOWED")];
+    const OURS: [(u16, &str); 4] = [
+        (404, "NOT_FOUND"),
+        (404, "EVENT_NOT_FOUND"),
+        (404, "LINK_NOT_FOUND"),
+        (405, "METHOD_NOT_ALLOWED"),
+    ];
 
     fn all() -> Vec<ApiError> {
         use ApiError::*;
@@ -257,6 +264,7 @@ mod tests {
             MerchantSuspended,
             PaymentNotFound,
             EventNotFound,
+            LinkNotFound,
             UnknownPath,
             MethodNotAllowed,
             NoEligibleCurrencies,

@@ -15,6 +15,7 @@ mod cross_origin;
 pub mod docs;
 pub mod error;
 pub mod event;
+pub mod link;
 pub mod nc_payout;
 pub mod nowpayments;
 pub mod openapi;
@@ -35,7 +36,7 @@ use axum::{
     http::Method,
     middleware::{self, Next},
     response::{IntoResponse, Response},
-    routing::{MethodRouter, get, post},
+    routing::{MethodRouter, get, patch, post},
 };
 use gateway::{
     app::Gateway,
@@ -77,12 +78,13 @@ const BELOW_MINIMUM: ApiError = ApiError::AmountBelowMinimum(String::new());
 pub fn endpoints() -> Vec<Endpoint> {
     use Access::{Anyone, Merchant};
     use ApiError::{
-        CurrencyNotSupported, EventNotFound, NoEligibleCurrencies, PaymentNotFound, PolledTooOften,
-        QuotaExceeded, RateProviderDown, UnknownPath,
+        CurrencyNotSupported, EventNotFound, LinkNotFound, NoEligibleCurrencies, PaymentNotFound,
+        PolledTooOften, QuotaExceeded, RateProviderDown, UnknownPath,
     };
     use buyer_status::route as buyer;
     use catalogue::route as prices;
     use event::route as events;
+    use link::route as links;
     use nowpayments::route as views;
     use payment::{deposits, route as payments};
     use sandbox::route as simulated;
@@ -92,6 +94,9 @@ pub fn endpoints() -> Vec<Endpoint> {
     const SIMULATED: &[ApiError] = &[INVALID, PaymentNotFound, UnknownPath];
     const TOLD: &[ApiError] = &[EventNotFound];
     const RESENT: &[ApiError] = &[INVALID, EventNotFound];
+    const LINKED: &[ApiError] = &[LinkNotFound];
+    const LINK_MADE: &[ApiError] = &[INVALID, CurrencyNotSupported];
+    const LINK_CHANGED: &[ApiError] = &[INVALID, CurrencyNotSupported, LinkNotFound];
     const PRICED: &[ApiError] = &[INVALID, CurrencyNotSupported, RateProviderDown];
     const POLLED: &[ApiError] = &[INVALID, PaymentNotFound, PolledTooOften];
     const CREATED: &[ApiError] = &[
@@ -121,6 +126,10 @@ pub fn endpoints() -> Vec<Endpoint> {
         row(Method::POST, "/v1/invoice", Merchant, CREATED, post(views::create_invoice)),
         row(Method::POST, "/v1/sandbox/deposit", Merchant, SIMULATED, post(simulated::deposit)),
         row(Method::POST, "/v1/sandbox/expire", Merchant, SIMULATED, post(simulated::expire)),
+        row(Method::POST, "/v1/links", Merchant, LINK_MADE, post(links::create)),
+        row(Method::GET, "/v1/links", Merchant, LISTED, get(links::list)),
+        row(Method::GET, "/v1/links/{id}", Merchant, LINKED, get(links::read)),
+        row(Method::PATCH, "/v1/links/{id}", Merchant, LINK_CHANGED, patch(links::change)),
         row(Method::GET, "/v1/events", Merchant, LISTED, get(events::list)),
         row(Method::GET, "/v1/events/{id}", Merchant, TOLD, get(events::read)),
         row(Method::POST, "/v1/events/resend", Merchant, LISTED, post(event::bulk::send)),
@@ -180,6 +189,10 @@ pub fn checkout_router(gateway: State) -> Router {
             .route(&format!("{page}/cancel"), post(action::cancel_form))
             .route(&format!("{page}/simulate"), post(action::simulate_form));
     }
+    for page in ["/l/{id}", "/embed/l/{id}"] {
+        routes = routes.route(page, get(link::page::show).post(link::page::order));
+    }
+    routes = routes.route("/l/{id}/button.svg", get(link::button::picture));
     finish(routes.layer(CompressionLayer::new()), gateway)
 }
 

@@ -37,6 +37,7 @@ impl From<&ApiError> for General {
             | ApiError::CurrencyNotSupported
             | ApiError::PaymentNotFound
             | ApiError::EventNotFound
+            | ApiError::LinkNotFound
             | ApiError::UnknownPath
             | ApiError::MethodNotAllowed
             | ApiError::NoEligibleCurrencies

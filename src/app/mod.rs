@@ -12,6 +12,7 @@ pub mod deposit;
 pub mod event;
 pub mod invoice;
 mod keyed_limiter;
+pub mod link;
 pub mod market;
 pub mod merchant;
 pub mod messaging;

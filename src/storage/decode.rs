@@ -9,7 +9,7 @@ use sqlx::{
 };
 
 use super::numeric;
-use crate::{account, asset::Network, deposit, invoice, ledger, money::BaseUnits, webhook};
+use crate::{account, asset::Network, deposit, invoice, ledger, link, money::BaseUnits, webhook};
 
 macro_rules! decoded_from_text {
     ($($type:ty),+ $(,)?) => {$(
@@ -38,6 +38,7 @@ decoded_from_text! {
     deposit::BookedAs,
     invoice::Status,
     ledger::EntryKind,
+    link::LinkKind,
     webhook::Channel,
     webhook::event::EventKind,
     webhook::retry::DeliveryState,

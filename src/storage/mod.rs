@@ -27,6 +27,7 @@ pub mod idempotency;
 pub mod identity;
 pub mod invoices;
 pub mod ledger;
+pub mod links;
 pub mod locks;
 pub mod merchants;
 pub mod migrations;

@@ -45,7 +45,11 @@ pub(super) struct Words {
 }
 
 pub(super) fn operation<'a>(item: &'a mut PathItem, method: &Method) -> Option<&'a mut Operation> {
-    if method == Method::POST { item.post.as_mut() } else { item.get.as_mut() }
+    match *method {
+        Method::POST => item.post.as_mut(),
+        Method::PATCH => item.patch.as_mut(),
+        _ => item.get.as_mut(),
+    }
 }
 
 /// Says that `operation` asks for a merchant's key.

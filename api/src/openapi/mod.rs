@@ -27,7 +27,7 @@ use utoipa::{
 
 use crate::{
     balance, buyer_status, buyer_status::wire::SluggedError, catalogue, endpoints, error::Envelope,
-    event, nowpayments, payment, sandbox, status,
+    event, link, nowpayments, payment, sandbox, status,
 };
 
 /// The name of the merchant's key in the document.
@@ -46,6 +46,10 @@ const MERCHANT_KEY: &str = "merchantKey";
         payment::route::list,
         payment::deposits::list,
         balance::route::read,
+        link::route::create,
+        link::route::list,
+        link::route::read,
+        link::route::change,
         nowpayments::route::full_currencies,
         nowpayments::route::merchant_coins,
         nowpayments::route::create_invoice,
@@ -67,6 +71,7 @@ const MERCHANT_KEY: &str = "merchantKey";
     tags(
         (name = "Invoices", description = "For merchants, with their API key."),
         (name = "Balance", description = "What the ledger says a merchant has. For merchants, with their API key."),
+        (name = "Payment links", description = "Pages whose visitors create invoices: a fixed price, an open one, donations. For merchants, with their API key."),
         (name = "Events", description = "What happened, with a webhook or without. For merchants, with their API key."),
         (name = "Prices", description = "The currencies to pay with, and present prices."),
         (name = "NOWPayments", description = "Views of the above in NOWPayments' shapes, for clients that were written for it. For merchants, with their API key."),

@@ -6,6 +6,7 @@ mod connection;
 mod docs;
 mod ending;
 mod language;
+mod links;
 mod paying;
 mod trust;
 mod widget;

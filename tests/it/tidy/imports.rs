@@ -13,6 +13,8 @@ const LAYERS: &[&[&str]] = &[
     &["asset"],
     &["account", "merchant", "ledger", "deposit"],
     &["invoice"],
+    // Above invoices: a link creates invoices of its type.
+    &["link"],
     // Above invoices: the rule of punctual deposits and the format of an instant are the same for
     // both.
     &["payout"],
