@@ -25,6 +25,7 @@ pub enum ApiError {
     PaymentNotFound,
     EventNotFound,
     LinkNotFound,
+    SubscriptionNotFound,
     UnknownPath,
     MethodNotAllowed,
     NoEligibleCurrencies,
@@ -88,6 +89,7 @@ impl ApiError {
             Self::PaymentNotFound => (StatusCode::NOT_FOUND, "PAYMENT_NOT_FOUND"),
             Self::EventNotFound => (StatusCode::NOT_FOUND, "EVENT_NOT_FOUND"),
             Self::LinkNotFound => (StatusCode::NOT_FOUND, "LINK_NOT_FOUND"),
+            Self::SubscriptionNotFound => (StatusCode::NOT_FOUND, "SUBSCRIPTION_NOT_FOUND"),
             Self::UnknownPath => (StatusCode::NOT_FOUND, "NOT_FOUND"),
             Self::MethodNotAllowed => (StatusCode::METHOD_NOT_ALLOWED, "METHOD_NOT_ALLOWED"),
             Self::NoEligibleCurrencies => {
@@ -126,6 +128,7 @@ impl ApiError {
             Self::PaymentNotFound => "no payment has this id or order_id",
             Self::EventNotFound => "no event of the last 90 days has this id",
             Self::LinkNotFound => "no link has this id",
+            Self::SubscriptionNotFound => "no subscription has this id",
             Self::UnknownPath => "there is nothing at this path",
             Self::MethodNotAllowed => "this path does not take this method",
             Self::NoEligibleCurrencies => "no currency that you accept is eligible for this amount",
@@ -245,10 +248,11 @@ mod tests {
         (503, "EXPORT_HISTORY_UNAVAILABLE", false),
     ];
     /// Ours, for cases without a row in the specification's table.
-    const OURS: [(u16, &str); 4] = [
+    const OURS: [(u16, &str); 5] = [
         (404, "NOT_FOUND"),
         (404, "EVENT_NOT_FOUND"),
         (404, "LINK_NOT_FOUND"),
+        (404, "SUBSCRIPTION_NOT_FOUND"),
         (405, "METHOD_NOT_ALLOWED"),
     ];
 
@@ -265,6 +269,7 @@ mod tests {
             PaymentNotFound,
             EventNotFound,
             LinkNotFound,
+            SubscriptionNotFound,
             UnknownPath,
             MethodNotAllowed,
             NoEligibleCurrencies,

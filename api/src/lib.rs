@@ -27,6 +27,7 @@ pub mod refusal;
 mod request_id;
 pub mod sandbox;
 pub mod status;
+pub mod subscription;
 
 use std::{sync::Arc, time::Duration};
 
@@ -79,7 +80,7 @@ pub fn endpoints() -> Vec<Endpoint> {
     use Access::{Anyone, Merchant};
     use ApiError::{
         CurrencyNotSupported, EventNotFound, LinkNotFound, NoEligibleCurrencies, PaymentNotFound,
-        PolledTooOften, QuotaExceeded, RateProviderDown, UnknownPath,
+        PolledTooOften, QuotaExceeded, RateProviderDown, SubscriptionNotFound, UnknownPath,
     };
     use buyer_status::route as buyer;
     use catalogue::route as prices;
@@ -88,12 +89,15 @@ pub fn endpoints() -> Vec<Endpoint> {
     use nowpayments::route as views;
     use payment::{deposits, route as payments};
     use sandbox::route as simulated;
+    use subscription::route as subscriptions;
     const READ: &[ApiError] = &[PaymentNotFound];
     const LISTED: &[ApiError] = &[INVALID];
     const LISTED_OF: &[ApiError] = &[INVALID, PaymentNotFound];
     const SIMULATED: &[ApiError] = &[INVALID, PaymentNotFound, UnknownPath];
     const TOLD: &[ApiError] = &[EventNotFound];
     const RESENT: &[ApiError] = &[INVALID, EventNotFound];
+    const SUBSCRIBED: &[ApiError] = &[SubscriptionNotFound];
+    const ADVANCED: &[ApiError] = &[INVALID, SubscriptionNotFound, UnknownPath];
     const LINKED: &[ApiError] = &[LinkNotFound];
     const LINK_MADE: &[ApiError] = &[INVALID, CurrencyNotSupported];
     const LINK_CHANGED: &[ApiError] = &[INVALID, CurrencyNotSupported, LinkNotFound];
@@ -130,6 +134,16 @@ pub fn endpoints() -> Vec<Endpoint> {
         row(Method::GET, "/v1/links", Merchant, LISTED, get(links::list)),
         row(Method::GET, "/v1/links/{id}", Merchant, LINKED, get(links::read)),
         row(Method::PATCH, "/v1/links/{id}", Merchant, LINK_CHANGED, patch(links::change)),
+        row(Method::GET, "/v1/subscriptions", Merchant, LISTED, get(subscriptions::list)),
+        row(Method::GET, "/v1/subscriptions/{id}", Merchant, SUBSCRIBED, get(subscriptions::read)),
+        row(
+            Method::POST,
+            "/v1/subscriptions/{id}/cancel",
+            Merchant,
+            SUBSCRIBED,
+            post(subscriptions::cancel),
+        ),
+        row(Method::POST, "/v1/sandbox/advance", Merchant, ADVANCED, post(subscriptions::advance)),
         row(Method::GET, "/v1/events", Merchant, LISTED, get(events::list)),
         row(Method::GET, "/v1/events/{id}", Merchant, TOLD, get(events::read)),
         row(Method::POST, "/v1/events/resend", Merchant, LISTED, post(event::bulk::send)),
@@ -192,6 +206,9 @@ pub fn checkout_router(gateway: State) -> Router {
     for page in ["/l/{id}", "/embed/l/{id}"] {
         routes = routes.route(page, get(link::page::show).post(link::page::order));
     }
+    routes = routes
+        .route("/renew/{token}", get(subscription::page::show).post(subscription::page::renew))
+        .route("/renew/{token}/cancel", post(subscription::page::cancel));
     routes = routes.route("/l/{id}/button.svg", get(link::button::picture));
     finish(routes.layer(CompressionLayer::new()), gateway)
 }

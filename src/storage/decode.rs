@@ -9,7 +9,10 @@ use sqlx::{
 };
 
 use super::numeric;
-use crate::{account, asset::Network, deposit, invoice, ledger, link, money::BaseUnits, webhook};
+use crate::{
+    account, asset::Network, deposit, invoice, ledger, link, money::BaseUnits, subscription,
+    webhook,
+};
 
 macro_rules! decoded_from_text {
     ($($type:ty),+ $(,)?) => {$(
@@ -39,6 +42,8 @@ decoded_from_text! {
     invoice::Status,
     ledger::EntryKind,
     link::LinkKind,
+    subscription::Interval,
+    subscription::State,
     webhook::Channel,
     webhook::event::EventKind,
     webhook::retry::DeliveryState,

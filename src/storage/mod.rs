@@ -45,6 +45,7 @@ pub mod retention;
 pub mod roles;
 pub mod sealed;
 pub mod simulation;
+pub mod subscriptions;
 pub mod timers;
 mod trouble;
 

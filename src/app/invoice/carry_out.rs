@@ -6,7 +6,10 @@ use uuid::Uuid;
 use crate::app::{Gateway, delivery::emit};
 use crate::{
     deposit::BookedAs,
-    invoice::lifecycle::{Effect, Ipn, Notice, Refusal, Step, Verdict},
+    invoice::{
+        Status,
+        lifecycle::{Effect, Ipn, Notice, Refusal, Step, Verdict},
+    },
     ledger::{Account, Entry, EntryKind},
     money::BaseUnits,
     storage::{
@@ -140,6 +143,10 @@ impl Gateway {
             let (credited, received) = (invoice.credited, invoice.view.actually_paid);
             invoice.view.updated_at =
                 invoices::update_standing(tx, id, status, credited, received).await?;
+        }
+        let paid = matches!(invoice.view.status, Status::Paid | Status::Overpaid);
+        if outcome.verdict == Verdict::Moved && paid {
+            self.cover_cycle(tx, invoice).await?;
         }
         // Events carry the invoice as it is now, so they are written last.
         let checkout = &self.config.checkout_url;

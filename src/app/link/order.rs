@@ -1,7 +1,9 @@
 //! A visitor of a link creates an invoice. He has no API key, so nothing but the link says which
 //! merchant it is for, at which price and with which addresses.
 
+use chrono::{DateTime, Utc};
 use rust_decimal::Decimal;
+use uuid::Uuid;
 
 use super::visit::LinkState;
 use crate::app::{
@@ -12,11 +14,15 @@ use crate::app::{
     operator::measure::count_transition,
 };
 use crate::{
+    account::email::InvalidEmail,
     broker::{
         envelope::{self, InvoiceRef},
         route::Route,
     },
-    invoice::{Pricing, payment::Payment},
+    invoice::{
+        Pricing,
+        payment::{self, Payment},
+    },
     link::{
         self, LinkKind,
         terms::{AmountRefusal, Terms},
@@ -29,6 +35,12 @@ use crate::{
         invoices::Invoice,
         links::{self, Link},
         merchants::{self, MerchantRow},
+        subscriptions::{self, Subscription},
+    },
+    subscription::{
+        self, State,
+        clock::{Clock, DAY_SECONDS},
+        lifecycle::{self, Event, Subscription as Rules},
     },
     webhook::{donation::DonationBody, ipn},
 };
@@ -41,6 +53,8 @@ pub struct OrderForm {
     pub donor_email: String,
     pub message: String,
     pub anonymous: bool,
+    /// The subscriber's address.
+    pub email: String,
 }
 
 /// Reason why a visitor gets no invoice.
@@ -96,10 +110,16 @@ impl Gateway {
         if open >= quota {
             return Err(OrderError::Full);
         }
-        let mut invoice = blank_invoice(inherited(&merchant), &request(&link.terms, price), now);
-        invoice.view.invoice_type = link.terms.kind.invoice_type();
+        let mut invoice = match link.terms.kind {
+            LinkKind::Payment | LinkKind::Donation => {
+                of_link(inherited(&merchant), &link, price, now)
+            }
+            LinkKind::Subscription => {
+                let subscription = subscribed(&mut tx, &link, &form.email, now).await?;
+                of_subscription(inherited(&merchant), &link, &subscription, now)
+            }
+        };
         invoice.accepted_tokens = Some(accepted);
-        invoice.link_id = Some(link.id);
         invoice.donation = donation;
         self.open_draft(&mut tx, &invoice).await?;
         tx.commit().await.map_err(StorageError::from)?;
@@ -123,14 +143,14 @@ impl Gateway {
     }
 
     /// Writes a draft that a visitor created, with its event and its message.
-    async fn open_draft(
+    pub(crate) async fn open_draft(
         &self,
         tx: &mut PgConnection,
         invoice: &Invoice,
     ) -> Result<(), StorageError> {
         let message = envelope::encode(&InvoiceRef { invoice_id: invoice.id });
         let payment = Payment::render(&invoice.view, &self.config.checkout_url);
-        let body = ipn::snapshot(&payment, None, invoice.donation.as_ref());
+        let body = ipn::snapshot(&payment, None, invoice.donation.as_ref(), None);
         let opening = Opening {
             invoice,
             event: (&emit::new_id(), &body),
@@ -142,13 +162,94 @@ impl Gateway {
     }
 }
 
-fn inherited(merchant: &MerchantRow) -> Inherited {
+pub(crate) fn inherited(merchant: &MerchantRow) -> Inherited {
     Inherited {
         merchant_id: merchant.id,
         overpay_tolerance: Bps::new(merchant.overpay_bps.unsigned_abs()),
         payment_window_seconds: merchant.payment_window_seconds,
         selection_window_seconds: merchant.selection_window_seconds,
     }
+}
+
+/// A draft of a link, at the price that its visitor pays.
+fn of_link(inherited: Inherited, link: &Link, price: Price, now: DateTime<Utc>) -> Invoice {
+    let mut invoice = blank_invoice(inherited, &request(&link.terms, price), now);
+    invoice.view.invoice_type = link.terms.kind.invoice_type();
+    invoice.link_id = Some(link.id);
+    invoice
+}
+
+/// A draft of a subscription's next cycle, at the subscription's own price.
+pub(crate) fn of_subscription(
+    inherited: Inherited,
+    link: &Link,
+    subscription: &Subscription,
+    now: DateTime<Utc>,
+) -> Invoice {
+    let rules = &subscription.rules;
+    let mut invoice = of_link(inherited, link, subscription.price_amount, now);
+    invoice.view.price_currency = subscription.price_currency.code().to_owned();
+    invoice.subscription_id = Some(subscription.id);
+    let cycle = rules.next_cycle();
+    let next = rules.period.renewal(rules.anchor, cycle).unwrap_or_else(|| rules.next_renewal());
+    invoice.view.subscription = Some(payment::Subscription {
+        subscriber_email: subscription.email.clone(),
+        cycle: i32::try_from(cycle).unwrap_or(i32::MAX),
+        next_renewal_at: next,
+    });
+    invoice
+}
+
+/// The subscription of an address on a link; a new one, or one that begins again at the link's
+/// price of today. The caller holds the lock of the link.
+async fn subscribed(
+    tx: &mut PgConnection,
+    link: &Link,
+    email: &str,
+    now: DateTime<Utc>,
+) -> Result<Subscription, OrderError> {
+    let email = words::email(email)?.ok_or(WordsError::Email(InvalidEmail))?;
+    let (Some(period), Some(price)) = (link.terms.period, link.terms.price_amount) else {
+        return Err(StorageError::damaged("link", "a subscription without its period").into());
+    };
+    if let Some(mut found) = subscriptions::lock_of_subscriber(tx, link.id, &email).await? {
+        found.rules = lifecycle::step(&found.rules, Event::BegunAgain).subscription;
+        if found.rules.state == State::Pending {
+            found.rules.anchor = found.clock.date_at(now);
+            (found.price_amount, found.price_currency) = (price, link.terms.price_currency);
+            subscriptions::save(tx, &[&found]).await?;
+        }
+        return Ok(found);
+    }
+    let new = Subscription {
+        id: Uuid::now_v7(),
+        subscription_id: subscription::new_id(),
+        token: subscription::new_token(),
+        merchant_id: link.merchant_id,
+        link: link.id,
+        link_id: link.link_id.clone(),
+        email,
+        price_amount: price,
+        price_currency: link.terms.price_currency,
+        rules: Rules {
+            state: State::Pending,
+            anchor: now,
+            period,
+            covered: 0,
+            payments: 0,
+            payments_max: link.terms.cycles_max,
+            reminded: None,
+        },
+        clock: Clock {
+            origin: now,
+            day_seconds: link.terms.sandbox_day_seconds.unwrap_or(DAY_SECONDS),
+            advanced_days: 0,
+        },
+        created_at: now,
+        updated_at: now,
+    };
+    subscriptions::insert(tx, &new).await?;
+    Ok(new)
 }
 
 /// The open invoice of a single-use link, which all its visitors share. The caller holds the lock
@@ -185,7 +286,7 @@ fn donation(link: &Link, form: &OrderForm) -> Result<Option<DonationBody>, Words
 }
 
 /// The tokens that the merchant and the link both accept and this price leaves.
-fn accepted_for(
+pub(crate) fn accepted_for(
     market: &Market,
     terms: &Terms,
     of_merchant: Option<&[String]>,
