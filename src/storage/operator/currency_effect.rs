@@ -22,8 +22,8 @@ pub struct CurrencyEffect {
     pub is_capped: bool,
 }
 
-/// Counts for the currency `token_id`; a new minimum comes with the price of one whole coin, both in
-/// US dollars. Index: `invoice_by_month`.
+/// Counts for the currency `token_id`; a new minimum comes with the price of one whole coin, both
+/// in US dollars. Index: `invoice_by_month`.
 pub async fn of(
     connection: &mut PgConnection,
     token_id: &str,
