@@ -6,7 +6,7 @@
 target_dir=${CARGO_TARGET_DIR:-$root/target}
 bin_dir=$target_dir/release
 stack_env=$run_dir/stack.env
-programs='gateway-api gateway-worker'
+programs='gateway-api gateway-worker gateway-dashboard'
 # Started by `make run` beside them.
 extras='demo-shop'
 

@@ -29,7 +29,7 @@ build() {
     need cargo "build the gateway (https://rustup.rs)"
     need cc "link the gateway (a C compiler: package build-essential on Debian)"
     step build "the programs, profile $profile"
-    (cd "$root" && cargo build --profile "$profile" --locked -p gateway -p gateway-api -p gateway-workers -p demo-shop --bins) 9>&- >&2
+    (cd "$root" && cargo build --profile "$profile" --locked -p gateway -p gateway-api -p gateway-workers -p gateway-dashboard -p demo-shop --bins) 9>&- >&2
     publish
 }
 
@@ -41,18 +41,22 @@ fingerprint() {
 }
 
 write_environment() {
-    local api checkout api_metrics worker_metrics
+    local api checkout api_metrics worker_metrics dashboard dashboard_metrics
     api=127.0.0.1:$(port api 0)
     checkout=127.0.0.1:$(port checkout 1)
     api_metrics=127.0.0.1:$(port api-metrics 2)
     worker_metrics=127.0.0.1:$(port worker-metrics 3)
+    dashboard=$(port dashboard 5)
+    dashboard_metrics=127.0.0.1:$(port dashboard-metrics 6)
     (
         umask 077
         cat >"$env_file" <<ENV
 GATEWAY_BASE_URL=http://$api
 GATEWAY_CHECKOUT_URL=http://$checkout
+GATEWAY_DASHBOARD_URL=http://localhost:$dashboard
 GATEWAY_METRICS_URL=http://$api_metrics
 GATEWAY_WORKER_METRICS_URL=http://$worker_metrics
+GATEWAY_DASHBOARD_METRICS_URL=http://$dashboard_metrics
 $services
 GATEWAY_PROFILE=sandbox
 GATEWAY_MASTER_KEY=$(secret master-key 32)
@@ -60,6 +64,8 @@ GATEWAY_API__LISTEN=$api
 GATEWAY_CHECKOUT__LISTEN=$checkout
 GATEWAY_API__METRICS_LISTEN=$api_metrics
 GATEWAY_WORKER__METRICS_LISTEN=$worker_metrics
+GATEWAY_DASHBOARD__LISTEN=127.0.0.1:$dashboard
+GATEWAY_DASHBOARD__METRICS_LISTEN=$dashboard_metrics
 GATEWAY_EGRESS__ALLOW_PRIVATE=true
 RUST_LOG=${RUST_LOG:-info}
 ENV
@@ -94,6 +100,8 @@ start_programs() {
     program_start gateway-api
     step worker "starting all roles"
     program_start gateway-worker all
+    step dashboard "starting on $(setting GATEWAY_DASHBOARD_URL "$run_dir/starting.env")"
+    program_start gateway-dashboard
 }
 
 setting() { sed -n "s/^$1=//p" "$env_file"; }
@@ -101,6 +109,7 @@ setting() { sed -n "s/^$1=//p" "$env_file"; }
 await_programs() {
     program_await gateway-api "$(setting GATEWAY_METRICS_URL)"
     program_await gateway-worker "$(setting GATEWAY_WORKER_METRICS_URL)"
+    program_await gateway-dashboard "$(setting GATEWAY_DASHBOARD_METRICS_URL)"
 }
 
 report() {
@@ -108,6 +117,7 @@ report() {
     say "The sandbox is up."
     say "  API        $(setting GATEWAY_BASE_URL)"
     say "  checkout   $(setting GATEWAY_CHECKOUT_URL)"
+    say "  dashboard  $(setting GATEWAY_DASHBOARD_URL)   (a way in: gatewayctl account create, then login-link)"
     if [ -n "$(setting RABBITMQ_UI_URL)" ]; then
         say "  queues     $(setting RABBITMQ_UI_URL)   (user $(setting RABBITMQ_UI_USER), password in .run/stack.env)"
     fi

@@ -80,6 +80,32 @@ vocabulary! {
     }
 }
 
+impl EntryKind {
+    /// The reason in a sentence, for people.
+    pub const fn reason(self) -> &'static str {
+        match self {
+            Self::Deposit => "a deposit of an invoice's own currency, in time",
+            Self::LateDeposit => "a deposit of an invoice's own currency, after its end",
+            Self::ForeignDeposit => "a deposit in another currency than the one asked for",
+            Self::Excess => "what an overpaid invoice received above its amount",
+            Self::ExcessReversal => "returns an excess: the deposit that brought it left the chain",
+            Self::Reversal => "takes back a deposit that left the chain after it was booked",
+            Self::PayoutDeposit => "the merchant funded a payout order",
+            Self::PayoutSent => "a payment reached its recipients",
+            Self::PayoutFee => "the fees of a payout order, as quoted",
+            Self::PayoutFeeReturned => "returns fees for which nothing was done",
+            Self::PayoutRefund => "the unused rest of a payout order went back to the merchant",
+            Self::PayoutReversal => "takes back a payment whose block was replaced",
+            Self::NetworkFee => "what the network took for a transaction",
+            Self::NetworkFeeReversal => {
+                "takes back the fee of a transaction whose block was replaced"
+            }
+            Self::GasFronted => "gas for an order's address, so that its tokens can be sent",
+            Self::GasReturned => "the unused rest of that gas",
+        }
+    }
+}
+
 /// One movement: `amount` of `asset` leaves `debit` and enters `credit`.
 #[derive(Debug, Clone)]
 pub struct Entry {

@@ -4,17 +4,21 @@
 //!
 //! - [`money`]: exact amounts; `vocabulary`: closed sets of texts. [`asset`]: networks, currencies,
 //!   addresses.
-//! - [`merchant`], [`ledger`], [`deposit`], [`invoice`], [`payout`], [`nc_payout`], [`webhook`]:
-//!   the rules. They build with `--no-default-features`.
+//! - `account`: accounts of the dashboard. [`merchant`], [`ledger`], [`deposit`], [`invoice`],
+//!   [`link`], [`payout`], [`nc_payout`], [`webhook`], [`accounting`]: the rules. They build with
+//!   `--no-default-features`.
 //! - behind feature `io`: `egress`, `retry`, `telemetry` (leaves), then `storage` (all SQL),
 //!   `broker` (all queue names), `chain`, `rate`, above them `config`, which composes their
 //!   settings, and at the top `app`, one file per operation of the gateway, in folders by subject.
 //!   `serve` has the parts that every process runs beside its own work.
 
+pub mod account;
+pub mod accounting;
 pub mod asset;
 pub mod deposit;
 pub mod invoice;
 pub mod ledger;
+pub mod link;
 pub mod merchant;
 pub mod money;
 pub mod nc_payout;

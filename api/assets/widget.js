@@ -1,7 +1,8 @@
 // The shop's side of the hosted checkout. Include it from the checkout's own address:
 //   <script src="{checkout_url}/widget/v1.js"></script>
 //   GatewayWidget.open({ paymentId, mount, theme, locale, onLoad, onPartial, onSuccess, onExpired, onCancel, onClose })
-// or give any element the attribute data-gateway-payment-id. What it tells is a hint: ship goods on the signed webhook only.
+// or linkId instead of paymentId, which begins with the page of a payment link. Or give any element the attribute
+// data-gateway-payment-id or data-gateway-link-id. What it tells is a hint: ship goods on the signed webhook only.
 (() => {
   "use strict";
   const script = document.currentScript;
@@ -37,13 +38,17 @@
   };
 
   const open = (options) => {
-    const { paymentId, mount, theme, locale } = options;
-    if (!/^pzi_[0-9a-z]{26}$/i.test(paymentId)) throw new TypeError("GatewayWidget: paymentId is not a payment's id");
+    const { linkId, mount, theme, locale } = options;
+    let { paymentId } = options;
+    if (linkId ? !/^pzl_[0-9a-z]{26}$/i.test(linkId) : !/^pzi_[0-9a-z]{26}$/i.test(paymentId)) {
+      throw new TypeError(`GatewayWidget: ${linkId ? "linkId is not a link's id" : "paymentId is not a payment's id"}`);
+    }
+    if (linkId) paymentId = undefined;
     const query = new URLSearchParams({ origin: location.origin });
     if (theme === "light" || theme === "dark") query.set("theme", theme);
     if (locale) query.set("lang", locale);
     const frame = document.createElement("iframe");
-    frame.src = `${base}/embed/${paymentId}?${query}`;
+    frame.src = `${base}/embed/${linkId ? `l/${linkId}` : paymentId}?${query}`;
     const words = wordsOf(locale);
     frame.title = words[0];
     frame.allow = "clipboard-write";
@@ -64,7 +69,10 @@
       // Exactly our checkout, exactly our frame: anything else may say what it likes.
       if (event.origin !== checkout || event.source !== frame.contentWindow) return;
       const said = event.data;
-      if (!said || said.source !== "gateway-widget" || said.v !== 1 || said.paymentId !== paymentId) return;
+      if (!said || said.source !== "gateway-widget" || said.v !== 1) return;
+      // The frame of a link shows a payment once its visitor has sent the form, and another one if he begins again.
+      if (linkId && said.type === "load" && said.paymentId !== paymentId) { paymentId = said.paymentId; told = ""; loaded = false; }
+      if (said.paymentId !== paymentId) return;
       if (said.type === "load" && !loaded) { loaded = true; call("onLoad", { paymentId }); }
       if (said.type === "close" && box) close();
       if (said.type === "height" && !box && Number.isInteger(said.height)) frame.style.blockSize = `${said.height}px`;
@@ -83,10 +91,11 @@
 
   // A button or link with the attribute opens the payment in a dialog.
   document.addEventListener("click", (event) => {
-    const element = event.target.closest && event.target.closest("[data-gateway-payment-id]");
+    const element = event.target.closest && event.target.closest("[data-gateway-payment-id],[data-gateway-link-id]");
     if (!element) return;
     event.preventDefault();
-    open({ paymentId: element.dataset.gatewayPaymentId });
+    const { gatewayPaymentId: paymentId, gatewayLinkId: linkId } = element.dataset;
+    open({ paymentId, linkId });
   });
   globalThis.GatewayWidget = Object.freeze({ open });
 })();

@@ -177,6 +177,16 @@ impl Members {
         self.present(name)
     }
 
+    /// True if the member is there, also as null.
+    pub fn is_sent(&self, name: &str) -> bool {
+        self.0.contains_key(name)
+    }
+
+    /// True if the member is there and null.
+    pub fn is_null(&self, name: &str) -> bool {
+        self.is_sent(name) && self.present(name).is_none()
+    }
+
     fn present(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(|raw| raw.get()).filter(|raw| *raw != "null")
     }

@@ -15,6 +15,8 @@ mod cross_origin;
 pub mod docs;
 pub mod error;
 pub mod event;
+pub mod export;
+pub mod link;
 pub mod nc_payout;
 pub mod nowpayments;
 pub mod openapi;
@@ -35,7 +37,7 @@ use axum::{
     http::Method,
     middleware::{self, Next},
     response::{IntoResponse, Response},
-    routing::{MethodRouter, get, post},
+    routing::{MethodRouter, get, patch, post},
 };
 use gateway::{
     app::Gateway,
@@ -49,6 +51,9 @@ use error::ApiError;
 use request_id::RequestId;
 
 pub type State = Arc<Gateway>;
+
+/// Longer than any export waits and reads.
+const EXPORT_TIME_MAX: Duration = Duration::from_secs(120);
 
 /// The callers that may use an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,7 +109,7 @@ pub fn endpoints() -> Vec<Endpoint> {
     ];
     let row =
         |method, path, access, errors, handler| Endpoint { method, path, access, errors, handler };
-    vec![
+    let mut all = vec![
         row(Method::GET, "/v1/status", Anyone, &[], get(status::status)),
         row(Method::GET, "/v1/openapi.json", Anyone, &[], get(docs::route::document)),
         row(Method::GET, "/v1/currencies", Anyone, &[], get(prices::currencies)),
@@ -126,6 +131,52 @@ pub fn endpoints() -> Vec<Endpoint> {
         row(Method::POST, "/v1/events/resend", Merchant, LISTED, post(event::bulk::send)),
         row(Method::POST, "/v1/events/{id}/resend", Merchant, RESENT, post(events::resend)),
         row(Method::POST, "/v1/webhooks/test", Merchant, LISTED, post(event::trial::send)),
+    ];
+    all.extend(link_endpoints());
+    all.extend(export_endpoints());
+    all
+}
+
+fn link_endpoints() -> [Endpoint; 4] {
+    use ApiError::{CurrencyNotSupported, LinkNotFound};
+    use link::route as links;
+    const LISTED: &[ApiError] = &[INVALID];
+    const READ: &[ApiError] = &[LinkNotFound];
+    const CREATED: &[ApiError] = &[INVALID, CurrencyNotSupported];
+    const CHANGED: &[ApiError] = &[INVALID, CurrencyNotSupported, LinkNotFound];
+    let access = Access::Merchant;
+    let row = |method, path, errors, handler| Endpoint { method, path, access, errors, handler };
+    [
+        row(Method::POST, "/v1/links", CREATED, post(links::create)),
+        row(Method::GET, "/v1/links", LISTED, get(links::list)),
+        row(Method::GET, "/v1/links/{id}", READ, get(links::read)),
+        row(Method::PATCH, "/v1/links/{id}", CHANGED, patch(links::change)),
+    ]
+}
+
+fn export_endpoints() -> [Endpoint; 3] {
+    use ApiError::{
+        CurrencyNotSupported, ExportHistoryUnavailable, RangeTooLarge, ReportNotFound,
+        TooManyExports, UnknownPath,
+    };
+    use export::{report, route};
+    const EXPORTED: &[ApiError] = &[
+        INVALID,
+        CurrencyNotSupported,
+        RangeTooLarge,
+        UnknownPath,
+        TooManyExports,
+        ExportHistoryUnavailable,
+    ];
+    const REPORTED: &[ApiError] =
+        &[INVALID, ReportNotFound, TooManyExports, ExportHistoryUnavailable];
+    let (method, access) = (Method::GET, Access::Merchant);
+    let row =
+        |path, errors, handler| Endpoint { method: method.clone(), path, access, errors, handler };
+    [
+        row("/v1/export/reports", &[], get(report::list)),
+        row("/v1/export/reports/{month}", REPORTED, get(report::read)),
+        row("/v1/export/{export}", EXPORTED, get(route::read)),
     ]
 }
 
@@ -180,25 +231,31 @@ pub fn checkout_router(gateway: State) -> Router {
             .route(&format!("{page}/cancel"), post(action::cancel_form))
             .route(&format!("{page}/simulate"), post(action::simulate_form));
     }
+    for page in ["/l/{id}", "/embed/l/{id}"] {
+        routes = routes.route(page, get(link::page::show).post(link::page::order));
+    }
+    routes = routes.route("/l/{id}/button.svg", get(link::button::picture));
     finish(routes.layer(CompressionLayer::new()), gateway)
 }
 
 /// Unknown paths, wrong methods, panics and slow handlers all answer with the envelope.
 fn finish(routes: Router<State>, gateway: State) -> Router {
-    let limit = Duration::from_secs(gateway.config.api.request_timeout_seconds);
+    let usual = Duration::from_secs(gateway.config.api.request_timeout_seconds);
     routes
         .fallback(|| async { ApiError::UnknownPath })
         .method_not_allowed_fallback(|| async { ApiError::MethodNotAllowed })
         .layer(middleware::from_fn(cross_origin::allow_any_page))
         .layer(CatchPanicLayer::custom(|_| ApiError::panicked().into_response()))
-        .layer(middleware::from_fn(move |request, next| within(limit, request, next)))
+        .layer(middleware::from_fn(move |request, next| within(usual, request, next)))
         .with_state(gateway)
 }
 
-async fn within(limit: Duration, request: Request, next: Next) -> Response {
+async fn within(usual: Duration, request: Request, next: Next) -> Response {
     let started = std::time::Instant::now();
     let method = request.method().clone();
     let path = matched_path(&request).unwrap_or("unmatched").to_owned();
+    // A year of records is read before the first byte of its answer.
+    let limit = if path.starts_with("/v1/export/") { EXPORT_TIME_MAX } else { usual };
     let id = RequestId::of(request.headers());
     let header = request.headers().get(trace::HEADER).and_then(|value| value.to_str().ok());
     let caller = header.and_then(TraceContext::parse);

@@ -30,18 +30,23 @@ impl From<&ApiError> for General {
             ApiError::ApiKeyMalformed => Self::KeyMalformed,
             ApiError::ApiKeyNotFound => Self::KeyNotFound,
             ApiError::MerchantSuspended => Self::Suspended,
-            ApiError::RateLimitExceeded | ApiError::PolledTooOften => Self::TooManyRequests,
+            ApiError::RateLimitExceeded | ApiError::PolledTooOften | ApiError::TooManyExports => {
+                Self::TooManyRequests
+            }
             ApiError::RateProviderDown => Self::NoRate,
             ApiError::InvalidRequest(_)
             | ApiError::AmountBelowMinimum(_)
             | ApiError::CurrencyNotSupported
             | ApiError::PaymentNotFound
             | ApiError::EventNotFound
+            | ApiError::LinkNotFound
             | ApiError::UnknownPath
             | ApiError::MethodNotAllowed
             | ApiError::NoEligibleCurrencies
+            | ApiError::ReportNotFound
+            | ApiError::RangeTooLarge
             | ApiError::QuotaExceeded => Self::Unreadable,
-            ApiError::Internal => Self::OurFault,
+            ApiError::ExportHistoryUnavailable | ApiError::Internal => Self::OurFault,
         }
     }
 }

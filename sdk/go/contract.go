@@ -24,6 +24,7 @@ var ErrorCodes = []string{
 	"INVALID_AMOUNT",
 	"INVALID_REQUEST",
 	"INVALID_STATE",
+	"LINK_NOT_FOUND",
 	"MERCHANT_SUSPENDED",
 	"NETWORK_FEE_TOO_HIGH",
 	"NODE_UNAVAILABLE",
@@ -249,6 +250,14 @@ const (
 	OrderStateCancelled      OrderState = "cancelled"
 )
 
+// PaymentLinkType: a filter.
+type PaymentLinkType string
+
+const (
+	PaymentLinkTypePayment  PaymentLinkType = "payment"
+	PaymentLinkTypeDonation PaymentLinkType = "donation"
+)
+
 // PaymentStatus: `waiting`: nothing counts yet. `partially_paid`: less than the invoice asks for.
 // `finished`: paid in full; an overpayment shows as `actually_paid` above `pay_amount`. `expired`:
 // the payment window ended. `failed`: cancelled. The last three values are final.
@@ -450,6 +459,26 @@ type CurrencyEntry struct {
 	Symbol string `json:"symbol"`
 }
 
+// Donation: Words and choices of a donor. Plain text on one line, written by a stranger: escape it
+// wherever you show it.
+type Donation struct {
+	// True: the donor wants to stay anonymous.
+	Anonymous bool `json:"anonymous"`
+	// Null if the donor gave none, or wants to stay anonymous. It is not proven to be the donor's.
+	DonorEmail *string `json:"donor_email"`
+	// Null if the donor gave none, or wants to stay anonymous.
+	DonorName *string `json:"donor_name"`
+	// The link on whose page the donation began.
+	LinkID string `json:"link_id"`
+	// Null if the donor wrote none.
+	Message *string `json:"message"`
+	// The amount that the page proposed, as text; null if it proposed none. The donor's own choice is
+	// `price_amount`.
+	SuggestedAmount *string `json:"suggested_amount"`
+	// The currency of `suggested_amount`; null without it.
+	SuggestedCurrency *string `json:"suggested_currency"`
+}
+
 // Estimate: What a price would cost now. Not binding.
 type Estimate struct {
 	// The price, in `currency_from`.
@@ -546,6 +575,12 @@ type EventsResent struct {
 	Next *string `json:"next"`
 	// How many webhooks have a fresh cycle of attempts under way.
 	Resent int64 `json:"resent"`
+}
+
+// IpnPart: Data of the gateway's own beside the payment object.
+type IpnPart struct {
+	// Present in every IPN of an invoice of type `donation` that began on a link's page.
+	Donation *Donation `json:"donation,omitempty"`
 }
 
 // MinAmount: The smallest invoice in a currency.
@@ -868,6 +903,42 @@ type NewPayment struct {
 	SuccessURL string `json:"success_url,omitempty"`
 }
 
+// NewPaymentLink: A link to create. Members that are not listed are ignored; null is the same as
+// absent. It describes the input of `parse`, member by member; nothing is read into it.
+type NewPaymentLink struct {
+	// The tokens (`code@network`) that its invoices may be paid in, of those that you accept. Absent:
+	// all that you accept.
+	Accepted []string `json:"accepted,omitempty"`
+	// Where buyers are redirected once their invoice is cancelled or expired: an http or https URL.
+	CancelURL string `json:"cancel_url,omitempty"`
+	// Shown below the title.
+	Description string `json:"description,omitempty"`
+	// Where the signed IPNs of its invoices are posted.
+	IPNCallbackURL string `json:"ipn_callback_url,omitempty"`
+	// The largest amount that visitors may choose; 1,000,000 if absent.
+	MaxAmount Amount `json:"max_amount,omitempty"`
+	// The smallest amount that visitors may choose.
+	MinAmount Amount `json:"min_amount,omitempty"`
+	// Your own reference, which all its invoices carry.
+	OrderID string `json:"order_id,omitempty"`
+	// The price. Absent: visitors choose the amount. Of a donation the amount that the page proposes.
+	PriceAmount Amount `json:"price_amount,omitempty"`
+	// `usd`, `eur` or `gbp` in any case.
+	PriceCurrency string `json:"price_currency"`
+	// True: one payment uses the link up. Until then all its visitors share one open invoice. Only for
+	// type `payment`.
+	SingleUse bool `json:"single_use,omitempty"`
+	// Where buyers are redirected once they have paid: an http or https URL.
+	SuccessURL string `json:"success_url,omitempty"`
+	// Amounts that the page offers, each with at most two decimals.
+	SuggestedAmounts []Amount `json:"suggested_amounts,omitempty"`
+	// The heading of the page and the description of its invoices; one line.
+	Title string `json:"title"`
+	// `payment`: a fixed price, or one that the visitor chooses. `donation`: an amount that the donor
+	// chooses, with his name and a message if he likes. It cannot be changed.
+	Type PaymentLinkType `json:"type"`
+}
+
 // NewPayout: An order to create. Its recipients are either in `items` or in `csv`. Members that are
 // not listed are ignored; null is the same as absent.
 type NewPayout struct {
@@ -952,7 +1023,9 @@ type Notice struct {
 
 // NoticePart: The part of the body that sets a notice apart from a change of status.
 type NoticePart struct {
-	Notice Notice `json:"notice"`
+	// Present if the invoice is a donation that began on a link's page.
+	Donation *Donation `json:"donation,omitempty"`
+	Notice   Notice    `json:"notice"`
 }
 
 // Payment: An invoice as its merchant sees it. Fields are only ever added.
@@ -1073,12 +1146,95 @@ type PaymentDetail struct {
 // snapshot.
 type PaymentIpn struct {
 	Payment
+	// Present only on donations and on notices.
+	Gateway *IpnPart `json:"_gateway,omitempty"`
 	// Seconds since 1970, renewed at each attempt. Refuse deliveries older than ten minutes.
 	EventAt int64 `json:"event_at"`
 	// Stable across all attempts and deliveries of this event. Other events of the same payment have
 	// other ids, so this id cannot show that an order was fulfilled already: store `payment_id` with
 	// `payment_status` for that.
 	EventID string `json:"event_id"`
+}
+
+// PaymentLink: A page whose visitors create invoices of their merchant. Fields are only ever added.
+type PaymentLink struct {
+	// Null: all that the merchant accepts.
+	Accepted []string `json:"accepted"`
+	// False: the page takes no payments.
+	Active bool `json:"active"`
+	// The button as HTML, to be pasted into a page. It needs no script.
+	ButtonHtml string `json:"button_html"`
+	// The picture of a button (SVG) that leads to the page. `?lang=` chooses its language.
+	ButtonURL string `json:"button_url"`
+	// Where buyers are redirected once their invoice is cancelled or expired.
+	CancelURL *string `json:"cancel_url"`
+	CreatedAt string  `json:"created_at"`
+	// Shown below the title.
+	Description *string `json:"description"`
+	// Where the signed IPNs of its invoices are posted.
+	IPNCallbackURL *string `json:"ipn_callback_url"`
+	// `pzl_` and 26 characters; never changes.
+	LinkID    string  `json:"link_id"`
+	MaxAmount *Amount `json:"max_amount"`
+	MinAmount *Amount `json:"min_amount"`
+	// The merchant's own reference, which all its invoices carry.
+	OrderID *string `json:"order_id"`
+	// The price, or of a donation the proposed amount; null where visitors choose.
+	PriceAmount *Amount `json:"price_amount"`
+	// In lower case.
+	PriceCurrency string `json:"price_currency"`
+	// True: one payment uses the link up.
+	SingleUse bool `json:"single_use"`
+	// Where buyers are redirected once they have paid.
+	SuccessURL       *string  `json:"success_url"`
+	SuggestedAmounts []Amount `json:"suggested_amounts"`
+	// The heading of the page and the description of its invoices.
+	Title string `json:"title"`
+	// As it was created; never changes.
+	Type      PaymentLinkType `json:"type"`
+	UpdatedAt string          `json:"updated_at"`
+	// The page. Whoever has its address may open it.
+	URL string `json:"url"`
+}
+
+// PaymentLinkChanges: Changes of a link. What is absent stays; null removes a value that need not
+// be there. It describes the input of `changes`; nothing is read into it.
+type PaymentLinkChanges struct {
+	// The tokens (`code@network`) that new invoices may be paid in.
+	Accepted []string `json:"accepted,omitempty"`
+	// False switches the link off. Its open invoices can still be paid.
+	Active    *bool   `json:"active,omitempty"`
+	CancelURL *string `json:"cancel_url,omitempty"`
+	// Shown below the title.
+	Description    *string `json:"description,omitempty"`
+	IPNCallbackURL *string `json:"ipn_callback_url,omitempty"`
+	MaxAmount      *Amount `json:"max_amount,omitempty"`
+	MinAmount      *Amount `json:"min_amount,omitempty"`
+	// Your own reference, which new invoices carry.
+	OrderID *string `json:"order_id,omitempty"`
+	// New invoices cost this; those that exist keep their price.
+	PriceAmount *Amount `json:"price_amount,omitempty"`
+	// `usd`, `eur` or `gbp` in any case.
+	PriceCurrency *string `json:"price_currency,omitempty"`
+	// True: one payment uses the link up.
+	SingleUse        *bool    `json:"single_use,omitempty"`
+	SuccessURL       *string  `json:"success_url,omitempty"`
+	SuggestedAmounts []Amount `json:"suggested_amounts,omitempty"`
+	// The heading of the page and the description of new invoices; one line.
+	Title *string `json:"title,omitempty"`
+}
+
+// PaymentLinkList: One page of links, the newest first.
+type PaymentLinkList struct {
+	Data []PaymentLink `json:"data"`
+	// Links per page, after clamping.
+	Limit int64 `json:"limit"`
+	// 0-based, after clamping.
+	Page int64 `json:"page"`
+	// Number of pages; at least 1, even if there are no entries.
+	PagesCount int64 `json:"pagesCount"`
+	// Links on all pages.
+	Total int64 `json:"total"`
 }
 
 // PaymentList: One page of invoices, without unresolved drafts.

@@ -5,12 +5,15 @@
 //! and its outbox rows in one commit. The API, the workers, the command line and the tests call the
 //! same functions.
 
+pub mod account;
+pub mod accounting;
 pub mod address;
 pub mod delivery;
 pub mod deposit;
 pub mod event;
 pub mod invoice;
 mod keyed_limiter;
+pub mod link;
 pub mod market;
 pub mod merchant;
 pub mod messaging;
@@ -29,7 +32,7 @@ use std::{
 };
 
 use secrecy::ExposeSecret;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 
 use crate::{
     asset::{
@@ -60,6 +63,10 @@ pub struct Gateway {
     pub(crate) market: market::MarketCache,
     kept_payers: payout::payers::KeptPayers,
     admissions: merchant::admit::Admissions,
+    /// Exports that this process reads.
+    exports_room: Semaphore,
+    /// The replica that they are read from, if there is one.
+    exports_db: Option<Db>,
     started: Instant,
     /// Set once the database has been asked whether the master key is its own.
     key_proven: AtomicBool,
@@ -150,6 +157,8 @@ impl Gateway {
             market: market::MarketCache::default(),
             kept_payers: payout::payers::KeptPayers::default(),
             admissions: merchant::admit::Admissions::default(),
+            exports_room: Semaphore::new(accounting::export::READ_AT_ONCE),
+            exports_db: accounting::export::replica(&config)?,
             started: Instant::now(),
             key_proven: AtomicBool::new(false),
             relay_wake: Arc::new(Notify::new()),
@@ -164,6 +173,9 @@ fn with_own_ports_closed(config: &Config) -> PublicPolicy {
     policy.denied_ports.push(port_of(&config.database_url, 5432));
     if let Some(direct_url) = config.database_direct_url() {
         policy.denied_ports.push(port_of(&direct_url, 5432));
+    }
+    if let Some(replica) = config.exports_database_url() {
+        policy.denied_ports.push(port_of(&replica, 5432));
     }
     policy.denied_ports.push(port_of(&config.amqp_url, amqp_port(config)));
     if let Some(management) = &config.broker.management_url {

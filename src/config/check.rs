@@ -43,6 +43,28 @@ pub(super) fn faults(config: &Config, part: Part) -> Vec<String> {
     faults
 }
 
+/// Demands of the dashboard alone: other programs run without one.
+pub(super) fn dashboard(config: &Config) -> Vec<String> {
+    let url = url::Url::parse(&config.dashboard_url).ok();
+    let is_origin = url.as_ref().is_some_and(|url| url.path() == "/" && url.query().is_none());
+    let mut faults = Vec::new();
+    if !is_origin {
+        faults.push(
+            "GATEWAY_DASHBOARD_URL must be an origin of its own, such as https://dashboard.example, without a path"
+                .to_owned(),
+        );
+    }
+    let encrypted = url.is_some_and(|url| url.scheme() == "https");
+    if config.profile == Profile::Production && !encrypted && !config.dashboard.allow_http {
+        faults.push(
+            "production refuses a dashboard without TLS: put a proxy in front of it and set GATEWAY_DASHBOARD_URL to its \
+             https address, or set GATEWAY_DASHBOARD__ALLOW_HTTP=true within an encrypted network"
+                .to_owned(),
+        );
+    }
+    faults
+}
+
 fn database(config: &Config) -> Option<String> {
     let missing = config.database_url.expose_secret().is_empty();
     missing
@@ -102,9 +124,11 @@ fn addresses(config: &Config) -> Vec<String> {
 
 fn basic(config: &Config) -> Vec<String> {
     let mut faults = Vec::new();
-    for (name, url) in
-        [("GATEWAY_BASE_URL", &config.base_url), ("GATEWAY_CHECKOUT_URL", &config.checkout_url)]
-    {
+    for (name, url) in [
+        ("GATEWAY_BASE_URL", &config.base_url),
+        ("GATEWAY_CHECKOUT_URL", &config.checkout_url),
+        ("GATEWAY_DASHBOARD_URL", &config.dashboard_url),
+    ] {
         if !url::Url::parse(url).is_ok_and(|url| matches!(url.scheme(), "http" | "https")) {
             faults.push(format!("{name} must be an http or https address"));
         }
@@ -178,9 +202,11 @@ fn production(config: &Config) -> Vec<String> {
         faults.push("production refuses the all-zero GATEWAY_MASTER_KEY".into());
     }
     let direct_url = config.database_direct_url();
+    let exports_url = config.exports_database_url();
     for (name, url) in [
         ("DATABASE_URL", Some(&config.database_url)),
         ("GATEWAY_DATABASE_DIRECT_URL", direct_url.as_ref()),
+        ("GATEWAY_EXPORTS__DATABASE_URL", exports_url.as_ref()),
         ("AMQP_URL", Some(&config.amqp_url)),
     ] {
         if url.is_some_and(|url| has_default_credentials(url.expose_secret())) {

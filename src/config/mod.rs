@@ -74,8 +74,11 @@ pub struct Config {
     pub base_url: String,
     /// URL at which buyers reach the checkout, used for `invoice_url`.
     pub checkout_url: String,
+    /// URL at which people reach the dashboard, used for invitations and compared with `Origin`.
+    pub dashboard_url: String,
     pub api: Api,
     pub checkout: Checkout,
+    pub dashboard: Dashboard,
     pub worker: Worker,
     pub broker: Broker,
     pub egress: PublicPolicy,
@@ -83,6 +86,7 @@ pub struct Config {
     pub addresses: Addresses,
     pub telemetry: Telemetry,
     pub payouts: Payouts,
+    exports: Exports,
     pub reconciliation: Reconciliation,
     /// Overrides per network name; see [`ChainSettings`].
     chains: std::collections::HashMap<String, chains::ChainOverride>,
@@ -107,6 +111,14 @@ pub struct Checkout {
     pub listen: SocketAddr,
 }
 
+#[derive(Debug, Clone, Copy, Deserialize)]
+pub struct Dashboard {
+    pub listen: SocketAddr,
+    pub metrics_listen: SocketAddr,
+    /// Lets production serve the dashboard over plain http, for an encrypted network of one's own.
+    pub allow_http: bool,
+}
+
 #[derive(Debug, Clone, Deserialize)]
 pub struct Worker {
     pub metrics_listen: SocketAddr,
@@ -122,8 +134,8 @@ pub struct Worker {
 #[derive(Deserialize)]
 pub struct Broker {
     pub prefix: String,
-    /// `http://user:password@host:port`, with the topology credential. Only the sweeper and
-    /// `gatewayctl` need it.
+    /// `http://user:password@host:port`, with the topology credential. The sweeper and `gatewayctl`
+    /// need it; the dashboard shows the queues where it has it.
     pub management_url: Option<SecretString>,
     pub vhost: String,
     pub ipn_wait_ms: u64,
@@ -172,6 +184,13 @@ pub struct PayoutAccounts {
     pub evm: Option<String>,
     /// The wallet that fronts gas is its first address.
     pub gas: Option<String>,
+}
+
+/// Accounting exports.
+#[derive(Deserialize)]
+struct Exports {
+    /// The replica that they are read from; empty for the primary.
+    database_url: SecretString,
 }
 
 /// Comparison of balances on chain with the database.
@@ -303,6 +322,14 @@ impl Config {
         config.checked(Part::Whole)
     }
 
+    /// As [`Self::load`] for the dashboard, which needs no broker, and refuses to serve sessions
+    /// over plain http in production.
+    pub fn load_for_dashboard() -> Result<Self, ConfigError> {
+        let config = Self::load_for(Part::Rows)?;
+        let faults = check::dashboard(&config);
+        if faults.is_empty() { Ok(config) } else { Err(ConfigError::Unusable(faults)) }
+    }
+
     fn checked(self, part: Part) -> Result<Self, ConfigError> {
         let faults = check::faults(&self, part);
         if faults.is_empty() { Ok(self) } else { Err(ConfigError::Unusable(faults)) }
@@ -323,6 +350,12 @@ impl Config {
             Some(String::from(direct))
         };
         Some(borrowed().unwrap_or_else(|| text.to_owned()).into())
+    }
+
+    /// The replica that exports are read from.
+    pub fn exports_database_url(&self) -> Option<SecretString> {
+        let url = &self.exports.database_url;
+        (!url.expose_secret().is_empty()).then(|| url.clone())
     }
 
     /// The keys that open sealed data; the first of them seals.

@@ -3,6 +3,7 @@
 pub mod api_key;
 pub mod secret;
 pub mod settings;
+pub mod takings;
 
 pub use api_key::ApiKey;
 pub use secret::WebhookSecret;

@@ -20,6 +20,7 @@ pub const SEED_BYTES: usize = 64;
 pub const DIGEST_BYTES: usize = 32;
 const SEED_CONTEXT: &[u8] = b"payout.seed";
 const PROOF_CONTEXT: &[u8] = b"master_key.proof";
+const CODES_CONTEXT: &[u8] = b"account.totp";
 /// The first byte of a sealed secret: the format. During a rotation the cipher's own tag says which
 /// key sealed it.
 const KEY_ID: u8 = 1;
@@ -204,6 +205,22 @@ impl KeyRing {
         self.try_keys(made).ok().map(|((), by)| by)
     }
 
+    /// Seals the secret of an account's one-time codes for its row.
+    pub fn seal_codes(&self, account_id: Uuid, secret: &[u8]) -> Vec<u8> {
+        self.current.seal_bytes(&codes_context(account_id), secret)
+    }
+
+    /// Opens the output of [`Self::seal_codes`] for the same row.
+    pub fn open_codes(
+        &self,
+        account_id: Uuid,
+        sealed: &[u8],
+    ) -> Result<(SecretBox<Vec<u8>>, OpenedBy), SealError> {
+        let context = codes_context(account_id);
+        let (open, by) = self.try_keys(|key| key.open_bytes(&context, sealed))?;
+        Ok((SecretBox::new(Box::new(open)), by))
+    }
+
     /// Checks a digest that either key may have made.
     pub fn is_digest(&self, purpose: &[u8], text: &[u8], digest: &[u8]) -> bool {
         let made = |key: &MasterKey| key.is_digest(purpose, text, digest);
@@ -227,9 +244,25 @@ fn context(merchant_id: Uuid) -> Vec<u8> {
     [&[KEY_ID], b"merchant.webhook_secret".as_slice(), merchant_id.as_bytes()].concat()
 }
 
+fn codes_context(account_id: Uuid) -> Vec<u8> {
+    [&[KEY_ID], CODES_CONTEXT, account_id.as_bytes()].concat()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_secret_of_codes_opens_in_its_account_alone_and_after_a_change_of_the_key() {
+        let key = |digits: &str| MasterKey::parse(&digits.repeat(32)).unwrap();
+        let (account, other) = (Uuid::from_u128(1), Uuid::from_u128(2));
+        let sealed = KeyRing::new(key("ab"), None).seal_codes(account, &[7; 20]);
+        let ring = KeyRing::new(key("cd"), Some(key("ab")));
+        let (open, by) = ring.open_codes(account, &sealed).unwrap();
+        assert_eq!((open.expose_secret().as_slice(), by), ([7; 20].as_slice(), OpenedBy::Old));
+        assert!(ring.open_codes(other, &sealed).is_err());
+        assert!(ring.open(account, &sealed).is_err());
+    }
 
     #[test]
     fn a_sealed_secret_opens_only_in_its_row_and_under_its_key() {

@@ -250,7 +250,30 @@ pub struct NcFields {
     pub max_priority_fee_per_gas: String,
 }
 
+/// The transactions to sign, as wallets and signing programs read them from a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum UnsignedFile {
+    /// Transactions of an EVM network, as in the API's `unsigned`.
+    Json(String),
+    /// The bytes of a PSBT of version 0 (BIP-174).
+    Psbt(Vec<u8>),
+}
+
 impl PayoutView {
+    /// The file to sign; `None` in every state but `awaiting_signature`.
+    pub fn unsigned_file(&self) -> Option<UnsignedFile> {
+        if self.state != State::AwaitingSignature {
+            return None;
+        }
+        Some(match self.draft() {
+            Some(draft) => UnsignedFile::Psbt(draft.bytes()),
+            None => {
+                let text = serde_json::to_string_pretty(&self.unsigned());
+                UnsignedFile::Json(text.expect("unsigned transactions are plain data"))
+            }
+        })
+    }
+
     /// The object for a response.
     pub fn render(&self) -> NcPayout {
         let currency = self.currency;

@@ -6,6 +6,7 @@ use crate::{
 };
 
 const PREFIX: &str = "ncp_";
+const TXID_DIGITS: usize = 64;
 
 /// Generates a new `ncp_…`.
 pub fn id() -> String {
@@ -15,6 +16,12 @@ pub fn id() -> String {
 /// Returns true if `text` can be the id of a payout. Other texts need no database query.
 pub fn is_id(text: &str) -> bool {
     is_bearer(PREFIX, text)
+}
+
+/// Names an output of an earlier transaction as `txid:n`; `None` if `txid` is no hash.
+pub fn outpoint(txid: &str, vout: u32) -> Option<String> {
+    let is_hash = txid.len() == TXID_DIGITS && txid.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_hash.then(|| format!("{}:{vout}", txid.to_ascii_lowercase()))
 }
 
 vocabulary! {
@@ -111,6 +118,16 @@ mod tests {
             assert_eq!(level.as_str().parse(), Ok(level));
         }
         assert!("draft".parse::<State>().is_err());
+    }
+
+    #[test]
+    fn every_state_is_one_of_the_list_of_all_payouts() {
+        for state in State::ALL {
+            assert!(
+                state.as_str().parse::<crate::payout::listed::ListedState>().is_ok(),
+                "{state}"
+            );
+        }
     }
 
     #[test]

@@ -24,8 +24,31 @@ pub enum Unreadable {
     Faults(Vec<RowFault>),
 }
 
+/// The rows of a file that are text under a known heading, and the faults of the others.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Sorted {
+    pub rows: Vec<Row>,
+    pub faults: Vec<RowFault>,
+}
+
 /// Reads the rows of a file. The only check so far is that they are text under a known heading.
 pub fn read(file: &[u8], rows_max: usize) -> Result<Vec<Row>, Unreadable> {
+    let Sorted { rows, faults } = sorted(file, rows_max, FAULTS_MAX)?;
+    if !faults.is_empty() {
+        return Err(Unreadable::Faults(faults));
+    }
+    if rows.is_empty() { Err(Unreadable::Empty) } else { Ok(rows) }
+}
+
+/// Reads the rows of a file as [`read`] does, with every fault, beside the rows that have none. A
+/// fault of the heading is one of the whole file.
+pub fn read_all(file: &[u8], rows_max: usize) -> Result<Sorted, Unreadable> {
+    let sorted = sorted(file, rows_max, usize::MAX)?;
+    let is_empty = sorted.rows.is_empty() && sorted.faults.is_empty();
+    if is_empty { Err(Unreadable::Empty) } else { Ok(sorted) }
+}
+
+fn sorted(file: &[u8], rows_max: usize, faults_max: usize) -> Result<Sorted, Unreadable> {
     if file.len() > FILE_BYTES_MAX {
         return Err(Unreadable::TooLarge);
     }
@@ -45,21 +68,18 @@ pub fn read(file: &[u8], rows_max: usize) -> Result<Vec<Row>, Unreadable> {
             continue;
         };
         let number = lines.first_of(&record, reader.position().byte());
-        if rows.len() >= rows_max {
+        if rows.len() + faults.len() >= rows_max {
             return Err(Unreadable::TooManyRows(rows_max));
         }
         match row(number, columns, &record) {
             Ok(row) => rows.push(row),
             Err(fault) => faults.push(fault),
         }
-        if faults.len() >= FAULTS_MAX {
+        if faults.len() >= faults_max {
             break;
         }
     }
-    if !faults.is_empty() {
-        return Err(Unreadable::Faults(faults));
-    }
-    if rows.is_empty() { Err(Unreadable::Empty) } else { Ok(rows) }
+    Ok(Sorted { rows, faults })
 }
 
 /// Counts the lines of a file as its records are read, blank ones included.
@@ -268,6 +288,18 @@ mod tests {
         );
         assert_eq!(said(b"address,amount\nA,1\nB,1\nC,1\nD,1\n"), "the file has more than 3 rows");
         assert_eq!(read(&vec![b'a'; FILE_BYTES_MAX + 1], 3), Err(Unreadable::TooLarge));
+    }
+
+    #[test]
+    fn good_rows_are_kept_beside_all_faults_of_the_others() {
+        let read = read_all(b"address,amount\nA,1\nB\n\xff,2\nC,3\n", 4).unwrap();
+        let good: Vec<_> = read.rows.iter().map(|row| (row.number, row.address.as_str())).collect();
+        let faulty: Vec<_> = read.faults.iter().map(|fault| fault.row).collect();
+        assert_eq!((good, faulty), (vec![(2, "A"), (5, "C")], vec![3, 4]));
+        let many = format!("address,amount\n{}", "B\n".repeat(150));
+        assert_eq!(read_all(many.as_bytes(), 150).unwrap().faults.len(), 150);
+        assert_eq!(read_all(many.as_bytes(), 149), Err(Unreadable::TooManyRows(149)));
+        assert_eq!(read_all(b"address,amount\n", 4), Err(Unreadable::Empty));
     }
 
     #[test]

@@ -7,7 +7,8 @@
 //! [`multisend`] its content. On bitcoin-like networks [`spend`] decides the coin selection and the
 //! fee of a transaction, [`coins`] names what it spends and returns, and [`sighash`] computes the
 //! digests to sign. [`binding`] is the text over which a keyed digest binds an order from its
-//! creation to its last signature.
+//! creation to its last signature. [`fingerprint`] identifies a repeated request, and [`listed`]
+//! names what stands in the one list of all payouts.
 
 pub mod batch;
 pub mod binding;
@@ -15,11 +16,13 @@ pub mod coins;
 pub mod csv;
 pub mod eip1559;
 pub mod fee;
+pub mod fingerprint;
 pub mod gas;
 pub mod hold;
 pub mod id;
 pub mod lifecycle;
 pub mod limit;
+pub mod listed;
 pub mod lost;
 pub mod multisend;
 pub mod order;

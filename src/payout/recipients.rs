@@ -20,6 +20,7 @@ use crate::{
 pub const FAULTS_MAX: usize = 100;
 pub const REFERENCE_CHARS_MAX: usize = 255;
 pub const MEMO_CHARS_MAX: usize = 255;
+pub const LABEL_CHARS_MAX: usize = 255;
 /// Characters of a faulty cell that the report repeats.
 const VALUE_CHARS_MAX: usize = 80;
 
@@ -183,12 +184,28 @@ pub fn check_in(
     rows: &[Row],
     currency: &Currency,
 ) -> Result<Vec<Recipient>, Vec<RowFault>> {
+    let (recipients, faults) = sift(realm, rows, currency, FAULTS_MAX);
+    if faults.is_empty() { Ok(recipients) } else { Err(faults) }
+}
+
+/// The rows without a fault as recipients, and every fault of the others in the order of the rows.
+pub fn sift_in(realm: Realm, rows: &[Row], currency: &Currency) -> (Vec<Recipient>, Vec<RowFault>) {
+    sift(realm, rows, currency, usize::MAX)
+}
+
+fn sift(
+    realm: Realm,
+    rows: &[Row],
+    currency: &Currency,
+    faults_max: usize,
+) -> (Vec<Recipient>, Vec<RowFault>) {
     let mut checker = Checker { realm, currency, faults: vec![], sum: BaseUnits::ZERO };
     let mut references = HashMap::new();
     let mut plain_rows = HashMap::new();
     let mut recipients = Vec::with_capacity(rows.len());
     for row in rows {
-        if checker.faults.len() >= FAULTS_MAX {
+        let before = checker.faults.len();
+        if before >= faults_max {
             break;
         }
         checker.same_as_order(row);
@@ -208,11 +225,13 @@ pub fn check_in(
         if let Some((column, reason, value)) = earlier {
             checker.fault(row, column, reason, value);
         }
-        let (reference, memo) = (row.reference.clone(), row.memo.clone());
-        recipients.push(Recipient { row: row.number, address, amount, reference, memo });
+        if checker.faults.len() == before {
+            let (reference, memo) = (row.reference.clone(), row.memo.clone());
+            recipients.push(Recipient { row: row.number, address, amount, reference, memo });
+        }
     }
-    checker.faults.truncate(FAULTS_MAX);
-    if checker.faults.is_empty() { Ok(recipients) } else { Err(checker.faults) }
+    checker.faults.truncate(faults_max);
+    (recipients, checker.faults)
 }
 
 struct Checker<'a> {
@@ -305,6 +324,11 @@ impl Checker<'_> {
     }
 }
 
+/// Returns true if `text` may stand as an order's label: short, and without control characters.
+pub fn is_label(text: &str) -> bool {
+    text.chars().count() <= LABEL_CHARS_MAX && !text.chars().any(char::is_control)
+}
+
 /// An amount as the API writes it in sentences.
 pub fn in_coins(currency: &Currency, amount: BaseUnits) -> String {
     format!("{} {}", amount.to_decimal(u32::from(currency.decimals)), currency.symbol)
@@ -323,7 +347,7 @@ mod tests {
     use crate::asset::catalogue::Catalogue;
 
     const LTC: &str = "ltc1qw508d6qejxtdg4y5r3zarvary0c5xw7kgmn4n9";
-    const OTHER_LTC: &str = "LZ1Q2H8z6Xt7Q4sFiu4JTdqBbrXpFd9oQn";
+    const OTHER_LTC: &str = "ltc1q02e88xlw8avv9wa23yj67jtlr4ksxp2eh3vwya";
 
     fn currency(token_id: &str) -> &'static Currency {
         Catalogue::get().by_token_id(token_id).unwrap()
@@ -403,6 +427,17 @@ mod tests {
             20 address: is not an address of this network [0x52908400098527886E0F7030069857D2E4169EE7]
         "#]]
         .assert_eq(&faults(&rows));
+    }
+
+    #[test]
+    fn good_rows_are_kept_beside_every_fault_of_the_others() {
+        let mut rows =
+            vec![row(2, LTC, "1"), row(3, "x", "2"), row(4, OTHER_LTC, "3"), row(5, LTC, "1")];
+        rows.extend((6..206).map(|number| row(number, "x", "1")));
+        let (good, faults) = sift_in(Realm::Main, &rows, currency("ltc@litecoin"));
+        let numbers: Vec<_> = good.iter().map(|recipient| recipient.row).collect();
+        assert_eq!((numbers, faults.len()), (vec![2, 4], 202));
+        assert_eq!(faults[1].reason, Reason::RepeatedRow(2));
     }
 
     #[test]

@@ -8,6 +8,7 @@
 //! process for ever.
 
 pub mod admin;
+pub mod client;
 mod files;
 pub mod key_proof;
 mod patience;

@@ -73,6 +73,63 @@ pub async fn admit_merchant(
     }))
 }
 
+/// Counts one try of a visitor to create an invoice by a link; `false` once 10 were accepted in
+/// five minutes from this address on this link.
+///
+/// A window no longer than that: rows of callers that were inactive for five minutes are deleted.
+pub async fn admit_visitor(
+    connection: &mut PgConnection,
+    link_id: &str,
+    client: &str,
+) -> Result<bool, StorageError> {
+    let key = format!("link:{link_id}:{client}");
+    let row = sqlx::query!(
+        r#"
+        insert into request_window as w (key, slots, next_slot, last_at)
+        values ($1, array[clock_timestamp()] || array_fill(null::timestamptz, array[9]), 1, clock_timestamp())
+        on conflict (key) do update
+        set slots[w.next_slot + 1] = clock_timestamp(),
+            next_slot = (w.next_slot + 1) % 10,
+            last_at = clock_timestamp()
+        where w.slots[w.next_slot + 1] is null
+           or w.slots[w.next_slot + 1] <= clock_timestamp() - interval '300 seconds'
+        returning key
+        "#,
+        key
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(row.is_some())
+}
+
+/// The same data of a merchant whose account acts in the dashboard: no key, no budget.
+pub async fn caller(
+    connection: &mut PgConnection,
+    merchant_id: Uuid,
+) -> Result<Option<Caller>, StorageError> {
+    let row = sqlx::query!(
+        r#"
+        select id, suspended_at is not null as "suspended!", overpay_bps, payment_window_seconds, selection_window_seconds,
+               open_invoices_max, accepted_tokens
+        from merchant
+        where id = $1
+        "#,
+        merchant_id
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(row.map(|row| Caller {
+        merchant_id: row.id,
+        suspended: row.suspended,
+        admitted: true,
+        overpay_tolerance: Bps::new(row.overpay_bps.unsigned_abs()),
+        payment_window_seconds: row.payment_window_seconds,
+        selection_window_seconds: row.selection_window_seconds,
+        open_invoices_max: row.open_invoices_max,
+        accepted_tokens: row.accepted_tokens,
+    }))
+}
+
 /// Separate rate limits of a buyer's address: polling the status too often leaves choosing and
 /// cancelling unaffected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -19,6 +19,8 @@ pub struct AuditEntry {
     pub subject: String,
     /// The columns that changed; values only where they are harmless.
     pub change: Value,
+    /// The address that its author came from; only the dashboard knows one.
+    pub address: Option<String>,
 }
 
 /// The newest first; of all subjects, or those whose row or harmless values hold `subject`.
@@ -31,7 +33,7 @@ pub async fn entries(
     let rows = sqlx::query_as!(
         AuditEntry,
         r#"
-        select at, operator, subject_kind, act, subject, change
+        select at, operator, subject_kind, act, subject, change, address
         from audit_entry
         where ($1::text is null or subject = $1 or position($1 in change::text) > 0)
               and ($2::timestamptz is null or at >= $2)
@@ -40,6 +42,43 @@ pub async fn entries(
         "#,
         subject,
         since,
+        limit
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows)
+}
+
+/// The subjects whose security somebody is told about.
+pub struct SecuritySubjects<'a> {
+    /// His own address: sign-ins too.
+    pub email: &'a str,
+    /// Merchants, or the operators, whose keys, settings and teams he answers for.
+    pub teams: &'a [String],
+    /// The people of these.
+    pub people: &'a [String],
+}
+
+/// The newest entries that touch security.
+pub async fn of_security(
+    connection: &mut PgConnection,
+    subjects: &SecuritySubjects<'_>,
+    limit: i64,
+) -> Result<Vec<AuditEntry>, StorageError> {
+    let rows = sqlx::query_as!(
+        AuditEntry,
+        r#"
+        select at, operator, subject_kind, act, subject, change, address
+        from audit_entry
+        where (subject = $1 and subject_kind in ('security', 'session'))
+              or (subject = any($2) and subject_kind in ('team', 'merchant'))
+              or (subject = any($3) and subject_kind = 'security')
+        order by id desc
+        limit $4
+        "#,
+        subjects.email,
+        subjects.teams,
+        subjects.people,
         limit
     )
     .fetch_all(connection)

@@ -23,7 +23,8 @@ pub struct Facts {
     pub index: Option<i64>,
 }
 
-/// Index: `invoice_open`.
+/// Counts the invoices that the merchant created himself; those of his links have quotas of their
+/// own. Index: `invoice_open_by_link`.
 pub async fn facts(
     connection: &mut PgConnection,
     merchant_id: Uuid,
@@ -36,7 +37,7 @@ pub async fn facts(
             select count(*)
             from (
                 select from invoice
-                where merchant_id = $1 and status in ('draft', 'pending', 'partial')
+                where merchant_id = $1 and link_id is null and status in ('draft', 'pending', 'partial')
                 limit $2
             ) as open
         ) as "open!", nextval(('address_index_' || $3::text)::regclass) as index
@@ -63,18 +64,21 @@ pub struct Opening<'a> {
 }
 
 /// Writes the invoice, its address, its deadline, its event and its message.
+#[expect(clippy::too_many_lines, reason = "one statement and its forty parameters")]
 pub async fn open(connection: &mut PgConnection, new: &Opening<'_>) -> Result<(), StorageError> {
     let (invoice, view) = (new.invoice, &new.invoice.view);
     let asset = view.asset.as_ref();
+    let donation = invoice.donation.as_ref().map(serde_json::to_string).transpose();
+    let donation = donation.map_err(|error| StorageError::damaged("invoice", error))?;
     sqlx::query!(
         r#"
         with made as (
             insert into invoice (id, payment_id, merchant_id, status, price_amount, price_currency, pricing_mode,
                 token_id, network, decimals, contract, pay_address, pay_amount, rate, rate_source, rate_at, overpay_bps,
                 order_id, order_description, ipn_callback_url, success_url, cancel_url, invoice_type, accepted_tokens,
-                payment_window_seconds, window_seconds, deadline_at, created_at, updated_at)
+                payment_window_seconds, window_seconds, deadline_at, created_at, updated_at, link_id, donation)
             values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22,
-                $23, $24, $25, $26, $27, $28, $28)
+                $23, $24, $25, $26, $27, $28, $28, $39, $40)
             returning id, payment_id, merchant_id, network, pay_address, deadline_at
         ),
         given as (
@@ -127,7 +131,9 @@ pub async fn open(connection: &mut PgConnection, new: &Opening<'_>) -> Result<()
         new.message,
         new.event.0,
         EventKind::InvoiceCreated.as_str(),
-        new.event.1
+        new.event.1,
+        invoice.link_id,
+        donation
     )
     .execute(connection)
     .await?;

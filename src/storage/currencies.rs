@@ -30,6 +30,14 @@ pub async fn all(connection: &mut PgConnection) -> Result<Vec<CurrencySetting>, 
         .collect()
 }
 
+/// Makes other changes of settings wait until the transaction ends. Readers go on.
+pub async fn lock(connection: &mut PgConnection) -> Result<(), StorageError> {
+    sqlx::query!("lock table currency_setting in share row exclusive mode")
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
 pub async fn set_enabled(
     connection: &mut PgConnection,
     token_id: &str,

@@ -9,7 +9,9 @@ use sqlx::{
 };
 
 use super::numeric;
-use crate::{asset::Network, deposit, invoice, ledger, money::BaseUnits, webhook};
+use crate::{
+    account, asset::Network, deposit, invoice, ledger, link, money::BaseUnits, payout, webhook,
+};
 
 macro_rules! decoded_from_text {
     ($($type:ty),+ $(,)?) => {$(
@@ -32,11 +34,16 @@ macro_rules! decoded_from_text {
 }
 
 decoded_from_text! {
+    account::Role,
     Network,
     deposit::State,
     deposit::BookedAs,
     invoice::Status,
     ledger::EntryKind,
+    link::LinkKind,
+    payout::State,
+    payout::listed::ListedKind,
+    payout::listed::ListedState,
     webhook::Channel,
     webhook::event::EventKind,
     webhook::retry::DeliveryState,

@@ -393,7 +393,7 @@ pub struct DeliveryRow {
 
 /// Query for deliveries, selected and ordered by the end of the query.
 macro_rules! delivery_rows {
-    ($chosen:tt, $($argument:expr),+ $(,)?) => {
+    ($chosen:tt $(+ $more:tt)*, $($argument:expr),+ $(,)?) => {
         sqlx::query_as!(
             $crate::storage::deliveries::DeliveryRow,
             r#"
@@ -403,12 +403,12 @@ macro_rules! delivery_rows {
             from delivery d
             left join invoice i on i.id = d.invoice_id
             left join payout_order o on o.id = d.payout_order_id
-            "# + $chosen,
+            "# + $chosen $(+ $more)*,
             $($argument),+
         )
     };
 }
-pub(super) use delivery_rows;
+pub(in crate::storage) use delivery_rows;
 
 pub async fn dead(
     connection: &mut PgConnection,

@@ -14,6 +14,7 @@ use crate::{
         payment::{PaymentAsset, PaymentView, Subscription},
     },
     money::{BaseUnits, Bps, Price},
+    webhook::donation::DonationBody,
 };
 
 /// An invoice as it is stored.
@@ -33,6 +34,9 @@ pub struct Invoice {
     pub rate: Option<Decimal>,
     pub rate_source: Option<String>,
     pub rate_at: Option<DateTime<Utc>>,
+    /// The link on whose page it was created.
+    pub link_id: Option<Uuid>,
+    pub donation: Option<DonationBody>,
 }
 
 impl Invoice {
@@ -84,7 +88,7 @@ macro_rules! invoices_where {
                    rate_at, credited, received, overpay_bps, order_id, order_description,
                    ipn_callback_url, success_url, cancel_url, ipn_dialect, invoice_type, link_id,
                    subscriber_email, subscription_cycle, next_renewal_at, accepted_tokens,
-                   payment_window_seconds, window_seconds, deadline_at, created_at, updated_at
+                   payment_window_seconds, window_seconds, deadline_at, created_at, updated_at, donation
             from invoice
             where "# $(+ $condition)+,
             $($argument),+
@@ -361,7 +365,6 @@ struct RawInvoice {
     #[expect(dead_code, reason = "the compatibility adapter will read it")]
     ipn_dialect: String,
     invoice_type: String,
-    #[expect(dead_code, reason = "payment links will read it")]
     link_id: Option<Uuid>,
     subscriber_email: Option<String>,
     subscription_cycle: Option<i32>,
@@ -372,6 +375,7 @@ struct RawInvoice {
     deadline_at: DateTime<Utc>,
     created_at: DateTime<Utc>,
     updated_at: DateTime<Utc>,
+    donation: Option<String>,
 }
 
 impl RawInvoice {
@@ -416,6 +420,8 @@ impl TryFrom<RawInvoice> for Invoice {
 
     fn try_from(raw: RawInvoice) -> Result<Self, StorageError> {
         let (asset, subscription) = (raw.asset()?, raw.subscription());
+        let donation = raw.donation.as_deref().map(serde_json::from_str).transpose();
+        let donation = donation.map_err(|error| StorageError::damaged("invoice", error))?;
         let price_amount: Price = numeric::to_price("invoice", &raw.price_amount)?;
         let view = PaymentView {
             payment_id: raw.payment_id,
@@ -449,6 +455,8 @@ impl TryFrom<RawInvoice> for Invoice {
             rate: raw.rate.as_ref().map(|r| numeric::to_decimal("invoice", r)).transpose()?,
             rate_source: raw.rate_source,
             rate_at: raw.rate_at,
+            link_id: raw.link_id,
+            donation,
         })
     }
 }

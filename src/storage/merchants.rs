@@ -99,6 +99,49 @@ pub async fn list(
     Ok(rows)
 }
 
+/// Merchants older than a place, the newest first; of all, or those whose name or id begins with
+/// `words`.
+pub async fn page(
+    connection: &mut PgConnection,
+    words: &str,
+    (before, id): (DateTime<Utc>, Uuid),
+    limit: i64,
+) -> Result<Vec<MerchantRow>, StorageError> {
+    let rows = sqlx::query_as!(
+        MerchantRow,
+        r#"
+        select id, name, api_key_preview, overpay_bps, payment_window_seconds, selection_window_seconds,
+               open_invoices_max, accepted_tokens, payout_webhook_url, logo_url, suspended_at, slow_until, created_at
+        from merchant
+        where (created_at, id) < ($2, $3)
+          and ($1 = '' or starts_with(lower(name), lower($1)) or starts_with(id::text, lower($1)))
+        order by created_at desc, id desc
+        limit $4
+        "#,
+        words,
+        before,
+        id,
+        limit
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows)
+}
+
+/// A text that another sealed secret changes.
+pub async fn secret_version(
+    connection: &mut PgConnection,
+    id: Uuid,
+) -> Result<Option<String>, StorageError> {
+    let version = sqlx::query_scalar!(
+        r#"select left(encode(sha256(webhook_secret_sealed), 'hex'), 16) as "version!" from merchant where id = $1"#,
+        id
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(version)
+}
+
 /// Locks a merchant's row for a change of its settings. `false` if there is no such merchant.
 pub async fn lock(connection: &mut PgConnection, id: Uuid) -> Result<bool, StorageError> {
     let row = sqlx::query!("select id from merchant where id = $1 for no key update", id)

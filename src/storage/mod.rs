@@ -6,39 +6,54 @@
 //! exception.
 
 pub mod access;
+pub mod accounts;
 pub mod addresses;
 pub mod alerts;
 pub mod audit;
+pub mod author;
 pub mod balance;
 pub mod balances;
+pub mod books;
 pub mod creation;
 pub mod currencies;
 pub mod cursors;
 mod decode;
 pub mod deliveries;
+pub mod delivery_lists;
 pub mod deposit_search;
 pub mod deposits;
+pub mod endpoints;
 pub mod events;
+pub mod exports;
 pub mod handover;
+pub mod history;
 pub mod idempotency;
 pub mod identity;
 pub mod invoices;
 pub mod ledger;
+pub mod links;
 pub mod locks;
+pub mod merchant_hours;
 pub mod merchants;
 pub mod migrations;
 pub mod nc_payouts;
 pub mod network_fees;
 mod numeric;
+pub mod operator;
 pub mod outbox;
+pub mod overview;
+pub mod payment_search;
 pub mod payouts;
 pub mod pooler;
 pub mod pools;
 pub mod rates;
+pub mod reports;
 pub mod retention;
 pub mod roles;
 pub mod sealed;
+pub mod seals;
 pub mod simulation;
+pub mod statement;
 pub mod timers;
 mod trouble;
 
@@ -151,6 +166,12 @@ impl StorageError {
         }
     }
 
+    /// Returns whether a replica took back what this reading needs (`serialization_failure`).
+    pub fn is_conflict(&self) -> bool {
+        let Self::Database(error) = self else { return false };
+        error.as_database_error().is_some_and(|error| error.code().as_deref() == Some("40001"))
+    }
+
     /// Returns whether the named constraint refused the row.
     pub fn is_constraint(&self, name: &str) -> bool {
         matches!(self, Self::Constraint { constraint } if constraint == name)
@@ -167,6 +188,8 @@ pub struct Db {
     pooled: Option<PgConnectOptions>,
     /// Locked while it is found out.
     direct_proven: Arc<Mutex<bool>>,
+    /// Every statement names the author of its task (`author`).
+    is_attributed: bool,
 }
 
 impl Db {
@@ -201,6 +224,15 @@ impl Db {
         Self::over(direct, None, self.pool.options().get_max_connections())
     }
 
+    /// The same database, which notes for each change the author of the task that makes it
+    /// ([`author::as_author`]). Costs a round trip more for each use of a connection.
+    pub fn attributed(&self) -> Self {
+        // A setting of the session, as in `on_behalf_of`.
+        let connections_max = self.pool.options().get_max_connections();
+        let over = Self::over(self.direct.clone(), None, connections_max);
+        Self { is_attributed: true, ..over }
+    }
+
     fn over(
         direct: PgConnectOptions,
         pooled: Option<PgConnectOptions>,
@@ -232,7 +264,7 @@ impl Db {
                 })
             })
             .connect_lazy_with(pooled.as_ref().unwrap_or(&direct).clone());
-        Self { pool, direct, pooled, direct_proven: Arc::default() }
+        Self { pool, direct, pooled, direct_proven: Arc::default(), is_attributed: false }
     }
 
     /// Begins a transaction, even if its caller gives up waiting for it.
@@ -243,8 +275,14 @@ impl Db {
     /// committed. So the BEGIN has a task of its own, which is never dropped.
     pub async fn begin(&self) -> Result<Tx, StorageError> {
         let (pool, behind_pooler) = (self.pool.clone(), self.pooled.is_some());
+        let author = self.is_attributed.then(author::current);
         let begun = tokio::spawn(async move {
-            if behind_pooler { pooler::begin(&pool).await } else { Ok(pool.begin().await?) }
+            let mut tx =
+                if behind_pooler { pooler::begin(&pool).await? } else { pool.begin().await? };
+            if let Some(author) = author {
+                author::name(&mut tx, author.as_ref()).await?;
+            }
+            Ok::<_, StorageError>(tx)
         });
         // The task ends early only with the runtime.
         begun.await.unwrap_or(Err(sqlx::Error::PoolClosed.into()))
@@ -253,7 +291,11 @@ impl Db {
     pub async fn connection(
         &self,
     ) -> Result<sqlx::pool::PoolConnection<sqlx::Postgres>, StorageError> {
-        Ok(self.pool.acquire().await?)
+        let mut connection = self.pool.acquire().await?;
+        if self.is_attributed {
+            author::name(&mut connection, author::current().as_ref()).await?;
+        }
+        Ok(connection)
     }
 
     /// A connection outside the pool, for locks that live as long as their session.

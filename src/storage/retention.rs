@@ -12,10 +12,15 @@ pub enum Expiring {
     Rates,
     /// Events of the feed. Their deliveries stay.
     Events,
+    /// Hourly sums of credited deposits.
+    HourTakings,
+    /// Hourly counts of events.
+    HourEvents,
 }
 
 impl Expiring {
-    pub const ALL: [Self; 3] = [Self::Answers, Self::Rates, Self::Events];
+    pub const ALL: [Self; 5] =
+        [Self::Answers, Self::Rates, Self::Events, Self::HourTakings, Self::HourEvents];
 }
 
 /// Deletes up to `limit` expired rows of a kind, and returns their number: fewer than `limit` if no
@@ -29,6 +34,8 @@ pub async fn forget(
         Expiring::Answers => forget_answers(connection, limit).await,
         Expiring::Rates => forget_rates(connection, limit).await,
         Expiring::Events => forget_events(connection, limit).await,
+        Expiring::HourTakings => forget_hour_takings(connection, limit).await,
+        Expiring::HourEvents => forget_hour_events(connection, limit).await,
     }
 }
 
@@ -90,6 +97,56 @@ async fn forget_events(connection: &mut PgConnection, limit: i64) -> Result<u64,
             from event
             where created_at < now() - interval '90 days'
             order by created_at
+            limit $1
+            for update skip locked
+        ))
+        "#,
+        limit
+    )
+    .execute(connection)
+    .await?;
+    Ok(done.rows_affected())
+}
+
+/// Deletes up to `limit` hourly sums older than 100 days, which no page shows. Index:
+/// `merchant_hour_taking_by_age`.
+async fn forget_hour_takings(
+    connection: &mut PgConnection,
+    limit: i64,
+) -> Result<u64, StorageError> {
+    let done = sqlx::query!(
+        r#"
+        delete from merchant_hour_taking
+        where ctid = any (array(
+            select ctid
+            from merchant_hour_taking
+            where hour < now() - interval '100 days'
+            order by hour
+            limit $1
+            for update skip locked
+        ))
+        "#,
+        limit
+    )
+    .execute(connection)
+    .await?;
+    Ok(done.rows_affected())
+}
+
+/// Deletes up to `limit` hourly counts older than 100 days, which no page shows. Index:
+/// `merchant_hour_event_by_age`.
+async fn forget_hour_events(
+    connection: &mut PgConnection,
+    limit: i64,
+) -> Result<u64, StorageError> {
+    let done = sqlx::query!(
+        r#"
+        delete from merchant_hour_event
+        where ctid = any (array(
+            select ctid
+            from merchant_hour_event
+            where hour < now() - interval '100 days'
+            order by hour
             limit $1
             for update skip locked
         ))

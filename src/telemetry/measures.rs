@@ -72,6 +72,8 @@ pub const MEASURES: &[Measure] = &[
     ("address_pool_free", Gauge, "addresses left in the pool of a network that cannot derive them"),
     ("address_pool_low", Gauge, "with fewer than this a pool should be filled"),
     ("balance_differences", Gauge, "addresses whose balance on chain differs from the rows"),
+    ("ledger_faults", Gauge, "faults that the last verification of the ledger found"),
+    ("ledger_check_age_hours", Gauge, "whole hours since that verification"),
     ("rate_provider_failures_total", Counter, "refreshes that a rate provider failed"),
     (
         "sweep_hits_total",

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use sha2::Sha512;
 use utoipa::ToSchema;
 
-use super::canonical::to_canonical_json;
+use super::{canonical::to_canonical_json, donation::DonationBody};
 use crate::{
     invoice::{payment::Payment, schema},
     merchant::WebhookSecret,
@@ -32,6 +32,17 @@ pub struct PaymentIpn {
     pub event_id: String,
     /// Seconds since 1970, renewed at each attempt. Refuse deliveries older than ten minutes.
     pub event_at: i64,
+    /// Present only on donations and on notices.
+    #[serde(rename = "_gateway", skip_serializing_if = "Option::is_none")]
+    pub gateway: Option<IpnPart>,
+}
+
+/// Data of the gateway's own beside the payment object.
+#[derive(Serialize, ToSchema)]
+pub struct IpnPart {
+    /// Present in every IPN of an invoice of type `donation` that began on a link's page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub donation: Option<DonationBody>,
 }
 
 /// The body of an informational IPN. `payment_status` is the present status of the invoice: a
@@ -48,6 +59,9 @@ pub struct PaymentNotice {
 #[derive(Serialize, ToSchema)]
 pub struct NoticePart {
     pub notice: NoticeBody,
+    /// Present if the invoice is a donation that began on a link's page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub donation: Option<DonationBody>,
 }
 
 /// The deposit behind an informational IPN.
@@ -86,16 +100,23 @@ pub struct NoticeBody {
     pub received_at: String,
 }
 
-/// The part of the body that is fixed when the event happens: the payment object, and the notice of
-/// an informational IPN.
+/// The part of the body that is fixed when the event happens: the payment object, the notice of an
+/// informational IPN, and the metadata of a donation.
 ///
 /// `event_id` and `event_at` are not included: the first is the row's own, the second is set at
 /// each signing.
-pub fn snapshot(payment: &Payment, notice: Option<&NoticeBody>) -> String {
+pub fn snapshot(
+    payment: &Payment,
+    notice: Option<&NoticeBody>,
+    donation: Option<&DonationBody>,
+) -> String {
     let mut body = serde_json::to_value(payment).expect("a payment object is plain data");
     if let Some(notice) = notice {
-        let part = NoticePart { notice: notice.clone() };
-        body["_gateway"] = serde_json::to_value(part).expect("a notice is plain data");
+        body["_gateway"]["notice"] = serde_json::to_value(notice).expect("a notice is plain data");
+    }
+    if let Some(donation) = donation {
+        let donation = serde_json::to_value(donation).expect("a donation is plain data");
+        body["_gateway"]["donation"] = donation;
     }
     to_canonical_json(&body)
 }
@@ -178,16 +199,16 @@ mod tests {
             amount_unit: IN_BASE_UNITS,
             received_at: "2023-11-14T22:13:20.000Z".into(),
         };
-        let sent = body(&snapshot(&payment, Some(&notice)), "evt_1", 7).unwrap();
-        let ipn = PaymentIpn { payment, event_id: "evt_1".into(), event_at: 7 };
-        let described = PaymentNotice { ipn, gateway: NoticePart { notice } };
+        let sent = body(&snapshot(&payment, Some(&notice), None), "evt_1", 7).unwrap();
+        let ipn = PaymentIpn { payment, event_id: "evt_1".into(), event_at: 7, gateway: None };
+        let described = PaymentNotice { ipn, gateway: NoticePart { notice, donation: None } };
         assert_eq!(to_canonical_json(&serde_json::to_value(described).unwrap()), sent);
     }
 
     #[test]
     fn an_ipn_is_the_sorted_payment_object_and_a_notice_is_marked_as_one() {
         let payment = draft();
-        let plain: Value = serde_json::from_str(&snapshot(&payment, None)).unwrap();
+        let plain: Value = serde_json::from_str(&snapshot(&payment, None, None)).unwrap();
         assert_eq!(plain, serde_json::to_value(&payment).unwrap());
         let notice = NoticeBody {
             kind: "late_deposit_received",
@@ -201,11 +222,38 @@ mod tests {
             amount_unit: IN_COINS,
             received_at: "2023-11-14T22:13:20.000Z".into(),
         };
-        let told = snapshot(&payment, Some(&notice));
+        let told = snapshot(&payment, Some(&notice), None);
         let (told, rest) = told.split_once(r#","actually_paid""#).unwrap();
         expect![[r#"{"_gateway":{"notice":{"amount":"1.5","amount_unit":"coins","contract_address":null,"currency":"usdtmatic","deposit_key":"0xab:log:3","log_index":3,"network":"polygon","received_at":"2023-11-14T22:13:20.000Z","tx_hash":"0xab","type":"late_deposit_received"}}"#]]
             .assert_eq(told);
-        assert_eq!(format!(r#"{{"actually_paid"{rest}"#), snapshot(&payment, None));
+        assert_eq!(format!(r#"{{"actually_paid"{rest}"#), snapshot(&payment, None, None));
+    }
+
+    #[test]
+    fn a_donation_is_beside_the_payment_and_beside_a_notice() {
+        let payment = draft();
+        let donation = DonationBody {
+            link_id: "pzl_0".into(),
+            donor_name: Some("Ada \"<b>\"".into()),
+            donor_email: None,
+            message: None,
+            anonymous: false,
+            suggested_amount: Some("10".into()),
+            suggested_currency: Some("usd".into()),
+        };
+        let told = snapshot(&payment, None, Some(&donation));
+        let (told, rest) = told.split_once(r#","actually_paid""#).unwrap();
+        expect![[r#"{"_gateway":{"donation":{"anonymous":false,"donor_email":null,"donor_name":"Ada \"<b>\"","link_id":"pzl_0","message":null,"suggested_amount":"10","suggested_currency":"usd"}}"#]]
+            .assert_eq(told);
+        assert_eq!(format!(r#"{{"actually_paid"{rest}"#), snapshot(&payment, None, None));
+        let described = PaymentIpn {
+            payment,
+            event_id: "evt_1".into(),
+            event_at: 7,
+            gateway: Some(IpnPart { donation: Some(donation.clone()) }),
+        };
+        let sent = body(&snapshot(&draft(), None, Some(&donation)), "evt_1", 7).unwrap();
+        assert_eq!(to_canonical_json(&serde_json::to_value(described).unwrap()), sent);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 use crate::vocabulary::vocabulary;
 
 pub mod canonical;
+pub mod donation;
 pub mod event;
 pub mod ipn;
 pub mod payout;

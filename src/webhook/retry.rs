@@ -49,6 +49,13 @@ vocabulary! {
     }
 }
 
+impl DeliveryState {
+    /// Returns false while it is under way.
+    pub const fn is_ended(self) -> bool {
+        matches!(self, Self::Delivered | Self::Dropped | Self::Dead)
+    }
+}
+
 /// Content of a message. Typed by hand it may have neither number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ticket {

@@ -56,7 +56,7 @@ pub fn payment(kind: EventKind, url: &str, checkout_url: &str, now: DateTime<Utc
     };
     let is_notice = kind != EventKind::InvoicePaid && !is_expired;
     let notice = is_notice.then(|| notice(kind.as_str(), now));
-    let snapshot = ipn::snapshot(&Payment::render(&view, checkout_url), notice.as_ref());
+    let snapshot = ipn::snapshot(&Payment::render(&view, checkout_url), notice.as_ref(), None);
     let mut body: Value = serde_json::from_str(&snapshot).expect("a snapshot is JSON");
     body["_gateway"]["test"] = Value::Bool(true);
     to_canonical_json(&body)

@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "only tests use it, and a test that cannot go on panics")]
 
+pub mod books;
 pub mod client;
 pub mod fault;
 pub mod lanes;

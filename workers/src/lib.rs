@@ -25,10 +25,11 @@ pub enum Role {
     ChainWatcher,
     RateRefresher,
     Sweeper,
+    Reporter,
 }
 
 impl Role {
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::DepositMatching,
         Self::ExpiryTimer,
         Self::IpnDelivery,
@@ -37,6 +38,7 @@ impl Role {
         Self::ChainWatcher,
         Self::RateRefresher,
         Self::Sweeper,
+        Self::Reporter,
     ];
 
     pub const fn name(self) -> &'static str {
@@ -49,6 +51,7 @@ impl Role {
             Self::ChainWatcher => "chain-watcher",
             Self::RateRefresher => "rate-refresher",
             Self::Sweeper => "sweeper",
+            Self::Reporter => "reporter",
         }
     }
 }
@@ -93,6 +96,7 @@ pub async fn run(role: Role, agent: Agent) {
         Role::ChainWatcher => role::chain_watcher::run(&agent).await,
         Role::RateRefresher => role::rate_refresher::run(&agent).await,
         Role::Sweeper => role::sweeper::run(&agent).await,
+        Role::Reporter => role::reporter::run(&agent).await,
     }
     tracing::info!(%role, "stopped");
 }

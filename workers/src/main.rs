@@ -34,7 +34,7 @@ use tokio_util::sync::CancellationToken;
 )]
 struct Arguments {
     /// deposit-matching, expiry-timer, ipn-delivery, payout-batch, payout-webhook-delivery,
-    /// chain-watcher, rate-refresher, sweeper, or all
+    /// chain-watcher, rate-refresher, sweeper, reporter, or all
     #[arg(required = true, value_name = "ROLE")]
     roles: Vec<String>,
 }

@@ -240,7 +240,7 @@ fn asset(asset: &gateway::app::invoice::buyer_status::BuyerAsset) -> Asset {
 }
 
 /// As people write it: `25.50 USD`. A price with more than two decimals keeps them all.
-fn price(amount: &str, currency: &str) -> String {
+pub(crate) fn price(amount: &str, currency: &str) -> String {
     let (whole, fraction) = amount.split_once('.').unwrap_or((amount, ""));
     let fraction = if fraction.is_empty() { String::new() } else { format!(".{fraction:0<2}") };
     format!("{whole}{fraction} {}", currency.to_uppercase())

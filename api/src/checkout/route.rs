@@ -65,7 +65,7 @@ fn trouble(shell: Shell, error: &ApiError) -> Response {
     answer(code, &page.shell, &page)
 }
 
-fn answer(code: StatusCode, shell: &Shell, page: &impl Template) -> Response {
+pub(crate) fn answer(code: StatusCode, shell: &Shell, page: &impl Template) -> Response {
     match page.render() {
         Ok(html) => {
             let mut response = (code, Html(html)).into_response();

@@ -93,6 +93,14 @@ impl Place {
             Self::Frame => "embed",
         }
     }
+
+    /// The folder of payment links' pages.
+    const fn folder_of_links(self) -> &'static str {
+        match self {
+            Self::Window => "l",
+            Self::Frame => "embed/l",
+        }
+    }
 }
 
 /// The frame of a page, for its template.
@@ -115,15 +123,36 @@ impl Shell {
     /// A page or an action of an invoice, in the same place and language. Never made of the
     /// request's host.
     pub fn link(&self, payment_id: &str, action: &str) -> String {
-        self.link_in(self.visit.language_asked.then_some(self.language), payment_id, action)
+        let folder = self.visit.place.folder();
+        self.link_in(self.asked_language(), folder, &format!("{payment_id}{action}"), None)
+    }
+
+    /// The page of a payment link, in the same place and language, with an amount filled in.
+    pub fn link_page(&self, link_id: &str, amount: Option<&str>) -> String {
+        self.link_in(self.asked_language(), self.visit.place.folder_of_links(), link_id, amount)
+    }
+
+    /// The same page in another language.
+    pub fn link_page_to(&self, language: &Language, link_id: &str, amount: Option<&str>) -> String {
+        self.link_in(Some(*language), self.visit.place.folder_of_links(), link_id, amount)
+    }
+
+    fn asked_language(&self) -> Option<Language> {
+        self.visit.language_asked.then_some(self.language)
     }
 
     /// The same page in another language.
     pub fn link_to(&self, language: &Language, payment_id: &str) -> String {
-        self.link_in(Some(*language), payment_id, "")
+        self.link_in(Some(*language), self.visit.place.folder(), payment_id, None)
     }
 
-    fn link_in(&self, language: Option<Language>, payment_id: &str, action: &str) -> String {
+    fn link_in(
+        &self,
+        language: Option<Language>,
+        folder: &str,
+        page: &str,
+        amount: Option<&str>,
+    ) -> String {
         let mut query = form_urlencoded::Serializer::new(String::new());
         if let Some(language) = language {
             query.append_pair("lang", language.code());
@@ -134,9 +163,12 @@ impl Shell {
         if let Some(origin) = &self.visit.origin {
             query.append_pair("origin", origin);
         }
+        if let Some(amount) = amount {
+            query.append_pair("amount", amount);
+        }
         let query = query.finish();
         let mark = if query.is_empty() { "" } else { "?" };
-        format!("{}/{}/{payment_id}{action}{mark}{query}", self.prefix, self.visit.place.folder())
+        format!("{}/{folder}/{page}{mark}{query}", self.prefix)
     }
 
     pub fn status_link(&self, payment_id: &str) -> String {

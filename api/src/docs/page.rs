@@ -35,6 +35,12 @@ macro_rules! page {
 const GUIDES: &[Page] = &[
     page!("first-payment", "A first payment", "from nothing to paid", "docs/first-payment.md"),
     page!("checkout", "Checkout and widget", "the buyer's page", "docs/checkout.md"),
+    page!(
+        "payment-links",
+        "Payment links",
+        "buttons and donations without a server",
+        "docs/payment-links.md"
+    ),
     page!("webhooks", "Webhooks", "verify, then act once", "docs/webhooks.md"),
     page!(
         "receiver-down",
@@ -55,6 +61,7 @@ const GUIDES: &[Page] = &[
         "transactions that you sign",
         "docs/non-custodial-payouts.md"
     ),
+    page!("accounting", "Accounting", "exports, and what they say", "docs/accounting.md"),
     page!("going-live", "Going live", "a checklist", "docs/going-live.md"),
 ];
 

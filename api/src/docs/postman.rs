@@ -145,7 +145,7 @@ mod tests {
         let expected: BTreeSet<_> = members(&document["paths"])
             .flat_map(|(path, item)| {
                 members(item).map(move |(method, operation)| {
-                    let path = path.replace("{id}", ":id");
+                    let path = path.replace('{', ":").replace('}', "");
                     (text(&operation["operationId"]), method.to_uppercase(), path)
                 })
             })
@@ -162,7 +162,7 @@ mod tests {
         assert_eq!(requests.len(), expected.len());
         for one in requests {
             let url = &one["request"]["url"];
-            let ids = each(&url["path"]).filter(|part| **part == ":id").count();
+            let ids = each(&url["path"]).filter(|part| text(part).starts_with(':')).count();
             assert_eq!(each(&url["variable"]).count(), ids, "{one}");
             assert!(text(&url["raw"]).starts_with("{{base_url}}/v1/"), "{one}");
         }

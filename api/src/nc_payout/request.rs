@@ -2,10 +2,11 @@
 //! deserialized into them.
 
 use axum::{body::Body, http::HeaderMap};
-use base64::{Engine, prelude::BASE64_STANDARD};
 use gateway::{
     app::{invoice::create::Idempotency, nc_payout::NewNcPayout},
-    nc_payout::{FeeLevel, build::OUTPUTS_MAX, psbt::INPUTS_MAX, schema as words},
+    nc_payout::{
+        FeeLevel, build::OUTPUTS_MAX, outpoint, psbt::INPUTS_MAX, schema as words, signed::decoded,
+    },
     payout::{recipients::Row, schema as amounts},
 };
 use serde::Deserialize;
@@ -15,7 +16,7 @@ use super::{code::Code, problem::Problem};
 use crate::{
     body::{Members, parse_members, read_bytes},
     payment::new_payment::idempotency_key,
-    recipients::{Entry, Fingerprint},
+    recipients::Entry,
 };
 
 /// Large enough for the largest payout with all its fields.
@@ -23,7 +24,6 @@ const BODY_BYTES_MAX: usize = 256 * 1024;
 /// Large enough for the largest PSBT with its signatures, in hex.
 const SIGNED_BYTES_MAX: usize = 2 * 1024 * 1024;
 const TEXT_CHARS_MAX: usize = 128;
-const TXID_DIGITS: usize = 64;
 
 /// A payout to be built. Members that are not listed are ignored; null is the same as absent.
 #[derive(ToSchema)]
@@ -126,7 +126,7 @@ pub async fn new_payout(headers: &HeaderMap, body: Body) -> Result<NewNcPayout, 
         idempotency: None,
     };
     asked.idempotency = key.map(|key| {
-        let request_sha256 = fingerprint(&asked);
+        let request_sha256 = asked.fingerprint();
         Idempotency { key, request_sha256 }
     });
     Ok(asked)
@@ -158,15 +158,6 @@ pub async fn signed(body: Body) -> Result<Vec<Vec<u8>>, Problem> {
         decoded(text).ok_or_else(|| Problem::invalid(unreadable()))
     };
     texts.iter().enumerate().map(bytes).collect()
-}
-
-/// Base64 of a transaction or PSBT is never mistaken for hex: at least one of its first four
-/// characters is not a hex digit.
-fn decoded(text: &str) -> Option<Vec<u8>> {
-    match text.strip_prefix("0x") {
-        Some(digits) => hex::decode(digits).ok(),
-        None => hex::decode(text).ok().or_else(|| BASE64_STANDARD.decode(text).ok()),
-    }
 }
 
 async fn whole(body: Body, bytes_max: usize) -> Result<Vec<u8>, Problem> {
@@ -207,10 +198,7 @@ fn inputs(members: &Members) -> Result<Vec<String>, Problem> {
     let mut outpoints = Vec::with_capacity(inputs.len());
     for (number, NewInput { txid, vout }) in inputs.into_iter().enumerate() {
         let fault = |what: &str| Problem::invalid(format!("inputs[{number}]: {what}"));
-        if txid.len() != TXID_DIGITS || !txid.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-            return Err(fault("txid must be 64 hex digits"));
-        }
-        let outpoint = format!("{}:{vout}", txid.to_ascii_lowercase());
+        let outpoint = outpoint(&txid, vout).ok_or_else(|| fault("txid must be 64 hex digits"))?;
         if outpoints.contains(&outpoint) {
             return Err(fault("is there twice"));
         }
@@ -236,42 +224,9 @@ fn rows(members: &Members) -> Result<Vec<Row>, Problem> {
     (1..).zip(items).map(row).collect()
 }
 
-fn fingerprint(asked: &NewNcPayout) -> [u8; 32] {
-    let mut fingerprint = Fingerprint::default();
-    for text in [&asked.network, &asked.currency, &asked.from_address] {
-        fingerprint.add(Some(&text.to_ascii_lowercase()));
-    }
-    fingerprint.add(Some(asked.fee_level.as_str()));
-    for row in &asked.rows {
-        fingerprint.add_payment(row);
-        fingerprint.add(row.reference.as_deref());
-    }
-    for input in &asked.inputs {
-        fingerprint.add(Some(input));
-    }
-    fingerprint.finish()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn signed_bytes_are_read_in_each_way_in_which_wallets_write_them() {
-        let psbt = [b"psbt\xff".as_slice(), &[7; 20]].concat();
-        for raw in [vec![2, 0xf8, 0x6c], vec![2, 0, 0, 0, 0, 1], vec![1, 0, 0, 0, 1], psbt] {
-            for text in [
-                format!("0x{}", hex::encode(&raw)),
-                hex::encode(&raw),
-                BASE64_STANDARD.encode(&raw),
-            ] {
-                assert_eq!(decoded(&text).as_ref(), Some(&raw), "{text}");
-            }
-        }
-        for text in ["zz", "0xzz", "0x1", "cHNidP8=="] {
-            assert_eq!(decoded(text), None, "{text}");
-        }
-    }
 
     #[test]
     fn an_input_is_named_once_and_by_a_whole_hash() {

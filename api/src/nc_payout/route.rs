@@ -78,7 +78,7 @@ pub struct Page {
 pub async fn create(asked: Asked, request: Request) -> Result<Response, Problem> {
     let (parts, body) = request.into_parts();
     let new = request::new_payout(&parts.headers, body).await?;
-    let created = asked.gateway.create_nc_payout(&asked.caller, &new).await?;
+    let created = asked.gateway.create_nc_payout(asked.caller.merchant_id, &new).await?;
     let mut response = object(StatusCode::CREATED, &created.body);
     if created.replayed {
         response.headers_mut().insert(REPLAY_HEADER, HeaderValue::from_static("true"));

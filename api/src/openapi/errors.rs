@@ -45,7 +45,11 @@ pub(super) struct Words {
 }
 
 pub(super) fn operation<'a>(item: &'a mut PathItem, method: &Method) -> Option<&'a mut Operation> {
-    if method == Method::POST { item.post.as_mut() } else { item.get.as_mut() }
+    match *method {
+        Method::POST => item.post.as_mut(),
+        Method::PATCH => item.patch.as_mut(),
+        _ => item.get.as_mut(),
+    }
 }
 
 /// Says that `operation` asks for a merchant's key.
@@ -91,7 +95,8 @@ pub(super) fn refuse(
 fn refusal(error: &ApiError) -> Refusal {
     let (status, code) = error.status_and_code();
     let says_how_much = matches!(error, ApiError::RateLimitExceeded);
-    let says_when = says_how_much || matches!(error, ApiError::PolledTooOften);
+    let says_when =
+        says_how_much || matches!(error, ApiError::PolledTooOften | ApiError::TooManyExports);
     Refusal { status, code, meaning: error.meaning(), says_when, says_how_much }
 }
 
@@ -108,7 +113,10 @@ fn example(refusal: &Refusal) -> Value {
 }
 
 fn answer(status: StatusCode, refusals: &[Refusal], words: &Words) -> Response {
-    let codes = refusals.iter().map(|refusal| refusal.code).collect();
+    let mut codes: Vec<_> = refusals.iter().map(|refusal| refusal.code).collect();
+    // One code may have two reasons.
+    let mut seen = std::collections::BTreeSet::new();
+    codes.retain(|code| seen.insert(*code));
     let sentences: Vec<_> = refusals
         .iter()
         .map(|refusal| format!("`{}`: {}.", refusal.code, refusal.meaning))

@@ -1,6 +1,9 @@
 //! The webhooks about invoices: two changes of status, and the notices that change nothing.
 
-use gateway::webhook::ipn::{NoticeBody, NoticePart, PaymentIpn, PaymentNotice};
+use gateway::webhook::{
+    donation::DonationBody,
+    ipn::{IpnPart, NoticeBody, NoticePart, PaymentIpn, PaymentNotice},
+};
 use utoipa::{
     OpenApi,
     openapi::{
@@ -14,7 +17,14 @@ use utoipa::{
 use super::payouts::sent_header;
 
 #[derive(OpenApi)]
-#[openapi(components(schemas(PaymentIpn, PaymentNotice, NoticePart, NoticeBody)))]
+#[openapi(components(schemas(
+    PaymentIpn,
+    IpnPart,
+    DonationBody,
+    PaymentNotice,
+    NoticePart,
+    NoticeBody
+)))]
 struct Bodies;
 
 const TAG: &str = "Payment webhooks";

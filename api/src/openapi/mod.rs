@@ -27,7 +27,7 @@ use utoipa::{
 
 use crate::{
     balance, buyer_status, buyer_status::wire::SluggedError, catalogue, endpoints, error::Envelope,
-    event, nowpayments, payment, sandbox, status,
+    event, export, link, nowpayments, payment, sandbox, status,
 };
 
 /// The name of the merchant's key in the document.
@@ -46,6 +46,10 @@ const MERCHANT_KEY: &str = "merchantKey";
         payment::route::list,
         payment::deposits::list,
         balance::route::read,
+        link::route::create,
+        link::route::list,
+        link::route::read,
+        link::route::change,
         nowpayments::route::full_currencies,
         nowpayments::route::merchant_coins,
         nowpayments::route::create_invoice,
@@ -56,6 +60,9 @@ const MERCHANT_KEY: &str = "merchantKey";
         event::route::resend,
         event::bulk::send,
         event::trial::send,
+        export::route::read,
+        export::report::list,
+        export::report::read,
         catalogue::route::currencies,
         catalogue::route::estimate,
         catalogue::route::min_amount,
@@ -67,7 +74,9 @@ const MERCHANT_KEY: &str = "merchantKey";
     tags(
         (name = "Invoices", description = "For merchants, with their API key."),
         (name = "Balance", description = "What the ledger says a merchant has. For merchants, with their API key."),
+        (name = "Payment links", description = "Pages whose visitors create invoices: a fixed price, an open one, donations. For merchants, with their API key."),
         (name = "Events", description = "What happened, with a webhook or without. For merchants, with their API key."),
+        (name = "Accounting", description = "Files for bookkeepers and tax programs. For merchants, with their API key."),
         (name = "Prices", description = "The currencies to pay with, and present prices."),
         (name = "NOWPayments", description = "Views of the above in NOWPayments' shapes, for clients that were written for it. For merchants, with their API key."),
         (name = "Sandbox", description = "Payments and expiries without a chain or a wait, for a merchant's own tests. In production these paths do not exist."),

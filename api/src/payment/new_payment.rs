@@ -19,7 +19,7 @@ use crate::{
 
 const KEY_HEADER: &str = "idempotency-key";
 const KEY_CHARS_MAX: usize = 255;
-const ORDER_ID_CHARS_MAX: usize = 255;
+pub(crate) const ORDER_ID_CHARS_MAX: usize = 255;
 const DESCRIPTION_CHARS_MAX: usize = 2_000;
 const URL_CHARS_MAX: usize = 2_048;
 const NETWORK_CHARS_MAX: usize = 255;
@@ -175,7 +175,7 @@ fn optional_url(members: &Members, name: &str) -> Result<Option<String>, ApiErro
 }
 
 /// Where IPNs go: refused here if it literally points inward, and checked again at every attempt.
-fn callback_url(members: &Members, policy: &Policy) -> Result<Option<String>, ApiError> {
+pub(crate) fn callback_url(members: &Members, policy: &Policy) -> Result<Option<String>, ApiError> {
     let Some(text) = optional_url(members, "ipn_callback_url")? else { return Ok(None) };
     guard::check_url(&text, policy)
         .map_err(|refused| ApiError::invalid(format!("ipn_callback_url {refused}")))?;
@@ -184,7 +184,7 @@ fn callback_url(members: &Members, policy: &Policy) -> Result<Option<String>, Ap
 
 /// The address to which a buyer is sent: http or https with a host, kept as the parser spells it.
 /// The limit is on the text that was sent; percent-encoding may lengthen it.
-fn redirect_url(members: &Members, name: &str) -> Result<Option<String>, ApiError> {
+pub(crate) fn redirect_url(members: &Members, name: &str) -> Result<Option<String>, ApiError> {
     let Some(text) = optional_url(members, name)? else { return Ok(None) };
     let url = Url::parse(&text).ok().filter(|url| {
         let plain = url.username().is_empty() && url.password().is_none();

@@ -8,7 +8,10 @@ use axum::{
 use gateway::{
     app::{invoice::create::Idempotency, payout::NewOrder},
     egress::guard::{self, Policy},
-    payout::{FeeMode, PayoutFamily, csv, recipients::Row},
+    payout::{
+        FeeMode, PayoutFamily, csv,
+        recipients::{LABEL_CHARS_MAX, Row, is_label},
+    },
 };
 
 use super::{kind::Kind, problem::Problem};
@@ -16,10 +19,9 @@ use crate::{
     body::{Members, parse_members, read_bytes},
     payment::new_payment::idempotency_key,
     query::Parameters,
-    recipients::{Entry, Fingerprint},
+    recipients::Entry,
 };
 
-const TEXT_CHARS_MAX: usize = 255;
 const URL_CHARS_MAX: usize = 2_048;
 const METADATA_BYTES_MAX: usize = 4_096;
 /// Large enough for the largest order in JSON, and for a file in a form with its other fields.
@@ -72,7 +74,7 @@ pub async fn read(
     };
     let mut order = terms.into_order(family, rows, policy)?;
     order.idempotency = key.map(|key| {
-        let request_sha256 = fingerprint(&order);
+        let request_sha256 = order.fingerprint();
         Idempotency { key, request_sha256 }
     });
     Ok(Parsed { order, from_file })
@@ -213,9 +215,9 @@ impl Terms {
                 text.parse().map_err(|_| Problem::invalid("feeMode must be sender or recipient"))?
             }
         };
-        if self.label.as_ref().is_some_and(|label| !is_plain(label)) {
+        if self.label.as_ref().is_some_and(|label| !is_label(label)) {
             let message =
-                format!("label must be plain text of at most {TEXT_CHARS_MAX} characters");
+                format!("label must be plain text of at most {LABEL_CHARS_MAX} characters");
             return Err(Problem::invalid(message));
         }
         if let Some(url) = &self.callback_url {
@@ -237,10 +239,6 @@ impl Terms {
     }
 }
 
-fn is_plain(text: &str) -> bool {
-    text.chars().count() <= TEXT_CHARS_MAX && !text.chars().any(char::is_control)
-}
-
 /// The merchant's own object, kept as its original text.
 fn metadata(text: String) -> Result<String, Problem> {
     let object = serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(&text).is_ok();
@@ -249,21 +247,4 @@ fn metadata(text: String) -> Result<String, Problem> {
         return Err(Problem::invalid(message));
     }
     Ok(text)
-}
-
-fn fingerprint(order: &NewOrder) -> [u8; 32] {
-    let mut fingerprint = Fingerprint::default();
-    fingerprint.add(Some(&order.network.to_ascii_lowercase()));
-    fingerprint.add(Some(&order.currency.to_ascii_lowercase()));
-    fingerprint.add(Some(order.fee_mode.as_str()));
-    for text in [&order.refund_address, &order.label, &order.metadata, &order.callback_url] {
-        fingerprint.add(text.as_deref());
-    }
-    for row in &order.rows {
-        fingerprint.add_payment(row);
-        for text in [&row.reference, &row.memo, &row.network, &row.currency] {
-            fingerprint.add(text.as_deref());
-        }
-    }
-    fingerprint.finish()
 }

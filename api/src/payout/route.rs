@@ -28,8 +28,6 @@ use crate::{
 const REPLAY_HEADER: HeaderName = HeaderName::from_static("x-gateway-idempotent-replay");
 const PAGE_MAX: i64 = i64::MAX / 1_000_000;
 const SMALL_BODY_BYTES_MAX: usize = 16 * 1024;
-const REPORT_HEADING: [&str; 9] =
-    ["row", "address", "amount", "netAmountRaw", "reference", "memo", "state", "txHash", "error"];
 
 /// Create an order
 ///
@@ -67,7 +65,7 @@ pub async fn create(
 ) -> Result<Response, Problem> {
     let Asked { gateway, family, caller } = asked;
     let parsed = request::read(family, &parameters, request, gateway.egress.policy()).await?;
-    let created = gateway.create_payout(&caller, &parsed.order).await;
+    let created = gateway.create_payout(caller.merchant_id, &parsed.order).await;
     let created = created.map_err(|error| Problem::from_payout(error, parsed.from_file))?;
     let mut response = json(StatusCode::CREATED, wire::data(&created.body));
     if created.replayed {
@@ -155,21 +153,7 @@ pub async fn batches(asked: AskedOf) -> Result<Response, Problem> {
 )]
 pub async fn report(asked: AskedOf) -> Result<Response, Problem> {
     let report = asked.gateway.payout_report(asked.merchant_id, &asked.order_id).await?;
-    let decimals = u32::from(report.order.currency.decimals);
-    let rows = report.items.into_iter().map(|item| {
-        [
-            item.row_number.to_string(),
-            item.address,
-            item.amount.to_decimal(decimals),
-            item.net_amount.get().to_string(),
-            item.reference.unwrap_or_default(),
-            item.memo.unwrap_or_default(),
-            item.state.as_str().to_owned(),
-            item.tx_hash.unwrap_or_default(),
-            item.error.unwrap_or_default(),
-        ]
-    });
-    Ok(spreadsheet(csv::write(REPORT_HEADING, rows)))
+    Ok(spreadsheet(report.csv()))
 }
 
 /// Download an empty CSV file to fill in

@@ -90,6 +90,15 @@ namespace Gateway\Sdk;
  *   standard: string,
  *   symbol: string,
  * }
+ * @phpstan-type Donation array{
+ *   anonymous: bool,
+ *   donor_email: string|null,
+ *   donor_name: string|null,
+ *   link_id: string,
+ *   message: string|null,
+ *   suggested_amount: string|null,
+ *   suggested_currency: string|null,
+ * }
  * @phpstan-type Estimate array{
  *   amount_from: string,
  *   below_minimum: bool|null,
@@ -136,6 +145,9 @@ namespace Gateway\Sdk;
  *   has_more: bool,
  *   next: string|null,
  *   resent: int,
+ * }
+ * @phpstan-type IpnPart array{
+ *   donation?: Donation|null,
  * }
  * @phpstan-type MinAmount array{
  *   currency_from: string,
@@ -289,6 +301,22 @@ namespace Gateway\Sdk;
  *   purchase_id?: mixed|null,
  *   success_url?: string|null,
  * }
+ * @phpstan-type NewPaymentLink array{
+ *   accepted?: list<string>|null,
+ *   cancel_url?: string|null,
+ *   description?: string|null,
+ *   ipn_callback_url?: string|null,
+ *   max_amount?: string|null,
+ *   min_amount?: string|null,
+ *   order_id?: string|null,
+ *   price_amount?: string|null,
+ *   price_currency: string,
+ *   single_use?: bool|null,
+ *   success_url?: string|null,
+ *   suggested_amounts?: list<string>|null,
+ *   title: string,
+ *   type: string,
+ * }
  * @phpstan-type NewPayout array{
  *   callbackUrl?: string|null,
  *   csv?: string|null,
@@ -329,6 +357,7 @@ namespace Gateway\Sdk;
  *   type: string,
  * }
  * @phpstan-type NoticePart array{
+ *   donation?: Donation|null,
  *   notice: Notice,
  * }
  * @phpstan-type Payment array{
@@ -381,6 +410,52 @@ namespace Gateway\Sdk;
  *   data: list<PaymentDeposit>,
  *   has_more: bool,
  *   limit: int,
+ * }
+ * @phpstan-type PaymentLink array{
+ *   accepted: list<string>|null,
+ *   active: bool,
+ *   button_html: string,
+ *   button_url: string,
+ *   cancel_url: string|null,
+ *   created_at: string,
+ *   description: string|null,
+ *   ipn_callback_url: string|null,
+ *   link_id: string,
+ *   max_amount: string|null,
+ *   min_amount: string|null,
+ *   order_id: string|null,
+ *   price_amount: string|null,
+ *   price_currency: string,
+ *   single_use: bool,
+ *   success_url: string|null,
+ *   suggested_amounts: list<string>,
+ *   title: string,
+ *   type: string,
+ *   updated_at: string,
+ *   url: string,
+ * }
+ * @phpstan-type PaymentLinkChanges array{
+ *   accepted?: list<string>|null,
+ *   active?: bool|null,
+ *   cancel_url?: string|null,
+ *   description?: string|null,
+ *   ipn_callback_url?: string|null,
+ *   max_amount?: string|null,
+ *   min_amount?: string|null,
+ *   order_id?: string|null,
+ *   price_amount?: string|null,
+ *   price_currency?: string|null,
+ *   single_use?: bool|null,
+ *   success_url?: string|null,
+ *   suggested_amounts?: list<string>|null,
+ *   title?: string|null,
+ * }
+ * @phpstan-type PaymentLinkList array{
+ *   data: list<PaymentLink>,
+ *   limit: int,
+ *   page: int,
+ *   pagesCount: int,
+ *   total: int,
  * }
  * @phpstan-type PaymentList array{
  *   data: list<Payment>,
@@ -612,6 +687,7 @@ namespace Gateway\Sdk;
  *   subscription_cycle: int|null,
  *   time_limit: string,
  *   updated_at: string,
+ *   _gateway?: IpnPart|null,
  *   event_at: int,
  *   event_id: string,
  * }
@@ -643,6 +719,7 @@ namespace Gateway\Sdk;
  *   subscription_cycle: int|null,
  *   time_limit: string,
  *   updated_at: string,
+ *   _gateway?: IpnPart|null,
  *   event_at: int,
  *   event_id: string,
  *   _gateway: NoticePart,
@@ -656,6 +733,7 @@ final class Contract
         "amount_from",
         "amount_received",
         "estimated_amount",
+        "max_amount",
         "min_amount",
         "min_amount_usd",
         "min_usd",
@@ -683,6 +761,7 @@ final class Contract
         "INVALID_AMOUNT",
         "INVALID_REQUEST",
         "INVALID_STATE",
+        "LINK_NOT_FOUND",
         "MERCHANT_SUSPENDED",
         "NETWORK_FEE_TOO_HIGH",
         "NODE_UNAVAILABLE",

@@ -1,7 +1,7 @@
 /** Fields that are JSON numbers on the wire and exact decimal strings here. */
 export declare const AMOUNT_FIELDS: ReadonlySet<string>;
 /** Codes of errors that this release knows; treat another as `INTERNAL_ERROR`. */
-export type ErrorCode = 'AMOUNT_BELOW_DUST' | 'AMOUNT_BELOW_MINIMUM' | 'API_KEY_MALFORMED' | 'API_KEY_MISSING' | 'API_KEY_NOT_FOUND' | 'BROADCAST_REJECTED' | 'CURRENCY_NOT_SUPPORTED' | 'DUPLICATE_REFERENCE' | 'EVENT_NOT_FOUND' | 'IDEMPOTENCY_CONFLICT' | 'INPUT_UNAVAILABLE' | 'INSUFFICIENT_FUNDS' | 'INSUFFICIENT_GAS' | 'INTERNAL_ERROR' | 'INVALID_ADDRESS' | 'INVALID_AMOUNT' | 'INVALID_REQUEST' | 'INVALID_STATE' | 'MERCHANT_SUSPENDED' | 'NETWORK_FEE_TOO_HIGH' | 'NODE_UNAVAILABLE' | 'NONCE_USED' | 'NOT_FOUND' | 'NO_ELIGIBLE_CURRENCIES' | 'PAYMENT_NOT_FOUND' | 'PAYOUT_EXPIRED' | 'PAYOUT_NOT_FOUND' | 'QUOTA_EXCEEDED' | 'RATE_LIMIT_EXCEEDED' | 'RATE_PROVIDER_DOWN' | 'SIGNATURE_MISMATCH' | 'TOO_MANY_ITEMS' | 'UNSUPPORTED_CURRENCY' | 'UNSUPPORTED_NETWORK' | 'amount_below_dust' | 'api_key_malformed' | 'api_key_missing' | 'api_key_not_found' | 'csv_too_large' | 'deposit_already_detected' | 'duplicate_reference' | 'empty_batch' | 'idempotency_conflict' | 'internal_error' | 'invalid_address' | 'invalid_amount' | 'invalid_csv' | 'invalid_idempotency_key' | 'invalid_request' | 'invalid_state' | 'limit_exceeded' | 'merchant_suspended' | 'node_unavailable' | 'order_not_found' | 'payouts_disabled' | 'quota_exceeded' | 'quote_changed' | 'quote_expired' | 'rate_limited' | 'rate_provider_down' | 'too_many_rows' | 'unsupported_currency' | 'unsupported_network' | 'wrong_network_address';
+export type ErrorCode = 'AMOUNT_BELOW_DUST' | 'AMOUNT_BELOW_MINIMUM' | 'API_KEY_MALFORMED' | 'API_KEY_MISSING' | 'API_KEY_NOT_FOUND' | 'BROADCAST_REJECTED' | 'CURRENCY_NOT_SUPPORTED' | 'DUPLICATE_REFERENCE' | 'EVENT_NOT_FOUND' | 'IDEMPOTENCY_CONFLICT' | 'INPUT_UNAVAILABLE' | 'INSUFFICIENT_FUNDS' | 'INSUFFICIENT_GAS' | 'INTERNAL_ERROR' | 'INVALID_ADDRESS' | 'INVALID_AMOUNT' | 'INVALID_REQUEST' | 'INVALID_STATE' | 'LINK_NOT_FOUND' | 'MERCHANT_SUSPENDED' | 'NETWORK_FEE_TOO_HIGH' | 'NODE_UNAVAILABLE' | 'NONCE_USED' | 'NOT_FOUND' | 'NO_ELIGIBLE_CURRENCIES' | 'PAYMENT_NOT_FOUND' | 'PAYOUT_EXPIRED' | 'PAYOUT_NOT_FOUND' | 'QUOTA_EXCEEDED' | 'RATE_LIMIT_EXCEEDED' | 'RATE_PROVIDER_DOWN' | 'SIGNATURE_MISMATCH' | 'TOO_MANY_ITEMS' | 'UNSUPPORTED_CURRENCY' | 'UNSUPPORTED_NETWORK' | 'amount_below_dust' | 'api_key_malformed' | 'api_key_missing' | 'api_key_not_found' | 'csv_too_large' | 'deposit_already_detected' | 'duplicate_reference' | 'empty_batch' | 'idempotency_conflict' | 'internal_error' | 'invalid_address' | 'invalid_amount' | 'invalid_csv' | 'invalid_idempotency_key' | 'invalid_request' | 'invalid_state' | 'limit_exceeded' | 'merchant_suspended' | 'node_unavailable' | 'order_not_found' | 'payouts_disabled' | 'quota_exceeded' | 'quote_changed' | 'quote_expired' | 'rate_limited' | 'rate_provider_down' | 'too_many_rows' | 'unsupported_currency' | 'unsupported_network' | 'wrong_network_address';
 /**
  * `signing`: partly signed, not completely sent. `failed`: ended with at least one unpaid row.
  * `confirmed` and `failed` are final.
@@ -58,6 +58,7 @@ export type NetworkName = 'bitcoin' | 'litecoin' | 'dogecoin' | 'ethereum' | 'po
  * its merchant or an operator. The last four states are final.
  */
 export type OrderState = 'draft' | 'pending_deposit' | 'funded' | 'processing' | 'completed' | 'partial_failed' | 'expired' | 'cancelled' | (string & {});
+export type PaymentLinkType = 'payment' | 'donation' | (string & {});
 /**
  * `waiting`: nothing counts yet. `partially_paid`: less than the invoice asks for. `finished`: paid
  * in full; an overpayment shows as `actually_paid` above `pay_amount`. `expired`: the payment
@@ -237,6 +238,31 @@ export interface CurrencyEntry {
     /** In upper case. */
     symbol: string;
 }
+/**
+ * Words and choices of a donor. Plain text on one line, written by a stranger: escape it wherever
+ * you show it.
+ */
+export interface Donation {
+    /** True: the donor wants to stay anonymous. */
+    anonymous: boolean;
+    /**
+     * Null if the donor gave none, or wants to stay anonymous. It is not proven to be the donor's.
+     */
+    donor_email: string | null;
+    /** Null if the donor gave none, or wants to stay anonymous. */
+    donor_name: string | null;
+    /** The link on whose page the donation began. */
+    link_id: string;
+    /** Null if the donor wrote none. */
+    message: string | null;
+    /**
+     * The amount that the page proposed, as text; null if it proposed none. The donor's own choice is
+     * `price_amount`.
+     */
+    suggested_amount: string | null;
+    /** The currency of `suggested_amount`; null without it. */
+    suggested_currency: string | null;
+}
 /** What a price would cost now. Not binding. */
 export interface Estimate {
     /** The price, in `currency_from`. */
@@ -340,6 +366,11 @@ export interface EventsResent {
     next: string | null;
     /** How many webhooks have a fresh cycle of attempts under way. */
     resent: number;
+}
+/** Data of the gateway's own beside the payment object. */
+export interface IpnPart {
+    /** Present in every IPN of an invoice of type `donation` that began on a link's page. */
+    donation?: Donation | null;
 }
 /** The smallest invoice in a currency. */
 export interface MinAmount {
@@ -683,6 +714,53 @@ export interface NewPayment {
     success_url?: string | null;
 }
 /**
+ * A link to create. Members that are not listed are ignored; null is the same as absent. It
+ * describes the input of `parse`, member by member; nothing is read into it.
+ */
+export interface NewPaymentLink {
+    /**
+     * The tokens (`code@network`) that its invoices may be paid in, of those that you accept. Absent:
+     * all that you accept.
+     */
+    accepted?: string[] | null;
+    /**
+     * Where buyers are redirected once their invoice is cancelled or expired: an http or https URL.
+     */
+    cancel_url?: string | null;
+    /** Shown below the title. */
+    description?: string | null;
+    /** Where the signed IPNs of its invoices are posted. */
+    ipn_callback_url?: string | null;
+    /** The largest amount that visitors may choose; 1,000,000 if absent. */
+    max_amount?: string | null;
+    /** The smallest amount that visitors may choose. */
+    min_amount?: string | null;
+    /** Your own reference, which all its invoices carry. */
+    order_id?: string | null;
+    /**
+     * The price. Absent: visitors choose the amount. Of a donation the amount that the page proposes.
+     */
+    price_amount?: string | null;
+    /** `usd`, `eur` or `gbp` in any case. */
+    price_currency: string;
+    /**
+     * True: one payment uses the link up. Until then all its visitors share one open invoice. Only
+     * for type `payment`.
+     */
+    single_use?: boolean | null;
+    /** Where buyers are redirected once they have paid: an http or https URL. */
+    success_url?: string | null;
+    /** Amounts that the page offers, each with at most two decimals. */
+    suggested_amounts?: string[] | null;
+    /** The heading of the page and the description of its invoices; one line. */
+    title: string;
+    /**
+     * `payment`: a fixed price, or one that the visitor chooses. `donation`: an amount that the donor
+     * chooses, with his name and a message if he likes. It cannot be changed.
+     */
+    type: PaymentLinkType;
+}
+/**
  * An order to create. Its recipients are either in `items` or in `csv`. Members that are not listed
  * are ignored; null is the same as absent.
  */
@@ -776,6 +854,8 @@ export interface Notice {
 }
 /** The part of the body that sets a notice apart from a change of status. */
 export interface NoticePart {
+    /** Present if the invoice is a donation that began on a link's page. */
+    donation?: Donation | null;
     notice: Notice;
 }
 /** An invoice as its merchant sees it. Fields are only ever added. */
@@ -899,6 +979,8 @@ export interface PaymentDetail extends Payment {
 }
 /** The body of an IPN, for the API's description: [`body`] writes it from the stored snapshot. */
 export interface PaymentIpn extends Payment {
+    /** Present only on donations and on notices. */
+    _gateway?: IpnPart | null;
     /** Seconds since 1970, renewed at each attempt. Refuse deliveries older than ten minutes. */
     event_at: number;
     /**
@@ -907,6 +989,86 @@ export interface PaymentIpn extends Payment {
      * `payment_status` for that.
      */
     event_id: string;
+}
+/** A page whose visitors create invoices of their merchant. Fields are only ever added. */
+export interface PaymentLink {
+    /** Null: all that the merchant accepts. */
+    accepted: string[] | null;
+    /** False: the page takes no payments. */
+    active: boolean;
+    /** The button as HTML, to be pasted into a page. It needs no script. */
+    button_html: string;
+    /** The picture of a button (SVG) that leads to the page. `?lang=` chooses its language. */
+    button_url: string;
+    /** Where buyers are redirected once their invoice is cancelled or expired. */
+    cancel_url: string | null;
+    created_at: string;
+    /** Shown below the title. */
+    description: string | null;
+    /** Where the signed IPNs of its invoices are posted. */
+    ipn_callback_url: string | null;
+    /** `pzl_` and 26 characters; never changes. */
+    link_id: string;
+    max_amount: string | null;
+    min_amount: string | null;
+    /** The merchant's own reference, which all its invoices carry. */
+    order_id: string | null;
+    /** The price, or of a donation the proposed amount; null where visitors choose. */
+    price_amount: string | null;
+    /** In lower case. */
+    price_currency: string;
+    /** True: one payment uses the link up. */
+    single_use: boolean;
+    /** Where buyers are redirected once they have paid. */
+    success_url: string | null;
+    suggested_amounts: string[];
+    /** The heading of the page and the description of its invoices. */
+    title: string;
+    /** As it was created; never changes. */
+    type: PaymentLinkType;
+    updated_at: string;
+    /** The page. Whoever has its address may open it. */
+    url: string;
+}
+/**
+ * Changes of a link. What is absent stays; null removes a value that need not be there. It
+ * describes the input of `changes`; nothing is read into it.
+ */
+export interface PaymentLinkChanges {
+    /** The tokens (`code@network`) that new invoices may be paid in. */
+    accepted?: string[] | null;
+    /** False switches the link off. Its open invoices can still be paid. */
+    active?: boolean | null;
+    cancel_url?: string | null;
+    /** Shown below the title. */
+    description?: string | null;
+    ipn_callback_url?: string | null;
+    max_amount?: string | null;
+    min_amount?: string | null;
+    /** Your own reference, which new invoices carry. */
+    order_id?: string | null;
+    /** New invoices cost this; those that exist keep their price. */
+    price_amount?: string | null;
+    /** `usd`, `eur` or `gbp` in any case. */
+    price_currency?: string | null;
+    /** True: one payment uses the link up. */
+    single_use?: boolean | null;
+    success_url?: string | null;
+    suggested_amounts?: string[] | null;
+    /** The heading of the page and the description of new invoices; one line. */
+    title?: string | null;
+}
+/** One page of links, the newest first. */
+export interface PaymentLinkList {
+    data: PaymentLink[];
+    /** Links per page, after clamping. */
+    limit: number;
+    /** 0-based, after clamping. */
+    page: number;
+    /** Number of pages; at least 1, even if there are no entries. */
+    pagesCount: number;
+    /** Links on all pages. */
+    total: number;
 }
 /** One page of invoices, without unresolved drafts. */
 export interface PaymentList {

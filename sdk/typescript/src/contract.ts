@@ -1,7 +1,7 @@
 // Made by sdk/generate.py from api/openapi.json; do not edit.
 
 /** Fields that are JSON numbers on the wire and exact decimal strings here. */
-export const AMOUNT_FIELDS: ReadonlySet<string> = new Set(["actually_paid", "amount_from", "amount_received", "estimated_amount", "min_amount", "min_amount_usd", "min_usd", "pay_amount", "price_amount"]);
+export const AMOUNT_FIELDS: ReadonlySet<string> = new Set(["actually_paid", "amount_from", "amount_received", "estimated_amount", "max_amount", "min_amount", "min_amount_usd", "min_usd", "pay_amount", "price_amount"]);
 
 /** Codes of errors that this release knows; treat another as `INTERNAL_ERROR`. */
 export type ErrorCode =
@@ -23,6 +23,7 @@ export type ErrorCode =
   | 'INVALID_AMOUNT'
   | 'INVALID_REQUEST'
   | 'INVALID_STATE'
+  | 'LINK_NOT_FOUND'
   | 'MERCHANT_SUSPENDED'
   | 'NETWORK_FEE_TOO_HIGH'
   | 'NODE_UNAVAILABLE'
@@ -139,6 +140,8 @@ export type NetworkName = 'bitcoin' | 'litecoin' | 'dogecoin' | 'ethereum' | 'po
  * its merchant or an operator. The last four states are final.
  */
 export type OrderState = 'draft' | 'pending_deposit' | 'funded' | 'processing' | 'completed' | 'partial_failed' | 'expired' | 'cancelled' | (string & {});
+
+export type PaymentLinkType = 'payment' | 'donation' | (string & {});
 
 /**
  * `waiting`: nothing counts yet. `partially_paid`: less than the invoice asks for. `finished`: paid
@@ -332,6 +335,32 @@ export interface CurrencyEntry {
   symbol: string;
 }
 
+/**
+ * Words and choices of a donor. Plain text on one line, written by a stranger: escape it wherever
+ * you show it.
+ */
+export interface Donation {
+  /** True: the donor wants to stay anonymous. */
+  anonymous: boolean;
+  /**
+   * Null if the donor gave none, or wants to stay anonymous. It is not proven to be the donor's.
+   */
+  donor_email: string | null;
+  /** Null if the donor gave none, or wants to stay anonymous. */
+  donor_name: string | null;
+  /** The link on whose page the donation began. */
+  link_id: string;
+  /** Null if the donor wrote none. */
+  message: string | null;
+  /**
+   * The amount that the page proposed, as text; null if it proposed none. The donor's own choice is
+   * `price_amount`.
+   */
+  suggested_amount: string | null;
+  /** The currency of `suggested_amount`; null without it. */
+  suggested_currency: string | null;
+}
+
 /** What a price would cost now. Not binding. */
 export interface Estimate {
   /** The price, in `currency_from`. */
@@ -440,6 +469,12 @@ export interface EventsResent {
   next: string | null;
   /** How many webhooks have a fresh cycle of attempts under way. */
   resent: number;
+}
+
+/** Data of the gateway's own beside the payment object. */
+export interface IpnPart {
+  /** Present in every IPN of an invoice of type `donation` that began on a link's page. */
+  donation?: Donation | null;
 }
 
 /** The smallest invoice in a currency. */
@@ -805,6 +840,54 @@ export interface NewPayment {
 }
 
 /**
+ * A link to create. Members that are not listed are ignored; null is the same as absent. It
+ * describes the input of `parse`, member by member; nothing is read into it.
+ */
+export interface NewPaymentLink {
+  /**
+   * The tokens (`code@network`) that its invoices may be paid in, of those that you accept. Absent:
+   * all that you accept.
+   */
+  accepted?: string[] | null;
+  /**
+   * Where buyers are redirected once their invoice is cancelled or expired: an http or https URL.
+   */
+  cancel_url?: string | null;
+  /** Shown below the title. */
+  description?: string | null;
+  /** Where the signed IPNs of its invoices are posted. */
+  ipn_callback_url?: string | null;
+  /** The largest amount that visitors may choose; 1,000,000 if absent. */
+  max_amount?: string | null;
+  /** The smallest amount that visitors may choose. */
+  min_amount?: string | null;
+  /** Your own reference, which all its invoices carry. */
+  order_id?: string | null;
+  /**
+   * The price. Absent: visitors choose the amount. Of a donation the amount that the page proposes.
+   */
+  price_amount?: string | null;
+  /** `usd`, `eur` or `gbp` in any case. */
+  price_currency: string;
+  /**
+   * True: one payment uses the link up. Until then all its visitors share one open invoice. Only
+   * for type `payment`.
+   */
+  single_use?: boolean | null;
+  /** Where buyers are redirected once they have paid: an http or https URL. */
+  success_url?: string | null;
+  /** Amounts that the page offers, each with at most two decimals. */
+  suggested_amounts?: string[] | null;
+  /** The heading of the page and the description of its invoices; one line. */
+  title: string;
+  /**
+   * `payment`: a fixed price, or one that the visitor chooses. `donation`: an amount that the donor
+   * chooses, with his name and a message if he likes. It cannot be changed.
+   */
+  type: PaymentLinkType;
+}
+
+/**
  * An order to create. Its recipients are either in `items` or in `csv`. Members that are not listed
  * are ignored; null is the same as absent.
  */
@@ -902,6 +985,8 @@ export interface Notice {
 
 /** The part of the body that sets a notice apart from a change of status. */
 export interface NoticePart {
+  /** Present if the invoice is a donation that began on a link's page. */
+  donation?: Donation | null;
   notice: Notice;
 }
 
@@ -1030,6 +1115,8 @@ export interface PaymentDetail extends Payment {
 
 /** The body of an IPN, for the API's description: [`body`] writes it from the stored snapshot. */
 export interface PaymentIpn extends Payment {
+  /** Present only on donations and on notices. */
+  _gateway?: IpnPart | null;
   /** Seconds since 1970, renewed at each attempt. Refuse deliveries older than ten minutes. */
   event_at: number;
   /**
@@ -1038,6 +1125,89 @@ export interface PaymentIpn extends Payment {
    * `payment_status` for that.
    */
   event_id: string;
+}
+
+/** A page whose visitors create invoices of their merchant. Fields are only ever added. */
+export interface PaymentLink {
+  /** Null: all that the merchant accepts. */
+  accepted: string[] | null;
+  /** False: the page takes no payments. */
+  active: boolean;
+  /** The button as HTML, to be pasted into a page. It needs no script. */
+  button_html: string;
+  /** The picture of a button (SVG) that leads to the page. `?lang=` chooses its language. */
+  button_url: string;
+  /** Where buyers are redirected once their invoice is cancelled or expired. */
+  cancel_url: string | null;
+  created_at: string;
+  /** Shown below the title. */
+  description: string | null;
+  /** Where the signed IPNs of its invoices are posted. */
+  ipn_callback_url: string | null;
+  /** `pzl_` and 26 characters; never changes. */
+  link_id: string;
+  max_amount: string | null;
+  min_amount: string | null;
+  /** The merchant's own reference, which all its invoices carry. */
+  order_id: string | null;
+  /** The price, or of a donation the proposed amount; null where visitors choose. */
+  price_amount: string | null;
+  /** In lower case. */
+  price_currency: string;
+  /** True: one payment uses the link up. */
+  single_use: boolean;
+  /** Where buyers are redirected once they have paid. */
+  success_url: string | null;
+  suggested_amounts: string[];
+  /** The heading of the page and the description of its invoices. */
+  title: string;
+  /** As it was created; never changes. */
+  type: PaymentLinkType;
+  updated_at: string;
+  /** The page. Whoever has its address may open it. */
+  url: string;
+}
+
+/**
+ * Changes of a link. What is absent stays; null removes a value that need not be there. It
+ * describes the input of `changes`; nothing is read into it.
+ */
+export interface PaymentLinkChanges {
+  /** The tokens (`code@network`) that new invoices may be paid in. */
+  accepted?: string[] | null;
+  /** False switches the link off. Its open invoices can still be paid. */
+  active?: boolean | null;
+  cancel_url?: string | null;
+  /** Shown below the title. */
+  description?: string | null;
+  ipn_callback_url?: string | null;
+  max_amount?: string | null;
+  min_amount?: string | null;
+  /** Your own reference, which new invoices carry. */
+  order_id?: string | null;
+  /** New invoices cost this; those that exist keep their price. */
+  price_amount?: string | null;
+  /** `usd`, `eur` or `gbp` in any case. */
+  price_currency?: string | null;
+  /** True: one payment uses the link up. */
+  single_use?: boolean | null;
+  success_url?: string | null;
+  suggested_amounts?: string[] | null;
+  /** The heading of the page and the description of new invoices; one line. */
+  title?: string | null;
+}
+
+/** One page of links, the newest first. */
+export interface PaymentLinkList {
+  data: PaymentLink[];
+  /** Links per page, after clamping. */
+  limit: number;
+  /** 0-based, after clamping. */
+  page: number;
+  /** Number of pages; at least 1, even if there are no entries. */
+  pagesCount: number;
+  /** Links on all pages. */
+  total: number;
 }
 
 /** One page of invoices, without unresolved drafts. */

@@ -118,7 +118,7 @@ fn new_event(
         merchant_id: invoice.merchant_id,
         payment_id: invoice.view.payment_id.clone(),
         subject: notice.map(|(deposit, _)| deposit),
-        payload: ipn::snapshot(&payment, notice.map(|(_, body)| body)),
+        payload: ipn::snapshot(&payment, notice.map(|(_, body)| body), invoice.donation.as_ref()),
         delivery,
         event_id,
     }

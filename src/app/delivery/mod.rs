@@ -7,9 +7,11 @@
 pub mod emit;
 mod ipn;
 mod lane;
+pub mod lists;
 mod payout;
 mod record;
 pub mod requeue_dead_letters;
+pub mod requeue_run;
 mod room;
 pub mod trial;
 

@@ -6,7 +6,10 @@ use uuid::Uuid;
 use crate::app::{Gateway, delivery::emit};
 use crate::{
     deposit::BookedAs,
-    invoice::lifecycle::{Effect, Ipn, Notice, Refusal, Step, Verdict},
+    invoice::{
+        Status,
+        lifecycle::{Effect, Ipn, Notice, Refusal, Step, Verdict},
+    },
     ledger::{Account, Entry, EntryKind},
     money::BaseUnits,
     storage::{
@@ -55,12 +58,17 @@ impl Outcome {
 
     /// The events of the step, besides notices about its deposit.
     fn events_of<'a>(&self, invoice: &'a Invoice) -> Vec<(&'a Invoice, EventKind)> {
+        let kinds = self.kinds(invoice.view.status);
+        kinds.into_iter().map(|kind| (invoice, kind)).collect()
+    }
+
+    /// The kinds of the events of the step, besides notices about its deposit.
+    pub fn kinds(&self, status: Status) -> Vec<EventKind> {
         let silent = match self.verdict {
-            Verdict::Moved => EventKind::of_silent(invoice.view.status),
+            Verdict::Moved => EventKind::of_silent(status),
             Verdict::Kept | Verdict::Held(_) | Verdict::Refused(_) => None,
         };
-        let told = self.ipns.iter().map(|ipn| EventKind::from(*ipn));
-        told.chain(silent).map(|kind| (invoice, kind)).collect()
+        self.ipns.iter().map(|ipn| EventKind::from(*ipn)).chain(silent).collect()
     }
 
     /// The IPNs of a step that no deposit caused. It is an error if the step books a deposit or

@@ -23,7 +23,7 @@ use crate::{
         quote::{self, QuoteError},
     },
     merchant::settings::WINDOW_SECONDS_MAX,
-    money::{AmountError, BaseUnits, Price},
+    money::{AmountError, BaseUnits, Bps, Price},
     storage::{
         PgConnection, StorageError,
         access::Caller,
@@ -197,7 +197,7 @@ impl Gateway {
         if facts.open >= quota {
             return Err(CreateError::QuotaExceeded);
         }
-        let mut invoice = blank_invoice(caller, request, facts.now);
+        let mut invoice = blank_invoice(caller.into(), request, facts.now);
         let address = match quoted {
             Quoted::Draft { accepted } => {
                 invoice.accepted_tokens = Some(accepted);
@@ -252,7 +252,8 @@ fn quote_request(
         (PayWith::BuyersChoice, Pricing::Direct) => Err(CreateError::DirectWithoutCurrency),
         (PayWith::BuyersChoice, Pricing::Fiat) => {
             let fiat = fiat_of(request)?;
-            let accepted = eligible(market, caller.accepted_tokens.as_deref(), request, fiat)?;
+            let accepted = caller.accepted_tokens.as_deref();
+            let accepted = eligible(market, &[accepted], request.price_amount, fiat)?;
             Ok(Quoted::Draft { accepted })
         }
         (PayWith::Named { pay_currency, network }, pricing) => {
@@ -318,27 +319,28 @@ pub(crate) fn no_address(offer: &Offer) -> CreateError {
     CreateError::NoAddress(NoAddress::of(offer.currency.family()))
 }
 
-/// The tokens a draft may be paid in: accepted, enabled, and the price at or above the minimum. One
-/// that has no fresh rate now is kept: its minimum is checked when the buyer chooses it, and until
-/// then it shows as not available.
+/// The tokens a draft may be paid in: accepted by every list, enabled, and the price at or above
+/// the minimum. One that has no fresh rate now is kept: its minimum is checked when the buyer
+/// chooses it, and until then it shows as not available.
 ///
 /// Without any that can be chosen now there is no draft. The merchant is at fault only if all of
 /// them were judged.
-fn eligible(
+pub(crate) fn eligible(
     market: &Market,
-    accepted: Option<&[String]>,
-    request: &NewInvoice,
+    lists: &[Option<&[String]>],
+    price: Price,
     fiat: Fiat,
 ) -> Result<Vec<String>, CreateError> {
-    let is_accepted =
-        |offer: &&Offer| accepted.is_none_or(|tokens| tokens.contains(&offer.currency.token_id()));
+    let is_accepted = |offer: &&Offer| {
+        let token_id = offer.currency.token_id();
+        lists.iter().all(|list| list.is_none_or(|tokens| tokens.contains(&token_id)))
+    };
     let mut tokens = Vec::new();
     let (mut any_eligible, mut any_unpriced) = (false, false);
     for offer in market.offers().iter().filter(is_accepted) {
         let symbol = offer.currency.symbol;
         let rates = (market.fresh_rate(symbol, fiat), market.fresh_rate(symbol, Fiat::Usd));
         let keep = if let (Ok(rate), Ok(usd)) = rates {
-            let price = request.price_amount;
             let eligible = quote::meets_minimum(price, rate.price, usd.price, offer.min_usd)?;
             any_eligible |= eligible;
             eligible
@@ -360,9 +362,29 @@ fn eligible(
     }
 }
 
+/// Settings of a merchant that a new invoice takes over, by whatever way it is created.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Inherited {
+    pub merchant_id: Uuid,
+    pub overpay_tolerance: Bps,
+    pub payment_window_seconds: i32,
+    pub selection_window_seconds: i32,
+}
+
+impl From<&Caller> for Inherited {
+    fn from(caller: &Caller) -> Self {
+        Self {
+            merchant_id: caller.merchant_id,
+            overpay_tolerance: caller.overpay_tolerance,
+            payment_window_seconds: caller.payment_window_seconds,
+            selection_window_seconds: caller.selection_window_seconds,
+        }
+    }
+}
+
 /// An invoice with everything but the currency, address and amount of its payment.
-fn blank_invoice(
-    caller: &Caller,
+pub(crate) fn blank_invoice(
+    caller: Inherited,
     request: &NewInvoice,
     now: chrono::DateTime<chrono::Utc>,
 ) -> Invoice {
@@ -402,6 +424,8 @@ fn blank_invoice(
         rate: None,
         rate_source: None,
         rate_at: None,
+        link_id: None,
+        donation: None,
     }
 }
 

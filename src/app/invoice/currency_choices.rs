@@ -14,7 +14,7 @@ use crate::{
     },
     invoice::quote,
     money::{BaseUnits, Price},
-    storage::{StorageError, invoices, merchants},
+    storage::{StorageError, invoices, links, merchants},
 };
 
 /// One currency of the merchant.
@@ -51,8 +51,13 @@ impl Gateway {
             return Ok(Vec::new());
         };
         let merchant = merchants::by_id(&mut connection, invoice.merchant_id).await?;
-        drop(connection);
         let accepted = merchant.and_then(|merchant| merchant.accepted_tokens);
+        // A buyer on a link's page looks for no currency that the link leaves out.
+        let of_link = match invoice.link_id {
+            Some(link) => links::accepted_tokens(&mut connection, link).await?,
+            None => None,
+        };
+        drop(connection);
         let snapshot = invoice.accepted_tokens.unwrap_or_default();
         let price = invoice.view.price_amount;
         let fiat = invoice.view.price_currency.parse::<Fiat>().ok();
@@ -60,7 +65,10 @@ impl Gateway {
             let token_id = currency.token_id();
             let promised = snapshot.contains(&token_id);
             let offer = market.offer(&token_id);
-            let accepts = accepted.as_ref().is_none_or(|tokens| tokens.contains(&token_id));
+            let lists = [&accepted, &of_link];
+            let accepts = lists
+                .iter()
+                .all(|list| list.as_ref().is_none_or(|tokens| tokens.contains(&token_id)));
             let offered = accepts && offer.is_some();
             if !promised && !offered {
                 return None;
@@ -78,7 +86,7 @@ impl Gateway {
     }
 }
 
-fn judge(
+pub(crate) fn judge(
     market: &Market,
     offer: &Offer,
     price: Price,

@@ -1,4 +1,4 @@
-//! The deposits of an invoice, as its merchant sees them.
+//! The deposits of an invoice or a payout order, as its merchant sees them.
 
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
@@ -16,7 +16,7 @@ use crate::{
     },
 };
 
-/// Value that reached an invoice's address.
+/// Value that reached the address of an invoice or of a payout order.
 #[derive(Debug)]
 pub struct PaymentDeposit {
     pub tx_hash: String,
@@ -39,7 +39,7 @@ pub struct PaymentDeposit {
     pub explorer_url: Option<String>,
 }
 
-/// The first deposits of an invoice, and whether there are more.
+/// The first deposits, and whether there are more.
 #[derive(Debug)]
 pub struct DepositPage {
     pub deposits: Vec<PaymentDeposit>,
@@ -59,11 +59,16 @@ impl Gateway {
         let invoice = invoices::of_merchant(&mut connection, merchant_id, reference).await?;
         let Some(invoice) = invoice else { return Ok(None) };
         let with_next = i64::try_from(limit.saturating_add(1)).unwrap_or(i64::MAX);
-        let mut rows = of_payment::page(&mut connection, invoice.id, with_next).await?;
+        let rows = of_payment::page(&mut connection, invoice.id, with_next).await?;
+        Ok(Some(self.deposit_page(rows, limit)))
+    }
+
+    /// The first `limit` of these rows as a merchant sees them.
+    pub(in crate::app) fn deposit_page(&self, mut rows: Vec<Row>, limit: usize) -> DepositPage {
         let has_more = rows.len() > limit;
         rows.truncate(limit);
         let deposits = rows.into_iter().map(|row| self.payment_deposit(row)).collect();
-        Ok(Some(DepositPage { deposits, has_more }))
+        DepositPage { deposits, has_more }
     }
 
     fn payment_deposit(&self, row: Row) -> PaymentDeposit {

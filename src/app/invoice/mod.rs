@@ -2,6 +2,7 @@
 
 pub mod accepted_currencies;
 pub mod buyer_status;
+pub mod by_hand;
 pub mod cancel;
 pub(crate) mod carry_out;
 pub mod create;
@@ -11,4 +12,5 @@ pub mod expire;
 pub mod expire_quiet;
 pub mod explain;
 pub mod read;
+pub mod search;
 pub mod select_currency;

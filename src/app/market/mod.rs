@@ -5,6 +5,7 @@
 pub mod quote;
 pub mod refresh_rates;
 pub mod set_currency;
+pub mod weigh;
 
 use std::{
     collections::HashMap,

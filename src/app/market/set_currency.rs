@@ -19,6 +19,8 @@ const MIN_USD_BELOW: Decimal = Decimal::from_parts(3_567_587_328, 232, 0, false,
 pub enum CurrencyError {
     #[error("a minimum is 0 or more US dollars, at most {MIN_USD_SCALE} decimals")]
     Minimum,
+    #[error("somebody changed this meanwhile; look at it as it is now, and decide again")]
+    ChangedMeanwhile,
     #[error(transparent)]
     Storage(#[from] StorageError),
 }
@@ -52,7 +54,7 @@ impl Gateway {
             .collect())
     }
 
-    fn state_of(
+    pub(super) fn state_of(
         &self,
         currency: &'static Currency,
         setting: Option<&CurrencySetting>,
@@ -77,11 +79,7 @@ impl Gateway {
             Change::Enable => currencies::set_enabled(&mut connection, &id, true).await?,
             Change::Disable => currencies::set_enabled(&mut connection, &id, false).await?,
             Change::MinUsd(min_usd) => {
-                let min_usd = min_usd.normalize();
-                let fits = min_usd.scale() <= MIN_USD_SCALE && min_usd < MIN_USD_BELOW;
-                if min_usd.is_sign_negative() || !fits {
-                    return Err(CurrencyError::Minimum);
-                }
+                let min_usd = check_minimum(min_usd)?;
                 currencies::set_min_usd(&mut connection, &id, min_usd).await?;
             }
         }
@@ -89,6 +87,13 @@ impl Gateway {
         let setting = settings.iter().find(|setting| setting.token_id == id);
         Ok(self.state_of(currency, setting))
     }
+}
+
+/// A minimum as the column keeps it.
+pub(super) fn check_minimum(min_usd: Decimal) -> Result<Decimal, CurrencyError> {
+    let min_usd = min_usd.normalize();
+    let fits = min_usd.scale() <= MIN_USD_SCALE && min_usd < MIN_USD_BELOW;
+    if min_usd.is_sign_negative() || !fits { Err(CurrencyError::Minimum) } else { Ok(min_usd) }
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Settings of a merchant, changed after it was created.
 
+use sha2::{Digest, Sha256};
 use url::Url;
 use uuid::Uuid;
 
@@ -15,6 +16,7 @@ use crate::{
 };
 
 const URL_CHARS_MAX: usize = 2_048;
+const VERSION_DIGITS: usize = 16;
 
 /// A setting that may be left as it is, removed or given a value.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -47,11 +49,25 @@ impl Gateway {
         id: Uuid,
         changes: Changes,
     ) -> Result<MerchantRow, MerchantError> {
+        self.change_merchant_seen(id, None, changes).await
+    }
+
+    /// The same for somebody who saw the settings in a form: refused if they are no longer of that
+    /// version ([`version`]).
+    pub async fn change_merchant_seen(
+        &self,
+        id: Uuid,
+        seen: Option<&str>,
+        changes: Changes,
+    ) -> Result<MerchantRow, MerchantError> {
         let mut tx = self.db.begin().await?;
         if !merchants::lock(&mut tx, id).await? {
             return Err(MerchantError::Unknown(id));
         }
         let row = merchants::by_id(&mut tx, id).await?.ok_or(MerchantError::Unknown(id))?;
+        if seen.is_some_and(|seen| seen != version(&row)) {
+            return Err(MerchantError::ChangedMeanwhile);
+        }
         let (profile, settings) = changed(row, changes)?;
         settings.check(self.config.window_seconds_min())?;
         merchants::update(&mut tx, id, &profile, &settings).await?;
@@ -59,6 +75,26 @@ impl Gateway {
         tx.commit().await.map_err(StorageError::from)?;
         Ok(row)
     }
+}
+
+/// A short text that any other settings change.
+pub fn version(row: &MerchantRow) -> String {
+    let settings = format!(
+        "{:?}",
+        (
+            &row.name,
+            &row.logo_url,
+            row.overpay_bps,
+            row.payment_window_seconds,
+            row.selection_window_seconds,
+            row.open_invoices_max,
+            &row.accepted_tokens,
+            &row.payout_webhook_url,
+        )
+    );
+    let mut hash = hex::encode(Sha256::digest(settings));
+    hash.truncate(VERSION_DIGITS);
+    hash
 }
 
 fn changed(row: MerchantRow, changes: Changes) -> Result<(Profile, Settings), MerchantError> {

@@ -18,6 +18,10 @@ pub const MERCHANTS_LISTED_MAX: i64 = 10_000;
 pub enum MerchantError {
     #[error("no merchant has the id {0}")]
     Unknown(Uuid),
+    #[error("the merchant {0} was created already; its key and secret were shown then")]
+    AlreadyThere(Uuid),
+    #[error("somebody changed this meanwhile; look at it as it is now, and decide again")]
+    ChangedMeanwhile,
     #[error("a name is 1 to 200 characters")]
     Name,
     #[error(transparent)]
@@ -45,6 +49,17 @@ impl Gateway {
     pub async fn create_merchant(
         &self,
         name: &str,
+        settings: Settings,
+    ) -> Result<NewMerchant, MerchantError> {
+        self.create_merchant_as(Uuid::now_v7(), name, settings).await
+    }
+
+    /// The same under an id that was made beforehand, so that a repeated request makes no second
+    /// merchant but fails ([`MerchantError::AlreadyThere`]).
+    pub async fn create_merchant_as(
+        &self,
+        id: Uuid,
+        name: &str,
         mut settings: Settings,
     ) -> Result<NewMerchant, MerchantError> {
         let name = checked_name(name)?;
@@ -52,15 +67,21 @@ impl Gateway {
         settings.accepted = settings.accepted.map(token_ids).transpose()?;
         self.check_master_key().await?;
         let new = NewMerchant {
-            id: Uuid::now_v7(),
+            id,
             api_key: ApiKey::generate(),
             webhook_secret: WebhookSecret::generate(),
         };
         let sealed = self.master_keys.seal(new.id, &new.webhook_secret);
         let mut connection = self.db.connection().await?;
         let key = new.api_key.record();
-        merchants::insert(&mut connection, new.id, name, &key, &sealed, &settings).await?;
-        Ok(new)
+        let done = merchants::insert(&mut connection, new.id, name, &key, &sealed, &settings).await;
+        match done {
+            Ok(()) => Ok(new),
+            Err(error) if error.is_constraint("merchant_pkey") => {
+                Err(MerchantError::AlreadyThere(id))
+            }
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// A new key; the old one is unknown from the next request on.

@@ -5,3 +5,6 @@ pub mod admit;
 pub mod balance;
 pub mod change;
 pub mod manage;
+pub mod oversee;
+pub mod overview;
+pub mod statement;

@@ -23,7 +23,7 @@ use crate::{
     storage::{
         StorageError,
         deliveries::{self, ChannelRoutes, DeadFilter, LostAfter},
-        deposits,
+        deposits, merchant_hours,
         retention::{self, Expiring},
     },
     webhook::Channel,
@@ -35,6 +35,8 @@ const PAGES: i64 = 1_000;
 /// Time limit of one sweep for each kind of expired row. Such rows arrive faster than one batch per
 /// sweep.
 const FORGET_LIMIT: Duration = Duration::from_secs(5);
+/// Time limit of one sweep for summing hours; after a new installation seventy days are behind.
+const SUM_LIMIT: Duration = Duration::from_secs(2);
 /// Large enough to park all at once: as soon as some are parked, the queue no longer looks wiped.
 const PARKED_MAX: i64 = 100_000;
 /// A final deposit unsettled for this long, or a delivery overdue for this long, has lost its
@@ -120,6 +122,7 @@ impl Gateway {
         };
         let mut swept = self.sweep_rows(management).await?;
         swept.forgotten = self.forget(memory).await?;
+        self.sum_hours().await?;
         self.relay_wake.notify_one();
         swept.topology_repaired = repaired?;
         if let Some(management) = management {
@@ -168,6 +171,14 @@ impl Gateway {
             seen += PAGES;
         }
         Ok(forgotten)
+    }
+
+    /// Sums the hours that have ended, within the time limit.
+    async fn sum_hours(&self) -> Result<(), StorageError> {
+        let mut connection = self.db.connection().await?;
+        let start = Instant::now();
+        while merchant_hours::sum_next(&mut connection).await? && start.elapsed() < SUM_LIMIT {}
+        Ok(())
     }
 
     /// The time after which a delivery of each channel is so overdue that its message counts as

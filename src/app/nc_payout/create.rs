@@ -15,11 +15,12 @@ use crate::{
     },
     asset::{Network, address, catalogue::Currency},
     nc_payout::{self, FeeLevel, State},
-    payout::recipients::{self, Column, FAULTS_MAX, Reason, Recipient, Row, RowFault, shown},
+    payout::{
+        fingerprint::Fingerprint,
+        recipients::{self, Column, FAULTS_MAX, Reason, Recipient, Row, RowFault, shown},
+    },
     storage::{
-        self, PgConnection, StorageError,
-        access::Caller,
-        merchants,
+        self, PgConnection, StorageError, merchants,
         nc_payouts::{
             self, NcPayout, coins,
             parts::{self, OutputRow},
@@ -41,6 +42,25 @@ pub struct NewNcPayout {
     pub idempotency: Option<Idempotency>,
 }
 
+impl NewNcPayout {
+    /// The fingerprint by which a repeated request is known.
+    pub fn fingerprint(&self) -> [u8; 32] {
+        let mut fingerprint = Fingerprint::default();
+        for text in [&self.network, &self.currency, &self.from_address] {
+            fingerprint.add(Some(&text.to_ascii_lowercase()));
+        }
+        fingerprint.add(Some(self.fee_level.as_str()));
+        for row in &self.rows {
+            fingerprint.add_payment(row);
+            fingerprint.add(row.reference.as_deref());
+        }
+        for input in &self.inputs {
+            fingerprint.add(Some(input));
+        }
+        fingerprint.finish()
+    }
+}
+
 impl Gateway {
     /// Builds the payout of `request`, or repeats the stored response of an earlier request.
     ///
@@ -48,10 +68,9 @@ impl Gateway {
     /// the response of the first.
     pub async fn create_nc_payout(
         &self,
-        caller: &Caller,
+        merchant_id: Uuid,
         request: &NewNcPayout,
     ) -> Result<Created, NcPayoutError> {
-        let merchant_id = caller.merchant_id;
         let mut connection = self.db.connection().await?;
         if let Some(replay) = replay(&mut connection, merchant_id, request).await? {
             return Ok(replay);
@@ -97,7 +116,7 @@ impl Gateway {
         Ok(Created { body, replayed: false })
     }
 
-    async fn nc_currency(
+    pub(super) async fn nc_currency(
         &self,
         network: &str,
         currency: &str,
@@ -117,6 +136,17 @@ impl Gateway {
         currency: &Currency,
         recipients: &[Recipient],
     ) -> Result<(), NcPayoutError> {
+        let mut faults = self.own_output_faults(currency, recipients).await?;
+        faults.truncate(FAULTS_MAX);
+        if faults.is_empty() { Ok(()) } else { Err(NcPayoutError::Rows(faults)) }
+    }
+
+    /// The recipients at addresses of ours, as faults.
+    pub(super) async fn own_output_faults(
+        &self,
+        currency: &Currency,
+        recipients: &[Recipient],
+    ) -> Result<Vec<RowFault>, StorageError> {
         let family = currency.family();
         let key = |recipient: &Recipient| address::match_key(family, &recipient.address);
         let keys: Vec<_> = recipients.iter().map(key).collect();
@@ -129,8 +159,7 @@ impl Gateway {
             value: shown(&recipient.address),
         };
         let ours = recipients.iter().filter(|recipient| own.contains(&key(recipient)));
-        let faults: Vec<_> = ours.map(fault).take(FAULTS_MAX).collect();
-        if faults.is_empty() { Ok(()) } else { Err(NcPayoutError::Rows(faults)) }
+        Ok(ours.map(fault).collect())
     }
 
     fn new_row(

@@ -8,12 +8,14 @@ mod evm;
 mod follow;
 mod operate;
 mod plan;
+mod preview;
 mod read;
 mod submit;
 mod utxo;
 
 pub use create::NewNcPayout;
 pub use operate::NcStory;
+pub use preview::NcPreview;
 
 use crate::{
     asset::address::AddressError,

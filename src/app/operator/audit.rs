@@ -6,6 +6,7 @@ use crate::app::Gateway;
 use crate::storage::{
     StorageError,
     audit::{self, AuditEntry},
+    operator::audit_search::{self, AuditFilter, PlacedEntry},
 };
 
 /// Maximum number of entries in one response.
@@ -21,5 +22,16 @@ impl Gateway {
     ) -> Result<Vec<AuditEntry>, StorageError> {
         let mut connection = self.db.connection().await?;
         audit::entries(&mut connection, subject, since, AUDIT_ENTRIES_MAX).await
+    }
+    /// Audit entries before a place, the newest first, by any of the criteria.
+    pub async fn audit_page(
+        &self,
+        filter: &AuditFilter,
+        before: Option<i64>,
+        limit: i64,
+    ) -> Result<Vec<PlacedEntry>, StorageError> {
+        let mut connection = self.db.connection().await?;
+        let before = before.unwrap_or(i64::MAX);
+        audit_search::page(&mut connection, filter, before, limit).await
     }
 }

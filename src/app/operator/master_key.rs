@@ -7,6 +7,7 @@
 
 use std::time::Duration;
 
+use secrecy::ExposeSecret;
 use uuid::Uuid;
 
 use super::doctor::with_causes;
@@ -14,7 +15,7 @@ use crate::app::{Gateway, within};
 use crate::{
     merchant::secret::OpenedBy,
     storage::{
-        PgConnection, StorageError,
+        PgConnection, StorageError, accounts,
         sealed::{self, Resealed},
     },
 };
@@ -145,10 +146,30 @@ impl Gateway {
         Ok(Batch { next, seen, resealed, damaged })
     }
 
+    /// Seals the secrets of the one-time codes of all accounts under the current key. Accounts are
+    /// few, so this is no walk of its own. A damaged one stays as it is: its owner needs another.
+    async fn reseal_codes(&self, connection: &mut PgConnection) -> Result<(), StorageError> {
+        let mut after = Uuid::nil();
+        loop {
+            let secrets = accounts::sealed_codes(connection, after, BATCH).await?;
+            let Some(last) = secrets.last() else { return Ok(()) };
+            after = last.account_id;
+            for secret in &secrets {
+                let id = secret.account_id;
+                let opened = self.master_keys.open_codes(id, &secret.sealed);
+                if let Ok((open, OpenedBy::Old)) = opened {
+                    let anew = self.master_keys.seal_codes(id, open.expose_secret());
+                    accounts::reseal_codes(connection, secret, &anew).await?;
+                }
+            }
+        }
+    }
+
     /// Moves the proof to the current key: from now on the old one is needed no more. To be called
     /// after a whole walk that found nothing to seal anew.
     pub async fn finish_rotation(&self) -> Result<(), MasterKeyError> {
         let mut connection = self.db.connection().await?;
+        self.reseal_codes(&mut connection).await?;
         let proof = self.master_keys.current().seal_proof();
         match sealed::proof(&mut connection).await? {
             None => sealed::insert_proof(&mut connection, &proof).await?,

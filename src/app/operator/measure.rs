@@ -7,7 +7,7 @@ use crate::{
     invoice::Status,
     storage::{
         PgConnection, StorageError, alerts, balances, cursors, cursors::Lag, deliveries,
-        nc_payouts, outbox, payouts::pressure, pools,
+        nc_payouts, outbox, payouts::pressure, pools, seals,
     },
     webhook::Channel,
 };
@@ -35,6 +35,10 @@ impl Gateway {
         metrics::gauge!("nc_payouts_stuck").set(gauge(stuck));
         let alerts = alerts::count(&mut connection).await?;
         metrics::gauge!("operator_alerts").set(gauge(alerts));
+        if let Some((faults, hours)) = seals::last_check(&mut connection).await? {
+            metrics::gauge!("ledger_faults").set(gauge(faults));
+            metrics::gauge!("ledger_check_age_hours").set(gauge(hours));
+        }
         for lag in self.lags(&mut connection).await? {
             let name = lag.network.name();
             metrics::gauge!("chain_height", "network" => name).set(gauge(lag.height));

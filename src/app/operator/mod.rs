@@ -1,6 +1,11 @@
-//! Operators' tools: the audit log, checks of an installation, the master key, and metrics.
+//! Operators' tools: the audit log, checks of an installation, the master key, metrics, and the
+//! contents of their screens.
 
+pub mod announce;
 pub mod audit;
 pub mod doctor;
+pub mod examine;
 pub mod master_key;
 pub mod measure;
+pub mod observe;
+pub mod picture;

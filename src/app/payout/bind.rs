@@ -340,7 +340,7 @@ impl Gateway {
     }
 }
 
-fn terms(order: &PayoutOrder) -> Terms<'_> {
+pub(super) fn terms(order: &PayoutOrder) -> Terms<'_> {
     let quote = &order.quote;
     Terms {
         id: order.id,

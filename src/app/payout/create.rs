@@ -18,15 +18,14 @@ use crate::{
     payout::{
         FeeMode, Funding, PayoutFamily, State,
         binding::BoundRow,
+        fingerprint::Fingerprint,
         id,
         limit::Limits,
         quote::{Quote, Tariff},
         recipients::{self, Column, FAULTS_MAX, Reason, Recipient, Row, RowFault, shown},
     },
     storage::{
-        self, PgConnection, StorageError,
-        access::Caller,
-        merchants,
+        self, PgConnection, StorageError, merchants,
         payouts::{
             self, Books, PayoutOrder, answers, batches,
             items::{self, NewItem},
@@ -54,6 +53,26 @@ pub struct NewOrder {
     pub idempotency: Option<Idempotency>,
 }
 
+impl NewOrder {
+    /// The fingerprint by which a repeated request is known.
+    pub fn fingerprint(&self) -> [u8; 32] {
+        let mut fingerprint = Fingerprint::default();
+        fingerprint.add(Some(&self.network.to_ascii_lowercase()));
+        fingerprint.add(Some(&self.currency.to_ascii_lowercase()));
+        fingerprint.add(Some(self.fee_mode.as_str()));
+        for text in [&self.refund_address, &self.label, &self.metadata, &self.callback_url] {
+            fingerprint.add(text.as_deref());
+        }
+        for row in &self.rows {
+            fingerprint.add_payment(row);
+            for text in [&row.reference, &row.memo, &row.network, &row.currency] {
+                fingerprint.add(text.as_deref());
+            }
+        }
+        fingerprint.finish()
+    }
+}
+
 impl Gateway {
     /// Creates the order that `request` asks for, or repeats the answer given to it before.
     ///
@@ -61,13 +80,12 @@ impl Gateway {
     /// the first one's answer.
     pub async fn create_payout(
         &self,
-        caller: &Caller,
+        merchant_id: Uuid,
         request: &NewOrder,
     ) -> Result<Created, PayoutError> {
         if !self.config.payouts_enabled() {
             return Err(PayoutError::Disabled);
         }
-        let merchant_id = caller.merchant_id;
         if let Some(wanted) = &request.idempotency {
             let mut connection = self.db.connection().await?;
             let family = request.family;
@@ -111,7 +129,7 @@ impl Gateway {
         self.refuse_own_refund(&mut tx, currency, refund_address.as_deref()).await?;
         let now = storage::now(&mut tx).await?;
         let priced = (&quoted, batches.len());
-        let mut order = self.draft(caller, request, currency, priced, &tariff, now);
+        let mut order = self.draft(merchant_id, request, currency, priced, &tariff, now);
         order.refund_address = refund_address;
         let rows = insert_order(&mut tx, &order, &recipients, (&quoted.net, &batches)).await?;
         self.bind(&mut tx, order.id, &rows).await?;
@@ -126,14 +144,14 @@ impl Gateway {
         Ok(Created { body, replayed: false })
     }
 
-    async fn limits_of(&self, merchant_id: Uuid) -> Result<Limits, StorageError> {
+    pub(super) async fn limits_of(&self, merchant_id: Uuid) -> Result<Limits, StorageError> {
         let mut connection = self.db.connection().await?;
         self.payout_limits(&mut connection, merchant_id).await
     }
 
     fn draft(
         &self,
-        caller: &Caller,
+        merchant_id: Uuid,
         request: &NewOrder,
         currency: &'static Currency,
         (quoted, batches): (&Quote, usize),
@@ -145,7 +163,7 @@ impl Gateway {
         PayoutOrder {
             id: Uuid::now_v7(),
             order_id: id::order(request.family),
-            merchant_id: caller.merchant_id,
+            merchant_id,
             family: request.family,
             state: State::Draft,
             funding: Funding::None,
@@ -185,22 +203,30 @@ impl Gateway {
         currency: &Currency,
         recipients: &[Recipient],
     ) -> Result<(), PayoutError> {
+        let mut faults = self.own_address_faults(tx, currency, recipients).await?;
+        faults.truncate(FAULTS_MAX);
+        if faults.is_empty() { Ok(()) } else { Err(PayoutError::Rows(faults)) }
+    }
+
+    /// The recipients at addresses of ours, as faults.
+    pub(super) async fn own_address_faults(
+        &self,
+        tx: &mut PgConnection,
+        currency: &Currency,
+        recipients: &[Recipient],
+    ) -> Result<Vec<RowFault>, StorageError> {
         let family = currency.family();
         let key = |recipient: &Recipient| address::match_key(family, &recipient.address);
         let keys: Vec<_> = recipients.iter().map(key).collect();
         let own = self.own_addresses(tx, family, &keys).await?;
-        let faults: Vec<_> = recipients
-            .iter()
-            .filter(|recipient| own.contains(&key(recipient)))
-            .map(|recipient| RowFault {
-                row: recipient.row,
-                column: Column::Address,
-                reason: Reason::OwnAddress,
-                value: shown(&recipient.address),
-            })
-            .take(FAULTS_MAX)
-            .collect();
-        if faults.is_empty() { Ok(()) } else { Err(PayoutError::Rows(faults)) }
+        let fault = |recipient: &Recipient| RowFault {
+            row: recipient.row,
+            column: Column::Address,
+            reason: Reason::OwnAddress,
+            value: shown(&recipient.address),
+        };
+        let ours = recipients.iter().filter(|recipient| own.contains(&key(recipient)));
+        Ok(ours.map(fault).collect())
     }
 
     /// A refund to an address of ours would come back as a deposit, for ever.

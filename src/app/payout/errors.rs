@@ -91,6 +91,10 @@ pub enum OperateError {
     UnknownOrder(String),
     #[error("the order is not held")]
     NotHeld,
+    #[error(
+        "the order or its hold has changed since this page was shown; look at it as it is now, and decide again"
+    )]
+    ChangedMeanwhile,
     #[error("the order is held already: {0}")]
     Held(Hold),
     #[error("the order has the refund address {0} already")]

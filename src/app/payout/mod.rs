@@ -2,6 +2,7 @@
 
 pub mod accounts;
 mod advance;
+mod approve;
 mod bind;
 mod booking;
 mod create;
@@ -14,10 +15,12 @@ mod fund;
 mod gas;
 mod intent;
 mod limits;
+mod look;
 mod operate;
 mod order;
 pub(crate) mod payers;
 mod permit;
+mod preview;
 mod price;
 mod read;
 mod refund;
@@ -30,11 +33,14 @@ mod together;
 mod view;
 mod wallet;
 
+pub use approve::{PayoutPicture, Review};
 pub use bind::Accepted;
 pub use create::NewOrder;
 pub use decide::Confirmation;
 pub use errors::{AdvanceError, OperateError, PayoutError};
+pub use look::{OrderLook, created_id};
 pub use operate::Story;
+pub use preview::Preview;
 pub use read::Report;
 pub use settle::{Outcome, Settled, Settling};
 pub use wallet::{NoWallet, Wallet};

@@ -20,7 +20,7 @@ use crate::{
         payouts::{
             self, PayoutOrder, batches, events, items,
             payments::{self, PaymentRow},
-            safety,
+            safety::{self, Release},
         },
     },
 };
@@ -99,19 +99,38 @@ impl Gateway {
 
     /// One person lets a held order go. Returns how many more are needed.
     pub async fn release_order(&self, order_id: &str, by: &str) -> Result<i64, OperateError> {
+        self.release(order_id, Release { by, seen: None }).await
+    }
+
+    /// The same for a signed-in account, which saw the order as the digest `seen` names it
+    /// ([`Gateway::digest_of_hold`]). Refused if the order or its hold is another one now.
+    pub async fn release_order_seen(
+        &self,
+        order_id: &str,
+        by: &str,
+        seen: &str,
+    ) -> Result<i64, OperateError> {
+        self.release(order_id, Release { by, seen: Some(seen) }).await
+    }
+
+    async fn release(&self, order_id: &str, release: Release<'_>) -> Result<i64, OperateError> {
         let id = self.known_payout(order_id).await?.id;
-        let limit = self.config.payouts.two_people_above_usd;
         let mut tx = self.db.begin().await?;
         let order = locked(&mut tx, id).await?;
         if order.held.is_none() {
             return Err(OperateError::NotHeld);
         }
+        if let Some(seen) = release.seen
+            && self.digest_of_locked(&mut tx, &order).await? != seen
+        {
+            return Err(OperateError::ChangedMeanwhile);
+        }
         let missing = missing(&order);
         if !missing.is_zero() {
             return Err(OperateError::FundsGone { missing: missing.get() });
         }
-        let released = safety::release(&mut tx, order.id, by).await?;
-        let needed = if limit > 0 { PEOPLE_NEEDED } else { 1 };
+        let released = safety::release(&mut tx, order.id, release).await?;
+        let needed = self.people_needed();
         if released >= needed {
             safety::end_hold(&mut tx, order.id).await?;
             // An ended order has no timer while it is held, and a message may get lost.
@@ -120,6 +139,11 @@ impl Gateway {
         tx.commit().await.map_err(StorageError::from)?;
         self.relay_wake.notify_one();
         Ok((needed - released).max(0))
+    }
+
+    /// The number of people who must let a held order go.
+    pub(super) const fn people_needed(&self) -> i64 {
+        if self.config.payouts.two_people_above_usd > 0 { PEOPLE_NEEDED } else { 1 }
     }
 
     /// Decides where an order's refund goes, if its merchant never did: the amount owed to him

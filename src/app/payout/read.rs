@@ -5,7 +5,7 @@ use uuid::Uuid;
 use super::errors::PayoutError;
 use crate::{
     app::Gateway,
-    payout::{PayoutFamily, State, batch::ItemState, order::BatchView},
+    payout::{PayoutFamily, State, batch::ItemState, csv, order::BatchView},
     storage::payouts::{
         self, PayoutOrder, batches,
         items::{self, ItemRow},
@@ -16,6 +16,31 @@ use crate::{
 pub struct Report {
     pub order: PayoutOrder,
     pub items: Vec<ItemRow>,
+}
+
+/// The columns of a report.
+const HEADING: [&str; 9] =
+    ["row", "address", "amount", "netAmountRaw", "reference", "memo", "state", "txHash", "error"];
+
+impl Report {
+    /// The report as a file that spreadsheets read.
+    pub fn csv(self) -> String {
+        let decimals = u32::from(self.order.currency.decimals);
+        let rows = self.items.into_iter().map(|item| {
+            [
+                item.row_number.to_string(),
+                item.address,
+                item.amount.to_decimal(decimals),
+                item.net_amount.get().to_string(),
+                item.reference.unwrap_or_default(),
+                item.memo.unwrap_or_default(),
+                item.state.as_str().to_owned(),
+                item.tx_hash.unwrap_or_default(),
+                item.error.unwrap_or_default(),
+            ]
+        });
+        csv::write(HEADING, rows)
+    }
 }
 
 /// Rows of the largest order, and more.

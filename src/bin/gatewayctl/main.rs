@@ -4,6 +4,8 @@
 //! publish them. Scripts depend on names, flags and JSON shapes: they may grow, never change. With
 //! `--json` exactly one value goes to stdout.
 
+mod account;
+mod account_words;
 mod addresses;
 mod audit;
 mod balances;
@@ -19,6 +21,7 @@ mod doctor;
 mod failure;
 mod forward;
 mod invoice;
+mod ledger;
 mod listen;
 mod merchant;
 mod merchant_set;
@@ -35,6 +38,7 @@ mod payouts;
 mod proof;
 mod receiver;
 mod render;
+mod reports;
 mod secrets;
 mod setup;
 mod simulate;
@@ -56,7 +60,7 @@ use render::Answer;
 /// Limit of all commands but those below.
 const COMMAND_LIMIT: Duration = Duration::from_secs(60);
 /// Limit of a migration (waiting for the database, for another migration, and for its own steps),
-/// and of a rotation's walk through all merchants.
+/// and of a rotation's, a month's or a proof's walk through all rows.
 const MIGRATION_LIMIT: Duration = Duration::from_secs(35 * 60);
 /// Limit of watching webhooks or an order.
 const WATCH_LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
@@ -91,6 +95,9 @@ enum Command {
     /// Create merchants, give them new keys, suspend and resume them
     #[command(subcommand)]
     Merchant(merchant::Merchant),
+    /// Create accounts of the dashboard and their links, end them
+    #[command(subcommand)]
+    Account(account::Account),
     /// Change the master key while everything runs
     #[command(subcommand)]
     Secrets(secrets::Secrets),
@@ -118,6 +125,12 @@ enum Command {
     /// Look at mass payouts, hold and release them, stop all signing
     #[command(subcommand)]
     Payouts(payouts::Payouts),
+    /// Explain the ledger, show balances at a moment, and prove that nothing was changed
+    #[command(subcommand)]
+    Ledger(ledger::Ledger),
+    /// Make, list and show the merchants' monthly reports
+    #[command(subcommand)]
+    Reports(reports::Reports),
     /// Enable and disable currencies, and set their minimums
     #[command(subcommand)]
     Currency(currency::Command),
@@ -141,7 +154,9 @@ enum Command {
 impl Command {
     const fn limit(&self) -> Duration {
         match self {
-            Self::Migrate | Self::Secrets(_) => MIGRATION_LIMIT,
+            Self::Migrate | Self::Secrets(_) | Self::Reports(_) | Self::Ledger(_) => {
+                MIGRATION_LIMIT
+            }
             // Twenty deliveries, each with the channel's own limit.
             Self::Demo(_) | Self::CheckReceiver(_) => DEMO_LIMIT,
             Self::Listen(_) | Self::Payouts(payouts::Payouts::Watch(_)) => WATCH_LIMIT,
@@ -149,6 +164,7 @@ impl Command {
             | Self::Database(_)
             | Self::Doctor(_)
             | Self::Merchant(_)
+            | Self::Account(_)
             | Self::Simulate(_)
             | Self::Invoice(_)
             | Self::Deposit(_)
@@ -170,6 +186,7 @@ impl Command {
             Self::Database(command) => command.run().await,
             Self::Doctor(doctor) => doctor.run().await,
             Self::Merchant(command) => command.run(&open().await?).await,
+            Self::Account(command) => command.run(&open().await?).await,
             Self::Secrets(command) => command.run(json).await,
             Self::Simulate(command) => command.run(&open().await?).await,
             Self::Invoice(command) => command.run(&open().await?).await,
@@ -183,6 +200,8 @@ impl Command {
             Self::Payouts(payouts::Payouts::Accounts) => payout_seed::accounts(),
             Self::Payouts(command) => command.run(&open().await?, json).await,
             Self::Currency(command) => command.run(&open().await?).await,
+            Self::Ledger(command) => command.run(&open().await?).await,
+            Self::Reports(command) => command.run(&open().await?).await,
             Self::Audit(audit) => audit.run(&open().await?).await,
             Self::Addresses(command) => command.run().await,
             Self::Listen(args) => {

@@ -5,14 +5,17 @@ use clap::{Args, Subcommand};
 use gateway::{
     app::{
         Gateway,
-        sandbox::simulate::{Deposit as NewDeposit, PaidIn, Payee, SimulateError, Simulated},
+        sandbox::{
+            history::plan::DAYS,
+            simulate::{Deposit as NewDeposit, PaidIn, Payee, SimulateError, Simulated},
+        },
     },
     asset::Network,
     payout::State,
 };
 use serde_json::json;
 
-use crate::{failure::wrong_usage, network, render::Answer, words};
+use crate::{failure::wrong_usage, network, operator, render::Answer, words};
 
 #[derive(Subcommand)]
 pub enum Simulate {
@@ -28,6 +31,9 @@ pub enum Simulate {
     /// Mine blocks; the first one takes everything that waits
     #[command(after_help = words::SIMULATE_MINE)]
     Mine(Mine),
+    /// Give a merchant a month of orders, paid and unpaid, so that pages show something
+    #[command(after_help = words::SIMULATE_HISTORY)]
+    History(History),
 }
 
 #[derive(Args)]
@@ -78,6 +84,16 @@ pub struct Mine {
     blocks: u32,
 }
 
+#[derive(Args)]
+pub struct History {
+    /// The merchant; one that has orders of an earlier day keeps them and gets no others
+    #[arg(long, value_name = "ID")]
+    merchant: uuid::Uuid,
+    /// Address of the shop's receiver, which the webhooks name; without it there are none
+    #[arg(long, value_name = "URL")]
+    ipn_url: Option<String>,
+}
+
 fn transaction_id(text: &str) -> Result<String, &'static str> {
     let digits = text.strip_prefix("0x").unwrap_or(text);
     let fits = (1..=128).contains(&digits.len());
@@ -103,6 +119,17 @@ impl Simulate {
                     done.network, done.head
                 );
                 answer(&done, &text)
+            }
+            Self::History(History { merchant, ipn_url }) => {
+                let by = Some(operator::account()).filter(|name| !name.is_empty());
+                let (by, url) = (by.unwrap_or_else(|| "unknown".to_owned()), ipn_url.as_deref());
+                let orders = gateway.simulate_history(merchant, url, &by).await?;
+                let text = if orders == 0 {
+                    "The merchant has a past already; nothing was changed.".to_owned()
+                } else {
+                    format!("{orders} orders of the last {DAYS} days were written.")
+                };
+                Ok(Answer::new(json!({ "orders": orders }), text))
             }
             Self::Mine(Mine { network, blocks }) => {
                 let head = gateway.simulate_mine(network, blocks).await?;

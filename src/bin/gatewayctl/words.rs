@@ -204,6 +204,16 @@ pub const SIMULATE_ORPHAN: &str =
 pub const SIMULATE_MINE: &str =
     concat!("Example:\n  gatewayctl simulate mine --network bitcoin --blocks 6", database!());
 
+pub const SIMULATE_HISTORY: &str = concat!(
+    "\
+Invoices, deposits in blocks of the simulated chain, ledger entries and webhooks, with times of the past thirty days.
+The programs must have read rates before.
+
+Example:
+  gatewayctl simulate history --merchant 0192f0c1-2a3b-7c4d-8e5f-0123456789ab",
+    database!()
+);
+
 macro_rules! seed {
     () => {
         "\n\nEnvironment:\n  \

@@ -1,4 +1,4 @@
-//! The deposits of an invoice, as its merchant sees them.
+//! The deposits of an invoice or of a payout order, as its merchant sees them.
 
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
@@ -57,6 +57,35 @@ pub async fn page(
         limit $2
         "#,
         invoice_id,
+        limit
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows)
+}
+
+/// The same of a payout order. Index: `deposit_by_payout`.
+pub async fn page_of_order(
+    connection: &mut PgConnection,
+    payout_order_id: Uuid,
+    limit: i64,
+) -> Result<Vec<Row>, StorageError> {
+    let rows = sqlx::query_as!(
+        Row,
+        r#"
+        select d.network as "network: _", d.tx_hash, d.token_id, d.contract, d.amount as "amount: _", d.amount_text,
+               d.height, c.height as "head?", d.min_confirmations, d.state as "state: _", d.booked_as as "booked_as: _",
+               d.first_seen_at, d.final_at, d.fiat_currency, trim_scale(d.fiat_value)::text as fiat_value,
+               d.found_by_balance
+        from deposit d
+        join payout_order o on o.id = d.payout_order_id
+        left join chain_cursor c on c.network = d.network
+        where d.payout_order_id = $1
+        order by d.token_id is not distinct from o.token_id and d.network is not distinct from o.network desc,
+                 d.first_seen_at, d.id
+        limit $2
+        "#,
+        payout_order_id,
         limit
     )
     .fetch_all(connection)

@@ -82,6 +82,22 @@ pub async fn of_payout(
     Ok(rows)
 }
 
+/// The newest webhooks of a payout order, at most `limit`. Index: `delivery_by_payout`.
+pub async fn newest_of_payout(
+    connection: &mut PgConnection,
+    payout_order_id: Uuid,
+    limit: i64,
+) -> Result<Vec<DeliveryRow>, StorageError> {
+    let rows = delivery_rows!(
+        "where d.payout_order_id = $1 order by d.id desc limit $2",
+        payout_order_id,
+        limit
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows)
+}
+
 /// Queues the next event of the payout order of a delivery, once this delivery has ended.
 ///
 /// It is not part of the statement that ends the delivery: the sweep detects a message lost here.

@@ -239,6 +239,37 @@ pub async fn page(
     Ok((items?, count.count))
 }
 
+/// Up to `limit` rows of an order behind row number `after`, in one state or in all. Index:
+/// `payout_item_row_once`.
+pub async fn after(
+    connection: &mut PgConnection,
+    order_id: Uuid,
+    state: Option<ItemState>,
+    after: i32,
+    limit: i64,
+) -> Result<Vec<ItemRow>, StorageError> {
+    let rows = sqlx::query_as!(
+        RawItem,
+        r#"
+        select i.id, i.item_id, b.batch_id, i.row_number, i.address, i.amount, i.net_amount, i.reference, i.memo, i.state,
+               i.payment_id, p.tx_hash as "tx_hash?", i.error
+        from payout_item i
+        join payout_batch b on b.id = i.batch_id
+        left join payout_payment p on p.id = i.payment_id
+        where i.order_id = $1 and i.row_number > $3 and ($2::text is null or i.state = $2)
+        order by i.row_number
+        limit $4
+        "#,
+        order_id,
+        state.map(ItemState::as_str),
+        after,
+        limit
+    )
+    .fetch_all(connection)
+    .await?;
+    rows.into_iter().map(TryInto::try_into).collect()
+}
+
 /// The first rows of an order that have no payment yet.
 pub async fn unsigned(
     connection: &mut PgConnection,

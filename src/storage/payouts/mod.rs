@@ -8,6 +8,7 @@ pub mod events;
 pub mod gas;
 pub mod held;
 pub mod items;
+pub mod listed;
 pub mod payments;
 pub mod pressure;
 pub mod reorgs;

@@ -39,36 +39,48 @@ pub async fn hold(
     Ok(true)
 }
 
+/// An operator's word that lets an order go.
+#[derive(Debug, Clone, Copy)]
+pub struct Release<'a> {
+    pub by: &'a str,
+    /// The digest of the page that a signed-in account has seen; `None` for a user of the operating
+    /// system.
+    pub seen: Option<&'a str>,
+}
+
 /// Notes that an operator lets an order go; returns how many have by now. The caller holds the row
 /// lock.
 ///
-/// An operator who let an earlier hold end has not seen why this one began: that row makes room,
-/// and its content is in the audit.
+/// An operator who let an earlier hold end has not seen why this one began, and an account that saw
+/// another page has not seen this order: such a row makes room, and its content is in the audit.
 pub async fn release(
     connection: &mut PgConnection,
     id: Uuid,
-    released_by: &str,
+    release: Release<'_>,
 ) -> Result<i64, StorageError> {
     sqlx::query!(
         r#"
         delete from payout_release r
         using payout_order o
-        where r.order_id = $1 and r.released_by = $2 and o.id = r.order_id
-          and r.created_at <= coalesce(o.held_at, o.funded_at)
+        where r.order_id = $1 and o.id = r.order_id
+          and (r.released_by = $2 and r.created_at <= coalesce(o.held_at, o.funded_at)
+               or r.by_account and $3::text is not null and r.seen is distinct from $3)
         "#,
         id,
-        released_by
+        release.by,
+        release.seen
     )
     .execute(&mut *connection)
     .await?;
     sqlx::query!(
         r#"
-        insert into payout_release (order_id, released_by, created_at)
-        values ($1, $2, clock_timestamp())
+        insert into payout_release (order_id, released_by, created_at, by_account, seen)
+        values ($1, $2, clock_timestamp(), $3::text is not null, $3)
         on conflict do nothing
         "#,
         id,
-        released_by
+        release.by,
+        release.seen
     )
     .execute(&mut *connection)
     .await?;
@@ -76,12 +88,13 @@ pub async fn release(
 }
 
 /// The number of operators that let an order go: since it was held, or, if it is not, since it was
-/// funded. A release counts only for facts that could be seen when it was given. Index:
-/// `payout_release_pkey`.
+/// funded. A release counts only for facts that could be seen when it was given. Those of signed-in
+/// accounts and those of users of the operating system do not add up, because one person may have
+/// both. Index: `payout_release_pkey`.
 pub async fn releases(connection: &mut PgConnection, id: Uuid) -> Result<i64, StorageError> {
     let row = sqlx::query!(
         r#"
-        select count(*) as "count!"
+        select greatest(count(*) filter (where r.by_account), count(*) filter (where not r.by_account)) as "count!"
         from payout_release r
         join payout_order o on o.id = r.order_id
         where r.order_id = $1 and (coalesce(o.held_at, o.funded_at) < r.created_at) is not false

@@ -30,6 +30,9 @@ fn body_of(path: &str) -> Value {
     match path {
         "/v1/sandbox/deposit" => json!({ "payment_id": "A-1", "amount": 1 }),
         "/v1/sandbox/expire" => json!({ "payment_id": "A-1" }),
+        "/v1/links" => {
+            json!({ "type": "payment", "title": "x", "price_amount": 1, "price_currency": "usd" })
+        }
         _ => order(&json!({})),
     }
 }
@@ -78,6 +81,13 @@ fn the_router_serves_the_endpoints_of_the_specification_and_no_other() {
             "POST /v1/events/resend Merchant",
             "POST /v1/events/{id}/resend Merchant",
             "POST /v1/webhooks/test Merchant",
+            "POST /v1/links Merchant",
+            "GET /v1/links Merchant",
+            "GET /v1/links/{id} Merchant",
+            "PATCH /v1/links/{id} Merchant",
+            "GET /v1/export/reports Merchant",
+            "GET /v1/export/reports/{month} Merchant",
+            "GET /v1/export/{export} Merchant",
         ]
     );
 }

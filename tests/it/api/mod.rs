@@ -11,6 +11,7 @@ mod catalogue;
 mod checkout;
 mod cross_origin;
 mod events;
+mod export;
 mod families;
 mod hostile_http;
 mod idempotency;

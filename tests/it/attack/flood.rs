@@ -49,11 +49,15 @@ async fn questions(stack: &Stack) -> Vec<Question> {
         "/v1/estimate" => "?amount=1000&currency_from=usd&currency_to=btc",
         "/v1/min-amount" => "?currency_to=eth",
         "/v1/payment" => "?page=999999999&limit=100",
+        "/v1/export/{export}" => "?from=2026-01-01&to=2027-01-02&format=json",
         _ => "",
     };
     let told = endpoints().into_iter().filter(|endpoint| endpoint.method == Method::GET);
     let told = told.map(|endpoint| {
-        (flooder.clone(), endpoint.path.replace("{id}", id) + asking(endpoint.path))
+        (
+            flooder.clone(),
+            endpoint.path.replace("{id}", id).replace("{export}", "ledger") + asking(endpoint.path),
+        )
     });
     // Two QR codes are drawn for each page, and each wrong key is looked up.
     let page = (stack.buyer(), format!("/pay/{id}"));

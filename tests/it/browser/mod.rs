@@ -3,9 +3,11 @@
 mod budget;
 mod choosing;
 mod connection;
+mod dashboard_journey;
 mod docs;
 mod ending;
 mod language;
+mod links;
 mod paying;
 mod trust;
 mod widget;

@@ -91,3 +91,48 @@ async fn the_widget_tells_the_shop_of_cancellation_and_expiry() {
     })
     .await;
 }
+
+/// The frame of the checkout shows `selector`.
+async fn frame_shows(tab: &Tab, roastery: &Roastery, selector: &str) {
+    let expression = format!("document.querySelector({selector:?}) !== null");
+    support::server::broker::eventually("the frame shows its page", async || {
+        (tab.eval_in(&roastery.checkout, &expression).await == json!(true)).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_widget_begins_with_a_link_and_tells_of_the_payment_that_its_visitor_created() {
+    with_browser(|shop, browser| async move {
+        let roastery = Roastery::start(&shop.stack).await;
+        let link = json!({
+            "type": "payment", "title": "Two cups", "price_amount": 9.5, "price_currency": "usd",
+        });
+        let link = shop.merchant.client.post("/v1/links", &link).await.json();
+        let tab = browser.phone().await;
+        buy(&tab, &roastery).await;
+        tab.eval(&format!(
+            "GatewayWidget.open({{ linkId: {}, onLoad: (said) => document.title = said.paymentId, \
+             onSuccess: (said) => document.title = 'paid ' + said.paymentId }}); true",
+            link["link_id"]
+        ))
+        .await;
+        frame_shows(&tab, &roastery, "#link .send button").await;
+        tab.eval_in(&roastery.checkout, "document.querySelector('.send button').click()").await;
+        tab.shows("document.title.startsWith('pzi_')").await;
+        let id = tab.eval("document.title").await.as_str().unwrap().to_owned();
+        frame_shows(&tab, &roastery, "input[value='usdtmatic@polygon']").await;
+        let choose = "document.querySelector(\"input[value='usdtmatic@polygon']\").click(); \
+                      document.querySelector('.go button').click()";
+        tab.eval_in(&roastery.checkout, choose).await;
+        support::server::broker::eventually("the currency is chosen", async || {
+            let status = shop.stack.gateway.buyer_status(&id).await.unwrap().unwrap();
+            status.asset.is_some().then_some(())
+        })
+        .await;
+        shop.pay(&id, "9.5").await;
+        tab.shows(&format!("document.title === 'paid {id}'")).await;
+        assert_eq!(tab.complaints().await, Vec::<String>::new());
+    })
+    .await;
+}

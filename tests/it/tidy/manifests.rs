@@ -47,6 +47,7 @@ fn every_member_takes_its_dependencies_from_the_workspace() {
     for path in [
         "Cargo.toml",
         "api/Cargo.toml",
+        "dashboard/Cargo.toml",
         "workers/Cargo.toml",
         "tests/Cargo.toml",
         "tests/fuzz/Cargo.toml",

@@ -356,6 +356,8 @@ impl Tab {
             "Enter" => (13, "\r"),
             " " => (32, " "),
             "ArrowDown" => (40, ""),
+            "/" => (191, "/"),
+            "?" => (191, "?"),
             other => panic!("{other} is not among the keys"),
         };
         for kind in ["keyDown", "keyUp"] {

@@ -221,6 +221,32 @@ impl Stack {
         address
     }
 
+    /// A dashboard over the same database, whose origin is a name and not an address, and the
+    /// gateway that its accounts are created by.
+    pub async fn dashboard(&self, toml: &str) -> (Arc<Gateway>, SocketAddr) {
+        self.dashboard_with(toml, |_| ()).await
+    }
+
+    /// The same with a configuration that its checks would refuse here.
+    pub async fn dashboard_with(
+        &self,
+        toml: &str,
+        change: impl FnOnce(&mut Config),
+    ) -> (Arc<Gateway>, SocketAddr) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let origin = format!("dashboard_url = \"http://localhost:{}\"\n", address.port());
+        let default = if toml.contains("dashboard_url") { "" } else { origin.as_str() };
+        let mut config = Config::from_toml(&format!("{default}{toml}\n{}", self.config)).unwrap();
+        change(&mut config);
+        let mut gateway = Gateway::new(config).unwrap();
+        gateway.db = gateway.db.attributed();
+        let gateway = Arc::new(gateway);
+        let router = gateway_dashboard::router(gateway.clone());
+        tokio::spawn(serve::serve(listener, router, Limits::default(), self.stop.clone()));
+        (gateway, address)
+    }
+
     /// Changes the database directly.
     pub async fn sql(&self, statement: &'static str) {
         self.database.connect().await.execute(statement).await.unwrap();

@@ -21,6 +21,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use serde_json::{Value, json};
 use sha2::Sha256;
 use sqlx::{Connection, PgConnection};
+use uuid::Uuid;
 
 use crate::{
     server::{
@@ -168,9 +169,13 @@ impl Orders {
         Self { caller: gateway.admit_merchant(&merchant.api_key).await.unwrap() }
     }
 
+    pub fn merchant_id(&self) -> Uuid {
+        self.caller.merchant_id
+    }
+
     /// Creates an order and confirms it; as it is then.
     pub async fn confirmed(&self, gateway: &Gateway, wanted: &NewOrder) -> Value {
-        let created = gateway.create_payout(&self.caller, wanted).await.unwrap();
+        let created = gateway.create_payout(self.caller.merchant_id, wanted).await.unwrap();
         let object: Value = serde_json::from_str(&created.body).unwrap();
         let (id, said) = (object["id"].as_str().unwrap(), Confirmation::default());
         let confirmed = gateway.confirm_payout(self.caller.merchant_id, id, &said).await.unwrap();

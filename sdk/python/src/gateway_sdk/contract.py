@@ -11,6 +11,7 @@ AMOUNT_FIELDS = frozenset((
     "amount_from",
     "amount_received",
     "estimated_amount",
+    "max_amount",
     "min_amount",
     "min_amount_usd",
     "min_usd",
@@ -38,6 +39,7 @@ ERROR_CODES = frozenset((
     "INVALID_AMOUNT",
     "INVALID_REQUEST",
     "INVALID_STATE",
+    "LINK_NOT_FOUND",
     "MERCHANT_SUSPENDED",
     "NETWORK_FEE_TOO_HIGH",
     "NODE_UNAVAILABLE",
@@ -146,6 +148,9 @@ NetworkName = str
 # unpaid recipient. `expired`: not confirmed, or not funded, in time. `cancelled`: by its merchant
 # or an operator. The last four states are final.
 OrderState = str
+
+# payment donation:
+PaymentLinkType = str
 
 # waiting partially_paid finished expired failed: `waiting`: nothing counts yet. `partially_paid`:
 # less than the invoice asks for. `finished`: paid in full; an overpayment shows as `actually_paid`
@@ -332,6 +337,27 @@ class CurrencyEntry(TypedDict):
     symbol: str
 
 
+class Donation(TypedDict):
+    """Words and choices of a donor. Plain text on one line, written by a stranger: escape it
+    wherever you show it."""
+
+    # True: the donor wants to stay anonymous.
+    anonymous: bool
+    # Null if the donor gave none, or wants to stay anonymous. It is not proven to be the donor's.
+    donor_email: Optional[str]
+    # Null if the donor gave none, or wants to stay anonymous.
+    donor_name: Optional[str]
+    # The link on whose page the donation began.
+    link_id: str
+    # Null if the donor wrote none.
+    message: Optional[str]
+    # The amount that the page proposed, as text; null if it proposed none. The donor's own choice
+    # is `price_amount`.
+    suggested_amount: Optional[str]
+    # The currency of `suggested_amount`; null without it.
+    suggested_currency: Optional[str]
+
+
 class Estimate(TypedDict):
     """What a price would cost now. Not binding."""
 
@@ -438,6 +464,13 @@ class EventsResent(TypedDict):
     next: Optional[str]
     # How many webhooks have a fresh cycle of attempts under way.
     resent: int
+
+
+class IpnPart(TypedDict, total=False):
+    """Data of the gateway's own beside the payment object."""
+
+    # Present in every IPN of an invoice of type `donation` that began on a link's page.
+    donation: Optional[Donation]
 
 
 class MinAmount(TypedDict):
@@ -773,6 +806,47 @@ class NewPayment(_NewPaymentRequired, total=False):
     success_url: Optional[str]
 
 
+class _NewPaymentLinkRequired(TypedDict):
+    # `usd`, `eur` or `gbp` in any case.
+    price_currency: str
+    # The heading of the page and the description of its invoices; one line.
+    title: str
+    # `payment`: a fixed price, or one that the visitor chooses. `donation`: an amount that the
+    # donor chooses, with his name and a message if he likes. It cannot be changed.
+    type: PaymentLinkType
+
+
+class NewPaymentLink(_NewPaymentLinkRequired, total=False):
+    """A link to create. Members that are not listed are ignored; null is the same as absent. It
+    describes the input of [`parse`], member by member; nothing is read into it."""
+
+    # The tokens (`code@network`) that its invoices may be paid in, of those that you accept.
+    # Absent: all that you accept.
+    accepted: Optional[List[str]]
+    # Where buyers are redirected once their invoice is cancelled or expired: an http or https URL.
+    cancel_url: Optional[str]
+    # Shown below the title.
+    description: Optional[str]
+    # Where the signed IPNs of its invoices are posted.
+    ipn_callback_url: Optional[str]
+    # The largest amount that visitors may choose; 1,000,000 if absent.
+    max_amount: Optional[Decimal]
+    # The smallest amount that visitors may choose.
+    min_amount: Optional[Decimal]
+    # Your own reference, which all its invoices carry.
+    order_id: Optional[str]
+    # The price. Absent: visitors choose the amount. Of a donation the amount that the page
+    # proposes.
+    price_amount: Optional[Decimal]
+    # True: one payment uses the link up. Until then all its visitors share one open invoice. Only
+    # for type `payment`.
+    single_use: Optional[bool]
+    # Where buyers are redirected once they have paid: an http or https URL.
+    success_url: Optional[str]
+    # Amounts that the page offers, each with at most two decimals.
+    suggested_amounts: Optional[List[Decimal]]
+
+
 class _NewPayoutRequired(TypedDict):
     # A currency's code, or its symbol on this network.
     currency: str
@@ -868,10 +942,15 @@ class Notice(TypedDict):
     type: str
 
 
-class NoticePart(TypedDict):
+class _NoticePartRequired(TypedDict):
+    notice: Notice
+
+
+class NoticePart(_NoticePartRequired, total=False):
     """The part of the body that sets a notice apart from a change of status."""
 
-    notice: Notice
+    # Present if the invoice is a donation that began on a link's page.
+    donation: Optional[Donation]
 
 
 class Payment(TypedDict):
@@ -980,6 +1059,90 @@ class PaymentDeposits(TypedDict):
     has_more: bool
     # Deposits per answer, after clamping.
     limit: int
+
+
+class PaymentLink(TypedDict):
+    """A page whose visitors create invoices of their merchant. Fields are only ever added."""
+
+    # Null: all that the merchant accepts.
+    accepted: Optional[List[str]]
+    # False: the page takes no payments.
+    active: bool
+    # The button as HTML, to be pasted into a page. It needs no script.
+    button_html: str
+    # The picture of a button (SVG) that leads to the page. `?lang=` chooses its language.
+    button_url: str
+    # Where buyers are redirected once their invoice is cancelled or expired.
+    cancel_url: Optional[str]
+    created_at: str
+    # Shown below the title.
+    description: Optional[str]
+    # Where the signed IPNs of its invoices are posted.
+    ipn_callback_url: Optional[str]
+    # `pzl_` and 26 characters; never changes.
+    link_id: str
+    max_amount: Optional[Decimal]
+    min_amount: Optional[Decimal]
+    # The merchant's own reference, which all its invoices carry.
+    order_id: Optional[str]
+    # The price, or of a donation the proposed amount; null where visitors choose.
+    price_amount: Optional[Decimal]
+    # In lower case.
+    price_currency: str
+    # True: one payment uses the link up.
+    single_use: bool
+    # Where buyers are redirected once they have paid.
+    success_url: Optional[str]
+    suggested_amounts: List[Decimal]
+    # The heading of the page and the description of its invoices.
+    title: str
+    # As it was created; never changes.
+    type: PaymentLinkType
+    updated_at: str
+    # The page. Whoever has its address may open it.
+    url: str
+
+
+class PaymentLinkChanges(TypedDict, total=False):
+    """Changes of a link. What is absent stays; null removes a value that need not be there. It
+    describes the input of [`changes`]; nothing is read into it."""
+
+    # The tokens (`code@network`) that new invoices may be paid in.
+    accepted: Optional[List[str]]
+    # False switches the link off. Its open invoices can still be paid.
+    active: Optional[bool]
+    cancel_url: Optional[str]
+    # Shown below the title.
+    description: Optional[str]
+    ipn_callback_url: Optional[str]
+    max_amount: Optional[Decimal]
+    min_amount: Optional[Decimal]
+    # Your own reference, which new invoices carry.
+    order_id: Optional[str]
+    # New invoices cost this; those that exist keep their price.
+    price_amount: Optional[Decimal]
+    # `usd`, `eur` or `gbp` in any case.
+    price_currency: Optional[str]
+    # True: one payment uses the link up.
+    single_use: Optional[bool]
+    success_url: Optional[str]
+    suggested_amounts: Optional[List[Decimal]]
+    # The heading of the page and the description of new invoices; one line.
+    title: Optional[str]
+
+
+class PaymentLinkList(TypedDict):
+    """One page of links, the newest first."""
+
+    data: List[PaymentLink]
+    # Links per page, after clamping.
+    limit: int
+    # 0-based, after clamping.
+    page: int
+    # Number of pages; at least 1, even if there are no entries.
+    pagesCount: int
+    # Links on all pages.
+    total: int
 
 
 class PaymentList(TypedDict):
@@ -1344,15 +1507,20 @@ class PaymentDetail(Payment, total=False):
     accepted_currencies: Optional[List[AcceptedCurrency]]
 
 
-class PaymentIpn(Payment):
-    """The body of an IPN, for the API's description: [`body`] writes it from the stored snapshot."""
-
+class _PaymentIpnRequired(Payment):
     # Seconds since 1970, renewed at each attempt. Refuse deliveries older than ten minutes.
     event_at: int
     # Stable across all attempts and deliveries of this event. Other events of the same payment have
     # other ids, so this id cannot show that an order was fulfilled already: store `payment_id` with
     # `payment_status` for that.
     event_id: str
+
+
+class PaymentIpn(_PaymentIpnRequired, total=False):
+    """The body of an IPN, for the API's description: [`body`] writes it from the stored snapshot."""
+
+    # Present only on donations and on notices.
+    _gateway: Optional[IpnPart]
 
 
 class PaymentNotice(PaymentIpn):

@@ -126,6 +126,27 @@ pub struct CurrencyEntry {
     pub symbol: String,
 }
 
+/// Words and choices of a donor. Plain text on one line, written by a stranger: escape it wherever
+/// you show it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Donation {
+    /// True: the donor wants to stay anonymous.
+    pub anonymous: bool,
+    /// Null if the donor gave none, or wants to stay anonymous. It is not proven to be the donor's.
+    pub donor_email: Option<String>,
+    /// Null if the donor gave none, or wants to stay anonymous.
+    pub donor_name: Option<String>,
+    /// The link on whose page the donation began.
+    pub link_id: String,
+    /// Null if the donor wrote none.
+    pub message: Option<String>,
+    /// The amount that the page proposed, as text; null if it proposed none. The donor's own choice
+    /// is `price_amount`.
+    pub suggested_amount: Option<String>,
+    /// The currency of `suggested_amount`; null without it.
+    pub suggested_currency: Option<String>,
+}
+
 /// What a price would cost now. Not binding.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Estimate {
@@ -142,6 +163,14 @@ pub struct Estimate {
     pub estimated_amount: String,
     /// The smallest invoice, in US dollars.
     pub min_amount_usd: Amount,
+}
+
+/// Data of the gateway's own beside the payment object.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct IpnPart {
+    /// Present in every IPN of an invoice of type `donation` that began on a link's page.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub donation: Option<Donation>,
 }
 
 /// The smallest invoice in a currency.
@@ -195,6 +224,57 @@ pub struct NewPayment {
     /// Where the buyer is redirected once the invoice is paid: an http or https URL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub success_url: Option<String>,
+}
+
+/// A link to create. Members that are not listed are ignored; null is the same as absent. It
+/// describes the input of `parse`, member by member; nothing is read into it.
+#[derive(Debug, Clone, Serialize, Deserialize, Default)]
+pub struct NewPaymentLink {
+    /// The tokens (`code@network`) that its invoices may be paid in, of those that you accept.
+    /// Absent: all that you accept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accepted: Option<Vec<String>>,
+    /// Where buyers are redirected once their invoice is cancelled or expired: an http or https
+    /// URL.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cancel_url: Option<String>,
+    /// Shown below the title.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Where the signed IPNs of its invoices are posted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ipn_callback_url: Option<String>,
+    /// The largest amount that visitors may choose; 1,000,000 if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_amount: Option<Amount>,
+    /// The smallest amount that visitors may choose.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_amount: Option<Amount>,
+    /// Your own reference, which all its invoices carry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub order_id: Option<String>,
+    /// The price. Absent: visitors choose the amount. Of a donation the amount that the page
+    /// proposes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price_amount: Option<Amount>,
+    /// `usd`, `eur` or `gbp` in any case.
+    pub price_currency: String,
+    /// True: one payment uses the link up. Until then all its visitors share one open invoice. Only
+    /// for type `payment`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub single_use: Option<bool>,
+    /// Where buyers are redirected once they have paid: an http or https URL.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub success_url: Option<String>,
+    /// Amounts that the page offers, each with at most two decimals.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suggested_amounts: Option<Vec<Amount>>,
+    /// The heading of the page and the description of its invoices; one line.
+    pub title: String,
+    /// `payment`: a fixed price, or one that the visitor chooses. `donation`: an amount that the
+    /// donor chooses, with his name and a message if he likes. It cannot be changed.
+    #[serde(rename = "type")]
+    pub kind: String,
 }
 
 /// The deposit behind an informational IPN.
@@ -284,6 +364,106 @@ pub struct Payment {
     /// buyer may choose.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accepted_currencies: Option<Vec<AcceptedCurrency>>,
+}
+
+/// A page whose visitors create invoices of their merchant. Fields are only ever added.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct PaymentLink {
+    /// Null: all that the merchant accepts.
+    pub accepted: Option<Vec<String>>,
+    /// False: the page takes no payments.
+    pub active: bool,
+    /// The button as HTML, to be pasted into a page. It needs no script.
+    pub button_html: String,
+    /// The picture of a button (SVG) that leads to the page. `?lang=` chooses its language.
+    pub button_url: String,
+    /// Where buyers are redirected once their invoice is cancelled or expired.
+    pub cancel_url: Option<String>,
+    pub created_at: String,
+    /// Shown below the title.
+    pub description: Option<String>,
+    /// Where the signed IPNs of its invoices are posted.
+    pub ipn_callback_url: Option<String>,
+    /// `pzl_` and 26 characters; never changes.
+    pub link_id: String,
+    pub max_amount: Option<Amount>,
+    pub min_amount: Option<Amount>,
+    /// The merchant's own reference, which all its invoices carry.
+    pub order_id: Option<String>,
+    /// The price, or of a donation the proposed amount; null where visitors choose.
+    pub price_amount: Option<Amount>,
+    /// In lower case.
+    pub price_currency: String,
+    /// True: one payment uses the link up.
+    pub single_use: bool,
+    /// Where buyers are redirected once they have paid.
+    pub success_url: Option<String>,
+    pub suggested_amounts: Vec<Amount>,
+    /// The heading of the page and the description of its invoices.
+    pub title: String,
+    /// As it was created; never changes.
+    #[serde(rename = "type")]
+    pub kind: String,
+    pub updated_at: String,
+    /// The page. Whoever has its address may open it.
+    pub url: String,
+}
+
+/// Changes of a link. What is absent stays; null removes a value that need not be there. It
+/// describes the input of `changes`; nothing is read into it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct PaymentLinkChanges {
+    /// The tokens (`code@network`) that new invoices may be paid in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accepted: Option<Vec<String>>,
+    /// False switches the link off. Its open invoices can still be paid.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub active: Option<bool>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cancel_url: Option<String>,
+    /// Shown below the title.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ipn_callback_url: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_amount: Option<Amount>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_amount: Option<Amount>,
+    /// Your own reference, which new invoices carry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub order_id: Option<String>,
+    /// New invoices cost this; those that exist keep their price.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price_amount: Option<Amount>,
+    /// `usd`, `eur` or `gbp` in any case.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price_currency: Option<String>,
+    /// True: one payment uses the link up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub single_use: Option<bool>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub success_url: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suggested_amounts: Option<Vec<Amount>>,
+    /// The heading of the page and the description of new invoices; one line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+}
+
+/// One page of links, the newest first.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PaymentLinkList {
+    pub data: Vec<PaymentLink>,
+    /// Links per page, after clamping.
+    pub limit: i64,
+    /// 0-based, after clamping.
+    pub page: i64,
+    /// Number of pages; at least 1, even if there are no entries.
+    pub pages_count: i64,
+    /// Links on all pages.
+    pub total: i64,
 }
 
 /// One page of invoices, without unresolved drafts.

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use gateway::merchant::settings::Settings;
 use support::{
+    books,
     fault::fired::fired,
     lanes::{Lane, Seeds},
 };
@@ -18,7 +19,7 @@ const CHAINS: u64 = 20;
 
 /// Returns the counts of the scenarios and the duration of the slowest.
 async fn tell(seeds: Vec<u64>) -> (Tally, Duration) {
-    let lane = Lane::open("").await;
+    let mut lane = Lane::open("").await;
     let merchant = lane.gateway.create_merchant("Random", Settings::default()).await.unwrap();
     let (mut total, mut slowest) = (Tally::default(), Duration::ZERO);
     for seed in seeds {
@@ -29,6 +30,8 @@ async fn tell(seeds: Vec<u64>) -> (Tally, Duration) {
         total.add(story.tally);
         slowest = slowest.max(started.elapsed());
     }
+    let entries = books::agree(&lane.gateway, &mut lane.connection, merchant.id).await;
+    assert!(entries > 0, "nothing was booked");
     lane.close().await;
     (total, slowest)
 }

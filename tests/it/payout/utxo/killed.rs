@@ -188,11 +188,10 @@ pub async fn confirmed_order(
     refund: Option<&str>,
 ) -> (String, String, u64) {
     let merchant = gateway.create_merchant("Killed", told()).await.unwrap();
-    let caller = gateway.admit_merchant(&merchant.api_key).await.unwrap();
     gateway.note_network_fee(network).await.unwrap();
     let wanted = order(network, recipients, refund);
     let (created, _) = within(Duration::from_secs(30), "rates are there", async || {
-        gateway.create_payout(&caller, &wanted).await.map_err(|error| error.to_string())
+        gateway.create_payout(merchant.id, &wanted).await.map_err(|error| error.to_string())
     })
     .await;
     let object: serde_json::Value = serde_json::from_str(&created.body).unwrap();

@@ -20,6 +20,7 @@ use gateway::{
 };
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use support::{
+    books,
     fault::fired::fired,
     lanes::{Lane, Seeds, Tally, killed_after, moment},
     node::fake_utxo::FakeUtxo,
@@ -320,6 +321,9 @@ async fn tell(seeds: Vec<u64>) -> Tally {
     }
     let failures = scene.chains.iter().map(|chain| chain.node.failures()).sum();
     scene.tally.note("failures", failures);
+    let (lane, merchant) = (&mut scene.lane, scene.orders.merchant_id());
+    let entries = books::agree(&lane.gateway, &mut lane.connection, merchant).await;
+    assert!(entries > 0, "nothing was booked");
     scene.lane.close().await;
     scene.tally
 }

@@ -1,0 +1,143 @@
+//! A link as its merchant sees it.
+
+use gateway::{
+    app::link::read::LinkPage,
+    invoice::{
+        payment::{iso_8601, json_number},
+        schema,
+    },
+    money::Price,
+    storage::links::Link,
+};
+use serde::Serialize;
+use serde_json::Number;
+use utoipa::ToSchema;
+
+use super::request::PaymentLinkType;
+use crate::checkout::markup::escaped;
+
+/// A page whose visitors create invoices of their merchant. Fields are only ever added.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct PaymentLink {
+    /// `pzl_` and 26 characters; never changes.
+    #[schema(pattern = "^pzl_[0-9a-hjkmnp-tv-z]{26}$", examples("pzl_7n4c2v9k1x8m3q6w5e0r2t4y6a"))]
+    pub link_id: String,
+    /// The page. Whoever has its address may open it.
+    pub url: String,
+    /// As it was created; never changes.
+    #[serde(rename = "type")]
+    #[schema(value_type = PaymentLinkType)]
+    pub kind: &'static str,
+    /// False: the page takes no payments.
+    pub active: bool,
+    /// The heading of the page and the description of its invoices.
+    pub title: String,
+    /// Shown below the title.
+    #[schema(required)]
+    pub description: Option<String>,
+    /// The price, or of a donation the proposed amount; null where visitors choose.
+    #[schema(value_type = Option<schema::Amount>, required)]
+    pub price_amount: Option<Number>,
+    /// In lower case.
+    #[schema(examples("usd"))]
+    pub price_currency: String,
+    /// Null: all that the merchant accepts.
+    #[schema(required, max_items = 200)]
+    pub accepted: Option<Vec<String>>,
+    #[schema(value_type = Option<schema::Amount>, required)]
+    pub min_amount: Option<Number>,
+    #[schema(value_type = Option<schema::Amount>, required)]
+    pub max_amount: Option<Number>,
+    #[schema(value_type = Vec<schema::Amount>, max_items = 6)]
+    pub suggested_amounts: Vec<Number>,
+    /// True: one payment uses the link up.
+    pub single_use: bool,
+    /// Where buyers are redirected once they have paid.
+    #[schema(required)]
+    pub success_url: Option<String>,
+    /// Where buyers are redirected once their invoice is cancelled or expired.
+    #[schema(required)]
+    pub cancel_url: Option<String>,
+    /// Where the signed IPNs of its invoices are posted.
+    #[schema(required)]
+    pub ipn_callback_url: Option<String>,
+    /// The merchant's own reference, which all its invoices carry.
+    #[schema(required, max_length = 255)]
+    pub order_id: Option<String>,
+    /// The picture of a button (SVG) that leads to the page. `?lang=` chooses its language.
+    pub button_url: String,
+    /// The button as HTML, to be pasted into a page. It needs no script.
+    pub button_html: String,
+    #[schema(value_type = schema::Instant)]
+    pub created_at: String,
+    #[schema(value_type = schema::Instant)]
+    pub updated_at: String,
+}
+
+/// One page of links, the newest first.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct PaymentLinkList {
+    #[schema(max_items = 100)]
+    pub data: Vec<PaymentLink>,
+    /// Links per page, after clamping.
+    #[schema(minimum = 1, maximum = 100)]
+    pub limit: i64,
+    /// 0-based, after clamping.
+    #[schema(minimum = 0)]
+    pub page: i64,
+    /// Number of pages; at least 1, even if there are no entries.
+    #[serde(rename = "pagesCount")]
+    #[schema(minimum = 1)]
+    pub pages_count: i64,
+    /// Links on all pages.
+    #[schema(minimum = 0)]
+    pub total: i64,
+}
+
+impl PaymentLink {
+    /// `checkout_url` is the configured origin of the checkout, never a request's host.
+    pub fn render(link: Link, checkout_url: &str) -> Self {
+        let url = format!("{}/l/{}", checkout_url.trim_end_matches('/'), link.link_id);
+        let button_url = format!("{url}/button.svg");
+        let terms = link.terms;
+        let number = |price: Price| json_number(&price.to_decimal());
+        let button_html = format!(
+            "<a href=\"{}\"><img src=\"{}\" alt=\"{}\" height=\"48\"></a>",
+            escaped(&url),
+            escaped(&button_url),
+            escaped(&terms.title)
+        );
+        Self {
+            link_id: link.link_id,
+            url,
+            kind: terms.kind.as_str(),
+            active: link.active,
+            title: terms.title,
+            description: terms.description,
+            price_amount: terms.price_amount.map(number),
+            price_currency: terms.price_currency.code().to_owned(),
+            accepted: terms.accepted,
+            min_amount: terms.min_amount.map(number),
+            max_amount: terms.max_amount.map(number),
+            suggested_amounts: terms.suggested_amounts.into_iter().map(number).collect(),
+            single_use: terms.single_use,
+            success_url: terms.success_url,
+            cancel_url: terms.cancel_url,
+            ipn_callback_url: terms.ipn_callback_url,
+            order_id: terms.order_id,
+            button_url,
+            button_html,
+            created_at: iso_8601(link.created_at),
+            updated_at: iso_8601(link.updated_at),
+        }
+    }
+}
+
+impl PaymentLinkList {
+    pub fn render(found: LinkPage, limit: i64, page: i64, checkout_url: &str) -> Self {
+        let pages = found.total.checked_add(limit - 1).unwrap_or(found.total) / limit;
+        let render = |link| PaymentLink::render(link, checkout_url);
+        let data = found.links.into_iter().map(render).collect();
+        Self { data, limit, page, pages_count: pages.max(1), total: found.total }
+    }
+}

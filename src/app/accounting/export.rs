@@ -1,0 +1,244 @@
+//! Making an export: read in one snapshot, written to a file, and only then sent.
+//!
+//! A slow reader of the answer holds no snapshot, a failure is known before the first byte, and the
+//! memory does not grow with the rows.
+
+use std::{pin::pin, time::Duration};
+
+use chrono::{DateTime, Utc};
+use futures_util::{Stream, TryStreamExt};
+use uuid::Uuid;
+
+pub use super::spool::Spooled;
+use super::{lines, spool::Spool};
+use crate::app::Gateway;
+use crate::{
+    accounting::{
+        Export, Format, Line, Range, Table,
+        balance::Balances,
+        file::{Choice, TwoCurrencies},
+        freshness::is_fresh,
+        report::Totals,
+    },
+    config::Config,
+    storage::{
+        self, Db, StorageError, Tx,
+        exports::{self as stored, Asked, slots},
+    },
+};
+
+/// For reading and writing all of it. The snapshot that it holds keeps old rows from being removed.
+const TIME_MAX: Duration = Duration::from_secs(90);
+/// For another export of this process to end.
+const WAIT_MAX: Duration = Duration::from_secs(20);
+/// Exports that one process reads at a time: each has a connection of the pool.
+pub(crate) const READ_AT_ONCE: usize = 3;
+/// Further tries of an export that a replica cancels.
+const TRIES_MORE: u32 = 2;
+/// Seconds for which a place is held; its holder renews it.
+pub const LEASE_SECONDS: i32 = 60;
+
+/// An export as it was asked for.
+#[derive(Debug, Clone)]
+pub struct Request {
+    pub merchant_id: Uuid,
+    pub export: Export,
+    pub format: Format,
+    pub range: Range,
+    pub choice: Choice,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ExportError {
+    #[error(transparent)]
+    TwoCurrencies(#[from] TwoCurrencies),
+    #[error("the export's data cannot be read")]
+    Storage(#[from] StorageError),
+    #[error("the export's file cannot be written")]
+    File(#[from] std::io::Error),
+    #[error("the export took longer than {} seconds", TIME_MAX.as_secs())]
+    TooSlow,
+    #[error("too many exports are being made")]
+    Crowded,
+    #[error("the replica for exports has followed up to {reached:?} only")]
+    Stale { reached: Option<DateTime<Utc>> },
+}
+
+impl Gateway {
+    /// Takes one of a merchant's places for exports; `false` if all are taken.
+    pub async fn take_export_slot(
+        &self,
+        merchant_id: Uuid,
+        taken_by: Uuid,
+    ) -> Result<bool, StorageError> {
+        let mut connection = self.db.connection().await?;
+        slots::take(&mut connection, merchant_id, taken_by, LEASE_SECONDS).await
+    }
+
+    pub async fn renew_export_slot(
+        &self,
+        merchant_id: Uuid,
+        taken_by: Uuid,
+    ) -> Result<(), StorageError> {
+        let mut connection = self.db.connection().await?;
+        slots::renew(&mut connection, merchant_id, taken_by, LEASE_SECONDS).await
+    }
+
+    pub async fn free_export_slot(
+        &self,
+        merchant_id: Uuid,
+        taken_by: Uuid,
+    ) -> Result<(), StorageError> {
+        let mut connection = self.db.connection().await?;
+        slots::free(&mut connection, merchant_id, taken_by).await
+    }
+
+    /// Reads an export into a file without a name.
+    pub async fn export(&self, request: &Request) -> Result<Spooled, ExportError> {
+        let room = tokio::time::timeout(WAIT_MAX, self.exports_room.acquire()).await;
+        let Ok(Ok(_room)) = room else { return Err(ExportError::Crowded) };
+        let made = tokio::time::timeout(TIME_MAX, self.spool(request)).await;
+        made.unwrap_or(Err(ExportError::TooSlow))
+    }
+
+    /// From the replica, if there is one. Its own work may cancel a snapshot; then another begins.
+    async fn spool(&self, request: &Request) -> Result<Spooled, ExportError> {
+        let mut tries = 0;
+        loop {
+            let tx = match &self.exports_db {
+                Some(replica) => self.fresh_snapshot(replica, request).await?,
+                None => self.db.begin_snapshot().await?,
+            };
+            match spool_from(tx, request).await {
+                Err(ExportError::Storage(error)) if error.is_conflict() && tries < TRIES_MORE => {
+                    tries += 1;
+                    tracing::info!(%error, "the replica cancelled an export, which begins again");
+                }
+                made => return made.map(|(spooled, ..)| spooled),
+            }
+        }
+    }
+
+    async fn fresh_snapshot(&self, replica: &Db, request: &Request) -> Result<Tx, ExportError> {
+        let mut connection = self.db.connection().await?;
+        let now = storage::now(&mut connection).await?;
+        drop(connection);
+        let mut tx = replica.begin_snapshot().await?;
+        let reached = stored::replica::reached(&mut tx).await?;
+        match reached {
+            Some(reached) if is_fresh(reached, request.range.to, now) => Ok(tx),
+            Some(_) | None => Err(ExportError::Stale { reached }),
+        }
+    }
+
+    /// As [`export`](Self::export) from the primary, with the totals of the ledger and the moment
+    /// of the reading.
+    pub(super) async fn spool_with_totals(
+        &self,
+        request: &Request,
+    ) -> Result<(Spooled, Totals, DateTime<Utc>), ExportError> {
+        spool_from(self.db.begin_snapshot().await?, request).await
+    }
+
+    /// Writes the heartbeat by which a replica shows how far it has followed; `false` if no
+    /// replica is configured.
+    pub async fn beat_for_exports(&self) -> Result<bool, StorageError> {
+        if self.exports_db.is_none() {
+            return Ok(false);
+        }
+        let mut connection = self.db.connection().await?;
+        stored::replica::beat(&mut connection).await?;
+        Ok(true)
+    }
+}
+
+/// The replica of the settings, if one is named.
+pub(crate) fn replica(config: &Config) -> Result<Option<Db>, StorageError> {
+    let connections_max = u32::try_from(READ_AT_ONCE).unwrap_or(1);
+    let url = config.exports_database_url();
+    url.map(|url| Db::connect_lazy_to_replica(&url, connections_max)).transpose()
+}
+
+async fn spool_from(
+    mut tx: Tx,
+    request: &Request,
+) -> Result<(Spooled, Totals, DateTime<Utc>), ExportError> {
+    let now = storage::now(&mut tx).await?;
+    let mut file = Writer::begin(request).await?;
+    let totals = file.read(&mut tx).await?;
+    // It only read.
+    drop(tx);
+    Ok((file.end(now).await?, totals, now))
+}
+
+struct Writer<'a> {
+    request: &'a Request,
+    table: Table,
+    spool: Spool,
+}
+
+impl<'a> Writer<'a> {
+    async fn begin(request: &'a Request) -> Result<Self, ExportError> {
+        let table = Table::new(request.export, request.format);
+        let mut spool = Spool::create().await?;
+        table.begin(&mut spool.buffer);
+        Ok(Self { request, table, spool })
+    }
+
+    /// Returns the totals of the ledger; they are empty for any other export.
+    async fn read(&mut self, tx: &mut Tx) -> Result<Totals, ExportError> {
+        let Request { merchant_id, range, export, .. } = *self.request;
+        let asked = Asked { merchant_id, range };
+        let mut totals = Totals::default();
+        match export {
+            Export::Invoices => {
+                let rows = stored::invoices::read(tx, asked);
+                self.write(rows, |row| Ok([lines::invoice(row)?])).await?;
+            }
+            Export::Payments => {
+                let rows = stored::payments::read(tx, asked);
+                self.write(rows, |row| Ok([lines::payment(row)?])).await?;
+            }
+            Export::Payouts => {
+                let rows = stored::payouts::read(tx, asked);
+                self.write(rows, |row| Ok([lines::payout(row)?])).await?;
+            }
+            Export::Fees => {
+                self.write(stored::fees::read(tx, asked), |row| lines::fees(&row)).await?;
+            }
+            Export::Ledger => {
+                let mut balances = Balances::default();
+                for row in stored::ledger::opening(tx, asked).await? {
+                    lines::open((&mut balances, &mut totals), &row)?;
+                }
+                let rows = stored::ledger::read(tx, asked);
+                let sums = (&mut balances, &mut totals);
+                self.write(rows, |row| lines::ledger(&row, (&mut *sums.0, &mut *sums.1))).await?;
+            }
+        }
+        Ok(totals)
+    }
+
+    /// Writes the lines of each row as it arrives.
+    async fn write<R, L: IntoIterator<Item = Line>>(
+        &mut self,
+        rows: impl Stream<Item = Result<R, StorageError>>,
+        mut lines: impl FnMut(R) -> Result<L, StorageError>,
+    ) -> Result<(), ExportError> {
+        let mut rows = pin!(rows);
+        while let Some(row) = rows.try_next().await? {
+            for line in lines(row)? {
+                if self.request.choice.takes(&line) {
+                    self.table.line(&line, &mut self.spool.buffer)?;
+                }
+            }
+            self.spool.drain().await?;
+        }
+        Ok(())
+    }
+
+    async fn end(mut self, now: DateTime<Utc>) -> Result<Spooled, ExportError> {
+        self.table.end(&self.request.range, now, &mut self.spool.buffer);
+        Ok(self.spool.finish(self.table.rows()).await?)
+    }
+}

@@ -1,0 +1,359 @@
+//! Rows of the database as lines of exports.
+
+use rust_decimal::Decimal;
+
+use crate::{
+    accounting::{
+        Cell, Line, Movement,
+        balance::{Balances, in_coins, negated},
+        kind::{of_payment, parts_of_fee},
+        report::{self, Totals},
+    },
+    asset::catalogue::{Catalogue, Currency},
+    storage::{
+        StorageError,
+        exports::{
+            fees::FeeRow,
+            invoices::InvoiceRow,
+            ledger::{LedgerRow, Opening},
+            payments::PaymentRow,
+            payouts::PayoutRow,
+        },
+    },
+};
+
+/// Decimal places of a value in fiat.
+const FIAT_PLACES: u32 = 8;
+const CONFIRMED: &str = "confirmed";
+const USD: &str = "usd";
+
+pub(super) fn invoice(row: InvoiceRow) -> Result<Line, StorageError> {
+    let currency = currency_of(&row.token_id)?;
+    let coins = |units: &str| coins(units, currency);
+    let status = row.status.for_merchant();
+    let cells = vec![
+        Cell::Text(row.payment_id),
+        Cell::text_or_empty(row.order_id),
+        Cell::Text(row.invoice_type),
+        Cell::Time(row.created_at),
+        row.finished_at.map_or(Cell::Empty, Cell::Time),
+        Cell::text(status),
+        Cell::Decimal(row.price_amount),
+        Cell::text(row.price_currency.clone()),
+        Cell::text(currency.code),
+        Cell::text(currency.network.name()),
+        Cell::Decimal(coins(&row.pay_amount)?),
+        Cell::Decimal(coins(&row.received)?),
+        Cell::Decimal(coins(&row.overpaid)?),
+        Cell::decimal_or_empty(row.rate),
+        // Invoices cost no service fee.
+        Cell::Empty,
+        Cell::Decimal(coins(&row.settled)?),
+        Cell::text_or_empty(row.order_description),
+    ];
+    let fiat = Some(row.price_currency);
+    Ok(Line { cells, currency: Some(currency.code), fiat, status: Some(status), movement: None })
+}
+
+pub(super) fn payment(row: PaymentRow) -> Result<Line, StorageError> {
+    let currency = currency_of(&row.token_id)?;
+    let unknown = || StorageError::damaged("ledger_entry", "a deposit is booked as none");
+    let kind = of_payment(row.booked, row.is_first, row.is_excess).ok_or_else(unknown)?;
+    let signed = |amount: String| if row.is_in { amount } else { negated(&amount) };
+    let amount = signed(coins(&row.amount, currency)?);
+    let value = row.fiat_value.map(signed);
+    let named = row.payment_id.clone().or_else(|| row.payout_order_id.clone());
+    let shop_order = row.order_id.or(row.payout_order_id);
+    let description = words([Some(kind.as_str()), named.as_deref(), shop_order.as_deref()]);
+    let movement = Movement {
+        at: row.at,
+        amount: amount.clone(),
+        symbol: currency.symbol,
+        fiat: value.clone().zip(row.fiat_currency.clone()),
+        tx_hash: Some(row.tx_hash.clone()),
+        description,
+    };
+    let cells = vec![
+        Cell::Time(row.at),
+        Cell::text_or_empty(row.payment_id),
+        Cell::text_or_empty(shop_order),
+        Cell::Text(row.tx_hash),
+        place_of(&row.deposit_key),
+        Cell::text(row.network.name()),
+        Cell::text(currency.code),
+        Cell::text_or_empty(row.contract),
+        Cell::Decimal(amount),
+        Cell::Integer(confirmations(row.height, row.head)),
+        Cell::text_or_empty(row.sender),
+        Cell::Text(row.to_address),
+        Cell::text_or_empty(row.fiat_currency.clone()),
+        Cell::decimal_or_empty(value),
+        Cell::decimal_or_empty(row.fiat_rate),
+        Cell::text_or_empty(row.fiat_rate_source),
+        Cell::text(kind.as_str()),
+    ];
+    Ok(Line {
+        cells,
+        currency: Some(currency.code),
+        fiat: row.fiat_currency,
+        status: row.status.map(|status| status.for_merchant()),
+        movement: Some(movement),
+    })
+}
+
+pub(super) fn payout(row: PayoutRow) -> Result<Line, StorageError> {
+    let currency = currency_of(&row.token_id)?;
+    let amount = coins(&row.amount, currency)?;
+    let value = value(&amount, &row.price_usd);
+    // The quote's fees are the order's: they stand once, beside its first row.
+    let of_order = |fee: &str| match row.row_number {
+        1 => Ok(Cell::Decimal(coins(fee, currency)?)),
+        _ => Ok::<_, StorageError>(Cell::Empty),
+    };
+    let (network_fee, service_fee) = (of_order(&row.network_fee)?, of_order(&row.service_fee)?);
+    let status = STATES.into_iter().find(|state| *state == row.state);
+    let movement = (row.state == CONFIRMED).then(|| Movement {
+        at: row.at,
+        amount: negated(&amount),
+        symbol: currency.symbol,
+        fiat: value.as_deref().map(|value| (negated(value), USD.to_owned())),
+        tx_hash: row.tx_hash.clone(),
+        description: words([Some("payout"), Some(&row.order_id), row.reference.as_deref()]),
+    });
+    let cells = vec![
+        Cell::Time(row.at),
+        Cell::Text(row.order_id),
+        Cell::Text(row.family),
+        Cell::Text(row.batch_id),
+        Cell::text_or_empty(row.reference),
+        Cell::Text(row.address),
+        Cell::text(currency.network.name()),
+        Cell::text(currency.code),
+        Cell::Decimal(amount),
+        network_fee,
+        service_fee,
+        Cell::text_or_empty(row.tx_hash),
+        Cell::Text(row.state),
+        Cell::decimal_or_empty(value),
+    ];
+    let fiat = Some(USD.to_owned());
+    Ok(Line { cells, currency: Some(currency.code), fiat, status, movement })
+}
+
+const STATES: [&str; 4] = ["pending", "sent", CONFIRMED, "failed"];
+
+pub(super) fn fees(row: &FeeRow) -> Result<Vec<Line>, StorageError> {
+    let currency = currency_of(&row.token_id)?;
+    let parts = parts_of_fee(row.amount, row.network_fee, row.service_fee);
+    let lines = parts.into_iter().map(|(kind, part)| {
+        let amount = part.to_decimal(u32::from(currency.decimals));
+        let signed = |amount: &str| {
+            if row.is_returned { negated(amount) } else { amount.to_owned() }
+        };
+        let value = value(&amount, &row.price_usd).map(|value| signed(&value));
+        let cells = vec![
+            Cell::Time(row.at),
+            Cell::text(row.order_id.clone()),
+            Cell::text(kind.as_str()),
+            Cell::text(currency.code),
+            Cell::Decimal(signed(&amount)),
+            Cell::decimal_or_empty(value),
+            Cell::text_or_empty(row.tx_hash.clone()),
+        ];
+        let fiat = Some(USD.to_owned());
+        Line { cells, currency: Some(currency.code), fiat, status: None, movement: None }
+    });
+    Ok(lines.collect())
+}
+
+/// The two sides of an entry: the account that it left, then the one that it entered.
+pub(super) fn ledger(
+    row: &LedgerRow,
+    (balances, totals): (&mut Balances, &mut Totals),
+) -> Result<[Line; 2], StorageError> {
+    let currency = currency_of(&row.token_id)?;
+    let amount = coins(&row.amount, currency)?;
+    let fiat_value = row.fiat_value.clone();
+    let rated = row.fiat_rate.as_deref().and_then(|rate| value(&amount, rate));
+    let entry = EntryLine { row, currency, amount, value: fiat_value.or(rated) };
+    let mut side = |account, is_credit| {
+        entry.note(totals, account, is_credit)?;
+        entry.side(balances, account, is_credit)
+    };
+    Ok([side(&row.debit, false)?, side(&row.credit, true)?])
+}
+
+/// Begins the balances with what was there before the range.
+pub(super) fn open(
+    (balances, totals): (&mut Balances, &mut Totals),
+    opening: &Opening,
+) -> Result<(), StorageError> {
+    let currency = currency_of(&opening.token_id)?;
+    let units = &opening.units;
+    balances.add(&opening.account, currency.code, units).map_err(|error| damaged(&error))?;
+    let movement = report::Movement {
+        account: &opening.account,
+        currency: currency.code,
+        decimals: currency.decimals,
+        units,
+        fiat: None,
+    };
+    totals.open(&movement).map_err(|error| damaged(&error))
+}
+
+fn damaged(error: &impl std::error::Error) -> StorageError {
+    StorageError::damaged("ledger_entry", error.to_string())
+}
+
+struct EntryLine<'a> {
+    row: &'a LedgerRow,
+    currency: &'static Currency,
+    amount: String,
+    value: Option<String>,
+}
+
+impl EntryLine<'_> {
+    fn note(
+        &self,
+        totals: &mut Totals,
+        account: &str,
+        is_credit: bool,
+    ) -> Result<(), StorageError> {
+        let signed = |amount: &str| if is_credit { amount.to_owned() } else { negated(amount) };
+        let (units, value) = (signed(&self.row.amount), self.value.as_deref().map(signed));
+        let movement = report::Movement {
+            account,
+            currency: self.currency.code,
+            decimals: self.currency.decimals,
+            units: &units,
+            fiat: value.as_deref().zip(self.row.fiat_currency.as_deref()),
+        };
+        totals.note(self.row.kind, &movement).map_err(|error| damaged(&error))
+    }
+
+    fn side(
+        &self,
+        balances: &mut Balances,
+        account: &str,
+        is_credit: bool,
+    ) -> Result<Line, StorageError> {
+        let row = self.row;
+        let signed = |amount: &str| if is_credit { amount.to_owned() } else { negated(amount) };
+        let units = signed(&row.amount);
+        let after = balances.add(account, self.currency.code, &units);
+        let after = after.map_err(|error| damaged(&error))?;
+        let amount = || Cell::Decimal(self.amount.clone());
+        let (debit, credit) =
+            if is_credit { (Cell::Empty, amount()) } else { (amount(), Cell::Empty) };
+        let (source_type, source_id) = match (&row.payout_order_id, &row.payment_id) {
+            (Some(order), _) => (Cell::text("payout"), Cell::text(order.clone())),
+            (None, Some(payment)) => (Cell::text("payment"), Cell::text(payment.clone())),
+            (None, None) => (Cell::Empty, Cell::Empty),
+        };
+        let named = row.payout_order_id.as_deref().or(row.payment_id.as_deref());
+        let description = words([Some(row.kind.as_str()), named, row.order_id.as_deref()]);
+        // Between two accounts of the merchant nothing reaches or leaves him.
+        let moves = is_own(account) && !(is_own(&row.debit) && is_own(&row.credit));
+        let movement = moves.then(|| Movement {
+            at: row.at,
+            amount: signed(&self.amount),
+            symbol: self.currency.symbol,
+            fiat: self.value.as_deref().map(signed).zip(row.fiat_currency.clone()),
+            tx_hash: row.tx_hash.clone(),
+            description,
+        });
+        let cells = vec![
+            Cell::Integer(row.id),
+            Cell::Time(row.at),
+            Cell::text(account),
+            Cell::text(self.currency.code),
+            debit,
+            credit,
+            Cell::Decimal(coins(&after, self.currency)?),
+            source_type,
+            source_id,
+            Cell::text_or_empty(row.tx_hash.clone()),
+            Cell::Text(words([Some(row.kind.as_str()), row.order_id.as_deref(), None])),
+        ];
+        Ok(Line {
+            cells,
+            currency: Some(self.currency.code),
+            fiat: row.fiat_currency.clone(),
+            status: None,
+            movement,
+        })
+    }
+}
+
+/// Accounts that belong to one merchant; in his entries, to him.
+fn is_own(account: &str) -> bool {
+    report::class_of(account).is_some()
+}
+
+fn currency_of(token_id: &str) -> Result<&'static Currency, StorageError> {
+    let unknown = || StorageError::damaged("ledger_entry", "its currency is not in the catalogue");
+    Catalogue::get().by_token_id(token_id).ok_or_else(unknown)
+}
+
+fn coins(units: &str, currency: &Currency) -> Result<String, StorageError> {
+    let damaged = || StorageError::damaged("ledger_entry", "an amount is no whole number");
+    in_coins(units, currency.decimals).ok_or_else(damaged)
+}
+
+/// The value of an amount at a rate; `None` if it has more digits than a value can have.
+fn value(coins: &str, rate: &str) -> Option<String> {
+    let (coins, rate): (Decimal, Decimal) = (coins.parse().ok()?, rate.parse().ok()?);
+    Some(coins.checked_mul(rate)?.round_dp(FIAT_PLACES).normalize().to_string())
+}
+
+/// The position of a deposit within its transaction, where its network numbers them.
+fn place_of(deposit_key: &str) -> Cell {
+    let last = deposit_key.rsplit_once(':').map(|(_, last)| last);
+    last.and_then(|digits| digits.parse().ok()).map_or(Cell::Empty, Cell::Integer)
+}
+
+/// One at the chain tip, none for a deposit whose block is gone.
+fn confirmations(height: Option<i64>, head: Option<i64>) -> i64 {
+    let (Some(height), Some(head)) = (height, head) else { return 0 };
+    head.saturating_add(1).saturating_sub(height).max(0)
+}
+
+fn words(parts: [Option<&str>; 3]) -> String {
+    let parts: Vec<_> = parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();
+    parts.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_exact_to_eight_places_and_absent_beyond_the_digits_of_a_rate() {
+        assert_eq!(value("30.123456", "0.9").as_deref(), Some("27.1111104"));
+        assert_eq!(value("0.00000001", "0.1").as_deref(), Some("0"));
+        assert_eq!(value(&"9".repeat(40), "1"), None);
+    }
+
+    /// A balance is that of a coin on all its networks.
+    #[test]
+    fn a_code_that_networks_share_has_the_same_decimals_on_all_of_them() {
+        let all = Catalogue::get().all();
+        for one in all {
+            for other in all.iter().filter(|other| other.code == one.code) {
+                assert_eq!(one.decimals, other.decimals, "{}", one.code);
+            }
+        }
+    }
+
+    #[test]
+    fn a_place_is_the_number_behind_the_last_colon() {
+        assert_eq!(place_of("ab:log:7"), Cell::Integer(7));
+        assert_eq!(place_of("ab:0"), Cell::Integer(0));
+        for key in ["ab:native", "ab", "signature:owner:SOL", "receipt:log:1.2"] {
+            assert_eq!(place_of(key), Cell::Empty, "{key}");
+        }
+        assert_eq!(confirmations(Some(10), Some(10)), 1);
+        assert_eq!(confirmations(Some(10), Some(3)), 0);
+        assert_eq!(confirmations(None, Some(10)), 0);
+    }
+}

@@ -1,0 +1,233 @@
+//! Sealing the ledger, and proving it: the chain of hashes, the sums, and the rows that it was
+//! booked for.
+
+use std::collections::HashMap;
+
+use chrono::{DateTime, Utc};
+use uuid::Uuid;
+
+use crate::app::Gateway;
+use crate::{
+    accounting::seal::{self, Entry, Hash, START},
+    storage::{
+        PgConnection, StorageError,
+        books::{self, Difference},
+        seals::{self, Batch},
+    },
+};
+
+/// Entries of one batch.
+const BATCH: i64 = 5_000;
+/// Faults that are told one by one.
+const TOLD_MAX: usize = 100;
+
+/// The outcome of a verification.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Verdict {
+    /// Entries that were read.
+    pub entries: u64,
+    /// Of them, those in the chain; the newest are not yet.
+    pub sealed: u64,
+    pub batches: u64,
+    /// Deposits, invoices and payout orders that were compared.
+    pub compared: bool,
+    pub faults: u64,
+    /// The first of them.
+    pub told: Vec<String>,
+}
+
+impl Verdict {
+    fn fault(&mut self, text: String) {
+        self.faults += 1;
+        if self.told.len() < TOLD_MAX {
+            self.told.push(text);
+        }
+    }
+
+    fn add(&mut self, differences: Vec<Difference>) {
+        for Difference { subject, detail } in differences {
+            self.fault(format!("{detail} ({subject})"));
+        }
+    }
+}
+
+impl Gateway {
+    /// Seals one batch of entries; returns how many it had.
+    pub async fn seal_ledger(&self) -> Result<usize, StorageError> {
+        let mut tx = self.db.begin().await?;
+        let after = seals::sealed_through(&mut tx).await?;
+        let entries = seals::settled_after(&mut tx, after, BATCH).await?;
+        let Some(last) = entries.last() else { return Ok(0) };
+        let mut hashes = HashMap::<String, Hash>::new();
+        let mut accounts: Vec<_> =
+            entries.iter().flat_map(|entry| [&entry.debit, &entry.credit]).cloned().collect();
+        accounts.sort_unstable();
+        accounts.dedup();
+        for head in seals::heads(&mut tx, &accounts).await? {
+            let hash = Hash::try_from(head.hash.as_slice());
+            let hash = hash.map_err(|_| StorageError::damaged("ledger_seal", "it is no hash"))?;
+            hashes.insert(head.account, hash);
+        }
+        for entry in &entries {
+            link(&mut hashes, entry);
+        }
+        let batch = Batch {
+            through_id: last.id,
+            entries: i32::try_from(entries.len()).unwrap_or(i32::MAX),
+        };
+        let of_accounts: Vec<_> =
+            accounts.iter().map(|account| hashes[account.as_str()].to_vec()).collect();
+        seals::insert(&mut tx, batch, &accounts, &of_accounts).await?;
+        tx.commit().await?;
+        Ok(entries.len())
+    }
+
+    /// Reads the whole ledger: the hashes of what is sealed (by `as_of`, if given) and, of the
+    /// present, the rows that it was booked for. Notes the result for the metrics.
+    pub async fn verify_ledger(
+        &self,
+        as_of: Option<DateTime<Utc>>,
+    ) -> Result<Verdict, StorageError> {
+        let mut verdict = Verdict::default();
+        let sealed_through = self.verify_chain(as_of, &mut verdict).await?;
+        if as_of.is_some() {
+            return Ok(verdict);
+        }
+        self.verify_entries(sealed_through, &mut verdict).await?;
+        self.verify_rows(&mut verdict).await?;
+        verdict.compared = true;
+        let count = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+        let mut connection = self.db.connection().await?;
+        let counts = (count(verdict.entries), count(verdict.faults));
+        seals::note_check(&mut connection, counts, &verdict.told.join("\n")).await?;
+        Ok(verdict)
+    }
+
+    /// Whole hours since the present was verified; `None` if it never was.
+    pub async fn hours_since_verification(&self) -> Result<Option<i64>, StorageError> {
+        let mut connection = self.db.connection().await?;
+        Ok(seals::last_check(&mut connection).await?.map(|(_, hours)| hours))
+    }
+
+    /// Returns the last sealed entry.
+    async fn verify_chain(
+        &self,
+        as_of: Option<DateTime<Utc>>,
+        verdict: &mut Verdict,
+    ) -> Result<i64, StorageError> {
+        let (mut hashes, mut after) = (HashMap::<String, Hash>::new(), 0);
+        loop {
+            let mut connection = self.db.connection().await?;
+            let batches = seals::batches(&mut connection, after, as_of, 100).await?;
+            if batches.is_empty() {
+                return Ok(after);
+            }
+            for batch in batches {
+                verify_batch(&mut connection, (after, batch), &mut hashes, verdict).await?;
+                after = batch.through_id;
+            }
+        }
+    }
+
+    /// The entries behind the chain, which no hash covers yet.
+    async fn verify_entries(
+        &self,
+        sealed_through: i64,
+        verdict: &mut Verdict,
+    ) -> Result<(), StorageError> {
+        let mut after = sealed_through;
+        loop {
+            let mut connection = self.db.connection().await?;
+            let entries = seals::entries(&mut connection, (after, i64::MAX), BATCH).await?;
+            let Some(last) = entries.last() else { break };
+            verdict.entries += u64::try_from(entries.len()).unwrap_or(0);
+            after = last.id;
+        }
+        let mut from = 0;
+        while from < after {
+            let to = after.min(from + books::STEP);
+            let mut connection = self.db.connection().await?;
+            verdict.add(books::entries_of_nothing(&mut connection, (from, to)).await?);
+            from = to;
+        }
+        Ok(())
+    }
+
+    async fn verify_rows(&self, verdict: &mut Verdict) -> Result<(), StorageError> {
+        let mut after = Uuid::nil();
+        loop {
+            let mut connection = self.db.connection().await?;
+            let Some(through) = books::deposits_through(&mut connection, after).await? else {
+                break;
+            };
+            verdict.add(books::deposits(&mut connection, (after, through)).await?);
+            after = through;
+        }
+        after = Uuid::nil();
+        loop {
+            let mut connection = self.db.connection().await?;
+            let Some(through) = books::invoices_through(&mut connection, after).await? else {
+                break;
+            };
+            verdict.add(books::invoices(&mut connection, (after, through)).await?);
+            after = through;
+        }
+        after = Uuid::nil();
+        loop {
+            let mut connection = self.db.connection().await?;
+            let Some(through) = books::payouts_through(&mut connection, after).await? else {
+                break;
+            };
+            verdict.add(books::payouts(&mut connection, (after, through)).await?);
+            after = through;
+        }
+        Ok(())
+    }
+}
+
+/// Continues the chains of both accounts of an entry.
+fn link(hashes: &mut HashMap<String, Hash>, entry: &Entry) {
+    for account in [&entry.debit, &entry.credit] {
+        let before = hashes.get(account).copied().unwrap_or(START);
+        hashes.insert(account.clone(), seal::next(&before, entry));
+    }
+}
+
+/// Recomputes a batch and compares it with its seals. After a fault it continues with what was
+/// sealed, so that one changed entry is one fault per account and not one for all that follow.
+async fn verify_batch(
+    connection: &mut PgConnection,
+    (after, batch): (i64, Batch),
+    hashes: &mut HashMap<String, Hash>,
+    verdict: &mut Verdict,
+) -> Result<(), StorageError> {
+    let through = batch.through_id;
+    let entries = seals::entries(connection, (after, through), BATCH + 1).await?;
+    let count = u64::try_from(entries.len()).unwrap_or(0);
+    verdict.batches += 1;
+    verdict.entries += count;
+    verdict.sealed += count;
+    if i32::try_from(entries.len()).ok() != Some(batch.entries) {
+        let text = format!(
+            "{} entries were sealed behind {after} up to {through}, and {count} are there",
+            batch.entries
+        );
+        verdict.fault(text);
+    }
+    for entry in &entries {
+        link(hashes, entry);
+    }
+    for sealed in seals::of_batch(connection, through).await? {
+        let found = hashes.get(&sealed.account).copied().unwrap_or(START);
+        if found.as_slice() != sealed.hash {
+            let account = &sealed.account;
+            verdict.fault(format!(
+                "an entry of {account} behind {after} up to {through} is not the one that was sealed"
+            ));
+            if let Ok(hash) = Hash::try_from(sealed.hash.as_slice()) {
+                hashes.insert(sealed.account, hash);
+            }
+        }
+    }
+    Ok(())
+}

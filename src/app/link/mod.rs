@@ -1,0 +1,42 @@
+//! Payment links: their merchant's operations, and those of visitors, who have no API key.
+
+pub mod change;
+pub mod create;
+pub mod order;
+pub mod read;
+pub mod visit;
+
+use crate::{
+    asset::catalogue::Catalogue,
+    link::terms::{Terms, TermsError},
+    storage::StorageError,
+};
+
+/// Reason why a merchant's link is not stored.
+#[derive(Debug, thiserror::Error)]
+pub enum LinkError {
+    #[error("there is no such link")]
+    NotFound,
+    #[error(transparent)]
+    Terms(#[from] TermsError),
+    #[error("accepted names {0:?}, which is no token such as usdtmatic@polygon")]
+    UnknownToken(String),
+    #[error("there are {max} links already; change one that is not used any more")]
+    TooMany { max: i64 },
+    #[error("the merchant is suspended")]
+    Suspended,
+    #[error("the Idempotency-Key was used with another request")]
+    IdempotencyMismatch,
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+}
+
+/// Checks the rules of the terms, and their tokens by the catalogue.
+fn checked(terms: &Terms) -> Result<(), LinkError> {
+    terms.check()?;
+    let tokens = terms.accepted.iter().flatten();
+    match tokens.into_iter().find(|token| Catalogue::get().by_token_id(token).is_none()) {
+        None => Ok(()),
+        Some(token) => Err(LinkError::UnknownToken(token.clone())),
+    }
+}

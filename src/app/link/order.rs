@@ -1,0 +1,223 @@
+//! A visitor of a link creates an invoice. He has no API key, so nothing but the link says which
+//! merchant it is for, at which price and with which addresses.
+
+use rust_decimal::Decimal;
+
+use super::visit::LinkState;
+use crate::app::{
+    Gateway,
+    delivery::emit,
+    invoice::create::{CreateError, Inherited, NewInvoice, PayWith, blank_invoice, eligible},
+    market::Market,
+    operator::measure::count_transition,
+};
+use crate::{
+    broker::{
+        envelope::{self, InvoiceRef},
+        route::Route,
+    },
+    invoice::{Pricing, payment::Payment},
+    link::{
+        self, LinkKind,
+        terms::{AmountRefusal, Terms},
+        words::{self, WordsError},
+    },
+    money::{Bps, Price},
+    storage::{
+        PgConnection, StorageError, access,
+        creation::{self, Opening},
+        invoices::Invoice,
+        links::{self, Link},
+        merchants::{self, MerchantRow},
+    },
+    webhook::{donation::DonationBody, ipn},
+};
+
+/// The form of a link's page, as a visitor sent it.
+#[derive(Debug, Clone, Default)]
+pub struct OrderForm {
+    pub amount: String,
+    pub donor_name: String,
+    pub donor_email: String,
+    pub message: String,
+    pub anonymous: bool,
+}
+
+/// Reason why a visitor gets no invoice.
+#[derive(Debug, thiserror::Error)]
+pub enum OrderError {
+    #[error("there is no such link")]
+    NotFound,
+    #[error("the link takes no payments")]
+    Unusable(LinkState),
+    #[error("this address has tried too often")]
+    TooManyTries,
+    #[error("the link has as many open invoices as it may have")]
+    Full,
+    #[error(transparent)]
+    Amount(#[from] AmountRefusal),
+    #[error(transparent)]
+    Words(#[from] WordsError),
+    /// The smallest minimum of all its currencies, in USD.
+    #[error("no currency takes this amount")]
+    TooSmall { min_usd: Option<Decimal> },
+    #[error(transparent)]
+    Create(CreateError),
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+}
+
+impl Gateway {
+    /// Creates the draft that a visitor asks for, or finds the open invoice of a single-use link.
+    /// Returns its `payment_id`. It has no address: a visitor who never chooses a currency costs
+    /// none.
+    pub async fn order_by_link(
+        &self,
+        link_id: &str,
+        client: &str,
+        form: &OrderForm,
+    ) -> Result<String, OrderError> {
+        self.admit_visitor(link_id, client).await?;
+        let market = self.market().await?;
+        let mut tx = self.db.begin().await?;
+        let link = links::lock(&mut tx, link_id).await?.ok_or(OrderError::NotFound)?;
+        let merchant = merchants::by_id(&mut tx, link.merchant_id).await?;
+        let merchant = merchant.filter(|merchant| link.active && merchant.suspended_at.is_none());
+        let merchant = merchant.ok_or(OrderError::Unusable(LinkState::Inactive))?;
+        if let Some(open) = occupied(&mut tx, &link).await? {
+            return Ok(open);
+        }
+        let price = link.terms.amount(&form.amount)?;
+        let donation = donation(&link, form)?;
+        let accepted = merchant.accepted_tokens.as_deref();
+        let accepted = accepted_for(&market, &link.terms, accepted, price)?;
+        let quota = i64::from(merchant.open_invoices_max);
+        let (open, now) = links::open_invoices(&mut tx, &link, quota).await?;
+        if open >= quota {
+            return Err(OrderError::Full);
+        }
+        let mut invoice = blank_invoice(inherited(&merchant), &request(&link.terms, price), now);
+        invoice.view.invoice_type = link.terms.kind.invoice_type();
+        invoice.accepted_tokens = Some(accepted);
+        invoice.link_id = Some(link.id);
+        invoice.donation = donation;
+        self.open_draft(&mut tx, &invoice).await?;
+        tx.commit().await.map_err(StorageError::from)?;
+        count_transition(None, invoice.view.status);
+        self.relay_wake.notify_one();
+        Ok(invoice.view.payment_id)
+    }
+
+    /// Counts a try against the budget of this address on this link. Texts that name no link have
+    /// none.
+    async fn admit_visitor(&self, link_id: &str, client: &str) -> Result<(), OrderError> {
+        if !link::is_id(link_id) {
+            return Err(OrderError::NotFound);
+        }
+        let mut connection = self.db.connection().await?;
+        if links::by_link_id(&mut connection, link_id).await?.is_none() {
+            return Err(OrderError::NotFound);
+        }
+        let admitted = access::admit_visitor(&mut connection, link_id, client).await?;
+        if admitted { Ok(()) } else { Err(OrderError::TooManyTries) }
+    }
+
+    /// Writes a draft that a visitor created, with its event and its message.
+    async fn open_draft(
+        &self,
+        tx: &mut PgConnection,
+        invoice: &Invoice,
+    ) -> Result<(), StorageError> {
+        let message = envelope::encode(&InvoiceRef { invoice_id: invoice.id });
+        let payment = Payment::render(&invoice.view, &self.config.checkout_url);
+        let body = ipn::snapshot(&payment, None, invoice.donation.as_ref());
+        let opening = Opening {
+            invoice,
+            event: (&emit::new_id(), &body),
+            address: None,
+            route: Route::InvoiceCreated.as_str(),
+            message: &message,
+        };
+        creation::open(tx, &opening).await
+    }
+}
+
+fn inherited(merchant: &MerchantRow) -> Inherited {
+    Inherited {
+        merchant_id: merchant.id,
+        overpay_tolerance: Bps::new(merchant.overpay_bps.unsigned_abs()),
+        payment_window_seconds: merchant.payment_window_seconds,
+        selection_window_seconds: merchant.selection_window_seconds,
+    }
+}
+
+/// The open invoice of a single-use link, which all its visitors share. The caller holds the lock
+/// of the link.
+async fn occupied(tx: &mut PgConnection, link: &Link) -> Result<Option<String>, OrderError> {
+    if !link.terms.single_use {
+        return Ok(None);
+    }
+    match links::occupant(tx, link.id).await? {
+        None => Ok(None),
+        Some((_, status)) if status.is_terminal() => Err(OrderError::Unusable(LinkState::Used)),
+        Some((payment_id, _)) => Ok(Some(payment_id)),
+    }
+}
+
+/// A donor's words. Of an anonymous one neither name nor address is kept.
+fn donation(link: &Link, form: &OrderForm) -> Result<Option<DonationBody>, WordsError> {
+    if link.terms.kind != LinkKind::Donation {
+        return Ok(None);
+    }
+    let (name, email) = (words::name(&form.donor_name)?, words::email(&form.donor_email)?);
+    let message = words::message(&form.message)?;
+    let anonymous = form.anonymous;
+    let proposed = link.terms.price_amount;
+    Ok(Some(DonationBody {
+        link_id: link.link_id.clone(),
+        donor_name: name.filter(|_| !anonymous),
+        donor_email: email.filter(|_| !anonymous),
+        message,
+        anonymous,
+        suggested_amount: proposed.map(Price::to_decimal),
+        suggested_currency: proposed.map(|_| link.terms.price_currency.code().to_owned()),
+    }))
+}
+
+/// The tokens that the merchant and the link both accept and this price leaves.
+fn accepted_for(
+    market: &Market,
+    terms: &Terms,
+    of_merchant: Option<&[String]>,
+    price: Price,
+) -> Result<Vec<String>, OrderError> {
+    let lists = [of_merchant, terms.accepted.as_deref()];
+    let found = eligible(market, &lists, price, terms.price_currency);
+    found.map_err(|error| {
+        if !matches!(error, CreateError::NoEligibleCurrency) {
+            return OrderError::Create(error);
+        }
+        let accepts = |token: &String| {
+            lists.iter().all(|list| list.is_none_or(|tokens| tokens.contains(token)))
+        };
+        let offers = market.offers().iter();
+        let offers = offers.filter(|offer| accepts(&offer.currency.token_id()));
+        OrderError::TooSmall { min_usd: offers.map(|offer| offer.min_usd).min() }
+    })
+}
+
+/// The draft, with nothing of the visitor in it but the price of an open link.
+fn request(terms: &Terms, price: Price) -> NewInvoice {
+    NewInvoice {
+        price_amount: price,
+        price_currency: terms.price_currency.code().to_owned(),
+        pay: PayWith::BuyersChoice,
+        pricing: Pricing::Fiat,
+        order_id: terms.order_id.clone(),
+        order_description: Some(terms.title.clone()),
+        ipn_callback_url: terms.ipn_callback_url.clone(),
+        success_url: terms.success_url.clone(),
+        cancel_url: terms.cancel_url.clone(),
+        idempotency: None,
+    }
+}

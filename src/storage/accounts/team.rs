@@ -1,0 +1,107 @@
+//! Teams: the people of a merchant, and the operators.
+
+use chrono::{DateTime, Utc};
+use uuid::Uuid;
+
+use crate::{
+    account::Role,
+    storage::{PgConnection, StorageError},
+};
+
+/// Somebody in a team, or invited into it.
+#[derive(Debug, Clone)]
+pub struct MemberRow {
+    pub id: Uuid,
+    pub account_id: Uuid,
+    pub email: String,
+    pub role: Role,
+    pub is_disabled: bool,
+    pub has_factor: bool,
+    pub invited_at: DateTime<Utc>,
+    pub accepted_at: Option<DateTime<Utc>>,
+}
+
+/// Makes all changes of one team wait for one another until the transaction ends. Triggers of
+/// `membership` take the same lock.
+pub async fn lock(
+    connection: &mut PgConnection,
+    merchant_id: Option<Uuid>,
+) -> Result<(), StorageError> {
+    sqlx::query!(
+        r#"
+        select pg_advisory_xact_lock(
+            hashtextextended('gateway:team:' || coalesce($1::uuid::text, 'operators'), 0)
+        )::text as "lock"
+        "#,
+        merchant_id
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(())
+}
+
+/// The people of a team, the first first.
+pub async fn members(
+    connection: &mut PgConnection,
+    merchant_id: Option<Uuid>,
+    limit: i64,
+) -> Result<Vec<MemberRow>, StorageError> {
+    let rows = sqlx::query_as!(
+        MemberRow,
+        r#"
+        select m.id, m.account_id, a.email, m.role as "role: _", a.disabled_at is not null as "is_disabled!",
+               (a.totp_sealed is not null or exists (select from passkey p where p.account_id = a.id)) as "has_factor!",
+               m.created_at as invited_at, m.accepted_at
+        from membership m
+        join account a on a.id = m.account_id
+        where m.merchant_id is not distinct from $1
+        order by m.id
+        limit $2
+        "#,
+        merchant_id,
+        limit
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows)
+}
+
+/// Replaces the role `seen` of somebody by another one. A trigger ends his sessions. `false` if he
+/// is not there, or has another role by now.
+pub async fn set_role(
+    connection: &mut PgConnection,
+    merchant_id: Option<Uuid>,
+    id: Uuid,
+    seen: Role,
+    role: Role,
+) -> Result<bool, StorageError> {
+    let done = sqlx::query!(
+        r#"
+        update membership set role = $4
+        where id = $2 and merchant_id is not distinct from $1 and role = $3
+        "#,
+        merchant_id,
+        id,
+        seen.as_str(),
+        role.as_str()
+    )
+    .execute(connection)
+    .await?;
+    Ok(done.rows_affected() == 1)
+}
+
+/// Takes somebody out of a team, or takes an invitation back. `false` if he is not there.
+pub async fn remove(
+    connection: &mut PgConnection,
+    merchant_id: Option<Uuid>,
+    id: Uuid,
+) -> Result<bool, StorageError> {
+    let done = sqlx::query!(
+        "delete from membership where id = $2 and merchant_id is not distinct from $1",
+        merchant_id,
+        id
+    )
+    .execute(connection)
+    .await?;
+    Ok(done.rows_affected() == 1)
+}

@@ -1,0 +1,64 @@
+//! Reading for exports: each a stream of rows in the order of their times, whatever their number.
+//!
+//! All of an export is read in one snapshot ([`Db::begin_snapshot`]), so that its rows agree with
+//! one another.
+
+pub mod fees;
+pub mod invoices;
+pub mod ledger;
+pub mod payments;
+pub mod payouts;
+pub mod replica;
+pub mod slots;
+
+use chrono::{DateTime, Utc};
+use sqlx::PgPool;
+use uuid::Uuid;
+
+use super::{Db, StorageError, Tx, identity};
+use crate::{accounting::Range, ledger::Account};
+
+/// A snapshot that changes nothing, with the limits of a long reading. In one round trip.
+const BEGIN: &str = "begin isolation level repeatable read read only; set local statement_timeout = 60000; \
+                     set local lock_timeout = 8000; set local idle_in_transaction_session_timeout = 30000";
+
+/// The merchant and the times whose rows are read.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked {
+    pub merchant_id: Uuid,
+    pub range: Range,
+}
+
+impl Asked {
+    /// The accounts of a merchant but for those of his payout orders.
+    fn accounts(&self) -> [String; 3] {
+        let id = self.merchant_id;
+        [Account::Merchant(id), Account::Late(id), Account::Foreign(id)]
+            .map(|account| account.to_string())
+    }
+
+    const fn bounds(&self) -> (DateTime<Utc>, DateTime<Utc>) {
+        (self.range.from, self.range.to)
+    }
+}
+
+impl Db {
+    /// Begins a read-only transaction that sees one moment, even if its caller gives up waiting for
+    /// it (as [`begin`](Self::begin)).
+    pub async fn begin_snapshot(&self) -> Result<Tx, StorageError> {
+        let (pool, behind_pooler) = (self.pool.clone(), self.pooled.is_some());
+        let begun = tokio::spawn(async move { snapshot(&pool, behind_pooler).await });
+        // The task ends early only with the runtime.
+        begun.await.unwrap_or(Err(sqlx::Error::PoolClosed.into()))
+    }
+}
+
+/// Behind a pooler the server may be another than the programs know; a new connection has asked
+/// already.
+async fn snapshot(pool: &PgPool, behind_pooler: bool) -> Result<Tx, StorageError> {
+    let mut tx = pool.begin_with(BEGIN).await?;
+    if behind_pooler && !identity::is_known(&mut tx).await? {
+        return Err(StorageError::TwoDatabases);
+    }
+    Ok(tx)
+}

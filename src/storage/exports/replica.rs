@@ -1,0 +1,53 @@
+//! The replica that exports may read, and how far it has followed.
+
+use chrono::{DateTime, Utc};
+use secrecy::{ExposeSecret, SecretString};
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+
+use crate::storage::{
+    ACQUIRE_TIMEOUT, CONNECTION_LIFETIME_MAX, Db, LIMITS, PgConnection, StorageError,
+};
+
+impl Db {
+    /// Prepares a pool for a server that is only read. Unlike every other pool it may lead to a
+    /// replica: nothing is decided by what it says.
+    pub fn connect_lazy_to_replica(
+        url: &SecretString,
+        connections_max: u32,
+    ) -> Result<Self, StorageError> {
+        let direct = url.expose_secret().parse::<PgConnectOptions>()?.options(LIMITS);
+        let pool = PgPoolOptions::new()
+            .max_connections(connections_max)
+            .acquire_timeout(ACQUIRE_TIMEOUT)
+            .max_lifetime(CONNECTION_LIFETIME_MAX)
+            .connect_lazy_with(direct.clone());
+        Ok(Self {
+            pool,
+            direct,
+            pooled: None,
+            direct_proven: Default::default(),
+            is_attributed: false,
+        })
+    }
+}
+
+/// Writes the heartbeat, on the primary.
+pub async fn beat(connection: &mut PgConnection) -> Result<(), StorageError> {
+    sqlx::query!(
+        r#"
+        insert into export_heartbeat (single, beat_at) values (true, clock_timestamp())
+        on conflict (single) do update set beat_at = excluded.beat_at
+        "#
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// The newest heartbeat that a server has; `None` before the first.
+pub async fn reached(connection: &mut PgConnection) -> Result<Option<DateTime<Utc>>, StorageError> {
+    let beat = sqlx::query_scalar!("select beat_at from export_heartbeat")
+        .fetch_optional(connection)
+        .await?;
+    Ok(beat)
+}

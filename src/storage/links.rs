@@ -1,0 +1,324 @@
+//! Payment links, and the invoices that their visitors have created.
+
+use bigdecimal::BigDecimal;
+use chrono::{DateTime, Utc};
+use uuid::Uuid;
+
+use super::{PgConnection, StorageError, numeric};
+use crate::{
+    invoice::Status,
+    link::{LinkKind, terms::Terms},
+    money::Price,
+};
+
+/// A link as it is stored.
+#[derive(Debug, Clone)]
+pub struct Link {
+    pub id: Uuid,
+    /// The public id.
+    pub link_id: String,
+    pub merchant_id: Uuid,
+    pub terms: Terms,
+    /// False once its merchant has switched it off.
+    pub active: bool,
+    pub created_at: DateTime<Utc>,
+    pub updated_at: DateTime<Utc>,
+}
+
+struct RawLink {
+    id: Uuid,
+    link_id: String,
+    merchant_id: Uuid,
+    kind: LinkKind,
+    title: String,
+    description: Option<String>,
+    price_amount: Option<BigDecimal>,
+    price_currency: String,
+    min_amount: Option<BigDecimal>,
+    max_amount: Option<BigDecimal>,
+    suggested_amounts: Vec<BigDecimal>,
+    accepted_tokens: Option<Vec<String>>,
+    single_use: bool,
+    active: bool,
+    success_url: Option<String>,
+    cancel_url: Option<String>,
+    ipn_callback_url: Option<String>,
+    order_id: Option<String>,
+    created_at: DateTime<Utc>,
+    updated_at: DateTime<Utc>,
+}
+
+/// Reads links by a condition.
+macro_rules! links_where {
+    ($condition:literal; $($argument:expr),+) => {
+        sqlx::query_as!(
+            RawLink,
+            r#"
+            select id, link_id, merchant_id, type as "kind: _", title, description, price_amount, price_currency,
+                   min_amount, max_amount, suggested_amounts, accepted_tokens, single_use, active, success_url,
+                   cancel_url, ipn_callback_url, order_id, created_at, updated_at
+            from link
+            where "# + $condition,
+            $($argument),+
+        )
+    };
+}
+
+/// Stores a new link. Its times are the database's.
+pub async fn insert(
+    connection: &mut PgConnection,
+    merchant_id: Uuid,
+    link_id: &str,
+    terms: &Terms,
+) -> Result<Link, StorageError> {
+    let id = Uuid::now_v7();
+    let row = sqlx::query!(
+        r#"
+        insert into link (id, link_id, merchant_id, type, title, description, price_amount, price_currency, min_amount,
+            max_amount, suggested_amounts, accepted_tokens, single_use, success_url, cancel_url, ipn_callback_url,
+            order_id)
+        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
+        returning created_at, updated_at
+        "#,
+        id,
+        link_id,
+        merchant_id,
+        terms.kind.as_str(),
+        terms.title,
+        terms.description,
+        terms.price_amount.map(numeric::from_price),
+        terms.price_currency.code(),
+        terms.min_amount.map(numeric::from_price),
+        terms.max_amount.map(numeric::from_price),
+        &suggestions(terms),
+        terms.accepted.as_deref(),
+        terms.single_use,
+        terms.success_url,
+        terms.cancel_url,
+        terms.ipn_callback_url,
+        terms.order_id
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(Link {
+        id,
+        link_id: link_id.to_owned(),
+        merchant_id,
+        terms: terms.clone(),
+        active: true,
+        created_at: row.created_at,
+        updated_at: row.updated_at,
+    })
+}
+
+fn suggestions(terms: &Terms) -> Vec<BigDecimal> {
+    terms.suggested_amounts.iter().copied().map(numeric::from_price).collect()
+}
+
+/// Stores changed terms. The caller holds the row lock. Returns the new `updated_at`.
+pub async fn update(
+    connection: &mut PgConnection,
+    id: Uuid,
+    terms: &Terms,
+    active: bool,
+) -> Result<DateTime<Utc>, StorageError> {
+    let row = sqlx::query!(
+        r#"
+        update link
+        set title = $2, description = $3, price_amount = $4, price_currency = $5, min_amount = $6, max_amount = $7,
+            suggested_amounts = $8, accepted_tokens = $9, single_use = $10, success_url = $11, cancel_url = $12,
+            ipn_callback_url = $13, order_id = $14, active = $15, updated_at = clock_timestamp()
+        where id = $1
+        returning updated_at
+        "#,
+        id,
+        terms.title,
+        terms.description,
+        terms.price_amount.map(numeric::from_price),
+        terms.price_currency.code(),
+        terms.min_amount.map(numeric::from_price),
+        terms.max_amount.map(numeric::from_price),
+        &suggestions(terms),
+        terms.accepted.as_deref(),
+        terms.single_use,
+        terms.success_url,
+        terms.cancel_url,
+        terms.ipn_callback_url,
+        terms.order_id,
+        active
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(row.updated_at)
+}
+
+/// A merchant's link by its public id. Index: `link_link_id_unique`.
+pub async fn of_merchant(
+    connection: &mut PgConnection,
+    merchant_id: Uuid,
+    link_id: &str,
+) -> Result<Option<Link>, StorageError> {
+    let row = links_where!("link_id = $2 and merchant_id = $1"; merchant_id, link_id)
+        .fetch_optional(connection)
+        .await?;
+    row.map(TryInto::try_into).transpose()
+}
+
+/// The same, locked for a change.
+pub async fn lock_of_merchant(
+    connection: &mut PgConnection,
+    merchant_id: Uuid,
+    link_id: &str,
+) -> Result<Option<Link>, StorageError> {
+    let row = links_where!(
+        "link_id = $2 and merchant_id = $1 for no key update";
+        merchant_id, link_id
+    )
+    .fetch_optional(connection)
+    .await?;
+    row.map(TryInto::try_into).transpose()
+}
+
+/// A link by its public id, for anybody who has it. Index: `link_link_id_unique`.
+pub async fn by_link_id(
+    connection: &mut PgConnection,
+    link_id: &str,
+) -> Result<Option<Link>, StorageError> {
+    let row = links_where!("link_id = $1"; link_id).fetch_optional(connection).await?;
+    row.map(TryInto::try_into).transpose()
+}
+
+/// The same, locked: visitors of one link create one invoice after the other, so its quota and its
+/// single use are exact.
+pub async fn lock(
+    connection: &mut PgConnection,
+    link_id: &str,
+) -> Result<Option<Link>, StorageError> {
+    let row =
+        links_where!("link_id = $1 for no key update"; link_id).fetch_optional(connection).await?;
+    row.map(TryInto::try_into).transpose()
+}
+
+/// One page of a merchant's links, the newest first. Index: `link_by_created`.
+pub async fn page(
+    connection: &mut PgConnection,
+    merchant_id: Uuid,
+    limit: i64,
+    offset: i64,
+) -> Result<Vec<Link>, StorageError> {
+    let rows = links_where!(
+        "merchant_id = $1 order by created_at desc, id desc limit $2 offset $3";
+        merchant_id, limit, offset
+    )
+    .fetch_all(connection)
+    .await?;
+    rows.into_iter().map(TryInto::try_into).collect()
+}
+
+/// Number of a merchant's links, which is bounded by [`LINKS_MAX`](crate::link::LINKS_MAX). Index:
+/// `link_by_created`.
+pub async fn count(connection: &mut PgConnection, merchant_id: Uuid) -> Result<i64, StorageError> {
+    let row = sqlx::query!(
+        r#"select count(*) as "count!" from link where merchant_id = $1"#,
+        merchant_id
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(row.count)
+}
+
+/// The tokens that a link lists; `None` if it leaves them to its merchant.
+pub async fn accepted_tokens(
+    connection: &mut PgConnection,
+    id: Uuid,
+) -> Result<Option<Vec<String>>, StorageError> {
+    let row = sqlx::query!("select accepted_tokens from link where id = $1", id)
+        .fetch_optional(connection)
+        .await?;
+    Ok(row.and_then(|row| row.accepted_tokens))
+}
+
+/// Number of open invoices of a link, counted no further than the quota, and the time. Index:
+/// `invoice_open_by_link`.
+pub async fn open_invoices(
+    connection: &mut PgConnection,
+    link: &Link,
+    quota: i64,
+) -> Result<(i64, DateTime<Utc>), StorageError> {
+    let row = sqlx::query!(
+        r#"
+        select now() as "now!", (
+            select count(*)
+            from (
+                select from invoice
+                where merchant_id = $1 and link_id = $2 and status in ('draft', 'pending', 'partial')
+                limit $3
+            ) as open
+        ) as "open!"
+        "#,
+        link.merchant_id,
+        link.id,
+        quota
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok((row.open, row.now))
+}
+
+/// The invoice that occupies a single-use link: a paid one for ever, an open one while it is open.
+/// Index: `invoice_by_link`.
+pub async fn occupant(
+    connection: &mut PgConnection,
+    id: Uuid,
+) -> Result<Option<(String, Status)>, StorageError> {
+    let row = sqlx::query!(
+        r#"
+        select payment_id, status as "status: Status"
+        from invoice
+        where link_id = $1 and status in ('draft', 'pending', 'partial', 'paid', 'overpaid')
+        order by status in ('paid', 'overpaid') desc, created_at desc
+        limit 1
+        "#,
+        id
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(row.map(|row| (row.payment_id, row.status)))
+}
+
+fn price(value: &BigDecimal) -> Result<Price, StorageError> {
+    numeric::to_price("link", value)
+}
+
+impl TryFrom<RawLink> for Link {
+    type Error = StorageError;
+
+    fn try_from(raw: RawLink) -> Result<Self, StorageError> {
+        let price_currency = raw.price_currency.parse();
+        let terms = Terms {
+            kind: raw.kind,
+            title: raw.title,
+            description: raw.description,
+            price_amount: raw.price_amount.as_ref().map(price).transpose()?,
+            price_currency: price_currency.map_err(|e| StorageError::damaged("link", e))?,
+            min_amount: raw.min_amount.as_ref().map(price).transpose()?,
+            max_amount: raw.max_amount.as_ref().map(price).transpose()?,
+            suggested_amounts: raw.suggested_amounts.iter().map(price).collect::<Result<_, _>>()?,
+            accepted: raw.accepted_tokens,
+            single_use: raw.single_use,
+            success_url: raw.success_url,
+            cancel_url: raw.cancel_url,
+            ipn_callback_url: raw.ipn_callback_url,
+            order_id: raw.order_id,
+        };
+        Ok(Self {
+            id: raw.id,
+            link_id: raw.link_id,
+            merchant_id: raw.merchant_id,
+            terms,
+            active: raw.active,
+            created_at: raw.created_at,
+            updated_at: raw.updated_at,
+        })
+    }
+}

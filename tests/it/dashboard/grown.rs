@@ -1,0 +1,131 @@
+//! Pages of a merchant with many payments: no page reads a grown table whole, and none is slow.
+//!
+//! `GATEWAY_TEST_ROWS` sets the number of invoices. With a million of them each page must stay
+//! within [`LIMIT`]; with fewer only the indices are checked, since a busy machine decides the
+//! time.
+
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
+
+use gateway::{account::Role, storage::merchant_hours};
+use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, Row};
+
+use super::{payment, visitor::Visitor, with_desk};
+
+const ROWS: i64 = 20_000;
+const MANY: i64 = 1_000_000;
+/// The p95 of any page with a million invoices.
+const LIMIT: Duration = Duration::from_millis(150);
+const ROUNDS: usize = 20;
+const FILL: &str = include_str!("grown.sql");
+/// Without the ledger: a balance is the sum of all entries of its merchant, and a table that holds
+/// little else is rightly read whole.
+const SCANS: &str = "
+    select relname::text, coalesce(seq_scan, 0)
+    from pg_stat_user_tables
+    where relname in ('invoice', 'deposit', 'deposit_address', 'delivery', 'delivery_attempt', 'event')";
+
+fn rows() -> i64 {
+    std::env::var("GATEWAY_TEST_ROWS").map_or(ROWS, |text| text.parse().unwrap())
+}
+
+async fn fill(hand: &mut PgConnection, ours: &str, theirs: &str) {
+    hand.execute("set synchronous_commit = off").await.unwrap();
+    for statement in FILL.split(";\n").filter(|statement| !statement.trim().is_empty()) {
+        let statement = statement
+            .replace("$1", &format!("'{ours}'"))
+            .replace("$2", &format!("'{theirs}'"))
+            .replace("$3", &rows().to_string());
+        hand.execute(AssertSqlSafe(statement)).await.unwrap();
+    }
+    hand.execute("vacuum analyze").await.unwrap();
+}
+
+async fn scans(hand: &mut PgConnection) -> BTreeMap<String, i64> {
+    let rows = hand.fetch_all(SCANS).await.unwrap();
+    rows.into_iter().map(|row| (row.get(0), row.get(1))).collect()
+}
+
+/// The median and the p95 of a page's time.
+async fn measure(visitor: &mut Visitor, path: &str) -> (Duration, Duration) {
+    let mut took = Vec::new();
+    for _ in 0..ROUNDS {
+        let started = Instant::now();
+        let answer = visitor.get(path).await;
+        took.push(started.elapsed());
+        assert_eq!(answer.status, 200, "{path}: {}", answer.body);
+    }
+    took.sort();
+    (took[ROUNDS / 2], took[ROUNDS - 2])
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_page_of_a_merchant_with_many_payments_reads_a_table_whole() {
+    with_desk(|desk| async move {
+        let (ours, theirs) = (desk.merchant().await, desk.merchant().await);
+        let id = payment(&ours, "newest").await;
+        let mut hand = desk.stack.database.connect().await;
+        fill(&mut hand, &ours.new.id.to_string(), &theirs.new.id.to_string()).await;
+        while merchant_hours::sum_next(&mut hand).await.unwrap() {}
+        let text = async |hand: &mut PgConnection, query: &'static str| -> String {
+            sqlx::query_scalar(query).fetch_one(hand).await.unwrap()
+        };
+        let hash = text(&mut hand, "select tx_hash from deposit order by settled_at limit 1").await;
+        let address =
+            text(&mut hand, "select pay_address from invoice where order_id = 'grown-7'").await;
+        let event =
+            "select event_id from delivery where state = 'dead' order by created_at limit 1";
+        let event = text(&mut hand, event).await;
+        let mut owner = desk.signed_in("o@example.com", Role::Owner, Some(&ours)).await;
+        hand.close().await.unwrap();
+        // Idle sessions report their reads within ten seconds.
+        tokio::time::sleep(Duration::from_secs(11)).await;
+        let mut hand = desk.stack.database.connect().await;
+        let before = scans(&mut hand).await;
+        let paths = [
+            "/".to_owned(),
+            "/payments".to_owned(),
+            "/payments?status=cancelled".to_owned(),
+            "/payments?status=paid".to_owned(),
+            "/payments?status=overpaid".to_owned(),
+            "/payments?network=bsc".to_owned(),
+            "/payments?network=polygon&status=expired".to_owned(),
+            "/payments?currency=usdtbsc@bsc&status=cancelled".to_owned(),
+            "/payments?from=2001-01-01&to=2001-02-01".to_owned(),
+            format!("/payments?q={id}"),
+            "/payments?q=grown-12".to_owned(),
+            format!("/payments?q={hash}"),
+            format!("/payments?q={address}"),
+            "/payments?q=buyer50%40example.com".to_owned(),
+            "/payments?q=120".to_owned(),
+            "/payments?q=nothing+of+this".to_owned(),
+            format!("/payments/{id}"),
+            "/events".to_owned(),
+            "/events?state=dead".to_owned(),
+            "/events?state=pending".to_owned(),
+            "/events?type=wrong_token_received".to_owned(),
+            "/events?type=invoice.expired&state=dead".to_owned(),
+            "/events/resend".to_owned(),
+            format!("/events/{event}"),
+            "/balance".to_owned(),
+            "/balance?currency=usdtbsc@bsc".to_owned(),
+            "/balance?currency=eth@ethereum".to_owned(),
+            "/developers".to_owned(),
+        ];
+        let mut slow = Vec::new();
+        for path in &paths {
+            let (median, p95) = measure(&mut owner, path).await;
+            println!("{median:>10.1?} {p95:>10.1?}  {path}");
+            if rows() >= MANY && p95 > LIMIT {
+                slow.push(format!("{path}: {p95:?}"));
+            }
+        }
+        desk.gateway.db.close().await;
+        tokio::time::sleep(Duration::from_millis(1_500)).await;
+        assert_eq!(before, scans(&mut hand).await, "a grown table was read whole");
+        assert_eq!(slow, Vec::<String>::new(), "of {} invoices", rows());
+    })
+    .await;
+}
