@@ -67,8 +67,8 @@ async fn a_group_is_previewed_and_its_press_counts_what_became_of_it() {
     with_dead_letters(3, |desk, shop, ids| async move {
         let mut finance = desk.signed_in("f@example.com", Role::OperatorFinance, None).await;
         for (by, parts) in [
-            ("all", &["status 500", "127.0.0.1"][..]),
-            ("cause", &["status 500"]),
+            ("all", &["the receiver answered 500", "127.0.0.1"][..]),
+            ("cause", &["the receiver answered 500"]),
             ("receiver", &["127.0.0.1"]),
             ("day", &["20"]),
         ] {

@@ -68,7 +68,7 @@ async fn every_operators_page_is_legible_accessible_and_fits_a_phone() {
             let browser = Browser::start().await;
             let tab = browser.desktop().await;
             sign_in_by_link(&desk, &tab, "a@example.com", None).await;
-            let group = "channel=ipn&cause=status+500";
+            let group = "channel=ipn&cause=the+receiver+answered+500";
             for (name, path) in [
                 ("operator-overview", "/operator".to_owned()),
                 ("operator-merchant", format!("/operator/merchants/{}", shop.merchant.new.id)),
