@@ -259,6 +259,7 @@ async fn the_examples_of_requests_are_taken_as_they_stand() {
             "/v1/events/resend",
             "/v1/evm-mass-payout",
             "/v1/invoice",
+            "/v1/links",
             "/v1/mass-payout",
             "/v1/nc-payout",
             "/v1/payment",

@@ -5,6 +5,7 @@ use std::{net::SocketAddr, sync::Arc};
 use gateway::{
     account::{Role, totp::TotpSecret},
     app::Gateway,
+    invoice::Status,
 };
 use serde_json::{Value, json};
 use support::{
@@ -166,6 +167,7 @@ impl Scene {
         self.shop.receiver.answer(500);
         let id = self.payment(client).await;
         self.shop.send(&deposit(&id, "100")).await;
+        self.shop.becomes(&id, Status::Paid).await;
         self.shop.delivery_becomes(&id, "dead").await;
         let path = self.at("/events?state=dead");
         self.owner.open(&path).await;

@@ -90,7 +90,8 @@ async fn a_merchants_pages_are_read_alone_under_a_banner_and_noted() {
             if route.method == Method::GET && route.action.is_for(Role::Viewer) {
                 let page = support.get(route.path).await;
                 assert_eq!(page.status, 200, "{}", route.path);
-                assert!(page.body.contains("as its viewer"), "{}: {}", route.path, page.body);
+                let is_page = page.header("content-type") == Some("text/html; charset=utf-8");
+                assert!(!is_page || page.body.contains("as its viewer"), "{}", route.path);
             } else if route.method == Method::POST {
                 assert_eq!(support.post(route.path, &[]).await.status, 403, "{}", route.path);
             }
