@@ -130,7 +130,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         row(Method::GET, "/v1/events/{id}", Merchant, TOLD, get(events::read)),
         row(Method::POST, "/v1/events/resend", Merchant, LISTED, post(event::bulk::send)),
         row(Method::POST, "/v1/events/{id}/resend", Merchant, RESENT, post(events::resend)),
-        row(Method::POST, "/v1/webhooks/test", Merchant, LISTED, post(event::trial::send)),
+        row(Method::POST, "/v1/webhooks/test", Merchant, LISTED, post(event::test_event::send)),
     ];
     all.extend(link_endpoints());
     all.extend(export_endpoints());

@@ -9,19 +9,14 @@ use gateway::{
     accounting::{Format, Range},
     app::accounting::report::{ReportError, ReportFormat, to_json},
     invoice::{payment::iso_8601, schema},
+    serve::download,
     storage::{StorageError, reports::ReportRow},
 };
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::{
-    State,
-    auth::Merchant,
-    error::ApiError,
-    export::{download, place::Place},
-    query::Parameters,
-};
+use crate::{State, auth::Merchant, error::ApiError, query::Parameters};
 
 /// The formats of a report's file.
 const FORMATS: [&str; 2] = ["csv", "json"];
@@ -120,11 +115,12 @@ pub async fn read(
     };
     let Path(month) = month.map_err(|_| ApiError::ReportNotFound)?;
     let range = Range::month(&month).ok_or(ApiError::ReportNotFound)?;
-    let place = Place::take(&gateway, caller.merchant_id).await?;
+    let slot = gateway.take_export_slot(caller.merchant_id).await?;
+    let slot = slot.ok_or(ApiError::TooManyExports)?;
     let spooled = gateway.report_file(caller.merchant_id, &month, format).await?;
     let spooled = spooled.ok_or(ApiError::ReportNotFound)?;
     let name = format!("gateway-report-{}", range.file_name());
-    Ok(download::answer((&name, file_format), spooled, place))
+    Ok(download::answer((&name, file_format), spooled, slot))
 }
 
 /// A report as JSON.

@@ -8,16 +8,11 @@ use gateway::{
     accounting::{Export, Format, Range, RangeError, file::Choice},
     app::accounting::export::{ExportError, Request},
     asset::{Fiat, catalogue::Catalogue},
+    serve::download,
 };
 use uuid::Uuid;
 
-use crate::{
-    State,
-    auth::Merchant,
-    error::ApiError,
-    export::{download, place::Place},
-    query::Parameters,
-};
+use crate::{State, auth::Merchant, error::ApiError, query::Parameters};
 
 /// Export records for bookkeeping
 ///
@@ -62,11 +57,12 @@ pub async fn read(
     let Path(export) = export.map_err(|_| ApiError::UnknownPath)?;
     let export: Export = export.parse().map_err(|_| ApiError::UnknownPath)?;
     let request = request(caller.merchant_id, export, &parameters)?;
-    let place = Place::take(&gateway, caller.merchant_id).await?;
+    let slot = gateway.take_export_slot(caller.merchant_id).await?;
+    let slot = slot.ok_or(ApiError::TooManyExports)?;
     let spooled = gateway.export(&request).await?;
     let Request { export, format, range, .. } = request;
     let name = format!("gateway-{export}{}-{}", format.name_suffix(), range.file_name());
-    Ok(download::answer((&name, format), spooled, place))
+    Ok(download::answer((&name, format), spooled, slot))
 }
 
 /// An export as JSON.

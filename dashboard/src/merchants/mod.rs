@@ -11,9 +11,9 @@ use gateway::{
     app::{
         account::session::Permission,
         merchant::{
+            admin::REASON_CHARS_MAX,
             change::{Changes, version},
             manage::{MerchantError, NewMerchant},
-            oversee::REASON_CHARS_MAX,
         },
         payout::OperateError,
     },

@@ -13,7 +13,7 @@ use gateway::{
         account::session::Permission,
         operator::{
             examine::Examined,
-            picture::{Picture, QueueDepth},
+            status::{Picture, QueueDepth},
         },
     },
     storage::audit::AuditEntry,

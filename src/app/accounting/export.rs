@@ -23,7 +23,7 @@ use crate::{
     config::Config,
     storage::{
         self, Db, StorageError, Tx,
-        exports::{self as stored, Asked, slots},
+        exports::{self as stored, Asked},
     },
 };
 
@@ -35,8 +35,6 @@ const WAIT_MAX: Duration = Duration::from_secs(20);
 pub(crate) const READ_AT_ONCE: usize = 3;
 /// Further tries of an export that a replica cancels.
 const TRIES_MORE: u32 = 2;
-/// Seconds for which a place is held; its holder renews it.
-pub const LEASE_SECONDS: i32 = 60;
 
 /// An export as it was asked for.
 #[derive(Debug, Clone)]
@@ -65,34 +63,6 @@ pub enum ExportError {
 }
 
 impl Gateway {
-    /// Takes one of a merchant's places for exports; `false` if all are taken.
-    pub async fn take_export_slot(
-        &self,
-        merchant_id: Uuid,
-        taken_by: Uuid,
-    ) -> Result<bool, StorageError> {
-        let mut connection = self.db.connection().await?;
-        slots::take(&mut connection, merchant_id, taken_by, LEASE_SECONDS).await
-    }
-
-    pub async fn renew_export_slot(
-        &self,
-        merchant_id: Uuid,
-        taken_by: Uuid,
-    ) -> Result<(), StorageError> {
-        let mut connection = self.db.connection().await?;
-        slots::renew(&mut connection, merchant_id, taken_by, LEASE_SECONDS).await
-    }
-
-    pub async fn free_export_slot(
-        &self,
-        merchant_id: Uuid,
-        taken_by: Uuid,
-    ) -> Result<(), StorageError> {
-        let mut connection = self.db.connection().await?;
-        slots::free(&mut connection, merchant_id, taken_by).await
-    }
-
     /// Reads an export into a file without a name.
     pub async fn export(&self, request: &Request) -> Result<Spooled, ExportError> {
         let room = tokio::time::timeout(WAIT_MAX, self.exports_room.acquire()).await;

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::app::{Gateway, operator::doctor::with_causes};
 use crate::{
-    accounting::{Export, Format, Range, file::Choice},
+    accounting::{Export, Format, Range, file::Choice, report::CurrencyTotals},
     invoice::payment::iso_8601,
     storage::{
         self, StorageError, alerts, merchants,
@@ -241,6 +241,12 @@ impl Gateway {
         }
         Ok(Some(spooled))
     }
+}
+
+/// The totals of a report, for a page.
+pub fn totals(report: &ReportRow) -> Result<Vec<CurrencyTotals>, StorageError> {
+    serde_json::from_str(&report.totals)
+        .map_err(|_| StorageError::damaged("monthly_report", "its totals cannot be read"))
 }
 
 /// A report as its JSON file has it.

@@ -11,7 +11,7 @@ use crate::{
     accounting::seal::{self, Entry, Hash, START},
     storage::{
         PgConnection, StorageError,
-        books::{self, Difference},
+        ledger_check::{self, Difference},
         seals::{self, Batch},
     },
 };
@@ -145,9 +145,9 @@ impl Gateway {
         }
         let mut from = 0;
         while from < after {
-            let to = after.min(from + books::STEP);
+            let to = after.min(from + ledger_check::STEP);
             let mut connection = self.db.connection().await?;
-            verdict.add(books::entries_of_nothing(&mut connection, (from, to)).await?);
+            verdict.add(ledger_check::entries_of_nothing(&mut connection, (from, to)).await?);
             from = to;
         }
         Ok(())
@@ -157,28 +157,30 @@ impl Gateway {
         let mut after = Uuid::nil();
         loop {
             let mut connection = self.db.connection().await?;
-            let Some(through) = books::deposits_through(&mut connection, after).await? else {
+            let Some(through) = ledger_check::deposits_through(&mut connection, after).await?
+            else {
                 break;
             };
-            verdict.add(books::deposits(&mut connection, (after, through)).await?);
+            verdict.add(ledger_check::deposits(&mut connection, (after, through)).await?);
             after = through;
         }
         after = Uuid::nil();
         loop {
             let mut connection = self.db.connection().await?;
-            let Some(through) = books::invoices_through(&mut connection, after).await? else {
+            let Some(through) = ledger_check::invoices_through(&mut connection, after).await?
+            else {
                 break;
             };
-            verdict.add(books::invoices(&mut connection, (after, through)).await?);
+            verdict.add(ledger_check::invoices(&mut connection, (after, through)).await?);
             after = through;
         }
         after = Uuid::nil();
         loop {
             let mut connection = self.db.connection().await?;
-            let Some(through) = books::payouts_through(&mut connection, after).await? else {
+            let Some(through) = ledger_check::payouts_through(&mut connection, after).await? else {
                 break;
             };
-            verdict.add(books::payouts(&mut connection, (after, through)).await?);
+            verdict.add(ledger_check::payouts(&mut connection, (after, through)).await?);
             after = through;
         }
         Ok(())

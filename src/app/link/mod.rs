@@ -1,5 +1,6 @@
 //! Payment links: their merchant's operations, and those of visitors, who have no API key.
 
+pub mod by_hand;
 pub mod change;
 pub mod create;
 pub mod order;

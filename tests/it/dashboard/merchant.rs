@@ -82,7 +82,7 @@ async fn the_first_page_compares_periods_and_names_what_asks_for_attention() {
         assert!(page.contains("7 USDT came after the payment had ended"), "{page}");
         assert!(
             page.contains("role=\"img\" aria-labelledby=\"days-usd-title")
-                && page.contains("USD taken per day"),
+                && page.contains("USD received per day"),
             "{page}"
         );
         let paid = between(&page, "data-label=\"Step\">Paid", "</tr>");
@@ -411,7 +411,11 @@ async fn a_test_event_shows_the_answer_of_the_receiver() {
         assert!(none.body.contains("url is required"), "{}", none.body);
         let url = shop.receiver.url.clone();
         let taken = owner.post("/events/test", &[("type", "invoice.paid"), ("url", &url)]).await;
-        assert!(taken.body.contains(">taken<") && taken.body.contains("noted"), "{}", taken.body);
+        assert!(
+            taken.body.contains(">accepted<") && taken.body.contains("noted"),
+            "{}",
+            taken.body
+        );
         let got = shop.receiver.wait_for(1).await;
         got[0].verify(shop.merchant.new.webhook_secret.reveal());
         assert_eq!(got[0].json()["_gateway"]["test"], true);

@@ -189,7 +189,7 @@ async fn the_page_shows_which_currencies_an_amount_leaves_and_why_not_the_others
         assert!(none.contains("Not available for this amount (3)"), "{none}");
         let refused = send(&stack.buyer(), id(&link), &[("amount", "1.99")]).await;
         assert_eq!(refused.status, 409, "{}", refused.body);
-        assert!(refused.body.contains("They begin at 2 USD."), "{}", refused.body);
+        assert!(refused.body.contains("The lowest minimum is 2 USD."), "{}", refused.body);
         assert_eq!(invoices(&stack).await, 0);
         let large = stack.buyer().get(&format!("{path}?amount=700")).await.body;
         assert!(!large.contains("Not available"), "{large}");

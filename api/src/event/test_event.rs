@@ -2,7 +2,7 @@
 
 use axum::{Json, body::Body, extract};
 use gateway::{
-    app::delivery::trial::{Trial, TrialError},
+    app::delivery::test_event::{Trial, TrialError},
     invoice::schema,
     webhook::event::EventKind,
 };

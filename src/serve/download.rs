@@ -12,11 +12,13 @@ use axum::{
     http::{HeaderMap, HeaderName, HeaderValue, header},
     response::{IntoResponse, Response},
 };
-use gateway::{accounting::Format, app::accounting::export::Spooled};
 use hyper::body::{Body, Frame, SizeHint};
 use tokio::{fs::File, io::AsyncReadExt, sync::mpsc};
 
-use super::place::Place;
+use crate::{
+    accounting::Format,
+    app::accounting::{export::Spooled, slot::ExportSlot},
+};
 
 const ROW_COUNT: HeaderName = HeaderName::from_static("x-gateway-row-count");
 const SHA256: HeaderName = HeaderName::from_static("x-gateway-sha256");
@@ -24,15 +26,15 @@ const CHUNK: usize = 64 * 1024;
 /// For the whole of it: a client that takes a byte now and then would keep the file for ever.
 const TIME_MAX: Duration = Duration::from_secs(15 * 60);
 
-/// The bytes of a file, read as the client takes them. The place is free when it is dropped.
+/// The bytes of a file, read as the client takes them. The slot is free when it is dropped.
 pub struct Download {
     chunks: mpsc::Receiver<io::Result<Bytes>>,
     left: u64,
-    _place: Place,
+    _slot: ExportSlot,
 }
 
 /// The answer that carries a file, with what its check needs.
-pub fn answer((name, format): (&str, Format), spooled: Spooled, place: Place) -> Response {
+pub fn answer((name, format): (&str, Format), spooled: Spooled, slot: ExportSlot) -> Response {
     let name = format!("attachment; filename=\"{name}.{}\"", format.extension());
     let mut headers = HeaderMap::new();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(format.content_type()));
@@ -45,11 +47,11 @@ pub fn answer((name, format): (&str, Format), spooled: Spooled, place: Place) ->
             headers.insert(header, value);
         }
     }
-    (headers, AnyBody::new(Download::begin(spooled, place))).into_response()
+    (headers, AnyBody::new(Download::begin(spooled, slot))).into_response()
 }
 
 impl Download {
-    fn begin(spooled: Spooled, place: Place) -> Self {
+    fn begin(spooled: Spooled, slot: ExportSlot) -> Self {
         let (sender, chunks) = mpsc::channel(1);
         tokio::spawn(async move {
             let sent = tokio::time::timeout(TIME_MAX, send(spooled.file, &sender)).await;
@@ -57,7 +59,7 @@ impl Download {
                 tracing::info!("an export was cut off: its client took too long");
             }
         });
-        Self { chunks, left: spooled.bytes, _place: place }
+        Self { chunks, left: spooled.bytes, _slot: slot }
     }
 }
 

@@ -16,7 +16,7 @@ use crate::{
 };
 
 #[derive(Template)]
-#[template(path = "events/many.html")]
+#[template(path = "events/bulk_resend.html")]
 struct Page {
     shell: Shell,
     state: Option<DeliveryState>,

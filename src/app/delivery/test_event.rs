@@ -14,7 +14,7 @@ use crate::{
     storage::{
         StorageError,
         deliveries::DueDelivery,
-        events::trial::{self, Receiver},
+        events::test_event::{self, Receiver},
     },
     webhook::{
         Channel,
@@ -65,7 +65,7 @@ impl Gateway {
     ) -> Result<Trial, TrialError> {
         let channel = kind.channel().ok_or(TrialError::NoWebhook(kind))?;
         let mut connection = self.db.connection().await?;
-        let receiver = trial::receiver(&mut connection, merchant_id, channel).await?;
+        let receiver = test_event::receiver(&mut connection, merchant_id, channel).await?;
         drop(connection);
         let receiver = receiver.ok_or(TrialError::NoUrl)?;
         let url = url.or_else(|| receiver.url.clone()).ok_or(TrialError::NoUrl)?;

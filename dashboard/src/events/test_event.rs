@@ -3,7 +3,7 @@
 use askama::Template;
 use axum::{extract::State, http::StatusCode, response::Response};
 use gateway::{
-    app::delivery::trial::{Trial, TrialError},
+    app::delivery::test_event::{Trial, TrialError},
     webhook::event::EventKind,
 };
 
@@ -17,7 +17,7 @@ use crate::{
 const URL_CHARS_MAX: usize = 2_048;
 
 #[derive(Template)]
-#[template(path = "events/trial.html")]
+#[template(path = "events/test_event.html")]
 struct Page {
     shell: Shell,
     kinds: Vec<EventKind>,
