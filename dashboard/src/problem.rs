@@ -109,7 +109,7 @@ impl Problem {
             ),
             Self::WrongToken => (
                 "The form is too old",
-                "It was opened before you signed in, or in another session. Go back, reload the page and try again.",
+                "It was opened before you signed in, in another session, or for another merchant. Go back, reload the page and try again.",
             ),
             Self::TooLarge => ("Too large", "The form is too large. Shorten or split it."),
             Self::Unreadable => {
@@ -130,9 +130,10 @@ impl Problem {
                 "It was used or has expired. Ask its sender for a new one.",
             ),
             Self::Conflict(text) => return ("Not done", text.clone()),
-            Self::Busy => {
-                ("Try again", "The gateway could not answer in time. Nothing was changed.")
-            }
+            Self::Busy => (
+                "No answer in time",
+                "The gateway could not answer in time. What you asked for may have been done, wholly or in part: look before you repeat it.",
+            ),
             Self::Broken => (
                 "Internal error",
                 "The request failed. Try again later. If it fails again, tell the operators: the logs name the cause.",

@@ -17,7 +17,10 @@ use tokio::{fs::File, io::AsyncReadExt, sync::mpsc};
 
 use crate::{
     accounting::Format,
-    app::accounting::{export::Spooled, slot::ExportSlot},
+    app::accounting::{
+        export::Spooled,
+        slot::{ExportSlot, HeldFile},
+    },
 };
 
 const ROW_COUNT: HeaderName = HeaderName::from_static("x-gateway-row-count");
@@ -34,7 +37,7 @@ pub struct Download {
 }
 
 /// The answer that carries a file, with what its check needs.
-pub fn answer((name, format): (&str, Format), spooled: Spooled, slot: ExportSlot) -> Response {
+pub fn answer((name, format): (&str, Format), (spooled, slot): HeldFile) -> Response {
     let name = format!("attachment; filename=\"{name}.{}\"", format.extension());
     let mut headers = HeaderMap::new();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(format.content_type()));

@@ -78,9 +78,9 @@ pub async fn list(
     extract::State(gateway): extract::State<State>,
     Merchant(caller): Merchant,
 ) -> Result<Json<ReportList>, ApiError> {
-    let rows = gateway.reports(Some(caller.merchant_id)).await?;
-    let data = rows.into_iter().map(Report::render).collect::<Result<_, _>>()?;
-    Ok(Json(ReportList { data }))
+    let rows = gateway.reports(Some(caller.merchant_id)).await.map_err(ReportError::from)?;
+    let data: Result<_, _> = rows.into_iter().map(Report::render).collect();
+    Ok(Json(ReportList { data: data.map_err(ReportError::from)? }))
 }
 
 /// Read a monthly report
@@ -115,12 +115,10 @@ pub async fn read(
     };
     let Path(month) = month.map_err(|_| ApiError::ReportNotFound)?;
     let range = Range::month(&month).ok_or(ApiError::ReportNotFound)?;
-    let slot = gateway.take_export_slot(caller.merchant_id).await?;
-    let slot = slot.ok_or(ApiError::TooManyExports)?;
-    let spooled = gateway.report_file(caller.merchant_id, &month, format).await?;
-    let spooled = spooled.ok_or(ApiError::ReportNotFound)?;
+    let held = gateway.report_held(caller.merchant_id, &month, format).await?;
+    let held = held.ok_or(ApiError::ReportNotFound)?;
     let name = format!("gateway-report-{}", range.file_name());
-    Ok(download::answer((&name, file_format), spooled, slot))
+    Ok(download::answer((&name, file_format), held))
 }
 
 /// A report as JSON.
@@ -150,6 +148,9 @@ pub struct ReportFile {
 
 impl From<ReportError> for ApiError {
     fn from(error: ReportError) -> Self {
+        if let ReportError::Export(error) = error {
+            return error.into();
+        }
         let source = std::error::Error::source(&error).map(ToString::to_string);
         tracing::error!(%error, source, "a monthly report could not be read");
         Self::ExportHistoryUnavailable

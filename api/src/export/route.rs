@@ -57,12 +57,10 @@ pub async fn read(
     let Path(export) = export.map_err(|_| ApiError::UnknownPath)?;
     let export: Export = export.parse().map_err(|_| ApiError::UnknownPath)?;
     let request = request(caller.merchant_id, export, &parameters)?;
-    let slot = gateway.take_export_slot(caller.merchant_id).await?;
-    let slot = slot.ok_or(ApiError::TooManyExports)?;
-    let spooled = gateway.export(&request).await?;
+    let held = gateway.export_held(&request).await?;
     let Request { export, format, range, .. } = request;
     let name = format!("gateway-{export}{}-{}", format.name_suffix(), range.file_name());
-    Ok(download::answer((&name, format), spooled, slot))
+    Ok(download::answer((&name, format), held))
 }
 
 /// An export as JSON.
@@ -157,11 +155,13 @@ impl From<ExportError> for ApiError {
     fn from(error: ExportError) -> Self {
         match error {
             ExportError::TwoCurrencies(error) => Self::invalid(error.to_string()),
+            ExportError::NoSlot => Self::TooManyExports,
             ExportError::Storage(_)
             | ExportError::File(_)
             | ExportError::TooSlow
             | ExportError::Crowded
-            | ExportError::Stale { .. } => {
+            | ExportError::Stale { .. }
+            | ExportError::OtherDatabase => {
                 let source = std::error::Error::source(&error).map(ToString::to_string);
                 tracing::error!(%error, source, "an export could not be made");
                 Self::ExportHistoryUnavailable

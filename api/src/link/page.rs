@@ -17,7 +17,7 @@ use gateway::{
         },
         merchant::admit::BuyerBudget,
     },
-    link::{LinkKind, terms::Terms, typed},
+    link::{self, LinkKind, terms::Terms, typed},
     money::Price,
 };
 
@@ -51,6 +51,8 @@ struct OpenPage {
     open: Option<OpenPrice>,
     is_donation: bool,
     typed: OrderForm,
+    /// Names this rendering of the form.
+    once: String,
     /// The amount of the address, kept in links to other languages.
     amount: Option<String>,
     /// The currencies are those of one amount.
@@ -239,6 +241,7 @@ impl OpenPage {
             title: terms.title,
             description: terms.description.filter(|text| !text.is_empty()),
             open,
+            once: link::new_once(),
             typed,
             ways,
             coins,

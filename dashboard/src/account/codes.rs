@@ -16,7 +16,7 @@ use crate::{
     qr,
     shell::{Shell, page as show, page_with},
     sign_in::refusal,
-    visit::{Visit, with_session, with_session_in},
+    visit::{Visit, form_token, with_session, with_session_in},
 };
 
 #[derive(Template)]
@@ -79,7 +79,8 @@ pub fn recovery_page(
     codes: Vec<RecoveryCode>,
 ) -> Result<Response, Problem> {
     // The token of the page belongs to the session's new id.
-    let shell = Shell { token: session.form_token(), ..Shell::of(visit, "/account") };
+    let token = form_token(session, visit.anyone());
+    let shell = Shell { token, ..Shell::of(visit, "/account") };
     show(&Recovery { shell, codes })
 }
 

@@ -30,6 +30,12 @@ fn text(entry: &AuditEntry, me: &str) -> String {
         ("session", "open") => format!("Signed in {detail}"),
         ("session", "end") => "A session was ended".to_owned(),
         ("team", act) => format!("Team: {act}: {detail}"),
+        ("merchant", "observe") => "An operator began to view the merchant's pages".to_owned(),
+        ("merchant", "observe-end") => {
+            "An operator stopped viewing the merchant's pages".to_owned()
+        }
+        ("merchant", "suspend") => "An operator suspended the merchant".to_owned(),
+        ("merchant", "resume") => "An operator resumed the merchant".to_owned(),
         ("merchant", _) => format!("Merchant changed: {}", columns(entry)),
         (_, act) if entry.subject == me => capitalised(&format!("{act}: {detail}")),
         (_, act) => capitalised(&format!("{act} of {}: {detail}", entry.subject)),

@@ -3,6 +3,7 @@
 use askama::Template;
 use axum::{extract::State, http::StatusCode, response::Response};
 use gateway::{
+    account::session::BUDGET_SECONDS,
     app::delivery::test_event::{Trial, TrialError},
     webhook::event::EventKind,
 };
@@ -53,6 +54,11 @@ pub async fn submit(
     let target = (!url.is_empty()).then(|| url.clone());
     let shell = Shell::of(&visit, "/events");
     let page = |shell, result| Page { shell, kinds: kinds(), kind, url, result };
+    if !gateway.admit_test_event(merchant_id).await? {
+        let minutes = BUDGET_SECONDS / 60;
+        let text = format!("Not sent: too many test events; wait {minutes} minutes.");
+        return page_with(StatusCode::TOO_MANY_REQUESTS, &page(shell.with_error(text), None));
+    }
     match gateway.try_webhook(merchant_id, kind, target).await {
         Ok(result) => show(&page(shell, Some(result))),
         Err(TrialError::Storage(error)) => Err(error.into()),

@@ -8,7 +8,7 @@ use axum::{
 use gateway::{
     account::Action,
     app::{account::session::Permission, link::LinkError},
-    link,
+    link::{self, button},
     storage::links::Link,
 };
 
@@ -27,6 +27,8 @@ struct Page {
     link: Link,
     price: String,
     address: String,
+    /// The button's HTML, to be copied.
+    snippet: String,
     code: Safe<String>,
     may_change: bool,
 }
@@ -50,6 +52,7 @@ pub async fn page(
             Some(_) | None => shell,
         },
         price: price(&link),
+        snippet: button::html(&address, &link.terms.title),
         code: qr::svg(&address, "QR code of the link"),
         may_change: visit.signed()?.may(Action::LinkChange) == Permission::Granted,
         address,

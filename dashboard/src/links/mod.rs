@@ -5,7 +5,11 @@ pub mod new;
 
 use askama::Template;
 use axum::{extract::State, response::Response};
-use gateway::{account::Action, app::account::session::Permission, storage::links::Link};
+use gateway::{
+    account::Action,
+    app::account::session::Permission,
+    storage::{invoices::ListOrder, links::Link},
+};
 
 use crate::{
     list::ROWS,
@@ -33,7 +37,8 @@ pub async fn page(State(gateway): State<crate::State>, visit: Visit) -> Result<R
     // A merchant has 10,000 links at most, so no offset is far.
     let number = number.clamp(0, gateway::link::LINKS_MAX / rows);
     let merchant_id = visit.merchant()?.merchant_id;
-    let found = gateway.list_links(merchant_id, rows, number * rows).await?;
+    let newest = ListOrder::CreatedDesc;
+    let found = gateway.list_links(merchant_id, newest, rows, number * rows).await?;
     let is_more = (number + 1) * rows < found.total;
     show(&Page {
         shell: Shell::of(&visit, HERE),

@@ -12,7 +12,6 @@ use gateway::{
     app::accounting::{
         export::{ExportError, Request},
         report::{ReportError, ReportFormat},
-        slot::ExportSlot,
     },
     serve::download,
 };
@@ -37,11 +36,11 @@ pub async fn export(
         Ok(request) => request,
         Err(refused) => return listed(&gateway, &visit, Some(refused)).await,
     };
-    let Some(slot) = gateway.take_export_slot(request.merchant_id).await? else {
-        return listed(&gateway, &visit, Some(TOO_MANY.to_owned())).await;
-    };
-    let spooled = match gateway.export(&request).await {
-        Ok(spooled) => spooled,
+    let held = match gateway.export_held(&request).await {
+        Ok(held) => held,
+        Err(ExportError::NoSlot) => {
+            return listed(&gateway, &visit, Some(TOO_MANY.to_owned())).await;
+        }
         Err(ExportError::TwoCurrencies(error)) => {
             return listed(&gateway, &visit, Some(format!("Not exported: {error}."))).await;
         }
@@ -49,7 +48,7 @@ pub async fn export(
     };
     let Request { export, format, range, .. } = request;
     let name = format!("gateway-{export}{}-{}", format.name_suffix(), range.file_name());
-    Ok(download::answer((&name, format), spooled, slot))
+    Ok(download::answer((&name, format), held))
 }
 
 /// The file of a closed month; `file` is `report.csv` or `report.json`.
@@ -65,16 +64,10 @@ pub async fn report(
     };
     let merchant_id = visit.merchant()?.merchant_id;
     let range = Range::month(&month).ok_or(Problem::NotFound)?;
-    let slot = slot(&gateway, merchant_id).await?;
-    let spooled = gateway.report_file(merchant_id, &month, format).await;
-    let spooled = spooled.map_err(|error| broken(&error))?.ok_or(Problem::NotFound)?;
+    let held = gateway.report_held(merchant_id, &month, format).await;
+    let held = held.map_err(|error| broken(&error))?.ok_or(Problem::NotFound)?;
     let name = format!("gateway-report-{}", range.file_name());
-    Ok(download::answer((&name, file_format), spooled, slot))
-}
-
-async fn slot(gateway: &crate::State, merchant_id: Uuid) -> Result<ExportSlot, Problem> {
-    let slot = gateway.take_export_slot(merchant_id).await?;
-    slot.ok_or_else(|| Problem::Conflict(TOO_MANY.to_owned()))
+    Ok(download::answer((&name, file_format), held))
 }
 
 /// The export of the form, or why it is none.
@@ -116,6 +109,9 @@ fn failed(error: &ExportError) -> Problem {
 }
 
 fn broken(error: &ReportError) -> Problem {
+    if let ReportError::Export(ExportError::NoSlot) = error {
+        return Problem::Conflict(TOO_MANY.to_owned());
+    }
     tracing::error!(%error, source = error.source().map(ToString::to_string), "no report was read");
     Problem::Conflict(NOT_MADE.to_owned())
 }

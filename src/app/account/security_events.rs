@@ -32,7 +32,9 @@ impl Gateway {
         let mut people = Vec::new();
         for merchant_id in &owned {
             let members = self.members(*merchant_id).await?;
-            people.extend(members.into_iter().map(|member| member.email));
+            // Who has only been invited is a stranger, and whoever invites could be one.
+            let accepted = members.into_iter().filter(|member| member.accepted_at.is_some());
+            people.extend(accepted.map(|member| member.email));
         }
         let subjects =
             SecuritySubjects { email: &signed.row.email, teams: &teams, people: &people };

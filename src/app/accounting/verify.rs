@@ -1,7 +1,7 @@
 //! Sealing the ledger, and proving it: the chain of hashes, the sums, and the rows that it was
 //! booked for.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
@@ -55,6 +55,7 @@ impl Gateway {
     /// Seals one batch of entries; returns how many it had.
     pub async fn seal_ledger(&self) -> Result<usize, StorageError> {
         let mut tx = self.db.begin().await?;
+        seals::lock(&mut tx).await?;
         let after = seals::sealed_through(&mut tx).await?;
         let entries = seals::settled_after(&mut tx, after, BATCH).await?;
         let Some(last) = entries.last() else { return Ok(0) };
@@ -216,10 +217,13 @@ async fn verify_batch(
         );
         verdict.fault(text);
     }
+    let mut unsealed = BTreeSet::<&str>::new();
     for entry in &entries {
         link(hashes, entry);
+        unsealed.extend([entry.debit.as_str(), entry.credit.as_str()]);
     }
     for sealed in seals::of_batch(connection, through).await? {
+        unsealed.remove(sealed.account.as_str());
         let found = hashes.get(&sealed.account).copied().unwrap_or(START);
         if found.as_slice() != sealed.hash {
             let account = &sealed.account;
@@ -230,6 +234,9 @@ async fn verify_batch(
                 hashes.insert(sealed.account, hash);
             }
         }
+    }
+    for account in unsealed {
+        verdict.fault(format!("{account} has entries behind {after} up to {through}, and no seal"));
     }
     Ok(())
 }

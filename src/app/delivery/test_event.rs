@@ -9,10 +9,12 @@ use uuid::Uuid;
 use super::{Unsignable, record::excerpt};
 use crate::app::Gateway;
 use crate::{
+    account::session::Budget,
     egress::{Call, guard},
     payout,
     storage::{
         StorageError,
+        accounts::guesses,
         deliveries::DueDelivery,
         events::test_event::{self, Receiver},
     },
@@ -56,6 +58,13 @@ pub enum TrialError {
 }
 
 impl Gateway {
+    /// Takes one test event from a merchant's budget in the dashboard; `false` if it is used up. The
+    /// API counts requests itself, and its role does not read this budget.
+    pub async fn admit_test_event(&self, merchant_id: Uuid) -> Result<bool, StorageError> {
+        let mut connection = self.db.connection().await?;
+        guesses::take(&mut connection, Budget::TestEvent, &merchant_id.to_string()).await
+    }
+
     /// Sends a sample of `kind` to `url`, or to where such webhooks go.
     pub async fn try_webhook(
         &self,

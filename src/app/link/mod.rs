@@ -3,6 +3,7 @@
 pub mod by_hand;
 pub mod change;
 pub mod create;
+mod once;
 pub mod order;
 pub mod read;
 pub mod visit;

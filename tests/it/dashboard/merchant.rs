@@ -404,7 +404,7 @@ async fn events_are_filtered_counted_and_sent_again_together() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_test_event_shows_the_answer_of_the_receiver() {
-    with_owner(|_, shop, mut owner| async move {
+    with_owner(|desk, shop, mut owner| async move {
         owner.get("/events/test").await;
         let none = owner.post("/events/test", &[("type", "invoice.paid"), ("url", "")]).await;
         assert_eq!(none.status, 422);
@@ -426,6 +426,10 @@ async fn a_test_event_shows_the_answer_of_the_receiver() {
         let evil = owner.post("/events/test", &[("type", "invoice.paid"), ("url", HOSTILE)]).await;
         assert_eq!(evil.status, 422);
         assert!(!evil.body.contains("<script>alert"), "{}", evil.body);
+        desk.stack.sql("update guess_budget set guesses = 60 where key like 'test-event:%'").await;
+        let over = owner.post("/events/test", &[("type", "invoice.paid"), ("url", &url)]).await;
+        assert_eq!(over.status, 429, "{}", over.body);
+        assert!(over.body.contains("too many test events; wait 15 minutes"), "{}", over.body);
     })
     .await;
 }
@@ -510,6 +514,14 @@ async fn the_second_of_two_who_change_settings_at_once_is_refused_with_a_reason(
         let mut again = fields("Second", "200");
         again[0] = ("version", fresh.as_str());
         assert_eq!(two.post("/settings", &again).await.status, 303);
+        // No currency at all is none of the choices.
+        let fresh = field(&two.get("/settings").await.body, "version");
+        let mut none = fields("Second", "200").to_vec();
+        none[0] = ("version", fresh.as_str());
+        none.retain(|(name, _)| *name != "accept");
+        let refused = two.post("/settings", &none).await;
+        assert_eq!(refused.status, 422, "{}", refused.body);
+        assert!(refused.body.contains("Tick at least one currency"), "{}", refused.body);
         let text = two.get("/developers").await.body;
         assert!(
             text.contains(&merchant.new.id.to_string()) && text.contains("/v1/payment"),

@@ -16,7 +16,7 @@ mod journey;
 mod killed;
 mod limits;
 mod limits_of_merchants;
-mod bulk_resend;
+mod many;
 mod multisend;
 mod node;
 mod on_a_node;
