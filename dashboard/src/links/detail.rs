@@ -66,15 +66,16 @@ pub async fn switch(
     visit: Visit,
 ) -> Result<Response, Problem> {
     let merchant_id = visit.merchant()?.merchant_id;
+    let link_id = known(&id)?;
     let active = match visit.form.text("active") {
         "yes" => true,
         "no" => false,
         _ => return Err(Problem::Conflict("The form names no state. Open it again.".to_owned())),
     };
-    match gateway.switch_link(merchant_id, known(&id)?, active, visit.email()?).await {
+    match gateway.switch_link(merchant_id, link_id, active, visit.email()?).await {
         Ok(_) => {
             let done = if active { "on" } else { "off" };
-            Ok(Redirect::to(&format!("/links/{id}?done={done}")).into_response())
+            Ok(Redirect::to(&format!("/links/{link_id}?done={done}")).into_response())
         }
         Err(LinkError::NotFound) => Err(Problem::NotFound),
         Err(LinkError::Storage(error)) => Err(error.into()),
