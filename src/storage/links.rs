@@ -207,8 +207,8 @@ macro_rules! page_query {
     };
 }
 
-/// One page of a merchant's links. Index: `link_by_created`; by the last change all of his links are
-/// sorted, of which there are [`LINKS_MAX`](crate::link::LINKS_MAX) at most.
+/// One page of a merchant's links. Index: `link_by_created`; by the last change all of its links
+/// are sorted, of which there are [`LINKS_MAX`](crate::link::LINKS_MAX) at most.
 pub async fn page(
     connection: &mut PgConnection,
     merchant_id: Uuid,

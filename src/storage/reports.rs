@@ -31,8 +31,8 @@ pub struct Missing {
 }
 
 /// The oldest months without a report, at most `limit` of them; those with an alert of the kind
-/// `failed` come last. Or only the named month, however old, of merchants behind an id, in the order
-/// of their ids. A month is over ten minutes after its end: what was booked in it is committed by
+/// `failed` come last. Or only the named month, however old, of merchants behind an id, ordered by
+/// id. A month is over ten minutes after its end: what was booked in it is committed by
 /// then. Indices: `monthly_report_pkey`, `operator_alert_once`.
 pub async fn missing(
     connection: &mut PgConnection,

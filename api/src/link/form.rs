@@ -22,8 +22,8 @@ use crate::{
 /// A message shown with the page, and the HTTP status that expresses it to machines.
 pub type Notice = (StatusCode, String);
 
-/// Characters of a field that are read, and shown again after a refusal. Browsers send each line end
-/// of a message as two; no field takes as many as this.
+/// Characters of a field that are read, and shown again after a refusal. Browsers send each line
+/// end of a message as two; no field takes as many as this.
 const SHOWN_CHARS_MAX: usize = 2_000;
 
 /// The visitor's fields. Names are frozen; a field that is not sent is empty.

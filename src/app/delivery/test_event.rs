@@ -58,8 +58,8 @@ pub enum TrialError {
 }
 
 impl Gateway {
-    /// Takes one test event from a merchant's budget in the dashboard; `false` if it is used up. The
-    /// API counts requests itself, and its role does not read this budget.
+    /// Takes one test event from a merchant's budget in the dashboard; `false` if it is used up.
+    /// The API counts requests itself, and its role does not read this budget.
     pub async fn admit_test_event(&self, merchant_id: Uuid) -> Result<bool, StorageError> {
         let mut connection = self.db.connection().await?;
         guesses::take(&mut connection, Budget::TestEvent, &merchant_id.to_string()).await
