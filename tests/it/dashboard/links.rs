@@ -121,7 +121,7 @@ async fn pages_of_links_and_reports_are_legible_and_fit_a_phone() {
         pages::fill(&tab, "#price", "7.50").await;
         tab.click("form[data-action=\"link.create\"] button").await;
         tab.shows("location.pathname.startsWith('/links/pzl_')").await;
-        pages::inspect(&tab, "link").await;
+        pages::inspect(&tab, "link-detail").await;
         let url = tab.read_qr(".qr svg").await;
         assert!(url.contains("/l/pzl_"), "{url}");
         tab.open(&format!("{origin}/links")).await;
