@@ -20,7 +20,8 @@ pub struct Seal {
 }
 
 /// Lock for sealing, held until the transaction ends. Read only behind it: two sealers that
-/// continue the same seals would fork the chain, and the lock of the role's session can be lost unnoticed.
+/// continue the same seals would fork the chain, and the lock of the role's session can be lost
+/// unnoticed.
 pub async fn lock(connection: &mut PgConnection) -> Result<(), StorageError> {
     sqlx::query!(
         r#"select pg_advisory_xact_lock(hashtextextended('ledger-seal', 0)) as "locked?: ()""#
