@@ -16,13 +16,13 @@ impl Form {
     pub fn parse(body: &[u8]) -> Self {
         let mut form = Self::default();
         for (name, value) in form_urlencoded::parse(body) {
-            form.add(name.into_owned(), value.into_owned());
+            form.add(name.into_owned(), &value);
         }
         form
     }
 
     /// Leaves zeros out of the value: no text of the database can hold one.
-    pub fn add(&mut self, name: String, value: String) {
+    pub fn add(&mut self, name: String, value: &str) {
         self.0.push((name, value.replace('\0', "")));
     }
 

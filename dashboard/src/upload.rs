@@ -57,7 +57,7 @@ async fn multipart(request: Request) -> Option<Form> {
         if is_file {
             form.add_file(name, content);
         } else {
-            form.add(name, String::from_utf8_lossy(&content).into_owned());
+            form.add(name, &String::from_utf8_lossy(&content));
         }
     }
     Some(form)

@@ -145,7 +145,7 @@ mod tests {
     #[test]
     fn a_file_comes_before_the_field_and_what_is_no_text_is_not_carried_on() {
         let mut form = Form::default();
-        form.add(TEXT.to_owned(), "address,amount\nA,1".to_owned());
+        form.add(TEXT.to_owned(), "address,amount\nA,1");
         assert_eq!(Sheet::of(&form).text(), Some("address,amount\nA,1"));
         form.add_file(FILE.to_owned(), b"address,amount\nB,2"[..].into());
         assert_eq!(Sheet::of(&form).read(5).unwrap().rows[0].address, "B");
