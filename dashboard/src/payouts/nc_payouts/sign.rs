@@ -83,7 +83,7 @@ mod tests {
     fn signed_transactions_are_read_from_a_file_or_from_the_field() {
         let mut form = Form::default();
         assert!(read(&form).unwrap_err().starts_with("Choose"));
-        form.add(TEXT.to_owned(), "0x02f8\n0x02f9".to_owned());
+        form.add(TEXT.to_owned(), "0x02f8\n0x02f9");
         assert_eq!(read(&form).unwrap(), [[2, 0xf8], [2, 0xf9]]);
         let psbt = [psbt::MAGIC, &[0xff, 7]].concat();
         form.add_file(FILE.to_owned(), psbt.clone().into());
@@ -95,7 +95,7 @@ mod tests {
             assert!(read(&form).unwrap_err().contains(part), "{content:?}");
         }
         let mut form = Form::default();
-        form.add(TEXT.to_owned(), "02 ".repeat(101));
+        form.add(TEXT.to_owned(), &"02 ".repeat(101));
         assert!(read(&form).unwrap_err().contains("at most 100"));
     }
 }
