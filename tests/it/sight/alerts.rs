@@ -74,7 +74,7 @@ fn every_command_that_the_runbook_names_exists() {
     assert!(commands.len() >= 4, "{commands:?}");
     for command in commands {
         let done = std::process::Command::new(support::server::processes::program("gatewayctl"))
-            .args(command.split(' '))
+            .args(command.split_whitespace())
             .arg("--help")
             .output()
             .unwrap();
