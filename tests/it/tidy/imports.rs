@@ -13,7 +13,8 @@ const LAYERS: &[&[&str]] = &[
     &["asset"],
     &["account", "merchant", "ledger", "deposit"],
     &["invoice"],
-    // Above invoices: a link creates invoices of its type.
+    // Above invoices: an id is made as an invoice's is. A link has the period of its subscriptions.
+    &["subscription"],
     &["link"],
     // Above invoices: the rule of punctual deposits and the format of an instant are the same for
     // both.
