@@ -21,6 +21,7 @@ pub mod nc_payout;
 pub mod operator;
 pub mod payout;
 pub mod sandbox;
+pub mod subscription;
 
 use std::{
     collections::HashMap,

@@ -1,12 +1,14 @@
 //! The price of a link, and the amounts that its visitors may choose.
 
 use super::{LinkKind, typed};
-use crate::{asset::fiat::Fiat, money::Price};
+use crate::{asset::fiat::Fiat, money::Price, subscription::calendar::Period};
 
 /// Suggested amounts on one page.
 pub const SUGGESTIONS_MAX: usize = 6;
 /// Tokens that a link may list.
 pub const ACCEPTED_MAX: usize = 200;
+/// Payments of one subscription.
+pub const CYCLES_MAX: u32 = 1_000;
 pub const TITLE_CHARS_MAX: usize = 120;
 pub const DESCRIPTION_CHARS_MAX: usize = 2_000;
 
@@ -32,6 +34,12 @@ pub struct Terms {
     /// `code@network` of the tokens that its invoices may be paid in; `None`: the merchant's list.
     pub accepted: Option<Vec<String>>,
     pub single_use: bool,
+    /// Of a subscription: the time between two payments.
+    pub period: Option<Period>,
+    /// Of a subscription: payments after which it ends.
+    pub cycles_max: Option<u32>,
+    /// Of a subscription in the sandbox: seconds that a day takes.
+    pub sandbox_day_seconds: Option<u32>,
     pub success_url: Option<String>,
     pub cancel_url: Option<String>,
     pub ipn_callback_url: Option<String>,
@@ -63,6 +71,14 @@ pub enum TermsError {
     Accepted,
     #[error("single_use is for links of type payment")]
     SingleUse,
+    #[error("a subscription needs {0}")]
+    Lacks(&'static str),
+    #[error("{0} is for links of type subscription")]
+    NoSubscription(&'static str),
+    #[error("cycles_max must be 1 to {CYCLES_MAX}")]
+    Cycles,
+    #[error("sandbox_day_seconds must be 1 to 86400")]
+    DaySeconds,
 }
 
 /// Reason why an amount of a visitor is refused.
@@ -82,6 +98,7 @@ impl Terms {
         match self.kind {
             LinkKind::Payment => self.price_amount.is_none(),
             LinkKind::Donation => true,
+            LinkKind::Subscription => false,
         }
     }
 
@@ -134,6 +151,34 @@ impl Terms {
         }
         if self.single_use && self.kind != LinkKind::Payment {
             return Err(TermsError::SingleUse);
+        }
+        self.check_subscription()
+    }
+
+    fn check_subscription(&self) -> Result<(), TermsError> {
+        if self.kind == LinkKind::Subscription {
+            if self.price_amount.is_none() {
+                return Err(TermsError::Lacks("price_amount"));
+            }
+            if self.period.is_none() {
+                return Err(TermsError::Lacks("interval"));
+            }
+        } else {
+            for (name, is_set) in [
+                ("interval", self.period.is_some()),
+                ("cycles_max", self.cycles_max.is_some()),
+                ("sandbox_day_seconds", self.sandbox_day_seconds.is_some()),
+            ] {
+                if is_set {
+                    return Err(TermsError::NoSubscription(name));
+                }
+            }
+        }
+        if self.cycles_max.is_some_and(|count| !(1..=CYCLES_MAX).contains(&count)) {
+            return Err(TermsError::Cycles);
+        }
+        if self.sandbox_day_seconds.is_some_and(|seconds| !(1..=86_400).contains(&seconds)) {
+            return Err(TermsError::DaySeconds);
         }
         Ok(())
     }
@@ -188,6 +233,7 @@ impl Terms {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::subscription::Interval;
 
     fn price(text: &str) -> Price {
         Price::parse(text).unwrap()
@@ -205,6 +251,9 @@ mod tests {
             suggested_amounts: Vec::new(),
             accepted: None,
             single_use: false,
+            period: None,
+            cycles_max: None,
+            sandbox_day_seconds: None,
             success_url: None,
             cancel_url: None,
             ipn_callback_url: None,
@@ -244,6 +293,12 @@ mod tests {
         let payment = || terms(LinkKind::Payment);
         let donation = || terms(LinkKind::Donation);
         let fixed = || Terms { price_amount: Some(price("5")), ..payment() };
+        let monthly = || Some(Period::new(Interval::Month, 1).unwrap());
+        let subscription = || Terms {
+            price_amount: Some(price("5")),
+            period: monthly(),
+            ..terms(LinkKind::Subscription)
+        };
         let some = |text: &str| Some(price(text));
         let many = |texts: &[&str]| texts.iter().map(|text| price(text)).collect::<Vec<_>>();
         let tokens = |names: &[&str]| Some(names.iter().map(|name| (*name).to_owned()).collect());
@@ -293,6 +348,22 @@ mod tests {
                 },
                 Err(TermsError::TooManySuggestions),
             ),
+            (Terms { period: monthly(), ..fixed() }, Err(TermsError::NoSubscription("interval"))),
+            (
+                Terms { cycles_max: Some(2), ..donation() },
+                Err(TermsError::NoSubscription("cycles_max")),
+            ),
+            (
+                Terms { period: monthly(), ..terms(LinkKind::Subscription) },
+                Err(TermsError::Lacks("price_amount")),
+            ),
+            (
+                Terms { price_amount: some("5"), ..terms(LinkKind::Subscription) },
+                Err(TermsError::Lacks("interval")),
+            ),
+            (subscription(), Ok(())),
+            (Terms { cycles_max: Some(0), ..subscription() }, Err(TermsError::Cycles)),
+            (Terms { sandbox_day_seconds: Some(0), ..subscription() }, Err(TermsError::DaySeconds)),
             (Terms { accepted: tokens(&[]), ..fixed() }, Err(TermsError::Accepted)),
             (Terms { accepted: tokens(&["a@b", "a@b"]), ..fixed() }, Err(TermsError::Accepted)),
         ] {

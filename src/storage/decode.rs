@@ -10,7 +10,8 @@ use sqlx::{
 
 use super::numeric;
 use crate::{
-    account, asset::Network, deposit, invoice, ledger, link, money::BaseUnits, payout, webhook,
+    account, asset::Network, deposit, invoice, ledger, link, money::BaseUnits, payout,
+    subscription, webhook,
 };
 
 macro_rules! decoded_from_text {
@@ -44,6 +45,8 @@ decoded_from_text! {
     payout::State,
     payout::listed::ListedKind,
     payout::listed::ListedState,
+    subscription::Interval,
+    subscription::State,
     webhook::Channel,
     webhook::event::EventKind,
     webhook::retry::DeliveryState,

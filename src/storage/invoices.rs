@@ -37,6 +37,7 @@ pub struct Invoice {
     /// The link on whose page it was created.
     pub link_id: Option<Uuid>,
     pub donation: Option<DonationBody>,
+    pub subscription_id: Option<Uuid>,
 }
 
 impl Invoice {
@@ -88,7 +89,7 @@ macro_rules! invoices_where {
                    rate_at, credited, received, overpay_bps, order_id, order_description,
                    ipn_callback_url, success_url, cancel_url, ipn_dialect, invoice_type, link_id,
                    subscriber_email, subscription_cycle, next_renewal_at, accepted_tokens,
-                   payment_window_seconds, window_seconds, deadline_at, created_at, updated_at, donation
+                   payment_window_seconds, window_seconds, deadline_at, created_at, updated_at, donation, subscription_id
             from invoice
             where "# $(+ $condition)+,
             $($argument),+
@@ -145,6 +146,28 @@ pub async fn by_payment_id(
 ) -> Result<Option<Invoice>, StorageError> {
     let row = invoices_where!("payment_id = $1"; payment_id).fetch_optional(connection).await?;
     row.map(TryInto::try_into).transpose()
+}
+
+/// The newest invoice of each subscription. Index: `invoice_by_subscription`.
+pub async fn latest_of_subscriptions(
+    connection: &mut PgConnection,
+    subscriptions: &[Uuid],
+) -> Result<Vec<Invoice>, StorageError> {
+    let rows = invoices_where!(
+        "id = any (array(
+            select (
+                select newest.id from invoice newest
+                where newest.subscription_id = wanted.id
+                order by newest.created_at desc, newest.id desc
+                limit 1
+            )
+            from unnest($1::uuid[]) as wanted (id)
+        ))";
+        subscriptions
+    )
+    .fetch_all(connection)
+    .await?;
+    rows.into_iter().map(TryInto::try_into).collect()
 }
 
 /// A merchant's invoice by `payment_id`, else by its own `order_id`. Index: the unique one, then
@@ -376,6 +399,7 @@ struct RawInvoice {
     created_at: DateTime<Utc>,
     updated_at: DateTime<Utc>,
     donation: Option<String>,
+    subscription_id: Option<Uuid>,
 }
 
 impl RawInvoice {
@@ -457,6 +481,7 @@ impl TryFrom<RawInvoice> for Invoice {
             rate_at: raw.rate_at,
             link_id: raw.link_id,
             donation,
+            subscription_id: raw.subscription_id,
         })
     }
 }

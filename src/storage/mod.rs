@@ -54,6 +54,8 @@ pub mod sealed;
 pub mod seals;
 pub mod simulation;
 pub mod statement;
+pub mod subscription_reminders;
+pub mod subscriptions;
 pub mod timers;
 mod trouble;
 

@@ -41,6 +41,7 @@ const GUIDES: &[Page] = &[
         "buttons and donations without a server",
         "docs/payment-links.md"
     ),
+    page!("subscriptions", "Subscriptions", "cycles, reminders, renewals", "docs/subscriptions.md"),
     page!("webhooks", "Webhooks", "verify, then act once", "docs/webhooks.md"),
     page!(
         "receiver-down",

@@ -36,6 +36,7 @@ pub fn read(fields: &Fields) -> OrderForm {
         donor_name: text("donor_name"),
         donor_email: text("donor_email"),
         message: text("message"),
+        email: text("email"),
         anonymous: !matches!(text("anonymous").as_str(), "" | "0" | "false" | "off"),
     }
 }

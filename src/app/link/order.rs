@@ -1,9 +1,13 @@
 //! A visitor of a link creates an invoice. He has no API key, so nothing but the link says which
 //! merchant it is for, at which price and with which addresses.
 
+use chrono::{DateTime, Utc};
 use rust_decimal::Decimal;
 
-use super::visit::LinkState;
+use super::{
+    subscribe::{of_subscription, subscribed},
+    visit::LinkState,
+};
 use crate::app::{
     Gateway,
     delivery::emit,
@@ -41,6 +45,8 @@ pub struct OrderForm {
     pub donor_email: String,
     pub message: String,
     pub anonymous: bool,
+    /// The subscriber's address.
+    pub email: String,
 }
 
 /// Reason why a visitor gets no invoice.
@@ -96,10 +102,16 @@ impl Gateway {
         if open >= quota {
             return Err(OrderError::Full);
         }
-        let mut invoice = blank_invoice(inherited(&merchant), &request(&link.terms, price), now);
-        invoice.view.invoice_type = link.terms.kind.invoice_type();
+        let mut invoice = match link.terms.kind {
+            LinkKind::Payment | LinkKind::Donation => {
+                of_link(inherited(&merchant), &link, price, now)
+            }
+            LinkKind::Subscription => {
+                let subscription = subscribed(&mut tx, &link, &form.email, now).await?;
+                of_subscription(inherited(&merchant), &link, &subscription, now)
+            }
+        };
         invoice.accepted_tokens = Some(accepted);
-        invoice.link_id = Some(link.id);
         invoice.donation = donation;
         self.open_draft(&mut tx, &invoice).await?;
         tx.commit().await.map_err(StorageError::from)?;
@@ -123,14 +135,14 @@ impl Gateway {
     }
 
     /// Writes a draft that a visitor created, with its event and its message.
-    async fn open_draft(
+    pub(crate) async fn open_draft(
         &self,
         tx: &mut PgConnection,
         invoice: &Invoice,
     ) -> Result<(), StorageError> {
         let message = envelope::encode(&InvoiceRef { invoice_id: invoice.id });
         let payment = Payment::render(&invoice.view, &self.config.checkout_url);
-        let body = ipn::snapshot(&payment, None, invoice.donation.as_ref());
+        let body = ipn::snapshot(&payment, None, invoice.donation.as_ref(), None);
         let opening = Opening {
             invoice,
             event: (&emit::new_id(), &body),
@@ -142,13 +154,26 @@ impl Gateway {
     }
 }
 
-fn inherited(merchant: &MerchantRow) -> Inherited {
+pub(crate) fn inherited(merchant: &MerchantRow) -> Inherited {
     Inherited {
         merchant_id: merchant.id,
         overpay_tolerance: Bps::new(merchant.overpay_bps.unsigned_abs()),
         payment_window_seconds: merchant.payment_window_seconds,
         selection_window_seconds: merchant.selection_window_seconds,
     }
+}
+
+/// A draft of a link, at the price that its visitor pays.
+pub(super) fn of_link(
+    inherited: Inherited,
+    link: &Link,
+    price: Price,
+    now: DateTime<Utc>,
+) -> Invoice {
+    let mut invoice = blank_invoice(inherited, &request(&link.terms, price), now);
+    invoice.view.invoice_type = link.terms.kind.invoice_type();
+    invoice.link_id = Some(link.id);
+    invoice
 }
 
 /// The open invoice of a single-use link, which all its visitors share. The caller holds the lock
@@ -185,7 +210,7 @@ fn donation(link: &Link, form: &OrderForm) -> Result<Option<DonationBody>, Words
 }
 
 /// The tokens that the merchant and the link both accept and this price leaves.
-fn accepted_for(
+pub(crate) fn accepted_for(
     market: &Market,
     terms: &Terms,
     of_merchant: Option<&[String]>,

@@ -1,0 +1,5 @@
+//! Subscriptions: `/v1/subscriptions` for their merchant, `{checkout_url}/renew/<token>` for their
+//! subscribers.
+
+pub mod page;
+pub mod route;
