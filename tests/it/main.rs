@@ -22,5 +22,6 @@ mod payout;
 mod rate;
 mod sdk;
 mod sight;
+mod subscription;
 mod tidy;
 mod worker;
