@@ -293,12 +293,6 @@ mod tests {
         let payment = || terms(LinkKind::Payment);
         let donation = || terms(LinkKind::Donation);
         let fixed = || Terms { price_amount: Some(price("5")), ..payment() };
-        let monthly = || Some(Period::new(Interval::Month, 1).unwrap());
-        let subscription = || Terms {
-            price_amount: Some(price("5")),
-            period: monthly(),
-            ..terms(LinkKind::Subscription)
-        };
         let some = |text: &str| Some(price(text));
         let many = |texts: &[&str]| texts.iter().map(|text| price(text)).collect::<Vec<_>>();
         let tokens = |names: &[&str]| Some(names.iter().map(|name| (*name).to_owned()).collect());
@@ -348,9 +342,26 @@ mod tests {
                 },
                 Err(TermsError::TooManySuggestions),
             ),
-            (Terms { period: monthly(), ..fixed() }, Err(TermsError::NoSubscription("interval"))),
+            (Terms { accepted: tokens(&[]), ..fixed() }, Err(TermsError::Accepted)),
+            (Terms { accepted: tokens(&["a@b", "a@b"]), ..fixed() }, Err(TermsError::Accepted)),
+        ] {
+            assert_eq!(terms.check(), expected, "{terms:?}");
+        }
+    }
+
+    #[test]
+    fn the_terms_of_a_subscription_belong_to_it_alone_and_have_limits() {
+        let payment = || Terms { price_amount: Some(price("5")), ..terms(LinkKind::Payment) };
+        let monthly = || Some(Period::new(Interval::Month, 1).unwrap());
+        let subscription = || Terms {
+            price_amount: Some(price("5")),
+            period: monthly(),
+            ..terms(LinkKind::Subscription)
+        };
+        for (terms, expected) in [
+            (Terms { period: monthly(), ..payment() }, Err(TermsError::NoSubscription("interval"))),
             (
-                Terms { cycles_max: Some(2), ..donation() },
+                Terms { cycles_max: Some(2), ..payment() },
                 Err(TermsError::NoSubscription("cycles_max")),
             ),
             (
@@ -358,16 +369,26 @@ mod tests {
                 Err(TermsError::Lacks("price_amount")),
             ),
             (
-                Terms { price_amount: some("5"), ..terms(LinkKind::Subscription) },
+                Terms { price_amount: Some(price("5")), ..terms(LinkKind::Subscription) },
                 Err(TermsError::Lacks("interval")),
             ),
             (subscription(), Ok(())),
             (Terms { cycles_max: Some(0), ..subscription() }, Err(TermsError::Cycles)),
             (Terms { sandbox_day_seconds: Some(0), ..subscription() }, Err(TermsError::DaySeconds)),
-            (Terms { accepted: tokens(&[]), ..fixed() }, Err(TermsError::Accepted)),
-            (Terms { accepted: tokens(&["a@b", "a@b"]), ..fixed() }, Err(TermsError::Accepted)),
+            (Terms { cycles_max: Some(1_001), ..subscription() }, Err(TermsError::Cycles)),
+            (
+                Terms { sandbox_day_seconds: Some(86_401), ..subscription() },
+                Err(TermsError::DaySeconds),
+            ),
+            (
+                Terms { min_amount: Some(price("1")), ..subscription() },
+                Err(TermsError::FixedPrice("min_amount")),
+            ),
+            (Terms { single_use: true, ..subscription() }, Err(TermsError::SingleUse)),
         ] {
             assert_eq!(terms.check(), expected, "{terms:?}");
         }
+        // A visitor cannot choose another price.
+        assert_eq!(subscription().amount(""), Ok(price("5")));
     }
 }

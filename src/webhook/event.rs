@@ -161,6 +161,7 @@ mod tests {
             "late_deposit_received",
             "wrong_token_received",
             "suspicious_token_received",
+            "subscription.renewal_reminder",
         ];
         assert_eq!(names, expected);
     }

@@ -266,6 +266,30 @@ mod tests {
     }
 
     #[test]
+    fn a_reminder_of_a_subscription_is_its_latest_payment_with_the_renewal_beside_it() {
+        let payment = draft();
+        let renewal = RenewalBody {
+            day_offset: -3,
+            next_renewal_at: "2023-12-14T22:13:20.000Z".into(),
+            cycle: 2,
+            renewal_url: "https://pay.example/renew/pzr_0".into(),
+        };
+        let told = snapshot(&payment, None, None, Some(&renewal));
+        let (told, rest) = told.split_once(r#","actually_paid""#).unwrap();
+        expect![[r#"{"_gateway":{"renewal":{"cycle":2,"day_offset":-3,"next_renewal_at":"2023-12-14T22:13:20.000Z","renewal_url":"https://pay.example/renew/pzr_0"}}"#]]
+            .assert_eq(told);
+        assert_eq!(format!(r#"{{"actually_paid"{rest}"#), snapshot(&payment, None, None, None));
+        let described = PaymentIpn {
+            payment,
+            event_id: "evt_1".into(),
+            event_at: 7,
+            gateway: Some(IpnPart { donation: None, renewal: Some(renewal.clone()) }),
+        };
+        let sent = body(&snapshot(&draft(), None, None, Some(&renewal)), "evt_1", 7).unwrap();
+        assert_eq!(to_canonical_json(&serde_json::to_value(described).unwrap()), sent);
+    }
+
+    #[test]
     fn the_signature_is_hmac_sha_512_with_the_secret_s_own_text_as_key() {
         // RFC 4231, test case 2: key "Jefe".
         let secret = WebhookSecret::from("Jefe".to_owned());

@@ -198,11 +198,14 @@ mod tests {
                         payment(kind, "https://shop.example/ipn", "https://pay.example", now);
                     let body: Value = serde_json::from_str(&text).unwrap();
                     assert_eq!(body["_gateway"]["test"], true, "{kind}");
-                    let notice = &body["_gateway"]["notice"]["type"];
+                    let (notice, renewal) =
+                        (&body["_gateway"]["notice"]["type"], &body["_gateway"]["renewal"]);
                     let is_status =
                         matches!(kind, EventKind::InvoicePaid | EventKind::InvoiceExpired);
-                    assert_eq!(notice.is_null(), is_status, "{kind}");
-                    if !is_status {
+                    let is_reminder = kind == EventKind::RenewalReminder;
+                    assert_eq!(renewal["day_offset"].is_i64(), is_reminder, "{kind}");
+                    assert_eq!(notice.is_null(), is_status || is_reminder, "{kind}");
+                    if !notice.is_null() {
                         assert_eq!(notice, kind.as_str());
                     }
                 }
