@@ -112,8 +112,8 @@ fn small(value: u32) -> Result<i32, StorageError> {
     i32::try_from(value).map_err(|_| StorageError::damaged("subscription", "a number is too large"))
 }
 
-/// Stores the outcome of steps and the next due times, of many at once. The caller holds the row
-/// locks.
+/// Stores the outcome of steps and the next due times, of many at once, with `updated_at` as it is
+/// in memory. The caller holds the row locks.
 pub async fn save(
     connection: &mut PgConnection,
     changed: &[&Subscription],
@@ -129,16 +129,18 @@ pub async fn save(
     let reminded: Vec<_> = changed.iter().map(|one| one.rules.reminded.map(i16::from)).collect();
     let due: Vec<_> = changed.iter().map(|one| one.due_at()).collect();
     let prices: Vec<_> = changed.iter().map(|one| numeric::from_price(one.price_amount)).collect();
+    let updated: Vec<_> = changed.iter().map(|one| one.updated_at).collect();
     let fiats: Vec<_> = changed.iter().map(|one| one.price_currency.code().to_owned()).collect();
     sqlx::query!(
         r#"
         update subscription
         set state = t.state, anchor = t.anchor, covered = t.covered, payments = t.payments, reminded = t.reminded,
             advanced_days = t.advanced_days, due_at = t.due_at, price_amount = t.price_amount,
-            price_currency = t.price_currency, updated_at = clock_timestamp()
+            price_currency = t.price_currency, updated_at = t.updated_at
         from unnest($1::uuid[], $2::text[], $3::timestamptz[], $4::integer[], $5::integer[], $6::smallint[],
-                    $7::integer[], $8::timestamptz[], $9::numeric[], $10::text[])
-            as t (id, state, anchor, covered, payments, reminded, advanced_days, due_at, price_amount, price_currency)
+                    $7::integer[], $8::timestamptz[], $9::numeric[], $10::text[], $11::timestamptz[])
+            as t (id, state, anchor, covered, payments, reminded, advanced_days, due_at, price_amount, price_currency,
+                  updated_at)
         where subscription.id = t.id
         "#,
         &ids,
@@ -150,7 +152,8 @@ pub async fn save(
         &advanced,
         &due as &[Option<DateTime<Utc>>],
         &prices,
-        &fiats
+        &fiats,
+        &updated
     )
     .execute(connection)
     .await?;

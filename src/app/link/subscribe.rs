@@ -73,6 +73,7 @@ async fn priced(
     found.price_amount = link.terms.price_amount.unwrap_or(found.price_amount);
     found.price_currency = link.terms.price_currency;
     found.rules.anchor = found.clock.date_at(now);
+    found.updated_at = now;
     subscriptions::save(tx, &[&found]).await?;
     Ok(found)
 }

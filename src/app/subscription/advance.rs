@@ -4,7 +4,7 @@ use uuid::Uuid;
 
 use crate::app::Gateway;
 use crate::storage::{
-    StorageError,
+    self, StorageError,
     subscriptions::{self, Subscription},
 };
 
@@ -29,6 +29,7 @@ impl Gateway {
         let Some(mut found) = found else { return Ok(None) };
         let advanced = found.clock.advanced_days.saturating_add(days).min(DAYS_MAX);
         found.clock.advanced_days = advanced;
+        found.updated_at = storage::now(&mut tx).await?;
         subscriptions::save(&mut tx, &[&found]).await?;
         tx.commit().await.map_err(StorageError::from)?;
         Ok(Some(found))

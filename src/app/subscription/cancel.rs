@@ -6,7 +6,7 @@ use crate::app::{Gateway, subscription::told};
 use crate::{
     broker::route::Route,
     storage::{
-        StorageError, Tx, events,
+        self, StorageError, Tx, events,
         subscriptions::{self, Subscription},
     },
     subscription::{
@@ -48,6 +48,9 @@ impl Gateway {
     ) -> Result<Subscription, StorageError> {
         let step = lifecycle::step(&found.rules, Event::CancelRequested);
         found.rules = step.subscription;
+        if !step.effects.is_empty() {
+            found.updated_at = storage::now(&mut tx).await?;
+        }
         let changes = step.effects.iter().filter_map(|effect| match effect {
             Effect::Tell(change) => Some(told(&found, *change)),
             Effect::Remind(_) => None,

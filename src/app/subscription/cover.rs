@@ -20,7 +20,8 @@ impl Gateway {
         let Some(mut subscription) = subscriptions::lock(tx, id).await? else {
             return Err(StorageError::damaged("invoice", "its subscription is missing"));
         };
-        let at = subscription.clock.date_at(storage::now(tx).await?);
+        subscription.updated_at = storage::now(tx).await?;
+        let at = subscription.clock.date_at(subscription.updated_at);
         let step = lifecycle::step(&subscription.rules, Event::Paid { at });
         subscription.rules = step.subscription;
         subscriptions::save(tx, &[&subscription]).await?;

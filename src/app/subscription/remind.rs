@@ -76,6 +76,7 @@ impl Gateway {
         written: &mut Written,
     ) {
         let at = subscription.clock.date_at(now);
+        subscription.updated_at = now;
         while subscription.rules.next_due().is_some_and(|due| due <= at) {
             let step = lifecycle::step(&subscription.rules, Event::TimerFired { at });
             subscription.rules = step.subscription;

@@ -150,6 +150,10 @@ async fn a_renewal_token_is_130_bits_and_a_get_of_its_page_starts_nothing() {
         assert_eq!(payment_id(&form(&shop, &path, &[]).await), open);
         // The subscriber's own cancellation.
         assert_eq!(form(&shop, &format!("{path}/cancel"), &[]).await.status, 303);
+        let cancel =
+            format!("/v1/subscriptions/{}/cancel", one["subscription_id"].as_str().unwrap());
+        let again = shop.merchant.client.post(&cancel, &json!({})).await;
+        assert_eq!((again.status, again.json()), (200, read(&shop, &one).await));
         assert_eq!(read(&shop, &one).await["state"], "cancelled");
         assert_eq!(read(&shop, &one).await["next_renewal_at"], json!(null));
         let page = buyer.get(&path).await.body;
