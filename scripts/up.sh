@@ -117,7 +117,7 @@ report() {
     say "The sandbox is up."
     say "  API        $(setting GATEWAY_BASE_URL)"
     say "  checkout   $(setting GATEWAY_CHECKOUT_URL)"
-    say "  dashboard  $(setting GATEWAY_DASHBOARD_URL)   (a way in: gatewayctl account create, then login-link)"
+    say "  dashboard  $(setting GATEWAY_DASHBOARD_URL)   (to sign in: gatewayctl account create, then login-link)"
     if [ -n "$(setting RABBITMQ_UI_URL)" ]; then
         say "  queues     $(setting RABBITMQ_UI_URL)   (user $(setting RABBITMQ_UI_USER), password in .run/stack.env)"
     fi

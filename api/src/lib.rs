@@ -41,7 +41,7 @@ use axum::{
     routing::{MethodRouter, get, patch, post},
 };
 use gateway::{
-    app::Gateway,
+    app::{Gateway, accounting::export::REQUEST_TIME_MAX},
     telemetry::trace::{self, Kind, Span, TraceContext},
 };
 use tower_http::{catch_panic::CatchPanicLayer, compression::CompressionLayer};
@@ -52,9 +52,6 @@ use error::ApiError;
 use request_id::RequestId;
 
 pub type State = Arc<Gateway>;
-
-/// Longer than any export waits and reads.
-const EXPORT_TIME_MAX: Duration = Duration::from_secs(120);
 
 /// The callers that may use an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -131,7 +128,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         row(Method::GET, "/v1/events/{id}", Merchant, TOLD, get(events::read)),
         row(Method::POST, "/v1/events/resend", Merchant, LISTED, post(event::bulk::send)),
         row(Method::POST, "/v1/events/{id}/resend", Merchant, RESENT, post(events::resend)),
-        row(Method::POST, "/v1/webhooks/test", Merchant, LISTED, post(event::trial::send)),
+        row(Method::POST, "/v1/webhooks/test", Merchant, LISTED, post(event::test_event::send)),
     ];
     all.extend(link_endpoints());
     all.extend(subscription_endpoints());
@@ -188,11 +185,12 @@ fn export_endpoints() -> [Endpoint; 3] {
     ];
     const REPORTED: &[ApiError] =
         &[INVALID, ReportNotFound, TooManyExports, ExportHistoryUnavailable];
+    const LISTED: &[ApiError] = &[ExportHistoryUnavailable];
     let (method, access) = (Method::GET, Access::Merchant);
     let row =
         |path, errors, handler| Endpoint { method: method.clone(), path, access, errors, handler };
     [
-        row("/v1/export/reports", &[], get(report::list)),
+        row("/v1/export/reports", LISTED, get(report::list)),
         row("/v1/export/reports/{month}", REPORTED, get(report::read)),
         row("/v1/export/{export}", EXPORTED, get(route::read)),
     ]
@@ -276,7 +274,7 @@ async fn within(usual: Duration, request: Request, next: Next) -> Response {
     let method = request.method().clone();
     let path = matched_path(&request).unwrap_or("unmatched").to_owned();
     // A year of records is read before the first byte of its answer.
-    let limit = if path.starts_with("/v1/export/") { EXPORT_TIME_MAX } else { usual };
+    let limit = if path.starts_with("/v1/export/") { REQUEST_TIME_MAX } else { usual };
     let id = RequestId::of(request.headers());
     let header = request.headers().get(trace::HEADER).and_then(|value| value.to_str().ok());
     let caller = header.and_then(TraceContext::parse);

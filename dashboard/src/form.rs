@@ -14,11 +14,16 @@ pub struct Form(Vec<(String, String)>, Vec<(String, Bytes)>);
 
 impl Form {
     pub fn parse(body: &[u8]) -> Self {
-        Self(form_urlencoded::parse(body).into_owned().collect(), Vec::new())
+        let mut form = Self::default();
+        for (name, value) in form_urlencoded::parse(body) {
+            form.add(name.into_owned(), value.into_owned());
+        }
+        form
     }
 
+    /// Leaves zeros out of the value: no text of the database can hold one.
     pub fn add(&mut self, name: String, value: String) {
-        self.0.push((name, value));
+        self.0.push((name, value.replace('\0', "")));
     }
 
     pub fn add_file(&mut self, name: String, content: Bytes) {

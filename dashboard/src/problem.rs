@@ -109,11 +109,11 @@ impl Problem {
             ),
             Self::WrongToken => (
                 "The form is too old",
-                "It was opened before you signed in, or in another session. Go back, reload the page and try again.",
+                "It was opened before you signed in, in another session, or for another merchant. Go back, reload the page and try again.",
             ),
-            Self::TooLarge => ("Too large", "The form holds more than any of ours may."),
+            Self::TooLarge => ("Too large", "The form is too large. Shorten or split it."),
             Self::Unreadable => {
-                ("Unreadable", "This is no form that a browser sends. Go back and try again.")
+                ("Unreadable", "The form could not be read. Go back and send it again.")
             }
             Self::Refused(action) => {
                 let text = format!(
@@ -126,16 +126,17 @@ impl Problem {
                 "An operator has suspended this merchant: its pages can be read, and nothing can be changed. Ask an operator.",
             ),
             Self::LinkUsed => (
-                "This link is over",
-                "It was used or has expired. Ask whoever sent it for a new one.",
+                "This link is no longer valid",
+                "It was used or has expired. Ask its sender for a new one.",
             ),
             Self::Conflict(text) => return ("Not done", text.clone()),
-            Self::Busy => {
-                ("Try again", "The gateway could not answer in time. Nothing was changed.")
-            }
+            Self::Busy => (
+                "No answer in time",
+                "The gateway could not answer in time. What you asked for may have been done, wholly or in part: look before you repeat it.",
+            ),
             Self::Broken => (
-                "Something broke",
-                "The gateway failed here. Its operators can see why in the logs.",
+                "Internal error",
+                "The request failed. Try again later. If it fails again, tell the operators: the logs name the cause.",
             ),
         };
         (title, text.to_owned())

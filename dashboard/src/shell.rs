@@ -25,9 +25,11 @@ const OPERATION: &str = "/operator";
 const PLACES: &[(Action, &str, &str)] = &[
     (Action::OverviewView, "/", "Overview"),
     (Action::PaymentView, "/payments", "Payments"),
+    (Action::LinkView, "/links", "Links"),
     (Action::PayoutView, "/payouts", "Payouts"),
     (Action::EventView, "/events", "Events"),
     (Action::BalanceView, "/balance", "Balance"),
+    (Action::ReportView, "/reports", "Reports"),
     (Action::DevelopersView, "/developers", "Developers"),
     (Action::SettingsView, "/settings", "Settings"),
     (Action::TeamView, "/team", "Team"),
@@ -157,7 +159,7 @@ impl Kind {
         match action.scope() {
             Scope::Merchant => Self::Merchant,
             Scope::Operator => Self::Operators,
-            Scope::Anyone | Scope::HalfSignedIn | Scope::Account => Self::Account,
+            Scope::Anyone | Scope::SecondFactorPending | Scope::Account => Self::Account,
         }
     }
 }

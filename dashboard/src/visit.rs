@@ -14,8 +14,24 @@ use gateway::{
     },
     storage::operator::announcements::Shown,
 };
+use uuid::{Uuid, fmt::Simple};
 
 use crate::{State, cookie, form::Form, problem::Problem};
+
+/// The token of the forms of a session's pages: what follows from the session, then the merchant
+/// that the pages are about. A form of a page that is still open must not act on a merchant that
+/// was chosen later.
+pub fn form_token(session: &Bearer, signed: Option<&Signed>) -> String {
+    let chosen = signed.and_then(Signed::chosen);
+    let merchant_id = chosen.map_or_else(Uuid::nil, |chosen| chosen.merchant_id);
+    format!("{}{}", session.form_token(), merchant_id.simple())
+}
+
+/// The part of a token that follows from the session, whichever merchant it shows.
+pub fn session_part(token: &str) -> &str {
+    let at = token.len().checked_sub(Simple::LENGTH);
+    at.and_then(|at| token.get(..at)).unwrap_or(token)
+}
 
 /// The caller with his session, his form and the token of his forms.
 #[derive(Clone)]
@@ -58,6 +74,11 @@ impl Visit {
     /// The merchant whose screen this is.
     pub fn merchant(&self) -> Result<Chosen<'_>, Problem> {
         self.signed()?.chosen().ok_or(Problem::SignedOut)
+    }
+
+    /// Whom a challenge is for: the session, or the browser before there is one.
+    pub fn holder(&self) -> &str {
+        session_part(&self.token)
     }
 
     /// The address of the account that acts.

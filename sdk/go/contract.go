@@ -1258,7 +1258,7 @@ type PaymentLinkChanges struct {
 	Title *string `json:"title,omitempty"`
 }
 
-// PaymentLinkList: One page of links, the newest first.
+// PaymentLinkList: One page of links.
 type PaymentLinkList struct {
 	Data []PaymentLink `json:"data"`
 	// Links per page, after clamping.

@@ -45,6 +45,10 @@ vocabulary! {
         EventResend = "event.resend",
         EventTest = "event.test",
         BalanceView = "balance.view",
+        ReportView = "report.view",
+        LinkView = "link.view",
+        LinkCreate = "link.create",
+        LinkChange = "link.change",
         DevelopersView = "developers.view",
         KeyRotate = "key.rotate",
         SecretRotate = "secret.rotate",
@@ -87,7 +91,7 @@ pub enum Scope {
     /// Everybody, also without a session.
     Anyone,
     /// A session that waits for its second factor.
-    HalfSignedIn,
+    SecondFactorPending,
     /// Every signed-in account, whatever its roles.
     Account,
     /// A role in the merchant that the session has chosen.
@@ -105,7 +109,7 @@ impl Action {
     pub const fn scope(self) -> Scope {
         match (self, self.roles()) {
             (Self::SessionOpen, _) => Scope::Anyone,
-            (Self::CodeEnter, _) => Scope::HalfSignedIn,
+            (Self::CodeEnter, _) => Scope::SecondFactorPending,
             (_, []) => Scope::Account,
             (_, [role, ..]) if role.is_operator() => Scope::Operator,
             (_, [_, ..]) => Scope::Merchant,
@@ -139,7 +143,10 @@ impl Action {
             | Self::PaymentView
             | Self::EventView
             | Self::BalanceView
+            | Self::ReportView
+            | Self::LinkView
             | Self::SettingsView => ALL_OF_MERCHANT,
+            Self::LinkCreate | Self::LinkChange => &[Owner, Developer, Finance],
             Self::PaymentCreate => &[Owner, Developer, Finance],
             Self::PaymentCancel => &[Owner, Finance],
             Self::EventResend | Self::EventTest | Self::DevelopersView => &[Owner, Developer],
@@ -238,6 +245,8 @@ impl Action {
             Self::PaymentView | Self::PaymentCreate | Self::PaymentCancel => "/payments",
             Self::EventView | Self::EventResend | Self::EventTest => "/events",
             Self::BalanceView => "/balance",
+            Self::ReportView => "/reports",
+            Self::LinkView | Self::LinkCreate | Self::LinkChange => "/links",
             Self::SessionOpen
             | Self::CodeEnter
             | Self::AnnouncementDismiss

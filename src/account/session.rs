@@ -36,12 +36,14 @@ pub enum Budget {
     Code,
     /// The same from one browser or address that it uses, and of a fresh proof in one session.
     KnownCode,
+    /// Test events that one merchant's accounts send from the dashboard.
+    TestEvent,
 }
 
 impl Budget {
     pub const fn guesses(self) -> i32 {
         match self {
-            Self::Address => 60,
+            Self::Address | Self::TestEvent => 60,
             Self::Account => 20,
             Self::Pair | Self::Device | Self::Code | Self::KnownCode => 8,
         }
@@ -55,6 +57,7 @@ impl Budget {
             Self::Device => "device",
             Self::Code => "code",
             Self::KnownCode => "known-code",
+            Self::TestEvent => "test-event",
         }
     }
 }

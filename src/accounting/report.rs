@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use num_bigint::BigInt;
 use rust_decimal::Decimal;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::balance::in_coins;
@@ -114,6 +115,38 @@ impl OfCurrency {
     }
 }
 
+/// The totals of one currency, as [`Totals::to_json`] wrote them. Amounts are in whole coins.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct CurrencyTotals {
+    pub currency: String,
+    pub accounts: Vec<AccountTotal>,
+    pub movements: Vec<MovementTotal>,
+}
+
+/// The balances of one kind of account at the beginning and at the end of the month.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct AccountTotal {
+    pub account: String,
+    pub opening: String,
+    pub closing: String,
+}
+
+/// The sum of the movements of one kind.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct MovementTotal {
+    pub kind: String,
+    pub count: u64,
+    pub amount: String,
+    pub fiat: Vec<FiatTotal>,
+}
+
+/// The value of movements, each at its own time, in one fiat currency.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct FiatTotal {
+    pub currency: String,
+    pub value: String,
+}
+
 /// The kind of an account that belongs to one merchant.
 pub fn class_of(account: &str) -> Option<&'static str> {
     let kinds = [
@@ -166,6 +199,10 @@ mod tests {
             ],
         }]);
         assert_eq!(totals.to_json(), expected);
+        let read: Vec<CurrencyTotals> = serde_json::from_value(totals.to_json()).unwrap();
+        assert_eq!((read[0].currency.as_str(), read[0].movements.len()), ("usdtmatic", 3));
+        assert_eq!(read[0].accounts[0].closing, "3.500001");
+        assert_eq!(read[0].movements[0].fiat[0].value, "2.25");
         assert_eq!(Totals::default().to_json(), json!([]));
         let unreadable = totals.note(EntryKind::Deposit, &movement("late:1", "1.5", None));
         assert_eq!(unreadable, Err(Unsummable));

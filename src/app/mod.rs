@@ -64,6 +64,7 @@ pub struct Gateway {
     pub(crate) market: market::MarketCache,
     kept_payers: payout::payers::KeptPayers,
     admissions: merchant::admit::Admissions,
+    orders: link::order::Orders,
     /// Exports that this process reads.
     exports_room: Semaphore,
     /// The replica that they are read from, if there is one.
@@ -158,6 +159,7 @@ impl Gateway {
             market: market::MarketCache::default(),
             kept_payers: payout::payers::KeptPayers::default(),
             admissions: merchant::admit::Admissions::default(),
+            orders: link::order::Orders::default(),
             exports_room: Semaphore::new(accounting::export::READ_AT_ONCE),
             exports_db: accounting::export::replica(&config)?,
             started: Instant::now(),

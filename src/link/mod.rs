@@ -3,6 +3,7 @@
 //! A link is a page of the checkout. Its visitors have no API key, so everything that they choose
 //! is bounded here: the amount by [`terms::Terms`], their words by [`words`].
 
+pub mod button;
 pub mod terms;
 pub mod typed;
 mod vocabulary;
@@ -21,6 +22,11 @@ pub const LINKS_MAX: i64 = 10_000;
 /// A new public id. It cannot be guessed, so a link is known to those alone who were given it.
 pub fn new_id() -> String {
     id::bearer(PREFIX)
+}
+
+/// A text that no other form has, by which a form that is sent twice is known.
+pub fn new_once() -> String {
+    id::bearer("")
 }
 
 /// Returns true if `text` could be the id of a link.

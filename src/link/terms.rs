@@ -67,6 +67,8 @@ pub enum TermsError {
     RepeatedSuggestion,
     #[error("suggested_amounts has an amount with more than two decimals")]
     FineSuggestion,
+    #[error("price_amount of a donation has more than two decimals")]
+    FineProposal,
     #[error("accepted must name 1 to {ACCEPTED_MAX} tokens, each once")]
     Accepted,
     #[error("single_use is for links of type payment")]
@@ -205,6 +207,9 @@ impl Terms {
         if self.price_amount.is_some_and(|amount| self.within(amount).is_err()) {
             return Err(TermsError::OutsideLimits("price_amount"));
         }
+        if self.price_amount.is_some_and(|amount| !can_be_typed(amount)) {
+            return Err(TermsError::FineProposal);
+        }
         self.check_suggestions()
     }
 
@@ -222,12 +227,17 @@ impl Terms {
             if self.within(*amount).is_err() {
                 return Err(TermsError::OutsideLimits("suggested_amounts"));
             }
-            if !amount.atoms().is_multiple_of(OPEN_MIN.atoms()) {
+            if !can_be_typed(*amount) {
                 return Err(TermsError::FineSuggestion);
             }
         }
         Ok(())
     }
+}
+
+/// True if a visitor can type the amount: it has two decimals at most.
+const fn can_be_typed(amount: Price) -> bool {
+    amount.atoms().is_multiple_of(OPEN_MIN.atoms())
 }
 
 #[cfg(test)]
@@ -299,6 +309,9 @@ mod tests {
         for (terms, expected) in [
             (payment(), Ok(())),
             (fixed(), Ok(())),
+            (Terms { price_amount: some("5.005"), ..payment() }, Ok(())),
+            (Terms { price_amount: some("5.05"), ..donation() }, Ok(())),
+            (Terms { price_amount: some("5.005"), ..donation() }, Err(TermsError::FineProposal)),
             (Terms { single_use: true, ..fixed() }, Ok(())),
             (Terms { single_use: true, ..donation() }, Err(TermsError::SingleUse)),
             (Terms { title: " ".into(), ..fixed() }, Err(TermsError::Title)),

@@ -9,6 +9,7 @@
 
 pub mod admin;
 pub mod client;
+pub mod download;
 mod files;
 pub mod key_proof;
 mod patience;

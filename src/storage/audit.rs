@@ -49,6 +49,30 @@ pub async fn entries(
     Ok(rows)
 }
 
+/// The newest entries of one subject, without those that only mention it. Index:
+/// `audit_entry_by_subject`.
+pub async fn of_subject(
+    connection: &mut PgConnection,
+    subject: &str,
+    limit: i64,
+) -> Result<Vec<AuditEntry>, StorageError> {
+    let rows = sqlx::query_as!(
+        AuditEntry,
+        r#"
+        select at, operator, subject_kind, act, subject, change, address
+        from audit_entry
+        where subject = $1
+        order by id desc
+        limit $2
+        "#,
+        subject,
+        limit
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows)
+}
+
 /// The subjects whose security somebody is told about.
 pub struct SecuritySubjects<'a> {
     /// His own address: sign-ins too.
@@ -127,6 +151,56 @@ pub async fn was_said_by_another(
         act,
         operator,
         detail
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(found)
+}
+
+/// Makes all words of this act about `subject` wait for one another until the transaction ends: of
+/// two that are said at once, the second one is heard as the second.
+pub async fn lock(
+    connection: &mut PgConnection,
+    (subject_kind, act): (&str, &str),
+    subject: &str,
+) -> Result<(), StorageError> {
+    sqlx::query!(
+        r#"select pg_advisory_xact_lock(hashtextextended('gateway:said:' || $1::text, 0))::text as "lock""#,
+        format!("{subject_kind} {act} {subject}")
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(())
+}
+
+/// The same as [`was_said_by_another`] among the dashboard's operators, for words that count for a
+/// day: whether another account that may decide now, and was not let in by another one after
+/// `since`, has said the same of `subject`.
+pub async fn was_said_by_another_account(
+    connection: &mut PgConnection,
+    (subject_kind, act): (&str, &str),
+    subject: &str,
+    (email, detail): (&str, &str),
+    since: Option<DateTime<Utc>>,
+) -> Result<bool, StorageError> {
+    let found = sqlx::query_scalar!(
+        r#"
+        select exists (
+            select from audit_entry e
+            join account a on a.email = e.operator and a.disabled_at is null
+            join membership m on m.account_id = a.id and m.merchant_id is null and m.accepted_at is not null
+            where e.subject = $1 and e.subject_kind = $2 and e.act = $3 and e.operator <> $4
+              and e.change ->> 'detail' = $5 and e.at > now() - interval '1 day'
+              and m.role in ('operator-admin', 'operator-finance')
+              and (m.invited_by is null or m.accepted_at <= $6)
+        ) as "found!"
+        "#,
+        subject,
+        subject_kind,
+        act,
+        email,
+        detail,
+        since
     )
     .fetch_one(connection)
     .await?;

@@ -4,8 +4,9 @@ use bigdecimal::BigDecimal;
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
-use super::{PgConnection, StorageError, numeric};
+use super::{PgConnection, StorageError, invoices::ListOrder, numeric};
 use crate::{
+    asset::Family,
     invoice::Status,
     link::{LinkKind, terms::Terms},
     money::Price,
@@ -219,19 +220,52 @@ pub async fn lock(
     row.map(TryInto::try_into).transpose()
 }
 
-/// One page of a merchant's links, the newest first. Index: `link_by_created`.
+/// Lists are static text per order.
+macro_rules! page_query {
+    ($condition:literal, $connection:expr, $merchant:expr, $limit:expr, $offset:expr) => {
+        links_where!($condition; $merchant, $limit, $offset).fetch_all($connection).await?
+    };
+}
+
+/// One page of a merchant's links. Index: `link_by_created`; by the last change all of its links
+/// are sorted, of which there are [`LINKS_MAX`](crate::link::LINKS_MAX) at most.
 pub async fn page(
     connection: &mut PgConnection,
     merchant_id: Uuid,
+    order: ListOrder,
     limit: i64,
     offset: i64,
 ) -> Result<Vec<Link>, StorageError> {
-    let rows = links_where!(
-        "merchant_id = $1 order by created_at desc, id desc limit $2 offset $3";
-        merchant_id, limit, offset
-    )
-    .fetch_all(connection)
-    .await?;
+    let rows = match order {
+        ListOrder::CreatedDesc => page_query!(
+            "merchant_id = $1 order by created_at desc, id desc limit $2 offset $3",
+            connection,
+            merchant_id,
+            limit,
+            offset
+        ),
+        ListOrder::CreatedAsc => page_query!(
+            "merchant_id = $1 order by created_at, id limit $2 offset $3",
+            connection,
+            merchant_id,
+            limit,
+            offset
+        ),
+        ListOrder::UpdatedDesc => page_query!(
+            "merchant_id = $1 order by updated_at desc, id desc limit $2 offset $3",
+            connection,
+            merchant_id,
+            limit,
+            offset
+        ),
+        ListOrder::UpdatedAsc => page_query!(
+            "merchant_id = $1 order by updated_at, id limit $2 offset $3",
+            connection,
+            merchant_id,
+            limit,
+            offset
+        ),
+    };
     rows.into_iter().map(TryInto::try_into).collect()
 }
 
@@ -283,6 +317,35 @@ pub async fn open_invoices(
     .fetch_one(connection)
     .await?;
     Ok((row.open, row.now))
+}
+
+/// Number of addresses of `family` that unpaid invoices of a link took in the last day, counted no
+/// further than `most`. No draft is open for as long as the five days by which older invoices are
+/// left out. Indices: `invoice_by_link`, `deposit_address_by_invoice`.
+pub async fn unpaid_addresses(
+    connection: &mut PgConnection,
+    id: Uuid,
+    family: Family,
+    most: i64,
+) -> Result<i64, StorageError> {
+    let taken = sqlx::query_scalar!(
+        r#"
+        select count(*) as "count!"
+        from (
+            select from invoice i
+            join deposit_address a on a.invoice_id = i.id
+            where i.link_id = $1 and i.created_at > now() - interval '6 days' and i.received = 0
+              and a.family = $2 and a.created_at > now() - interval '1 day'
+            limit $3
+        ) as taken
+        "#,
+        id,
+        family.name(),
+        most
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(taken)
 }
 
 /// The invoice that occupies a single-use link: a paid one for ever, an open one while it is open.

@@ -49,6 +49,8 @@ pub struct Filter {
     /// `code@network`; none given: every currency.
     pub tokens: Option<Vec<String>>,
     pub status: Option<Status>,
+    /// The public id of the payment link that they came by.
+    pub link_id: Option<String>,
     /// Created then or later.
     pub from: Option<DateTime<Utc>>,
     /// Created before.
@@ -95,7 +97,8 @@ macro_rules! filtered_payments {
 }
 
 /// Up to `limit` payments, at most 26, on one side of a place; the newest first. Unresolved drafts
-/// are left out, as in the API's list. Indices: `invoice_by_created`, `invoice_by_filter`.
+/// are left out, as in the API's list. Indices: `invoice_by_created`, `invoice_by_filter`,
+/// `invoice_by_link`.
 pub async fn page(
     connection: &mut PgConnection,
     merchant_id: Uuid,
@@ -104,7 +107,9 @@ pub async fn page(
     limit: i64,
 ) -> Result<Vec<FoundPayment>, StorageError> {
     let (from, to) = filter.dates();
-    let mut rows = if filter.tokens.is_none() && filter.status.is_none() {
+    let mut rows = if filter.link_id.is_some() {
+        of_link(connection, merchant_id, filter, (side, at, id), limit).await?
+    } else if filter.tokens.is_none() && filter.status.is_none() {
         of_any_kind(connection, merchant_id, (from, to), (side, at, id), limit).await?
     } else {
         let (tokens, statuses) = filter.pairs();
@@ -182,6 +187,60 @@ async fn of_any_kind(
         )
         .fetch_all(connection)
         .await?,
+    };
+    Ok(rows)
+}
+
+/// A page of the payments of one link, not reversed yet. The other conditions are checked row by
+/// row: one link has fewer payments than its merchant.
+async fn of_link(
+    connection: &mut PgConnection,
+    merchant_id: Uuid,
+    filter: &Filter,
+    (side, at, id): (Side, DateTime<Utc>, Uuid),
+    limit: i64,
+) -> Result<Vec<FoundPayment>, StorageError> {
+    let (from, to) = filter.dates();
+    let (tokens, statuses) = filter.pairs();
+    let rows = match side {
+        Side::Older => {
+            found_payments!(
+                "link_id = (select l.id from link l where l.link_id = $2 and l.merchant_id = $1)
+             and token_id = any ($3) and status = any ($4)
+             and (created_at, id) < ($5, $6) and created_at >= $7 and created_at < $8
+             order by created_at desc, id desc limit $9",
+                merchant_id,
+                filter.link_id.as_deref(),
+                &tokens,
+                &statuses,
+                at,
+                id,
+                from,
+                to,
+                limit
+            )
+            .fetch_all(connection)
+            .await?
+        }
+        Side::Newer => {
+            found_payments!(
+                "link_id = (select l.id from link l where l.link_id = $2 and l.merchant_id = $1)
+             and token_id = any ($3) and status = any ($4)
+             and (created_at, id) > ($5, $6) and created_at >= $7 and created_at < $8
+             order by created_at, id limit $9",
+                merchant_id,
+                filter.link_id.as_deref(),
+                &tokens,
+                &statuses,
+                at,
+                id,
+                from,
+                to,
+                limit
+            )
+            .fetch_all(connection)
+            .await?
+        }
     };
     Ok(rows)
 }

@@ -30,30 +30,35 @@ pub struct Missing {
     pub month: String,
 }
 
-/// The oldest months without a report, or only `month`, at most `limit` of them; those with an
-/// alert of the kind `failed` come last. A month is over ten minutes after its end: what was booked
-/// in it is committed by then. Indices: `monthly_report_pkey`, `operator_alert_once`.
+/// The oldest months without a report, at most `limit` of them; those with an alert of the kind
+/// `failed` come last. Or only the named month, however old, of merchants behind an id, ordered by
+/// id. A month is over ten minutes after its end: what was booked in it is committed by
+/// then. Indices: `monthly_report_pkey`, `operator_alert_once`.
 pub async fn missing(
     connection: &mut PgConnection,
     failed: &str,
-    month: Option<&str>,
+    of_month: Option<(&str, Uuid)>,
     limit: i64,
 ) -> Result<Vec<Missing>, StorageError> {
+    let (month, after) = of_month.unzip();
     let rows = sqlx::query_as!(
         Missing,
         r#"
         select m.id as "merchant_id!", to_char(s.first_day, 'YYYY-MM') as "month!"
         from merchant m
         cross join lateral generate_series(
-            date_trunc('month', greatest(m.created_at, now() - $2::integer * interval '1 month') at time zone 'UTC'),
+            date_trunc('month', case
+                when $4::text is null then greatest(m.created_at, now() - $2::integer * interval '1 month')
+                else m.created_at
+            end at time zone 'UTC'),
             date_trunc('month', (now() - interval '10 minutes') at time zone 'UTC') - interval '1 month',
             interval '1 month'
         ) as s (first_day)
         where not exists (
             select from monthly_report r where r.merchant_id = m.id and r.month = to_char(s.first_day, 'YYYY-MM')
         )
-          and ($4::text is null or to_char(s.first_day, 'YYYY-MM') = $4)
-        order by exists (
+          and ($4::text is null or to_char(s.first_day, 'YYYY-MM') = $4 and m.id > $5::uuid)
+        order by $4::text is null and exists (
             select from operator_alert a where a.kind = $3 and a.subject = m.id || ' ' || to_char(s.first_day, 'YYYY-MM')
         ), s.first_day, m.id
         limit $1
@@ -61,7 +66,8 @@ pub async fn missing(
         limit,
         MONTHS_BACK,
         failed,
-        month
+        month,
+        after
     )
     .fetch_all(connection)
     .await?;

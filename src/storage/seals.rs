@@ -19,6 +19,17 @@ pub struct Seal {
     pub hash: Vec<u8>,
 }
 
+/// Lock for sealing, held until the transaction ends. Read only behind it: two sealers that
+/// continue the same seals would fork the chain, and the lock of the role's session can be lost unnoticed.
+pub async fn lock(connection: &mut PgConnection) -> Result<(), StorageError> {
+    sqlx::query!(
+        r#"select pg_advisory_xact_lock(hashtextextended('ledger-seal', 0)) as "locked?: ()""#
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(())
+}
+
 /// The last sealed entry; 0 if there is none.
 pub async fn sealed_through(connection: &mut PgConnection) -> Result<i64, StorageError> {
     let id = sqlx::query_scalar!(

@@ -17,6 +17,7 @@ mod creation;
 mod deadlines;
 mod delivery;
 mod endpoint;
+mod export;
 mod flood;
 mod footprint;
 mod growth;
@@ -50,6 +51,7 @@ async fn main() {
     deadlines::run(&mut report).await;
     flood::run(&mut report).await;
     growth::run(&mut report).await;
+    export::run(&mut report).await;
     payout::run(&mut report).await;
     footprint::run(&mut report).await;
     cost::run(&mut report).await;

@@ -2,6 +2,8 @@
 
 use askama::filters::Safe;
 
+pub use gateway::link::button::escaped;
+
 /// `text` with `{name}` replaced by each value in bold. Everything is escaped. Each value is
 /// isolated from the direction of the surrounding text, so that no value can reverse it.
 pub fn filled(text: &str, values: &[(&str, &str)]) -> Safe<String> {
@@ -46,21 +48,6 @@ pub fn grouped(address: &str) -> Safe<String> {
         format!("<{tag}>{}</{tag}>", escaped(group))
     });
     Safe(html.collect())
-}
-
-pub fn escaped(text: &str) -> String {
-    let mut html = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '&' => html.push_str("&amp;"),
-            '<' => html.push_str("&lt;"),
-            '>' => html.push_str("&gt;"),
-            '"' => html.push_str("&quot;"),
-            '\'' => html.push_str("&#39;"),
-            other => html.push(other),
-        }
-    }
-    html
 }
 
 #[cfg(test)]

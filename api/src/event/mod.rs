@@ -3,5 +3,5 @@
 
 pub mod bulk;
 pub mod route;
-pub mod trial;
+pub mod test_event;
 pub mod wire;

@@ -9,19 +9,14 @@ use gateway::{
     accounting::{Format, Range},
     app::accounting::report::{ReportError, ReportFormat, to_json},
     invoice::{payment::iso_8601, schema},
+    serve::download,
     storage::{StorageError, reports::ReportRow},
 };
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::{
-    State,
-    auth::Merchant,
-    error::ApiError,
-    export::{download, place::Place},
-    query::Parameters,
-};
+use crate::{State, auth::Merchant, error::ApiError, query::Parameters};
 
 /// The formats of a report's file.
 const FORMATS: [&str; 2] = ["csv", "json"];
@@ -83,9 +78,9 @@ pub async fn list(
     extract::State(gateway): extract::State<State>,
     Merchant(caller): Merchant,
 ) -> Result<Json<ReportList>, ApiError> {
-    let rows = gateway.reports(Some(caller.merchant_id)).await?;
-    let data = rows.into_iter().map(Report::render).collect::<Result<_, _>>()?;
-    Ok(Json(ReportList { data }))
+    let rows = gateway.reports(Some(caller.merchant_id)).await.map_err(ReportError::from)?;
+    let data: Result<_, _> = rows.into_iter().map(Report::render).collect();
+    Ok(Json(ReportList { data: data.map_err(ReportError::from)? }))
 }
 
 /// Read a monthly report
@@ -120,11 +115,10 @@ pub async fn read(
     };
     let Path(month) = month.map_err(|_| ApiError::ReportNotFound)?;
     let range = Range::month(&month).ok_or(ApiError::ReportNotFound)?;
-    let place = Place::take(&gateway, caller.merchant_id).await?;
-    let spooled = gateway.report_file(caller.merchant_id, &month, format).await?;
-    let spooled = spooled.ok_or(ApiError::ReportNotFound)?;
+    let held = gateway.report_held(caller.merchant_id, &month, format).await?;
+    let held = held.ok_or(ApiError::ReportNotFound)?;
     let name = format!("gateway-report-{}", range.file_name());
-    Ok(download::answer((&name, file_format), spooled, place))
+    Ok(download::answer((&name, file_format), held))
 }
 
 /// A report as JSON.
@@ -154,6 +148,9 @@ pub struct ReportFile {
 
 impl From<ReportError> for ApiError {
     fn from(error: ReportError) -> Self {
+        if let ReportError::Export(error) = error {
+            return error.into();
+        }
         let source = std::error::Error::source(&error).map(ToString::to_string);
         tracing::error!(%error, source, "a monthly report could not be read");
         Self::ExportHistoryUnavailable

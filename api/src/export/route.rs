@@ -8,16 +8,11 @@ use gateway::{
     accounting::{Export, Format, Range, RangeError, file::Choice},
     app::accounting::export::{ExportError, Request},
     asset::{Fiat, catalogue::Catalogue},
+    serve::download,
 };
 use uuid::Uuid;
 
-use crate::{
-    State,
-    auth::Merchant,
-    error::ApiError,
-    export::{download, place::Place},
-    query::Parameters,
-};
+use crate::{State, auth::Merchant, error::ApiError, query::Parameters};
 
 /// Export records for bookkeeping
 ///
@@ -62,11 +57,10 @@ pub async fn read(
     let Path(export) = export.map_err(|_| ApiError::UnknownPath)?;
     let export: Export = export.parse().map_err(|_| ApiError::UnknownPath)?;
     let request = request(caller.merchant_id, export, &parameters)?;
-    let place = Place::take(&gateway, caller.merchant_id).await?;
-    let spooled = gateway.export(&request).await?;
+    let held = gateway.export_held(&request).await?;
     let Request { export, format, range, .. } = request;
     let name = format!("gateway-{export}{}-{}", format.name_suffix(), range.file_name());
-    Ok(download::answer((&name, format), spooled, place))
+    Ok(download::answer((&name, format), held))
 }
 
 /// An export as JSON.
@@ -161,11 +155,13 @@ impl From<ExportError> for ApiError {
     fn from(error: ExportError) -> Self {
         match error {
             ExportError::TwoCurrencies(error) => Self::invalid(error.to_string()),
+            ExportError::NoSlot => Self::TooManyExports,
             ExportError::Storage(_)
             | ExportError::File(_)
             | ExportError::TooSlow
             | ExportError::Crowded
-            | ExportError::Stale { .. } => {
+            | ExportError::Stale { .. }
+            | ExportError::OtherDatabase => {
                 let source = std::error::Error::source(&error).map(ToString::to_string);
                 tracing::error!(%error, source, "an export could not be made");
                 Self::ExportHistoryUnavailable

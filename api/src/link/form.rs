@@ -22,8 +22,9 @@ use crate::{
 /// A message shown with the page, and the HTTP status that expresses it to machines.
 pub type Notice = (StatusCode, String);
 
-/// Characters of a field that are shown again after a refusal; no field takes more.
-const SHOWN_CHARS_MAX: usize = 600;
+/// Characters of a field that are read, and shown again after a refusal. Browsers send each line
+/// end of a message as two; no field takes as many as this.
+const SHOWN_CHARS_MAX: usize = 2_000;
 
 /// The visitor's fields. Names are frozen; a field that is not sent is empty.
 pub fn read(fields: &Fields) -> OrderForm {
@@ -37,6 +38,7 @@ pub fn read(fields: &Fields) -> OrderForm {
         donor_email: text("donor_email"),
         message: text("message"),
         email: text("email"),
+        once: text("once"),
         anonymous: !matches!(text("anonymous").as_str(), "" | "0" | "false" | "off"),
     }
 }

@@ -17,7 +17,7 @@ use gateway::{
         },
         merchant::admit::BuyerBudget,
     },
-    link::{LinkKind, terms::Terms, typed},
+    link::{self, LinkKind, terms::Terms, typed},
     money::Price,
     subscription::{Interval, calendar::Period},
 };
@@ -54,6 +54,8 @@ struct OpenPage {
     /// When it renews; of a subscription.
     renews: Option<String>,
     typed: OrderForm,
+    /// Names this rendering of the form.
+    once: String,
     /// The amount of the address, kept in links to other languages.
     amount: Option<String>,
     /// The currencies are those of one amount.
@@ -243,6 +245,7 @@ impl OpenPage {
             title: terms.title,
             description: terms.description.filter(|text| !text.is_empty()),
             open,
+            once: link::new_once(),
             typed,
             ways,
             coins,

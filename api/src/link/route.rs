@@ -7,7 +7,7 @@ use axum::{
     http::{HeaderMap, HeaderValue, StatusCode},
     response::{IntoResponse, Response},
 };
-use gateway::{app::link::LinkError, invoice::schema, link};
+use gateway::{app::link::LinkError, invoice::schema, link, storage::invoices::ListOrder};
 
 use crate::{
     State,
@@ -98,13 +98,13 @@ pub async fn change(
 }
 
 /// List payment links
-///
-/// The newest first.
 #[utoipa::path(
     get, path = "/v1/links", operation_id = "listLinks", tag = "Payment links",
     params(
         ("limit" = Option<schema::WholeNumber>, Query, description = "Links per page: 10 if absent; values outside 1 to 100 are clamped."),
         ("page" = Option<schema::WholeNumber>, Query, description = "0-based; 0 if absent or negative."),
+        ("sortBy" = Option<String>, Query, description = "`created_at` or `updated_at`; anything else is read as `created_at`."),
+        ("orderBy" = Option<String>, Query, description = "`desc` or `asc`; anything else is read as `desc`."),
     ),
     responses((status = 200, description = "One page.", body = PaymentLinkList)),
 )]
@@ -115,8 +115,21 @@ pub async fn list(
 ) -> Result<Json<PaymentLinkList>, ApiError> {
     let limit = parameters.clamped("limit", 10, 1..=100)?;
     let page = parameters.clamped("page", 0, 0..=PAGE_MAX)?;
-    let found = gateway.list_links(caller.merchant_id, limit, page * limit).await?;
+    let order = order(&parameters)?;
+    let found = gateway.list_links(caller.merchant_id, order, limit, page * limit).await?;
     Ok(Json(PaymentLinkList::render(found, limit, page, &gateway.config.checkout_url)))
+}
+
+/// As in the list of invoices.
+fn order(parameters: &Parameters) -> Result<ListOrder, ApiError> {
+    let by_update = parameters.text("sortBy")? == Some("updated_at");
+    let ascending = parameters.text("orderBy")? == Some("asc");
+    Ok(match (by_update, ascending) {
+        (false, false) => ListOrder::CreatedDesc,
+        (false, true) => ListOrder::CreatedAsc,
+        (true, false) => ListOrder::UpdatedDesc,
+        (true, true) => ListOrder::UpdatedAsc,
+    })
 }
 
 /// The `link_id` of a path. A text that cannot be one names no link.

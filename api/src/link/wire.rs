@@ -6,6 +6,7 @@ use gateway::{
         payment::{iso_8601, json_number},
         schema,
     },
+    link::button,
     money::Price,
     storage::links::Link,
 };
@@ -14,7 +15,6 @@ use serde_json::Number;
 use utoipa::ToSchema;
 
 use super::request::{PaymentLinkInterval, PaymentLinkType};
-use crate::checkout::markup::escaped;
 
 /// A page whose visitors create invoices of their merchant. Fields are only ever added.
 #[derive(Debug, Serialize, ToSchema)]
@@ -86,7 +86,7 @@ pub struct PaymentLink {
     pub updated_at: String,
 }
 
-/// One page of links, the newest first.
+/// One page of links.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct PaymentLinkList {
     #[schema(max_items = 100)]
@@ -113,12 +113,7 @@ impl PaymentLink {
         let button_url = format!("{url}/button.svg");
         let terms = link.terms;
         let number = |price: Price| json_number(&price.to_decimal());
-        let button_html = format!(
-            "<a href=\"{}\"><img src=\"{}\" alt=\"{}\" height=\"48\"></a>",
-            escaped(&url),
-            escaped(&button_url),
-            escaped(&terms.title)
-        );
+        let button_html = button::html(&url, &terms.title);
         Self {
             link_id: link.link_id,
             url,

@@ -63,7 +63,7 @@ const MERCHANT_KEY: &str = "merchantKey";
         event::route::read,
         event::route::resend,
         event::bulk::send,
-        event::trial::send,
+        event::test_event::send,
         export::route::read,
         export::report::list,
         export::report::read,

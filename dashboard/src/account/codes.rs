@@ -1,7 +1,5 @@
 //! Setting up the second factor: a secret for the app, its first code, the recovery codes.
 
-use std::fmt::Write;
-
 use askama::{Template, filters::Safe};
 use axum::{extract::State, http::StatusCode, response::Response};
 use gateway::{
@@ -11,18 +9,15 @@ use gateway::{
     },
     app::account::SignInError,
 };
-use qrcodegen::{QrCode, QrCodeEcc};
 
 use super::show as show_account;
 use crate::{
     problem::Problem,
+    qr,
     shell::{Shell, page as show, page_with},
     sign_in::refusal,
-    visit::{Visit, with_session, with_session_in},
+    visit::{Visit, form_token, with_session, with_session_in},
 };
-
-/// Quiet zone that scanners need, in modules (ISO/IEC 18004).
-const QUIET: i32 = 4;
 
 #[derive(Template)]
 #[template(path = "account/codes.html")]
@@ -41,7 +36,7 @@ struct Recovery {
 
 impl SetUp {
     fn new(shell: Shell, secret: &TotpSecret, email: &str) -> Self {
-        let qr = qr(&secret.uri("Gateway", email));
+        let qr = qr::svg(&secret.uri("Gateway", email), "Code for your authenticator app");
         Self { shell, secret: grouped(&secret.base32()), qr }
     }
 }
@@ -50,24 +45,6 @@ impl SetUp {
 fn grouped(text: &str) -> String {
     let groups: Vec<_> = (0..text.len()).step_by(4).map(|at| &text[at..at + 4]).collect();
     groups.join(" ")
-}
-
-/// The code as one path of dark runs, on white with a margin, in the dark too.
-fn qr(content: &str) -> Safe<String> {
-    let Ok(code) = QrCode::encode_text(content, QrCodeEcc::Medium) else {
-        return Safe(String::new());
-    };
-    let (side, mut path) = (code.size() + 2 * QUIET, String::new());
-    for y in 0..code.size() {
-        for x in (0..code.size()).filter(|x| code.get_module(*x, y)) {
-            let _infallible = write!(path, "M{} {}h1v1h-1z", x + QUIET, y + QUIET);
-        }
-    }
-    Safe(format!(
-        "<svg viewBox=\"0 0 {side} {side}\" role=\"img\" aria-label=\"Code for your authenticator app\" \
-         shape-rendering=\"crispEdges\"><path fill=\"#fff\" d=\"M0 0h{side}v{side}H0z\"/>\
-         <path d=\"{path}\"/></svg>"
-    ))
 }
 
 pub async fn begin(State(gateway): State<crate::State>, visit: Visit) -> Result<Response, Problem> {
@@ -102,7 +79,8 @@ pub fn recovery_page(
     codes: Vec<RecoveryCode>,
 ) -> Result<Response, Problem> {
     // The token of the page belongs to the session's new id.
-    let shell = Shell { token: session.form_token(), ..Shell::of(visit, "/account") };
+    let token = form_token(session, visit.anyone());
+    let shell = Shell { token, ..Shell::of(visit, "/account") };
     show(&Recovery { shell, codes })
 }
 

@@ -69,7 +69,7 @@ pub async fn submit_passkey(
     visit: Visit,
 ) -> Result<Response, Problem> {
     let answer = passkey::answer(&visit.form);
-    let done = gateway.confirm_by_passkey(visit.signed()?, &visit.token, &answer).await;
+    let done = gateway.confirm_by_passkey(visit.signed()?, visit.holder(), &answer).await;
     answered(&gateway, &visit, done).await
 }
 

@@ -2,8 +2,8 @@
 
 pub mod codes;
 pub mod confirm;
-mod news;
 pub mod passkeys;
+mod security_events;
 
 use askama::Template;
 use axum::{
@@ -40,7 +40,7 @@ struct Page {
     chosen: Option<Uuid>,
     sessions: Vec<ListedSession>,
     this: Uuid,
-    news: Vec<news::Line>,
+    news: Vec<security_events::Line>,
     length_min: usize,
     length_max: usize,
 }
@@ -74,7 +74,7 @@ async fn show(
         chosen: signed.row.merchant_id,
         sessions: gateway.sessions_of(signed).await?,
         this: signed.row.handle,
-        news: news::lines(&gateway.security_news(signed).await?, &signed.row.email),
+        news: security_events::lines(&gateway.security_news(signed).await?, &signed.row.email),
         length_min: LENGTH_MIN,
         length_max: LENGTH_MAX,
     };

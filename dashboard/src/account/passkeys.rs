@@ -47,7 +47,7 @@ pub async fn begin(State(gateway): State<crate::State>, visit: Visit) -> Result<
 
 pub async fn add(State(gateway): State<crate::State>, visit: Visit) -> Result<Response, Problem> {
     let (answer, name) = (passkey::answer(&visit.form), visit.form.text("name"));
-    match gateway.add_passkey(visit.signed()?, &visit.token, &answer, name).await {
+    match gateway.add_passkey(visit.signed()?, visit.holder(), &answer, name).await {
         Ok(added) if added.recovery.is_empty() => {
             Ok(with_session(&gateway, &added.session, "/account?done=passkey"))
         }

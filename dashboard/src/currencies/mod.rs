@@ -11,8 +11,8 @@ use gateway::{
     app::{
         account::session::Permission,
         market::{
+            preview_change::{Weighed, version},
             set_currency::{CurrencyError, CurrencyState},
-            weigh::{Weighed, version},
         },
     },
     asset::{

@@ -12,7 +12,7 @@ use gateway::{
     app::{
         account::session::Permission,
         delivery::{requeue_dead_letters::DEAD_LETTERS_MAX, requeue_run::RunStory},
-        operator::picture::QueueDepth,
+        operator::status::QueueDepth,
     },
     storage::{
         deliveries::DeliveryRow,

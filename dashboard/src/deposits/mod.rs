@@ -184,7 +184,7 @@ fn done(mark: &str) -> Option<&'static str> {
 
 async fn story(gateway: &crate::State, asked: &Asked<'_>) -> Result<Story, Problem> {
     let Some(network) = asked.network else {
-        let text = "No address of ours is spelt so. For a transaction, choose its network.";
+        let text = "No address of this gateway matches. For a transaction, choose its network.";
         return Err(Problem::Conflict(text.to_owned()));
     };
     let explained = gateway.explain_transaction(network, asked.text, asked.height);

@@ -27,7 +27,7 @@ pub fn amount_of(told: &Told) -> String {
 }
 
 pub fn owner(told: &Told) -> String {
-    told.owner.as_ref().map_or_else(|| "nobody of ours".to_owned(), whose)
+    told.owner.as_ref().map_or_else(|| "no address of this gateway".to_owned(), whose)
 }
 
 pub fn whose(owner: &KnownAddress) -> String {
@@ -38,7 +38,7 @@ pub fn whose(owner: &KnownAddress) -> String {
 /// The verdict, with the people who imported or accepted it.
 pub fn verdict(told: &Told) -> String {
     let mut text = match &told.verdict {
-        Verdict::NotOurs => "not counted: no address of ours".to_owned(),
+        Verdict::NotOurs => "not counted: not an address of this gateway".to_owned(),
         Verdict::Zero => "not counted: its amount is zero".to_owned(),
         Verdict::BeforeAddress => {
             "not counted: its block is from before the address was given".to_owned()

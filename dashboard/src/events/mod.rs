@@ -1,7 +1,7 @@
 //! Webhooks of a merchant: listed, read with each attempt, tried and sent again.
 
-pub mod many;
-pub mod trial;
+pub mod bulk_resend;
+pub mod test_event;
 
 use askama::Template;
 use axum::{

@@ -11,9 +11,9 @@ use gateway::{
     app::{
         account::session::Permission,
         merchant::{
+            admin::REASON_CHARS_MAX,
             change::{Changes, version},
             manage::{MerchantError, NewMerchant},
-            oversee::REASON_CHARS_MAX,
         },
         payout::OperateError,
     },
@@ -67,6 +67,8 @@ struct Once {
 }
 
 const HERE: &str = "/operator/merchants";
+/// Entries of the audit log on a merchant's page.
+const ENTRIES: i64 = 25;
 
 pub async fn list(State(gateway): State<crate::State>, visit: Visit) -> Result<Response, Problem> {
     listed(&gateway, &visit, StatusCode::OK, Shell::of(&visit, HERE)).await
@@ -132,8 +134,7 @@ async fn shown(
     let signed = visit.signed()?;
     let may = |action| signed.may(action) == Permission::Granted;
     let entries = if may(Action::AuditView) {
-        let found = gateway.audit(Some(&id.to_string()), None).await?;
-        Some(lines(&found[..found.len().min(ROWS)]))
+        Some(lines(&gateway.audit_of(&id.to_string(), ENTRIES).await?))
     } else {
         None
     };

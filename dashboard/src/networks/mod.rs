@@ -11,7 +11,7 @@ use gateway::{
         account::session::Permission,
         operator::{
             examine::{Examined, KeptFinding},
-            picture::{Picture, PoolLevel},
+            status::{Picture, PoolLevel},
         },
     },
     asset::Network,

@@ -13,10 +13,10 @@ use gateway::{
         account::session::Permission,
         operator::{
             examine::Examined,
-            picture::{Picture, QueueDepth},
+            status::{Picture, QueueDepth},
         },
     },
-    storage::audit::AuditEntry,
+    storage::operator::audit_search::AuditFilter,
 };
 
 use crate::{
@@ -28,7 +28,8 @@ use crate::{
 };
 use runbook::Paragraph;
 
-const SHOWN: usize = 8;
+/// Entries of the audit log.
+const SHOWN: i64 = 8;
 /// The times and sizes of `deploy/prometheus/alerts.yml`.
 const OUTBOX_SECONDS: i64 = 60;
 const PAYOUT_SECONDS: i64 = 6 * 60 * 60;
@@ -83,8 +84,8 @@ pub async fn page(State(gateway): State<crate::State>, visit: Visit) -> Result<R
     let (picture, queues) = tokio::join!(gateway.picture(), gateway.queue_depths());
     let (picture, queues) = (picture?, queues.map_err(|error| error.to_string()));
     let entries = if may(Action::AuditView) {
-        let mut entries: Vec<AuditEntry> = gateway.audit(None, None).await?;
-        entries.truncate(SHOWN);
+        let placed = gateway.audit_page(&AuditFilter::default(), None, SHOWN).await?;
+        let entries: Vec<_> = placed.into_iter().map(|placed| placed.entry).collect();
         Some(lines(&entries))
     } else {
         None

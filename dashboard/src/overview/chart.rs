@@ -24,13 +24,13 @@ pub fn days(fiat: &str, days: &[(NaiveDate, Decimal)]) -> Chart {
             "gbp" => "days-gbp",
             _ => "days",
         },
-        title: format!("{code} taken per day"),
+        title: format!("{code} received per day"),
         description: format!("{} {code} in thirty days.{best}", money(sum)),
         kind: Kind::Bars,
         columns_are: "Day",
         columns: days.iter().map(|(day, _)| day.to_string()).collect(),
         series: vec![Series {
-            name: format!("Taken, {code}"),
+            name: format!("Received, {code}"),
             values: days.iter().map(value).collect(),
         }],
     }

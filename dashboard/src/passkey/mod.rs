@@ -64,7 +64,7 @@ pub struct Blank {
 pub async fn form(gateway: &crate::State, visit: &Visit, blank: Blank) -> Option<PasskeyForm> {
     // Before a sign-in the passkey itself names the account.
     let signed = visit.anyone().filter(|_| blank.purpose != Purpose::SignIn);
-    let asked = gateway.ask_for_passkey(blank.purpose, &visit.token, signed).await;
+    let asked = gateway.ask_for_passkey(blank.purpose, visit.holder(), signed).await;
     let question = match asked {
         Ok(question) => question,
         Err(error) => {

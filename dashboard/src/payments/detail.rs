@@ -21,12 +21,10 @@ use gateway::{
 };
 use uuid::Uuid;
 
-use super::{
-    checkout_code,
-    timeline::{Moment, timeline},
-};
+use super::timeline::{Moment, timeline};
 use crate::{
     problem::Problem,
+    qr,
     shell::{Shell, page as show, when},
     visit::Visit,
 };
@@ -93,7 +91,7 @@ pub async fn page(
         facts: facts(&found),
         status: view.status.to_string(),
         address: view.asset.as_ref().map(|asset| asset.pay_address.clone()),
-        code: checkout_code::svg(&checkout).filter(|_| !view.status.is_terminal()),
+        code: (!view.status.is_terminal()).then(|| qr::svg(&checkout, "QR code of the checkout")),
         checkout,
         may_cancel: may(Action::PaymentCancel) && !view.status.is_terminal(),
         may_resend: may(Action::EventResend),
@@ -198,12 +196,5 @@ mod tests {
         ] {
             assert_eq!(account(id, &name), words);
         }
-    }
-
-    #[test]
-    fn the_code_of_a_checkout_is_one_picture_with_a_name() {
-        let Safe(svg) = checkout_code::svg("https://pay.example/pay/pzi_0").unwrap();
-        assert!(svg.starts_with("<svg") && svg.contains("aria-label=\"QR code of the checkout\""));
-        assert!(checkout_code::svg(&"x".repeat(5_000)).is_none());
     }
 }

@@ -7,6 +7,7 @@ use gateway::{
         catalogue::{Catalogue, Currency},
     },
     invoice::Status,
+    link,
     storage::payment_search::Filter,
 };
 
@@ -18,6 +19,8 @@ pub struct Filters {
     pub status: Option<Status>,
     pub currency: Option<&'static Currency>,
     pub network: Option<Network>,
+    /// The id of a payment link.
+    pub link: Option<String>,
     /// First and last day of creation, of UTC.
     pub from: Option<NaiveDate>,
     pub to: Option<NaiveDate>,
@@ -33,6 +36,7 @@ impl Filters {
             status: asked("status").and_then(|text| text.parse().ok()),
             currency: asked("currency").and_then(|text| Catalogue::get().by_token_id(text)),
             network: asked("network").and_then(|text| text.parse().ok()),
+            link: asked("link").filter(|text| link::is_id(text)).map(ToOwned::to_owned),
             from: asked("from").and_then(|text| text.parse().ok()),
             to: asked("to").and_then(|text| text.parse().ok()),
         }
@@ -43,6 +47,7 @@ impl Filters {
         Filter {
             tokens: self.tokens(),
             status: self.status,
+            link_id: self.link.clone(),
             from: self.from.map(start),
             to: self.to.and_then(|day| day.checked_add_days(Days::new(1))).map(start),
         }
@@ -66,6 +71,7 @@ impl Filters {
             ("status", self.status.map(|status| status.to_string())),
             ("currency", self.currency.map(Currency::token_id)),
             ("network", self.network.map(|network| network.name().to_owned())),
+            ("link", self.link.clone()),
             ("from", self.from.map(|day| day.to_string())),
             ("to", self.to.map(|day| day.to_string())),
         ];
@@ -118,12 +124,14 @@ mod tests {
             ("status", "partial"),
             ("currency", "usdtmatic@polygon"),
             ("network", "polygon"),
+            ("link", "pzl_7n4c2v9k1x8m3q6w5e0r2t4y6a"),
             ("from", "2026-11-01"),
             ("to", "2026-11-30"),
         ]);
         assert_eq!(
             joined(&filters),
-            "&status=partial&currency=usdtmatic@polygon&network=polygon&from=2026-11-01&to=2026-11-30"
+            "&status=partial&currency=usdtmatic@polygon&network=polygon&link=pzl_7n4c2v9k1x8m3q6w5e0r2t4y6a\
+             &from=2026-11-01&to=2026-11-30"
         );
         let filter = filters.filter();
         assert_eq!(filter.tokens.unwrap(), ["usdtmatic@polygon"]);
@@ -132,7 +140,12 @@ mod tests {
 
     #[test]
     fn a_network_stands_for_its_currencies_and_nonsense_for_nothing() {
-        let filters = read(&[("status", "'"), ("network", "bitcoin"), ("from", "yesterday")]);
+        let filters = read(&[
+            ("status", "'"),
+            ("link", "pzl_1"),
+            ("network", "bitcoin"),
+            ("from", "yesterday"),
+        ]);
         assert_eq!(joined(&filters), "&network=bitcoin");
         assert_eq!(filters.filter().tokens.unwrap(), ["btc@bitcoin"]);
         let none = read(&[("currency", "btc@bitcoin"), ("network", "polygon")]);

@@ -1,7 +1,6 @@
 //! Payments: found by anything that names one, or page by page through filters.
 
 pub mod by_hand;
-mod checkout_code;
 pub mod detail;
 mod filters;
 mod timeline;

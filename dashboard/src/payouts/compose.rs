@@ -24,7 +24,7 @@ use uuid::Uuid;
 
 use super::{
     HERE,
-    sheet::{Checked, Sheet},
+    recipient_file::{Checked, Sheet},
     words,
 };
 use crate::{

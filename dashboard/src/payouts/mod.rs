@@ -7,8 +7,8 @@ pub mod act;
 pub mod compose;
 pub mod nc_payouts;
 mod order;
+mod recipient_file;
 pub mod report;
-mod sheet;
 mod words;
 
 use askama::Template;
@@ -110,10 +110,10 @@ fn said(done: &str) -> Option<&'static str> {
     Some(match done {
         "created" => "The order is a draft. Compare its quote, then confirm it.",
         "confirmed" => "Confirmed. Send the exact amount to the address below.",
-        "refreshed" => "The prices are of now.",
+        "refreshed" => "The prices were refreshed. Compare them again.",
         "cancelled" => "Cancelled. Money that came in goes back to the refund address.",
         "given-up" => "Cancelled. Nothing of it will be sent.",
-        "built" => "The transactions are built. Sign them, then hand them in below.",
+        "built" => "The transactions are built. Sign them, then submit them below.",
         "submitted" => "The signed transactions are stored, and are sent until a block holds them.",
         _ => return None,
     })

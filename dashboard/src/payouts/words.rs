@@ -31,8 +31,8 @@ pub fn of_file(error: &Unreadable) -> String {
             "There are no recipients yet. Choose a file or paste rows below a heading."
         }
         Unreadable::Faults(_) => {
-            "The heading cannot be read. Its first line names the columns: address and amount, and \
-             if you like reference and memo."
+            "The heading cannot be read. The first line must name the columns: address and amount, \
+             and optionally reference and memo."
         }
     }
     .to_owned()

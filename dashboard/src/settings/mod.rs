@@ -88,10 +88,7 @@ pub async fn submit(
     let seen = visit.form.text("version");
     let done = match changes(&visit) {
         Ok(changes) => gateway.change_merchant_seen(id, Some(seen), changes).await,
-        Err(name) => {
-            let text = format!("{name} must be a whole number.");
-            return again(&gateway, &visit, text).await;
-        }
+        Err(text) => return again(&gateway, &visit, text).await,
     };
     match done.map_err(problem) {
         Ok(_) => Ok(Redirect::to("/settings?done=saved").into_response()),
@@ -109,16 +106,22 @@ async fn again(gateway: &crate::State, visit: &Visit, text: String) -> Result<Re
 }
 
 /// The fields that an owner may change, and no other: the number of open invoices is operators'.
-fn changes(visit: &Visit) -> Result<Changes, &'static str> {
+/// The error is a sentence for the page.
+fn changes(visit: &Visit) -> Result<Changes, String> {
     let form = &visit.form;
-    let number =
-        |field, name: &'static str| form.text(field).trim().parse::<u32>().map_err(|_| name);
+    let number = |field: &str, name: &str| {
+        let read = form.text(field).trim().parse::<u32>();
+        read.map_err(|_| format!("{name} must be a whole number."))
+    };
     let setting = |name| match form.filled(name) {
         Some(text) => Setting::Set(text.to_owned()),
         None => Setting::Removed,
     };
     let accepted: Vec<_> = form.all("accept").map(ToOwned::to_owned).collect();
-    let all = form.text("accept_all") == "yes" || accepted.is_empty();
+    let all = form.text("accept_all") == "yes";
+    if !all && accepted.is_empty() {
+        return Err("Tick at least one currency, or every enabled one.".to_owned());
+    }
     Ok(Changes {
         name: Some(form.text("name").to_owned()),
         overpay_tolerance: Some(Bps::new(number("overpay_bps", "The tolerance")?)),

@@ -94,7 +94,7 @@ pub async fn submit_passkey(
     visit: Visit,
 ) -> Result<Response, Problem> {
     let answer = passkey::answer(&visit.form);
-    match gateway.sign_in_by_passkey(&visit.token, &answer, &visit.visitor).await {
+    match gateway.sign_in_by_passkey(visit.holder(), &answer, &visit.visitor).await {
         Ok(opened) => entered(&gateway, &visit, &opened, "/").await,
         Err(error) => {
             let shell = Shell::bare(&visit).with_error(refusal(error)?);
@@ -145,7 +145,7 @@ pub async fn submit_second_passkey(
         return Ok(Redirect::to("/").into_response());
     }
     let answer = passkey::answer(&visit.form);
-    match gateway.enter_passkey(signed, &visit.token, &answer, &visit.visitor).await {
+    match gateway.enter_passkey(signed, visit.holder(), &answer, &visit.visitor).await {
         Ok(opened) => Ok(with_opened(&gateway, &opened, "/")),
         Err(error) => again(&gateway, &visit, error).await,
     }

@@ -126,7 +126,8 @@ struct Member {
     role: Role,
     is_me: bool,
     state: String,
-    has_factor: bool,
+    /// What is known about a second factor, behind the state.
+    factor: &'static str,
     removal: &'static str,
 }
 
@@ -166,8 +167,13 @@ fn member(row: MemberRow, me: Uuid) -> Member {
         Some(at) => (format!("in the team since {}", when(at)), "Remove"),
         None => (format!("invited {}, not accepted yet", when(&row.invited_at)), "Take back"),
     };
+    let factor = match row.has_factor {
+        Some(true) => " · second factor set up",
+        Some(false) => " · no second factor",
+        None => "",
+    };
     let (id, is_me, role) = (row.id, row.account_id == me, row.role);
-    Member { id, email: row.email, role, is_me, state, has_factor: row.has_factor, removal }
+    Member { id, email: row.email, role, is_me, state, factor, removal }
 }
 
 async fn shown(

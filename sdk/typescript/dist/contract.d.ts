@@ -1085,7 +1085,7 @@ export interface PaymentLinkChanges {
     /** The heading of the page and the description of new invoices; one line. */
     title?: string | null;
 }
-/** One page of links, the newest first. */
+/** One page of links. */
 export interface PaymentLinkList {
     data: PaymentLink[];
     /** Links per page, after clamping. */

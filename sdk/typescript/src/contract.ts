@@ -1226,7 +1226,7 @@ export interface PaymentLinkChanges {
   title?: string | null;
 }
 
-/** One page of links, the newest first. */
+/** One page of links. */
 export interface PaymentLinkList {
   data: PaymentLink[];
   /** Links per page, after clamping. */

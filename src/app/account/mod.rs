@@ -6,11 +6,11 @@
 mod budget;
 pub mod create;
 pub mod hashing;
-pub mod news;
 mod open;
 pub mod opening;
 pub mod passkey;
 pub mod second_factor;
+pub mod security_events;
 pub mod session;
 pub mod sign_in;
 pub mod team;
@@ -43,9 +43,7 @@ pub enum SignInError {
     TooManyPasskeys,
     #[error(transparent)]
     LastFactor(#[from] LastFactor),
-    #[error(
-        "There is nothing left to confirm here: it took longer than a quarter of an hour. Begin again."
-    )]
+    #[error("The key has expired: enter its first code within 15 minutes. Start the set-up again.")]
     NothingPending,
     #[error("Set up an authenticator app or a passkey first; recovery codes stand in for these.")]
     NoFactor,

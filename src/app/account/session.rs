@@ -82,7 +82,9 @@ impl Signed {
             return if enters { Permission::Granted } else { Permission::CodeMissing };
         }
         let role = match scope {
-            Scope::Anyone | Scope::HalfSignedIn | Scope::Account => return Permission::Granted,
+            Scope::Anyone | Scope::SecondFactorPending | Scope::Account => {
+                return Permission::Granted;
+            }
             Scope::Merchant => self.chosen().map(|chosen| chosen.role),
             Scope::Operator => self.operator_role(),
         };

@@ -8,7 +8,7 @@ use crate::{
     asset::catalogue::Catalogue,
     storage::{
         StorageError,
-        books::{self, Explained},
+        ledger_check::{self, Explained},
     },
 };
 
@@ -28,7 +28,7 @@ impl Gateway {
         as_of: Option<DateTime<Utc>>,
     ) -> Result<Vec<(Explained, Amount)>, StorageError> {
         let mut connection = self.db.connection().await?;
-        let entries = books::explain(&mut connection, reference, as_of).await?;
+        let entries = ledger_check::explain(&mut connection, reference, as_of).await?;
         let entries = entries.into_iter().map(|entry| {
             let amount = amount(&entry.amount, &entry.asset)?;
             Ok((entry, amount))
@@ -43,7 +43,7 @@ impl Gateway {
         as_of: Option<DateTime<Utc>>,
     ) -> Result<Vec<(Amount, i64)>, StorageError> {
         let mut connection = self.db.connection().await?;
-        let balances = books::balances(&mut connection, account, as_of).await?;
+        let balances = ledger_check::balances(&mut connection, account, as_of).await?;
         let balances = balances.into_iter();
         balances.map(|one| Ok((amount(&one.units, &one.asset)?, one.entries))).collect()
     }

@@ -23,20 +23,20 @@ use crate::{
     config::Config,
     storage::{
         self, Db, StorageError, Tx,
-        exports::{self as stored, Asked, slots},
+        exports::{self as stored, Asked},
     },
 };
 
 /// For reading and writing all of it. The snapshot that it holds keeps old rows from being removed.
-const TIME_MAX: Duration = Duration::from_secs(90);
+pub(super) const TIME_MAX: Duration = Duration::from_secs(90);
 /// For another export of this process to end.
 const WAIT_MAX: Duration = Duration::from_secs(20);
+/// For a request that an export answers: longer than the export waits and reads.
+pub const REQUEST_TIME_MAX: Duration = Duration::from_secs(120);
 /// Exports that one process reads at a time: each has a connection of the pool.
 pub(crate) const READ_AT_ONCE: usize = 3;
 /// Further tries of an export that a replica cancels.
 const TRIES_MORE: u32 = 2;
-/// Seconds for which a place is held; its holder renews it.
-pub const LEASE_SECONDS: i32 = 60;
 
 /// An export as it was asked for.
 #[derive(Debug, Clone)]
@@ -60,40 +60,16 @@ pub enum ExportError {
     TooSlow,
     #[error("too many exports are being made")]
     Crowded,
+    #[error("the merchant has as many exports as may be made or sent at once")]
+    NoSlot,
     #[error("the replica for exports has followed up to {reached:?} only")]
     Stale { reached: Option<DateTime<Utc>> },
+    #[error("the replica for exports is one of another database")]
+    OtherDatabase,
 }
 
 impl Gateway {
-    /// Takes one of a merchant's places for exports; `false` if all are taken.
-    pub async fn take_export_slot(
-        &self,
-        merchant_id: Uuid,
-        taken_by: Uuid,
-    ) -> Result<bool, StorageError> {
-        let mut connection = self.db.connection().await?;
-        slots::take(&mut connection, merchant_id, taken_by, LEASE_SECONDS).await
-    }
-
-    pub async fn renew_export_slot(
-        &self,
-        merchant_id: Uuid,
-        taken_by: Uuid,
-    ) -> Result<(), StorageError> {
-        let mut connection = self.db.connection().await?;
-        slots::renew(&mut connection, merchant_id, taken_by, LEASE_SECONDS).await
-    }
-
-    pub async fn free_export_slot(
-        &self,
-        merchant_id: Uuid,
-        taken_by: Uuid,
-    ) -> Result<(), StorageError> {
-        let mut connection = self.db.connection().await?;
-        slots::free(&mut connection, merchant_id, taken_by).await
-    }
-
-    /// Reads an export into a file without a name.
+    /// Reads an export into a file without a name. Faces call [`export_held`](Self::export_held).
     pub async fn export(&self, request: &Request) -> Result<Spooled, ExportError> {
         let room = tokio::time::timeout(WAIT_MAX, self.exports_room.acquire()).await;
         let Ok(Ok(_room)) = room else { return Err(ExportError::Crowded) };
@@ -121,13 +97,19 @@ impl Gateway {
 
     async fn fresh_snapshot(&self, replica: &Db, request: &Request) -> Result<Tx, ExportError> {
         let mut connection = self.db.connection().await?;
-        let now = storage::now(&mut connection).await?;
+        let present = stored::replica::present(&mut connection).await?;
         drop(connection);
         let mut tx = replica.begin_snapshot().await?;
-        let reached = stored::replica::reached(&mut tx).await?;
-        match reached {
-            Some(reached) if is_fresh(reached, request.range.to, now) => Ok(tx),
-            Some(_) | None => Err(ExportError::Stale { reached }),
+        let Some(reached) = stored::replica::reached(&mut tx).await? else {
+            return Err(ExportError::Stale { reached: None });
+        };
+        if reached.identity != present.identity {
+            return Err(ExportError::OtherDatabase);
+        }
+        if is_fresh(reached.at, request.range.to, present.at) {
+            Ok(tx)
+        } else {
+            Err(ExportError::Stale { reached: Some(reached.at) })
         }
     }
 

@@ -4,5 +4,6 @@ pub mod explain;
 pub mod export;
 mod lines;
 pub mod report;
+pub mod slot;
 mod spool;
 pub mod verify;

@@ -1,6 +1,5 @@
 //! Monthly reports: made once when a month is over, and read ever after.
 
-use chrono::TimeDelta;
 use serde_json::{Value, json};
 use tokio::io::AsyncReadExt;
 use uuid::Uuid;
@@ -11,7 +10,9 @@ use super::{
 };
 use crate::app::{Gateway, operator::doctor::with_causes};
 use crate::{
-    accounting::{Export, Format, Range, file::Choice},
+    accounting::{
+        Export, Format, Range, file::Choice, freshness::SETTLES_FOR, report::CurrencyTotals,
+    },
     invoice::payment::iso_8601,
     storage::{
         self, StorageError, alerts, merchants,
@@ -21,8 +22,6 @@ use crate::{
 
 /// Bytes of a row of the file.
 const CHUNK: usize = 256 * 1024;
-/// For transactions that began in the month to commit.
-const SETTLES_FOR: TimeDelta = TimeDelta::minutes(10);
 /// Merchants between two questions for more.
 const BATCH: i64 = 100;
 const ONE_AT_A_TIME: &str = "monthly_report_pkey";
@@ -126,25 +125,36 @@ impl Gateway {
         self.make_report(&Missing { merchant_id, month: month.to_owned() }, range).await
     }
 
-    /// Makes the reports of a month for all merchants that have none; returns how many there were.
+    /// Makes the reports of a month for all merchants that have none; returns how many were made.
+    /// One that fails stops no other; the first error is returned once all have been tried.
     pub async fn build_reports(&self, month: &str) -> Result<usize, ReportError> {
         let range = Range::month(month).ok_or_else(|| ReportError::NoMonth(month.to_owned()))?;
-        let mut made = 0;
+        let mut connection = self.db.connection().await?;
+        if storage::now(&mut connection).await? < range.to + SETTLES_FOR {
+            return Err(ReportError::NotOver(month.to_owned()));
+        }
+        drop(connection);
+        let (mut made, mut first_error, mut after) = (0, None, Uuid::nil());
         loop {
             let mut connection = self.db.connection().await?;
-            if storage::now(&mut connection).await? < range.to + SETTLES_FOR {
-                return Err(ReportError::NotOver(month.to_owned()));
-            }
-            let missing = reports::missing(&mut connection, FAILED, Some(month), BATCH).await?;
+            let of_month = Some((month, after));
+            let missing = reports::missing(&mut connection, FAILED, of_month, BATCH).await?;
             drop(connection);
-            if missing.is_empty() {
-                return Ok(made);
-            }
+            let Some(last) = missing.last() else { break };
+            after = last.merchant_id;
             for one in &missing {
-                self.make_report(one, range).await?;
-                made += 1;
+                match self.make_report(one, range).await {
+                    Ok(Built::Made) => made += 1,
+                    Ok(Built::Kept) => {}
+                    Err(error) => {
+                        let merchant_id = one.merchant_id;
+                        tracing::error!(%error, %merchant_id, month, "a report was not made");
+                        first_error.get_or_insert(error);
+                    }
+                }
             }
         }
+        first_error.map_or(Ok(made), Err)
     }
 
     async fn make_report(&self, due: &Missing, range: Range) -> Result<Built, ReportError> {
@@ -215,7 +225,7 @@ impl Gateway {
     }
 
     /// The file of a report; `None` if there is none of this month.
-    pub async fn report_file(
+    pub(super) async fn report_file(
         &self,
         merchant_id: Uuid,
         month: &str,
@@ -241,6 +251,12 @@ impl Gateway {
         }
         Ok(Some(spooled))
     }
+}
+
+/// The totals of a report, for a page.
+pub fn totals(report: &ReportRow) -> Result<Vec<CurrencyTotals>, StorageError> {
+    serde_json::from_str(&report.totals)
+        .map_err(|_| StorageError::damaged("monthly_report", "its totals cannot be read"))
 }
 
 /// A report as its JSON file has it.

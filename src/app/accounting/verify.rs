@@ -1,7 +1,7 @@
 //! Sealing the ledger, and proving it: the chain of hashes, the sums, and the rows that it was
 //! booked for.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
@@ -11,7 +11,7 @@ use crate::{
     accounting::seal::{self, Entry, Hash, START},
     storage::{
         PgConnection, StorageError,
-        books::{self, Difference},
+        ledger_check::{self, Difference},
         seals::{self, Batch},
     },
 };
@@ -55,6 +55,7 @@ impl Gateway {
     /// Seals one batch of entries; returns how many it had.
     pub async fn seal_ledger(&self) -> Result<usize, StorageError> {
         let mut tx = self.db.begin().await?;
+        seals::lock(&mut tx).await?;
         let after = seals::sealed_through(&mut tx).await?;
         let entries = seals::settled_after(&mut tx, after, BATCH).await?;
         let Some(last) = entries.last() else { return Ok(0) };
@@ -145,9 +146,9 @@ impl Gateway {
         }
         let mut from = 0;
         while from < after {
-            let to = after.min(from + books::STEP);
+            let to = after.min(from + ledger_check::STEP);
             let mut connection = self.db.connection().await?;
-            verdict.add(books::entries_of_nothing(&mut connection, (from, to)).await?);
+            verdict.add(ledger_check::entries_of_nothing(&mut connection, (from, to)).await?);
             from = to;
         }
         Ok(())
@@ -157,28 +158,30 @@ impl Gateway {
         let mut after = Uuid::nil();
         loop {
             let mut connection = self.db.connection().await?;
-            let Some(through) = books::deposits_through(&mut connection, after).await? else {
+            let Some(through) = ledger_check::deposits_through(&mut connection, after).await?
+            else {
                 break;
             };
-            verdict.add(books::deposits(&mut connection, (after, through)).await?);
+            verdict.add(ledger_check::deposits(&mut connection, (after, through)).await?);
             after = through;
         }
         after = Uuid::nil();
         loop {
             let mut connection = self.db.connection().await?;
-            let Some(through) = books::invoices_through(&mut connection, after).await? else {
+            let Some(through) = ledger_check::invoices_through(&mut connection, after).await?
+            else {
                 break;
             };
-            verdict.add(books::invoices(&mut connection, (after, through)).await?);
+            verdict.add(ledger_check::invoices(&mut connection, (after, through)).await?);
             after = through;
         }
         after = Uuid::nil();
         loop {
             let mut connection = self.db.connection().await?;
-            let Some(through) = books::payouts_through(&mut connection, after).await? else {
+            let Some(through) = ledger_check::payouts_through(&mut connection, after).await? else {
                 break;
             };
-            verdict.add(books::payouts(&mut connection, (after, through)).await?);
+            verdict.add(ledger_check::payouts(&mut connection, (after, through)).await?);
             after = through;
         }
         Ok(())
@@ -214,10 +217,13 @@ async fn verify_batch(
         );
         verdict.fault(text);
     }
+    let mut unsealed = BTreeSet::<&str>::new();
     for entry in &entries {
         link(hashes, entry);
+        unsealed.extend([entry.debit.as_str(), entry.credit.as_str()]);
     }
     for sealed in seals::of_batch(connection, through).await? {
+        unsealed.remove(sealed.account.as_str());
         let found = hashes.get(&sealed.account).copied().unwrap_or(START);
         if found.as_slice() != sealed.hash {
             let account = &sealed.account;
@@ -228,6 +234,9 @@ async fn verify_batch(
                 hashes.insert(sealed.account, hash);
             }
         }
+    }
+    for account in unsealed {
+        verdict.fault(format!("{account} has entries behind {after} up to {through}, and no seal"));
     }
     Ok(())
 }

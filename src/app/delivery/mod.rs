@@ -13,7 +13,7 @@ mod record;
 pub mod requeue_dead_letters;
 pub mod requeue_run;
 mod room;
-pub mod trial;
+pub mod test_event;
 
 use std::{
     collections::HashSet,

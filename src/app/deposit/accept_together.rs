@@ -12,7 +12,7 @@ use crate::{
     asset::{Network, fiat::Fiat},
     invoice::quote,
     money::BaseUnits,
-    storage::{StorageError, audit, rates},
+    storage::{PgConnection, StorageError, accounts::team, audit, deposits::returned, rates},
 };
 
 /// The audit name of an acceptance that waits for a second account.
@@ -24,6 +24,10 @@ pub enum AcceptTogetherError {
         "this transaction is not what the page showed; look at it as it is now, and decide again"
     )]
     ChangedMeanwhile,
+    #[error(
+        "this account may not be one of the two: another account let it in after the deposit was booked, or its role has changed"
+    )]
+    LetInMeanwhile,
     #[error(transparent)]
     Accept(#[from] AcceptDepositError),
     #[error(transparent)]
@@ -41,13 +45,13 @@ pub struct AcceptedTogether {
 /// A digest of the returned transfers of a transaction: keys, receivers and amounts.
 pub fn digest(story: &TransactionStory) -> String {
     let mut text = format!("{}\n{}\n{:?}", story.network, story.tx_hash, story.place);
-    for told in returned(story) {
+    for told in transfers(story) {
         text = format!("{text}\n{} {} {}", told.key, told.to, told.amount_text);
     }
     hex::encode(Sha256::digest(text))
 }
 
-fn returned(story: &TransactionStory) -> impl Iterator<Item = &Told> {
+fn transfers(story: &TransactionStory) -> impl Iterator<Item = &Told> {
     story.transfers.iter().filter(|told| told.verdict == Verdict::Returned)
 }
 
@@ -64,7 +68,7 @@ impl Gateway {
         }
         let mut connection = self.db.connection().await?;
         let mut left = Decimal::from(limit);
-        for told in returned(story) {
+        for told in transfers(story) {
             let (Some(currency), Ok(units)) = (told.currency, told.amount_text.parse::<u128>())
             else {
                 return Ok(true);
@@ -85,8 +89,8 @@ impl Gateway {
     }
 
     /// Accepts the returned deposits of a transaction that was seen as the digest `seen` names it.
-    /// Above the limit of two people the first account's word is noted, and the second one's, of
-    /// the same content, accepts them.
+    /// Above the limit of two people the first account's word is noted for a day, and the second
+    /// one's, of the same content, accepts them.
     pub async fn accept_deposit_together(
         &self,
         (network, tx_hash, height): (Network, &str, Option<u64>),
@@ -99,11 +103,10 @@ impl Gateway {
             return Err(AcceptTogetherError::ChangedMeanwhile);
         }
         if self.takes_two_to_accept(&story).await? {
-            let subject = format!("{network} {}", story.tx_hash);
             let mut tx = self.db.begin().await?;
-            if !audit::was_said_by_another(&mut tx, PROPOSED, &subject, (by, seen)).await? {
-                audit::note(&mut tx, PROPOSED, &subject, by, seen).await?;
-                tx.commit().await.map_err(StorageError::from)?;
+            let is_second = is_second_word(&mut tx, &story, seen, by).await?;
+            tx.commit().await.map_err(StorageError::from)?;
+            if !is_second {
                 return Ok(AcceptedTogether { accepted: 0, people_missing: 1 });
             }
         }
@@ -111,4 +114,26 @@ impl Gateway {
         let AcceptedDeposit { accepted, .. } = done;
         Ok(AcceptedTogether { accepted, people_missing: 0 })
     }
+}
+
+/// Returns whether another account has said the same; notes the word of this one if none has.
+async fn is_second_word(
+    connection: &mut PgConnection,
+    story: &TransactionStory,
+    seen: &str,
+    by: &str,
+) -> Result<bool, AcceptTogetherError> {
+    let subject = format!("{} {}", story.network, story.tx_hash);
+    let keys: Vec<_> = transfers(story).map(|told| told.key.clone()).collect();
+    audit::lock(connection, PROPOSED, &subject).await?;
+    let since = returned::booked_at(connection, story.network, &keys).await?;
+    if !team::may_decide(connection, by, since).await? {
+        return Err(AcceptTogetherError::LetInMeanwhile);
+    }
+    let word = (by, seen);
+    if audit::was_said_by_another_account(connection, PROPOSED, &subject, word, since).await? {
+        return Ok(true);
+    }
+    audit::note(connection, PROPOSED, &subject, by, seen).await?;
+    Ok(false)
 }

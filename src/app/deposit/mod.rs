@@ -3,9 +3,9 @@
 pub mod accept;
 pub mod accept_together;
 pub mod credit;
+pub mod exceptions;
 pub mod explain;
 pub mod follow_chain;
 pub mod import;
-pub mod odd;
 pub mod reconcile;
 pub mod restart_chain;

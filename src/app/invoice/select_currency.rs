@@ -10,7 +10,7 @@ use crate::app::{
     operator::measure::count_transition,
 };
 use crate::{
-    asset::fiat::Fiat,
+    asset::{Family, fiat::Fiat},
     broker::{
         envelope::{self, InvoiceRef},
         route::Route,
@@ -20,11 +20,15 @@ use crate::{
         quote,
     },
     storage::{
-        StorageError, addresses,
-        invoices::{self, UsedRate},
-        outbox, timers,
+        PgConnection, StorageError, addresses,
+        invoices::{self, Invoice, UsedRate},
+        links, outbox, timers,
     },
 };
+
+/// Addresses of one pool that unpaid invoices of a link may take in a day. All merchants share a
+/// pool, and a visitor's invoice costs nothing: without a limit he could empty it.
+const UNPAID_OF_POOL_MAX: i64 = 100;
 
 #[derive(Debug, thiserror::Error)]
 pub enum SelectError {
@@ -103,6 +107,9 @@ impl Gateway {
             source: rate.source.clone(),
             observed_at: rate.observed_at,
         };
+        if is_pool_spent(&mut tx, &invoice, offer.currency.family()).await? {
+            return Err(SelectError::NotOffered);
+        }
         let given = self.give_address(&mut tx, offer.currency.family()).await;
         let address = given.map_err(CreateError::from)?;
         invoice.make_payable(offer, pay_amount, Some(used), address.address.clone());
@@ -120,4 +127,15 @@ impl Gateway {
         self.relay_wake.notify_one();
         Ok(())
     }
+}
+
+/// True if the invoice's link has taken as many addresses of a pool as it may.
+async fn is_pool_spent(
+    tx: &mut PgConnection,
+    invoice: &Invoice,
+    family: Family,
+) -> Result<bool, StorageError> {
+    let Some(link) = invoice.link_id.filter(|_| family.has_pool()) else { return Ok(false) };
+    let taken = links::unpaid_addresses(tx, link, family, UNPAID_OF_POOL_MAX).await?;
+    Ok(taken >= UNPAID_OF_POOL_MAX)
 }

@@ -1,7 +1,9 @@
 //! Payment links: their merchant's operations, and those of visitors, who have no API key.
 
+pub mod by_hand;
 pub mod change;
 pub mod create;
+mod once;
 pub mod order;
 pub mod read;
 pub(crate) mod subscribe;

@@ -1,10 +1,15 @@
 //! A visitor of a link creates an invoice. He has no API key, so nothing but the link says which
 //! merchant it is for, at which price and with which addresses.
 
+use std::sync::Arc;
+
 use chrono::{DateTime, Utc};
 use rust_decimal::Decimal;
+use tracing::Instrument;
+use uuid::Uuid;
 
 use super::{
+    once::{self, Earlier},
     subscribe::{of_subscription, subscribed},
     visit::LinkState,
 };
@@ -12,6 +17,7 @@ use crate::app::{
     Gateway,
     delivery::emit,
     invoice::create::{CreateError, Inherited, NewInvoice, PayWith, blank_invoice, eligible},
+    keyed_limiter::KeyedLimiter,
     market::Market,
     operator::measure::count_transition,
 };
@@ -34,8 +40,18 @@ use crate::{
         links::{self, Link},
         merchants::{self, MerchantRow},
     },
+    telemetry::trace::{Kind, Span},
     webhook::{donation::DonationBody, ipn},
 };
+
+/// Concurrent orders per link; the others wait, at most as long as their request may take. More of
+/// them would wait for the row lock of the link, each with a database connection that all other
+/// requests need.
+const TOGETHER: usize = 2;
+
+/// Orders in progress, by the id of their link.
+#[derive(Default)]
+pub(crate) struct Orders(KeyedLimiter<Uuid>);
 
 /// The form of a link's page, as a visitor sent it.
 #[derive(Debug, Clone, Default)]
@@ -47,6 +63,24 @@ pub struct OrderForm {
     pub anonymous: bool,
     /// The subscriber's address.
     pub email: String,
+    /// Names the form: sent twice with the same values, it makes one draft. Empty if it has none.
+    pub once: String,
+}
+
+impl OrderForm {
+    /// The values by which a form is known again. An anonymous donor's name and address are stored
+    /// nowhere, not even in a hash that could be guessed.
+    fn values(&self) -> [&str; 6] {
+        let named = |text| if self.anonymous { "" } else { text };
+        [
+            self.amount.as_str(),
+            named(self.donor_name.as_str()),
+            named(self.donor_email.as_str()),
+            self.message.as_str(),
+            if self.anonymous { "anonymous" } else { "" },
+            self.email.as_str(),
+        ]
+    }
 }
 
 /// Reason why a visitor gets no invoice.
@@ -78,12 +112,25 @@ impl Gateway {
     /// Returns its `payment_id`. It has no address: a visitor who never chooses a currency costs
     /// none.
     pub async fn order_by_link(
-        &self,
+        self: &Arc<Self>,
         link_id: &str,
         client: &str,
         form: &OrderForm,
     ) -> Result<String, OrderError> {
-        self.admit_visitor(link_id, client).await?;
+        let link = self.admit_visitor(link_id, client).await?;
+        let turn = self.orders.0.take(link, TOGETHER).await;
+        let (gateway, link_id, form) = (self.clone(), link_id.to_owned(), form.clone());
+        let span = Span::begin("order by link", Kind::Internal, None);
+        let ordering = async move {
+            let ordered = span.scope(gateway.order_in_turn(&link_id, &form)).await;
+            span.end(Vec::new());
+            ordered
+        };
+        let ordered = turn.during(ordering.in_current_span()).await;
+        ordered.unwrap_or(Err(OrderError::Storage(StorageError::TimedOut)))
+    }
+
+    async fn order_in_turn(&self, link_id: &str, form: &OrderForm) -> Result<String, OrderError> {
         let market = self.market().await?;
         let mut tx = self.db.begin().await?;
         let link = links::lock(&mut tx, link_id).await?.ok_or(OrderError::NotFound)?;
@@ -93,6 +140,10 @@ impl Gateway {
         if let Some(open) = occupied(&mut tx, &link).await? {
             return Ok(open);
         }
+        let once = match once::earlier(&mut tx, &link, &form.once, &form.values()).await? {
+            Earlier::Same(payment_id) => return Ok(payment_id),
+            Earlier::New(once) => once,
+        };
         let price = link.terms.amount(&form.amount)?;
         let donation = donation(&link, form)?;
         let accepted = merchant.accepted_tokens.as_deref();
@@ -114,24 +165,26 @@ impl Gateway {
         invoice.accepted_tokens = Some(accepted);
         invoice.donation = donation;
         self.open_draft(&mut tx, &invoice).await?;
+        if let Some(once) = once {
+            once.keep(&mut tx, &link, &invoice.view.payment_id).await?;
+        }
         tx.commit().await.map_err(StorageError::from)?;
         count_transition(None, invoice.view.status);
         self.relay_wake.notify_one();
         Ok(invoice.view.payment_id)
     }
 
-    /// Counts a try against the budget of this address on this link. Texts that name no link have
-    /// none.
-    async fn admit_visitor(&self, link_id: &str, client: &str) -> Result<(), OrderError> {
+    /// Counts a try against the budget of this address on this link, and returns the link's row id.
+    /// Texts that name no link have none.
+    async fn admit_visitor(&self, link_id: &str, client: &str) -> Result<Uuid, OrderError> {
         if !link::is_id(link_id) {
             return Err(OrderError::NotFound);
         }
         let mut connection = self.db.connection().await?;
-        if links::by_link_id(&mut connection, link_id).await?.is_none() {
-            return Err(OrderError::NotFound);
-        }
+        let link = links::by_link_id(&mut connection, link_id).await?;
+        let link = link.ok_or(OrderError::NotFound)?;
         let admitted = access::admit_visitor(&mut connection, link_id, client).await?;
-        if admitted { Ok(()) } else { Err(OrderError::TooManyTries) }
+        if admitted { Ok(link.id) } else { Err(OrderError::TooManyTries) }
     }
 
     /// Writes a draft that a visitor created, with its event and its message.

@@ -5,6 +5,7 @@ use uuid::Uuid;
 use crate::app::Gateway;
 use crate::storage::{
     StorageError,
+    invoices::ListOrder,
     links::{self, Link},
 };
 
@@ -25,10 +26,10 @@ impl Gateway {
         links::of_merchant(&mut connection, merchant_id, link_id).await
     }
 
-    /// The newest first.
     pub async fn list_links(
         &self,
         merchant_id: Uuid,
+        order: ListOrder,
         limit: i64,
         offset: i64,
     ) -> Result<LinkPage, StorageError> {
@@ -37,7 +38,7 @@ impl Gateway {
         let links = if offset >= total {
             Vec::new()
         } else {
-            links::page(&mut connection, merchant_id, limit, offset).await?
+            links::page(&mut connection, merchant_id, order, limit, offset).await?
         };
         Ok(LinkPage { links, total })
     }

@@ -2,10 +2,10 @@
 //!
 //! Loaded in one go and kept for a second, so that a burst of quotes costs two small queries.
 
+pub mod preview_change;
 pub mod quote;
 pub mod refresh_rates;
 pub mod set_currency;
-pub mod weigh;
 
 use std::{
     collections::HashMap,

@@ -1,10 +1,10 @@
 //! Merchants: their accounts, and their balances, the authentication and rate limits of their
 //! requests.
 
+pub mod admin;
 pub mod admit;
 pub mod balance;
 pub mod change;
 pub mod manage;
-pub mod oversee;
 pub mod overview;
 pub mod statement;

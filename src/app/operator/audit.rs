@@ -23,6 +23,16 @@ impl Gateway {
         let mut connection = self.db.connection().await?;
         audit::entries(&mut connection, subject, since, AUDIT_ENTRIES_MAX).await
     }
+
+    /// The newest entries of one subject, without those that only mention it.
+    pub async fn audit_of(
+        &self,
+        subject: &str,
+        limit: i64,
+    ) -> Result<Vec<AuditEntry>, StorageError> {
+        audit::of_subject(&mut *self.db.connection().await?, subject, limit).await
+    }
+
     /// Audit entries before a place, the newest first, by any of the criteria.
     pub async fn audit_page(
         &self,

@@ -7,5 +7,5 @@ pub mod doctor;
 pub mod examine;
 pub mod master_key;
 pub mod measure;
-pub mod observe;
-pub mod picture;
+pub mod status;
+pub mod view_as_merchant;

@@ -95,6 +95,10 @@ pub enum OperateError {
         "the order or its hold has changed since this page was shown; look at it as it is now, and decide again"
     )]
     ChangedMeanwhile,
+    #[error(
+        "this account may not release the order: another account let it in while the order waited, or its role has changed"
+    )]
+    LetInMeanwhile,
     #[error("the order is held already: {0}")]
     Held(Hold),
     #[error("the order has the refund address {0} already")]

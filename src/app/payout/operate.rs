@@ -129,8 +129,9 @@ impl Gateway {
         if !missing.is_zero() {
             return Err(OperateError::FundsGone { missing: missing.get() });
         }
-        let released = safety::release(&mut tx, order.id, release).await?;
         let needed = self.people_needed();
+        let released = safety::release(&mut tx, order.id, release, needed).await?;
+        let released = released.ok_or(OperateError::LetInMeanwhile)?;
         if released >= needed {
             safety::end_hold(&mut tx, order.id).await?;
             // An ended order has no timer while it is held, and a message may get lost.

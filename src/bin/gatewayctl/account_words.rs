@@ -31,8 +31,8 @@ Example:
 
 pub const ACCOUNT_RESET: &str = concat!(
     "\
-For an owner who lost his password, or his second factor and all recovery codes. Make sure first that it is he who asks:
-whoever has the link has the account.
+For an owner who lost the password, or the second factor and all recovery codes. Verify the identity of whoever asks:
+the link gives full access to the account.
 
 Example:
   gatewayctl account reset --email ada@example.com",

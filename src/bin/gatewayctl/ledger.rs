@@ -121,7 +121,7 @@ impl Explain {
             })
             .collect();
         if entries.is_empty() {
-            let text = format!("No entry of the ledger has to do with {}.", self.reference);
+            let text = format!("No ledger entry refers to {}.", self.reference);
             return Ok(Answer::new(json, text));
         }
         let mut text = String::new();
@@ -175,11 +175,11 @@ impl Verify {
             "told": verdict.told,
         });
         let outcome = if verdict.faults == 0 {
-            Cell::toned("nothing is wrong", Tone::Good)
+            Cell::toned("no faults", Tone::Good)
         } else {
             Cell::toned(format!("{} faults", verdict.faults), Tone::Bad)
         };
-        let compared = if verdict.compared { "yes" } else { "no: they are as they are now" };
+        let compared = if verdict.compared { "yes" } else { "no: --as-of covers entries only" };
         let mut text = render::facts(&[
             ("outcome", outcome),
             ("entries", verdict.entries.to_string().into()),

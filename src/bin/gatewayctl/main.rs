@@ -95,7 +95,7 @@ enum Command {
     /// Create merchants, give them new keys, suspend and resume them
     #[command(subcommand)]
     Merchant(merchant::Merchant),
-    /// Create accounts of the dashboard and their links, end them
+    /// Create, reset, disable and enable accounts of the dashboard
     #[command(subcommand)]
     Account(account::Account),
     /// Change the master key while everything runs

@@ -118,7 +118,7 @@ impl Merchant {
     }
 }
 
-const SHOWN_ONCE: &str = "Keep it now: it is not shown again.";
+const SHOWN_ONCE: &str = "Save it now: it is not shown again.";
 
 impl Create {
     async fn run(self, gateway: &Gateway) -> anyhow::Result<Answer> {

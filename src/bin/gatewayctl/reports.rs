@@ -107,7 +107,7 @@ impl Build {
             None => gateway.build_reports(month).await?,
         };
         let text = match made {
-            0 => format!("Nothing was left to report of {month}."),
+            0 => format!("All reports of {month} exist already."),
             1 => format!("One report of {month} was made."),
             many => format!("{many} reports of {month} were made."),
         };

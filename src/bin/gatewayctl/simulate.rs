@@ -125,7 +125,7 @@ impl Simulate {
                 let (by, url) = (by.unwrap_or_else(|| "unknown".to_owned()), ipn_url.as_deref());
                 let orders = gateway.simulate_history(merchant, url, &by).await?;
                 let text = if orders == 0 {
-                    "The merchant has a past already; nothing was changed.".to_owned()
+                    "The merchant already has earlier orders; nothing was changed.".to_owned()
                 } else {
                     format!("{orders} orders of the last {DAYS} days were written.")
                 };

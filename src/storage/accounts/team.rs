@@ -8,7 +8,8 @@ use crate::{
     storage::{PgConnection, StorageError},
 };
 
-/// Somebody in a team, or invited into it.
+/// Somebody in a team, or invited into it. Of an account that has not accepted yet, nothing else is
+/// told: anybody can be invited.
 #[derive(Debug, Clone)]
 pub struct MemberRow {
     pub id: Uuid,
@@ -16,7 +17,8 @@ pub struct MemberRow {
     pub email: String,
     pub role: Role,
     pub is_disabled: bool,
-    pub has_factor: bool,
+    /// `None` before it has accepted.
+    pub has_factor: Option<bool>,
     pub invited_at: DateTime<Utc>,
     pub accepted_at: Option<DateTime<Utc>>,
 }
@@ -49,8 +51,11 @@ pub async fn members(
     let rows = sqlx::query_as!(
         MemberRow,
         r#"
-        select m.id, m.account_id, a.email, m.role as "role: _", a.disabled_at is not null as "is_disabled!",
-               (a.totp_sealed is not null or exists (select from passkey p where p.account_id = a.id)) as "has_factor!",
+        select m.id, m.account_id, a.email, m.role as "role: _",
+               m.accepted_at is not null and a.disabled_at is not null as "is_disabled!",
+               case when m.accepted_at is not null
+                    then a.totp_sealed is not null or exists (select from passkey p where p.account_id = a.id)
+               end as "has_factor?",
                m.created_at as invited_at, m.accepted_at
         from membership m
         join account a on a.id = m.account_id
@@ -64,6 +69,31 @@ pub async fn members(
     .fetch_all(connection)
     .await?;
     Ok(rows)
+}
+
+/// Returns whether an account of the operators may decide about money now, and was not let in by
+/// another account after `since`: whoever lets in a second account while something waits for two
+/// people would be both of them.
+pub async fn may_decide(
+    connection: &mut PgConnection,
+    email: &str,
+    since: Option<DateTime<Utc>>,
+) -> Result<bool, StorageError> {
+    let may = sqlx::query_scalar!(
+        r#"
+        select exists (
+            select from account a
+            join membership m on m.account_id = a.id and m.merchant_id is null and m.accepted_at is not null
+            where a.email = $1 and a.disabled_at is null and m.role in ('operator-admin', 'operator-finance')
+              and (m.invited_by is null or m.accepted_at <= $2)
+        ) as "may!"
+        "#,
+        email,
+        since
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(may)
 }
 
 /// Replaces the role `seen` of somebody by another one. A trigger ends his sessions. `false` if he

@@ -1,5 +1,6 @@
 //! Deposits that were reversed in the books and came back: new deposits replace them.
 
+use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
 use crate::{
@@ -36,6 +37,27 @@ pub async fn reversed(
     .fetch_optional(connection)
     .await?;
     Ok(row)
+}
+
+/// The time at which the first of the reversed deposits under these keys had been booked. Index:
+/// `deposit_unique`.
+pub async fn booked_at(
+    connection: &mut PgConnection,
+    network: Network,
+    deposit_keys: &[String],
+) -> Result<Option<DateTime<Utc>>, StorageError> {
+    let at = sqlx::query_scalar!(
+        r#"
+        select min(settled_at) as at
+        from deposit
+        where network = $1 and deposit_key = any($2) and state = 'reversed'
+        "#,
+        network.name(),
+        deposit_keys
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(at)
 }
 
 /// Removes the key from a reversed deposit, and the block in which it came back: both pass to its

@@ -6,7 +6,7 @@
 pub mod feed;
 pub mod resend;
 pub mod resend_many;
-pub mod trial;
+pub mod test_event;
 
 use uuid::Uuid;
 

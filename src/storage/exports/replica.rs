@@ -44,10 +44,34 @@ pub async fn beat(connection: &mut PgConnection) -> Result<(), StorageError> {
     Ok(())
 }
 
+/// A moment of a database, with the identity that its rows name: a replica has its primary's.
+#[derive(Debug, Clone)]
+pub struct Moment {
+    pub at: DateTime<Utc>,
+    pub identity: Option<String>,
+}
+
 /// The newest heartbeat that a server has; `None` before the first.
-pub async fn reached(connection: &mut PgConnection) -> Result<Option<DateTime<Utc>>, StorageError> {
-    let beat = sqlx::query_scalar!("select beat_at from export_heartbeat")
-        .fetch_optional(connection)
-        .await?;
+pub async fn reached(connection: &mut PgConnection) -> Result<Option<Moment>, StorageError> {
+    let beat = sqlx::query_as!(
+        Moment,
+        r#"
+        select beat_at as "at!", (select identity from database_identity) as "identity?"
+        from export_heartbeat
+        "#
+    )
+    .fetch_optional(connection)
+    .await?;
     Ok(beat)
+}
+
+/// The present of the primary.
+pub async fn present(connection: &mut PgConnection) -> Result<Moment, StorageError> {
+    let present = sqlx::query_as!(
+        Moment,
+        r#"select now() as "at!", (select identity from database_identity) as "identity?""#
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(present)
 }

@@ -48,8 +48,8 @@ pub struct Release<'a> {
     pub seen: Option<&'a str>,
 }
 
-/// Notes that an operator lets an order go; returns how many have by now. The caller holds the row
-/// lock.
+/// Notes that an operator lets an order go; returns how many have by now, or `None` if the account
+/// may not be one of the `people_needed`. The caller holds the row lock.
 ///
 /// An operator who let an earlier hold end has not seen why this one began, and an account that saw
 /// another page has not seen this order: such a row makes room, and its content is in the audit.
@@ -57,7 +57,8 @@ pub async fn release(
     connection: &mut PgConnection,
     id: Uuid,
     release: Release<'_>,
-) -> Result<i64, StorageError> {
+    people_needed: i64,
+) -> Result<Option<i64>, StorageError> {
     sqlx::query!(
         r#"
         delete from payout_release r
@@ -84,7 +85,42 @@ pub async fn release(
     )
     .execute(&mut *connection)
     .await?;
-    releases(connection, id).await
+    let taken_back = take_back(connection, id, people_needed).await?;
+    if release.seen.is_some() && taken_back.iter().any(|email| email == release.by) {
+        return Ok(None);
+    }
+    Ok(Some(releases(connection, id).await?))
+}
+
+/// Deletes the releases of accounts that do not count any more, and returns their addresses.
+///
+/// Who may not release now, or was let in by another account while the order waited, is no second
+/// person.
+async fn take_back(
+    connection: &mut PgConnection,
+    id: Uuid,
+    people_needed: i64,
+) -> Result<Vec<String>, StorageError> {
+    let emails = sqlx::query_scalar!(
+        r#"
+        delete from payout_release r
+        using payout_order o
+        where r.order_id = $1 and o.id = r.order_id and r.by_account
+          and not exists (
+              select from account a
+              join membership m on m.account_id = a.id and m.merchant_id is null
+              where a.email = r.released_by and a.disabled_at is null and m.accepted_at is not null
+                and m.role in ('operator-admin', 'operator-finance')
+                and ($2 or m.invited_by is null or m.accepted_at <= coalesce(o.held_at, o.funded_at))
+          )
+        returning r.released_by
+        "#,
+        id,
+        people_needed < 2
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(emails)
 }
 
 /// The number of operators that let an order go: since it was held, or, if it is not, since it was

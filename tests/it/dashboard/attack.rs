@@ -25,7 +25,8 @@ async fn no_form_is_taken_from_another_origin_or_without_its_token() {
                 assert_eq!(answer.status, 403, "{path} from {origin:?}");
                 assert!(answer.body.contains("came from another site"), "{}", answer.body);
             }
-            for wrong in ["", "ab", &"ab".repeat(32), owner.session().unwrap()] {
+            let odd = "\u{e9}".repeat(48);
+            for wrong in ["", "ab", &"ab".repeat(32), &odd, owner.session().unwrap()] {
                 let answer = owner.clone().post_as(&path, &[], wrong, Some(&ours)).await;
                 assert_eq!(answer.status, 403, "{path} with {wrong}");
             }
@@ -38,6 +39,53 @@ async fn no_form_is_taken_from_another_origin_or_without_its_token() {
         }
         let status = merchant.client.get(&format!("/v1/payment/{id}")).await.json();
         assert_eq!(status["payment_status"], "waiting");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_form_of_another_tab_does_not_act_on_a_merchant_that_was_chosen_later() {
+    with_desk(|desk| async move {
+        let (one, two) = (desk.merchant().await, desk.merchant().await);
+        let email = "both@example.com";
+        desk.signed_in(email, Role::Owner, Some(&one)).await;
+        desk.gateway.create_account(email, Role::Owner, Some(two.new.id)).await.unwrap();
+        let mut here = desk.signed_in_again(email).await;
+        let (one, two) = (one.new.id.to_string(), two.new.id.to_string());
+        here.get("/account").await;
+        here.post("/account/merchant", &[("merchant", &one)]).await;
+        here.get("/team").await;
+        let mut other_tab = here.clone();
+        here.post("/account/merchant", &[("merchant", &two)]).await;
+        let fields = [("email", "new@example.com"), ("role", "viewer")];
+        let refused = other_tab.post("/team", &fields).await;
+        assert_eq!(refused.status, 403, "{}", refused.body);
+        assert!(refused.body.contains("The form is too old"), "{}", refused.body);
+        let ours = Some(desk.gateway.config.dashboard_url.clone());
+        let short = other_tab.token[..64].to_owned();
+        let cut = other_tab.post_as("/team", &fields, &short, ours.as_deref()).await;
+        assert_eq!(cut.status, 403, "a token without its merchant");
+        // What is about no merchant goes on, and leads back to that one.
+        let back = other_tab.post("/account/merchant", &[("merchant", &one)]).await;
+        assert_eq!(back.header("location"), Some("/"), "{}", back.body);
+        assert_eq!(other_tab.post("/team", &fields).await.status, 200);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_zero_in_a_path_or_a_field_does_not_reach_the_database() {
+    with_desk(|desk| async move {
+        let merchant = desk.merchant().await;
+        let mut owner = desk.signed_in("o@example.com", Role::Owner, Some(&merchant)).await;
+        for path in ["/payments/a%00b", "/events/%00", "/payouts/%00"] {
+            assert_eq!(owner.get(path).await.status, 404, "{path}");
+        }
+        assert_eq!(owner.get("/payments?q=a%00b").await.status, 200);
+        owner.get("/team").await;
+        let made = owner.post("/team", &[("email", "n\0ew@example.com"), ("role", "viewer")]).await;
+        assert_eq!(made.status, 200, "{}", made.body);
+        assert!(owner.get("/team").await.body.contains("<bdi>new@example.com</bdi>"));
     })
     .await;
 }

@@ -27,7 +27,7 @@ async fn a_recovery_code_leads_to_setting_up_anew_and_new_codes_end_the_old_ones
         assert_ne!(first.base32(), second.base32());
         assert_eq!(owner.get("/account").await.header("location"), Some("/sign-in"));
         let page = lost.get("/account").await.body;
-        assert!(!page.contains("You signed in by a recovery code"), "{page}");
+        assert!(!page.contains("You signed in with a recovery code"), "{page}");
         let replaced = lost.post("/account/recovery", &[]).await;
         assert_eq!(replaced.body.matches("<li><code>").count(), 10, "{}", replaced.body);
         assert_eq!(replaced.header("cache-control"), Some("no-store"));

@@ -190,6 +190,15 @@ async fn a_large_deposit_that_came_back_is_accepted_by_two_accounts() {
             let to = noted.header("location").unwrap_or_default().to_owned();
             assert!(to.ends_with("done=proposed"), "{to}: {}", noted.body);
         }
+        // An account that she lets in now is no second person.
+        ada.get("/operator/accounts").await;
+        let offer = [("email", "alt@example.com"), ("role", "operator-finance")];
+        assert_eq!(ada.post("/operator/accounts", &offer).await.status, 200);
+        let mut alt = desk.signed_in_again("alt@example.com").await;
+        let digest = seen(&mut alt).await;
+        let refused = alt.post(accept, &fields(digest.as_str())).await;
+        assert_eq!(refused.status, 409, "{}", refused.body);
+        assert!(refused.body.contains("after the deposit was booked"), "{}", refused.body);
         let digest = seen(&mut ben).await;
         let done = eventually("its block is final", async || {
             let done = ben.post(accept, &fields(digest.as_str())).await;

@@ -108,6 +108,37 @@ async fn a_release_is_bound_to_what_its_page_showed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn neither_an_account_that_was_let_in_meanwhile_nor_one_that_has_ended_is_a_second_person() {
+    with_held_order(|desk, payer, id| async move {
+        let mut ada = desk.signed_in("ada@example.com", Role::Admin, None).await;
+        let mut ben = desk.signed_in("ben@example.com", Role::OperatorFinance, None).await;
+        ada.get("/operator/accounts").await;
+        let offer = [("email", "alt@example.com"), ("role", "operator-finance")];
+        assert_eq!(ada.post("/operator/accounts", &offer).await.status, 200);
+        let mut alt = desk.signed_in_again("alt@example.com").await;
+        let path = format!("/operator/payouts/{id}/release");
+        let digest = seen(&mut alt, &id).await;
+        let refused = alt.post(&path, &[("seen", digest.as_str())]).await;
+        assert_eq!(refused.status, 409, "{}", refused.body);
+        assert!(refused.body.contains("let it in while the order waited"), "{}", refused.body);
+        let noted = format!("/operator/payouts/{id}?done=noted");
+        let digest = seen(&mut ben, &id).await;
+        let first = ben.post(&path, &[("seen", digest.as_str())]).await;
+        assert_eq!(first.header("location"), Some(noted.as_str()), "{}", first.body);
+        desk.gateway.set_account_disabled("ben@example.com", true).await.unwrap();
+        let digest = seen(&mut ada, &id).await;
+        let first = ada.post(&path, &[("seen", digest.as_str())]).await;
+        assert_eq!(first.header("location"), Some(noted.as_str()), "{}", first.body);
+        assert!(payer.story(&id).await.payments.is_empty());
+        let mut eve = desk.signed_in("eve@example.com", Role::OperatorFinance, None).await;
+        let digest = seen(&mut eve, &id).await;
+        eve.post(&path, &[("seen", digest.as_str())]).await;
+        payer.becomes(&id, "completed").await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn signing_is_stopped_with_a_reason_and_goes_on_again() {
     with_held_order(|desk, _, id| async move {
         let mut ada = desk.signed_in("ada@example.com", Role::Admin, None).await;

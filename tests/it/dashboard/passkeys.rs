@@ -84,10 +84,10 @@ async fn a_passkey_signs_in_alone_and_completes_what_a_password_began() {
         let entered = lost.post("/sign-in/code", &[("code", &recovery[0])]).await;
         assert_eq!(entered.header("location"), Some("/account"), "{}", entered.body);
         let page = lost.get("/account").await.body;
-        assert!(page.contains("You signed in by a recovery code"), "{page}");
+        assert!(page.contains("You signed in with a recovery code"), "{page}");
         assert!(page.contains("9 codes are left"), "{page}");
         set_up_codes(&mut lost).await;
-        assert!(!lost.get("/account").await.body.contains("You signed in by a recovery code"));
+        assert!(!lost.get("/account").await.body.contains("You signed in with a recovery code"));
     })
     .await;
 }

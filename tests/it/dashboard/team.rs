@@ -6,7 +6,7 @@ use futures_util::future::join_all;
 use gateway::account::{Action, Role, action::Scope};
 use support::server::stack::Merchant;
 
-use super::{Desk, PASSWORD, between, path_of, visitor::Visitor, with_desk};
+use super::{Desk, PASSWORD, between, path_of, set_up_codes, visitor::Visitor, with_desk};
 
 /// Invites somebody by the form and returns the path of the invitation.
 async fn invite(owner: &mut Visitor, team: &str, email: &str, role: &str) -> String {
@@ -182,6 +182,42 @@ async fn another_teams_people_are_out_of_reach() {
             assert_eq!(owner.post(&format!("/team/{id}/remove"), &[]).await.status, 404);
         }
         assert_eq!(desk.gateway.members(Some(theirs.new.id)).await.unwrap().len(), 2);
+    })
+    .await;
+}
+
+/// Anybody can be invited, so an invitation that waits neither ends nor tells anything.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_invitation_has_no_power_over_its_account_before_it_is_accepted() {
+    with_desk(|desk| async move {
+        let (ours, theirs): (Merchant, Merchant) = (desk.merchant().await, desk.merchant().await);
+        let mut owner = desk.invited("o@example.com", Role::Owner, Some(&ours)).await;
+        let mut stranger = desk.invited("s@example.com", Role::Owner, Some(&theirs)).await;
+        desk.invited("gone@example.com", Role::Viewer, Some(&theirs)).await;
+        desk.gateway.set_account_disabled("gone@example.com", true).await.unwrap();
+        for email in ["s@example.com", "gone@example.com"] {
+            invite(&mut owner, "/team", email, "viewer").await;
+        }
+        stranger.get("/account").await;
+        set_up_codes(&mut stranger).await;
+        let page = owner.get("/team").await.body;
+        for email in ["s@example.com", "gone@example.com"] {
+            let row = between(&page, &format!("<bdi>{email}</bdi>"), "<form");
+            assert!(row.contains("not accepted yet"), "{row}");
+            assert!(!row.contains("second factor") && !row.contains("disabled"), "{row}");
+        }
+        assert!(!owner.get("/account").await.body.contains("of s@example.com"), "its security");
+        let id = member(&page, "s@example.com");
+        let fields = [("seen", "viewer"), ("role", "developer")];
+        assert_eq!(owner.post(&format!("/team/{id}/role"), &fields).await.status, 303);
+        assert_eq!(stranger.get("/team").await.status, 200, "after a change");
+        assert_eq!(owner.post(&format!("/team/{id}/remove"), &[]).await.status, 303);
+        assert_eq!(stranger.get("/team").await.status, 200, "after it was taken back");
+        invite(&mut owner, "/team", "s@example.com", "viewer").await;
+        let id = ours.new.id;
+        desk.gateway.set_suspended_because(id, true, "stolen", "a@example.com").await.unwrap();
+        assert_eq!(owner.get("/account").await.header("location"), Some("/sign-in"));
+        assert_eq!(stranger.get("/team").await.status, 200, "after its merchant was suspended");
     })
     .await;
 }

@@ -150,6 +150,7 @@ async fn every_fault_of_a_new_link_is_refused_by_name() {
             (json!({ "accepted": ["trx@tron", "TRX@tron"] }), "INVALID_REQUEST", "accepted"),
             (json!({ "accepted": ["usdt"] }), "CURRENCY_NOT_SUPPORTED", "currency"),
             (json!({ "type": "donation", "single_use": true }), "INVALID_REQUEST", "single_use"),
+            (json!({ "type": "donation", "price_amount": 1.005 }), "INVALID_REQUEST", "decimals"),
             (json!({ "success_url": "javascript:alert(1)" }), "INVALID_REQUEST", "success_url"),
             (json!({ "ipn_callback_url": "ftp://x" }), "INVALID_REQUEST", "ipn_callback_url"),
             (json!({ "order_id": "x".repeat(256) }), "INVALID_REQUEST", "order_id"),
@@ -184,6 +185,14 @@ async fn links_are_listed_newest_first_and_a_repeated_request_creates_none() {
         let rest = shop.get("/v1/links?limit=2&page=1").await.json();
         assert_eq!(listed(&rest), ids[2..]);
         assert_eq!(shop.get("/v1/links?page=9").await.json()["data"], json!([]));
+        let oldest = shop.get("/v1/links?orderBy=asc&limit=1").await.json();
+        assert_eq!(listed(&oldest), ids[2..]);
+        let path = format!("/v1/links/{}", ids[2]);
+        assert_eq!(shop.send(Method::PATCH, &path, r#"{"title":"One"}"#).await.status, 200);
+        let changed = shop.get("/v1/links?sortBy=updated_at&limit=2").await.json();
+        assert_eq!(listed(&changed), [&*ids[2], &*ids[0]]);
+        let unchanged = shop.get("/v1/links?sortBy=updated_at&orderBy=asc&limit=1").await.json();
+        assert_eq!(listed(&unchanged), ids[1..2]);
 
         let keyed = shop.clone().with_header("idempotency-key", "k1");
         let body = new_link(&json!({ "title": "four" }));

@@ -111,14 +111,14 @@ async fn words_have_limits_and_come_back_escaped_when_they_are_refused() {
         for (fields, words) in [
             ([("amount", "10"), ("donor_name", &*long_name)], "more than 100 characters"),
             ([("amount", "10"), ("message", &*long_message)], "more than 500 characters"),
-            ([("amount", "10"), ("donor_email", "ada")], "no e-mail address"),
+            ([("amount", "10"), ("donor_email", "ada")], "enter an e-mail address"),
             (
                 [("amount", "10"), ("donor_email", "a@x.example\r\nBcc: b@y.example")],
-                "no e-mail address",
+                "enter an e-mail address",
             ),
             (
                 [("amount", "10"), ("donor_email", "\"><script>alert(1)</script>@x")],
-                "no e-mail address",
+                "enter an e-mail address",
             ),
         ] {
             let refused = send(&buyer, id(&link), &fields).await;

@@ -1,5 +1,6 @@
 //! The page of a link: what visitors see, and what they can make of it.
 
+use futures_util::future::join_all;
 use http::Method;
 use serde_json::{Value, json};
 use support::server::stack::{Stack, with_stack};
@@ -189,7 +190,7 @@ async fn the_page_shows_which_currencies_an_amount_leaves_and_why_not_the_others
         assert!(none.contains("Not available for this amount (3)"), "{none}");
         let refused = send(&stack.buyer(), id(&link), &[("amount", "1.99")]).await;
         assert_eq!(refused.status, 409, "{}", refused.body);
-        assert!(refused.body.contains("They begin at 2 USD."), "{}", refused.body);
+        assert!(refused.body.contains("The lowest minimum is 2 USD."), "{}", refused.body);
         assert_eq!(invoices(&stack).await, 0);
         let large = stack.buyer().get(&format!("{path}?amount=700")).await.body;
         assert!(!large.contains("Not available"), "{large}");
@@ -200,6 +201,36 @@ async fn the_page_shows_which_currencies_an_amount_leaves_and_why_not_the_others
 async fn page_of(stack: &Stack, link_id: &str) -> (u16, String) {
     let page = stack.buyer().get(&format!("/l/{link_id}")).await;
     (page.status, page.body)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_form_that_is_sent_twice_makes_one_draft() {
+    with_stack(|stack| async move {
+        stack.lift_rate_limits().await;
+        let shop = stack.merchant().await.client;
+        let link = created(&shop, &json!({ "price_amount": null })).await;
+        let buyer = stack.buyer();
+        let page = page_of(&stack, id(&link)).await.1;
+        let (_, rest) = page.split_once("name=\"once\" value=\"").unwrap();
+        let once = rest.split('"').next().unwrap();
+        let order = async |amount: &str, once: &str| {
+            let fields = [("amount", amount), ("once", once)];
+            payment_id(&send(&buyer, id(&link), &fields).await)
+        };
+        let clicks = join_all([order("10", once), order("10", once)]).await;
+        assert_eq!(clicks[0], clicks[1]);
+        assert_eq!(order("10", once).await, clicks[0]);
+        assert_eq!(invoices(&stack).await, 1);
+        // Other values are another order each time, and the first one is still known.
+        assert_ne!(order("11", once).await, order("11", once).await);
+        assert_eq!(order("10", once).await, clicks[0]);
+        for unusable in ["", &*"x".repeat(65)] {
+            assert_ne!(order("12", unusable).await, order("12", unusable).await);
+        }
+        assert_eq!(invoices(&stack).await, 7);
+        assert!(!page_of(&stack, id(&link)).await.1.contains(once), "each page has its own");
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -2,7 +2,7 @@
 
 use futures_util::future::join_all;
 use gateway::merchant::settings::Settings;
-use serde_json::json;
+use serde_json::{Value, json};
 use support::server::stack::{Stack, with_stack};
 
 use super::{created, id, invoices, payment_id, send};
@@ -76,6 +76,41 @@ async fn an_address_has_a_budget_for_each_link() {
             )
             .await;
         payment_id(&send(&buyer, id(&one), &[("amount", "10")]).await);
+    })
+    .await;
+}
+
+/// Attack: visitors must not empty the address pools, which all merchants share.
+#[tokio::test(flavor = "multi_thread")]
+async fn unpaid_invoices_of_a_link_take_a_hundred_addresses_of_a_pool_in_a_day() {
+    with_stack(|stack| async move {
+        stack.lift_rate_limits().await;
+        let shop = stack.merchant().await.client;
+        let body = json!({ "accepted": ["near@near", "usdtmatic@polygon"] });
+        let (drained, other) = (created(&shop, &body).await, created(&shop, &body).await);
+        let buyer = stack.buyer();
+        let choose = async |link: &Value, token: &str| {
+            let payment = payment_id(&send(&buyer, id(link), &[]).await);
+            let choice = json!({ "token_id": token });
+            buyer.post(&format!("/api/pay/{payment}/select"), &choice).await
+        };
+        let first = choose(&drained, "near@near").await;
+        assert_eq!(first.status, 200, "{}", first.body);
+        stack
+            .sql(
+                "insert into deposit_address (id, family, address, match_key, derivation_index, network, invoice_id)
+                 select gen_random_uuid(), family, address || n, match_key || n, derivation_index + 1000000 + n, network,
+                        invoice_id
+                 from deposit_address, generate_series(1, 99) as n
+                 where family = 'near'",
+            )
+            .await;
+        choose(&drained, "near@near").await.expect_error(400, "CURRENCY_NOT_SUPPORTED");
+        // Derived addresses have no end, and another link has a limit of its own.
+        assert_eq!(choose(&drained, "usdtmatic@polygon").await.status, 200);
+        assert_eq!(choose(&other, "near@near").await.status, 200);
+        stack.sql("update deposit_address set created_at = created_at - interval '1 day'").await;
+        assert_eq!(choose(&drained, "near@near").await.status, 200);
     })
     .await;
 }

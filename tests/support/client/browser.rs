@@ -228,12 +228,15 @@ impl Tab {
         self.wire.call(&self.session, method, params).await
     }
 
-    /// Opens a page and waits until it is loaded.
+    /// Opens a page and waits until it is loaded. The document before it may still be loading and
+    /// say so late, so it is marked and waited out.
     pub async fn open(&self, url: &str) {
-        let loads = self.count("Page.loadEventFired");
+        let _ = self.try_eval("window.isLeft = true").await;
         let opened = self.call("Page.navigate", json!({ "url": url })).await;
         assert!(opened.get("errorText").is_none(), "{url}: {opened}");
-        self.until("the page is loaded", async || self.count("Page.loadEventFired") > loads).await;
+        let loaded = "!window.isLeft && document.readyState === 'complete'";
+        self.until("the page is loaded", async || self.try_eval(loaded).await == Ok(json!(true)))
+            .await;
     }
 
     /// Evaluates `expression`; a promise is awaited.
@@ -467,10 +470,6 @@ impl Tab {
     pub fn bytes_received(&self) -> u64 {
         let finished = self.events("Network.loadingFinished");
         finished.iter().filter_map(|event| event["encodedDataLength"].as_u64()).sum()
-    }
-
-    fn count(&self, method: &str) -> usize {
-        self.events(method).len()
     }
 
     fn events(&self, method: &str) -> Vec<Value> {

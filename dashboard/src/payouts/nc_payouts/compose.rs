@@ -17,7 +17,7 @@ use uuid::Uuid;
 use super::super::{
     HERE, act,
     compose::Choice,
-    sheet::{Checked, Sheet},
+    recipient_file::{Checked, Sheet},
     words,
 };
 use crate::{

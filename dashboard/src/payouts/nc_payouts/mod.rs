@@ -96,7 +96,7 @@ fn facts(view: &PayoutView, payout: &NcPayout) -> Vec<(&'static str, String)> {
     ];
     let mut push = |name, value: Option<String>| facts.extend(value.map(|value| (name, value)));
     push("Change to the paying address", payout.change_raw.as_deref().map(native));
-    push("Handed in", view.submitted_at.as_ref().map(when));
+    push("Submitted", view.submitted_at.as_ref().map(when));
     push("Ended", view.ended_at.as_ref().map(when));
     let paid = Some(payout.network_fee_paid_raw.as_str()).filter(|raw| *raw != "0");
     push("Network fee paid", paid.map(native));

@@ -1158,7 +1158,7 @@ class PaymentLinkChanges(TypedDict, total=False):
 
 
 class PaymentLinkList(TypedDict):
-    """One page of links, the newest first."""
+    """One page of links."""
 
     data: List[PaymentLink]
     # Links per page, after clamping.

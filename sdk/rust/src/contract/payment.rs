@@ -477,7 +477,7 @@ pub struct PaymentLinkChanges {
     pub title: Option<String>,
 }
 
-/// One page of links, the newest first.
+/// One page of links.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PaymentLinkList {

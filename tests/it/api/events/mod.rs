@@ -5,7 +5,7 @@ mod cursor;
 mod kinds;
 mod resend;
 mod resend_many;
-mod trial;
+mod test_event;
 
 use serde_json::Value;
 use support::client::Client;

@@ -5,6 +5,7 @@ mod asked;
 mod cells;
 mod replica;
 mod reports;
+mod seals;
 mod sent;
 
 use support::client::Answer;

@@ -179,3 +179,19 @@ async fn an_operator_makes_a_missing_report_once() {
     })
     .await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn reports_or_slots_that_cannot_be_read_are_a_503() {
+    with_stack(|stack| async move {
+        let merchant = stack.merchant().await.client;
+        let unavailable = (503, "EXPORT_HISTORY_UNAVAILABLE".to_owned());
+        stack.sql("alter table monthly_report rename to mislaid_report").await;
+        assert_eq!(outcome(&merchant.get("/v1/export/reports").await), unavailable);
+        stack.sql("alter table export_slot rename to mislaid_slot").await;
+        let range = "from=2026-03-01&to=2026-04-01";
+        for path in ["/v1/export/reports/2026-03", &*format!("/v1/export/fees?{range}")] {
+            assert_eq!(outcome(&merchant.get(path).await), unavailable, "{path}");
+        }
+    })
+    .await;
+}

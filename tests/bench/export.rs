@@ -1,0 +1,178 @@
+//! An export of a million rows: how fast it is read and sent, how much memory the API takes for it,
+//! and how long others wait for their invoices meanwhile.
+
+use std::{
+    fs,
+    time::{Duration, Instant},
+};
+
+use futures_util::TryStreamExt;
+use gateway::app::merchant::manage::NewMerchant;
+use serde_json::json;
+use support::{
+    client::Client,
+    server::{installation::Program, processes::Signal},
+};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    report::{Goal, Report, Rounds, percentile},
+    world::{World, with_world},
+};
+
+/// Each entry has two rows: the account that it left and the account that it entered.
+const ENTRIES: i32 = 500_000;
+const ROWS: usize = 1_000_000;
+/// Ask for invoices meanwhile. One may ask 60 times a minute.
+const OTHERS: usize = 100;
+const EVERY: Duration = Duration::from_millis(20);
+const LIMIT: Duration = Duration::from_secs(60);
+
+const SPEED: &str = "export: 1,000,000 rows of the ledger as CSV";
+const MEMORY: &str = "export: memory of the API, at its highest";
+const BESIDE: &str = "export: p99 of creation by others meanwhile";
+
+/// Entries of the merchant `$1`, over a day.
+const FILL: &str = "
+    insert into ledger_entry (kind, source, asset, debit, credit, amount, created_at)
+    select 'deposit', gen_random_uuid(), 'usdtmatic@polygon', 'custody:polygon', 'merchant:' || $1, 1000000 + n,
+           timestamptz '2026-01-15 00:00Z' + n * interval '100 milliseconds'
+    from generate_series(1, $2::int) as n";
+
+/// As many rows with as much in each, by the quickest way that PostgreSQL has.
+const COPY: &str = "
+    copy (
+        select e.id, e.created_at, side.account, e.asset, e.amount, e.kind, e.source
+        from ledger_entry e cross join lateral (values (e.debit), (e.credit)) as side (account)
+        order by e.id
+    ) to stdout (format csv)";
+
+pub async fn run(report: &mut Report) {
+    if ![SPEED, MEMORY, BESIDE].iter().any(|name| report.wants(name)) {
+        return;
+    }
+    let (mut speed, mut memory) = (Rounds::default(), Rounds::default());
+    let mut beside = Rounds::default();
+    for _ in 0..report.rounds {
+        let (speed, memory, beside) = (&mut speed, &mut memory, &mut beside);
+        with_world(&[], |world| async move {
+            let merchant = world.merchants(1).await.remove(0);
+            fill(&world, &merchant).await;
+            let others = world.merchants(OTHERS).await;
+            let api = world.installation.start_api().await;
+            api.ready().await;
+            let copied = copied(&world).await;
+            let exported = exported(&world, &merchant).await;
+            speed.add(exported, copied);
+            memory.add_alone(highest(&api));
+            let calm = created(&world, &others, tokio::time::sleep(LIMIT / 6)).await;
+            let busy = created(&world, &others, async {
+                download(&world, &merchant).await;
+            });
+            beside.add(busy.await, calm);
+            api.process.signal(Signal::Terminate);
+            api.process.ended(LIMIT).await;
+        })
+        .await;
+    }
+    report.ratio(SPEED, "/s", "a bare COPY … TO STDOUT", Goal::AtLeast(0.3), speed);
+    report.value(MEMORY, "MB", None, Goal::AtMost(100.0), memory);
+    report.ratio(BESIDE, "ms", "the same without an export", Goal::AtMost(1.25), beside);
+}
+
+async fn fill(world: &World, merchant: &NewMerchant) {
+    let mut connection = world.connect().await;
+    let fill = sqlx::query(FILL).bind(merchant.id.to_string()).bind(ENTRIES);
+    fill.execute(&mut connection).await.unwrap();
+    world.run("vacuum analyze").await;
+}
+
+/// Rows per second of the bare copy.
+async fn copied(world: &World) -> f64 {
+    let mut connection = world.connect().await;
+    let started = Instant::now();
+    let mut pieces = connection.copy_out_raw(COPY).await.unwrap();
+    let mut rows = 0;
+    while let Some(piece) = pieces.try_next().await.unwrap() {
+        rows += lines(&piece);
+    }
+    assert_eq!(rows, ROWS);
+    ROWS as f64 / started.elapsed().as_secs_f64()
+}
+
+/// Rows per second of the export, from the request to the last byte.
+async fn exported(world: &World, merchant: &NewMerchant) -> f64 {
+    let started = Instant::now();
+    download(world, merchant).await;
+    ROWS as f64 / started.elapsed().as_secs_f64()
+}
+
+async fn download(world: &World, merchant: &NewMerchant) {
+    let mut stream = TcpStream::connect(world.installation.api).await.unwrap();
+    let request = format!(
+        "GET /v1/export/ledger?from=2026-01-01&to=2026-02-01 HTTP/1.1\r\nhost: api\r\nx-api-key: {}\r\n\
+         connection: close\r\n\r\n",
+        merchant.api_key.reveal()
+    );
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let (mut piece, mut found, mut first) = (vec![0; 64 * 1024], 0, true);
+    loop {
+        let read = stream.read(&mut piece).await.unwrap();
+        if read == 0 {
+            break;
+        }
+        if std::mem::take(&mut first) {
+            assert!(piece.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(&piece));
+        }
+        found += lines(&piece[..read]);
+    }
+    // The head of the answer and the heading of the file are lines too.
+    assert!(found > ROWS, "{found}");
+}
+
+fn lines(bytes: &[u8]) -> usize {
+    bytes.iter().filter(|byte| **byte == b'\n').count()
+}
+
+/// The 99th of a hundred milliseconds that a new invoice takes while `meanwhile` runs.
+async fn created(
+    world: &World,
+    others: &[NewMerchant],
+    meanwhile: impl Future<Output = ()>,
+) -> f64 {
+    world.refresh_rates().await;
+    let stop = CancellationToken::new();
+    let creating = async {
+        let body =
+            json!({ "price_amount": 20, "price_currency": "usd", "pay_currency": "usdtmatic" });
+        let (mut took, mut pace) = (Vec::new(), tokio::time::interval(EVERY));
+        while !stop.is_cancelled() {
+            pace.tick().await;
+            let key = others[took.len() % others.len()].api_key.reveal();
+            let client = Client::new(world.installation.api).with_key(key);
+            let started = Instant::now();
+            assert_eq!(client.post("/v1/payment", &body).await.status, 201);
+            took.push(started.elapsed().as_secs_f64() * 1000.0);
+        }
+        took
+    };
+    let ended = async {
+        meanwhile.await;
+        stop.cancel();
+    };
+    let (mut took, ()) = tokio::join!(creating, ended);
+    percentile(&mut took, 0.99)
+}
+
+/// The most megabytes of a process's memory that were in RAM since it began.
+fn highest(program: &Program) -> f64 {
+    let path = format!("/proc/{}/status", program.process.pid());
+    let status = fs::read_to_string(path).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    let kilobytes: u64 = line.trim().trim_end_matches(" kB").parse().unwrap();
+    kilobytes as f64 / 1024.0
+}
