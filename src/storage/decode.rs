@@ -10,7 +10,7 @@ use sqlx::{
 
 use super::numeric;
 use crate::{
-    account, asset::Network, deposit, invoice, ledger, link, money::BaseUnits, payout,
+    account, asset::Network, deposit, invoice, ledger, link, mail, money::BaseUnits, payout,
     subscription, webhook,
 };
 
@@ -42,6 +42,8 @@ decoded_from_text! {
     invoice::Status,
     ledger::EntryKind,
     link::LinkKind,
+    mail::Language,
+    mail::MailKind,
     payout::State,
     payout::listed::ListedKind,
     payout::listed::ListedState,

@@ -33,6 +33,7 @@ pub mod ledger;
 pub mod ledger_check;
 pub mod links;
 pub mod locks;
+pub mod mail;
 pub mod merchant_hours;
 pub mod merchants;
 pub mod migrations;

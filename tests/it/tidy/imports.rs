@@ -23,6 +23,8 @@ const LAYERS: &[&[&str]] = &[
     // for both.
     &["nc_payout"],
     &["webhook", "accounting"],
+    // Above webhooks: attempts have the same states and outcomes.
+    &["mail"],
     &["egress", "fail_point", "retry", "telemetry"],
     &["storage", "broker", "chain", "rate"],
     &["config"],
@@ -237,6 +239,7 @@ fn drivers_stay_behind_their_modules() {
         ("sqlx", ["src/storage/", "src/storage.rs"], "put the query into src/storage"),
         ("lapin", ["src/broker/", "src/broker.rs"], "put the call into src/broker"),
         ("backoff", ["src/retry/", "src/retry.rs"], "use gateway::retry"),
+        ("lettre", ["src/egress/", "src/egress.rs"], "use gateway::egress::smtp"),
     ];
     let mut found = Vec::new();
     for source in sources()
