@@ -252,7 +252,11 @@ pub fn checkout_router(gateway: State) -> Router {
     }
     routes = routes
         .route("/renew/{token}", get(subscription::page::show).post(subscription::page::renew))
-        .route("/renew/{token}/cancel", post(subscription::page::cancel));
+        .route("/renew/{token}/cancel", post(subscription::page::cancel))
+        .route(
+            "/unsubscribe/{token}",
+            get(subscription::unsubscribe::show).post(subscription::unsubscribe::stop),
+        );
     routes = routes.route("/l/{id}/button.svg", get(link::button::picture));
     finish(routes.layer(CompressionLayer::new()), gateway)
 }

@@ -14,6 +14,7 @@ pub mod event;
 pub mod invoice;
 mod keyed_limiter;
 pub mod link;
+pub mod mail;
 pub mod market;
 pub mod merchant;
 pub mod messaging;

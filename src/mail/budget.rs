@@ -1,11 +1,10 @@
 //! Mails of one day, per address and per link: whoever enters strangers' addresses, as a visitor or
 //! as a merchant, cannot use the mailer as a relay.
 
-use serde::Deserialize;
 use uuid::Uuid;
 
 /// Mails that one address and one link get per day (UTC).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budget {
     pub per_address: u32,
     pub per_link: u32,

@@ -13,6 +13,7 @@ use crate::{
         Pricing, Status, lifecycle,
         payment::{PaymentAsset, PaymentView, Subscription},
     },
+    mail::Language,
     money::{BaseUnits, Bps, Price},
     webhook::donation::DonationBody,
 };
@@ -95,6 +96,19 @@ macro_rules! invoices_where {
             $($argument),+
         )
     };
+}
+
+/// Notes the language of the page on which a donation began, in which its receipt is written. Index:
+/// `invoice_pkey`.
+pub async fn set_language(
+    connection: &mut PgConnection,
+    id: Uuid,
+    language: Language,
+) -> Result<(), StorageError> {
+    sqlx::query!("update invoice set language = $2 where id = $1", id, language.as_str())
+        .execute(connection)
+        .await?;
+    Ok(())
 }
 
 /// Locks an invoice: every decision about it is made under this row's lock. Index: `invoice_pkey`.

@@ -7,6 +7,7 @@ use uuid::Uuid;
 use super::{PgConnection, StorageError, numeric};
 use crate::{
     asset::fiat::Fiat,
+    mail::Language,
     money::Price,
     subscription::{
         Interval, State, calendar::Period, clock::Clock, lifecycle::Subscription as Rules,
@@ -306,6 +307,18 @@ pub async fn set_opened(
     invoice_id: Uuid,
 ) -> Result<(), StorageError> {
     sqlx::query!("update subscription set opened_invoice = $2 where id = $1", id, invoice_id)
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+/// Notes the language of the page on which it began, in which its mails are written.
+pub async fn set_language(
+    connection: &mut PgConnection,
+    id: Uuid,
+    language: Language,
+) -> Result<(), StorageError> {
+    sqlx::query!("update subscription set language = $2 where id = $1", id, language.as_str())
         .execute(connection)
         .await?;
     Ok(())

@@ -17,6 +17,7 @@ mod examples;
 mod fault;
 mod journey;
 mod link;
+mod mail;
 mod nc_payout;
 mod payout;
 mod rate;

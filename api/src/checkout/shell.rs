@@ -147,6 +147,16 @@ impl Shell {
         self.link_in(Some(*language), "renew", token, None)
     }
 
+    /// The page that stops a subscriber's reminders.
+    pub fn unsubscribe_page(&self, token: &str) -> String {
+        self.link_in(self.asked_language(), "unsubscribe", token, None)
+    }
+
+    /// The same page in another language.
+    pub fn unsubscribe_page_to(&self, language: &Language, token: &str) -> String {
+        self.link_in(Some(*language), "unsubscribe", token, None)
+    }
+
     fn asked_language(&self) -> Option<Language> {
         self.visit.language_asked.then_some(self.language)
     }

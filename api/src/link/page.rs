@@ -119,7 +119,7 @@ pub async fn order(
         let notice = (StatusCode::BAD_REQUEST, t.notice_later.to_owned());
         return shown(&gateway, visit, id, OrderForm::default(), Some(notice)).await;
     };
-    let typed = form::read(&fields);
+    let typed = form::read(&fields, visit.language.of_mails());
     if let Err(error) = gateway.admit_buyer(BuyerBudget::Action, &client).await {
         let error = ApiError::of_buyer(error);
         let too_many = matches!(error, ApiError::PolledTooOften);

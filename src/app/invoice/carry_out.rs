@@ -152,6 +152,7 @@ impl Gateway {
         let paid = matches!(invoice.view.status, Status::Paid | Status::Overpaid);
         if outcome.verdict == Verdict::Moved && paid {
             self.cover_cycle(tx, invoice).await?;
+            self.write_receipt(tx, invoice).await?;
         }
         // Events carry the invoice as it is now, so they are written last.
         let checkout = &self.config.checkout_url;

@@ -32,11 +32,12 @@ use crate::{
         terms::{AmountRefusal, Terms},
         words::{self, WordsError},
     },
+    mail::Language,
     money::{Bps, Price},
     storage::{
         PgConnection, StorageError, access,
         creation::{self, Opening},
-        invoices::Invoice,
+        invoices::{self, Invoice},
         links::{self, Link},
         merchants::{self, MerchantRow},
     },
@@ -63,6 +64,8 @@ pub struct OrderForm {
     pub anonymous: bool,
     /// The subscriber's address.
     pub email: String,
+    /// The language of the page, in which mails are written.
+    pub language: Language,
     /// Names the form: sent twice with the same values, it makes one draft. Empty if it has none.
     pub once: String,
 }
@@ -158,13 +161,18 @@ impl Gateway {
                 of_link(inherited(&merchant), &link, price, now)
             }
             LinkKind::Subscription => {
-                let subscription = subscribed(&mut tx, &link, &form.email, now).await?;
+                let subscription = subscribed(&mut tx, &link, form, now).await?;
                 of_subscription(inherited(&merchant), &link, &subscription, now)
             }
         };
         invoice.accepted_tokens = Some(accepted);
         invoice.donation = donation;
+        let has_address =
+            invoice.donation.as_ref().is_some_and(|donation| donation.donor_email.is_some());
         self.open_draft(&mut tx, &invoice).await?;
+        if has_address {
+            invoices::set_language(&mut tx, invoice.id, form.language).await?;
+        }
         if let Some(once) = once {
             once.keep(&mut tx, &link, &invoice.view.payment_id).await?;
         }

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
-use super::order::{OrderError, of_link};
+use super::order::{OrderError, OrderForm, of_link};
 use crate::app::invoice::create::Inherited;
 use crate::{
     account::email::InvalidEmail,
@@ -46,18 +46,20 @@ pub(crate) fn of_subscription(
 pub(super) async fn subscribed(
     tx: &mut PgConnection,
     link: &Link,
-    email: &str,
+    form: &OrderForm,
     now: DateTime<Utc>,
 ) -> Result<Subscription, OrderError> {
-    let email = words::email(email)?.ok_or(WordsError::Email(InvalidEmail))?;
+    let email = words::email(&form.email)?.ok_or(WordsError::Email(InvalidEmail))?;
     match subscriptions::lock_of_subscriber(tx, link.id, &email).await? {
         Some(found) if found.rules.state == State::Pending => {
+            subscriptions::set_language(tx, found.id, form.language).await?;
             Ok(priced(tx, link, found, now).await?)
         }
         Some(found) => Ok(found),
         None => {
             let new = blank(link, email, now)?;
             subscriptions::insert(tx, &new).await?;
+            subscriptions::set_language(tx, new.id, form.language).await?;
             Ok(new)
         }
     }

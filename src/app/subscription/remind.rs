@@ -10,6 +10,7 @@ use uuid::Uuid;
 use crate::app::{
     Gateway,
     delivery::emit::{self, delivery_of},
+    mail::{self, reminder},
     subscription::told,
 };
 use crate::{
@@ -20,6 +21,7 @@ use crate::{
         self, PgConnection, StorageError,
         events::{self, NewEvent},
         invoices::{self, Invoice},
+        mail::{NewMail, Subscriber, insert as insert_mails, subscribers},
         subscription_reminders::{self as reminders, NewReminder},
         subscriptions::{self, Subscription},
     },
@@ -38,6 +40,14 @@ const BATCH: i64 = 500;
 struct Written {
     events: Vec<NewEvent>,
     reminders: Vec<NewReminder>,
+    mails: Vec<NewMail>,
+}
+
+/// Rows about the subscriptions of one transaction, by the row's id of each.
+struct Known {
+    latest: HashMap<Uuid, Invoice>,
+    /// Subscribers who are reminded by mail too.
+    subscribers: HashMap<Uuid, Subscriber>,
 }
 
 impl Gateway {
@@ -52,14 +62,17 @@ impl Gateway {
             return Ok(false);
         }
         let now = storage::now(&mut tx).await?;
-        let latest = latest_invoices(&mut tx, &due).await?;
+        let known = self.known(&mut tx, &due).await?;
         let mut written = Written::default();
         for subscription in &mut due {
-            self.decide_due(subscription, latest.get(&subscription.id), now, &mut written);
+            self.decide_due(subscription, &known, now, &mut written);
         }
         subscriptions::save(&mut tx, &due.iter().collect::<Vec<_>>()).await?;
         reminders::insert(&mut tx, &written.reminders).await?;
         events::tell(&mut tx, &written.events, Route::Ipn.as_str()).await?;
+        if !written.mails.is_empty() {
+            insert_mails(&mut tx, &written.mails, mail::QUEUE).await?;
+        }
         fail_point("remind.written");
         tx.commit().await.map_err(StorageError::from)?;
         fail_point("remind.committed");
@@ -67,39 +80,55 @@ impl Gateway {
         Ok(i64::try_from(due.len()).is_ok_and(|count| count >= BATCH))
     }
 
-    /// Steps a subscription up to `now`.
+    async fn known(
+        &self,
+        tx: &mut PgConnection,
+        due: &[Subscription],
+    ) -> Result<Known, StorageError> {
+        let ids: Vec<_> = due.iter().map(|subscription| subscription.id).collect();
+        let mailed = if self.config.mail.enabled { subscribers(tx, &ids).await? } else { vec![] };
+        let subscribers = mailed.into_iter().map(|one| (one.id, one)).collect();
+        Ok(Known { latest: latest_invoices(tx, &ids).await?, subscribers })
+    }
+
+    /// Steps a subscription up to `now`. Of several days that were missed, the mail is about the
+    /// newest alone: a person needs one.
     fn decide_due(
         &self,
         subscription: &mut Subscription,
-        latest: Option<&Invoice>,
+        known: &Known,
         now: DateTime<Utc>,
         written: &mut Written,
     ) {
         let at = subscription.clock.date_at(now);
         subscription.updated_at = now;
+        let mut newest = None;
         while subscription.rules.next_due().is_some_and(|due| due <= at) {
             let step = lifecycle::step(&subscription.rules, Event::TimerFired { at });
             subscription.rules = step.subscription;
             for effect in step.effects {
                 match effect {
-                    Effect::Remind(day) => self.remind(subscription, latest, day, written),
+                    Effect::Remind(day) => {
+                        newest = self.remind(subscription, known, day, written);
+                    }
                     Effect::Tell(change) => written.events.push(told(subscription, change)),
                 }
             }
         }
+        written.mails.extend(newest);
     }
 
-    /// The IPN of the latest invoice, with the renewal beside it.
+    /// The IPN of the latest invoice, with the renewal beside it. Returns the mail of that day.
     fn remind(
         &self,
         subscription: &Subscription,
-        latest: Option<&Invoice>,
+        known: &Known,
         day: i8,
         written: &mut Written,
-    ) {
-        let Some(invoice) = latest else {
+    ) -> Option<NewMail> {
+        let Some(invoice) = known.latest.get(&subscription.id) else {
             tracing::error!(subscription_id = subscription.subscription_id, "it has no invoice");
-            return;
+            return None;
         };
         let (checkout, event_id) = (&self.config.checkout_url, emit::new_id());
         let (token, cycle) = (Token::generate(), subscription.rules.next_cycle());
@@ -109,12 +138,17 @@ impl Gateway {
             cycle,
             renewal_url: renewal_url(checkout, &token),
         };
+        let about = subject(subscription.id, cycle, day);
+        let subscriber = known.subscribers.get(&subscription.id);
+        let mail = subscriber.map(|subscriber| {
+            reminder::reminder(subscription, subscriber, day, (about, &body.renewal_url))
+        });
         let payment = Payment::render(&invoice.view, checkout);
         written.events.push(NewEvent {
             kind: EventKind::RenewalReminder,
             merchant_id: invoice.merchant_id,
             payment_id: invoice.view.payment_id.clone(),
-            subject: Some(subject(subscription.id, cycle, day)),
+            subject: Some(about),
             payload: ipn::snapshot(&payment, None, None, Some(&body)),
             delivery: delivery_of(invoice, &event_id),
             event_id: event_id.clone(),
@@ -126,16 +160,16 @@ impl Gateway {
             token_hash: token.sha256(),
             event_id,
         });
+        mail
     }
 }
 
 /// The latest invoice of each subscription.
 async fn latest_invoices(
     tx: &mut PgConnection,
-    due: &[Subscription],
+    ids: &[Uuid],
 ) -> Result<HashMap<Uuid, Invoice>, StorageError> {
-    let ids: Vec<_> = due.iter().map(|subscription| subscription.id).collect();
-    let latest = invoices::latest_of_subscriptions(tx, &ids).await?;
+    let latest = invoices::latest_of_subscriptions(tx, ids).await?;
     let keyed = latest.into_iter().filter_map(|invoice| Some((invoice.subscription_id?, invoice)));
     Ok(keyed.collect())
 }
