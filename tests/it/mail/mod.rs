@@ -1,6 +1,7 @@
 //! Mails to buyers: receipts and reminders, by a server that speaks SMTP.
 
 mod budgets;
+mod killed;
 mod off;
 mod receipts;
 mod reminders;
