@@ -75,7 +75,11 @@ pub fn compose(contents: &Contents, language: Language, unsubscribe: Option<&str
         Contents::Reminder(reminder) => of_reminder(reminder, language, t),
     };
     let stop = unsubscribe.map(|url| (t.unsubscribe, url));
-    Letter { text: text(&page, stop, language), html: html(&page, stop, language), subject: page.subject }
+    Letter {
+        text: text(&page, stop, language),
+        html: html(&page, stop, language),
+        subject: page.subject,
+    }
 }
 
 /// The parts of a mail, in their order.
@@ -167,7 +171,11 @@ fn html(page: &Page<'_>, stop: Option<(&str, &str)>, language: Language) -> Stri
         escaped(&page.intro)
     );
     for (label, value) in &page.rows {
-        html.push_str(&format!("{}: <strong><bdi>{}</bdi></strong><br>\n", escaped(label), escaped(value)));
+        html.push_str(&format!(
+            "{}: <strong><bdi>{}</bdi></strong><br>\n",
+            escaped(label),
+            escaped(value)
+        ));
     }
     let (label, url) = page.action;
     html.push_str(&format!(
@@ -223,7 +231,9 @@ mod tests {
     fn a_receipt_tells_what_was_paid_for() {
         let letter = compose(&receipt("Two cups"), Language::English, None);
         assert_eq!(letter.subject, "Receipt for 12.50 USD");
-        for part in ["For: Two cups", "Paid: 12.5 USDT (polygon)", "\nhttps://pay.example/pay/pzi_1\n"] {
+        for part in
+            ["For: Two cups", "Paid: 12.5 USDT (polygon)", "\nhttps://pay.example/pay/pzi_1\n"]
+        {
             assert!(letter.text.contains(part), "{part}: {}", letter.text);
         }
         assert!(!letter.text.contains("Stop these"), "a receipt cannot be unsubscribed from");

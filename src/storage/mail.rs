@@ -35,17 +35,15 @@ pub async fn insert(
     (route, lost_after_seconds): (&str, i32),
 ) -> Result<(), StorageError> {
     let column = |of: fn(&NewMail) -> Uuid| new.iter().map(of).collect::<Vec<_>>();
-    let texts = |of: fn(&NewMail) -> &str| {
-        new.iter().map(|one| of(one).to_owned()).collect::<Vec<_>>()
-    };
+    let texts =
+        |of: fn(&NewMail) -> &str| new.iter().map(|one| of(one).to_owned()).collect::<Vec<_>>();
     let cycles = new.iter().map(|one| one.renewal_cycle.map(i32::try_from).transpose());
     let cycles = cycles.collect::<Result<Vec<_>, _>>();
     let cycles = cycles.map_err(|_| StorageError::damaged("subscription", "its cycle"))?;
     let recipients: Vec<_> = new.iter().map(|one| one.recipient.to_vec()).collect();
     let subscriptions: Vec<_> = new.iter().map(|one| one.subscription).collect();
-    let lifetime = |one: &NewMail| {
-        i32::try_from(schedule::lifetime(one.kind).as_secs()).unwrap_or(i32::MAX)
-    };
+    let lifetime =
+        |one: &NewMail| i32::try_from(schedule::lifetime(one.kind).as_secs()).unwrap_or(i32::MAX);
     sqlx::query!(
         r#"
         with new as (
@@ -352,10 +350,7 @@ pub async fn record(
 }
 
 /// Counts a refusal for good of an address.
-pub async fn bounce(
-    connection: &mut PgConnection,
-    recipient: &[u8],
-) -> Result<(), StorageError> {
+pub async fn bounce(connection: &mut PgConnection, recipient: &[u8]) -> Result<(), StorageError> {
     sqlx::query!(
         r#"
         insert into mail_bounce (recipient, bounces) values ($1, 1)
@@ -369,10 +364,7 @@ pub async fn bounce(
 }
 
 /// Forgets the refusals of an address that has taken a mail.
-pub async fn forgive(
-    connection: &mut PgConnection,
-    recipient: &[u8],
-) -> Result<(), StorageError> {
+pub async fn forgive(connection: &mut PgConnection, recipient: &[u8]) -> Result<(), StorageError> {
     sqlx::query!("delete from mail_bounce where recipient = $1", recipient)
         .execute(connection)
         .await?;

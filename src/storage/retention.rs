@@ -202,7 +202,10 @@ async fn forget_mails(connection: &mut PgConnection, limit: i64) -> Result<u64, 
 }
 
 /// Deletes up to `limit` counts of days that are over. Index: `mail_budget_by_age`.
-async fn forget_mail_budgets(connection: &mut PgConnection, limit: i64) -> Result<u64, StorageError> {
+async fn forget_mail_budgets(
+    connection: &mut PgConnection,
+    limit: i64,
+) -> Result<u64, StorageError> {
     let done = sqlx::query!(
         r#"
         delete from mail_budget
@@ -224,7 +227,10 @@ async fn forget_mail_budgets(connection: &mut PgConnection, limit: i64) -> Resul
 
 /// Deletes up to `limit` refusals older than 90 days: a mailbox may exist again. Index:
 /// `mail_bounce_by_age`.
-async fn forget_mail_bounces(connection: &mut PgConnection, limit: i64) -> Result<u64, StorageError> {
+async fn forget_mail_bounces(
+    connection: &mut PgConnection,
+    limit: i64,
+) -> Result<u64, StorageError> {
     let done = sqlx::query!(
         r#"
         delete from mail_bounce
@@ -246,7 +252,10 @@ async fn forget_mail_bounces(connection: &mut PgConnection, limit: i64) -> Resul
 
 /// Deletes up to `limit` tokens older than 400 days, as those that renew. Index:
 /// `mail_unsubscribe_by_age`.
-async fn forget_mail_tokens(connection: &mut PgConnection, limit: i64) -> Result<u64, StorageError> {
+async fn forget_mail_tokens(
+    connection: &mut PgConnection,
+    limit: i64,
+) -> Result<u64, StorageError> {
     let done = sqlx::query!(
         r#"
         delete from mail_unsubscribe

@@ -3,11 +3,7 @@
 //! body or a redirect: mail programs send it for their users (RFC 8058).
 
 use askama::Template;
-use axum::{
-    extract,
-    http::StatusCode,
-    response::Response,
-};
+use axum::{extract, http::StatusCode, response::Response};
 
 use crate::{
     State,

@@ -257,8 +257,7 @@ async fn hand_over(relay: &Relay, attempt: &Attempt) -> Result<(), SmtpError> {
     let (Some(address), Some(contents)) = (&mail.address, &mail.contents) else {
         return Err(SmtpError::Unwritable);
     };
-    let contents: Contents =
-        serde_json::from_str(contents).map_err(|_| SmtpError::Unwritable)?;
+    let contents: Contents = serde_json::from_str(contents).map_err(|_| SmtpError::Unwritable)?;
     let unsubscribe = attempt.unsubscribe.as_deref();
     let letter = compose(&contents, mail.language, unsubscribe);
     let outgoing = Outgoing {

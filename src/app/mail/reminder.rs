@@ -20,10 +20,7 @@ pub(crate) fn reminder(
 ) -> NewMail {
     let contents = Contents::Reminder(Reminder {
         title: subscriber.title.clone(),
-        price: money(
-            &subscription.price_amount.to_decimal(),
-            subscription.price_currency.code(),
-        ),
+        price: money(&subscription.price_amount.to_decimal(), subscription.price_currency.code()),
         date: subscription.rules.next_renewal().format("%Y-%m-%d").to_string(),
         day,
         url: url.to_owned(),

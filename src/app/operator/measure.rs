@@ -7,8 +7,8 @@ use crate::{
     invoice::Status,
     mail::standing::Refusal,
     storage::{
-        PgConnection, StorageError, alerts, balances, cursors, cursors::Lag, deliveries,
-        mail, nc_payouts, outbox, payouts::pressure, pools, seals,
+        PgConnection, StorageError, alerts, balances, cursors, cursors::Lag, deliveries, mail,
+        nc_payouts, outbox, payouts::pressure, pools, seals,
     },
     webhook::Channel,
 };

@@ -5,7 +5,10 @@ use std::time::Duration;
 use gateway_workers::Role;
 use support::{
     fault::fired::fired,
-    server::{installation::Installation, smtp::{Answer, MailServer}},
+    server::{
+        installation::Installation,
+        smtp::{Answer, MailServer},
+    },
     shop::Shop,
 };
 
@@ -54,7 +57,9 @@ async fn a_mailer_killed_around_an_attempt_loses_no_mail_and_repeats_only_what_w
             mails_become(&shop, "delivered", None, 1).await;
             let taken = server.wait_for(copies).await;
             assert_eq!(taken.len(), copies, "{moment}");
-            assert!(taken.iter().all(|mail| mail.header("message-id") == taken[0].header("message-id")));
+            assert!(
+                taken.iter().all(|mail| mail.header("message-id") == taken[0].header("message-id"))
+            );
         })
         .await;
     }

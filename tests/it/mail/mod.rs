@@ -71,8 +71,7 @@ async fn paid(shop: &Shop, path: &str, fields: &[(&str, &str)]) -> String {
     let location = sent.header("location").unwrap();
     let payment = location.strip_prefix("/pay/").unwrap().split('?').next().unwrap().to_owned();
     let choice = json!({ "token_id": "usdtmatic@polygon" });
-    let chosen =
-        shop.stack.buyer().post(&format!("/api/pay/{payment}/select"), &choice).await;
+    let chosen = shop.stack.buyer().post(&format!("/api/pay/{payment}/select"), &choice).await;
     assert_eq!(chosen.status, 200, "{}", chosen.body);
     let due = shop.payment(&payment).await["pay_amount"].to_string();
     shop.pay(&payment, &due).await;
@@ -101,7 +100,8 @@ async fn newest_subscription(shop: &Shop) -> Value {
 async fn mails_become(shop: &Shop, state: &str, error: Option<&str>, count: i64) {
     eventually("the mails have their state", async || {
         let mut connection = shop.stack.database.connect().await;
-        let query = "select count(*) from mail where state = $1 and last_error is not distinct from $2";
+        let query =
+            "select count(*) from mail where state = $1 and last_error is not distinct from $2";
         let found: i64 = sqlx::query_scalar(query)
             .bind(state)
             .bind(error)

@@ -42,12 +42,16 @@ async fn half_a_setting_is_refused_by_name() {
     let server = MailServer::start().await;
     let base = "database_url = \"postgres://u:p@localhost/x\"\namqp_url = \"amqp://localhost/x\"\n\
                 master_key = \"1111111111111111111111111111111111111111111111111111111111111111\"\n";
-    let load = |toml: &str| Config::from_toml(&format!("{base}{toml}")).err().map(|e| e.to_string());
+    let load =
+        |toml: &str| Config::from_toml(&format!("{base}{toml}")).err().map(|e| e.to_string());
     assert_eq!(load(""), None);
     assert_eq!(load(&settings(&server)), None);
     for (toml, named) in [
         ("mail.enabled = true\nmail.from = \"a@b.example\"\n", "GATEWAY_MAIL__SERVER"),
-        ("mail.enabled = true\nmail.server = \"relay\"\nmail.from = \"a@b.example\"\n", "GATEWAY_MAIL__SERVER"),
+        (
+            "mail.enabled = true\nmail.server = \"relay\"\nmail.from = \"a@b.example\"\n",
+            "GATEWAY_MAIL__SERVER",
+        ),
         ("mail.enabled = true\nmail.server = \"relay:25\"\n", "GATEWAY_MAIL__FROM"),
         (
             "mail.enabled = true\nmail.server = \"relay:25\"\nmail.from = \"a@b.example\\r\\nBcc: c@d.example\"\n",
@@ -62,5 +66,8 @@ async fn half_a_setting_is_refused_by_name() {
         assert!(faults.contains(named), "{toml}: {faults}");
     }
     let production = format!("profile = \"production\"\n{}", settings(&server));
-    assert!(!load(&production).unwrap().contains("GATEWAY_MAIL"), "this machine may be unencrypted");
+    assert!(
+        !load(&production).unwrap().contains("GATEWAY_MAIL"),
+        "this machine may be unencrypted"
+    );
 }

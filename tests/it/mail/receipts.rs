@@ -2,7 +2,10 @@
 
 use serde_json::json;
 
-use super::{advance, donated, donations, mails_become, newest_subscription, paid, subscriptions, with_mailing_shop};
+use super::{
+    advance, donated, donations, mails_become, newest_subscription, paid, subscriptions,
+    with_mailing_shop,
+};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_donor_gets_one_receipt_without_his_own_words() {
@@ -17,7 +20,10 @@ async fn a_donor_gets_one_receipt_without_his_own_words() {
         ];
         let payment = paid(&shop, &format!("/l/{link_id}"), &fields).await;
         let mail = server.wait_for(1).await.remove(0);
-        assert_eq!((mail.from.as_str(), &*mail.to), ("receipts@shop.example", &["ada@example.com".to_owned()][..]));
+        assert_eq!(
+            (mail.from.as_str(), &*mail.to),
+            ("receipts@shop.example", &["ada@example.com".to_owned()][..])
+        );
         for (name, value) in [
             ("from", "Shop <receipts@shop.example>"),
             ("to", "ada@example.com"),
@@ -47,7 +53,10 @@ async fn a_donor_gets_one_receipt_without_his_own_words() {
         shop.pay(&payment, "1").await;
         shop.webhook(2).await;
         assert_eq!(shop.number("select count(*) from mail").await, 1);
-        assert_eq!(shop.number("select count(*) from mail where mail::text ilike '%ada@%'").await, 0);
+        assert_eq!(
+            shop.number("select count(*) from mail where mail::text ilike '%ada@%'").await,
+            0
+        );
         assert_eq!(shop.number("select count(*) from mail_attempt where code is null").await, 1);
         assert_eq!(server.taken().len(), 1);
     })
@@ -85,7 +94,8 @@ async fn without_an_address_there_is_no_receipt() {
         let link_id = donations(&shop).await;
         let path = format!("/l/{link_id}");
         paid(&shop, &path, &[("amount", "10")]).await;
-        let anonymous = [("amount", "11"), ("donor_email", "canary@example.com"), ("anonymous", "1")];
+        let anonymous =
+            [("amount", "11"), ("donor_email", "canary@example.com"), ("anonymous", "1")];
         paid(&shop, &path, &anonymous).await;
         let invoice = shop.invoice().await;
         shop.pay(&invoice, "100").await;

@@ -3,7 +3,10 @@
 use http::Method;
 use serde_json::Value;
 use support::{
-    server::{broker::eventually, smtp::{Mail, MailServer}},
+    server::{
+        broker::eventually,
+        smtp::{Mail, MailServer},
+    },
     shop::Shop,
 };
 
@@ -69,10 +72,8 @@ async fn a_subscriber_is_reminded_each_day_until_he_stops_it() {
         }
         let told = reminders(&shop).await;
         advance(&shop, &one, 1).await;
-        eventually("the webhook goes on", async || {
-            (reminders(&shop).await > told).then_some(())
-        })
-        .await;
+        eventually("the webhook goes on", async || (reminders(&shop).await > told).then_some(()))
+            .await;
         mails_become(&shop, "delivered", None, 3).await;
         assert_eq!(shop.number("select count(*) from mail").await, 3);
         assert_eq!(newest_subscription(&shop).await["state"], "active");
@@ -92,7 +93,8 @@ async fn after_an_outage_of_days_one_mail_tells_the_newest_and_a_paid_cycle_none
         advance(&shop, &one, 29).await;
         shop.stack.gateway.remind_subscribers().await.unwrap();
         assert_eq!(reminders(&shop).await, 3);
-        let written = "select count(*) from mail where kind = 'reminder' and contents like '%\"day\":-1%'";
+        let written =
+            "select count(*) from mail where kind = 'reminder' and contents like '%\"day\":-1%'";
         assert_eq!(shop.number(written).await, 1);
         assert_eq!(shop.number("select count(*) from mail where kind = 'reminder'").await, 1);
         // Paid before the mail is sent.
@@ -115,16 +117,24 @@ async fn a_token_is_stored_as_its_hash_and_a_guess_stops_nothing() {
         let token = path.rsplit('/').next().unwrap();
         assert_eq!(token.len(), 30);
         let mut connection = shop.stack.database.connect().await;
-        let count = |query: &'static str| sqlx::query_scalar::<_, i64>(query).bind(token.to_owned());
-        let hashed = "select count(*) from mail_unsubscribe where token_hash = sha256($1::text::bytea)";
+        let count =
+            |query: &'static str| sqlx::query_scalar::<_, i64>(query).bind(token.to_owned());
+        let hashed =
+            "select count(*) from mail_unsubscribe where token_hash = sha256($1::text::bytea)";
         assert_eq!(count(hashed).fetch_one(&mut connection).await.unwrap(), 1);
         let plain = "select count(*) from mail m, mail_unsubscribe u
                      where strpos(m::text, $1) > 0 or strpos(u::text, $1) > 0";
         assert_eq!(count(plain).fetch_one(&mut connection).await.unwrap(), 0);
-        for guess in ["pzu_00000000000000000000000000", "x", "%00", "pzr_00000000000000000000000000"] {
+        for guess in
+            ["pzu_00000000000000000000000000", "x", "%00", "pzr_00000000000000000000000000"]
+        {
             let path = format!("/unsubscribe/{guess}");
             assert_eq!(shop.stack.buyer().get(&path).await.status, 404, "{guess}");
-            assert_eq!(shop.stack.buyer().send(Method::POST, &path, "").await.status, 404, "{guess}");
+            assert_eq!(
+                shop.stack.buyer().send(Method::POST, &path, "").await.status,
+                404,
+                "{guess}"
+            );
         }
         let stopped = "select count(*) from subscription where unsubscribed_at is not null";
         assert_eq!(shop.number(stopped).await, 0);

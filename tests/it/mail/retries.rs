@@ -6,7 +6,10 @@ use gateway::broker::{
 };
 use serde_json::json;
 use support::{
-    server::{broker::{eventually, move_messages}, smtp::Answer},
+    server::{
+        broker::{eventually, move_messages},
+        smtp::Answer,
+    },
     shop::Shop,
 };
 
@@ -31,7 +34,8 @@ async fn a_greylisted_mail_is_tried_again_after_a_minute_and_sent_once() {
         mails_become(&shop, "delivered", None, 1).await;
         assert_eq!((server.taken().len(), attempts(&shop).await), (1, 2));
         // The server's words, which repeat the address, are kept nowhere.
-        let kept = "select count(*) from mail_attempt a, mail m where a::text || m::text like '%ada@%'";
+        let kept =
+            "select count(*) from mail_attempt a, mail m where a::text || m::text like '%ada@%'";
         assert_eq!(shop.number(kept).await, 0);
     })
     .await;
@@ -46,7 +50,8 @@ async fn after_a_lost_answer_the_mail_comes_again_under_the_same_id() {
         donated(&shop, &link_id, "ada@example.com").await;
         server.wait_for(1).await;
         eventually("it waits", async || {
-            let waits = "select count(*) from mail where state = 'retry_wait' and leased_until is null";
+            let waits =
+                "select count(*) from mail where state = 'retry_wait' and leased_until is null";
             (shop.number(waits).await == 1).then_some(())
         })
         .await;
@@ -124,7 +129,10 @@ async fn a_lost_message_and_a_dead_process_cost_time_and_no_mail() {
         shop.stack.broker.arrival(&work).await;
         shop.stack.broker.purge(&work).await;
         // As an attempt that died left it.
-        shop.run("update mail set leased_until = now() - interval '1 second', next_attempt_at = now()").await;
+        shop.run(
+            "update mail set leased_until = now() - interval '1 second', next_attempt_at = now()",
+        )
+        .await;
         shop.stack.start(&[gateway_workers::Role::MailDelivery]);
         server.wait_for(1).await;
         mails_become(&shop, "delivered", None, 1).await;
