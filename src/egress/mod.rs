@@ -1,5 +1,5 @@
-//! Client of every outgoing HTTP call: merchants' webhooks, rate providers, chain nodes; [`smtp`] is
-//! that of mails.
+//! Client of every outgoing HTTP call: merchants' webhooks, rate providers, chain nodes;
+//! [`smtp`] is that of mails.
 //!
 //! - One deadline covers the whole call, from the lookup of the name to the last byte of the
 //!   answer.

@@ -61,7 +61,7 @@ pub enum RelayError {
     Sender,
     #[error("the certificates of mail.ca_file cannot be used: {0}")]
     Authority(String),
-    #[error("the connection to mail.server cannot be encrypted: {0}")]
+    #[error("the connection to mail.server cannot be encrypted")]
     Tls(#[source] smtp::Error),
 }
 

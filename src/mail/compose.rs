@@ -1,5 +1,5 @@
-//! The texts of a mail: subject, plain text and HTML. Nothing is loaded from anywhere, and all links
-//! lead to the checkout.
+//! The texts of a mail: subject, plain text and HTML. Nothing is loaded from anywhere, and all
+//! links lead to the checkout.
 
 use serde::{Deserialize, Serialize};
 

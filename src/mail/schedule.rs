@@ -1,5 +1,5 @@
-//! Attempts to send a mail: pauses that outlast greylisting, which is minutes, and a relay's outage,
-//! which is hours; and an end for each kind, after which the mail would be no news.
+//! Attempts to send a mail: pauses that outlast greylisting, which is minutes, and a relay's
+//! outage, which is hours; and an end for each kind, after which the mail would be no news.
 
 use std::time::Duration;
 

@@ -98,8 +98,8 @@ macro_rules! invoices_where {
     };
 }
 
-/// Notes the language of the page on which a donation began, in which its receipt is written. Index:
-/// `invoice_pkey`.
+/// Notes the language of the page on which a donation began, in which its receipt is written.
+/// Index: `invoice_pkey`.
 pub async fn set_language(
     connection: &mut PgConnection,
     id: Uuid,

@@ -216,7 +216,7 @@ pub async fn take_budget(
         r#"
         insert into mail_budget (scope, day, used)
         values ($1, (clock_timestamp() at time zone 'UTC')::date, 1)
-        on conflict (scope, day) do update set used = mail_budget.used + 1 where mail_budget.used < $2
+        on conflict (scope, day) do update set used = mail_budget.used + 1 where mail_budget.used < $2::bigint
         returning used
         "#,
         scope,
@@ -247,7 +247,7 @@ pub async fn begin(
     let row = sqlx::query!(
         r#"
         update mail
-        set state = case state when 'dead' then 'retry_wait' else state end, cycle = $2, attempts = $3 - 1,
+        set state = case state when 'dead' then 'retry_wait' else state end, cycle = $2, attempts = $3::smallint - 1,
             leased_until = clock_timestamp() + $4::integer * interval '1 second',
             next_attempt_at = clock_timestamp() + $4::integer * interval '1 second', expires_at = $5,
             dead_since = null, is_counted = true, updated_at = now()

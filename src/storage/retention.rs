@@ -179,8 +179,8 @@ async fn forget_hour_events(
     Ok(done.rows_affected())
 }
 
-/// Deletes up to `limit` mails older than 90 days, with their attempts; none is sent so late. Index:
-/// `mail_by_age`.
+/// Deletes up to `limit` mails older than 90 days, with their attempts; none is sent so late.
+/// Index: `mail_by_age`.
 async fn forget_mails(connection: &mut PgConnection, limit: i64) -> Result<u64, StorageError> {
     let done = sqlx::query!(
         r#"

@@ -1,6 +1,6 @@
-//! The page that stops a subscriber's reminders, at the checkout's origin. A GET shows one button and
-//! changes nothing, because mail programs open links by themselves. A POST acts, without a cookie, a
-//! body or a redirect: mail programs send it for their users (RFC 8058).
+//! The page that stops a subscriber's reminders, at the checkout's origin. A GET shows one button
+//! and changes nothing, because mail programs open links by themselves. A POST acts, without a
+//! cookie, a body or a redirect: mail programs send it for their users (RFC 8058).
 
 use askama::Template;
 use axum::{extract, http::StatusCode, response::Response};

@@ -1,8 +1,9 @@
-//! One attempt to send a mail: lease the row, send, record. No transaction is open while it is sent.
+//! One attempt to send a mail: lease the row, send, record. No transaction is open while it is
+//! sent.
 //!
 //! The lease lets one attempt run at a time over all processes, so that nothing is sent twice,
-//! except where SMTP itself leaves doubt: if the relay's answer is lost, or the process dies between
-//! that answer and its record, the mail is sent again, with the same `Message-ID`.
+//! except where SMTP itself leaves doubt: if the relay's answer is lost, or the process dies
+//! between that answer and its record, the mail is sent again, with the same `Message-ID`.
 
 use std::time::{Duration, Instant};
 

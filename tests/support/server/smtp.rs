@@ -1,6 +1,6 @@
-//! A mail server of a test: it speaks SMTP (RFC 5321) on loopback, keeps every message that it took,
-//! and answers as it is told. It is written from the RFC and shares no code with the gateway's
-//! client.
+//! A mail server of a test: it speaks SMTP (RFC 5321) on loopback, keeps every message that it
+//! took, and answers as it is told. It is written from the RFC and shares no code with the
+//! gateway's client.
 
 use std::{
     collections::VecDeque,
