@@ -416,6 +416,78 @@ pub async fn count_dead(connection: &mut PgConnection) -> Result<i64, StorageErr
     Ok(row.count)
 }
 
+/// A mail that was given up, in the operators' view: without its address.
+#[derive(Debug, Clone)]
+pub struct DeadMail {
+    pub id: Uuid,
+    pub kind: MailKind,
+    pub merchant_id: Uuid,
+    pub cycle: i32,
+    pub attempts: i16,
+    pub last_code: Option<i16>,
+    pub last_error: Option<String>,
+    pub dead_since: Option<DateTime<Utc>>,
+    pub created_at: DateTime<Utc>,
+}
+
+/// The longest dead first. Index: `mail_dead`.
+pub async fn dead(
+    connection: &mut PgConnection,
+    merchant_id: Option<Uuid>,
+    limit: i64,
+) -> Result<Vec<DeadMail>, StorageError> {
+    let rows = sqlx::query_as!(
+        DeadMail,
+        r#"
+        select id, kind as "kind: MailKind", merchant_id, cycle, attempts, last_code, last_error, dead_since, created_at
+        from mail
+        where state = 'dead' and ($1::uuid is null or merchant_id = $1)
+        order by dead_since, id
+        limit $2
+        "#,
+        merchant_id,
+        limit
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows)
+}
+
+/// Queues a message with (cycle + 1, 1) for every matching dead mail, of one merchant and since a
+/// time. Index: `mail_dead`.
+pub async fn queue_dead(
+    connection: &mut PgConnection,
+    route: &str,
+    (merchant_id, since): (Option<Uuid>, Option<DateTime<Utc>>),
+    limit: i64,
+) -> Result<Vec<Uuid>, StorageError> {
+    let rows = sqlx::query!(
+        r#"
+        with matching as (
+            select id, cycle
+            from mail
+            where state = 'dead' and ($2::uuid is null or merchant_id = $2)
+              and ($3::timestamptz is null or dead_since >= $3)
+            order by dead_since, id
+            limit $4
+        ),
+        queued as (
+            insert into outbox (route, body)
+            select $1, json_build_object('v', 1, 'type', 'mail', 'mail_id', id, 'cycle', cycle + 1, 'attempt', 1)::text
+            from matching
+        )
+        select id from matching
+        "#,
+        route,
+        merchant_id,
+        since,
+        limit
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows.into_iter().map(|row| row.id).collect())
+}
+
 /// Stores the token of a reminder.
 pub async fn insert_token(
     connection: &mut PgConnection,

@@ -3,6 +3,7 @@
 pub mod deliver;
 mod receipt;
 pub(crate) mod reminder;
+pub mod requeue;
 pub mod unsubscribe;
 
 use uuid::Uuid;

@@ -139,3 +139,32 @@ async fn a_lost_message_and_a_dead_process_cost_time_and_no_mail() {
     })
     .await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_operator_requeues_dead_mails_and_a_receipt_has_its_time_again() {
+    with_mailing_shop("", |shop, server| async move {
+        shop.stack.start_all();
+        server.answer_first(&[Answer::Data(554), Answer::Data(554)]);
+        let link_id = donations(&shop).await;
+        donated(&shop, &link_id, "ada@example.com").await;
+        mails_become(&shop, "dead", Some("the relay answered 554"), 1).await;
+        // Days later: the mail has expired, and a person wants it sent.
+        shop.run("update mail set expires_at = now() - interval '1 day'").await;
+        let gateway = &shop.stack.gateway;
+        let dead = gateway.dead_mails(Some(shop.merchant.new.id)).await.unwrap();
+        assert_eq!((dead.len(), dead[0].last_code), (1, Some(554)));
+        assert!(gateway.dead_mails(Some(uuid::Uuid::now_v7())).await.unwrap().is_empty());
+        let requeued = gateway.requeue_dead_mails(None, None).await.unwrap();
+        assert_eq!(requeued, [dead[0].id]);
+        eventually("the second cycle dies too", async || {
+            let dead = gateway.dead_mails(None).await.unwrap();
+            dead.first().is_some_and(|mail| mail.cycle == 2).then_some(())
+        })
+        .await;
+        gateway.requeue_dead_mails(None, None).await.unwrap();
+        gateway.requeue_dead_mails(None, None).await.unwrap();
+        mails_become(&shop, "delivered", None, 1).await;
+        assert_eq!((server.taken().len(), attempts(&shop).await), (1, 3));
+    })
+    .await;
+}
