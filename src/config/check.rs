@@ -208,7 +208,7 @@ fn mail(config: &Config) -> Vec<String> {
 /// Addresses of buyers and links that renew leave this machine readable without encryption.
 fn unencrypted_mail(config: &Config) -> bool {
     let host = config.mail.relay_host().map_or("", |(host, _)| host);
-    let is_here = host == "localhost" || host.parse().is_ok_and(|ip: IpAddr| ip.is_loopback());
+    let is_here = host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback());
     config.mail.enabled && config.mail.security == Security::None && !is_here
 }
 

@@ -212,7 +212,7 @@ impl Mail {
     pub fn relay_host(&self) -> Option<(&str, u16)> {
         let (host, port) = self.server.rsplit_once(':')?;
         let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
-        let port = port.parse().ok().filter(|port| *port > 0)?;
+        let port = port.parse::<u16>().ok().filter(|port| *port > 0)?;
         (!host.is_empty()).then_some((host, port))
     }
 

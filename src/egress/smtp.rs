@@ -3,14 +3,14 @@
 //!
 //! No error here holds the relay's words, which repeat addresses.
 
-use std::{error::Error, io, path::PathBuf, time::Duration};
+use std::{io, path::PathBuf, time::Duration};
 
 use chrono::{DateTime, Utc};
 use lettre::{
     Address, AsyncSmtpTransport, AsyncTransport, Message, Tokio1Executor,
     message::{
         Mailbox, MultiPart,
-        header::{Header, HeaderName, HeaderValue},
+        header::{HeaderName, HeaderValue},
     },
     transport::smtp::{
         self, PoolConfig,
@@ -153,19 +153,26 @@ impl Relay {
         }
         let to = Mailbox::new(None, mail.to.parse::<Address>().ok()?);
         let host = self.from.email.domain();
-        let mut builder = Message::builder()
+        let builder = Message::builder()
             .from(self.from.clone())
             .to(to)
             .subject(mail.subject)
             .message_id(Some(format!("<{}@{host}>", mail.id)))
-            .date(mail.date.into())
-            .header(AutoSubmitted);
+            .date(mail.date.into());
+        let body = MultiPart::alternative_plain_html(mail.text, mail.html);
+        let mut message = builder.multipart(body).ok()?;
+        let mut add = |name, value: String| {
+            let name = HeaderName::new_from_ascii_str(name);
+            let value = HeaderValue::dangerous_new_pre_encoded(name, value.clone(), value);
+            message.headers_mut().insert_raw(value);
+        };
+        // Programs do not answer it (RFC 3834).
+        add("Auto-Submitted", "auto-generated".to_owned());
         if !unsubscribe.is_empty() {
-            builder = builder
-                .header(ListUnsubscribe(format!("<{unsubscribe}>")))
-                .header(ListUnsubscribePost);
+            add("List-Unsubscribe", format!("<{unsubscribe}>"));
+            add("List-Unsubscribe-Post", "List-Unsubscribe=One-Click".to_owned());
         }
-        builder.multipart(MultiPart::alternative_plain_html(mail.text, mail.html)).ok()
+        Some(message)
     }
 }
 
@@ -188,47 +195,6 @@ fn fault(error: &smtp::Error) -> SmtpError {
         None => SmtpError::NoAnswer,
     }
 }
-
-/// Tells programs not to answer (RFC 3834).
-#[derive(Clone)]
-struct AutoSubmitted;
-
-#[derive(Clone)]
-struct ListUnsubscribe(String);
-
-#[derive(Clone)]
-struct ListUnsubscribePost;
-
-/// A header whose value is ASCII without line ends.
-macro_rules! header {
-    ($type:ident, $name:literal, $value:expr, $read:expr) => {
-        impl Header for $type {
-            fn name() -> HeaderName {
-                HeaderName::new_from_ascii_str($name)
-            }
-
-            fn parse(text: &str) -> Result<Self, Box<dyn Error + Send + Sync>> {
-                Ok($read(text))
-            }
-
-            fn display(&self) -> HeaderValue {
-                let value: String = $value(self);
-                HeaderValue::dangerous_new_pre_encoded(Self::name(), value.clone(), value)
-            }
-        }
-    };
-}
-
-header!(AutoSubmitted, "Auto-Submitted", |_: &Self| "auto-generated".to_owned(), |_: &str| Self);
-header!(ListUnsubscribe, "List-Unsubscribe", |header: &Self| header.0.clone(), |text: &str| {
-    Self(text.to_owned())
-});
-header!(
-    ListUnsubscribePost,
-    "List-Unsubscribe-Post",
-    |_: &Self| "List-Unsubscribe=One-Click".to_owned(),
-    |_: &str| Self
-);
 
 #[cfg(test)]
 mod tests {

@@ -164,9 +164,8 @@ impl Gateway {
         if !mail::take_budget(tx, &link, limits.per_link.into()).await? {
             return Ok(Some(Refusal::LinkBudget));
         }
-        let recipient = mail.recipient.as_slice().try_into();
-        let recipient: [u8; 32] =
-            recipient.map_err(|_| StorageError::damaged("mail", "its recipient"))?;
+        let recipient: Result<[u8; 32], _> = mail.recipient.as_slice().try_into();
+        let recipient = recipient.map_err(|_| StorageError::damaged("mail", "its recipient"))?;
         let address = budget::of_address(&recipient);
         let free = mail::take_budget(tx, &address, limits.per_address.into()).await?;
         Ok((!free).then_some(Refusal::AddressBudget))
