@@ -122,7 +122,14 @@ fn redirect(shell: Shell, to: impl Fn(&Shell) -> String) -> Response {
     response
 }
 
-fn trouble(shell: Shell, error: ApiError) -> Response {
+/// The page of a token that names nothing. It repeats no token.
+pub(super) fn missing(shell: Shell, heading: &'static str) -> Response {
+    let text = shell.t.link_missing_text;
+    let page = MissingPage { shell, id: String::new(), heading, text };
+    answer(StatusCode::NOT_FOUND, &page.shell, &page)
+}
+
+pub(super) fn trouble(shell: Shell, error: ApiError) -> Response {
     let page = TroublePage { shell, missing: false };
     answer(error.status_and_code().0, &page.shell, &page)
 }
@@ -137,9 +144,8 @@ async fn shown(gateway: &State, visit: Visit, token: Id, notice: Option<Notice>)
             answer(code.unwrap_or(StatusCode::OK), &page.shell, &page)
         }
         Ok(None) => {
-            let (heading, text) = (shell.t.renew_missing, shell.t.link_missing_text);
-            let page = MissingPage { shell, id: String::new(), heading, text };
-            answer(StatusCode::NOT_FOUND, &page.shell, &page)
+            let heading = shell.t.renew_missing;
+            missing(shell, heading)
         }
         Err(error) => trouble(shell, error.into()),
     }

@@ -5,15 +5,14 @@
 use askama::Template;
 use axum::{extract, http::StatusCode, response::Response};
 
+use super::page::{missing, trouble};
 use crate::{
     State,
     checkout::{
         language::Language,
-        pages::TroublePage,
         route::{Id, answer},
         shell::{Shell, Visit},
     },
-    error::ApiError,
 };
 
 #[derive(Template)]
@@ -23,15 +22,6 @@ struct UnsubscribePage {
     token: String,
     title: String,
     is_done: bool,
-}
-
-#[derive(Template)]
-#[template(path = "link_ended.html")]
-struct MissingPage {
-    shell: Shell,
-    id: String,
-    heading: &'static str,
-    text: &'static str,
 }
 
 /// `/unsubscribe/<token>`.
@@ -66,17 +56,11 @@ async fn shown(gateway: &State, visit: Visit, token: String) -> Response {
             answer(StatusCode::OK, &page.shell, &page)
         }
         Ok(None) => {
-            let (heading, text) = (shell.t.unsubscribe_missing, shell.t.link_missing_text);
-            let page = MissingPage { shell, id: String::new(), heading, text };
-            answer(StatusCode::NOT_FOUND, &page.shell, &page)
+            let heading = shell.t.unsubscribe_missing;
+            missing(shell, heading)
         }
         Err(error) => trouble(shell, error.into()),
     }
-}
-
-fn trouble(shell: Shell, error: ApiError) -> Response {
-    let page = TroublePage { shell, missing: false };
-    answer(error.status_and_code().0, &page.shell, &page)
 }
 
 impl UnsubscribePage {
@@ -86,12 +70,5 @@ impl UnsubscribePage {
 
     fn in_language(&self, language: &Language) -> String {
         self.shell.unsubscribe_page_to(language, &self.token)
-    }
-}
-
-impl MissingPage {
-    /// The page names no token, so there is none in another language.
-    fn in_language(&self, _: &Language) -> String {
-        String::new()
     }
 }

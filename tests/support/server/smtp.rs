@@ -109,13 +109,15 @@ impl MailServer {
                     (from, to) = (address(&line), Vec::new());
                     "250 ok".to_owned()
                 }
-                "RCPT" => match self.next(|answer| matches!(answer, Answer::Recipient(_))) {
-                    Some(Answer::Recipient(code)) => format!("{code} <{}> no", address(&line)),
-                    _ => {
+                "RCPT" => {
+                    let refusal = self.next(|answer| matches!(answer, Answer::Recipient(_)));
+                    if let Some(Answer::Recipient(code)) = refusal {
+                        format!("{code} <{}> no", address(&line))
+                    } else {
                         to.push(address(&line));
                         "250 ok".to_owned()
                     }
-                },
+                }
                 "DATA" => {
                     write.write_all(b"354 go on\r\n").await?;
                     let raw = data(&mut lines).await?;
