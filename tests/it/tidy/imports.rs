@@ -13,8 +13,8 @@ const LAYERS: &[&[&str]] = &[
     &["asset"],
     &["account", "merchant", "ledger", "deposit"],
     &["invoice"],
-    // Above invoices: a link creates invoices of its type.
-    &["link"],
+    // Above invoices: a link creates invoices of its type, and `/legacy` those of old clients.
+    &["link", "legacy"],
     // Above invoices: the rule of punctual deposits and the format of an instant are the same for
     // both.
     &["payout"],
