@@ -1,6 +1,6 @@
 //! Amounts of the dialect: whole 10⁻⁸ parts of a coin, whatever the decimals of its token.
 
-use crate::money::{BaseUnits, Price};
+use crate::money::{BaseUnits, PRICE_SCALE, Price};
 
 pub const PLACES: u32 = 8;
 const PARTS: u128 = 10_u128.pow(PLACES);
@@ -44,11 +44,12 @@ const fn power(exponent: u32) -> u128 {
     10_u128.saturating_pow(exponent)
 }
 
-/// A price in a coin, at the eight places that the dialect has. Scripts that compute with floats
-/// send more, such as `0.30000000000000004`.
-pub fn price_rounded_up(price: Price) -> Price {
-    let unit = 10_u128.pow(crate::money::PRICE_SCALE - PLACES);
-    Price::from_atoms(price.atoms().div_ceil(unit) * unit)
+/// A price in a coin, at the places that both the coin and the dialect have. Scripts that compute
+/// with floats send more, such as `0.30000000000000004`.
+pub fn price_rounded_up(price: Price, decimals: u32) -> Price {
+    let places = if decimals < PLACES { decimals } else { PLACES };
+    let unit = power(PRICE_SCALE - places);
+    Price::from_atoms(price.atoms().div_ceil(unit).saturating_mul(unit))
 }
 
 #[cfg(test)]
@@ -73,14 +74,17 @@ mod tests {
     }
 
     #[test]
-    fn a_price_in_a_coin_keeps_eight_places() {
-        for (sent, kept) in [
-            ("0.30000000000000004", "0.30000001"),
-            ("0.3", "0.3"),
-            ("0.00000001", "0.00000001"),
-            ("0.000000000000000001", "0.00000001"),
+    fn a_price_in_a_coin_keeps_the_places_of_the_coin_and_eight_at_most() {
+        for (sent, decimals, kept) in [
+            ("0.30000000000000004", 18, "0.30000001"),
+            ("0.30000000000000004", 6, "0.300001"),
+            ("0.3", 8, "0.3"),
+            ("0.00000001", 8, "0.00000001"),
+            ("0.000000000000000001", 24, "0.00000001"),
+            ("1.5", 0, "2"),
         ] {
-            assert_eq!(price_rounded_up(Price::parse(sent).unwrap()).to_decimal(), kept);
+            let price = price_rounded_up(Price::parse(sent).unwrap(), decimals);
+            assert_eq!(price.to_decimal(), kept);
         }
     }
 }

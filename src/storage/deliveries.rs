@@ -96,14 +96,16 @@ macro_rules! due_deliveries {
         sqlx::query_as!(
             RawDue,
             r#"
-            select d.id, d.event_id, d.channel as "channel: _", d.kind, d.merchant_id, d.url, d.payload,
-                   d.state as "state: _", d.cycle, d.attempts,
+            select d.id as "id!", d.event_id as "event_id!", d.channel as "channel!: _", d.kind as "kind!",
+                   d.merchant_id as "merchant_id!", d.url as "url!", d.payload as "payload!", d.state as "state!: _",
+                   d.cycle as "cycle!", d.attempts as "attempts!",
                    exists(
                        select from delivery e
                        where e.payout_order_id = d.payout_order_id and (e.created_at, e.id) < (d.created_at, d.id)
                          and e.state in ('pending', 'retry_wait')
                    ) as "waits!",
-                   m.webhook_secret_sealed, coalesce(m.slow_until > now(), false) as "slow!", clock_timestamp() as "now!",
+                   m.webhook_secret_sealed as "webhook_secret_sealed!",
+                   coalesce(m.slow_until > now(), false) as "slow!", clock_timestamp() as "now!",
                    l.txn_id as "txn_id?", l.view_key as "view_key?", l.ipn_type as "ipn_type?", l.currency1 as "currency1?",
                    l.amount1::text as "amount1?", l.fields as "fields?"
             from delivery d

@@ -16,6 +16,7 @@ mod egress;
 mod examples;
 mod fault;
 mod journey;
+mod legacy;
 mod link;
 mod nc_payout;
 mod payout;

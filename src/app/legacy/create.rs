@@ -144,7 +144,7 @@ fn invoice_of(
     let currency = offer.currency;
     let direct = matches!(priced_in, PricedIn::Coin(coin) if std::ptr::eq(coin, currency));
     let (price_amount, price_currency, pricing) = if direct {
-        let price = price_rounded_up(new.amount);
+        let price = price_rounded_up(new.amount, u32::from(currency.decimals));
         (price, currency.symbol.to_ascii_lowercase(), Pricing::Direct)
     } else {
         let (price, fiat) = priced_in.in_fiat(market, new.amount)?;
