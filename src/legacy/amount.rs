@@ -47,8 +47,7 @@ const fn power(exponent: u32) -> u128 {
 /// A price in a coin, at the places that both the coin and the dialect have. Scripts that compute
 /// with floats send more, such as `0.30000000000000004`.
 pub fn price_rounded_up(price: Price, decimals: u32) -> Price {
-    let places = if decimals < PLACES { decimals } else { PLACES };
-    let unit = power(PRICE_SCALE - places);
+    let unit = power(PRICE_SCALE - decimals.min(PLACES));
     Price::from_atoms(price.atoms().div_ceil(unit).saturating_mul(unit))
 }
 

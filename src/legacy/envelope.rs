@@ -115,6 +115,8 @@ mod tests {
             <?xml version="1.0" encoding="UTF-8"?>
             <response><error>ok</error><result><item key="1AB"><amount>10000000</amount><amountf>0.10000000</amountf></item><USDT.ERC20>a&lt;b &amp; &quot;c&quot;</USDT.ERC20><list><item>x</item><item>2</item><item></item><item>true</item></list></result></response>"#]]
         .assert_eq(&Format::Xml.render(Ok(&result)));
-        assert!(Format::Xml.render(Err("No > 1")).contains("<error>No &gt; 1</error><result></result>"));
+        assert!(
+            Format::Xml.render(Err("No > 1")).contains("<error>No &gt; 1</error><result></result>")
+        );
     }
 }

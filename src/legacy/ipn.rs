@@ -116,10 +116,7 @@ impl Event {
         Ok(form::encode(fields.iter().map(|(name, value)| (*name, value.as_str()))))
     }
 
-    fn fields<'a>(
-        &self,
-        context: &Context<'a>,
-    ) -> Result<Vec<(&'a str, String)>, DamagedPayload> {
+    fn fields<'a>(&self, context: &Context<'a>) -> Result<Vec<(&'a str, String)>, DamagedPayload> {
         let code = status::code_of_merchant(&self.payment_status).ok_or(DamagedPayload)?;
         let (order, paid) = (context.order, self.paid()?);
         let event_id = context.event_id;
@@ -233,7 +230,10 @@ mod tests {
         let body = told(payload, IpnType::Button).unwrap();
         assert!(body.contains("&status=-1&status_text=Cancelled+%2F+Timed+Out&"), "{body}");
         assert!(!body.contains("currency2") && !body.contains("amount2"), "{body}");
-        let notice = FINISHED.replace("\"purchase_id\"", r#""_gateway":{"notice":{"type":"late_deposit_received"}},"purchase_id""#);
+        let notice = FINISHED.replace(
+            "\"purchase_id\"",
+            r#""_gateway":{"notice":{"type":"late_deposit_received"}},"purchase_id""#,
+        );
         let body = told(&notice, IpnType::Button).unwrap();
         assert!(body.ends_with("&notice=late_deposit_received"), "{body}");
         assert!(body.contains("&net=12.51000000&"), "{body}");
@@ -241,7 +241,13 @@ mod tests {
 
     #[test]
     fn a_damaged_payload_is_not_told() {
-        for payload in ["", "[]", "{}", &FINISHED.replace("usdtmatic", "none"), &FINISHED.replace("finished", "paid")] {
+        for payload in [
+            "",
+            "[]",
+            "{}",
+            &FINISHED.replace("usdtmatic", "none"),
+            &FINISHED.replace("finished", "paid"),
+        ] {
             assert_eq!(told(payload, IpnType::Api), Err(DamagedPayload), "{payload}");
         }
     }

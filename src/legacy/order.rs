@@ -67,7 +67,9 @@ mod tests {
         let (one, other) = (order(), order());
         assert!(is_txn_id(&one.txn_id) && one.txn_id != other.txn_id);
         assert!(one.view_key.len() == 32 && one.view_key != other.view_key);
-        for text in ["", "pzi_7n4c2v9k1x8m3q6w5e0r2t4y6a", &one.txn_id.to_lowercase(), &one.txn_id[1..]] {
+        for text in
+            ["", "pzi_7n4c2v9k1x8m3q6w5e0r2t4y6a", &one.txn_id.to_lowercase(), &one.txn_id[1..]]
+        {
             assert!(!is_txn_id(text) || text == one.txn_id, "{text}");
         }
     }

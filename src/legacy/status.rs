@@ -34,9 +34,8 @@ mod tests {
             assert_eq!(text(expected), said);
         }
         assert_eq!(code_of_merchant("paid"), None);
-        let agree = |status: Status| {
-            code_of_merchant(status.for_merchant()) == Some(status.adapter_code())
-        };
+        let agree =
+            |status: Status| code_of_merchant(status.for_merchant()) == Some(status.adapter_code());
         assert!(Status::ALL.into_iter().all(agree));
     }
 }

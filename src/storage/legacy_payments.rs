@@ -31,6 +31,7 @@ impl StoredOrder {
     }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "`map_err` hands its error over")]
 fn damaged(reason: impl ToString) -> StorageError {
     StorageError::damaged("legacy_payment", reason)
 }

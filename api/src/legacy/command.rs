@@ -2,6 +2,7 @@
 
 use gateway::{
     app::legacy::{LegacyError, read::LOOKED_UP_MAX},
+    asset::Fiat,
     legacy::{Refusal, envelope::OK},
     storage::access::Caller,
 };
@@ -49,9 +50,8 @@ pub async fn run(gateway: &State, caller: &Caller, params: &Params) -> Result<Va
             Ok(wire::rates(&tickers, params.flag("short"), params.number("accepted", 0)))
         }
         "balances" => {
-            let found = gateway.balance(merchant_id, gateway::asset::Fiat::Usd).await?;
-            let codes =
-                if params.flag("all") { gateway.legacy_codes().await? } else { Vec::new() };
+            let found = gateway.balance(merchant_id, Fiat::Usd).await?;
+            let codes = if params.flag("all") { gateway.legacy_codes().await? } else { Vec::new() };
             Ok(wire::balances(&found, &codes))
         }
         "create_transaction" => {
@@ -71,11 +71,7 @@ pub async fn run(gateway: &State, caller: &Caller, params: &Params) -> Result<Va
 }
 
 /// Each id has a result of its own, failed ones too.
-async fn several(
-    gateway: &State,
-    caller: &Caller,
-    params: &Params,
-) -> Result<Value, LegacyError> {
+async fn several(gateway: &State, caller: &Caller, params: &Params) -> Result<Value, LegacyError> {
     let ids: Vec<_> = params.raw("txid").split('|').map(str::trim).collect();
     if ids.len() > LOOKED_UP_MAX {
         return Err(Refusal::TooMany { max: LOOKED_UP_MAX }.into());
@@ -99,8 +95,7 @@ async fn several(
 async fn ids(gateway: &State, caller: &Caller, params: &Params) -> Result<Value, LegacyError> {
     let limit = params.number("limit", IDS_DEFAULT);
     let (start, newer) = (params.number("start", 0), params.number("newer", 0));
-    let ids =
-        gateway.legacy_transaction_ids(caller.merchant_id, newer, limit, start).await?;
+    let ids = gateway.legacy_transaction_ids(caller.merchant_id, newer, limit, start).await?;
     if !params.flag("all") {
         return Ok(json!(ids));
     }

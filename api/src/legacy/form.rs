@@ -40,26 +40,29 @@ const REPEATED: &[(&str, &str)] = &[
     ("extra", "extra"),
 ];
 
-/// A form that was read.
-pub enum Form {
-    Order(FormOrder),
-    /// The visitor chooses the amount, and has not yet.
-    AskAmount,
-}
-
-/// Validates a form; the first fault is reported.
-pub fn read(kind: FormKind, params: &Params, policy: &Policy) -> Result<Form, Refusal> {
+/// Validates a form; the first fault is reported. `None` if its visitor chooses the amount, and has
+/// not yet.
+pub fn read(
+    kind: FormKind,
+    params: &Params,
+    policy: &Policy,
+) -> Result<Option<FormOrder>, Refusal> {
     let merchant_id = keys::parse_merchant_id(params.raw("merchant").trim());
     let merchant_id = merchant_id.ok_or(Refusal::Merchant)?;
     let currency1 = params.text("currency", CODE_CHARS_MAX).ok().flatten();
     let currency1 = currency1.ok_or(Refusal::Currency("currency"))?;
     let Some(amount) = params.price("amountf")?.filter(|amount| !amount.is_zero()) else {
-        let open = params.flag("allow_amount") || matches!(kind, FormKind::Donation | FormKind::Pos);
-        return if open { Ok(Form::AskAmount) } else { Err(Refusal::NoAmount) };
+        let open =
+            params.flag("allow_amount") || matches!(kind, FormKind::Donation | FormKind::Pos);
+        return if open { Ok(None) } else { Err(Refusal::NoAmount) };
     };
     let price = |name| Ok::<_, Refusal>(params.price(name)?.unwrap_or(Price::from_atoms(0)));
-    let priced =
-        Priced { amount, quantity: quantity(params)?, tax: price("taxf")?, shipping: price("shippingf")? };
+    let priced = Priced {
+        amount,
+        quantity: quantity(params)?,
+        tax: price("taxf")?,
+        shipping: price("shippingf")?,
+    };
     let (Some(subtotal), Some(total)) = (priced.subtotal(), priced.total()) else {
         return Err(Refusal::Amount);
     };
@@ -73,7 +76,7 @@ pub fn read(kind: FormKind, params: &Params, policy: &Policy) -> Result<Form, Re
     ];
     terms.fields.extend(figures.map(|(name, figure)| (name.to_owned(), figure)));
     let ipn_type = kind.ipn_type();
-    Ok(Form::Order(FormOrder { merchant_id, ipn_type, amount: total, currency1, terms }))
+    Ok(Some(FormOrder { merchant_id, ipn_type, amount: total, currency1, terms }))
 }
 
 fn quantity(params: &Params) -> Result<u32, Refusal> {

@@ -12,10 +12,7 @@ use gateway::{
     link::button::escaped,
 };
 
-use super::{
-    form::{self, Form},
-    params::Params,
-};
+use super::{form, params::Params};
 use crate::{
     State,
     body::{BODY_BYTES_MAX, read_bytes},
@@ -81,8 +78,8 @@ async fn order(
     params: &Params,
 ) -> Result<Response, LegacyError> {
     match form::read(kind, params, gateway.egress.policy())? {
-        Form::AskAmount => Ok(ask_amount(params)),
-        Form::Order(order) => {
+        None => Ok(ask_amount(params)),
+        Some(order) => {
             let payment_id = gateway.order_by_legacy_form(client, order).await?;
             Ok(to_checkout(gateway, &payment_id))
         }

@@ -17,11 +17,7 @@ impl Params {
     /// The text of a field, without space around it; `None` if it is absent or empty.
     ///
     /// The limit counts characters. NUL is refused because PostgreSQL cannot store it.
-    pub fn text(
-        &self,
-        name: &'static str,
-        chars_max: usize,
-    ) -> Result<Option<String>, Refusal> {
+    pub fn text(&self, name: &'static str, chars_max: usize) -> Result<Option<String>, Refusal> {
         let Some(text) = self.0.get(name).map(|text| text.trim()) else { return Ok(None) };
         if text.contains('\0') || text.chars().count() > chars_max {
             return Err(Refusal::Field(name));

@@ -23,7 +23,8 @@ const VERSION: &str = "1";
 const RETRY_AFTER: HeaderValue = HeaderValue::from_static("60");
 const RATE_LIMIT: HeaderValue = HeaderValue::from_static("60");
 
-/// `POST /legacy/api.php`. The order of the checks: version, key, HMAC, suspension, budget, command.
+/// `POST /legacy/api.php`. The checks come in this order: version, key, HMAC, suspension, budget,
+/// command.
 pub async fn answer(Shared(gateway): Shared<State>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let Some(bytes) = bytes(body).await else {

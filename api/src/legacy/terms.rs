@@ -7,7 +7,9 @@ use gateway::{
 };
 
 use super::params::Params;
-use crate::payment::new_payment::{DESCRIPTION_CHARS_MAX, ORDER_ID_CHARS_MAX, URL_CHARS_MAX, page_url};
+use crate::payment::new_payment::{
+    DESCRIPTION_CHARS_MAX, ORDER_ID_CHARS_MAX, URL_CHARS_MAX, page_url,
+};
 
 /// Characters of a field that is repeated in IPNs.
 const FIELD_CHARS_MAX: usize = 255;
@@ -20,10 +22,10 @@ pub fn read(
     policy: &Policy,
 ) -> Result<Terms, Refusal> {
     let mut fields = Fields::new();
-    for (name, in_ipn) in repeated {
-        let limit = if *name == "item_name" { DESCRIPTION_CHARS_MAX } else { FIELD_CHARS_MAX };
+    for &(name, in_ipn) in repeated {
+        let limit = if name == "item_name" { DESCRIPTION_CHARS_MAX } else { FIELD_CHARS_MAX };
         if let Some(text) = params.text(name, limit)? {
-            fields.insert((*in_ipn).to_owned(), text);
+            fields.insert(in_ipn.to_owned(), text);
         }
     }
     let invoice = params.text("invoice", ORDER_ID_CHARS_MAX)?;

@@ -1,10 +1,6 @@
 //! `create_transaction`: its fields.
 
-use gateway::{
-    app::legacy::create::NewTransaction,
-    egress::guard::Policy,
-    legacy::Refusal,
-};
+use gateway::{app::legacy::create::NewTransaction, egress::guard::Policy, legacy::Refusal};
 
 use super::{params::Params, terms};
 

@@ -89,9 +89,8 @@ fn balance(coins: &str, decimals: u32) -> Value {
 pub fn created(gateway: &State, made: &Transaction) -> Value {
     let (view, order) = (&made.invoice.view, &made.order);
     let asset = view.asset.as_ref();
-    let amount = asset.map(|asset| {
-        Parts::rounded_up(asset.pay_amount, u32::from(asset.decimals)).text()
-    });
+    let amount =
+        asset.map(|asset| Parts::rounded_up(asset.pay_amount, u32::from(asset.decimals)).text());
     json!({
         "amount": amount,
         "txn_id": order.txn_id,

@@ -1,5 +1,5 @@
-//! Payment IPNs in the dialect of `/legacy`: the same deliveries, attempts and dead letters, another
-//! body, another signature.
+//! Payment IPNs in the dialect of `/legacy`: the same deliveries, attempts and dead letters,
+//! another body, another signature.
 
 use super::{Unsignable, request};
 use crate::{

@@ -1,5 +1,6 @@
 //! The `/legacy` adapter: what clients of the old CoinPayments API ask for.
 
+pub mod account;
 pub mod admit;
 pub mod create;
 pub mod forms;

@@ -48,8 +48,14 @@ async fn a_transaction_goes_from_creation_to_complete() {
         let waiting = legacy.result("get_tx_info", &[("txid", &txn_id), ("full", "1")]).await;
         assert_eq!((waiting["status"].as_i64(), text(&waiting, "coin")), (Some(0), "USDT.POL"));
         assert_eq!(text(&waiting, "status_text"), "Waiting for buyer funds...");
-        assert_eq!((waiting["amount"].as_u64(), text(&waiting, "amountf")), (Some(1_250_000_000), "12.50000000"));
-        assert_eq!((waiting["received"].as_u64(), text(&waiting, "receivedf")), (Some(0), "0.00000000"));
+        assert_eq!(
+            (waiting["amount"].as_u64(), text(&waiting, "amountf")),
+            (Some(1_250_000_000), "12.50000000")
+        );
+        assert_eq!(
+            (waiting["received"].as_u64(), text(&waiting, "receivedf")),
+            (Some(0), "0.00000000")
+        );
         assert_eq!(waiting["payment_address"], made["address"]);
         let checkout = &waiting["checkout"];
         assert_eq!((text(checkout, "custom"), text(checkout, "amountf")), ("blue & green", "12.5"));
@@ -67,7 +73,10 @@ async fn a_transaction_goes_from_creation_to_complete() {
         assert!(complete["recv_confirms"].as_u64().unwrap() > 0, "{complete}");
         let balances = legacy.result("balances", &[]).await;
         let usdt = &balances["USDT.POL"];
-        assert_eq!((usdt["balance"].as_u64(), text(usdt, "balancef")), (Some(1_250_000_000), "12.50000000"));
+        assert_eq!(
+            (usdt["balance"].as_u64(), text(usdt, "balancef")),
+            (Some(1_250_000_000), "12.50000000")
+        );
         let all = legacy.result("balances", &[("all", "1")]).await;
         assert_eq!(all["BNB.BSC"]["balance"].as_u64(), Some(0), "{all}");
     })
@@ -89,7 +98,11 @@ async fn orders_that_cannot_be_paid_are_refused_and_leave_nothing() {
             ("currency2", "USDT", "Invalid currency code for currency2"),
             ("currency2", "USDT.NEAR2", "Invalid currency code for currency2"),
             ("currency2", "usdtton", "Receiver does not accept that coin!"),
-            ("address", "0x52908400098527886E0F7030069857D2E4169EE7", "Forwarding to another address is not supported!"),
+            (
+                "address",
+                "0x52908400098527886E0F7030069857D2E4169EE7",
+                "Forwarding to another address is not supported!",
+            ),
             ("ipn_url", "ftp://shop.example/ipn", "Invalid value for ipn_url"),
             ("success_url", "javascript:alert(1)", "Invalid value for success_url"),
             ("custom", "a\0b", "Invalid value for custom"),
@@ -154,11 +167,15 @@ async fn ids_are_listed_newest_first_and_other_merchants_have_none_of_them() {
         let said = "No more than 25 transactions can be looked up at once!";
         legacy.refusal("get_tx_info_multi", &[("txid", &many)], said).await;
         // An invoice of /v1 is found by its own id.
-        let body = json!({ "price_amount": 20, "price_currency": "usd", "pay_currency": "usdtmatic" });
+        let body =
+            json!({ "price_amount": 20, "price_currency": "usd", "pay_currency": "usdtmatic" });
         let v1 = mine.client.post("/v1/payment", &body).await.json();
         let id = v1["payment_id"].as_str().unwrap();
         let info = legacy.result("get_tx_info", &[("txid", id), ("full", "1")]).await;
-        assert_eq!((&info["checkout"]["currency"], text(&info, "amountf")), (&json!("USD"), "20.00000000"));
+        assert_eq!(
+            (&info["checkout"]["currency"], text(&info, "amountf")),
+            (&json!("USD"), "20.00000000")
+        );
         stranger.refusal("get_tx_info", &[("txid", id)], "Transaction not found").await;
     })
     .await;
@@ -174,8 +191,14 @@ async fn rates_are_in_bitcoin_and_say_which_coins_the_merchant_takes() {
         let legacy = Legacy::of(&stack, &stack.merchant_with(settings).await).await;
         let rates = legacy.result("rates", &[("accepted", "1")]).await;
         assert_eq!(text(&rates["BTC"], "rate_btc"), "1.000000000000000000000000");
-        assert_eq!((&rates["BTC"]["accepted"], &rates["USDT.POL"]["accepted"]), (&json!(0), &json!(1)));
-        assert_eq!((&rates["USD"]["is_fiat"], &rates["ETH"]["can_convert"]), (&json!(1), &json!(0)));
+        assert_eq!(
+            (&rates["BTC"]["accepted"], &rates["USDT.POL"]["accepted"]),
+            (&json!(0), &json!(1))
+        );
+        assert_eq!(
+            (&rates["USD"]["is_fiat"], &rates["ETH"]["can_convert"]),
+            (&json!(1), &json!(0))
+        );
         assert_eq!(rates["USDT.POL"]["capabilities"], json!(["payments"]));
         let short = legacy.result("rates", &[("short", "1")]).await;
         assert!(short["BTC"].get("name").is_none() && short["BTC"].get("accepted").is_none());

@@ -12,7 +12,7 @@ use url::form_urlencoded;
 use super::{Legacy, order};
 
 /// A plugin's button of twelve dollars and a half.
-fn button<'a>(merchant: &'a str, fields: &[(&'a str, &'a str)]) -> String {
+fn button(merchant: &str, fields: &[(&str, &str)]) -> String {
     let usual = [("cmd", "_pay_auto"), ("reset", "1"), ("currency", "USD"), ("amountf", "12.50")];
     let mut form = form_urlencoded::Serializer::new(String::new());
     form.extend_pairs(usual).append_pair("merchant", merchant).extend_pairs(fields).finish()
@@ -61,8 +61,7 @@ async fn a_button_leads_to_a_draft_and_its_price_is_told_as_it_was_paid() {
         assert_eq!(draft["price_amount"].to_string(), "3.5");
         assert!(draft["pay_address"].is_null(), "{draft}");
         let choice = serde_json::json!({ "token_id": "usdtmatic@polygon" });
-        let chosen =
-            shop.stack.buyer().post(&format!("/api/pay/{payment}/select"), &choice).await;
+        let chosen = shop.stack.buyer().post(&format!("/api/pay/{payment}/select"), &choice).await;
         assert_eq!(chosen.status, 200, "{}", chosen.body);
         shop.pay(&payment, "3.5").await;
         let received = shop.receiver.wait_for(1).await;
