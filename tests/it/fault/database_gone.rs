@@ -17,7 +17,7 @@ use support::{
 
 /// Recovery time of the programs, once the database responds again. The reconnect delay is at most
 /// 15 s.
-const RECOVERY_LIMIT: Duration = Duration::from_secs(180);
+const RECOVERY_LIMIT: Duration = Duration::from_secs(60);
 /// A request gets some response within the API's own limit.
 const ANSWER_LIMIT: Duration = Duration::from_secs(14);
 const PAUSE: Duration = Duration::from_millis(30);
