@@ -13,7 +13,7 @@ cd "$root"
 
 "$dir/services.sh" start
 "$dir/services.sh" forget-tests
-environment=$("$dir/services.sh" env test)
+environment=$("$dir/services.sh" env bench)
 set -a
 eval "$environment"
 # The same address for programs that read no configuration.

@@ -24,8 +24,8 @@ postgres_suits() {
     [ "$answer" = t ]
 }
 
-# Prints the number of further connections that the server would accept.
-postgres_room() { postgres_run "select $postgres_free"; }
+# Prints the number of further connections that the tests' server would accept.
+postgres_room() { postgres_run_tests "select $postgres_free"; }
 
 postgres_find() {
     command -v psql >/dev/null || return 1
@@ -65,9 +65,19 @@ postgres_bin() {
     dir=$(command -v initdb) && dirname "$dir"
 }
 
+# Prints the newest installed server's programs' folder, after installing them if this user may.
+postgres_programs() {
+    postgres_bin && return
+    can_apt_install || die "no PostgreSQL found: start one on 127.0.0.1:5432, install Docker, or install PostgreSQL's server programs"
+    apt_install postgresql postgresql-client
+    postgres_bin || die "the installed PostgreSQL has no initdb"
+}
+
+# $1: the programs' folder; $2: the cluster's name; $3: how its users prove who they are.
 postgres_create_cluster() {
-    local bin=$1 home=$2
-    step postgres "creating a private cluster in $home"
+    local bin=$1 home
+    home=$(postgres_home)
+    step postgres "creating a private cluster in $home/$2"
     if [ "$(id -u)" = 0 ]; then
         # The name is predictable and /var/tmp is writable by all users: an existing folder must be
         # ours.
@@ -77,33 +87,52 @@ postgres_create_cluster() {
     else
         (umask 077 && mkdir -p "$home" && printf '%s\n' "$(secret postgres)" >"$home/password")
     fi
-    as_postgres "$bin/initdb" -D "$home/data" -U gateway --pwfile "$home/password" --auth scram-sha-256 \
+    as_postgres "$bin/initdb" -D "$home/$2" -U gateway --pwfile "$home/password" --auth "$3" \
         --encoding UTF8 --locale C.UTF-8 >"$run_dir/log/initdb.log" 2>&1 ||
         die "initdb failed; see $run_dir/log/initdb.log"
 }
 
-postgres_start_private() {
-    local bin home port
+# Starts the private cluster $1 unless it runs, and prints its port. Arguments: the cluster's name,
+# how far its port lies from the clone's first one, how users prove who they are, and settings of
+# its server.
+postgres_start_cluster() {
+    local name=$1 offset=$2 login=$3 options bin home port
+    shift 3
+    options="-c listen_addresses=127.0.0.1 -c unix_socket_directories='' -c max_connections=300 $*"
     home=$(postgres_home)
-    if ! bin=$(postgres_bin); then
-        can_apt_install || die "no PostgreSQL found: start one on 127.0.0.1:5432, install Docker, or install PostgreSQL's server programs"
-        apt_install postgresql postgresql-client
-        bin=$(postgres_bin) || die "the installed PostgreSQL has no initdb"
+    bin=$(postgres_programs) || exit
+    as_postgres test -s "$home/$name/PG_VERSION" || postgres_create_cluster "$bin" "$name" "$login"
+    if as_postgres "$bin/pg_ctl" -D "$home/$name" status >/dev/null 2>&1; then
+        as_postgres sed -n 4p "$home/$name/postmaster.pid"
+        return
     fi
-    as_postgres test -s "$home/data/PG_VERSION" || postgres_create_cluster "$bin" "$home"
-    if as_postgres "$bin/pg_ctl" -D "$home/data" status >/dev/null 2>&1; then
-        port=$(as_postgres sed -n 4p "$home/data/postmaster.pid")
-    else
-        port=$(port postgres 10)
-        step postgres "starting a private server on port $port"
-        as_postgres "$bin/pg_ctl" -D "$home/data" -l "$home/log" -w -t 60 \
-            -o "-p $port -c listen_addresses=127.0.0.1 -c unix_socket_directories='' -c max_connections=300" \
-            start >/dev/null 2>&1 || {
-            as_postgres tail -n 20 "$home/log" >&2 || true
-            die "the private PostgreSQL did not start; its log ($home/log) ends as above"
-        }
-    fi
+    port=$(port "postgres-$name" "$offset")
+    step postgres "starting a private server on port $port"
+    as_postgres "$bin/pg_ctl" -D "$home/$name" -l "$home/$name.log" -w -t 60 -o "-p $port $options" start >/dev/null 2>&1 || {
+        as_postgres tail -n 20 "$home/$name.log" >&2 || true
+        die "the private PostgreSQL did not start; its log ($home/$name.log) ends as above"
+    }
+    echo "$port"
+}
+
+postgres_start_private() {
+    local port
+    port=$(postgres_start_cluster data 10 scram-sha-256) || exit
     postgres_kind=private postgres_url=postgres://gateway:$(secret postgres)@127.0.0.1:$port
+}
+
+# A server for tests alone, which create and drop a database each: waiting for the disk took half of
+# a small test's time. What they kill are processes, and the kernel keeps what a process wrote; the
+# tests that take a server's disk away run servers of their own. Passwords go over the loopback as
+# they are, since SCRAM's 4,096 hashes for each connection are slow in an unoptimised test program.
+# Without installed server programs tests share the stack's server.
+postgres_start_tests() {
+    local port name=${postgres_database}_test
+    postgres_bin >/dev/null || return 0
+    port=$(postgres_start_cluster tests 11 password -c fsync=off -c full_page_writes=off) || exit
+    postgres_tests_url=postgres://gateway:$(secret postgres)@127.0.0.1:$port
+    [ "$(postgres_run_tests "select 1 from pg_database where datname = '$name'")" = 1 ] ||
+        postgres_run_tests "create database $name template template0 encoding 'UTF8'"
 }
 
 postgres_start_docker() {
@@ -124,6 +153,11 @@ postgres_run() {
     else
         psql_at "$postgres_url/postgres" "$1"
     fi
+}
+
+# Runs statement $1 on the server of the tests.
+postgres_run_tests() {
+    if [ -n "$postgres_tests_url" ]; then psql_at "$postgres_tests_url/postgres" "$1"; else postgres_run "$1"; fi
 }
 
 # Returns success if the server of the last run still responds.
@@ -155,23 +189,26 @@ postgres_start() {
 }
 
 postgres_stop() {
-    local home bin
+    local home bin name
     home=$(postgres_home)
     if [ "$postgres_kind" = docker ]; then compose stop postgres >/dev/null 2>&1 || true; fi
-    if [ "$postgres_kind" != private ]; then return 0; fi
     bin=$(postgres_bin) || return 0
-    if as_postgres "$bin/pg_ctl" -D "$home/data" status >/dev/null 2>&1; then
-        step postgres "stopping the private server"
-        as_postgres "$bin/pg_ctl" -D "$home/data" -m fast -w -t 60 stop >/dev/null
-    fi
+    for name in data tests; do
+        if as_postgres "$bin/pg_ctl" -D "$home/$name" status >/dev/null 2>&1; then
+            step postgres "stopping the private server in $home/$name"
+            as_postgres "$bin/pg_ctl" -D "$home/$name" -m fast -w -t 60 stop >/dev/null
+        fi
+    done
 }
 
-# Databases of interrupted tests. One in use belongs to a test run that is still active.
+# Databases of interrupted tests and benchmarks. One in use belongs to a run that is still active.
 postgres_forget_tests() {
-    local name
-    for name in $(postgres_run "select datname from pg_database where datname ~ '^${postgres_database}_test_'
-        and datname not in (select datname from pg_stat_activity where datname is not null)"); do
-        postgres_run "drop database if exists \"$name\"" 2>/dev/null || true
+    local name run
+    for run in postgres_run ${postgres_tests_url:+postgres_run_tests}; do
+        for name in $("$run" "select datname from pg_database where datname ~ '^${postgres_database}_test_'
+            and datname not in (select datname from pg_stat_activity where datname is not null)"); do
+            "$run" "drop database if exists \"$name\"" 2>/dev/null || true
+        done
     done
 }
 
@@ -186,5 +223,5 @@ postgres_clean() {
         done
     fi
     postgres_stop
-    if [ -d "$(postgres_home)/data" ]; then rm -rf -- "$(postgres_home)"; fi
+    if [ -d "$(postgres_home)/data" ] || [ -d "$(postgres_home)/tests" ]; then rm -rf -- "$(postgres_home)"; fi
 }

@@ -2,7 +2,8 @@
 # PostgreSQL and RabbitMQ for this clone.
 #
 #   services.sh start             find or start both; quick when they already run
-#   services.sh env KIND          print addresses as KEY=value lines: for the stack or for tests
+#   services.sh start tests       the same, with the database server that tests have to themselves
+#   services.sh env KIND          print addresses as KEY=value lines: for the stack, tests or bench
 #   services.sh status            print which servers are used
 #   services.sh test-threads      print how many tests may run at once
 #   services.sh forget-tests      remove databases and queues of interrupted tests
@@ -23,7 +24,7 @@ dir=$(dirname "${BASH_SOURCE[0]}")
 # shellcheck source=scripts/rabbitmq.sh
 . "$dir/rabbitmq.sh"
 
-postgres_kind='' postgres_url=''
+postgres_kind='' postgres_url='' postgres_tests_url=''
 rabbitmq_kind='' rabbitmq_port='' rabbitmq_management='' rabbitmq_admin=''
 
 # An address counts as given unless it is one of this clone's own, which contain its id (a shell may
@@ -42,6 +43,7 @@ save_state() {
     (umask 077 && cat >"$state_file" <<STATE
 postgres_kind=$postgres_kind
 postgres_url=$postgres_url
+postgres_tests_url=$postgres_tests_url
 rabbitmq_kind=$rabbitmq_kind
 rabbitmq_port=$rabbitmq_port
 rabbitmq_management=$rabbitmq_management
@@ -61,6 +63,7 @@ start() {
     load_state
     if ! given DATABASE_URL; then
         postgres_start
+        if [ "${1:-}" = tests ]; then postgres_start_tests; fi
         save_state
     fi
     if ! broker_given; then
@@ -69,11 +72,12 @@ start() {
     fi
 }
 
+# $1: the server's address; $2: the database.
 print_database() {
     if given DATABASE_URL; then
         printf 'DATABASE_URL=%q\n' "$DATABASE_URL"
     else
-        echo "DATABASE_URL=$postgres_url/$1"
+        echo "DATABASE_URL=$1/$2"
     fi
 }
 
@@ -94,7 +98,7 @@ print_given_broker() {
 print_stack() {
     local prefix
     prefix=$(rabbitmq_prefix)
-    print_database "$postgres_database"
+    print_database "$postgres_url" "$postgres_database"
     if broker_given; then print_given_broker && return; fi
     cat <<ENV
 AMQP_URL=amqp://$prefix-application:$(secret application)@127.0.0.1:$rabbitmq_port/$rabbitmq_name
@@ -110,10 +114,16 @@ RABBITMQ_UI_PASSWORD=$(secret operator)
 ENV
 }
 
-# For tests, which create databases, queues and users freely.
-print_test() {
+# For tests, which create databases, queues and users freely. Their server may forget what was
+# committed if the machine loses power.
+print_test() { print_free "${postgres_tests_url:-$postgres_url}"; }
+
+# For benchmarks, whose commits wait for the disk.
+print_bench() { print_free "$postgres_url"; }
+
+print_free() {
     local user=$rabbitmq_name-test
-    print_database "${postgres_database}_test"
+    print_database "$1" "${postgres_database}_test"
     if broker_given; then print_given_broker && return; fi
     cat <<ENV
 AMQP_URL=amqp://$user:$(secret test)@127.0.0.1:$rabbitmq_port/$user
@@ -123,7 +133,7 @@ ENV
 }
 
 status() {
-    step postgres "${postgres_kind:-none} ${postgres_url##*@}"
+    step postgres "${postgres_kind:-none} ${postgres_url##*@}${postgres_tests_url:+ (tests: ${postgres_tests_url##*@})}"
     step rabbitmq "${rabbitmq_kind:-none} ${rabbitmq_port:+127.0.0.1:$rabbitmq_port} ${rabbitmq_management:+(management http://$rabbitmq_management, user $(rabbitmq_prefix)-operator)}"
 }
 
@@ -165,15 +175,15 @@ clean() {
 }
 
 case ${1:-} in
-    start) start ;;
+    start) start "${2:-}" ;;
     env)
         load_state
-        case ${2:-} in stack | test) "print_$2" ;; *) die "usage: services.sh env stack|test" ;; esac
+        case ${2:-} in stack | test | bench) "print_$2" ;; *) die "usage: services.sh env stack|test|bench" ;; esac
         ;;
     status) load_state && status ;;
     test-threads) test_threads ;;
     forget-tests) forget_tests ;;
     stop) stop ;;
     clean) clean ;;
-    *) die "usage: services.sh start|env stack|test|test-threads|forget-tests|status|stop|clean" ;;
+    *) die "usage: services.sh start [tests]|env stack|test|bench|test-threads|forget-tests|status|stop|clean" ;;
 esac

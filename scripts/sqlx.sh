@@ -12,7 +12,7 @@ dir=$(dirname "${BASH_SOURCE[0]}")
 . "$dir/clone.sh"
 
 need psql "apply the migrations to a scratch database (package postgresql-client on Debian)"
-"$dir/services.sh" start
+"$dir/services.sh" start tests
 server=$("$dir/services.sh" env test | sed -n 's/^DATABASE_URL=//p')
 scratch=gateway_${clone_id}_sqlx
 fresh=${CARGO_TARGET_DIR:-$root/target}/sqlx

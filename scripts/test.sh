@@ -34,7 +34,7 @@ second_try() {
 step test "pure rules, no servers"
 cargo test --locked -p gateway --no-default-features --lib
 
-"$dir/services.sh" start
+"$dir/services.sh" start tests
 "$dir/services.sh" forget-tests
 environment=$("$dir/services.sh" env test)
 set -a
