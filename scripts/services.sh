@@ -137,15 +137,15 @@ status() {
     step rabbitmq "${rabbitmq_kind:-none} ${rabbitmq_port:+127.0.0.1:$rabbitmq_port} ${rabbitmq_management:+(management http://$rabbitmq_management, user $(rabbitmq_prefix)-operator)}"
 }
 
-# Number of tests that may run at once: one per core, but no more than the server has connections
-# for.
+# Number of tests that may run at once: three for two cores, as most tests wait most of their time,
+# but no more than the server has connections for.
 test_threads() {
-    local cores room threads
+    local most room threads
     load_state
-    cores=$(getconf _NPROCESSORS_ONLN)
+    most=$(($(getconf _NPROCESSORS_ONLN) * 3 / 2))
     if given DATABASE_URL; then room=80; else room=$(postgres_room); fi
     threads=$((room / 40))
-    if [ "$threads" -gt "$cores" ]; then threads=$cores; fi
+    if [ "$threads" -gt "$most" ]; then threads=$most; fi
     if [ "$threads" -lt 1 ]; then threads=1; fi
     echo "$threads"
 }
