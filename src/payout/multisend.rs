@@ -36,6 +36,17 @@ pub enum Act {
     Allows { contract: [u8; 20], token: [u8; 20], amount: BaseUnits },
 }
 
+/// The number of rows of the next call, if `waiting` rows are unpaid and one call can pay the first
+/// `most` of them.
+///
+/// Leaves no rest that is too small for a call, where that can be avoided: such a rest is paid by
+/// plain transfers, and the part of the allowance that was given for it stays on the chain.
+pub const fn rows_of_call(waiting: usize, most: usize) -> usize {
+    let rest = waiting.saturating_sub(most);
+    let fewer = most.saturating_sub(ROWS_MIN.saturating_sub(rest));
+    if rest > 0 && fewer >= ROWS_MIN { fewer } else { most }
+}
+
 /// Data of the contract's call.
 pub fn call_data(token: [u8; 20], outputs: &[Output]) -> Vec<u8> {
     let count = u128::try_from(outputs.len()).unwrap_or(u128::MAX);
@@ -134,6 +145,24 @@ mod tests {
         let code = (0..creation.len()).map(|start| &creation[start..]);
         let is_it = |code: &[u8]| hex::encode(Keccak256::digest(code)) == CODE_HASH;
         assert!(code.into_iter().any(is_it), "another contract is pinned");
+    }
+
+    #[test]
+    fn a_rest_too_small_for_a_call_is_left_only_where_it_must_be() {
+        for (waiting, most, rows) in [
+            (42, 42, 42),
+            (42, 41, 37),
+            (42, 38, 37),
+            (42, 37, 37),
+            (42, 36, 36),
+            (103, 100, 98),
+            (10, 9, 5),
+            // Two calls of five rows need ten.
+            (9, 8, 8),
+            (6, 5, 5),
+        ] {
+            assert_eq!(rows_of_call(waiting, most), rows, "{waiting}, {most}");
+        }
     }
 
     #[test]

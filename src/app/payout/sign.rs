@@ -87,9 +87,9 @@ impl Gateway {
                 }
                 None
             }
-            Plan::Together(contract) => {
-                let by = (contract, fee);
-                self.prepare_together(&order, &waiting, by, &limits, payers).await?
+            Plan::Together { contract, waiting: unpaid } => {
+                let (rows, by) = ((waiting.as_slice(), unpaid), (contract, fee));
+                self.prepare_together(&order, rows, by, &limits, payers).await?
             }
         };
         let prepared = match together {

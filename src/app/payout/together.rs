@@ -44,8 +44,11 @@ pub(super) enum Plan {
         contract: String,
         amount: BaseUnits,
     },
-    /// Many at once, by this contract.
-    Together(String),
+    /// Many at once, by this contract; `waiting` rows of the order are unpaid.
+    Together {
+        contract: String,
+        waiting: usize,
+    },
 }
 
 impl Gateway {
@@ -81,7 +84,7 @@ impl Gateway {
         if allowed >= sum {
             // For fewer, gas is on its way.
             let enough = payable >= waiting.min(LOW);
-            return Ok(if enough { Plan::Together(contract) } else { Plan::Later });
+            return Ok(if enough { Plan::Together { contract, waiting } } else { Plan::Later });
         }
         // Some tokens take no allowance beside another, and a second one of ours is never needed.
         if allowance_given || !allowed.is_zero() {
@@ -119,14 +122,15 @@ impl Gateway {
     pub(super) async fn prepare_together(
         &self,
         order: &PayoutOrder,
-        waiting: &[ItemRow],
+        (payable, waiting): (&[ItemRow], usize),
         (contract, fee): (String, Fee),
         limits: &Limits,
         payers: &Payers,
     ) -> Result<Option<Prepared>, AdvanceError> {
-        let amounts: Vec<_> = waiting.iter().map(|item| item.net_amount).collect();
+        let amounts: Vec<_> = payable.iter().map(|item| item.net_amount).collect();
         let fits = |sum| limits.exceeded_by(value_usd(order, sum)).is_none();
-        let rows = &waiting[..limit::rows_that_fit(&amounts, ROWS_MAX, fits).min(waiting.len())];
+        let most = limit::rows_that_fit(&amounts, ROWS_MAX, fits).min(payable.len());
+        let rows = &payable[..multisend::rows_of_call(waiting, most)];
         if rows.len() < ROWS_MIN {
             return Ok(None);
         }

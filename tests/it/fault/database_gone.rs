@@ -20,7 +20,7 @@ use support::{
 const RECOVERY_LIMIT: Duration = Duration::from_secs(60);
 /// A request gets some response within the API's own limit.
 const ANSWER_LIMIT: Duration = Duration::from_secs(14);
-const PAUSE: Duration = Duration::from_millis(30);
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// Results of customers' requests while the database stopped and came back.
 #[derive(Default)]

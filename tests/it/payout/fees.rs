@@ -10,10 +10,9 @@ use support::{fault::fired::fired, server::broker::eventually, shop::payouts::ev
 
 use super::{
     EVM,
-    node::{COIN, Scene, USDT, due, is_settled, items, with_node},
+    node::{COIN, GWEI, Scene, USDT, due, is_settled, items, with_node},
 };
 
-const GWEI: u128 = 1_000_000_000;
 /// The base fee when orders are quoted.
 const CALM: u128 = 20 * GWEI;
 
@@ -58,12 +57,6 @@ impl Scene {
         let sum = "select sum(case kind when 'payout_fee' then amount else -amount end) from ledger_entry \
                    where kind in ('payout_fee', 'payout_fee_returned')";
         self.number(sum).await
-    }
-
-    /// Sets the base fee of the next block only.
-    async fn set_base_fee(&self, wei: u128) {
-        let params = json!([format!("{wei:#x}")]);
-        self.anvil.rpc("anvil_setNextBlockBaseFeePerGas", params).await.unwrap();
     }
 
     pub async fn sent(&self, id: &str, purpose: &str, count: usize) -> Vec<PaymentRow> {

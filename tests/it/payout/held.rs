@@ -1,10 +1,14 @@
 //! Balances of payout addresses on a real EVM node, compared with the rows.
 
-use gateway::{asset::Network, payout::payment::PaymentState};
+use gateway::{
+    app::payout::Story,
+    asset::Network,
+    payout::payment::{PaymentState, Purpose},
+};
 use serde_json::{Value, json};
 use support::server::broker::eventually;
 
-use super::node::{COIN, Scene, due, is_settled, items, with_node};
+use super::node::{COIN, GWEI, Scene, due, is_settled, items, with_node};
 
 /// Compares at two heights that the watcher has read; returns the number of differences in the end.
 async fn differ(scene: &Scene) -> usize {
@@ -36,9 +40,15 @@ async fn alerts(scene: &Scene) -> u128 {
 /// Completes an order that pays `currency` to two recipients.
 async fn settled(scene: &Scene, currency: &str) -> Value {
     let order = scene.order(currency, &items(1, 2)).await;
+    // Gas is fronted while blocks ask much, so that enough is left afterwards to be returned.
+    scene.set_base_fee(GWEI).await;
     scene.fund(&order, due(&order)).await;
     let id = order["id"].as_str().unwrap().to_owned();
-    scene.mine_until(&id, is_settled, async |_, _| ()).await;
+    let fee = async |_, story: &Story| {
+        let is_paid = story.payments.iter().any(|payment| payment.purpose == Purpose::Pay);
+        scene.set_base_fee(if is_paid { GWEI / 100 } else { GWEI }).await;
+    };
+    scene.mine_until(&id, is_settled, fee).await;
     order
 }
 

@@ -23,6 +23,7 @@ pub const CONFIRMATIONS: u64 = 2;
 pub const USDT: &str = "0xc2132d05d31c914a87c6611c10748aeb04b58e8f";
 const SUPPLY: &str = "ffffffffffffffff";
 pub const COIN: u128 = 10_u128.pow(18);
+pub const GWEI: u128 = 10_u128.pow(9);
 
 pub struct Scene {
     pub stack: Arc<Stack>,
@@ -166,6 +167,12 @@ impl Scene {
         for _ in 0..blocks {
             self.anvil.mine().await.unwrap();
         }
+    }
+
+    /// Sets the base fee of the next block only.
+    pub async fn set_base_fee(&self, wei: u128) {
+        let params = json!([format!("{wei:#x}")]);
+        self.anvil.rpc("anvil_setNextBlockBaseFeePerGas", params).await.unwrap();
     }
 
     /// Mines block after block until `done`; calls `each` between them.
