@@ -23,7 +23,9 @@ use subtle::ConstantTimeEq;
 use crate::{
     cookie::{self, Kind},
     form::{Form, TOKEN},
-    live, origin,
+    live,
+    next_page::NextPage,
+    origin,
     problem::Problem,
     upload,
     visit::{Visit, form_token, session_part},
@@ -124,7 +126,7 @@ impl Gate {
             Permission::Suspended => Err(Problem::Suspended),
             Permission::Refused => Err(Problem::Refused(self.action)),
             Permission::Granted if self.action.needs_confirmation() && !signed.row.is_confirmed => {
-                to(&format!("/account/confirm?for={}", self.action))
+                to(&format!("/account/confirm?{}", NextPage::after(self.action, path).query()))
             }
             Permission::Granted => Ok(None),
         }

@@ -26,6 +26,7 @@ mod list;
 mod live;
 mod merchants;
 mod networks;
+mod next_page;
 mod operator;
 mod operator_payouts;
 mod origin;

@@ -170,3 +170,21 @@ fn operator() -> Vec<Route> {
         ),
     ]
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::next_page::SCREENS_OF_THINGS;
+
+    #[test]
+    fn the_screens_with_a_page_for_each_thing_are_those_of_the_table() {
+        let reads = routes().into_iter().filter(|route| route.method == Method::GET);
+        let of_things = reads.filter_map(|route| {
+            let (screen, name) = route.path.rsplit_once("/{")?;
+            (route.action.screen() == screen && name.ends_with('}')).then_some(screen)
+        });
+        assert_eq!(of_things.collect::<BTreeSet<_>>(), BTreeSet::from(SCREENS_OF_THINGS));
+    }
+}

@@ -40,7 +40,7 @@ pub struct Visit {
     pub visitor: Visitor,
     pub form: Form,
     pub token: String,
-    query: Form,
+    pub query: Form,
     /// Announcements of operators to this account.
     pub announcements: Vec<Shown>,
 }

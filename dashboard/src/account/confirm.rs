@@ -8,6 +8,7 @@ use gateway::{
 };
 
 use crate::{
+    next_page::NextPage,
     passkey::{self, Blank, PasskeyForm},
     problem::Problem,
     shell::{Shell, page as show, page_with},
@@ -19,39 +20,34 @@ use crate::{
 #[template(path = "account/confirm.html")]
 struct Page {
     shell: Shell,
-    action: Action,
+    next: NextPage,
     has_codes: bool,
     has_factor: bool,
     passkey: Option<PasskeyForm>,
-}
-
-/// The action to go on with: a name of the table, never an address.
-fn wanted(name: Option<&str>) -> Action {
-    name.and_then(|name| name.parse().ok()).unwrap_or(Action::AccountView)
 }
 
 async fn confirm(
     gateway: &crate::State,
     visit: &Visit,
     shell: Shell,
-    action: Action,
+    next: NextPage,
 ) -> Result<Page, Problem> {
     let blank = Blank {
         path: "/account/confirm/passkey",
         action: Action::AccountConfirm,
         label: "Confirm with a passkey",
         purpose: Purpose::Confirm,
-        wanted: Some(action),
+        next: Some(next.clone()),
     };
     let signed = visit.signed()?;
     let (has_codes, has_factor) = (signed.row.has_codes, signed.has_factor());
     let passkey = passkey::form(gateway, visit, blank).await;
-    Ok(Page { shell, action, has_codes, has_factor, passkey })
+    Ok(Page { shell, next, has_codes, has_factor, passkey })
 }
 
 pub async fn page(State(gateway): State<crate::State>, visit: Visit) -> Result<Response, Problem> {
     let shell = Shell::of(&visit, "/account");
-    show(&confirm(&gateway, &visit, shell, wanted(visit.asked("for"))).await?)
+    show(&confirm(&gateway, &visit, shell, NextPage::read(&visit.query)).await?)
 }
 
 pub async fn submit(
@@ -78,12 +74,12 @@ async fn answered(
     visit: &Visit,
     done: Result<Bearer, SignInError>,
 ) -> Result<Response, Problem> {
-    let action = wanted(visit.form.filled("for"));
+    let next = NextPage::read(&visit.form);
     match done {
-        Ok(id) => Ok(with_session(gateway, &id, action.screen())),
+        Ok(id) => Ok(with_session(gateway, &id, &next.path())),
         Err(error) => {
             let shell = Shell::of(visit, "/account").with_error(refusal(error)?);
-            let page = confirm(gateway, visit, shell, action).await?;
+            let page = confirm(gateway, visit, shell, next).await?;
             page_with(StatusCode::UNPROCESSABLE_ENTITY, &page)
         }
     }

@@ -36,7 +36,7 @@ async fn add_page(
         action: Action::PasskeyAdd,
         label: "Make the passkey",
         purpose: Purpose::Register,
-        wanted: None,
+        next: None,
     };
     page_with(status, &Add { shell, passkey: passkey::form(gateway, visit, blank).await })
 }

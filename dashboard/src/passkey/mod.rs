@@ -14,7 +14,7 @@ use gateway::{
 };
 use sha2::{Digest, Sha256};
 
-use crate::{form::Form, visit::Visit};
+use crate::{form::Form, next_page::NextPage, visit::Visit};
 
 const SCRIPT: &str = include_str!("../../assets/passkey.js");
 const NAME_DIGITS: usize = 12;
@@ -44,8 +44,7 @@ pub struct PasskeyForm {
     question: Question,
     /// The account that a new passkey is for.
     user_name: Option<String>,
-    /// The action to go on with.
-    wanted: Option<Action>,
+    next: Option<NextPage>,
     name_max: usize,
     script: &'static str,
 }
@@ -56,7 +55,7 @@ pub struct Blank {
     pub action: Action,
     pub label: &'static str,
     pub purpose: Purpose,
-    pub wanted: Option<Action>,
+    pub next: Option<NextPage>,
 }
 
 /// Asks for a passkey. `None` where there can be none, as at an address without a name: the page
@@ -76,10 +75,10 @@ pub async fn form(gateway: &crate::State, visit: &Visit, blank: Blank) -> Option
     if !is_new && signed.is_some() && question.credentials.is_empty() {
         return None;
     }
-    let Blank { path, action, label, wanted, .. } = blank;
+    let Blank { path, action, label, next, .. } = blank;
     let user_name = signed.filter(|_| is_new).map(|signed| signed.row.email.clone());
     let (token, name_max, script) = (visit.token.clone(), NAME_CHARS_MAX, SCRIPT_PATH.as_str());
-    Some(PasskeyForm { path, action, label, token, question, user_name, wanted, name_max, script })
+    Some(PasskeyForm { path, action, label, token, question, user_name, next, name_max, script })
 }
 
 /// The answer in a form. What cannot be read is empty, and then refused as any wrong answer.

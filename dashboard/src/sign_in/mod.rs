@@ -49,7 +49,7 @@ async fn sign_in(gateway: &crate::State, visit: &Visit, shell: Shell, email: Str
         action: Action::SessionOpen,
         label: "Sign in with a passkey",
         purpose: Purpose::SignIn,
-        wanted: None,
+        next: None,
     };
     SignIn { shell, email, passkey: passkey::form(gateway, visit, blank).await }
 }
@@ -60,7 +60,7 @@ async fn code(gateway: &crate::State, visit: &Visit, shell: Shell) -> Result<Cod
         action: Action::CodeEnter,
         label: "Use a passkey",
         purpose: Purpose::SecondFactor,
-        wanted: None,
+        next: None,
     };
     let has_codes = visit.signed()?.row.has_codes;
     Ok(Code { shell, has_codes, passkey: passkey::form(gateway, visit, blank).await })
