@@ -30,10 +30,9 @@ impl Balances {
 
     /// The balances that are not zero, by account and asset.
     pub fn of_accounts(&self) -> impl Iterator<Item = (&str, &str, String)> {
-        let each = |((account, asset), sum): (&'_ (String, String), &'_ BigInt)| {
-            (account.as_str(), asset.as_str(), sum.to_string())
-        };
-        self.0.iter().map(each)
+        self.0
+            .iter()
+            .map(|((account, asset), sum)| (account.as_str(), asset.as_str(), sum.to_string()))
     }
 
     /// The sum of an asset over all accounts; zero, if the entries were complete.
