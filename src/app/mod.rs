@@ -14,6 +14,7 @@ pub mod event;
 pub mod invoice;
 mod keyed_limiter;
 pub mod link;
+pub mod mail;
 pub mod market;
 pub mod merchant;
 pub mod messaging;
@@ -21,6 +22,7 @@ pub mod nc_payout;
 pub mod operator;
 pub mod payout;
 pub mod sandbox;
+pub mod subscription;
 
 use std::{
     collections::HashMap,

@@ -33,6 +33,7 @@ pub mod ledger;
 pub mod ledger_check;
 pub mod links;
 pub mod locks;
+pub mod mail;
 pub mod merchant_hours;
 pub mod merchants;
 pub mod migrations;
@@ -54,6 +55,8 @@ pub mod sealed;
 pub mod seals;
 pub mod simulation;
 pub mod statement;
+pub mod subscription_reminders;
+pub mod subscriptions;
 pub mod timers;
 mod trouble;
 

@@ -41,6 +41,8 @@ const GUIDES: &[Page] = &[
         "buttons and donations without a server",
         "docs/payment-links.md"
     ),
+    page!("subscriptions", "Subscriptions", "cycles, reminders, renewals", "docs/subscriptions.md"),
+    page!("mail", "Mail to buyers", "receipts and reminders", "docs/mail.md"),
     page!("webhooks", "Webhooks", "verify, then act once", "docs/webhooks.md"),
     page!(
         "receiver-down",

@@ -426,6 +426,7 @@ pub(crate) fn blank_invoice(
         rate_at: None,
         link_id: None,
         donation: None,
+        subscription_id: None,
     }
 }
 

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::{
-    delivery,
+    dead_mails, delivery,
     render::{self, Answer, Cell},
     words,
 };
@@ -23,6 +23,7 @@ use crate::{
 pub enum Role {
     IpnDelivery,
     PayoutWebhookDelivery,
+    MailDelivery,
 }
 
 impl Role {
@@ -30,13 +31,16 @@ impl Role {
         match self {
             Self::IpnDelivery => "ipn-delivery",
             Self::PayoutWebhookDelivery => "payout-webhook-delivery",
+            Self::MailDelivery => dead_mails::QUEUE,
         }
     }
 
-    const fn channel(self) -> Channel {
+    /// `None` for mails, which are no webhooks.
+    const fn channel(self) -> Option<Channel> {
         match self {
-            Self::IpnDelivery => Channel::Ipn,
-            Self::PayoutWebhookDelivery => Channel::Payout,
+            Self::IpnDelivery => Some(Channel::Ipn),
+            Self::PayoutWebhookDelivery => Some(Channel::Payout),
+            Self::MailDelivery => None,
         }
     }
 
@@ -50,7 +54,7 @@ impl Role {
 
 #[derive(Subcommand)]
 pub enum DeadLetters {
-    /// List deliveries that were given up, the longest dead first
+    /// List webhooks that were given up, or mails, the longest dead first
     #[command(after_help = words::DEAD_LETTERS_LIST)]
     List(List),
     /// Requeue dead letters: a fresh cycle of attempts, with the same event ids
@@ -60,7 +64,7 @@ pub enum DeadLetters {
 
 #[derive(Args)]
 pub struct List {
-    /// Only those of this role
+    /// Only those of this role; mails are listed by theirs alone
     #[arg(long, value_name = "ROLE")]
     queue: Option<Role>,
     /// Only those of this merchant
@@ -100,7 +104,11 @@ impl DeadLetters {
 
 impl List {
     async fn run(self, gateway: &Gateway) -> anyhow::Result<Answer> {
-        let rows = gateway.list_dead_letters(self.merchant, self.queue.map(Role::channel)).await?;
+        if self.queue == Some(Role::MailDelivery) {
+            return dead_mails::list(gateway, self.merchant).await;
+        }
+        let channel = self.queue.and_then(Role::channel);
+        let rows = gateway.list_dead_letters(self.merchant, channel).await?;
         let json: Value = rows.iter().map(to_json).collect();
         if rows.is_empty() {
             return Ok(Answer::new(json, "There are no dead letters."));
@@ -156,11 +164,14 @@ fn to_json(row: &DeliveryRow) -> Value {
 
 impl Requeue {
     async fn run(self, gateway: &Gateway) -> anyhow::Result<Answer> {
+        if self.queue == Some(Role::MailDelivery) {
+            return dead_mails::requeue(gateway, self.merchant, self.since).await;
+        }
         let filter = DeadFilter {
             event_id: self.event_id.clone(),
             merchant_id: self.merchant,
             since: self.since,
-            channel: self.queue.map(Role::channel),
+            channel: self.queue.and_then(Role::channel),
         };
         let ids = gateway.requeue_dead_letters(&filter).await?;
         let json = json!({ "requeued": ids, "count": ids.len() });
