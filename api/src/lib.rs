@@ -16,6 +16,7 @@ pub mod docs;
 pub mod error;
 pub mod event;
 pub mod export;
+pub mod legacy;
 pub mod link;
 pub mod nc_payout;
 pub mod nowpayments;
@@ -203,7 +204,7 @@ pub fn api_router(gateway: State) -> Router {
         Access::Anyone => on_both_spellings(router, row.path, compressed(row.handler)),
         Access::Merchant => on_both_spellings(router, row.path, row.handler),
     };
-    let families = payout::routes().merge(nc_payout::routes());
+    let families = payout::routes().merge(nc_payout::routes()).merge(legacy::routes());
     let pages = on_both_spellings(families, "/docs", compressed(get(docs::route::reference)))
         .route("/docs/{name}", compressed(get(docs::route::named)));
     finish(endpoints().into_iter().fold(pages, add), gateway)

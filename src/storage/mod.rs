@@ -31,6 +31,8 @@ pub mod identity;
 pub mod invoices;
 pub mod ledger;
 pub mod ledger_check;
+pub mod legacy_keys;
+pub mod legacy_payments;
 pub mod links;
 pub mod locks;
 pub mod mail;

@@ -16,6 +16,7 @@ mod egress;
 mod examples;
 mod fault;
 mod journey;
+mod legacy;
 mod link;
 mod mail;
 mod nc_payout;

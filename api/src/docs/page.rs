@@ -56,6 +56,12 @@ const GUIDES: &[Page] = &[
         "what differs, client by client",
         "docs/nowpayments.md"
     ),
+    page!(
+        "legacy",
+        "Moving from CoinPayments",
+        "clients of the old API, unmodified",
+        "docs/legacy.md"
+    ),
     page!("payouts", "Mass payouts", "one order, many recipients", "docs/payouts.md"),
     page!(
         "non-custodial-payouts",

@@ -15,7 +15,8 @@ const LAYERS: &[&[&str]] = &[
     &["invoice"],
     // Above invoices: an id is made as an invoice's is. A link has the period of its subscriptions.
     &["subscription"],
-    &["link"],
+    // A link creates invoices of its type, and `/legacy` those of old clients.
+    &["link", "legacy"],
     // Above invoices: the rule of punctual deposits and the format of an instant are the same for
     // both.
     &["payout"],
