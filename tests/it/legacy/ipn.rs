@@ -95,7 +95,7 @@ async fn an_expired_transaction_is_told_as_timed_out_and_v1_keeps_its_own_dialec
     with_shop(|shop| async move {
         let legacy = Legacy::of(&shop.stack, &shop.merchant).await;
         let (_, payment_id) = created(&shop, &legacy, &[]).await;
-        // A deadline waits for a watcher that has looked since, and its next try comes half a minute
+        // A deadline waits for a watcher that has looked since; it is tried again half a minute
         // later.
         shop.look(Network::Polygon).await;
         shop.end_window(&payment_id, 600).await;
