@@ -18,12 +18,12 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 CONTRACT = HERE.parent / "api" / "openapi.json"
 
-# Paths that have methods in the SDKs, and /v1/links, of which they have the types.
+# Paths that have methods in the SDKs, and /v1/links and /v1/subscriptions, of which they have the types.
 FAMILIES = (
     "/v1/status", "/v1/currencies", "/v1/estimate", "/v1/min-amount", "/v1/payment", "/v1/invoices/",
     "/v1/mass-payout", "/v1/evm-mass-payout", "/v1/nc-payout",
     "/v1/events", "/v1/webhooks/", "/v1/balance", "/v1/sandbox/",
-    "/v1/links",
+    "/v1/links", "/v1/subscriptions",
 )
 # Bodies of webhooks, and what errors carry; no operation names them as its answer.
 ALSO = (

@@ -5,8 +5,8 @@
 //! - [`money`]: exact amounts; `vocabulary`: closed sets of texts. [`asset`]: networks, currencies,
 //!   addresses.
 //! - `account`: accounts of the dashboard. [`merchant`], [`ledger`], [`deposit`], [`invoice`],
-//!   [`link`], [`payout`], [`nc_payout`], [`webhook`], [`accounting`]: the rules. They build with
-//!   `--no-default-features`.
+//!   [`subscription`], [`link`], [`legacy`], [`payout`], [`nc_payout`], [`webhook`],
+//!   [`accounting`], [`mail`]: the rules. They build with `--no-default-features`.
 //! - behind feature `io`: `egress`, `retry`, `telemetry` (leaves), then `storage` (all SQL),
 //!   `broker` (all queue names), `chain`, `rate`, above them `config`, which composes their
 //!   settings, and at the top `app`, one file per operation of the gateway, in folders by subject.
@@ -18,11 +18,14 @@ pub mod asset;
 pub mod deposit;
 pub mod invoice;
 pub mod ledger;
+pub mod legacy;
 pub mod link;
+pub mod mail;
 pub mod merchant;
 pub mod money;
 pub mod nc_payout;
 pub mod payout;
+pub mod subscription;
 pub mod vocabulary;
 pub mod webhook;
 

@@ -25,6 +25,7 @@ pub enum ApiError {
     PaymentNotFound,
     EventNotFound,
     LinkNotFound,
+    SubscriptionNotFound,
     UnknownPath,
     MethodNotAllowed,
     /// No report of this month, or none yet.
@@ -98,6 +99,7 @@ impl ApiError {
             Self::EventNotFound => (StatusCode::NOT_FOUND, "EVENT_NOT_FOUND"),
             Self::LinkNotFound => (StatusCode::NOT_FOUND, "LINK_NOT_FOUND"),
             Self::ReportNotFound => (StatusCode::NOT_FOUND, "REPORT_NOT_FOUND"),
+            Self::SubscriptionNotFound => (StatusCode::NOT_FOUND, "SUBSCRIPTION_NOT_FOUND"),
             Self::UnknownPath => (StatusCode::NOT_FOUND, "NOT_FOUND"),
             Self::MethodNotAllowed => (StatusCode::METHOD_NOT_ALLOWED, "METHOD_NOT_ALLOWED"),
             Self::NoEligibleCurrencies => {
@@ -142,6 +144,7 @@ impl ApiError {
             Self::ReportNotFound => {
                 "there is no report of this month: it is not over or not reported yet, or before the merchant"
             }
+            Self::SubscriptionNotFound => "no subscription has this id",
             Self::UnknownPath => "there is nothing at this path",
             Self::MethodNotAllowed => "this path does not take this method",
             Self::NoEligibleCurrencies => "no currency that you accept is eligible for this amount",
@@ -268,10 +271,11 @@ mod tests {
         (503, "EXPORT_HISTORY_UNAVAILABLE"),
     ];
     /// Ours, for cases without a row in the specification's table.
-    const OURS: [(u16, &str); 4] = [
+    const OURS: [(u16, &str); 5] = [
         (404, "NOT_FOUND"),
         (404, "EVENT_NOT_FOUND"),
         (404, "LINK_NOT_FOUND"),
+        (404, "SUBSCRIPTION_NOT_FOUND"),
         (405, "METHOD_NOT_ALLOWED"),
     ];
 
@@ -288,6 +292,7 @@ mod tests {
             PaymentNotFound,
             EventNotFound,
             LinkNotFound,
+            SubscriptionNotFound,
             UnknownPath,
             MethodNotAllowed,
             NoEligibleCurrencies,

@@ -16,6 +16,7 @@ pub mod docs;
 pub mod error;
 pub mod event;
 pub mod export;
+pub mod legacy;
 pub mod link;
 pub mod nc_payout;
 pub mod nowpayments;
@@ -28,6 +29,7 @@ pub mod refusal;
 mod request_id;
 pub mod sandbox;
 pub mod status;
+pub mod subscription;
 
 use std::{sync::Arc, time::Duration};
 
@@ -130,6 +132,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         row(Method::POST, "/v1/webhooks/test", Merchant, LISTED, post(event::test_event::send)),
     ];
     all.extend(link_endpoints());
+    all.extend(subscription_endpoints());
     all.extend(export_endpoints());
     all
 }
@@ -148,6 +151,22 @@ fn link_endpoints() -> [Endpoint; 4] {
         row(Method::GET, "/v1/links", LISTED, get(links::list)),
         row(Method::GET, "/v1/links/{id}", READ, get(links::read)),
         row(Method::PATCH, "/v1/links/{id}", CHANGED, patch(links::change)),
+    ]
+}
+
+fn subscription_endpoints() -> [Endpoint; 4] {
+    use ApiError::{SubscriptionNotFound, UnknownPath};
+    use subscription::route as subscriptions;
+    const LISTED: &[ApiError] = &[INVALID];
+    const READ: &[ApiError] = &[SubscriptionNotFound];
+    const ADVANCED: &[ApiError] = &[INVALID, SubscriptionNotFound, UnknownPath];
+    let access = Access::Merchant;
+    let row = |method, path, errors, handler| Endpoint { method, path, access, errors, handler };
+    [
+        row(Method::GET, "/v1/subscriptions", LISTED, get(subscriptions::list)),
+        row(Method::GET, "/v1/subscriptions/{id}", READ, get(subscriptions::read)),
+        row(Method::POST, "/v1/subscriptions/{id}/cancel", READ, post(subscriptions::cancel)),
+        row(Method::POST, "/v1/sandbox/advance", ADVANCED, post(subscriptions::advance)),
     ]
 }
 
@@ -185,7 +204,7 @@ pub fn api_router(gateway: State) -> Router {
         Access::Anyone => on_both_spellings(router, row.path, compressed(row.handler)),
         Access::Merchant => on_both_spellings(router, row.path, row.handler),
     };
-    let families = payout::routes().merge(nc_payout::routes());
+    let families = payout::routes().merge(nc_payout::routes()).merge(legacy::routes());
     let pages = on_both_spellings(families, "/docs", compressed(get(docs::route::reference)))
         .route("/docs/{name}", compressed(get(docs::route::named)));
     finish(endpoints().into_iter().fold(pages, add), gateway)
@@ -232,6 +251,13 @@ pub fn checkout_router(gateway: State) -> Router {
     for page in ["/l/{id}", "/embed/l/{id}"] {
         routes = routes.route(page, get(link::page::show).post(link::page::order));
     }
+    routes = routes
+        .route("/renew/{token}", get(subscription::page::show).post(subscription::page::renew))
+        .route("/renew/{token}/cancel", post(subscription::page::cancel))
+        .route(
+            "/unsubscribe/{token}",
+            get(subscription::unsubscribe::show).post(subscription::unsubscribe::stop),
+        );
     routes = routes.route("/l/{id}/button.svg", get(link::button::picture));
     finish(routes.layer(CompressionLayer::new()), gateway)
 }

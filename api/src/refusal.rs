@@ -40,6 +40,7 @@ impl From<&ApiError> for General {
             | ApiError::PaymentNotFound
             | ApiError::EventNotFound
             | ApiError::LinkNotFound
+            | ApiError::SubscriptionNotFound
             | ApiError::UnknownPath
             | ApiError::MethodNotAllowed
             | ApiError::NoEligibleCurrencies

@@ -38,6 +38,7 @@ var ErrorCodes = []string{
 	"RATE_LIMIT_EXCEEDED",
 	"RATE_PROVIDER_DOWN",
 	"SIGNATURE_MISMATCH",
+	"SUBSCRIPTION_NOT_FOUND",
 	"TOO_MANY_ITEMS",
 	"UNSUPPORTED_CURRENCY",
 	"UNSUPPORTED_NETWORK",
@@ -250,12 +251,23 @@ const (
 	OrderStateCancelled      OrderState = "cancelled"
 )
 
+// PaymentLinkInterval: a filter.
+type PaymentLinkInterval string
+
+const (
+	PaymentLinkIntervalDay   PaymentLinkInterval = "day"
+	PaymentLinkIntervalWeek  PaymentLinkInterval = "week"
+	PaymentLinkIntervalMonth PaymentLinkInterval = "month"
+	PaymentLinkIntervalYear  PaymentLinkInterval = "year"
+)
+
 // PaymentLinkType: a filter.
 type PaymentLinkType string
 
 const (
-	PaymentLinkTypePayment  PaymentLinkType = "payment"
-	PaymentLinkTypeDonation PaymentLinkType = "donation"
+	PaymentLinkTypePayment      PaymentLinkType = "payment"
+	PaymentLinkTypeDonation     PaymentLinkType = "donation"
+	PaymentLinkTypeSubscription PaymentLinkType = "subscription"
 )
 
 // PaymentStatus: `waiting`: nothing counts yet. `partially_paid`: less than the invoice asks for.
@@ -509,8 +521,9 @@ type Event struct {
 	// The `payment_id`, or the id of the payout order.
 	ResourceID string `json:"resource_id"`
 	// `invoice.created`, `.partial`, `.paid`, `.expired`, `.cancelled`; `late_deposit_received`,
-	// `wrong_token_received`, `suspicious_token_received`, which change no status; `mass_payout.…` as
-	// in the payout webhooks. More may come.
+	// `wrong_token_received`, `suspicious_token_received`, which change no status;
+	// `subscription.started`, `.renewed`, `.past_due`, `.cancelled`, `.ended`, `.renewal_reminder`;
+	// `mass_payout.…` as in the payout webhooks. More may come.
 	Type string `json:"type"`
 }
 
@@ -581,6 +594,9 @@ type EventsResent struct {
 type IpnPart struct {
 	// Present in every IPN of an invoice of type `donation` that began on a link's page.
 	Donation *Donation `json:"donation,omitempty"`
+	// Present in reminders of a subscription's renewal alone: `payment_status` only repeats the state
+	// of its latest invoice.
+	Renewal *Renewal `json:"renewal,omitempty"`
 }
 
 // MinAmount: The smallest invoice in a currency.
@@ -911,8 +927,14 @@ type NewPaymentLink struct {
 	Accepted []string `json:"accepted,omitempty"`
 	// Where buyers are redirected once their invoice is cancelled or expired: an http or https URL.
 	CancelURL string `json:"cancel_url,omitempty"`
+	// Of a subscription: payments after which it ends. Absent: it has no end.
+	CyclesMax int64 `json:"cycles_max,omitempty"`
 	// Shown below the title.
 	Description string `json:"description,omitempty"`
+	// Of a subscription: the unit of the time between two payments.
+	Interval PaymentLinkInterval `json:"interval,omitempty"`
+	// Of a subscription: how many of them; 1 if absent. Of days at least 7.
+	IntervalCount int64 `json:"interval_count,omitempty"`
 	// Where the signed IPNs of its invoices are posted.
 	IPNCallbackURL string `json:"ipn_callback_url,omitempty"`
 	// The largest amount that visitors may choose; 1,000,000 if absent.
@@ -925,6 +947,9 @@ type NewPaymentLink struct {
 	PriceAmount Amount `json:"price_amount,omitempty"`
 	// `usd`, `eur` or `gbp` in any case.
 	PriceCurrency string `json:"price_currency"`
+	// Of a subscription, in the sandbox only: seconds that a day takes, so that a month can be watched
+	// in a minute. Dates stay real.
+	SandboxDaySeconds int64 `json:"sandbox_day_seconds,omitempty"`
 	// True: one payment uses the link up. Until then all its visitors share one open invoice. Only for
 	// type `payment`.
 	SingleUse bool `json:"single_use,omitempty"`
@@ -935,7 +960,8 @@ type NewPaymentLink struct {
 	// The heading of the page and the description of its invoices; one line.
 	Title string `json:"title"`
 	// `payment`: a fixed price, or one that the visitor chooses. `donation`: an amount that the donor
-	// chooses, with his name and a message if he likes. It cannot be changed.
+	// chooses, with his name and a message if he likes. `subscription`: a fixed price that is paid
+	// again every interval. It cannot be changed.
 	Type PaymentLinkType `json:"type"`
 }
 
@@ -1169,8 +1195,14 @@ type PaymentLink struct {
 	// Where buyers are redirected once their invoice is cancelled or expired.
 	CancelURL *string `json:"cancel_url"`
 	CreatedAt string  `json:"created_at"`
+	// Payments after which it ends; null for one without an end.
+	CyclesMax *int64 `json:"cycles_max"`
 	// Shown below the title.
 	Description *string `json:"description"`
+	// Of a subscription; else null, and so are the next ones.
+	Interval *PaymentLinkInterval `json:"interval"`
+	// How many intervals lie between two payments.
+	IntervalCount *int64 `json:"interval_count"`
 	// Where the signed IPNs of its invoices are posted.
 	IPNCallbackURL *string `json:"ipn_callback_url"`
 	// `pzl_` and 26 characters; never changes.
@@ -1183,6 +1215,8 @@ type PaymentLink struct {
 	PriceAmount *Amount `json:"price_amount"`
 	// In lower case.
 	PriceCurrency string `json:"price_currency"`
+	// Seconds that a day takes in the sandbox; null where it takes a day.
+	SandboxDaySeconds *int64 `json:"sandbox_day_seconds"`
 	// True: one payment uses the link up.
 	SingleUse bool `json:"single_use"`
 	// Where buyers are redirected once they have paid.
@@ -1515,6 +1549,25 @@ type PayoutWebhook struct {
 	Order PayoutOrder `json:"order"`
 }
 
+// Renewal: The renewal that a reminder is about.
+type Renewal struct {
+	// The cycle to be paid.
+	Cycle int64 `json:"cycle"`
+	// The day of the reminder relative to `next_renewal_at`, also if it is sent later.
+	DayOffset     int64  `json:"day_offset"`
+	NextRenewalAt string `json:"next_renewal_at"`
+	// The subscriber's own page, where he renews or cancels. Send it to him and to nobody else.
+	RenewalURL string `json:"renewal_url"`
+}
+
+// SandboxAdvance: Days to let pass.
+type SandboxAdvance struct {
+	// Whole days, 1 to 3660.
+	Days int64 `json:"days"`
+	// The subscription whose clock is moved on.
+	SubscriptionID string `json:"subscription_id"`
+}
+
 // SandboxDeposit: A transaction on the simulated chain.
 type SandboxDeposit struct {
 	// The newest block now.
@@ -1533,6 +1586,45 @@ type SandboxDeposit struct {
 type SandboxExpiry struct {
 	// Its `payment_id`.
 	PaymentID string `json:"payment_id"`
+}
+
+// Subscription: A subscription. Fields are only ever added.
+type Subscription struct {
+	CreatedAt string `json:"created_at"`
+	// Payments after which it ends; null for one without an end.
+	CyclesMax *int64 `json:"cycles_max"`
+	// `day`, `week`, `month` or `year`.
+	Interval string `json:"interval"`
+	// How many intervals lie between two payments.
+	IntervalCount int64 `json:"interval_count"`
+	// The link on whose page it began.
+	LinkID string `json:"link_id"`
+	// The end of that cycle; null once it is over.
+	NextRenewalAt *string `json:"next_renewal_at"`
+	// Its own: a changed link changes new subscribers only.
+	PriceAmount Amount `json:"price_amount"`
+	// In lower case.
+	PriceCurrency string `json:"price_currency"`
+	// `active`, `past_due` (not paid three days after the renewal), `cancelled` or `ended` (its last
+	// cycle is over). More may come.
+	State string `json:"state"`
+	// Not proven to be the subscriber's.
+	SubscriberEmail string `json:"subscriber_email"`
+	// The newest cycle that is paid, from 1. A late payment covers the period it falls in, so numbers
+	// may be skipped.
+	SubscriptionCycle int64 `json:"subscription_cycle"`
+	// `pzs_` and 26 characters; never changes.
+	SubscriptionID string `json:"subscription_id"`
+	UpdatedAt      string `json:"updated_at"`
+}
+
+// SubscriptionList: One page of subscriptions, the newest first. Each was paid at least once.
+type SubscriptionList struct {
+	Data []Subscription `json:"data"`
+	// True if there are older ones: ask again with `after` = `next`.
+	HasMore bool `json:"has_more"`
+	// The last one of this page; null if it is empty.
+	Next *string `json:"next"`
 }
 
 // TestMark: Says that nothing happened: the body was made for a test.

@@ -28,6 +28,13 @@ impl Balances {
         Ok(after)
     }
 
+    /// The balances that are not zero, by account and asset.
+    pub fn of_accounts(&self) -> impl Iterator<Item = (&str, &str, String)> {
+        self.0
+            .iter()
+            .map(|((account, asset), sum)| (account.as_str(), asset.as_str(), sum.to_string()))
+    }
+
     /// The sum of an asset over all accounts; zero, if the entries were complete.
     pub fn total(&self, asset: &str) -> String {
         let of_asset = self.0.iter().filter(|((_, other), _)| other == asset);

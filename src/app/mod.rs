@@ -13,7 +13,9 @@ pub mod deposit;
 pub mod event;
 pub mod invoice;
 mod keyed_limiter;
+pub mod legacy;
 pub mod link;
+pub mod mail;
 pub mod market;
 pub mod merchant;
 pub mod messaging;
@@ -21,6 +23,7 @@ pub mod nc_payout;
 pub mod operator;
 pub mod payout;
 pub mod sandbox;
+pub mod subscription;
 
 use std::{
     collections::HashMap,
@@ -64,6 +67,7 @@ pub struct Gateway {
     kept_payers: payout::payers::KeptPayers,
     admissions: merchant::admit::Admissions,
     orders: link::order::Orders,
+    legacy_forms: legacy::forms::Forms,
     /// Exports that this process reads.
     exports_room: Semaphore,
     /// The replica that they are read from, if there is one.
@@ -159,6 +163,7 @@ impl Gateway {
             kept_payers: payout::payers::KeptPayers::default(),
             admissions: merchant::admit::Admissions::default(),
             orders: link::order::Orders::default(),
+            legacy_forms: legacy::forms::Forms::default(),
             exports_room: Semaphore::new(accounting::export::READ_AT_ONCE),
             exports_db: accounting::export::replica(&config)?,
             started: Instant::now(),

@@ -97,6 +97,27 @@ impl Body for DeliveryRef {
     const TYPE: &'static str = "delivery";
 }
 
+/// "Make this attempt of this mail."
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MailRef {
+    pub mail_id: Uuid,
+    /// Absent if typed by hand; it then means the first attempt of the next cycle.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cycle: Option<i32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<i16>,
+}
+
+impl MailRef {
+    pub const fn new(mail_id: Uuid, turn: Turn) -> Self {
+        Self { mail_id, cycle: Some(turn.cycle), attempt: Some(turn.attempt) }
+    }
+}
+
+impl Body for MailRef {
+    const TYPE: &'static str = "mail";
+}
+
 #[derive(Serialize, Deserialize)]
 struct DeliveryText {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -199,7 +220,7 @@ pub fn trace_of(bytes: &[u8]) -> Option<TraceContext> {
 pub fn id_of(bytes: &[u8]) -> Option<String> {
     #[derive(Deserialize)]
     struct Named {
-        #[serde(alias = "deposit_id", alias = "invoice_id", alias = "order_id")]
+        #[serde(alias = "deposit_id", alias = "invoice_id", alias = "order_id", alias = "mail_id")]
         delivery_id: Option<Uuid>,
         event_id: Option<String>,
     }

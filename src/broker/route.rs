@@ -66,6 +66,8 @@ pub enum Route {
     PayoutWebhookSlow,
     PayoutWebhookWait,
     PayoutWebhookDead,
+    Mail,
+    MailDead,
 }
 
 /// Routing key, or the word from which the topology builds a key that includes the delay.
@@ -77,7 +79,7 @@ pub(super) enum Key {
 }
 
 impl Route {
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 16] = [
         Self::InvoiceCreated,
         Self::InvoiceResolved,
         Self::DepositFinal,
@@ -92,6 +94,8 @@ impl Route {
         Self::PayoutWebhookSlow,
         Self::PayoutWebhookWait,
         Self::PayoutWebhookDead,
+        Self::Mail,
+        Self::MailDead,
     ];
 
     pub const fn as_str(self) -> &'static str {
@@ -110,6 +114,8 @@ impl Route {
             Self::PayoutWebhookSlow => "pwh.slow",
             Self::PayoutWebhookWait => "pwh.wait",
             Self::PayoutWebhookDead => "pwh.dead",
+            Self::Mail => "mail",
+            Self::MailDead => "mail.dead",
         }
     }
 
@@ -139,6 +145,8 @@ impl Route {
             Self::PayoutWebhookSlow => (PayoutWebhook, Key::Plain("pwh.slow")),
             Self::PayoutWebhookWait => (Wait, Key::Delayed("pwh", WaitQueue::PayoutWebhook)),
             Self::PayoutWebhookDead => (Dead, Key::Plain("pwh")),
+            Self::Mail => (Cmd, Key::Plain("mail")),
+            Self::MailDead => (Dead, Key::Plain("mail")),
         }
     }
 }
@@ -177,10 +185,12 @@ pub enum WorkQueue {
     Payout,
     PayoutWebhook,
     PayoutWebhookSlow,
+    /// Mails. Their retries wait in rows: the pauses grow, and a wait queue has one.
+    Mail,
 }
 
 impl WorkQueue {
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Deposit,
         Self::Expiry,
         Self::Ipn,
@@ -188,6 +198,7 @@ impl WorkQueue {
         Self::Payout,
         Self::PayoutWebhook,
         Self::PayoutWebhookSlow,
+        Self::Mail,
     ];
 
     /// Middle part of the queue's name: `<prefix>.<this>.work`.
@@ -200,6 +211,7 @@ impl WorkQueue {
             Self::Payout => "payout",
             Self::PayoutWebhook => "pwh",
             Self::PayoutWebhookSlow => "pwh.slow",
+            Self::Mail => "mail",
         }
     }
 
@@ -211,6 +223,7 @@ impl WorkQueue {
             Self::Ipn | Self::IpnSlow => DeadLetterQueue::Ipn,
             Self::Payout => DeadLetterQueue::Payout,
             Self::PayoutWebhook | Self::PayoutWebhookSlow => DeadLetterQueue::PayoutWebhook,
+            Self::Mail => DeadLetterQueue::Mail,
         }
     }
 
@@ -224,6 +237,7 @@ impl WorkQueue {
             Self::Payout => vec![(Cmd, Key::Plain("payout"))],
             Self::PayoutWebhook => vec![(PayoutWebhook, Key::Plain("pwh"))],
             Self::PayoutWebhookSlow => vec![(PayoutWebhook, Key::Plain("pwh.slow"))],
+            Self::Mail => vec![(Cmd, Key::Plain("mail"))],
         }
     }
 }
@@ -272,11 +286,12 @@ pub enum DeadLetterQueue {
     Ipn,
     Payout,
     PayoutWebhook,
+    Mail,
 }
 
 impl DeadLetterQueue {
-    pub const ALL: [Self; 5] =
-        [Self::Deposit, Self::Expiry, Self::Ipn, Self::Payout, Self::PayoutWebhook];
+    pub const ALL: [Self; 6] =
+        [Self::Deposit, Self::Expiry, Self::Ipn, Self::Payout, Self::PayoutWebhook, Self::Mail];
 
     /// Middle part of the queue's name, `<prefix>.<this>.dlq`, and the routing key that leads to
     /// it.
@@ -287,6 +302,7 @@ impl DeadLetterQueue {
             Self::Ipn => "ipn",
             Self::Payout => "payout",
             Self::PayoutWebhook => "pwh",
+            Self::Mail => "mail",
         }
     }
 
@@ -298,6 +314,7 @@ impl DeadLetterQueue {
             Self::Ipn => WorkQueue::Ipn,
             Self::Payout => WorkQueue::Payout,
             Self::PayoutWebhook => WorkQueue::PayoutWebhook,
+            Self::Mail => WorkQueue::Mail,
         }
     }
 }

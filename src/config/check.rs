@@ -1,6 +1,6 @@
 //! Validation of the configuration. Every fault is a sentence that names the remedy.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, net::IpAddr};
 
 use secrecy::{ExposeSecret, SecretString};
 
@@ -11,6 +11,7 @@ use crate::{
         address::{pool::PoolSigner, sandbox},
     },
     broker::topology::Topology,
+    egress::smtp::{self, Security},
     merchant::secret::MasterKey,
     payout::{PayoutFamily, transfer::address_bytes},
     rate::ProviderName,
@@ -137,6 +138,7 @@ fn basic(config: &Config) -> Vec<String> {
     if !telemetry.otlp_url.is_empty() && telemetry.collector().is_none() {
         faults.push("GATEWAY_TELEMETRY__OTLP_URL must be an http or https address".into());
     }
+    faults.extend(mail(config));
     faults.extend(config.unusable_headers());
     for name in config.unknown_chains() {
         faults.push(format!("section chains.{name} names no network"));
@@ -179,6 +181,35 @@ fn basic(config: &Config) -> Vec<String> {
         }
     }
     faults
+}
+
+/// Half a setting would lose every mail without a word.
+fn mail(config: &Config) -> Vec<String> {
+    let mail = &config.mail;
+    let mut faults = Vec::new();
+    if !mail.enabled {
+        return faults;
+    }
+    if mail.relay_host().is_none() {
+        faults.push("GATEWAY_MAIL__SERVER must be host:port, such as relay.example:587".into());
+    }
+    if let Err(error) = smtp::sender(&mail.from) {
+        faults.push(format!("GATEWAY_MAIL__FROM: {error}"));
+    }
+    if mail.per_address_day == 0 || mail.per_link_day == 0 {
+        faults.push(
+            "mail.per_address_day and mail.per_link_day must be at least 1; GATEWAY_MAIL__ENABLED=false turns mails off"
+                .into(),
+        );
+    }
+    faults
+}
+
+/// Addresses of buyers and links that renew leave this machine readable without encryption.
+fn unencrypted_mail(config: &Config) -> bool {
+    let host = config.mail.relay_host().map_or("", |(host, _)| host);
+    let is_here = host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback());
+    config.mail.enabled && config.mail.security == Security::None && !is_here
 }
 
 /// A second key equal to the first protects nothing.
@@ -228,6 +259,12 @@ fn production(config: &Config) -> Vec<String> {
                 "production refuses GATEWAY_BROKER__{name}={set}: the specification says {specified}; leave it out"
             ));
         }
+    }
+    if unencrypted_mail(config) {
+        faults.push(
+            "production refuses GATEWAY_MAIL__SECURITY=none to another machine; set starttls or tls"
+                .into(),
+        );
     }
     if config.egress.allow_private {
         faults.push("production refuses GATEWAY_EGRESS__ALLOW_PRIVATE=true".into());

@@ -18,7 +18,11 @@ pub use chains::{ChainSettings, ChainSourceKind};
 use crate::{
     asset::Network,
     broker::topology::Timing,
-    egress::guard::PublicPolicy,
+    egress::{
+        guard::PublicPolicy,
+        smtp::{RelaySettings, Security},
+    },
+    mail::budget::Budget,
     merchant::secret::{KeyRing, MasterKey},
     payout::PayoutFamily,
     rate::RateConfig,
@@ -86,6 +90,7 @@ pub struct Config {
     pub addresses: Addresses,
     pub telemetry: Telemetry,
     pub payouts: Payouts,
+    pub mail: Mail,
     exports: Exports,
     pub reconciliation: Reconciliation,
     /// Overrides per network name; see [`ChainSettings`].
@@ -184,6 +189,50 @@ pub struct PayoutAccounts {
     pub evm: Option<String>,
     /// The wallet that fronts gas is its first address.
     pub gas: Option<String>,
+}
+
+/// Mails to buyers.
+#[derive(Deserialize)]
+pub struct Mail {
+    pub enabled: bool,
+    /// `host:port` of the relay.
+    pub server: String,
+    pub security: Security,
+    /// The sender, `name@example.com` or `Name <name@example.com>`.
+    pub from: String,
+    pub user: String,
+    password: Option<SecretString>,
+    pub ca_file: Option<std::path::PathBuf>,
+    pub per_address_day: u32,
+    pub per_link_day: u32,
+}
+
+impl Mail {
+    /// Host and port of the relay.
+    pub fn relay_host(&self) -> Option<(&str, u16)> {
+        let (host, port) = self.server.rsplit_once(':')?;
+        let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+        let port = port.parse::<u16>().ok().filter(|port| *port > 0)?;
+        (!host.is_empty()).then_some((host, port))
+    }
+
+    /// The settings of the relay's client; `None` while mails are off.
+    pub fn relay(&self) -> Option<RelaySettings> {
+        let (host, port) = self.relay_host().filter(|_| self.enabled)?;
+        let password = self.password.clone().filter(|_| !self.user.is_empty());
+        Some(RelaySettings {
+            host: host.to_owned(),
+            port,
+            security: self.security,
+            from: self.from.clone(),
+            credentials: password.map(|password| (self.user.clone(), password)),
+            ca_file: self.ca_file.clone(),
+        })
+    }
+
+    pub const fn budget(&self) -> Budget {
+        Budget { per_address: self.per_address_day, per_link: self.per_link_day }
+    }
 }
 
 /// Accounting exports.

@@ -1,4 +1,5 @@
-//! Client of every outgoing HTTP call: merchants' webhooks, rate providers, chain nodes.
+//! Client of every outgoing HTTP call: merchants' webhooks, rate providers, chain nodes;
+//! [`smtp`] is that of mails.
 //!
 //! - One deadline covers the whole call, from the lookup of the name to the last byte of the
 //!   answer.
@@ -13,6 +14,7 @@ mod dial;
 mod error;
 pub mod guard;
 mod resolve;
+pub mod smtp;
 mod tls;
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};

@@ -32,6 +32,17 @@ pub fn pay_amount(price: Price, rate: Decimal, decimals: u8) -> Result<BaseUnits
     to_units(&(coins * ten_to(u32::from(decimals) - places)))
 }
 
+/// Value of an amount of coins when one whole coin costs `rate`, rounded up at `places`.
+pub fn value_rounded_up(coins: Price, rate: Decimal, places: u32) -> Result<Price, QuoteError> {
+    let (mantissa, scale) = positive(rate)?;
+    let places = places.min(PRICE_SCALE);
+    let dividend = BigUint::from(coins.atoms()) * mantissa;
+    let value = ceil_div(&dividend, &ten_to(scale + PRICE_SCALE - places));
+    let atoms = u128::try_from(value * ten_to(PRICE_SCALE - places));
+    let price = atoms.map(Price::from_atoms).map_err(|_| QuoteError::OutOfRange)?;
+    Price::parse(&price.to_decimal()).map_err(|_| QuoteError::OutOfRange)
+}
+
 /// Amount of a price that is already in the pay currency: exact in the token's decimals, or
 /// refused.
 pub fn direct_amount(price: Price, decimals: u8) -> Result<BaseUnits, AmountError> {
@@ -126,6 +137,22 @@ mod tests {
         ] {
             assert_eq!(quote(price, rate, decimals), expected, "{price} at {rate}");
         }
+    }
+
+    #[test]
+    fn coins_are_worth_no_less_than_their_price() {
+        for (coins, rate, value) in [
+            ("0.5", "60000.10", "30000.05"),
+            ("0.00000001", "60000.1", "0.00060001"),
+            ("10", "0.99980000", "9.998"),
+            ("0", "3", "0"),
+        ] {
+            let coins = Price::parse(coins).unwrap();
+            let valued = value_rounded_up(coins, rate.parse().unwrap(), 8).unwrap();
+            assert_eq!(valued.to_decimal(), value);
+        }
+        let most = Price::parse("999999999999999").unwrap();
+        assert_eq!(value_rounded_up(most, Decimal::TEN, 8), Err(QuoteError::OutOfRange));
     }
 
     #[test]

@@ -1,12 +1,14 @@
 //! The price of a link, and the amounts that its visitors may choose.
 
 use super::{LinkKind, typed};
-use crate::{asset::fiat::Fiat, money::Price};
+use crate::{asset::fiat::Fiat, money::Price, subscription::calendar::Period};
 
 /// Suggested amounts on one page.
 pub const SUGGESTIONS_MAX: usize = 6;
 /// Tokens that a link may list.
 pub const ACCEPTED_MAX: usize = 200;
+/// Payments of one subscription.
+pub const CYCLES_MAX: u32 = 1_000;
 pub const TITLE_CHARS_MAX: usize = 120;
 pub const DESCRIPTION_CHARS_MAX: usize = 2_000;
 
@@ -32,6 +34,12 @@ pub struct Terms {
     /// `code@network` of the tokens that its invoices may be paid in; `None`: the merchant's list.
     pub accepted: Option<Vec<String>>,
     pub single_use: bool,
+    /// Of a subscription: the time between two payments.
+    pub period: Option<Period>,
+    /// Of a subscription: payments after which it ends.
+    pub cycles_max: Option<u32>,
+    /// Of a subscription in the sandbox: seconds that a day takes.
+    pub sandbox_day_seconds: Option<u32>,
     pub success_url: Option<String>,
     pub cancel_url: Option<String>,
     pub ipn_callback_url: Option<String>,
@@ -65,6 +73,14 @@ pub enum TermsError {
     Accepted,
     #[error("single_use is for links of type payment")]
     SingleUse,
+    #[error("a subscription needs {0}")]
+    Lacks(&'static str),
+    #[error("{0} is for links of type subscription")]
+    NoSubscription(&'static str),
+    #[error("cycles_max must be 1 to {CYCLES_MAX}")]
+    Cycles,
+    #[error("sandbox_day_seconds must be 1 to 86400")]
+    DaySeconds,
 }
 
 /// Reason why an amount of a visitor is refused.
@@ -84,6 +100,7 @@ impl Terms {
         match self.kind {
             LinkKind::Payment => self.price_amount.is_none(),
             LinkKind::Donation => true,
+            LinkKind::Subscription => false,
         }
     }
 
@@ -136,6 +153,34 @@ impl Terms {
         }
         if self.single_use && self.kind != LinkKind::Payment {
             return Err(TermsError::SingleUse);
+        }
+        self.check_subscription()
+    }
+
+    fn check_subscription(&self) -> Result<(), TermsError> {
+        if self.kind == LinkKind::Subscription {
+            if self.price_amount.is_none() {
+                return Err(TermsError::Lacks("price_amount"));
+            }
+            if self.period.is_none() {
+                return Err(TermsError::Lacks("interval"));
+            }
+        } else {
+            for (name, is_set) in [
+                ("interval", self.period.is_some()),
+                ("cycles_max", self.cycles_max.is_some()),
+                ("sandbox_day_seconds", self.sandbox_day_seconds.is_some()),
+            ] {
+                if is_set {
+                    return Err(TermsError::NoSubscription(name));
+                }
+            }
+        }
+        if self.cycles_max.is_some_and(|count| !(1..=CYCLES_MAX).contains(&count)) {
+            return Err(TermsError::Cycles);
+        }
+        if self.sandbox_day_seconds.is_some_and(|seconds| !(1..=86_400).contains(&seconds)) {
+            return Err(TermsError::DaySeconds);
         }
         Ok(())
     }
@@ -198,6 +243,7 @@ const fn can_be_typed(amount: Price) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::subscription::Interval;
 
     fn price(text: &str) -> Price {
         Price::parse(text).unwrap()
@@ -215,6 +261,9 @@ mod tests {
             suggested_amounts: Vec::new(),
             accepted: None,
             single_use: false,
+            period: None,
+            cycles_max: None,
+            sandbox_day_seconds: None,
             success_url: None,
             cancel_url: None,
             ipn_callback_url: None,
@@ -311,5 +360,48 @@ mod tests {
         ] {
             assert_eq!(terms.check(), expected, "{terms:?}");
         }
+    }
+
+    #[test]
+    fn the_terms_of_a_subscription_belong_to_it_alone_and_have_limits() {
+        let payment = || Terms { price_amount: Some(price("5")), ..terms(LinkKind::Payment) };
+        let monthly = || Some(Period::new(Interval::Month, 1).unwrap());
+        let subscription = || Terms {
+            price_amount: Some(price("5")),
+            period: monthly(),
+            ..terms(LinkKind::Subscription)
+        };
+        for (terms, expected) in [
+            (Terms { period: monthly(), ..payment() }, Err(TermsError::NoSubscription("interval"))),
+            (
+                Terms { cycles_max: Some(2), ..payment() },
+                Err(TermsError::NoSubscription("cycles_max")),
+            ),
+            (
+                Terms { period: monthly(), ..terms(LinkKind::Subscription) },
+                Err(TermsError::Lacks("price_amount")),
+            ),
+            (
+                Terms { price_amount: Some(price("5")), ..terms(LinkKind::Subscription) },
+                Err(TermsError::Lacks("interval")),
+            ),
+            (subscription(), Ok(())),
+            (Terms { cycles_max: Some(0), ..subscription() }, Err(TermsError::Cycles)),
+            (Terms { sandbox_day_seconds: Some(0), ..subscription() }, Err(TermsError::DaySeconds)),
+            (Terms { cycles_max: Some(1_001), ..subscription() }, Err(TermsError::Cycles)),
+            (
+                Terms { sandbox_day_seconds: Some(86_401), ..subscription() },
+                Err(TermsError::DaySeconds),
+            ),
+            (
+                Terms { min_amount: Some(price("1")), ..subscription() },
+                Err(TermsError::FixedPrice("min_amount")),
+            ),
+            (Terms { single_use: true, ..subscription() }, Err(TermsError::SingleUse)),
+        ] {
+            assert_eq!(terms.check(), expected, "{terms:?}");
+        }
+        // A visitor cannot choose another price.
+        assert_eq!(subscription().amount(""), Ok(price("5")));
     }
 }

@@ -7,6 +7,7 @@ vocabulary! {
     pub enum LinkKind: "type of link" {
         Payment = "payment",
         Donation = "donation",
+        Subscription = "subscription",
     }
 }
 
@@ -15,6 +16,7 @@ impl LinkKind {
         match self {
             Self::Payment => InvoiceType::Payment,
             Self::Donation => InvoiceType::Donation,
+            Self::Subscription => InvoiceType::Subscription,
         }
     }
 }

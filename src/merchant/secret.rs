@@ -21,6 +21,7 @@ pub const DIGEST_BYTES: usize = 32;
 const SEED_CONTEXT: &[u8] = b"payout.seed";
 const PROOF_CONTEXT: &[u8] = b"master_key.proof";
 const CODES_CONTEXT: &[u8] = b"account.totp";
+const LEGACY_CONTEXT: &[u8] = b"legacy_key.private_key";
 /// The first byte of a sealed secret: the format. During a rotation the cipher's own tag says which
 /// key sealed it.
 const KEY_ID: u8 = 1;
@@ -221,6 +222,34 @@ impl KeyRing {
         Ok((SecretBox::new(Box::new(open)), by))
     }
 
+    /// Seals a merchant's private key of the `/legacy` adapter for its row.
+    pub fn seal_legacy_key(&self, merchant_id: Uuid, key: &str) -> Vec<u8> {
+        self.current.seal_bytes(&legacy_context(merchant_id), key.as_bytes())
+    }
+
+    /// Opens the output of [`Self::seal_legacy_key`] for the same row.
+    pub fn open_legacy_key(
+        &self,
+        merchant_id: Uuid,
+        sealed: &[u8],
+    ) -> Result<(SecretBox<Vec<u8>>, OpenedBy), SealError> {
+        let context = legacy_context(merchant_id);
+        let (open, by) = self.try_keys(|key| key.open_bytes(&context, sealed))?;
+        Ok((SecretBox::new(Box::new(open)), by))
+    }
+
+    /// The same key sealed under the current master key; `None` if it is already.
+    pub fn reseal_legacy_key(
+        &self,
+        merchant_id: Uuid,
+        sealed: &[u8],
+    ) -> Result<Option<Vec<u8>>, SealError> {
+        let (key, by) = self.open_legacy_key(merchant_id, sealed)?;
+        let context = legacy_context(merchant_id);
+        let again = || self.current.seal_bytes(&context, key.expose_secret());
+        Ok((by == OpenedBy::Old).then(again))
+    }
+
     /// Checks a digest that either key may have made.
     pub fn is_digest(&self, purpose: &[u8], text: &[u8], digest: &[u8]) -> bool {
         let made = |key: &MasterKey| key.is_digest(purpose, text, digest);
@@ -244,6 +273,10 @@ fn context(merchant_id: Uuid) -> Vec<u8> {
     [&[KEY_ID], b"merchant.webhook_secret".as_slice(), merchant_id.as_bytes()].concat()
 }
 
+fn legacy_context(merchant_id: Uuid) -> Vec<u8> {
+    [&[KEY_ID], LEGACY_CONTEXT, merchant_id.as_bytes()].concat()
+}
+
 fn codes_context(account_id: Uuid) -> Vec<u8> {
     [&[KEY_ID], CODES_CONTEXT, account_id.as_bytes()].concat()
 }
@@ -262,6 +295,21 @@ mod tests {
         assert_eq!((open.expose_secret().as_slice(), by), ([7; 20].as_slice(), OpenedBy::Old));
         assert!(ring.open_codes(other, &sealed).is_err());
         assert!(ring.open(account, &sealed).is_err());
+    }
+
+    #[test]
+    fn a_legacy_key_opens_in_its_row_alone_and_is_no_webhook_secret() {
+        let key = |digits: &str| MasterKey::parse(&digits.repeat(32)).unwrap();
+        let (row, other) = (Uuid::from_u128(1), Uuid::from_u128(2));
+        let sealed = KeyRing::new(key("ab"), None).seal_legacy_key(row, "private");
+        let ring = KeyRing::new(key("cd"), Some(key("ab")));
+        let (open, by) = ring.open_legacy_key(row, &sealed).unwrap();
+        assert_eq!((open.expose_secret().as_slice(), by), (b"private".as_slice(), OpenedBy::Old));
+        assert!(ring.open_legacy_key(other, &sealed).is_err());
+        assert!(ring.open(row, &sealed).is_err());
+        let after = ring.reseal_legacy_key(row, &sealed).unwrap().unwrap();
+        assert_eq!(ring.reseal_legacy_key(row, &after), Ok(None));
+        assert!(KeyRing::new(key("cd"), None).open_legacy_key(row, &after).is_ok());
     }
 
     #[test]

@@ -73,6 +73,32 @@ pub async fn admit_merchant(
     }))
 }
 
+/// Takes one request from the budget of a merchant who was authenticated in another way than by an
+/// API key: the same budget as in [`admit_merchant`].
+pub async fn take_request(
+    connection: &mut PgConnection,
+    merchant_id: Uuid,
+) -> Result<bool, StorageError> {
+    let row = sqlx::query!(
+        r#"
+        insert into request_window as w (key, slots, next_slot, last_at)
+        values ('merchant:' || $1::uuid, array[clock_timestamp()] || array_fill(null::timestamptz, array[59]), 1,
+                clock_timestamp())
+        on conflict (key) do update
+        set slots[w.next_slot + 1] = clock_timestamp(),
+            next_slot = (w.next_slot + 1) % 60,
+            last_at = clock_timestamp()
+        where w.slots[w.next_slot + 1] is null
+           or w.slots[w.next_slot + 1] <= clock_timestamp() - interval '60 seconds'
+        returning key
+        "#,
+        merchant_id
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(row.is_some())
+}
+
 /// Counts one try of a visitor to create an invoice by a link; `false` once 10 were accepted in
 /// five minutes from this address on this link.
 ///

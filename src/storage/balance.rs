@@ -17,8 +17,10 @@ pub struct AssetRow {
     pub in_payouts: String,
 }
 
-/// One row for each asset of which any amount is not zero, of one moment. Indices:
-/// `ledger_entry_by_credit`, `ledger_entry_by_debit`, `deposit_unsettled`,
+/// One row for each asset of which any amount is not zero, of one moment: the subtotals of what is
+/// sealed, and the entries behind it. An entry behind the last sealed one has a larger id, and its
+/// transaction cannot have begun an hour before that one's. Indices: `ledger_subtotal_pkey`,
+/// `ledger_entry_by_credit_time`, `ledger_entry_by_debit_time`, `deposit_unsettled`,
 /// `payout_order_by_merchant`.
 pub async fn of_merchant(
     connection: &mut PgConnection,
@@ -27,14 +29,28 @@ pub async fn of_merchant(
     let rows = sqlx::query_as!(
         AssetRow,
         r#"
-        with entry as (
-            select credit as account, asset, amount
+        with sealed as (
+            select coalesce(max(through_id), 0) as id from ledger_seal_batch
+        ),
+        newer as (
+            select s.id, coalesce(l.created_at - interval '1 hour', '-infinity') as since
+            from sealed s
+            left join ledger_entry l on l.id = s.id
+        ),
+        entry as (
+            select account, asset, units as amount
+            from ledger_subtotal
+            where account in ($2, $3, $4)
+            union all
+            select credit, asset, amount
             from ledger_entry
-            where credit in ($2, $3, $4) and credit not like 'custody:%'
+            where credit in ($2, $3, $4) and credit not like 'custody:%' and credit <> 'treasury'
+              and created_at >= (select since from newer) and id > (select id from newer)
             union all
             select debit, asset, -amount
             from ledger_entry
-            where debit in ($2, $3, $4) and debit not like 'custody:%'
+            where debit in ($2, $3, $4) and debit not like 'custody:%' and debit <> 'treasury'
+              and created_at >= (select since from newer) and id > (select id from newer)
         ),
         part as (
             select asset as token_id,

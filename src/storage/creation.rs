@@ -76,9 +76,11 @@ pub async fn open(connection: &mut PgConnection, new: &Opening<'_>) -> Result<()
             insert into invoice (id, payment_id, merchant_id, status, price_amount, price_currency, pricing_mode,
                 token_id, network, decimals, contract, pay_address, pay_amount, rate, rate_source, rate_at, overpay_bps,
                 order_id, order_description, ipn_callback_url, success_url, cancel_url, invoice_type, accepted_tokens,
-                payment_window_seconds, window_seconds, deadline_at, created_at, updated_at, link_id, donation)
+                payment_window_seconds, window_seconds, deadline_at, created_at, updated_at, link_id, donation,
+                subscription_id, subscriber_email, subscription_cycle, next_renewal_at)
             values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22,
-                $23, $24, $25, $26, $27, $28, $28, $39, $40)
+                $23, $24, $25, $26, $27, $28, $28, $39, $40,
+                $41, $42, $43, $44)
             returning id, payment_id, merchant_id, network, pay_address, deadline_at
         ),
         given as (
@@ -133,7 +135,11 @@ pub async fn open(connection: &mut PgConnection, new: &Opening<'_>) -> Result<()
         EventKind::InvoiceCreated.as_str(),
         new.event.1,
         invoice.link_id,
-        donation
+        donation,
+        invoice.subscription_id,
+        view.subscription.as_ref().map(|subscription| subscription.subscriber_email.as_str()),
+        view.subscription.as_ref().map(|subscription| subscription.cycle),
+        view.subscription.as_ref().map(|subscription| subscription.next_renewal_at)
     )
     .execute(connection)
     .await?;

@@ -10,7 +10,8 @@ use sqlx::{
 
 use super::numeric;
 use crate::{
-    account, asset::Network, deposit, invoice, ledger, link, money::BaseUnits, payout, webhook,
+    account, asset::Network, deposit, invoice, ledger, link, mail, money::BaseUnits, payout,
+    subscription, webhook,
 };
 
 macro_rules! decoded_from_text {
@@ -41,9 +42,13 @@ decoded_from_text! {
     invoice::Status,
     ledger::EntryKind,
     link::LinkKind,
+    mail::Language,
+    mail::MailKind,
     payout::State,
     payout::listed::ListedKind,
     payout::listed::ListedState,
+    subscription::Interval,
+    subscription::State,
     webhook::Channel,
     webhook::event::EventKind,
     webhook::retry::DeliveryState,

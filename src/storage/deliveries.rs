@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
-use super::{PgConnection, StorageError};
+use super::{PgConnection, StorageError, legacy_payments::StoredOrder};
 use crate::{
     asset::Network,
     webhook::{
@@ -62,6 +62,8 @@ pub struct DueDelivery {
     /// Name of the event.
     pub kind: String,
     pub merchant_is_slow: bool,
+    /// The order of an invoice that the `/legacy` adapter created: its IPNs have another dialect.
+    pub legacy: Option<StoredOrder>,
     pub now: DateTime<Utc>,
 }
 
@@ -80,6 +82,12 @@ struct RawDue {
     webhook_secret_sealed: Vec<u8>,
     slow: bool,
     now: DateTime<Utc>,
+    txn_id: Option<String>,
+    view_key: Option<String>,
+    ipn_type: Option<String>,
+    currency1: Option<String>,
+    amount1: Option<String>,
+    fields: Option<String>,
 }
 
 /// Query for the data of attempts, for the deliveries that the end of the query selects.
@@ -88,16 +96,21 @@ macro_rules! due_deliveries {
         sqlx::query_as!(
             RawDue,
             r#"
-            select d.id, d.event_id, d.channel as "channel: _", d.kind, d.merchant_id, d.url, d.payload,
-                   d.state as "state: _", d.cycle, d.attempts,
+            select d.id as "id!", d.event_id as "event_id!", d.channel as "channel!: _", d.kind as "kind!",
+                   d.merchant_id as "merchant_id!", d.url as "url!", d.payload as "payload!", d.state as "state!: _",
+                   d.cycle as "cycle!", d.attempts as "attempts!",
                    exists(
                        select from delivery e
                        where e.payout_order_id = d.payout_order_id and (e.created_at, e.id) < (d.created_at, d.id)
                          and e.state in ('pending', 'retry_wait')
                    ) as "waits!",
-                   m.webhook_secret_sealed, coalesce(m.slow_until > now(), false) as "slow!", clock_timestamp() as "now!"
+                   m.webhook_secret_sealed as "webhook_secret_sealed!",
+                   coalesce(m.slow_until > now(), false) as "slow!", clock_timestamp() as "now!",
+                   l.txn_id as "txn_id?", l.view_key as "view_key?", l.ipn_type as "ipn_type?", l.currency1 as "currency1?",
+                   l.amount1::text as "amount1?", l.fields as "fields?"
             from delivery d
             join merchant m on m.id = d.merchant_id
+            left join legacy_payment l on l.invoice_id = d.invoice_id
             "# + $chosen,
             $argument
         )
@@ -118,8 +131,23 @@ pub async fn load(
     Ok(rows.into_iter().map(Into::into).collect())
 }
 
+impl RawDue {
+    /// The columns that are null together on all other invoices.
+    fn legacy(&self) -> Option<StoredOrder> {
+        Some(StoredOrder {
+            txn_id: self.txn_id.clone()?,
+            view_key: self.view_key.clone()?,
+            ipn_type: self.ipn_type.clone()?,
+            currency1: self.currency1.clone()?,
+            amount1: self.amount1.clone()?,
+            fields: self.fields.clone()?,
+        })
+    }
+}
+
 impl From<RawDue> for DueDelivery {
     fn from(raw: RawDue) -> Self {
+        let legacy = raw.legacy();
         let progress = Progress { state: raw.state, cycle: raw.cycle, attempts: raw.attempts };
         Self {
             id: raw.id,
@@ -133,6 +161,7 @@ impl From<RawDue> for DueDelivery {
             waits_for_another: raw.waits,
             kind: raw.kind,
             merchant_is_slow: raw.slow,
+            legacy,
             now: raw.now,
         }
     }

@@ -13,6 +13,7 @@ use crate::{
         Pricing, Status, lifecycle,
         payment::{PaymentAsset, PaymentView, Subscription},
     },
+    mail::Language,
     money::{BaseUnits, Bps, Price},
     webhook::donation::DonationBody,
 };
@@ -37,6 +38,7 @@ pub struct Invoice {
     /// The link on whose page it was created.
     pub link_id: Option<Uuid>,
     pub donation: Option<DonationBody>,
+    pub subscription_id: Option<Uuid>,
 }
 
 impl Invoice {
@@ -88,12 +90,25 @@ macro_rules! invoices_where {
                    rate_at, credited, received, overpay_bps, order_id, order_description,
                    ipn_callback_url, success_url, cancel_url, ipn_dialect, invoice_type, link_id,
                    subscriber_email, subscription_cycle, next_renewal_at, accepted_tokens,
-                   payment_window_seconds, window_seconds, deadline_at, created_at, updated_at, donation
+                   payment_window_seconds, window_seconds, deadline_at, created_at, updated_at, donation, subscription_id
             from invoice
             where "# $(+ $condition)+,
             $($argument),+
         )
     };
+}
+
+/// Notes the language of the page on which a donation began, in which its receipt is written.
+/// Index: `invoice_pkey`.
+pub async fn set_language(
+    connection: &mut PgConnection,
+    id: Uuid,
+    language: Language,
+) -> Result<(), StorageError> {
+    sqlx::query!("update invoice set language = $2 where id = $1", id, language.as_str())
+        .execute(connection)
+        .await?;
+    Ok(())
 }
 
 /// Locks an invoice: every decision about it is made under this row's lock. Index: `invoice_pkey`.
@@ -145,6 +160,28 @@ pub async fn by_payment_id(
 ) -> Result<Option<Invoice>, StorageError> {
     let row = invoices_where!("payment_id = $1"; payment_id).fetch_optional(connection).await?;
     row.map(TryInto::try_into).transpose()
+}
+
+/// The newest invoice of each subscription. Index: `invoice_by_subscription`.
+pub async fn latest_of_subscriptions(
+    connection: &mut PgConnection,
+    subscriptions: &[Uuid],
+) -> Result<Vec<Invoice>, StorageError> {
+    let rows = invoices_where!(
+        "id = any (array(
+            select (
+                select newest.id from invoice newest
+                where newest.subscription_id = wanted.id
+                order by newest.created_at desc, newest.id desc
+                limit 1
+            )
+            from unnest($1::uuid[]) as wanted (id)
+        ))";
+        subscriptions
+    )
+    .fetch_all(connection)
+    .await?;
+    rows.into_iter().map(TryInto::try_into).collect()
 }
 
 /// A merchant's invoice by `payment_id`, else by its own `order_id`. Index: the unique one, then
@@ -376,6 +413,7 @@ struct RawInvoice {
     created_at: DateTime<Utc>,
     updated_at: DateTime<Utc>,
     donation: Option<String>,
+    subscription_id: Option<Uuid>,
 }
 
 impl RawInvoice {
@@ -457,6 +495,7 @@ impl TryFrom<RawInvoice> for Invoice {
             rate_at: raw.rate_at,
             link_id: raw.link_id,
             donation,
+            subscription_id: raw.subscription_id,
         })
     }
 }

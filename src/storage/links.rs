@@ -10,6 +10,7 @@ use crate::{
     invoice::Status,
     link::{LinkKind, terms::Terms},
     money::Price,
+    subscription::{Interval, calendar::Period},
 };
 
 /// A link as it is stored.
@@ -45,6 +46,10 @@ struct RawLink {
     cancel_url: Option<String>,
     ipn_callback_url: Option<String>,
     order_id: Option<String>,
+    interval: Option<Interval>,
+    interval_count: Option<i32>,
+    cycles_max: Option<i32>,
+    sandbox_day_seconds: Option<i32>,
     created_at: DateTime<Utc>,
     updated_at: DateTime<Utc>,
 }
@@ -57,7 +62,8 @@ macro_rules! links_where {
             r#"
             select id, link_id, merchant_id, type as "kind: _", title, description, price_amount, price_currency,
                    min_amount, max_amount, suggested_amounts, accepted_tokens, single_use, active, success_url,
-                   cancel_url, ipn_callback_url, order_id, created_at, updated_at
+                   cancel_url, ipn_callback_url, order_id, interval as "interval: _", interval_count, cycles_max,
+                   sandbox_day_seconds, created_at, updated_at
             from link
             where "# + $condition,
             $($argument),+
@@ -77,8 +83,8 @@ pub async fn insert(
         r#"
         insert into link (id, link_id, merchant_id, type, title, description, price_amount, price_currency, min_amount,
             max_amount, suggested_amounts, accepted_tokens, single_use, success_url, cancel_url, ipn_callback_url,
-            order_id)
-        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
+            order_id, interval, interval_count, cycles_max, sandbox_day_seconds)
+        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)
         returning created_at, updated_at
         "#,
         id,
@@ -97,7 +103,11 @@ pub async fn insert(
         terms.success_url,
         terms.cancel_url,
         terms.ipn_callback_url,
-        terms.order_id
+        terms.order_id,
+        terms.period.map(|period| period.interval.as_str()),
+        terms.period.map(|period| small(period.count)).transpose()?,
+        terms.cycles_max.map(small).transpose()?,
+        terms.sandbox_day_seconds.map(small).transpose()?
     )
     .fetch_one(connection)
     .await?;
@@ -110,6 +120,16 @@ pub async fn insert(
         created_at: row.created_at,
         updated_at: row.updated_at,
     })
+}
+
+fn small(value: u32) -> Result<i32, StorageError> {
+    i32::try_from(value).map_err(|_| StorageError::damaged("link", "a number is too large"))
+}
+
+fn period(raw: &RawLink) -> Result<Option<Period>, StorageError> {
+    let (Some(interval), Some(count)) = (raw.interval, raw.interval_count) else { return Ok(None) };
+    let period = Period::new(interval, count.unsigned_abs());
+    period.map(Some).map_err(|error| StorageError::damaged("link", error))
 }
 
 fn suggestions(terms: &Terms) -> Vec<BigDecimal> {
@@ -357,7 +377,7 @@ impl TryFrom<RawLink> for Link {
     type Error = StorageError;
 
     fn try_from(raw: RawLink) -> Result<Self, StorageError> {
-        let price_currency = raw.price_currency.parse();
+        let (period, price_currency) = (period(&raw)?, raw.price_currency.parse());
         let terms = Terms {
             kind: raw.kind,
             title: raw.title,
@@ -369,6 +389,9 @@ impl TryFrom<RawLink> for Link {
             suggested_amounts: raw.suggested_amounts.iter().map(price).collect::<Result<_, _>>()?,
             accepted: raw.accepted_tokens,
             single_use: raw.single_use,
+            period,
+            cycles_max: raw.cycles_max.map(i32::unsigned_abs),
+            sandbox_day_seconds: raw.sandbox_day_seconds.map(i32::unsigned_abs),
             success_url: raw.success_url,
             cancel_url: raw.cancel_url,
             ipn_callback_url: raw.ipn_callback_url,

@@ -16,11 +16,28 @@ pub enum Expiring {
     HourTakings,
     /// Hourly counts of events.
     HourEvents,
+    /// Mails with their attempts.
+    Mails,
+    /// What addresses and links got per day.
+    MailBudgets,
+    /// Refusals of addresses.
+    MailBounces,
+    /// Tokens that stop reminders.
+    MailTokens,
 }
 
 impl Expiring {
-    pub const ALL: [Self; 5] =
-        [Self::Answers, Self::Rates, Self::Events, Self::HourTakings, Self::HourEvents];
+    pub const ALL: [Self; 9] = [
+        Self::Answers,
+        Self::Rates,
+        Self::Events,
+        Self::HourTakings,
+        Self::HourEvents,
+        Self::Mails,
+        Self::MailBudgets,
+        Self::MailBounces,
+        Self::MailTokens,
+    ];
 }
 
 /// Deletes up to `limit` expired rows of a kind, and returns their number: fewer than `limit` if no
@@ -36,6 +53,10 @@ pub async fn forget(
         Expiring::Events => forget_events(connection, limit).await,
         Expiring::HourTakings => forget_hour_takings(connection, limit).await,
         Expiring::HourEvents => forget_hour_events(connection, limit).await,
+        Expiring::Mails => forget_mails(connection, limit).await,
+        Expiring::MailBudgets => forget_mail_budgets(connection, limit).await,
+        Expiring::MailBounces => forget_mail_bounces(connection, limit).await,
+        Expiring::MailTokens => forget_mail_tokens(connection, limit).await,
     }
 }
 
@@ -147,6 +168,102 @@ async fn forget_hour_events(
             from merchant_hour_event
             where hour < now() - interval '100 days'
             order by hour
+            limit $1
+            for update skip locked
+        ))
+        "#,
+        limit
+    )
+    .execute(connection)
+    .await?;
+    Ok(done.rows_affected())
+}
+
+/// Deletes up to `limit` mails older than 90 days, with their attempts; none is sent so late.
+/// Index: `mail_by_age`.
+async fn forget_mails(connection: &mut PgConnection, limit: i64) -> Result<u64, StorageError> {
+    let done = sqlx::query!(
+        r#"
+        delete from mail
+        where ctid = any (array(
+            select ctid
+            from mail
+            where created_at < now() - interval '90 days'
+            order by created_at
+            limit $1
+            for update skip locked
+        ))
+        "#,
+        limit
+    )
+    .execute(connection)
+    .await?;
+    Ok(done.rows_affected())
+}
+
+/// Deletes up to `limit` counts of days that are over. Index: `mail_budget_by_age`.
+async fn forget_mail_budgets(
+    connection: &mut PgConnection,
+    limit: i64,
+) -> Result<u64, StorageError> {
+    let done = sqlx::query!(
+        r#"
+        delete from mail_budget
+        where ctid = any (array(
+            select ctid
+            from mail_budget
+            where day < (now() - interval '2 days')::date
+            order by day
+            limit $1
+            for update skip locked
+        ))
+        "#,
+        limit
+    )
+    .execute(connection)
+    .await?;
+    Ok(done.rows_affected())
+}
+
+/// Deletes up to `limit` refusals older than 90 days: a mailbox may exist again. Index:
+/// `mail_bounce_by_age`.
+async fn forget_mail_bounces(
+    connection: &mut PgConnection,
+    limit: i64,
+) -> Result<u64, StorageError> {
+    let done = sqlx::query!(
+        r#"
+        delete from mail_bounce
+        where ctid = any (array(
+            select ctid
+            from mail_bounce
+            where bounced_at < now() - interval '90 days'
+            order by bounced_at
+            limit $1
+            for update skip locked
+        ))
+        "#,
+        limit
+    )
+    .execute(connection)
+    .await?;
+    Ok(done.rows_affected())
+}
+
+/// Deletes up to `limit` tokens older than 400 days, as those that renew. Index:
+/// `mail_unsubscribe_by_age`.
+async fn forget_mail_tokens(
+    connection: &mut PgConnection,
+    limit: i64,
+) -> Result<u64, StorageError> {
+    let done = sqlx::query!(
+        r#"
+        delete from mail_unsubscribe
+        where ctid = any (array(
+            select ctid
+            from mail_unsubscribe
+            where created_at < now() - interval '400 days'
+            order by created_at
             limit $1
             for update skip locked
         ))

@@ -141,6 +141,39 @@ pub async fn insert(
     Ok(())
 }
 
+/// Sums of what is sealed, of one account and asset. Base units as digits, with a sign.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Subtotal {
+    pub account: String,
+    pub asset: String,
+    pub units: String,
+}
+
+/// The sums that are not zero, if `through` is the last sealed entry; `None` if more were sealed
+/// meanwhile.
+pub async fn subtotals_at(
+    connection: &mut PgConnection,
+    through: i64,
+) -> Result<Option<Vec<Subtotal>>, StorageError> {
+    let rows = sqlx::query!(
+        r#"
+        select (select coalesce(max(through_id), 0) from ledger_seal_batch) as "through!",
+               s.account as "account?", s.asset as "asset?", s.units::text as "units?"
+        from (values (true)) as always (one)
+        left join ledger_subtotal s on s.units <> 0
+        "#
+    )
+    .fetch_all(connection)
+    .await?;
+    if rows.first().is_none_or(|row| row.through != through) {
+        return Ok(None);
+    }
+    let read = rows.into_iter().filter_map(|row| {
+        Some(Subtotal { account: row.account?, asset: row.asset?, units: row.units? })
+    });
+    Ok(Some(read.collect()))
+}
+
 /// Batches behind `after` that were sealed by `as_of`.
 pub async fn batches(
     connection: &mut PgConnection,

@@ -37,6 +37,10 @@ pub const MEASURES: &[Measure] = &[
     ("payout_webhook_stale_copies_total", Counter, "as ipn_stale_copies_total, of payout webhooks"),
     ("payout_webhook_lane_moves_total", Counter, "as ipn_lane_moves_total, of payout webhooks"),
     ("payout_webhook_dead_letters", Gauge, "payout webhooks whose attempts are used up"),
+    ("mail_attempts_total", Counter, "attempts to hand a mail to the relay, by outcome"),
+    ("mail_attempt_seconds", Histogram, "from an attempt's begin to the relay's answer"),
+    ("mail_dropped_total", Counter, "mails that were not sent, by reason"),
+    ("mail_dead_letters", Gauge, "mails whose attempts are used up"),
     ("payout_orders_held", Gauge, "orders that wait for an operator's release"),
     (
         "payout_oldest_order_seconds",

@@ -22,6 +22,13 @@ vocabulary! {
         LateDeposit = "late_deposit_received",
         WrongToken = "wrong_token_received",
         SuspiciousToken = "suspicious_token_received",
+        /// A renewal of a subscription is near, or was not paid.
+        RenewalReminder = "subscription.renewal_reminder",
+        SubscriptionStarted = "subscription.started",
+        SubscriptionRenewed = "subscription.renewed",
+        SubscriptionPastDue = "subscription.past_due",
+        SubscriptionCancelled = "subscription.cancelled",
+        SubscriptionEnded = "subscription.ended",
         PayoutCreated = "mass_payout.created",
         PayoutQuoteRefreshed = "mass_payout.quote_refreshed",
         PayoutDepositDetected = "mass_payout.deposit_detected",
@@ -41,8 +48,16 @@ impl EventKind {
     /// The channel of its webhook; `None` if only the feed tells it.
     pub const fn channel(self) -> Option<Channel> {
         match self {
-            Self::InvoiceCreated | Self::InvoicePartial | Self::InvoiceCancelled => None,
-            Self::InvoicePaid
+            Self::InvoiceCreated
+            | Self::InvoicePartial
+            | Self::InvoiceCancelled
+            | Self::SubscriptionStarted
+            | Self::SubscriptionRenewed
+            | Self::SubscriptionPastDue
+            | Self::SubscriptionCancelled
+            | Self::SubscriptionEnded => None,
+            Self::RenewalReminder
+            | Self::InvoicePaid
             | Self::InvoiceExpired
             | Self::LateDeposit
             | Self::WrongToken
@@ -146,6 +161,7 @@ mod tests {
             "late_deposit_received",
             "wrong_token_received",
             "suspicious_token_received",
+            "subscription.renewal_reminder",
         ];
         assert_eq!(names, expected);
     }

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use sha2::Sha512;
 use utoipa::ToSchema;
 
-use super::{canonical::to_canonical_json, donation::DonationBody};
+use super::{canonical::to_canonical_json, donation::DonationBody, subscription::RenewalBody};
 use crate::{
     invoice::{payment::Payment, schema},
     merchant::WebhookSecret,
@@ -43,6 +43,10 @@ pub struct IpnPart {
     /// Present in every IPN of an invoice of type `donation` that began on a link's page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub donation: Option<DonationBody>,
+    /// Present in reminders of a subscription's renewal alone: `payment_status` only repeats the
+    /// state of its latest invoice.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub renewal: Option<RenewalBody>,
 }
 
 /// The body of an informational IPN. `payment_status` is the present status of the invoice: a
@@ -109,6 +113,7 @@ pub fn snapshot(
     payment: &Payment,
     notice: Option<&NoticeBody>,
     donation: Option<&DonationBody>,
+    renewal: Option<&RenewalBody>,
 ) -> String {
     let mut body = serde_json::to_value(payment).expect("a payment object is plain data");
     if let Some(notice) = notice {
@@ -117,6 +122,10 @@ pub fn snapshot(
     if let Some(donation) = donation {
         let donation = serde_json::to_value(donation).expect("a donation is plain data");
         body["_gateway"]["donation"] = donation;
+    }
+    if let Some(renewal) = renewal {
+        let renewal = serde_json::to_value(renewal).expect("a renewal is plain data");
+        body["_gateway"]["renewal"] = renewal;
     }
     to_canonical_json(&body)
 }
@@ -199,7 +208,7 @@ mod tests {
             amount_unit: IN_BASE_UNITS,
             received_at: "2023-11-14T22:13:20.000Z".into(),
         };
-        let sent = body(&snapshot(&payment, Some(&notice), None), "evt_1", 7).unwrap();
+        let sent = body(&snapshot(&payment, Some(&notice), None, None), "evt_1", 7).unwrap();
         let ipn = PaymentIpn { payment, event_id: "evt_1".into(), event_at: 7, gateway: None };
         let described = PaymentNotice { ipn, gateway: NoticePart { notice, donation: None } };
         assert_eq!(to_canonical_json(&serde_json::to_value(described).unwrap()), sent);
@@ -208,7 +217,7 @@ mod tests {
     #[test]
     fn an_ipn_is_the_sorted_payment_object_and_a_notice_is_marked_as_one() {
         let payment = draft();
-        let plain: Value = serde_json::from_str(&snapshot(&payment, None, None)).unwrap();
+        let plain: Value = serde_json::from_str(&snapshot(&payment, None, None, None)).unwrap();
         assert_eq!(plain, serde_json::to_value(&payment).unwrap());
         let notice = NoticeBody {
             kind: "late_deposit_received",
@@ -222,11 +231,11 @@ mod tests {
             amount_unit: IN_COINS,
             received_at: "2023-11-14T22:13:20.000Z".into(),
         };
-        let told = snapshot(&payment, Some(&notice), None);
+        let told = snapshot(&payment, Some(&notice), None, None);
         let (told, rest) = told.split_once(r#","actually_paid""#).unwrap();
         expect![[r#"{"_gateway":{"notice":{"amount":"1.5","amount_unit":"coins","contract_address":null,"currency":"usdtmatic","deposit_key":"0xab:log:3","log_index":3,"network":"polygon","received_at":"2023-11-14T22:13:20.000Z","tx_hash":"0xab","type":"late_deposit_received"}}"#]]
             .assert_eq(told);
-        assert_eq!(format!(r#"{{"actually_paid"{rest}"#), snapshot(&payment, None, None));
+        assert_eq!(format!(r#"{{"actually_paid"{rest}"#), snapshot(&payment, None, None, None));
     }
 
     #[test]
@@ -241,18 +250,42 @@ mod tests {
             suggested_amount: Some("10".into()),
             suggested_currency: Some("usd".into()),
         };
-        let told = snapshot(&payment, None, Some(&donation));
+        let told = snapshot(&payment, None, Some(&donation), None);
         let (told, rest) = told.split_once(r#","actually_paid""#).unwrap();
         expect![[r#"{"_gateway":{"donation":{"anonymous":false,"donor_email":null,"donor_name":"Ada \"<b>\"","link_id":"pzl_0","message":null,"suggested_amount":"10","suggested_currency":"usd"}}"#]]
             .assert_eq(told);
-        assert_eq!(format!(r#"{{"actually_paid"{rest}"#), snapshot(&payment, None, None));
+        assert_eq!(format!(r#"{{"actually_paid"{rest}"#), snapshot(&payment, None, None, None));
         let described = PaymentIpn {
             payment,
             event_id: "evt_1".into(),
             event_at: 7,
-            gateway: Some(IpnPart { donation: Some(donation.clone()) }),
+            gateway: Some(IpnPart { donation: Some(donation.clone()), renewal: None }),
         };
-        let sent = body(&snapshot(&draft(), None, Some(&donation)), "evt_1", 7).unwrap();
+        let sent = body(&snapshot(&draft(), None, Some(&donation), None), "evt_1", 7).unwrap();
+        assert_eq!(to_canonical_json(&serde_json::to_value(described).unwrap()), sent);
+    }
+
+    #[test]
+    fn a_reminder_of_a_subscription_is_its_latest_payment_with_the_renewal_beside_it() {
+        let payment = draft();
+        let renewal = RenewalBody {
+            day_offset: -3,
+            next_renewal_at: "2023-12-14T22:13:20.000Z".into(),
+            cycle: 2,
+            renewal_url: "https://pay.example/renew/pzr_0".into(),
+        };
+        let told = snapshot(&payment, None, None, Some(&renewal));
+        let (told, rest) = told.split_once(r#","actually_paid""#).unwrap();
+        expect![[r#"{"_gateway":{"renewal":{"cycle":2,"day_offset":-3,"next_renewal_at":"2023-12-14T22:13:20.000Z","renewal_url":"https://pay.example/renew/pzr_0"}}"#]]
+            .assert_eq(told);
+        assert_eq!(format!(r#"{{"actually_paid"{rest}"#), snapshot(&payment, None, None, None));
+        let described = PaymentIpn {
+            payment,
+            event_id: "evt_1".into(),
+            event_at: 7,
+            gateway: Some(IpnPart { donation: None, renewal: Some(renewal.clone()) }),
+        };
+        let sent = body(&snapshot(&draft(), None, None, Some(&renewal)), "evt_1", 7).unwrap();
         assert_eq!(to_canonical_json(&serde_json::to_value(described).unwrap()), sent);
     }
 

@@ -10,6 +10,7 @@ pub mod ipn;
 pub mod payout;
 pub mod retry;
 pub mod sample;
+pub mod subscription;
 
 vocabulary! {
     /// One of the two kinds of webhooks.

@@ -8,6 +8,7 @@ use super::{
     canonical::to_canonical_json,
     event::EventKind,
     ipn::{self, NoticeBody},
+    subscription::RenewalBody,
 };
 use crate::{
     asset::catalogue::{Catalogue, Currency},
@@ -54,9 +55,16 @@ pub fn payment(kind: EventKind, url: &str, checkout_url: &str, now: DateTime<Utc
         updated_at: now,
         subscription: None,
     };
-    let is_notice = kind != EventKind::InvoicePaid && !is_expired;
+    let is_reminder = kind == EventKind::RenewalReminder;
+    let is_notice = kind != EventKind::InvoicePaid && !is_expired && !is_reminder;
     let notice = is_notice.then(|| notice(kind.as_str(), now));
-    let snapshot = ipn::snapshot(&Payment::render(&view, checkout_url), notice.as_ref(), None);
+    let renewal = is_reminder.then(|| renewal(checkout_url, now));
+    let snapshot = ipn::snapshot(
+        &Payment::render(&view, checkout_url),
+        notice.as_ref(),
+        None,
+        renewal.as_ref(),
+    );
     let mut body: Value = serde_json::from_str(&snapshot).expect("a snapshot is JSON");
     body["_gateway"]["test"] = Value::Bool(true);
     to_canonical_json(&body)
@@ -93,6 +101,15 @@ fn notice(kind: &'static str, now: DateTime<Utc>) -> NoticeBody {
     }
 }
 
+fn renewal(checkout_url: &str, now: DateTime<Utc>) -> RenewalBody {
+    RenewalBody {
+        day_offset: -3,
+        next_renewal_at: iso_8601(now + TimeDelta::days(3)),
+        cycle: 2,
+        renewal_url: format!("{checkout_url}/renew/pzr_00000000000000000000000000"),
+    }
+}
+
 /// The snapshot of the order that a payout's webhook of this kind shows.
 pub fn order(kind: EventKind, now: DateTime<Utc>) -> String {
     let state = match kind {
@@ -114,7 +131,13 @@ pub fn order(kind: EventKind, now: DateTime<Utc>) -> String {
         | EventKind::InvoiceCancelled
         | EventKind::LateDeposit
         | EventKind::WrongToken
-        | EventKind::SuspiciousToken => State::PendingDeposit,
+        | EventKind::SuspiciousToken
+        | EventKind::RenewalReminder
+        | EventKind::SubscriptionStarted
+        | EventKind::SubscriptionRenewed
+        | EventKind::SubscriptionPastDue
+        | EventKind::SubscriptionCancelled
+        | EventKind::SubscriptionEnded => State::PendingDeposit,
     };
     let quote = QuoteView {
         id: QUOTE_ID.to_owned(),
@@ -175,11 +198,14 @@ mod tests {
                         payment(kind, "https://shop.example/ipn", "https://pay.example", now);
                     let body: Value = serde_json::from_str(&text).unwrap();
                     assert_eq!(body["_gateway"]["test"], true, "{kind}");
-                    let notice = &body["_gateway"]["notice"]["type"];
+                    let (notice, renewal) =
+                        (&body["_gateway"]["notice"]["type"], &body["_gateway"]["renewal"]);
                     let is_status =
                         matches!(kind, EventKind::InvoicePaid | EventKind::InvoiceExpired);
-                    assert_eq!(notice.is_null(), is_status, "{kind}");
-                    if !is_status {
+                    let is_reminder = kind == EventKind::RenewalReminder;
+                    assert_eq!(renewal["day_offset"].is_i64(), is_reminder, "{kind}");
+                    assert_eq!(notice.is_null(), is_status || is_reminder, "{kind}");
+                    if !notice.is_null() {
                         assert_eq!(notice, kind.as_str());
                     }
                 }

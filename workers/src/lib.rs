@@ -26,10 +26,11 @@ pub enum Role {
     RateRefresher,
     Sweeper,
     Reporter,
+    MailDelivery,
 }
 
 impl Role {
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::DepositMatching,
         Self::ExpiryTimer,
         Self::IpnDelivery,
@@ -39,6 +40,7 @@ impl Role {
         Self::RateRefresher,
         Self::Sweeper,
         Self::Reporter,
+        Self::MailDelivery,
     ];
 
     pub const fn name(self) -> &'static str {
@@ -52,6 +54,7 @@ impl Role {
             Self::RateRefresher => "rate-refresher",
             Self::Sweeper => "sweeper",
             Self::Reporter => "reporter",
+            Self::MailDelivery => "mail-delivery",
         }
     }
 }
@@ -97,6 +100,7 @@ pub async fn run(role: Role, agent: Agent) {
         Role::RateRefresher => role::rate_refresher::run(&agent).await,
         Role::Sweeper => role::sweeper::run(&agent).await,
         Role::Reporter => role::reporter::run(&agent).await,
+        Role::MailDelivery => role::mail_delivery::run(&agent).await,
     }
     tracing::info!(%role, "stopped");
 }

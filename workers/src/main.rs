@@ -7,6 +7,7 @@ use clap::Parser;
 use gateway::{
     app::{Gateway, delivery::Room, operator::measure},
     config::{self, Config},
+    egress::smtp::Relay,
     serve::{
         self, Limits,
         admin::{self, Readiness},
@@ -34,7 +35,7 @@ use tokio_util::sync::CancellationToken;
 )]
 struct Arguments {
     /// deposit-matching, expiry-timer, ipn-delivery, payout-batch, payout-webhook-delivery,
-    /// chain-watcher, rate-refresher, sweeper, reporter, or all
+    /// chain-watcher, rate-refresher, sweeper, reporter, mail-delivery, or all
     #[arg(required = true, value_name = "ROLE")]
     roles: Vec<String>,
 }
@@ -60,6 +61,9 @@ async fn main() -> anyhow::Result<()> {
     let gateway = Arc::new(Gateway::start(config).await?);
     if delivers {
         check_roots(&gateway)?;
+    }
+    if roles.contains(&Role::MailDelivery) {
+        check_mail_relay(&gateway)?;
     }
     let stop = serve::stop_on_signal();
     let readiness = Readiness::default();
@@ -106,6 +110,13 @@ fn check_roots(gateway: &Gateway) -> anyhow::Result<()> {
         "no root certificates could be read, so that no merchant can be reached by https: install them (the package is usually \
          called ca-certificates) or name a file of them in SSL_CERT_FILE; if files were short just then, start again"
     )
+}
+
+/// Settings that make no client would leave every mail unsent. Off, the role waits.
+fn check_mail_relay(gateway: &Gateway) -> anyhow::Result<()> {
+    let settings = gateway.config.mail.relay();
+    settings.as_ref().map(Relay::new).transpose()?;
+    Ok(())
 }
 
 /// Beyond its file limit a process opens no connection, not even to its own database: it takes on

@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use gateway::mail;
 use serde::Deserialize;
 
 /// A language the pages speak.
@@ -36,6 +37,15 @@ impl Language {
             Self::English => &ENGLISH,
             Self::German => &GERMAN,
             Self::Arabic => &ARABIC,
+        }
+    }
+
+    /// The same language, of mails.
+    pub const fn of_mails(self) -> mail::Language {
+        match self {
+            Self::English => mail::Language::English,
+            Self::German => mail::Language::German,
+            Self::Arabic => mail::Language::Arabic,
         }
     }
 
@@ -235,6 +245,29 @@ texts! {
     notice_email,
     notice_link_full,
     notice_trap,
+    link_every_days,
+    link_every_week,
+    link_every_weeks,
+    link_every_month,
+    link_every_months,
+    link_every_year,
+    link_every_years,
+    link_email_hint,
+    renew_missing,
+    renew_pending,
+    renew_active,
+    renew_past_due,
+    renew_cancelled,
+    renew_ended,
+    renew_button,
+    renew_cancel,
+    renew_cancel_ask,
+    renew_cancel_yes,
+    unsubscribe_ask,
+    unsubscribe_note,
+    unsubscribe_button,
+    unsubscribe_done,
+    unsubscribe_missing,
 }
 
 #[cfg(test)]
@@ -259,6 +292,13 @@ mod tests {
                 assert!(!text.contains(['<', '&']), "{language:?} {name} holds markup");
             }
         }
+    }
+
+    #[test]
+    fn mails_are_written_in_every_language_of_the_pages() {
+        let pages = Language::ALL.map(|language| language.of_mails().as_str());
+        assert_eq!(pages, Language::ALL.map(Language::code));
+        assert_eq!(pages, mail::Language::ALL.map(mail::Language::as_str));
     }
 
     #[test]

@@ -239,12 +239,9 @@ fn asset(asset: &gateway::app::invoice::buyer_status::BuyerAsset) -> Asset {
     }
 }
 
-/// As people write it: `25.50 USD`. A price with more than two decimals keeps them all.
-pub(crate) fn price(amount: &str, currency: &str) -> String {
-    let (whole, fraction) = amount.split_once('.').unwrap_or((amount, ""));
-    let fraction = if fraction.is_empty() { String::new() } else { format!(".{fraction:0<2}") };
-    format!("{whole}{fraction} {}", currency.to_uppercase())
-}
+/// As people write it: `25.50 USD`. A price with more than two decimals keeps them all. Mails write
+/// it in the same way.
+pub(crate) use gateway::mail::compose::money as price;
 
 /// Checked again here although creation did: a link is followed with one tap.
 fn redirect(text: &str) -> Option<Redirect> {

@@ -137,6 +137,26 @@ impl Shell {
         self.link_in(Some(*language), self.visit.place.folder_of_links(), link_id, amount)
     }
 
+    /// A subscriber's own page or an action of it.
+    pub fn renew_page(&self, token: &str, action: &str) -> String {
+        self.link_in(self.asked_language(), "renew", &format!("{token}{action}"), None)
+    }
+
+    /// The same page in another language.
+    pub fn renew_page_to(&self, language: &Language, token: &str) -> String {
+        self.link_in(Some(*language), "renew", token, None)
+    }
+
+    /// The page that stops a subscriber's reminders.
+    pub fn unsubscribe_page(&self, token: &str) -> String {
+        self.link_in(self.asked_language(), "unsubscribe", token, None)
+    }
+
+    /// The same page in another language.
+    pub fn unsubscribe_page_to(&self, language: &Language, token: &str) -> String {
+        self.link_in(Some(*language), "unsubscribe", token, None)
+    }
+
     fn asked_language(&self) -> Option<Language> {
         self.visit.language_asked.then_some(self.language)
     }

@@ -41,6 +41,8 @@ const GUIDES: &[Page] = &[
         "buttons and donations without a server",
         "docs/payment-links.md"
     ),
+    page!("subscriptions", "Subscriptions", "cycles, reminders, renewals", "docs/subscriptions.md"),
+    page!("mail", "Mail to buyers", "receipts and reminders", "docs/mail.md"),
     page!("webhooks", "Webhooks", "verify, then act once", "docs/webhooks.md"),
     page!(
         "receiver-down",
@@ -53,6 +55,12 @@ const GUIDES: &[Page] = &[
         "Coming from NOWPayments",
         "what differs, client by client",
         "docs/nowpayments.md"
+    ),
+    page!(
+        "legacy",
+        "Moving from CoinPayments",
+        "clients of the old API, unmodified",
+        "docs/legacy.md"
     ),
     page!("payouts", "Mass payouts", "one order, many recipients", "docs/payouts.md"),
     page!(

@@ -33,7 +33,8 @@ pub struct Event {
     pub event_id: String,
     /// `invoice.created`, `.partial`, `.paid`, `.expired`, `.cancelled`; `late_deposit_received`,
     /// `wrong_token_received`, `suspicious_token_received`, which change no status;
-    /// `mass_payout.…` as in the payout webhooks. More may come.
+    /// `subscription.started`, `.renewed`, `.past_due`, `.cancelled`, `.ended`,
+    /// `.renewal_reminder`; `mass_payout.…` as in the payout webhooks. More may come.
     #[serde(rename = "type")]
     #[schema(value_type = String, examples("invoice.paid"))]
     pub kind: &'static str,

@@ -11,6 +11,7 @@ use gateway::{
         terms::AmountRefusal,
         words::{MESSAGE_CHARS_MAX, NAME_CHARS_MAX, WordsError},
     },
+    mail::Language,
     money::Price,
 };
 
@@ -26,8 +27,9 @@ pub type Notice = (StatusCode, String);
 /// end of a message as two; no field takes as many as this.
 const SHOWN_CHARS_MAX: usize = 2_000;
 
-/// The visitor's fields. Names are frozen; a field that is not sent is empty.
-pub fn read(fields: &Fields) -> OrderForm {
+/// The visitor's fields, on a page of this language. Names are frozen; a field that is not sent is
+/// empty.
+pub fn read(fields: &Fields, language: Language) -> OrderForm {
     let text = |name: &str| -> String {
         let text = fields.text(name).unwrap_or_default();
         text.chars().filter(|letter| *letter != '\0').take(SHOWN_CHARS_MAX).collect()
@@ -37,7 +39,9 @@ pub fn read(fields: &Fields) -> OrderForm {
         donor_name: text("donor_name"),
         donor_email: text("donor_email"),
         message: text("message"),
+        email: text("email"),
         once: text("once"),
+        language,
         anonymous: !matches!(text("anonymous").as_str(), "" | "0" | "false" | "off"),
     }
 }

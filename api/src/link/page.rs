@@ -19,6 +19,7 @@ use gateway::{
     },
     link::{self, LinkKind, terms::Terms, typed},
     money::Price,
+    subscription::{Interval, calendar::Period},
 };
 
 use super::form::{self, Notice};
@@ -50,6 +51,8 @@ struct OpenPage {
     price: Option<String>,
     open: Option<OpenPrice>,
     is_donation: bool,
+    /// When it renews; of a subscription.
+    renews: Option<String>,
     typed: OrderForm,
     /// Names this rendering of the form.
     once: String,
@@ -116,7 +119,7 @@ pub async fn order(
         let notice = (StatusCode::BAD_REQUEST, t.notice_later.to_owned());
         return shown(&gateway, visit, id, OrderForm::default(), Some(notice)).await;
     };
-    let typed = form::read(&fields);
+    let typed = form::read(&fields, visit.language.of_mails());
     if let Err(error) = gateway.admit_buyer(BuyerBudget::Action, &client).await {
         let error = ApiError::of_buyer(error);
         let too_many = matches!(error, ApiError::PolledTooOften);
@@ -235,6 +238,7 @@ impl OpenPage {
             id: link.link_id,
             price: fixed.map(|price| money(price, &terms)),
             is_donation: terms.kind == LinkKind::Donation,
+            renews: terms.period.map(|period| every(period, t)),
             amount: amount.filter(|_| terms.is_open()).map(Price::to_decimal),
             is_priced: fixed.is_some() || amount.is_some(),
             button: label(&terms, t),
@@ -276,9 +280,20 @@ fn hint(terms: &Terms, t: &Texts) -> String {
 pub(super) fn label(terms: &Terms, t: &Texts) -> String {
     match terms.kind {
         LinkKind::Donation => t.link_donate.to_owned(),
-        LinkKind::Payment => match terms.price_amount {
+        LinkKind::Payment | LinkKind::Subscription => match terms.price_amount {
             Some(price) => plain(t.link_pay, &[("price", &money(price, terms))]),
             None => t.link_pay_open.to_owned(),
         },
     }
+}
+
+fn every(period: Period, t: &Texts) -> String {
+    let (one, many) = match period.interval {
+        Interval::Day => (t.link_every_days, t.link_every_days),
+        Interval::Week => (t.link_every_week, t.link_every_weeks),
+        Interval::Month => (t.link_every_month, t.link_every_months),
+        Interval::Year => (t.link_every_year, t.link_every_years),
+    };
+    let text = if period.count == 1 { one } else { many };
+    plain(text, &[("count", &period.count.to_string())])
 }

@@ -10,6 +10,7 @@ use gateway::{
         terms::{DESCRIPTION_CHARS_MAX, TITLE_CHARS_MAX, Terms},
     },
     money::Price,
+    subscription::{Interval, calendar::Period},
 };
 use serde_json::{Number, value::RawValue};
 use sha2::{Digest, Sha256};
@@ -29,7 +30,8 @@ const TOKEN_CHARS_MAX: usize = 64;
 #[derive(ToSchema)]
 pub struct NewPaymentLink {
     /// `payment`: a fixed price, or one that the visitor chooses. `donation`: an amount that the
-    /// donor chooses, with his name and a message if he likes. It cannot be changed.
+    /// donor chooses, with his name and a message if he likes. `subscription`: a fixed price that
+    /// is paid again every interval. It cannot be changed.
     #[schema(rename = "type", value_type = PaymentLinkType)]
     pub kind: String,
     /// The heading of the page and the description of its invoices; one line.
@@ -61,6 +63,19 @@ pub struct NewPaymentLink {
     /// True: one payment uses the link up. Until then all its visitors share one open invoice. Only
     /// for type `payment`.
     pub single_use: Option<bool>,
+    /// Of a subscription: the unit of the time between two payments.
+    #[schema(value_type = Option<PaymentLinkInterval>)]
+    pub interval: Option<String>,
+    /// Of a subscription: how many of them; 1 if absent. Of days at least 7.
+    #[schema(minimum = 1, maximum = 3650)]
+    pub interval_count: Option<u32>,
+    /// Of a subscription: payments after which it ends. Absent: it has no end.
+    #[schema(minimum = 1, maximum = 1000)]
+    pub cycles_max: Option<u32>,
+    /// Of a subscription, in the sandbox only: seconds that a day takes, so that a month can be
+    /// watched in a minute. Dates stay real.
+    #[schema(minimum = 1, maximum = 86400)]
+    pub sandbox_day_seconds: Option<u32>,
     /// Where buyers are redirected once they have paid: an http or https URL.
     #[schema(value_type = Option<schema::OptionalWebAddress>)]
     pub success_url: Option<String>,
@@ -81,6 +96,16 @@ pub struct NewPaymentLink {
 pub enum PaymentLinkType {
     Payment,
     Donation,
+    Subscription,
+}
+
+#[derive(ToSchema)]
+#[schema(rename_all = "lowercase")]
+pub enum PaymentLinkInterval {
+    Day,
+    Week,
+    Month,
+    Year,
 }
 
 /// Changes of a link. What is absent stays; null removes a value that need not be there.
@@ -139,6 +164,9 @@ pub fn parse(members: &Members, policy: &Policy) -> Result<Terms, ApiError> {
         suggested_amounts: suggestions(members)?.unwrap_or_default(),
         accepted: tokens(members)?,
         single_use: members.flag("single_use")?.unwrap_or(false),
+        period: period(members)?,
+        cycles_max: whole(members, "cycles_max")?,
+        sandbox_day_seconds: whole(members, "sandbox_day_seconds")?,
         success_url: redirect_url(members, "success_url")?,
         cancel_url: redirect_url(members, "cancel_url")?,
         ipn_callback_url: callback_url(members, policy)?,
@@ -148,8 +176,12 @@ pub fn parse(members: &Members, policy: &Policy) -> Result<Terms, ApiError> {
 
 /// Validates the members of a change; the first fault is reported.
 pub fn changes(members: &Members, policy: &Policy) -> Result<Changes, ApiError> {
-    if members.is_sent("type") {
-        return Err(ApiError::invalid("type cannot be changed; create another link"));
+    for name in ["type", "interval", "interval_count", "cycles_max", "sandbox_day_seconds"] {
+        if members.is_sent(name) {
+            return Err(ApiError::invalid(format!(
+                "{name} cannot be changed; create another link"
+            )));
+        }
     }
     for name in ["title", "price_currency", "single_use", "active"] {
         if members.is_null(name) {
@@ -189,11 +221,31 @@ fn setting<T>(members: &Members, name: &str, value: Option<T>) -> Setting<T> {
 
 fn kind(text: &str) -> Result<LinkKind, ApiError> {
     text.parse().map_err(|_| match text {
-        "subscription" | "pos" => {
-            ApiError::invalid(format!("links of type {text} cannot be created yet"))
-        }
-        _ => ApiError::invalid("type must be payment or donation"),
+        "pos" => ApiError::invalid("links of type pos cannot be created yet"),
+        _ => ApiError::invalid("type must be payment, donation or subscription"),
     })
+}
+
+fn period(members: &Members) -> Result<Option<Period>, ApiError> {
+    let count = whole(members, "interval_count")?;
+    let Some(text) = members.string("interval", 1..=16)? else {
+        return match count {
+            None => Ok(None),
+            Some(_) => Err(ApiError::invalid("interval_count needs interval")),
+        };
+    };
+    let interval = text.parse::<Interval>();
+    let interval =
+        interval.map_err(|_| ApiError::invalid("interval must be day, week, month or year"))?;
+    let period = Period::new(interval, count.unwrap_or(1));
+    period.map(Some).map_err(|error| ApiError::invalid(error.to_string()))
+}
+
+fn whole(members: &Members, name: &str) -> Result<Option<u32>, ApiError> {
+    let Some(text) = members.number(name)? else { return Ok(None) };
+    let number =
+        text.parse().map_err(|_| ApiError::invalid(format!("{name} must be a whole number")));
+    number.map(Some)
 }
 
 fn currency(members: &Members) -> Result<Option<Fiat>, ApiError> {
@@ -251,6 +303,9 @@ pub fn idempotency(key: Option<String>, terms: &Terms) -> Option<Idempotency> {
         Some(terms.suggested_amounts.iter().map(number).collect::<Vec<_>>().join(",")),
         terms.accepted.as_ref().map(|tokens| tokens.join(",")),
         Some(terms.single_use.to_string()),
+        terms.period.map(|period| format!("{} {}", period.interval, period.count)),
+        terms.cycles_max.map(|count| count.to_string()),
+        terms.sandbox_day_seconds.map(|seconds| seconds.to_string()),
         terms.success_url.clone(),
         terms.cancel_url.clone(),
         terms.ipn_callback_url.clone(),

@@ -144,9 +144,10 @@ impl From<LinkError> for ApiError {
             LinkError::NotFound => Self::LinkNotFound,
             LinkError::UnknownToken(_) => Self::CurrencyNotSupported,
             LinkError::Suspended => Self::MerchantSuspended,
-            LinkError::Terms(_) | LinkError::TooMany { .. } | LinkError::IdempotencyMismatch => {
-                Self::invalid(error.to_string())
-            }
+            LinkError::Terms(_)
+            | LinkError::TooMany { .. }
+            | LinkError::SandboxOnly
+            | LinkError::IdempotencyMismatch => Self::invalid(error.to_string()),
             LinkError::Storage(error) => error.into(),
         }
     }

@@ -14,7 +14,7 @@ use serde::Serialize;
 use serde_json::Number;
 use utoipa::ToSchema;
 
-use super::request::PaymentLinkType;
+use super::request::{PaymentLinkInterval, PaymentLinkType};
 
 /// A page whose visitors create invoices of their merchant. Fields are only ever added.
 #[derive(Debug, Serialize, ToSchema)]
@@ -52,6 +52,18 @@ pub struct PaymentLink {
     pub suggested_amounts: Vec<Number>,
     /// True: one payment uses the link up.
     pub single_use: bool,
+    /// Of a subscription; else null, and so are the next ones.
+    #[schema(value_type = Option<PaymentLinkInterval>, required)]
+    pub interval: Option<&'static str>,
+    /// How many intervals lie between two payments.
+    #[schema(required)]
+    pub interval_count: Option<u32>,
+    /// Payments after which it ends; null for one without an end.
+    #[schema(required)]
+    pub cycles_max: Option<u32>,
+    /// Seconds that a day takes in the sandbox; null where it takes a day.
+    #[schema(required)]
+    pub sandbox_day_seconds: Option<u32>,
     /// Where buyers are redirected once they have paid.
     #[schema(required)]
     pub success_url: Option<String>,
@@ -116,6 +128,10 @@ impl PaymentLink {
             max_amount: terms.max_amount.map(number),
             suggested_amounts: terms.suggested_amounts.into_iter().map(number).collect(),
             single_use: terms.single_use,
+            interval: terms.period.map(|period| period.interval.as_str()),
+            interval_count: terms.period.map(|period| period.count),
+            cycles_max: terms.cycles_max,
+            sandbox_day_seconds: terms.sandbox_day_seconds,
             success_url: terms.success_url,
             cancel_url: terms.cancel_url,
             ipn_callback_url: terms.ipn_callback_url,

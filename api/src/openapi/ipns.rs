@@ -3,6 +3,7 @@
 use gateway::webhook::{
     donation::DonationBody,
     ipn::{IpnPart, NoticeBody, NoticePart, PaymentIpn, PaymentNotice},
+    subscription::RenewalBody,
 };
 use utoipa::{
     OpenApi,
@@ -21,6 +22,7 @@ use super::payouts::sent_header;
     PaymentIpn,
     IpnPart,
     DonationBody,
+    RenewalBody,
     PaymentNotice,
     NoticePart,
     NoticeBody
@@ -39,12 +41,14 @@ struct Told {
 enum Kind {
     /// The invoice reached this `payment_status`. At most one event of a payment says so.
     Status(&'static str),
+    /// `_gateway.renewal` says which renewal.
+    Reminder,
     /// `_gateway.notice.type` is the name. `payment_status` only repeats the invoice's state.
     Notice,
 }
 
 /// The events of the spec's tables "Equivalence" and "When IPNs fire".
-const EVENTS: [Told; 5] = [
+const EVENTS: [Told; 6] = [
     Told {
         name: "invoice.paid",
         fires: "The invoice is paid in full. Act on it once per `payment_id` and `payment_status`, after comparing order, \
@@ -77,6 +81,13 @@ const EVENTS: [Told; 5] = [
                 change and pays nothing: never ship goods because of it.",
         kind: Kind::Notice,
     },
+    Told {
+        name: "subscription.renewal_reminder",
+        fires: "A subscription is due for renewal: once on each of the days -3 to +3 relative to `next_renewal_at`, until it \
+                is paid. The body is that of its latest invoice, with `_gateway.renewal`; `payment_status` only repeats that \
+                invoice's state. Send `renewal_url` to the subscriber; never ship goods because of it.",
+        kind: Kind::Reminder,
+    },
 ];
 
 pub(super) fn add_to(document: &mut openapi::OpenApi) {
@@ -93,6 +104,11 @@ fn described(event: &Told) -> OperationBuilder {
     let inside = |name, part: ObjectBuilder| ObjectBuilder::new().property(name, part);
     let (whole, narrowed) = match event.kind {
         Kind::Status(status) => ("PaymentIpn", inside("payment_status", only(status))),
+        Kind::Reminder => {
+            let renewal = Ref::from_schema_name("Renewal");
+            let part = ObjectBuilder::new().property("renewal", renewal).required("renewal");
+            ("PaymentIpn", inside("_gateway", part).required("_gateway"))
+        }
         Kind::Notice => {
             let notice = inside("notice", inside("type", only(event.name)));
             ("PaymentNotice", inside("_gateway", notice))

@@ -27,7 +27,7 @@ use utoipa::{
 
 use crate::{
     balance, buyer_status, buyer_status::wire::SluggedError, catalogue, endpoints, error::Envelope,
-    event, export, link, nowpayments, payment, sandbox, status,
+    event, export, link, nowpayments, payment, sandbox, status, subscription,
 };
 
 /// The name of the merchant's key in the document.
@@ -46,6 +46,10 @@ const MERCHANT_KEY: &str = "merchantKey";
         payment::route::list,
         payment::deposits::list,
         balance::route::read,
+        subscription::route::list,
+        subscription::route::read,
+        subscription::route::cancel,
+        subscription::route::advance,
         link::route::create,
         link::route::list,
         link::route::read,

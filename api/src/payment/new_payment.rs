@@ -20,8 +20,8 @@ use crate::{
 const KEY_HEADER: &str = "idempotency-key";
 const KEY_CHARS_MAX: usize = 255;
 pub(crate) const ORDER_ID_CHARS_MAX: usize = 255;
-const DESCRIPTION_CHARS_MAX: usize = 2_000;
-const URL_CHARS_MAX: usize = 2_048;
+pub(crate) const DESCRIPTION_CHARS_MAX: usize = 2_000;
+pub(crate) const URL_CHARS_MAX: usize = 2_048;
 const NETWORK_CHARS_MAX: usize = 255;
 const BUYERS_CHOICE: &str = "all";
 
@@ -186,13 +186,17 @@ pub(crate) fn callback_url(members: &Members, policy: &Policy) -> Result<Option<
 /// The limit is on the text that was sent; percent-encoding may lengthen it.
 pub(crate) fn redirect_url(members: &Members, name: &str) -> Result<Option<String>, ApiError> {
     let Some(text) = optional_url(members, name)? else { return Ok(None) };
-    let url = Url::parse(&text).ok().filter(|url| {
+    let refused = || ApiError::invalid(format!("{name} must be an http or https URL"));
+    page_url(&text).ok_or_else(refused).map(Some)
+}
+
+/// The URL of a page to which a browser may be sent; `None` if it is no such URL.
+pub(crate) fn page_url(text: &str) -> Option<String> {
+    let url = Url::parse(text).ok().filter(|url| {
         let plain = url.username().is_empty() && url.password().is_none();
         matches!(url.scheme(), "http" | "https") && url.has_host() && plain
     });
-    let url =
-        url.ok_or_else(|| ApiError::invalid(format!("{name} must be an http or https URL")))?;
-    Ok(Some(url.to_string()))
+    url.map(Into::into)
 }
 
 /// Of the parsed values: the same request in another spelling is the same request. Each value says

@@ -13,6 +13,7 @@ use gateway::{
         LinkKind,
         terms::{DESCRIPTION_CHARS_MAX, SUGGESTIONS_MAX, TITLE_CHARS_MAX},
     },
+    subscription::Interval,
 };
 use uuid::Uuid;
 
@@ -36,6 +37,10 @@ impl Page<'_> {
         self.fields.kind == kind.as_str()
     }
 
+    fn is_interval(&self, interval: &Interval) -> bool {
+        self.fields.interval == interval.as_str()
+    }
+
     fn is_fiat(&self, fiat: &Fiat) -> bool {
         self.fields.price_currency == fiat.code()
     }
@@ -53,6 +58,9 @@ fn fields(form: &Form) -> Fields<'_> {
         max: form.text("max"),
         suggestions: form.text("suggestions"),
         single_use: form.text("single_use") == "yes",
+        interval: form.text("interval"),
+        interval_count: form.text("interval_count"),
+        cycles_max: form.text("cycles_max"),
         order_id: form.text("order_id"),
         webhook_url: form.text("webhook_url"),
         success_url: form.text("success_url"),

@@ -148,6 +148,7 @@ namespace Gateway\Sdk;
  * }
  * @phpstan-type IpnPart array{
  *   donation?: Donation|null,
+ *   renewal?: Renewal|null,
  * }
  * @phpstan-type MinAmount array{
  *   currency_from: string,
@@ -304,13 +305,17 @@ namespace Gateway\Sdk;
  * @phpstan-type NewPaymentLink array{
  *   accepted?: list<string>|null,
  *   cancel_url?: string|null,
+ *   cycles_max?: int|null,
  *   description?: string|null,
+ *   interval?: string|null,
+ *   interval_count?: int|null,
  *   ipn_callback_url?: string|null,
  *   max_amount?: string|null,
  *   min_amount?: string|null,
  *   order_id?: string|null,
  *   price_amount?: string|null,
  *   price_currency: string,
+ *   sandbox_day_seconds?: int|null,
  *   single_use?: bool|null,
  *   success_url?: string|null,
  *   suggested_amounts?: list<string>|null,
@@ -418,7 +423,10 @@ namespace Gateway\Sdk;
  *   button_url: string,
  *   cancel_url: string|null,
  *   created_at: string,
+ *   cycles_max: int|null,
  *   description: string|null,
+ *   interval: string|null,
+ *   interval_count: int|null,
  *   ipn_callback_url: string|null,
  *   link_id: string,
  *   max_amount: string|null,
@@ -426,6 +434,7 @@ namespace Gateway\Sdk;
  *   order_id: string|null,
  *   price_amount: string|null,
  *   price_currency: string,
+ *   sandbox_day_seconds: int|null,
  *   single_use: bool,
  *   success_url: string|null,
  *   suggested_amounts: list<string>,
@@ -603,6 +612,16 @@ namespace Gateway\Sdk;
  *   eventType: string,
  *   order: PayoutOrder,
  * }
+ * @phpstan-type Renewal array{
+ *   cycle: int,
+ *   day_offset: int,
+ *   next_renewal_at: string,
+ *   renewal_url: string,
+ * }
+ * @phpstan-type SandboxAdvance array{
+ *   days: int,
+ *   subscription_id: string,
+ * }
  * @phpstan-type SandboxDeposit array{
  *   head: int,
  *   height: int|null,
@@ -612,6 +631,26 @@ namespace Gateway\Sdk;
  * }
  * @phpstan-type SandboxExpiry array{
  *   payment_id: string,
+ * }
+ * @phpstan-type Subscription array{
+ *   created_at: string,
+ *   cycles_max: int|null,
+ *   interval: string,
+ *   interval_count: int,
+ *   link_id: string,
+ *   next_renewal_at: string|null,
+ *   price_amount: string,
+ *   price_currency: string,
+ *   state: string,
+ *   subscriber_email: string,
+ *   subscription_cycle: int,
+ *   subscription_id: string,
+ *   updated_at: string,
+ * }
+ * @phpstan-type SubscriptionList array{
+ *   data: list<Subscription>,
+ *   has_more: bool,
+ *   next: string|null,
  * }
  * @phpstan-type TestMark array{
  *   test: bool,
@@ -775,6 +814,7 @@ final class Contract
         "RATE_LIMIT_EXCEEDED",
         "RATE_PROVIDER_DOWN",
         "SIGNATURE_MISMATCH",
+        "SUBSCRIPTION_NOT_FOUND",
         "TOO_MANY_ITEMS",
         "UNSUPPORTED_CURRENCY",
         "UNSUPPORTED_NETWORK",

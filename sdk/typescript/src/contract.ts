@@ -37,6 +37,7 @@ export type ErrorCode =
   | 'RATE_LIMIT_EXCEEDED'
   | 'RATE_PROVIDER_DOWN'
   | 'SIGNATURE_MISMATCH'
+  | 'SUBSCRIPTION_NOT_FOUND'
   | 'TOO_MANY_ITEMS'
   | 'UNSUPPORTED_CURRENCY'
   | 'UNSUPPORTED_NETWORK'
@@ -141,7 +142,9 @@ export type NetworkName = 'bitcoin' | 'litecoin' | 'dogecoin' | 'ethereum' | 'po
  */
 export type OrderState = 'draft' | 'pending_deposit' | 'funded' | 'processing' | 'completed' | 'partial_failed' | 'expired' | 'cancelled' | (string & {});
 
-export type PaymentLinkType = 'payment' | 'donation' | (string & {});
+export type PaymentLinkInterval = 'day' | 'week' | 'month' | 'year' | (string & {});
+
+export type PaymentLinkType = 'payment' | 'donation' | 'subscription' | (string & {});
 
 /**
  * `waiting`: nothing counts yet. `partially_paid`: less than the invoice asks for. `finished`: paid
@@ -398,8 +401,9 @@ export interface Event {
   resource_id: string;
   /**
    * `invoice.created`, `.partial`, `.paid`, `.expired`, `.cancelled`; `late_deposit_received`,
-   * `wrong_token_received`, `suspicious_token_received`, which change no status; `mass_payout.…` as
-   * in the payout webhooks. More may come.
+   * `wrong_token_received`, `suspicious_token_received`, which change no status;
+   * `subscription.started`, `.renewed`, `.past_due`, `.cancelled`, `.ended`, `.renewal_reminder`;
+   * `mass_payout.…` as in the payout webhooks. More may come.
    */
   type: string;
 }
@@ -475,6 +479,11 @@ export interface EventsResent {
 export interface IpnPart {
   /** Present in every IPN of an invoice of type `donation` that began on a link's page. */
   donation?: Donation | null;
+  /**
+   * Present in reminders of a subscription's renewal alone: `payment_status` only repeats the state
+   * of its latest invoice.
+   */
+  renewal?: Renewal | null;
 }
 
 /** The smallest invoice in a currency. */
@@ -853,8 +862,14 @@ export interface NewPaymentLink {
    * Where buyers are redirected once their invoice is cancelled or expired: an http or https URL.
    */
   cancel_url?: string | null;
+  /** Of a subscription: payments after which it ends. Absent: it has no end. */
+  cycles_max?: number | null;
   /** Shown below the title. */
   description?: string | null;
+  /** Of a subscription: the unit of the time between two payments. */
+  interval?: PaymentLinkInterval | null;
+  /** Of a subscription: how many of them; 1 if absent. Of days at least 7. */
+  interval_count?: number | null;
   /** Where the signed IPNs of its invoices are posted. */
   ipn_callback_url?: string | null;
   /** The largest amount that visitors may choose; 1,000,000 if absent. */
@@ -870,6 +885,11 @@ export interface NewPaymentLink {
   /** `usd`, `eur` or `gbp` in any case. */
   price_currency: string;
   /**
+   * Of a subscription, in the sandbox only: seconds that a day takes, so that a month can be
+   * watched in a minute. Dates stay real.
+   */
+  sandbox_day_seconds?: number | null;
+  /**
    * True: one payment uses the link up. Until then all its visitors share one open invoice. Only
    * for type `payment`.
    */
@@ -882,7 +902,8 @@ export interface NewPaymentLink {
   title: string;
   /**
    * `payment`: a fixed price, or one that the visitor chooses. `donation`: an amount that the donor
-   * chooses, with his name and a message if he likes. It cannot be changed.
+   * chooses, with his name and a message if he likes. `subscription`: a fixed price that is paid
+   * again every interval. It cannot be changed.
    */
   type: PaymentLinkType;
 }
@@ -1140,8 +1161,14 @@ export interface PaymentLink {
   /** Where buyers are redirected once their invoice is cancelled or expired. */
   cancel_url: string | null;
   created_at: string;
+  /** Payments after which it ends; null for one without an end. */
+  cycles_max: number | null;
   /** Shown below the title. */
   description: string | null;
+  /** Of a subscription; else null, and so are the next ones. */
+  interval: PaymentLinkInterval | null;
+  /** How many intervals lie between two payments. */
+  interval_count: number | null;
   /** Where the signed IPNs of its invoices are posted. */
   ipn_callback_url: string | null;
   /** `pzl_` and 26 characters; never changes. */
@@ -1154,6 +1181,8 @@ export interface PaymentLink {
   price_amount: string | null;
   /** In lower case. */
   price_currency: string;
+  /** Seconds that a day takes in the sandbox; null where it takes a day. */
+  sandbox_day_seconds: number | null;
   /** True: one payment uses the link up. */
   single_use: boolean;
   /** Where buyers are redirected once they have paid. */
@@ -1495,6 +1524,25 @@ export interface PayoutWebhook {
   order: PayoutOrder;
 }
 
+/** The renewal that a reminder is about. */
+export interface Renewal {
+  /** The cycle to be paid. */
+  cycle: number;
+  /** The day of the reminder relative to `next_renewal_at`, also if it is sent later. */
+  day_offset: number;
+  next_renewal_at: string;
+  /** The subscriber's own page, where he renews or cancels. Send it to him and to nobody else. */
+  renewal_url: string;
+}
+
+/** Days to let pass. */
+export interface SandboxAdvance {
+  /** Whole days, 1 to 3660. */
+  days: number;
+  /** The subscription whose clock is moved on. */
+  subscription_id: string;
+}
+
 /** A transaction on the simulated chain. */
 export interface SandboxDeposit {
   /** The newest block now. */
@@ -1513,6 +1561,49 @@ export interface SandboxDeposit {
 export interface SandboxExpiry {
   /** Its `payment_id`. */
   payment_id: string;
+}
+
+/** A subscription. Fields are only ever added. */
+export interface Subscription {
+  created_at: string;
+  /** Payments after which it ends; null for one without an end. */
+  cycles_max: number | null;
+  /** `day`, `week`, `month` or `year`. */
+  interval: string;
+  /** How many intervals lie between two payments. */
+  interval_count: number;
+  /** The link on whose page it began. */
+  link_id: string;
+  /** The end of that cycle; null once it is over. */
+  next_renewal_at: string | null;
+  /** Its own: a changed link changes new subscribers only. */
+  price_amount: string;
+  /** In lower case. */
+  price_currency: string;
+  /**
+   * `active`, `past_due` (not paid three days after the renewal), `cancelled` or `ended` (its last
+   * cycle is over). More may come.
+   */
+  state: string;
+  /** Not proven to be the subscriber's. */
+  subscriber_email: string;
+  /**
+   * The newest cycle that is paid, from 1. A late payment covers the period it falls in, so numbers
+   * may be skipped.
+   */
+  subscription_cycle: number;
+  /** `pzs_` and 26 characters; never changes. */
+  subscription_id: string;
+  updated_at: string;
+}
+
+/** One page of subscriptions, the newest first. Each was paid at least once. */
+export interface SubscriptionList {
+  data: Subscription[];
+  /** True if there are older ones: ask again with `after` = `next`. */
+  has_more: boolean;
+  /** The last one of this page; null if it is empty. */
+  next: string | null;
 }
 
 /** Says that nothing happened: the body was made for a test. */

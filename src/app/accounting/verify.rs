@@ -8,11 +8,14 @@ use uuid::Uuid;
 
 use crate::app::Gateway;
 use crate::{
-    accounting::seal::{self, Entry, Hash, START},
+    accounting::{
+        balance::{Balances, NoAmount},
+        seal::{self, Entry, Hash, START},
+    },
     storage::{
         PgConnection, StorageError,
         ledger_check::{self, Difference},
-        seals::{self, Batch},
+        seals::{self, Batch, Subtotal},
     },
 };
 
@@ -116,15 +119,21 @@ impl Gateway {
         as_of: Option<DateTime<Utc>>,
         verdict: &mut Verdict,
     ) -> Result<i64, StorageError> {
-        let (mut hashes, mut after) = (HashMap::<String, Hash>::new(), 0);
+        let (mut chain, mut after) = (Chain::default(), 0);
         loop {
             let mut connection = self.db.connection().await?;
             let batches = seals::batches(&mut connection, after, as_of, 100).await?;
-            if batches.is_empty() {
+            if batches.is_empty() && as_of.is_some() {
+                return Ok(after);
+            }
+            if batches.is_empty()
+                && let Some(kept) = seals::subtotals_at(&mut connection, after).await?
+            {
+                compare_subtotals(&chain.sums, kept, verdict);
                 return Ok(after);
             }
             for batch in batches {
-                verify_batch(&mut connection, (after, batch), &mut hashes, verdict).await?;
+                verify_batch(&mut connection, (after, batch), &mut chain, verdict).await?;
                 after = batch.through_id;
             }
         }
@@ -188,6 +197,43 @@ impl Gateway {
     }
 }
 
+/// What was read of the chain so far: the hash of each account, and its sums.
+#[derive(Default)]
+struct Chain {
+    hashes: HashMap<String, Hash>,
+    sums: Balances,
+}
+
+/// Adds an entry to the sums of both its accounts.
+fn add(sums: &mut Balances, entry: &Entry) -> Result<(), StorageError> {
+    let damaged = |error: NoAmount| StorageError::damaged("ledger_entry", error);
+    sums.add(&entry.credit, &entry.asset, &entry.amount).map_err(damaged)?;
+    sums.add(&entry.debit, &entry.asset, &format!("-{}", entry.amount)).map_err(damaged)?;
+    Ok(())
+}
+
+fn subtotals(sums: &Balances) -> BTreeSet<Subtotal> {
+    let of_account = |(account, asset, units): (&str, &str, String)| Subtotal {
+        account: account.to_owned(),
+        asset: asset.to_owned(),
+        units,
+    };
+    sums.of_accounts().map(of_account).collect()
+}
+
+/// Balances are read from the sums of what is sealed, so these are proven as the entries are.
+fn compare_subtotals(read: &Balances, kept: Vec<Subtotal>, verdict: &mut Verdict) {
+    let (expected, kept) = (subtotals(read), BTreeSet::from_iter(kept));
+    let mut wrong: Vec<_> =
+        expected.symmetric_difference(&kept).map(|one| (&one.account, &one.asset)).collect();
+    wrong.dedup();
+    for (account, asset) in wrong {
+        verdict.fault(format!(
+            "the subtotal of {account} in {asset} is not the sum of its sealed entries"
+        ));
+    }
+}
+
 /// Continues the chains of both accounts of an entry.
 fn link(hashes: &mut HashMap<String, Hash>, entry: &Entry) {
     for account in [&entry.debit, &entry.credit] {
@@ -201,9 +247,10 @@ fn link(hashes: &mut HashMap<String, Hash>, entry: &Entry) {
 async fn verify_batch(
     connection: &mut PgConnection,
     (after, batch): (i64, Batch),
-    hashes: &mut HashMap<String, Hash>,
+    chain: &mut Chain,
     verdict: &mut Verdict,
 ) -> Result<(), StorageError> {
+    let hashes = &mut chain.hashes;
     let through = batch.through_id;
     let entries = seals::entries(connection, (after, through), BATCH + 1).await?;
     let count = u64::try_from(entries.len()).unwrap_or(0);
@@ -220,6 +267,7 @@ async fn verify_batch(
     let mut unsealed = BTreeSet::<&str>::new();
     for entry in &entries {
         link(hashes, entry);
+        add(&mut chain.sums, entry)?;
         unsealed.extend([entry.debit.as_str(), entry.credit.as_str()]);
     }
     for sealed in seals::of_batch(connection, through).await? {

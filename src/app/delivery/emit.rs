@@ -107,19 +107,27 @@ fn new_event(
 ) -> NewEvent {
     let payment = Payment::render(&invoice.view, checkout_url);
     let event_id = new_id();
-    let url = kind.channel().and(invoice.view.ipn_callback_url.clone());
-    let delivery = url.map(|url| {
-        let id = Uuid::now_v7();
-        let message = DeliveryRef::new(id, &event_id, Turn { cycle: 1, attempt: 1 });
-        NewDelivery { id, invoice_id: invoice.id, url, message: envelope::encode(&message) }
-    });
+    let delivery = kind.channel().and_then(|_| delivery_of(invoice, &event_id));
     NewEvent {
         kind,
         merchant_id: invoice.merchant_id,
         payment_id: invoice.view.payment_id.clone(),
         subject: notice.map(|(deposit, _)| deposit),
-        payload: ipn::snapshot(&payment, notice.map(|(_, body)| body), invoice.donation.as_ref()),
+        payload: ipn::snapshot(
+            &payment,
+            notice.map(|(_, body)| body),
+            invoice.donation.as_ref(),
+            None,
+        ),
         delivery,
         event_id,
     }
+}
+
+/// The delivery of an IPN about an invoice; `None` if it has no callback address.
+pub(crate) fn delivery_of(invoice: &Invoice, event_id: &str) -> Option<NewDelivery> {
+    let url = invoice.view.ipn_callback_url.clone()?;
+    let id = Uuid::now_v7();
+    let message = DeliveryRef::new(id, event_id, Turn { cycle: 1, attempt: 1 });
+    Some(NewDelivery { id, invoice_id: invoice.id, url, message: envelope::encode(&message) })
 }

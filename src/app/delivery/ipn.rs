@@ -37,6 +37,9 @@ impl Gateway {
             .master_keys
             .open(due.merchant_id, &due.webhook_secret_sealed)
             .map_err(Unsignable::because)?;
+        if let Some(order) = &due.legacy {
+            return self.signed_legacy_ipn(due, order, &secret);
+        }
         let event_at = due.now.timestamp();
         let body = ipn::body(&due.payload, &due.event_id, event_at).map_err(Unsignable::because)?;
         let signature = ipn::sign(&secret, body.as_bytes());

@@ -7,6 +7,7 @@
 pub mod emit;
 mod ipn;
 mod lane;
+mod legacy_ipn;
 pub mod lists;
 mod payout;
 mod record;

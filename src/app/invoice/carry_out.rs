@@ -149,6 +149,11 @@ impl Gateway {
             invoice.view.updated_at =
                 invoices::update_standing(tx, id, status, credited, received).await?;
         }
+        let paid = matches!(invoice.view.status, Status::Paid | Status::Overpaid);
+        if outcome.verdict == Verdict::Moved && paid {
+            self.cover_cycle(tx, invoice).await?;
+            self.write_receipt(tx, invoice).await?;
+        }
         // Events carry the invoice as it is now, so they are written last.
         let checkout = &self.config.checkout_url;
         emit::transitions(tx, &outcome.events_of(invoice), checkout).await?;

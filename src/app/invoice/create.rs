@@ -119,7 +119,7 @@ impl From<NoAddress> for CreateError {
 }
 
 /// The price of the new invoice, or its choice of currencies, as known before the transaction.
-enum Quoted {
+pub(crate) enum Quoted {
     Draft { accepted: Vec<String> },
     Payable { offer: Offer, pay_amount: BaseUnits, rate: Option<UsedRate> },
 }
@@ -164,7 +164,7 @@ impl Gateway {
         {
             return Ok(replay);
         }
-        let (status, body) = self.insert_invoice(&mut tx, caller, request, quoted).await?;
+        let (invoice, body) = self.insert_invoice(&mut tx, caller, request, quoted).await?;
         if let Some(wanted) = &request.idempotency {
             let sha256 = &wanted.request_sha256;
             let kept =
@@ -177,19 +177,20 @@ impl Gateway {
         fail_point("create.written");
         tx.commit().await.map_err(StorageError::from)?;
         fail_point("create.committed");
-        count_transition(None, status);
+        count_transition(None, invoice.view.status);
         self.relay_wake.notify_one();
         Ok(Created { body, replayed: false })
     }
 
-    /// Returns its status and the body of the answer, which is also what its event says.
-    async fn insert_invoice(
+    /// Returns it and the body of the answer, which is also what its event says. The caller holds
+    /// the lock of the merchant's row.
+    pub(crate) async fn insert_invoice(
         &self,
         tx: &mut PgConnection,
         caller: &Caller,
         request: &NewInvoice,
         quoted: Quoted,
-    ) -> Result<(Status, String), CreateError> {
+    ) -> Result<(Invoice, String), CreateError> {
         let quota = i64::from(caller.open_invoices_max);
         let family = quoted.family();
         let derived = family.filter(|family| !family.has_pool());
@@ -225,7 +226,7 @@ impl Gateway {
             message: &message,
         };
         creation::open(tx, &opening).await?;
-        Ok((invoice.view.status, body))
+        Ok((invoice, body))
     }
 }
 
@@ -243,7 +244,7 @@ async fn replay(
     }
 }
 
-fn quote_request(
+pub(crate) fn quote_request(
     market: &Market,
     caller: &Caller,
     request: &NewInvoice,
@@ -426,6 +427,7 @@ pub(crate) fn blank_invoice(
         rate_at: None,
         link_id: None,
         donation: None,
+        subscription_id: None,
     }
 }
 

@@ -17,6 +17,7 @@ use crate::{
     },
     money::Price,
     storage::{StorageError, audit, links::Link},
+    subscription::calendar::{Period, PeriodError},
 };
 
 const URL_CHARS_MAX: usize = 2_048;
@@ -38,6 +39,12 @@ pub struct Fields<'a> {
     /// Amounts, with spaces between them.
     pub suggestions: &'a str,
     pub single_use: bool,
+    /// Of a subscription: `day`, `week`, `month` or `year`; empty for any other link.
+    pub interval: &'a str,
+    /// Intervals between two payments; empty: one.
+    pub interval_count: &'a str,
+    /// Payments after which a subscription ends; empty: it has no end.
+    pub cycles_max: &'a str,
     pub order_id: &'a str,
     pub webhook_url: &'a str,
     pub success_url: &'a str,
@@ -53,6 +60,12 @@ pub enum ByHandError {
     PriceCurrency,
     #[error("{0} must be an amount such as 12.50.")]
     Amount(&'static str),
+    #[error("{0} must be a whole number.")]
+    Whole(&'static str),
+    #[error("Choose how often a subscriber pays.")]
+    Interval,
+    #[error("Not saved: {0}.")]
+    Period(PeriodError),
     #[error("The order id may have {ORDER_ID_CHARS_MAX} characters at most.")]
     OrderId,
     #[error("The webhook address {0}.")]
@@ -76,6 +89,7 @@ impl From<LinkError> for ByHandError {
             | LinkError::Terms(_)
             | LinkError::UnknownToken(_)
             | LinkError::TooMany { .. }
+            | LinkError::SandboxOnly
             | LinkError::Suspended) => Self::Refused(other),
         }
     }
@@ -142,6 +156,9 @@ fn terms(fields: &Fields<'_>) -> Result<Terms, ByHandError> {
         suggested_amounts: suggestions.collect::<Result<_, _>>()?,
         accepted: None,
         single_use: fields.single_use,
+        period: period(fields, kind)?,
+        cycles_max: whole("The number of payments", fields.cycles_max)?,
+        sandbox_day_seconds: None,
         success_url: success_url(fields.success_url)?,
         cancel_url: None,
         ipn_callback_url: text(fields.webhook_url),
@@ -165,6 +182,24 @@ fn amount(name: &'static str, field: &str) -> Result<Option<Price>, ByHandError>
 
 fn required(name: &'static str, field: &str) -> Result<Price, ByHandError> {
     amount(name, field)?.ok_or(ByHandError::Amount(name))
+}
+
+fn whole(name: &'static str, field: &str) -> Result<Option<u32>, ByHandError> {
+    let field = field.trim();
+    if field.is_empty() {
+        return Ok(None);
+    }
+    field.parse().map(Some).map_err(|_| ByHandError::Whole(name))
+}
+
+/// Of a subscription alone: its form is the same as that of other links.
+fn period(fields: &Fields<'_>, kind: LinkKind) -> Result<Option<Period>, ByHandError> {
+    if kind != LinkKind::Subscription {
+        return Ok(None);
+    }
+    let interval = fields.interval.parse().map_err(|_| ByHandError::Interval)?;
+    let count = whole("The number of intervals", fields.interval_count)?;
+    Period::new(interval, count.unwrap_or(1)).map(Some).map_err(ByHandError::Period)
 }
 
 /// Http or https with a host and without a password in it.
@@ -193,6 +228,9 @@ fn idempotency(fields: &Fields<'_>) -> Result<Idempotency, ByHandError> {
         fields.max,
         fields.suggestions,
         if fields.single_use { "once" } else { "" },
+        fields.interval,
+        fields.interval_count,
+        fields.cycles_max,
         fields.order_id,
         fields.webhook_url,
         fields.success_url,
@@ -220,6 +258,9 @@ mod tests {
         max: "1000",
         suggestions: "5 10  25",
         single_use: false,
+        interval: "",
+        interval_count: "",
+        cycles_max: "",
         order_id: "",
         webhook_url: "",
         success_url: "https://shop.example/thanks",
@@ -236,9 +277,29 @@ mod tests {
     }
 
     #[test]
+    fn a_subscription_has_a_period_and_nothing_else_has() {
+        let plan = Fields {
+            kind: "subscription",
+            price: "9",
+            min: "",
+            max: "",
+            suggestions: "",
+            ..FIELDS
+        };
+        let monthly = terms(&Fields { interval: "month", cycles_max: "12", ..plan }).unwrap();
+        let period = monthly.period.unwrap();
+        assert_eq!((period.interval.as_str(), period.count), ("month", 1));
+        assert_eq!(monthly.cycles_max, Some(12));
+        monthly.check().unwrap();
+        assert!(matches!(terms(&plan), Err(ByHandError::Interval)));
+        assert!(terms(&Fields { interval: "month", ..FIELDS }).unwrap().period.is_none());
+    }
+
+    #[test]
     fn a_wrong_field_is_refused_in_words() {
         let long = "x".repeat(256);
         for (fields, words) in [
+            (Fields { cycles_max: "1.5", ..FIELDS }, "whole number"),
             (Fields { kind: "pos", ..FIELDS }, "what the link is for"),
             (Fields { price_currency: "btc", ..FIELDS }, "USD, EUR or GBP"),
             (Fields { min: "two", ..FIELDS }, "smallest amount"),

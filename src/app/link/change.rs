@@ -46,7 +46,7 @@ impl Gateway {
         let mut link = link.ok_or(LinkError::NotFound)?;
         link.active = changes.active.unwrap_or(link.active);
         apply(&mut link.terms, changes);
-        checked(&link.terms)?;
+        checked(&link.terms, self.config.is_sandbox())?;
         link.updated_at = links::update(&mut tx, link.id, &link.terms, link.active).await?;
         tx.commit().await.map_err(StorageError::from)?;
         Ok(link)

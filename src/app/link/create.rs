@@ -31,7 +31,7 @@ impl Gateway {
         terms: &Terms,
         idempotency: Option<&Idempotency>,
     ) -> Result<CreatedLink, LinkError> {
-        checked(terms)?;
+        checked(terms, self.config.is_sandbox())?;
         let mut tx = self.db.begin().await?;
         if !merchants::lock_for_creation(&mut tx, merchant_id).await? {
             return Err(LinkError::Suspended);

@@ -6,6 +6,7 @@ pub mod create;
 mod once;
 pub mod order;
 pub mod read;
+pub(crate) mod subscribe;
 pub mod visit;
 
 use crate::{
@@ -25,6 +26,8 @@ pub enum LinkError {
     UnknownToken(String),
     #[error("there are {max} links already; change one that is not used any more")]
     TooMany { max: i64 },
+    #[error("sandbox_day_seconds is for the sandbox")]
+    SandboxOnly,
     #[error("the merchant is suspended")]
     Suspended,
     #[error("the Idempotency-Key was used with another request")]
@@ -34,8 +37,11 @@ pub enum LinkError {
 }
 
 /// Checks the rules of the terms, and their tokens by the catalogue.
-fn checked(terms: &Terms) -> Result<(), LinkError> {
+fn checked(terms: &Terms, is_sandbox: bool) -> Result<(), LinkError> {
     terms.check()?;
+    if terms.sandbox_day_seconds.is_some() && !is_sandbox {
+        return Err(LinkError::SandboxOnly);
+    }
     let tokens = terms.accepted.iter().flatten();
     match tokens.into_iter().find(|token| Catalogue::get().by_token_id(token).is_none()) {
         None => Ok(()),

@@ -3,12 +3,14 @@
 
 use std::sync::Arc;
 
+use chrono::{DateTime, Utc};
 use rust_decimal::Decimal;
 use tracing::Instrument;
 use uuid::Uuid;
 
 use super::{
     once::{self, Earlier},
+    subscribe::{of_subscription, subscribed},
     visit::LinkState,
 };
 use crate::app::{
@@ -30,11 +32,12 @@ use crate::{
         terms::{AmountRefusal, Terms},
         words::{self, WordsError},
     },
+    mail::Language,
     money::{Bps, Price},
     storage::{
         PgConnection, StorageError, access,
         creation::{self, Opening},
-        invoices::Invoice,
+        invoices::{self, Invoice},
         links::{self, Link},
         merchants::{self, MerchantRow},
     },
@@ -59,6 +62,10 @@ pub struct OrderForm {
     pub donor_email: String,
     pub message: String,
     pub anonymous: bool,
+    /// The subscriber's address.
+    pub email: String,
+    /// The language of the page, in which mails are written.
+    pub language: Language,
     /// Names the form: sent twice with the same values, it makes one draft. Empty if it has none.
     pub once: String,
 }
@@ -66,7 +73,7 @@ pub struct OrderForm {
 impl OrderForm {
     /// The values by which a form is known again. An anonymous donor's name and address are stored
     /// nowhere, not even in a hash that could be guessed.
-    fn values(&self) -> [&str; 5] {
+    fn values(&self) -> [&str; 6] {
         let named = |text| if self.anonymous { "" } else { text };
         [
             self.amount.as_str(),
@@ -74,6 +81,7 @@ impl OrderForm {
             named(self.donor_email.as_str()),
             self.message.as_str(),
             if self.anonymous { "anonymous" } else { "" },
+            self.email.as_str(),
         ]
     }
 }
@@ -148,12 +156,23 @@ impl Gateway {
         if open >= quota {
             return Err(OrderError::Full);
         }
-        let mut invoice = blank_invoice(inherited(&merchant), &request(&link.terms, price), now);
-        invoice.view.invoice_type = link.terms.kind.invoice_type();
+        let mut invoice = match link.terms.kind {
+            LinkKind::Payment | LinkKind::Donation => {
+                of_link(inherited(&merchant), &link, price, now)
+            }
+            LinkKind::Subscription => {
+                let subscription = subscribed(&mut tx, &link, form, now).await?;
+                of_subscription(inherited(&merchant), &link, &subscription, now)
+            }
+        };
         invoice.accepted_tokens = Some(accepted);
-        invoice.link_id = Some(link.id);
         invoice.donation = donation;
+        let has_address =
+            invoice.donation.as_ref().is_some_and(|donation| donation.donor_email.is_some());
         self.open_draft(&mut tx, &invoice).await?;
+        if has_address {
+            invoices::set_language(&mut tx, invoice.id, form.language).await?;
+        }
         if let Some(once) = once {
             once.keep(&mut tx, &link, &invoice.view.payment_id).await?;
         }
@@ -177,14 +196,14 @@ impl Gateway {
     }
 
     /// Writes a draft that a visitor created, with its event and its message.
-    async fn open_draft(
+    pub(crate) async fn open_draft(
         &self,
         tx: &mut PgConnection,
         invoice: &Invoice,
     ) -> Result<(), StorageError> {
         let message = envelope::encode(&InvoiceRef { invoice_id: invoice.id });
         let payment = Payment::render(&invoice.view, &self.config.checkout_url);
-        let body = ipn::snapshot(&payment, None, invoice.donation.as_ref());
+        let body = ipn::snapshot(&payment, None, invoice.donation.as_ref(), None);
         let opening = Opening {
             invoice,
             event: (&emit::new_id(), &body),
@@ -196,13 +215,26 @@ impl Gateway {
     }
 }
 
-fn inherited(merchant: &MerchantRow) -> Inherited {
+pub(crate) fn inherited(merchant: &MerchantRow) -> Inherited {
     Inherited {
         merchant_id: merchant.id,
         overpay_tolerance: Bps::new(merchant.overpay_bps.unsigned_abs()),
         payment_window_seconds: merchant.payment_window_seconds,
         selection_window_seconds: merchant.selection_window_seconds,
     }
+}
+
+/// A draft of a link, at the price that its visitor pays.
+pub(super) fn of_link(
+    inherited: Inherited,
+    link: &Link,
+    price: Price,
+    now: DateTime<Utc>,
+) -> Invoice {
+    let mut invoice = blank_invoice(inherited, &request(&link.terms, price), now);
+    invoice.view.invoice_type = link.terms.kind.invoice_type();
+    invoice.link_id = Some(link.id);
+    invoice
 }
 
 /// The open invoice of a single-use link, which all its visitors share. The caller holds the lock
@@ -239,7 +271,7 @@ fn donation(link: &Link, form: &OrderForm) -> Result<Option<DonationBody>, Words
 }
 
 /// The tokens that the merchant and the link both accept and this price leaves.
-fn accepted_for(
+pub(crate) fn accepted_for(
     market: &Market,
     terms: &Terms,
     of_merchant: Option<&[String]>,

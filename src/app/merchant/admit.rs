@@ -1,5 +1,8 @@
 //! Authentication and rate limits of requests.
 
+use sha2::{Digest, Sha256};
+use uuid::Uuid;
+
 use crate::app::{Gateway, keyed_limiter::KeyedLimiter};
 pub use crate::storage::access::BuyerBudget;
 use crate::{
@@ -52,6 +55,16 @@ impl Gateway {
         } else {
             Err(NotAdmitted::TooManyRequests)
         }
+    }
+
+    /// Counts a request of a merchant who was authenticated in another way against the same budget.
+    pub(crate) async fn take_request(&self, merchant_id: Uuid) -> Result<bool, StorageError> {
+        let who = Sha256::digest(merchant_id.as_bytes()).into();
+        let (turn, db) = (self.admissions.merchants.take(who, TOGETHER).await, self.db.clone());
+        let asked = turn.during(async move {
+            access::take_request(&mut *db.connection().await?, merchant_id).await
+        });
+        asked.await.unwrap_or(Err(StorageError::TimedOut))
     }
 
     /// Counts a buyer's request against one of the rate limits of its address (one address, or one

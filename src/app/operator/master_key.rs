@@ -15,7 +15,7 @@ use crate::app::{Gateway, within};
 use crate::{
     merchant::secret::OpenedBy,
     storage::{
-        PgConnection, StorageError, accounts,
+        PgConnection, StorageError, accounts, legacy_keys,
         sealed::{self, Resealed},
     },
 };
@@ -165,11 +165,28 @@ impl Gateway {
         }
     }
 
+    /// The same for the private keys of the `/legacy` adapter.
+    async fn reseal_legacy_keys(&self, connection: &mut PgConnection) -> Result<(), StorageError> {
+        let mut after = Uuid::nil();
+        loop {
+            let keys = legacy_keys::after(connection, after, BATCH).await?;
+            let Some(last) = keys.last() else { return Ok(()) };
+            after = last.merchant_id;
+            for key in &keys {
+                let resealed = self.master_keys.reseal_legacy_key(key.merchant_id, &key.sealed);
+                if let Ok(Some(anew)) = resealed {
+                    legacy_keys::reseal(connection, key, &anew).await?;
+                }
+            }
+        }
+    }
+
     /// Moves the proof to the current key: from now on the old one is needed no more. To be called
     /// after a whole walk that found nothing to seal anew.
     pub async fn finish_rotation(&self) -> Result<(), MasterKeyError> {
         let mut connection = self.db.connection().await?;
         self.reseal_codes(&mut connection).await?;
+        self.reseal_legacy_keys(&mut connection).await?;
         let proof = self.master_keys.current().seal_proof();
         match sealed::proof(&mut connection).await? {
             None => sealed::insert_proof(&mut connection, &proof).await?,

@@ -5,8 +5,9 @@ use crate::{
     asset::Network,
     config::ChainSourceKind,
     invoice::Status,
+    mail::standing::Refusal,
     storage::{
-        PgConnection, StorageError, alerts, balances, cursors, cursors::Lag, deliveries,
+        PgConnection, StorageError, alerts, balances, cursors, cursors::Lag, deliveries, mail,
         nc_payouts, outbox, payouts::pressure, pools, seals,
     },
     webhook::Channel,
@@ -26,6 +27,8 @@ impl Gateway {
         metrics::gauge!("ipn_dead_letters").set(gauge(dead));
         let dead = deliveries::count_dead(&mut connection, Channel::Payout, 0).await?;
         metrics::gauge!("payout_webhook_dead_letters").set(gauge(dead));
+        let dead = mail::count_dead(&mut connection).await?;
+        metrics::gauge!("mail_dead_letters").set(gauge(dead));
         let payouts = pressure::pressure(&mut connection).await?;
         metrics::gauge!("payout_orders_held").set(gauge(payouts.held));
         metrics::gauge!("payout_oldest_order_seconds").set(gauge(payouts.oldest_seconds));
@@ -98,6 +101,12 @@ pub fn begin_counting() {
     for outcome in crate::app::delivery::OUTCOMES {
         metrics::counter!("ipn_attempts_total", "outcome" => outcome).increment(0);
         metrics::counter!("payout_webhook_attempts_total", "outcome" => outcome).increment(0);
+    }
+    for outcome in crate::app::mail::deliver::OUTCOMES {
+        metrics::counter!("mail_attempts_total", "outcome" => outcome).increment(0);
+    }
+    for reason in Refusal::ALL {
+        metrics::counter!("mail_dropped_total", "reason" => reason.as_str()).increment(0);
     }
 }
 

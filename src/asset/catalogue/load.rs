@@ -30,6 +30,8 @@ pub(super) enum CatalogueError {
     Symbol(String),
     #[error("{0}: a contract that another entry has")]
     Contract(String),
+    #[error("{0}: a CoinPayments code that another entry answers to")]
+    CoinPaymentsCode(String),
 }
 
 #[derive(Deserialize)]
@@ -58,6 +60,8 @@ struct CurrencyRow<'a> {
     standard: &'a str,
     decimals: u8,
     contract: Option<&'a str>,
+    #[serde(default)]
+    coinpayments_code: Option<&'a str>,
     aliases: Vec<&'a str>,
 }
 
@@ -78,6 +82,7 @@ pub(super) fn load(text: &'static str) -> Result<Catalogue, CatalogueError> {
     check_coins(&currencies)?;
     check_names(&currencies)?;
     check_symbols(&currencies)?;
+    check_coinpayments_codes(&currencies)?;
     let by_contract = index_contracts(&currencies)?;
     Ok(Catalogue { currencies, by_contract })
 }
@@ -127,6 +132,7 @@ fn currency(
         decimals: row.decimals,
         min_usd: listed.unwrap_or(minimums.native),
         enabled_by_default: listed.is_some(),
+        coinpayments_code: row.coinpayments_code,
         aliases: row.aliases,
     })
 }
@@ -186,6 +192,17 @@ fn is_symbol(text: &str) -> bool {
     // repeat the symbol.
     (2..=8).contains(&text.len())
         && text.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'.')
+}
+
+/// A code means one entry, also beside the codes of entries that CoinPayments does not have.
+fn check_coinpayments_codes(currencies: &[Currency]) -> Result<(), CatalogueError> {
+    let mut codes = HashSet::new();
+    for currency in currencies {
+        if !codes.insert(currency.legacy_code()) {
+            return Err(CatalogueError::CoinPaymentsCode(currency.token_id()));
+        }
+    }
+    Ok(())
 }
 
 fn index_contracts(

@@ -77,6 +77,8 @@ pub struct Currency {
     /// False for tokens on networks where the spec lists no token minimum. Their `min_usd` is then
     /// that of the native coin.
     pub enabled_by_default: bool,
+    /// The code of the old CoinPayments API; `None` if it had no such currency.
+    pub coinpayments_code: Option<&'static str>,
     /// Other names accepted in `pay_currency`; responses never contain them.
     pub aliases: Vec<&'static str>,
 }
@@ -85,6 +87,11 @@ impl Currency {
     /// Unique name of the entry: `code@network`.
     pub fn token_id(&self) -> String {
         format!("{}@{}", self.code, self.network)
+    }
+
+    /// Code of the entry under `/legacy`: that of CoinPayments, else its own in upper case. Unique.
+    pub fn legacy_code(&self) -> String {
+        self.coinpayments_code.map_or_else(|| self.code.to_ascii_uppercase(), str::to_owned)
     }
 
     pub const fn is_native(&self) -> bool {
@@ -141,6 +148,13 @@ impl Catalogue {
     pub fn by_contract(&self, network: Network, contract: &str) -> Option<&Currency> {
         let key = (network, address::match_key(network.family(), contract));
         self.by_contract.get(&key).map(|&index| &self.currencies[index])
+    }
+
+    /// The entry that a code of the old CoinPayments API means, in any case of its letters. Other
+    /// codes are read as in `pay_currency`.
+    pub fn by_legacy_code(&self, code: &str) -> Option<&Currency> {
+        let named = |currency: &&Currency| currency.legacy_code().eq_ignore_ascii_case(code);
+        self.currencies.iter().find(named).or_else(|| self.resolve(code, None))
     }
 
     /// The network's own coin.

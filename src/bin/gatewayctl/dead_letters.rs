@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::{
-    delivery,
+    dead_mails, delivery,
     render::{self, Answer, Cell},
     words,
 };
@@ -21,36 +21,43 @@ use crate::{
 /// sweeper.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Role {
-    IpnDelivery,
-    PayoutWebhookDelivery,
+    #[value(name = "ipn-delivery")]
+    Ipn,
+    #[value(name = "payout-webhook-delivery")]
+    PayoutWebhook,
+    #[value(name = dead_mails::QUEUE)]
+    Mail,
 }
 
 impl Role {
     const fn name(self) -> &'static str {
         match self {
-            Self::IpnDelivery => "ipn-delivery",
-            Self::PayoutWebhookDelivery => "payout-webhook-delivery",
+            Self::Ipn => "ipn-delivery",
+            Self::PayoutWebhook => "payout-webhook-delivery",
+            Self::Mail => dead_mails::QUEUE,
         }
     }
 
-    const fn channel(self) -> Channel {
+    /// `None` for mails, which are no webhooks.
+    const fn channel(self) -> Option<Channel> {
         match self {
-            Self::IpnDelivery => Channel::Ipn,
-            Self::PayoutWebhookDelivery => Channel::Payout,
+            Self::Ipn => Some(Channel::Ipn),
+            Self::PayoutWebhook => Some(Channel::Payout),
+            Self::Mail => None,
         }
     }
 
     fn of(row: &DeliveryRow) -> Self {
         match row.channel {
-            Channel::Ipn => Self::IpnDelivery,
-            Channel::Payout => Self::PayoutWebhookDelivery,
+            Channel::Ipn => Self::Ipn,
+            Channel::Payout => Self::PayoutWebhook,
         }
     }
 }
 
 #[derive(Subcommand)]
 pub enum DeadLetters {
-    /// List deliveries that were given up, the longest dead first
+    /// List webhooks that were given up, or mails, the longest dead first
     #[command(after_help = words::DEAD_LETTERS_LIST)]
     List(List),
     /// Requeue dead letters: a fresh cycle of attempts, with the same event ids
@@ -60,7 +67,7 @@ pub enum DeadLetters {
 
 #[derive(Args)]
 pub struct List {
-    /// Only those of this role
+    /// Only those of this role; mails are listed by theirs alone
     #[arg(long, value_name = "ROLE")]
     queue: Option<Role>,
     /// Only those of this merchant
@@ -100,7 +107,11 @@ impl DeadLetters {
 
 impl List {
     async fn run(self, gateway: &Gateway) -> anyhow::Result<Answer> {
-        let rows = gateway.list_dead_letters(self.merchant, self.queue.map(Role::channel)).await?;
+        if self.queue == Some(Role::Mail) {
+            return dead_mails::list(gateway, self.merchant).await;
+        }
+        let channel = self.queue.and_then(Role::channel);
+        let rows = gateway.list_dead_letters(self.merchant, channel).await?;
         let json: Value = rows.iter().map(to_json).collect();
         if rows.is_empty() {
             return Ok(Answer::new(json, "There are no dead letters."));
@@ -130,7 +141,7 @@ impl List {
             "{}{more}\nSend one again: gatewayctl dead-letters requeue --event-id EVENT\n\
              All of them:    gatewayctl dead-letters requeue --queue {}",
             render::table(&heading, &lines),
-            rows.first().map_or(Role::IpnDelivery, Role::of).name()
+            rows.first().map_or(Role::Ipn, Role::of).name()
         );
         Ok(Answer::new(json, text))
     }
@@ -156,11 +167,14 @@ fn to_json(row: &DeliveryRow) -> Value {
 
 impl Requeue {
     async fn run(self, gateway: &Gateway) -> anyhow::Result<Answer> {
+        if self.queue == Some(Role::Mail) {
+            return dead_mails::requeue(gateway, self.merchant, self.since).await;
+        }
         let filter = DeadFilter {
             event_id: self.event_id.clone(),
             merchant_id: self.merchant,
             since: self.since,
-            channel: self.queue.map(Role::channel),
+            channel: self.queue.and_then(Role::channel),
         };
         let ids = gateway.requeue_dead_letters(&filter).await?;
         let json = json!({ "requeued": ids, "count": ids.len() });

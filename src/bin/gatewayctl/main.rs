@@ -14,6 +14,7 @@ mod check_receiver;
 mod currency;
 mod database;
 mod dead_letters;
+mod dead_mails;
 mod delivery;
 mod demo;
 mod deposit;
@@ -119,7 +120,7 @@ enum Command {
     /// Look at webhooks and the attempts to deliver them
     #[command(subcommand)]
     Deliveries(delivery::Deliveries),
-    /// List and requeue dead letters, webhooks that were given up
+    /// List and requeue dead letters, webhooks and mails that were given up
     #[command(subcommand)]
     DeadLetters(dead_letters::DeadLetters),
     /// Look at mass payouts, hold and release them, stop all signing

@@ -4,6 +4,7 @@ use clap::{Args, Subcommand};
 use gateway::{
     app::Gateway,
     invoice::payment::iso_8601,
+    legacy::keys::merchant_id,
     merchant::settings::{self, Settings},
     money::Bps,
     storage::merchants::MerchantRow,
@@ -32,6 +33,9 @@ pub enum Merchant {
     /// Give a merchant a new webhook secret; it signs from the next attempt on
     #[command(after_help = words::MERCHANT_ROTATE_SECRET)]
     RotateSecret(Id),
+    /// Give a merchant new keys for /legacy, the API of old CoinPayments clients
+    #[command(after_help = words::MERCHANT_LEGACY_KEYS)]
+    LegacyKeys(LegacyKeys),
     /// Refuse new invoices; open ones still take payments and send webhooks
     #[command(after_help = words::MERCHANT_SUSPEND)]
     Suspend(Id),
@@ -51,6 +55,16 @@ pub struct Id {
     /// The merchant's id, a UUID
     #[arg(value_name = "ID")]
     id: Uuid,
+}
+
+#[derive(Args)]
+pub struct LegacyKeys {
+    /// The merchant's id, a UUID
+    #[arg(value_name = "ID")]
+    id: Uuid,
+    /// Only take the keys away; open invoices go on, and so do their webhooks
+    #[arg(long)]
+    revoke: bool,
 }
 
 #[derive(Args)]
@@ -104,6 +118,7 @@ impl Merchant {
                 let text = format!("webhook secret  {}\n\n{SHOWN_ONCE}", secret.reveal());
                 Ok(Answer::new(json, text))
             }
+            Self::LegacyKeys(keys) => keys.run(gateway).await,
             Self::Suspend(Id { id }) => {
                 gateway.set_suspended(id, true).await?;
                 show(gateway, id).await
@@ -119,6 +134,29 @@ impl Merchant {
 }
 
 const SHOWN_ONCE: &str = "Save it now: it is not shown again.";
+
+impl LegacyKeys {
+    async fn run(self, gateway: &Gateway) -> anyhow::Result<Answer> {
+        if self.revoke {
+            let revoked = gateway.revoke_legacy_keys(self.id).await?;
+            let json = json!({ "merchant_id": merchant_id(self.id), "revoked": revoked });
+            let text = if revoked { "The keys are revoked." } else { "There were no keys." };
+            return Ok(Answer::new(json, text));
+        }
+        let new = gateway.issue_legacy_keys(self.id).await?;
+        let (id, private_key) = (merchant_id(new.merchant_id), new.private_key.reveal());
+        let json = json!({
+            "merchant_id": id, "public_key": new.public_key, "private_key": private_key,
+        });
+        let facts = render::facts(&[
+            ("merchant id", id.into()),
+            ("public key", new.public_key.into()),
+            ("private key", private_key.into()),
+        ]);
+        let text = format!("{facts}\n{SHOWN_ONCE} The IPN secret is the webhook secret.");
+        Ok(Answer::new(json, text))
+    }
+}
 
 impl Create {
     async fn run(self, gateway: &Gateway) -> anyhow::Result<Answer> {

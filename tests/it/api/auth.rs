@@ -30,6 +30,7 @@ fn body_of(path: &str) -> Value {
     match path {
         "/v1/sandbox/deposit" => json!({ "payment_id": "A-1", "amount": 1 }),
         "/v1/sandbox/expire" => json!({ "payment_id": "A-1" }),
+        "/v1/sandbox/advance" => json!({ "subscription_id": "pzs_none", "days": 1 }),
         "/v1/links" => {
             json!({ "type": "payment", "title": "x", "price_amount": 1, "price_currency": "usd" })
         }
@@ -85,6 +86,10 @@ fn the_router_serves_the_endpoints_of_the_specification_and_no_other() {
             "GET /v1/links Merchant",
             "GET /v1/links/{id} Merchant",
             "PATCH /v1/links/{id} Merchant",
+            "GET /v1/subscriptions Merchant",
+            "GET /v1/subscriptions/{id} Merchant",
+            "POST /v1/subscriptions/{id}/cancel Merchant",
+            "POST /v1/sandbox/advance Merchant",
             "GET /v1/export/reports Merchant",
             "GET /v1/export/reports/{month} Merchant",
             "GET /v1/export/{export} Merchant",

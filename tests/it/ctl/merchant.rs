@@ -149,6 +149,27 @@ async fn rotating_gives_a_new_key_and_a_new_secret() {
 }
 
 #[tokio::test]
+async fn keys_of_the_old_api_are_given_replaced_and_revoked() {
+    with_database(|ctl, _| async move {
+        let new = ctl.json(&["merchant", "create", "--name", "Shop"]).await;
+        let id = new["merchant_id"].as_str().unwrap();
+        let first = ctl.json(&["merchant", "legacy-keys", id]).await;
+        let second = ctl.json(&["merchant", "legacy-keys", id]).await;
+        assert_eq!(first["merchant_id"], id.replace('-', ""));
+        for name in ["public_key", "private_key"] {
+            assert_eq!(first[name].as_str().unwrap().len(), 64);
+            assert_ne!(first[name], second[name]);
+        }
+        let revoke = ["merchant", "legacy-keys", id, "--revoke"];
+        assert_eq!(ctl.json(&revoke).await["revoked"], true);
+        assert_eq!(ctl.json(&revoke).await["revoked"], false);
+        let audit = ctl.json(&["audit", id]).await.to_string();
+        assert!(!audit.contains(second["private_key"].as_str().unwrap()), "{audit}");
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn suspending_and_resuming_can_be_repeated() {
     with_database(|ctl, _| async move {
         let new = ctl.json(&["merchant", "create", "--name", "Shop"]).await;
@@ -168,7 +189,7 @@ async fn suspending_and_resuming_can_be_repeated() {
 async fn a_merchant_that_does_not_exist_is_a_failure() {
     with_database(|ctl, _| async move {
         let id = "0192f0c1-2a3b-7c4d-8e5f-0123456789ab";
-        for command in ["rotate-key", "rotate-secret", "suspend", "resume", "show"] {
+        for command in ["rotate-key", "rotate-secret", "legacy-keys", "suspend", "resume", "show"] {
             ctl.run(&["merchant", command, id]).await.expect_failure("no merchant has the id");
         }
         let set = ctl.run(&["merchant", "set", id, "--name", "Shop"]).await;

@@ -21,7 +21,7 @@ async fn wrong_usage_is_reported_before_anything_changes() {
         (&["addresses", "fill", "--network", "near", "--count", "-1"], "-1"),
         (
             &["dead-letters", "list", "--queue", "attic"],
-            "[possible values: ipn-delivery, payout-webhook-delivery]",
+            "[possible values: ipn-delivery, payout-webhook-delivery, mail-delivery]",
         ),
         (&["dead-letters", "requeue"], "--event-id <E>"),
         (

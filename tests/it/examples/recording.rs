@@ -78,7 +78,7 @@ fn expired() -> PaymentView {
 }
 
 fn snapshot(view: &PaymentView) -> String {
-    ipn::snapshot(&Payment::render(view, "https://pay.example"), None, None)
+    ipn::snapshot(&Payment::render(view, "https://pay.example"), None, None, None)
 }
 
 fn body(view: &PaymentView, event_id: &str, event_at: i64) -> String {
@@ -100,7 +100,8 @@ fn notice(view: &PaymentView, kind: &'static str, event_id: &str) -> String {
         amount_unit: ipn::IN_COINS,
         received_at: iso_8601(at(SIGNED_AT)),
     };
-    let snapshot = ipn::snapshot(&Payment::render(view, "https://pay.example"), Some(&dust), None);
+    let snapshot =
+        ipn::snapshot(&Payment::render(view, "https://pay.example"), Some(&dust), None, None);
     ipn::body(&snapshot, event_id, SIGNED_AT).expect("the snapshot is an object")
 }
 

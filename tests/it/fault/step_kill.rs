@@ -7,7 +7,9 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use gateway::{broker::route::DeadLetterQueue, merchant::settings::Settings};
+use gateway::{
+    app::link::order::OrderForm, broker::route::DeadLetterQueue, merchant::settings::Settings,
+};
 use serde_json::json;
 use sqlx::{Connection, PgConnection};
 use support::{
@@ -274,6 +276,88 @@ async fn an_expiry_timer_killed_around_its_commit_sends_one_expired_event() {
         assert_eq!(written, ids);
     })
     .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_expiry_timer_killed_around_a_reminder_sends_each_day_once() {
+    with_installation(|installation| async move {
+        let api = installation.start_api().await;
+        let others =
+            installation.start_workers(&["ipn-delivery", "rate-refresher", "sweeper"]).await;
+        others.ready().await;
+        api.ready().await;
+        let receiver = Receiver::answering(200).await;
+        let link_id = create_weekly(&installation, &receiver).await;
+        for (told, moment) in ["remind.written", "remind.committed"].into_iter().enumerate() {
+            let email = format!("a{told}@example.com");
+            within(RECOVERY_LIMIT, "somebody subscribes", async || {
+                let form = OrderForm { email: email.clone(), ..OrderForm::default() };
+                let ordered =
+                    installation.gateway.order_by_link(&link_id, "192.0.2.1", &form).await;
+                ordered.map(|_| ()).map_err(|error| error.to_string())
+            })
+            .await;
+            pass_a_renewal(&installation).await;
+            let role = ["expiry-timer"];
+            let victim = installation.launch("gateway-worker", &role, &[(FAIL_POINT, moment)]);
+            dies(victim, moment).await;
+            let successor = installation.start_workers(&role).await;
+            receiver.wait_for(7 * (told + 1)).await;
+            within(RECOVERY_LIMIT, "all is told", async || delivered(&installation).await).await;
+            drop(successor);
+        }
+        let mut told: Vec<_> = receiver
+            .received()
+            .iter()
+            .map(|ipn| {
+                let body = ipn.json();
+                let day = body["_gateway"]["renewal"]["day_offset"].as_i64().unwrap();
+                (body["subscriber_email"].as_str().unwrap().to_owned(), day)
+            })
+            .collect();
+        told.sort();
+        let expected: Vec<_> = ["a0@example.com", "a1@example.com"]
+            .into_iter()
+            .flat_map(|email| (-3..=3).map(move |day| (email.to_owned(), day)))
+            .collect();
+        assert_eq!(told, expected);
+    })
+    .await;
+}
+
+/// A link of a weekly subscription.
+async fn create_weekly(installation: &Installation, receiver: &Receiver) -> String {
+    let merchant =
+        installation.gateway.create_merchant("Weekly", Settings::default()).await.unwrap();
+    let body = json!({
+        "type": "subscription", "title": "Weekly", "price_amount": 10, "price_currency": "usd", "interval": "week",
+        "ipn_callback_url": receiver.url,
+    });
+    let created = installation.client(merchant.api_key.reveal()).post("/v1/links", &body).await;
+    assert_eq!(created.status, 201, "{}", created.body);
+    created.json()["link_id"].as_str().unwrap().to_owned()
+}
+
+/// Lets the new subscription be one that was paid eleven days ago: its renewal is four days over.
+async fn pass_a_renewal(installation: &Installation) {
+    let mut connection = PgConnection::connect(&installation.database_url).await.unwrap();
+    let paid = "update subscription
+        set state = 'active', covered = 1, payments = 1, anchor = now() - interval '11 days', due_at = now()
+        where state = 'pending'";
+    let done = sqlx::query(paid).execute(&mut connection).await.unwrap();
+    assert_eq!(done.rows_affected(), 1);
+}
+
+/// No message waits to be published or delivered.
+async fn delivered(installation: &Installation) -> Result<(), String> {
+    let connecting = PgConnection::connect(&installation.database_url);
+    let mut connection = connecting.await.map_err(|error| error.to_string())?;
+    let query = sqlx::query_scalar(
+        "select (select count(*) from outbox)
+             + (select count(*) from delivery where state <> 'delivered')",
+    );
+    let open: i64 = query.fetch_one(&mut connection).await.map_err(|error| error.to_string())?;
+    if open == 0 { Ok(()) } else { Err(format!("{open} rows are still to be worked on")) }
 }
 
 /// An invoice that expires after two seconds.

@@ -14,4 +14,5 @@ pub mod private_postgres;
 pub mod private_rabbitmq;
 pub mod processes;
 pub mod scratch;
+pub mod smtp;
 pub mod stack;

@@ -1,4 +1,4 @@
-//! Fires due timers, and decides their deadlines.
+//! Fires due timers, decides their deadlines, and reminds of renewals.
 
 use std::{sync::Arc, time::Duration};
 
@@ -29,6 +29,8 @@ const ALONE_MAX: usize = 4;
 const RING_EVERY: Duration = Duration::from_millis(250);
 const RING_LIMIT: Duration = Duration::from_secs(20);
 const PART: &str = "expiry-timer.ring";
+const REMIND_EVERY: Duration = Duration::from_millis(500);
+const REMINDERS: &str = "expiry-timer.remind";
 
 struct ExpiryTimer {
     gateway: Arc<Gateway>,
@@ -79,7 +81,7 @@ pub async fn run(agent: &Agent) {
     let queue = agent.gateway.topology.work_queue(WorkQueue::Expiry);
     let work = Work { queue, prefetch: PREFETCH };
     let handler = Arc::new(ExpiryTimer::new(agent.gateway.clone()));
-    tokio::join!(consume(agent, &work, handler), ring(agent));
+    tokio::join!(consume(agent, &work, handler), ring(agent), remind(agent));
 }
 
 /// Any number of copies may run: each due timer is taken by one.
@@ -100,5 +102,26 @@ async fn ring(agent: &Agent) {
             }
         }
         pause(&agent.stop, RING_EVERY).await;
+    }
+}
+
+/// Reminders of renewals, by rows alone: nothing of them waits in the broker before it is due.
+async fn remind(agent: &Agent) {
+    while !agent.stop.is_cancelled() {
+        let told = tokio::time::timeout(RING_LIMIT, agent.gateway.remind_subscribers()).await;
+        match told.unwrap_or(Err(StorageError::TimedOut)) {
+            Ok(more) => {
+                agent.readiness.set(REMINDERS, true);
+                if more {
+                    continue;
+                }
+            }
+            Err(error) => {
+                agent.readiness.set(REMINDERS, false);
+                tracing::warn!(error = with_causes(&error), "due renewals could not be decided");
+                pause(&agent.stop, Duration::from_secs(1)).await;
+            }
+        }
+        pause(&agent.stop, REMIND_EVERY).await;
     }
 }

@@ -5,6 +5,7 @@ pub mod delivery;
 pub mod deposit_matching;
 pub mod expiry_timer;
 mod ledger;
+pub mod mail_delivery;
 mod nc_payouts;
 pub mod payout_batch;
 pub mod rate_refresher;

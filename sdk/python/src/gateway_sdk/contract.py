@@ -53,6 +53,7 @@ ERROR_CODES = frozenset((
     "RATE_LIMIT_EXCEEDED",
     "RATE_PROVIDER_DOWN",
     "SIGNATURE_MISMATCH",
+    "SUBSCRIPTION_NOT_FOUND",
     "TOO_MANY_ITEMS",
     "UNSUPPORTED_CURRENCY",
     "UNSUPPORTED_NETWORK",
@@ -149,7 +150,10 @@ NetworkName = str
 # or an operator. The last four states are final.
 OrderState = str
 
-# payment donation:
+# day week month year:
+PaymentLinkInterval = str
+
+# payment donation subscription:
 PaymentLinkType = str
 
 # waiting partially_paid finished expired failed: `waiting`: nothing counts yet. `partially_paid`:
@@ -391,8 +395,9 @@ class Event(TypedDict):
     # The `payment_id`, or the id of the payout order.
     resource_id: str
     # `invoice.created`, `.partial`, `.paid`, `.expired`, `.cancelled`; `late_deposit_received`,
-    # `wrong_token_received`, `suspicious_token_received`, which change no status; `mass_payout.…`
-    # as in the payout webhooks. More may come.
+    # `wrong_token_received`, `suspicious_token_received`, which change no status;
+    # `subscription.started`, `.renewed`, `.past_due`, `.cancelled`, `.ended`, `.renewal_reminder`;
+    # `mass_payout.…` as in the payout webhooks. More may come.
     type: str
 
 
@@ -471,6 +476,9 @@ class IpnPart(TypedDict, total=False):
 
     # Present in every IPN of an invoice of type `donation` that began on a link's page.
     donation: Optional[Donation]
+    # Present in reminders of a subscription's renewal alone: `payment_status` only repeats the
+    # state of its latest invoice.
+    renewal: Optional[Renewal]
 
 
 class MinAmount(TypedDict):
@@ -812,7 +820,8 @@ class _NewPaymentLinkRequired(TypedDict):
     # The heading of the page and the description of its invoices; one line.
     title: str
     # `payment`: a fixed price, or one that the visitor chooses. `donation`: an amount that the
-    # donor chooses, with his name and a message if he likes. It cannot be changed.
+    # donor chooses, with his name and a message if he likes. `subscription`: a fixed price that is
+    # paid again every interval. It cannot be changed.
     type: PaymentLinkType
 
 
@@ -825,8 +834,14 @@ class NewPaymentLink(_NewPaymentLinkRequired, total=False):
     accepted: Optional[List[str]]
     # Where buyers are redirected once their invoice is cancelled or expired: an http or https URL.
     cancel_url: Optional[str]
+    # Of a subscription: payments after which it ends. Absent: it has no end.
+    cycles_max: Optional[int]
     # Shown below the title.
     description: Optional[str]
+    # Of a subscription: the unit of the time between two payments.
+    interval: Optional[PaymentLinkInterval]
+    # Of a subscription: how many of them; 1 if absent. Of days at least 7.
+    interval_count: Optional[int]
     # Where the signed IPNs of its invoices are posted.
     ipn_callback_url: Optional[str]
     # The largest amount that visitors may choose; 1,000,000 if absent.
@@ -838,6 +853,9 @@ class NewPaymentLink(_NewPaymentLinkRequired, total=False):
     # The price. Absent: visitors choose the amount. Of a donation the amount that the page
     # proposes.
     price_amount: Optional[Decimal]
+    # Of a subscription, in the sandbox only: seconds that a day takes, so that a month can be
+    # watched in a minute. Dates stay real.
+    sandbox_day_seconds: Optional[int]
     # True: one payment uses the link up. Until then all its visitors share one open invoice. Only
     # for type `payment`.
     single_use: Optional[bool]
@@ -1075,8 +1093,14 @@ class PaymentLink(TypedDict):
     # Where buyers are redirected once their invoice is cancelled or expired.
     cancel_url: Optional[str]
     created_at: str
+    # Payments after which it ends; null for one without an end.
+    cycles_max: Optional[int]
     # Shown below the title.
     description: Optional[str]
+    # Of a subscription; else null, and so are the next ones.
+    interval: Optional[PaymentLinkInterval]
+    # How many intervals lie between two payments.
+    interval_count: Optional[int]
     # Where the signed IPNs of its invoices are posted.
     ipn_callback_url: Optional[str]
     # `pzl_` and 26 characters; never changes.
@@ -1089,6 +1113,8 @@ class PaymentLink(TypedDict):
     price_amount: Optional[Decimal]
     # In lower case.
     price_currency: str
+    # Seconds that a day takes in the sandbox; null where it takes a day.
+    sandbox_day_seconds: Optional[int]
     # True: one payment uses the link up.
     single_use: bool
     # Where buyers are redirected once they have paid.
@@ -1437,6 +1463,27 @@ class PayoutWebhook(_PayoutWebhookRequired, total=False):
     _gateway: TestMark
 
 
+class Renewal(TypedDict):
+    """The renewal that a reminder is about."""
+
+    # The cycle to be paid.
+    cycle: int
+    # The day of the reminder relative to `next_renewal_at`, also if it is sent later.
+    day_offset: int
+    next_renewal_at: str
+    # The subscriber's own page, where he renews or cancels. Send it to him and to nobody else.
+    renewal_url: str
+
+
+class SandboxAdvance(TypedDict):
+    """Days to let pass."""
+
+    # Whole days, 1 to 3660.
+    days: int
+    # The subscription whose clock is moved on.
+    subscription_id: str
+
+
 class SandboxDeposit(TypedDict):
     """A transaction on the simulated chain."""
 
@@ -1457,6 +1504,47 @@ class SandboxExpiry(TypedDict):
 
     # Its `payment_id`.
     payment_id: str
+
+
+class Subscription(TypedDict):
+    """A subscription. Fields are only ever added."""
+
+    created_at: str
+    # Payments after which it ends; null for one without an end.
+    cycles_max: Optional[int]
+    # `day`, `week`, `month` or `year`.
+    interval: str
+    # How many intervals lie between two payments.
+    interval_count: int
+    # The link on whose page it began.
+    link_id: str
+    # The end of that cycle; null once it is over.
+    next_renewal_at: Optional[str]
+    # Its own: a changed link changes new subscribers only.
+    price_amount: Decimal
+    # In lower case.
+    price_currency: str
+    # `active`, `past_due` (not paid three days after the renewal), `cancelled` or `ended` (its last
+    # cycle is over). More may come.
+    state: str
+    # Not proven to be the subscriber's.
+    subscriber_email: str
+    # The newest cycle that is paid, from 1. A late payment covers the period it falls in, so
+    # numbers may be skipped.
+    subscription_cycle: int
+    # `pzs_` and 26 characters; never changes.
+    subscription_id: str
+    updated_at: str
+
+
+class SubscriptionList(TypedDict):
+    """One page of subscriptions, the newest first. Each was paid at least once."""
+
+    data: List[Subscription]
+    # True if there are older ones: ask again with `after` = `next`.
+    has_more: bool
+    # The last one of this page; null if it is empty.
+    next: Optional[str]
 
 
 class TestMark(TypedDict):

@@ -54,8 +54,9 @@ pub struct Event {
     /// The `payment_id`, or the id of the payout order.
     pub resource_id: String,
     /// `invoice.created`, `.partial`, `.paid`, `.expired`, `.cancelled`; `late_deposit_received`,
-    /// `wrong_token_received`, `suspicious_token_received`, which change no status; `mass_payout.…`
-    /// as in the payout webhooks. More may come.
+    /// `wrong_token_received`, `suspicious_token_received`, which change no status;
+    /// `subscription.started`, `.renewed`, `.past_due`, `.cancelled`, `.ended`,
+    /// `.renewal_reminder`; `mass_payout.…` as in the payout webhooks. More may come.
     #[serde(rename = "type")]
     pub kind: String,
 }
@@ -226,6 +227,15 @@ pub struct PaymentDeposits {
     pub has_more: bool,
     /// Deposits per answer, after clamping.
     pub limit: i64,
+}
+
+/// Days to let pass.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SandboxAdvance {
+    /// Whole days, 1 to 3660.
+    pub days: i64,
+    /// The subscription whose clock is moved on.
+    pub subscription_id: String,
 }
 
 /// A transaction on the simulated chain.

@@ -171,6 +171,10 @@ pub struct IpnPart {
     /// Present in every IPN of an invoice of type `donation` that began on a link's page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub donation: Option<Donation>,
+    /// Present in reminders of a subscription's renewal alone: `payment_status` only repeats the
+    /// state of its latest invoice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub renewal: Option<Renewal>,
 }
 
 /// The smallest invoice in a currency.
@@ -238,9 +242,18 @@ pub struct NewPaymentLink {
     /// URL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancel_url: Option<String>,
+    /// Of a subscription: payments after which it ends. Absent: it has no end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cycles_max: Option<i64>,
     /// Shown below the title.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
+    /// Of a subscription: the unit of the time between two payments.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval: Option<String>,
+    /// Of a subscription: how many of them; 1 if absent. Of days at least 7.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval_count: Option<i64>,
     /// Where the signed IPNs of its invoices are posted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ipn_callback_url: Option<String>,
@@ -259,6 +272,10 @@ pub struct NewPaymentLink {
     pub price_amount: Option<Amount>,
     /// `usd`, `eur` or `gbp` in any case.
     pub price_currency: String,
+    /// Of a subscription, in the sandbox only: seconds that a day takes, so that a month can be
+    /// watched in a minute. Dates stay real.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox_day_seconds: Option<i64>,
     /// True: one payment uses the link up. Until then all its visitors share one open invoice. Only
     /// for type `payment`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -272,7 +289,8 @@ pub struct NewPaymentLink {
     /// The heading of the page and the description of its invoices; one line.
     pub title: String,
     /// `payment`: a fixed price, or one that the visitor chooses. `donation`: an amount that the
-    /// donor chooses, with his name and a message if he likes. It cannot be changed.
+    /// donor chooses, with his name and a message if he likes. `subscription`: a fixed price that
+    /// is paid again every interval. It cannot be changed.
     #[serde(rename = "type")]
     pub kind: String,
 }
@@ -380,8 +398,14 @@ pub struct PaymentLink {
     /// Where buyers are redirected once their invoice is cancelled or expired.
     pub cancel_url: Option<String>,
     pub created_at: String,
+    /// Payments after which it ends; null for one without an end.
+    pub cycles_max: Option<i64>,
     /// Shown below the title.
     pub description: Option<String>,
+    /// Of a subscription; else null, and so are the next ones.
+    pub interval: Option<String>,
+    /// How many intervals lie between two payments.
+    pub interval_count: Option<i64>,
     /// Where the signed IPNs of its invoices are posted.
     pub ipn_callback_url: Option<String>,
     /// `pzl_` and 26 characters; never changes.
@@ -394,6 +418,8 @@ pub struct PaymentLink {
     pub price_amount: Option<Amount>,
     /// In lower case.
     pub price_currency: String,
+    /// Seconds that a day takes in the sandbox; null where it takes a day.
+    pub sandbox_day_seconds: Option<i64>,
     /// True: one payment uses the link up.
     pub single_use: bool,
     /// Where buyers are redirected once they have paid.
@@ -479,6 +505,59 @@ pub struct PaymentList {
     pub pages_count: i64,
     /// Invoices on all pages.
     pub total: i64,
+}
+
+/// The renewal that a reminder is about.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Renewal {
+    /// The cycle to be paid.
+    pub cycle: i64,
+    /// The day of the reminder relative to `next_renewal_at`, also if it is sent later.
+    pub day_offset: i64,
+    pub next_renewal_at: String,
+    /// The subscriber's own page, where he renews or cancels. Send it to him and to nobody else.
+    pub renewal_url: String,
+}
+
+/// A subscription. Fields are only ever added.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Subscription {
+    pub created_at: String,
+    /// Payments after which it ends; null for one without an end.
+    pub cycles_max: Option<i64>,
+    /// `day`, `week`, `month` or `year`.
+    pub interval: String,
+    /// How many intervals lie between two payments.
+    pub interval_count: i64,
+    /// The link on whose page it began.
+    pub link_id: String,
+    /// The end of that cycle; null once it is over.
+    pub next_renewal_at: Option<String>,
+    /// Its own: a changed link changes new subscribers only.
+    pub price_amount: Amount,
+    /// In lower case.
+    pub price_currency: String,
+    /// `active`, `past_due` (not paid three days after the renewal), `cancelled` or `ended` (its
+    /// last cycle is over). More may come.
+    pub state: String,
+    /// Not proven to be the subscriber's.
+    pub subscriber_email: String,
+    /// The newest cycle that is paid, from 1. A late payment covers the period it falls in, so
+    /// numbers may be skipped.
+    pub subscription_cycle: i64,
+    /// `pzs_` and 26 characters; never changes.
+    pub subscription_id: String,
+    pub updated_at: String,
+}
+
+/// One page of subscriptions, the newest first. Each was paid at least once.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SubscriptionList {
+    pub data: Vec<Subscription>,
+    /// True if there are older ones: ask again with `after` = `next`.
+    pub has_more: bool,
+    /// The last one of this page; null if it is empty.
+    pub next: Option<String>,
 }
 
 /// Says that nothing happened: the body was made for a test.

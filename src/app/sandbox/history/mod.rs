@@ -181,6 +181,7 @@ impl Past<'_> {
             rate_at: None,
             link_id: None,
             donation: None,
+            subscription_id: None,
         }
     }
 }

@@ -110,7 +110,7 @@ impl Past<'_> {
         let message = envelope::encode(&InvoiceRef { invoice_id: invoice.id });
         let opening = Opening {
             invoice,
-            event: (&event_id, &ipn::snapshot(&payment, None, None)),
+            event: (&event_id, &ipn::snapshot(&payment, None, None, None)),
             address: Some(&address),
             route: Route::InvoiceCreated.as_str(),
             message: &message,
@@ -220,7 +220,7 @@ impl Past<'_> {
             invoice_id: invoice.id,
             payment_id: invoice.view.payment_id.clone(),
             subject,
-            payload: ipn::snapshot(&payment, None, None),
+            payload: ipn::snapshot(&payment, None, None, None),
             at,
             delivery: url.map(|url| (url.to_owned(), state(order.told), attempts(order, at))),
         };

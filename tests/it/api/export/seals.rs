@@ -38,6 +38,37 @@ async fn sealers_at_once_seal_each_entry_once_and_a_seal_that_is_gone_is_a_fault
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_balance_is_the_same_before_and_after_its_entries_are_sealed() {
+    with_stack(|stack| async move {
+        let merchant = stack.merchant().await.client;
+        stack.sql(ENTRIES).await;
+        let before = merchant.get("/v1/balance").await.body;
+        assert!(before.contains("0.00505"), "{before}");
+        assert_eq!(stack.gateway.seal_ledger().await.unwrap(), 100);
+        assert_eq!(merchant.get("/v1/balance").await.body, before);
+        // What is booked behind the seal counts too, in an asset of its own as well.
+        for more in [
+            "insert into ledger_entry (kind, source, asset, debit, credit, amount)
+             select 'late_deposit', gen_random_uuid(), 'usdtmatic@polygon', 'custody:polygon', 'late:' || id, 1000000
+             from merchant",
+            "insert into ledger_entry (kind, source, asset, debit, credit, amount)
+             select 'late_deposit', gen_random_uuid(), 'btc@bitcoin', 'custody:bitcoin', 'late:' || id, 7 from merchant",
+        ] {
+            stack.sql(more).await;
+        }
+        let after = merchant.get("/v1/balance").await.body;
+        assert!(after.contains("1.00505") && after.contains("0.00000007"), "{after}");
+        let verdict = stack.gateway.verify_ledger(None).await.unwrap();
+        let told = verdict.told.join(" ");
+        assert!(!told.contains("subtotal"), "{told}");
+        stack.sql("update ledger_subtotal set units = units + 1 where account like 'late:%'").await;
+        let told = stack.gateway.verify_ledger(None).await.unwrap().told.join(" ");
+        assert!(told.contains("the subtotal of late:"), "{told}");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn no_seal_and_no_report_is_truncated() {
     with_stack(|stack| async move {
         let mut connection = stack.database.connect().await;

@@ -1,0 +1,81 @@
+//! Fields of a request, from its form or its query.
+
+use std::collections::BTreeMap;
+
+use gateway::{legacy::Refusal, money::Price};
+use url::form_urlencoded;
+
+/// As PHP reads a form: of fields with one name the last one counts, and `+` and `%20` are spaces.
+#[derive(Debug, Default)]
+pub struct Params(BTreeMap<String, String>);
+
+impl Params {
+    pub fn parse(form: &[u8]) -> Self {
+        Self(form_urlencoded::parse(form).into_owned().collect())
+    }
+
+    /// The text of a field, without space around it; `None` if it is absent or empty.
+    ///
+    /// The limit counts characters. NUL is refused because PostgreSQL cannot store it.
+    pub fn text(&self, name: &'static str, chars_max: usize) -> Result<Option<String>, Refusal> {
+        let Some(text) = self.0.get(name).map(|text| text.trim()) else { return Ok(None) };
+        if text.contains('\0') || text.chars().count() > chars_max {
+            return Err(Refusal::Field(name));
+        }
+        Ok(Some(text).filter(|text| !text.is_empty()).map(ToOwned::to_owned))
+    }
+
+    /// The field as it was sent; empty if it is absent.
+    pub fn raw(&self, name: &str) -> &str {
+        self.0.get(name).map_or("", String::as_str)
+    }
+
+    /// A field that is 0 or 1, and 0 if it is absent.
+    pub fn flag(&self, name: &str) -> bool {
+        !matches!(self.raw(name).trim(), "" | "0" | "false")
+    }
+
+    /// A whole number, or `default` for anything else.
+    pub fn number(&self, name: &str, default: i64) -> i64 {
+        self.raw(name).trim().parse().unwrap_or(default)
+    }
+
+    /// A price; `None` if it is absent or empty.
+    pub fn price(&self, name: &'static str) -> Result<Option<Price>, Refusal> {
+        let text = self.raw(name).trim();
+        if text.is_empty() {
+            return Ok(None);
+        }
+        Price::parse(text).map(Some).map_err(|_| Refusal::Amount)
+    }
+
+    /// All fields, for a page that sends them again.
+    pub fn all(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spaces_brackets_and_repeats_are_read_as_php_reads_them() {
+        let params = Params::parse(b"a=1+2%203&a=4+5%206&wd%5Bwd1%5D%5Bamount%5D=0.1&e=&all=1&n=x");
+        assert_eq!(params.raw("a"), "4 5 6");
+        assert_eq!(params.raw("wd[wd1][amount]"), "0.1");
+        assert_eq!(params.text("e", 9).unwrap(), None);
+        assert!(params.flag("all") && !params.flag("e") && !params.flag("absent"));
+        assert_eq!((params.number("all", 25), params.number("n", 25)), (1, 25));
+    }
+
+    #[test]
+    fn a_text_that_cannot_be_stored_is_refused_by_its_name() {
+        let params = Params::parse(b"custom=a%00b&invoice=12345");
+        assert_eq!(params.text("custom", 9), Err(Refusal::Field("custom")));
+        assert_eq!(params.text("invoice", 4), Err(Refusal::Field("invoice")));
+        assert_eq!(params.text("invoice", 5).unwrap().as_deref(), Some("12345"));
+        assert_eq!(params.price("invoice").unwrap().unwrap().to_decimal(), "12345");
+        assert_eq!(params.price("custom"), Err(Refusal::Amount));
+    }
+}

@@ -1,0 +1,304 @@
+//! The texts of a mail: subject, plain text and HTML. Nothing is loaded from anywhere, and all
+//! links lead to the checkout.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Language, MailKind, texts::Texts};
+use crate::link::{button::escaped, words};
+
+/// Facts that a mail tells, as they are stored until it was sent. Not printable: the link of a
+/// reminder is a credential.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Contents {
+    Receipt(Receipt),
+    Reminder(Reminder),
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+pub struct Receipt {
+    /// The title of the link, which its merchant wrote.
+    pub title: String,
+    /// Amount and currency.
+    pub price: String,
+    /// Amount, symbol and network of what was received.
+    pub paid: String,
+    pub date: String,
+    pub payment_id: String,
+    /// The payment's page at the checkout.
+    pub url: String,
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+pub struct Reminder {
+    /// The title of the link, which its merchant wrote.
+    pub title: String,
+    pub price: String,
+    /// The date of the renewal.
+    pub date: String,
+    /// Days after the renewal; negative before it.
+    pub day: i8,
+    /// The subscriber's own page at the checkout.
+    pub url: String,
+}
+
+/// The texts of one mail.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Letter {
+    /// It holds amounts and dates alone, and no word of a merchant or a visitor.
+    pub subject: String,
+    pub text: String,
+    pub html: String,
+}
+
+impl Contents {
+    pub const fn kind(&self) -> MailKind {
+        match self {
+            Self::Receipt(_) => MailKind::Receipt,
+            Self::Reminder(_) => MailKind::Reminder,
+        }
+    }
+}
+
+/// An amount with its currency, with two decimals where it has any.
+pub fn money(amount: &str, currency: &str) -> String {
+    let (whole, fraction) = amount.split_once('.').unwrap_or((amount, ""));
+    let fraction = if fraction.is_empty() { String::new() } else { format!(".{fraction:0<2}") };
+    format!("{whole}{fraction} {}", currency.to_uppercase())
+}
+
+/// Writes a mail. `unsubscribe` is the address at which a subscriber stops the reminders.
+pub fn compose(contents: &Contents, language: Language, unsubscribe: Option<&str>) -> Letter {
+    let t = language.texts();
+    let page = match contents {
+        Contents::Receipt(receipt) => of_receipt(receipt, language, t),
+        Contents::Reminder(reminder) => of_reminder(reminder, language, t),
+    };
+    let stop = unsubscribe.map(|url| (t.unsubscribe, url));
+    Letter {
+        text: text(&page, stop, language),
+        html: html(&page, stop, language),
+        subject: page.subject,
+    }
+}
+
+/// The parts of a mail, in their order.
+struct Page<'a> {
+    subject: String,
+    intro: String,
+    rows: Vec<(&'static str, String)>,
+    action: (&'static str, &'a str),
+    foot: Vec<&'static str>,
+}
+
+fn of_receipt<'a>(receipt: &'a Receipt, language: Language, t: &'static Texts) -> Page<'a> {
+    Page {
+        subject: filled(t.receipt_subject, "price", &receipt.price, language),
+        intro: t.receipt_intro.to_owned(),
+        rows: vec![
+            (t.title, title(&receipt.title)),
+            (t.price, receipt.price.clone()),
+            (t.paid, receipt.paid.clone()),
+            (t.date, receipt.date.clone()),
+            (t.payment, receipt.payment_id.clone()),
+        ],
+        action: (t.receipt_open, &receipt.url),
+        foot: vec![t.receipt_why],
+    }
+}
+
+fn of_reminder<'a>(reminder: &'a Reminder, language: Language, t: &'static Texts) -> Page<'a> {
+    let (subject, intro) = match reminder.day {
+        ..=-1 => (t.reminder_subject_before, t.reminder_intro_before),
+        0 => (t.reminder_subject_today, t.reminder_intro_before),
+        1.. => (t.reminder_subject_after, t.reminder_intro_after),
+    };
+    let dated = |text| filled(text, "date", &reminder.date, language);
+    Page {
+        subject: dated(subject),
+        intro: dated(intro),
+        rows: vec![(t.title, title(&reminder.title)), (t.price, reminder.price.clone())],
+        action: (t.reminder_open, &reminder.url),
+        foot: vec![t.reminder_secret, t.reminder_why],
+    }
+}
+
+/// A merchant's words on one line, without characters that act on the text around them.
+fn title(text: &str) -> String {
+    words::message(text).ok().flatten().unwrap_or_default()
+}
+
+fn filled(text: &str, name: &str, value: &str, language: Language) -> String {
+    text.replace(&format!("{{{name}}}"), &isolated(value, language))
+}
+
+/// A value as it stands in text of this language: in one that is written from the right, amounts
+/// and dates keep their own direction (Unicode's first strong isolate).
+fn isolated(value: &str, language: Language) -> String {
+    if language.is_right_to_left() { format!("\u{2068}{value}\u{2069}") } else { value.to_owned() }
+}
+
+/// Addresses stand on lines of their own, without isolates, which would be copied with them.
+fn text(page: &Page<'_>, stop: Option<(&str, &str)>, language: Language) -> String {
+    let mut text = format!("{}\n\n", page.intro);
+    for (label, value) in &page.rows {
+        text.push_str(&format!("{label}: {}\n", isolated(value, language)));
+    }
+    let (label, url) = page.action;
+    text.push_str(&format!("\n{label}:\n{url}\n\n-- \n"));
+    for line in &page.foot {
+        text.push_str(&format!("{line}\n"));
+    }
+    if let Some((label, url)) = stop {
+        text.push_str(&format!("{label}:\n{url}\n"));
+    }
+    text
+}
+
+const BODY: &str = "margin:0 auto;padding:24px;max-width:560px;font:16px/1.5 sans-serif";
+const BUTTON: &str = "display:inline-block;padding:12px 20px;border-radius:6px;background:#1d4ed8;color:#ffffff;text-decoration:none";
+const FOOT: &str = "margin:32px 0 0;font-size:14px;opacity:0.8";
+
+/// One column, styles in its attributes alone: mail programs drop the rest.
+fn html(page: &Page<'_>, stop: Option<(&str, &str)>, language: Language) -> String {
+    let direction = if language.is_right_to_left() { "rtl" } else { "ltr" };
+    let subject = escaped(&page.subject);
+    let mut html = format!(
+        "<!doctype html>\n<html lang=\"{language}\" dir=\"{direction}\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n<title>{subject}</title>\n</head>\n\
+         <body dir=\"{direction}\" style=\"{BODY}\">\n<h1 style=\"font-size:20px\">{subject}</h1>\n<p>{}</p>\n<p>\n",
+        escaped(&page.intro)
+    );
+    for (label, value) in &page.rows {
+        html.push_str(&format!(
+            "{}: <strong><bdi>{}</bdi></strong><br>\n",
+            escaped(label),
+            escaped(value)
+        ));
+    }
+    let (label, url) = page.action;
+    html.push_str(&format!(
+        "</p>\n<p><a href=\"{}\" style=\"{BUTTON}\">{}</a></p>\n<p style=\"{FOOT}\">\n",
+        escaped(url),
+        escaped(label)
+    ));
+    for line in &page.foot {
+        html.push_str(&format!("{}<br>\n", escaped(line)));
+    }
+    if let Some((label, url)) = stop {
+        html.push_str(&format!("<a href=\"{}\">{}</a>\n", escaped(url), escaped(label)));
+    }
+    html.push_str("</p>\n</body>\n</html>\n");
+    html
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CHECKOUT: &str = "https://pay.example/";
+
+    fn receipt(title: &str) -> Contents {
+        Contents::Receipt(Receipt {
+            title: title.to_owned(),
+            price: money("12.5", "usd"),
+            paid: "12.5 USDT (polygon)".to_owned(),
+            date: "2026-11-25".to_owned(),
+            payment_id: "pzi_1".to_owned(),
+            url: format!("{CHECKOUT}pay/pzi_1"),
+        })
+    }
+
+    fn reminder(day: i8) -> Contents {
+        Contents::Reminder(Reminder {
+            title: "Coffee club".to_owned(),
+            price: money("10", "eur"),
+            date: "2026-12-24".to_owned(),
+            day,
+            url: format!("{CHECKOUT}renew/pzr_1"),
+        })
+    }
+
+    #[test]
+    fn amounts_have_two_decimals_or_none() {
+        for (amount, shown) in [("10", "10 USD"), ("12.5", "12.50 USD"), ("0.125", "0.125 USD")] {
+            assert_eq!(money(amount, "usd"), shown);
+        }
+    }
+
+    #[test]
+    fn a_receipt_tells_what_was_paid_for() {
+        let letter = compose(&receipt("Two cups"), Language::English, None);
+        assert_eq!(letter.subject, "Receipt for 12.50 USD");
+        for part in
+            ["For: Two cups", "Paid: 12.5 USDT (polygon)", "\nhttps://pay.example/pay/pzi_1\n"]
+        {
+            assert!(letter.text.contains(part), "{part}: {}", letter.text);
+        }
+        assert!(!letter.text.contains("Stop these"), "a receipt cannot be unsubscribed from");
+    }
+
+    #[test]
+    fn a_reminder_says_its_day_and_how_to_stop() {
+        let stop = format!("{CHECKOUT}unsubscribe/pzu_1");
+        for (day, subject) in [
+            (-3, "Your subscription renews on 2026-12-24"),
+            (0, "Your subscription renews today"),
+            (2, "Your subscription was due on 2026-12-24"),
+        ] {
+            let letter = compose(&reminder(day), Language::English, Some(&stop));
+            assert_eq!(letter.subject, subject);
+            assert!(letter.text.contains(&format!("Stop these reminders:\n{stop}\n")));
+            assert!(letter.html.contains(&format!("href=\"{stop}\"")));
+        }
+    }
+
+    #[test]
+    fn nothing_is_loaded_and_every_link_leads_to_the_checkout() {
+        let stop = format!("{CHECKOUT}unsubscribe/pzu_1");
+        for language in Language::ALL {
+            for contents in [receipt("https://evil.example"), reminder(-1)] {
+                let html = compose(&contents, language, Some(&stop)).html;
+                for loads in ["src=", "url(", "<link", "<script", "<img", "@import", "http-equiv"] {
+                    assert!(!html.contains(loads), "{loads}: {html}");
+                }
+                let mut links = html.split("href=\"").skip(1);
+                assert!(links.clone().count() >= 2);
+                assert!(links.all(|link| link.starts_with(CHECKOUT)), "{html}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_title_is_plain_text_in_the_body_and_never_in_the_subject() {
+        let title = "\u{202e}<script>alert(1)</script>\r\nBcc: x@evil.example";
+        let letter = compose(&receipt(title), Language::English, None);
+        assert!(!letter.subject.contains("Bcc"), "{}", letter.subject);
+        assert!(!letter.html.contains("<script") && !letter.html.contains('\u{202e}'));
+        assert!(letter.text.contains("For: <script>alert(1)</script> Bcc: x@evil.example\n"));
+        for part in [letter.subject.as_str(), letter.text.as_str()] {
+            assert!(!part.contains('\r'), "{part:?}");
+        }
+    }
+
+    #[test]
+    fn the_language_written_from_the_right_isolates_values_and_not_addresses() {
+        let letter = compose(&receipt("Two cups"), Language::Arabic, None);
+        assert!(letter.html.contains("<html lang=\"ar\" dir=\"rtl\">"));
+        assert!(letter.subject.contains("\u{2068}12.50 USD\u{2069}"), "{}", letter.subject);
+        assert!(letter.text.contains("\nhttps://pay.example/pay/pzi_1\n"), "{}", letter.text);
+        let german = compose(&receipt("Two cups"), Language::German, None);
+        assert!(german.html.contains("dir=\"ltr\"") && !german.text.contains('\u{2068}'));
+    }
+
+    #[test]
+    fn contents_read_back_from_what_is_stored() {
+        for contents in [receipt("Two cups"), reminder(-3)] {
+            let stored = serde_json::to_string(&contents).unwrap();
+            let read: Contents = serde_json::from_str(&stored).unwrap();
+            let letters = [&contents, &read].map(|one| compose(one, Language::German, None));
+            assert!(letters[0] == letters[1], "{stored}");
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! The catalogue of strings, one file per language.
+
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+use super::Language;
+
+static ENGLISH: LazyLock<Texts> = LazyLock::new(|| load(include_str!("texts/en.json")));
+static GERMAN: LazyLock<Texts> = LazyLock::new(|| load(include_str!("texts/de.json")));
+static ARABIC: LazyLock<Texts> = LazyLock::new(|| load(include_str!("texts/ar.json")));
+
+fn load(json: &'static str) -> Texts {
+    serde_json::from_str(json).expect("the embedded texts pass their own tests")
+}
+
+impl Language {
+    pub(super) fn texts(self) -> &'static Texts {
+        match self {
+            Self::English => &ENGLISH,
+            Self::German => &GERMAN,
+            Self::Arabic => &ARABIC,
+        }
+    }
+}
+
+/// Every string of the mails. A language that lacks one, or has one too many, fails its test.
+macro_rules! texts {
+    ($($name:ident),* $(,)?) => {
+        #[derive(Debug, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        pub(super) struct Texts { $(pub $name: &'static str),* }
+
+        impl Texts {
+            #[cfg(test)]
+            fn all(&self) -> Vec<(&'static str, &'static str)> {
+                vec![$((stringify!($name), self.$name)),*]
+            }
+        }
+    };
+}
+
+texts! {
+    title,
+    price,
+    paid,
+    date,
+    payment,
+    receipt_subject,
+    receipt_intro,
+    receipt_open,
+    receipt_why,
+    reminder_subject_before,
+    reminder_subject_today,
+    reminder_subject_after,
+    reminder_intro_before,
+    reminder_intro_after,
+    reminder_open,
+    reminder_secret,
+    reminder_why,
+    unsubscribe,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn placeholders(text: &str) -> Vec<&str> {
+        let mut found: Vec<_> =
+            text.split('{').skip(1).filter_map(|rest| rest.split('}').next()).collect();
+        found.sort_unstable();
+        found
+    }
+
+    #[test]
+    fn every_language_has_every_text_with_the_same_placeholders() {
+        for language in Language::ALL {
+            let english = Language::English.texts().all();
+            for ((name, text), (_, english)) in language.texts().all().into_iter().zip(english) {
+                assert!(!text.trim().is_empty(), "{language} {name}");
+                assert_eq!(placeholders(text), placeholders(english), "{language} {name}");
+                assert!(!text.contains(['<', '&', '\n', '\r']), "{language} {name}");
+            }
+        }
+    }
+}
