@@ -23,6 +23,13 @@ vocabulary! {
     }
 }
 
+impl IpnType {
+    /// Returns true if a stranger wrote the order, and so the address of its IPNs.
+    pub fn is_of_form(self) -> bool {
+        self != Self::Api
+    }
+}
+
 /// Fields that are repeated in every IPN, by their names there.
 pub type Fields = BTreeMap<String, String>;
 

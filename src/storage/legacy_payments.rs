@@ -3,7 +3,10 @@
 use uuid::Uuid;
 
 use super::{PgConnection, StorageError, numeric};
-use crate::{legacy::order::Order, money::Price};
+use crate::{
+    legacy::order::{IpnType, Order},
+    money::Price,
+};
 
 /// An order as its row has it; [`StoredOrder::read`] checks it.
 #[derive(Debug, Clone)]
@@ -17,6 +20,11 @@ pub struct StoredOrder {
 }
 
 impl StoredOrder {
+    /// Returns true if a stranger wrote the order: anything but a known type of the merchant's own.
+    pub fn is_of_form(&self) -> bool {
+        self.ipn_type.parse().map_or(true, IpnType::is_of_form)
+    }
+
     /// A damaged row is an error.
     pub fn read(&self) -> Result<Order, StorageError> {
         let fields = serde_json::from_str(&self.fields);

@@ -67,6 +67,9 @@ pub fn read(
         return Err(Refusal::Amount);
     };
     let mut terms = terms::read(params, REPEATED, policy)?;
+    // The visitor writes it: under the id of an order that the shop has priced itself, his draft
+    // would be the newest payment of that order. The IPN repeats the field all the same.
+    terms.order_id = None;
     let figures = [
         ("subtotal", subtotal.to_decimal()),
         ("shipping", priced.shipping.to_decimal()),

@@ -2,7 +2,7 @@
 
 use axum::{
     extract::{Request, State as Shared},
-    http::{HeaderValue, StatusCode, header},
+    http::{HeaderMap, HeaderValue, StatusCode, header},
     response::{Html, IntoResponse, Response},
 };
 use gateway::{
@@ -30,7 +30,18 @@ pub async fn of_query(
     request: Request,
 ) -> Response {
     let params = Params::parse(request.uri().query().unwrap_or_default().as_bytes());
+    if !is_opened(request.headers()) {
+        return html(StatusCode::OK, &again(&params, ""));
+    }
     page(&gateway, &client, &params).await
+}
+
+/// Returns false if a browser says that nobody opened the page: an image of a foreign page, or a
+/// link that is loaded in advance, would order with each visitor of that page.
+fn is_opened(headers: &HeaderMap) -> bool {
+    let says = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or("");
+    let is_early = ["purpose", "sec-purpose"].iter().any(|name| says(name).contains("prefetch"));
+    !is_early && matches!(says("sec-fetch-dest"), "" | "document")
 }
 
 /// `POST /legacy/index.php`: fields of the query count where the body has none of that name.
@@ -92,20 +103,27 @@ fn to_checkout(gateway: &State, payment_id: &str) -> Response {
     (StatusCode::FOUND, headers).into_response()
 }
 
-/// A form with the same fields, and one for the amount.
+/// A page that asks for the amount.
 fn ask_amount(params: &Params) -> Response {
-    let kept = params.all().filter(|(name, _)| *name != "amountf").map(|(name, value)| {
+    let currency = escaped(params.raw("currency"));
+    let amount = format!(
+        "<p><label>Amount in {currency} \
+         <input name=\"amountf\" inputmode=\"decimal\" required autofocus></label></p>"
+    );
+    html(StatusCode::OK, &again(params, &amount))
+}
+
+/// A form with the same fields, and with `input` instead of an amount.
+fn again(params: &Params, input: &str) -> String {
+    let is_kept = |name: &str| input.is_empty() || name != "amountf";
+    let kept = params.all().filter(|(name, _)| is_kept(name)).map(|(name, value)| {
         let (name, value) = (escaped(name), escaped(value));
         format!("<input type=\"hidden\" name=\"{name}\" value=\"{value}\">")
     });
-    let (title, currency) = (escaped(params.raw("item_name")), escaped(params.raw("currency")));
-    let kept: String = kept.collect();
-    let body = format!(
-        "<form method=\"post\">{kept}<p>{title}</p><p><label>Amount in {currency} \
-         <input name=\"amountf\" inputmode=\"decimal\" required autofocus></label> \
-         <button>Continue</button></p></form>"
-    );
-    html(StatusCode::OK, &body)
+    let (kept, title) = (kept.collect::<String>(), escaped(params.raw("item_name")));
+    format!(
+        "<form method=\"post\">{kept}<p>{title}</p>{input}<p><button>Continue</button></p></form>"
+    )
 }
 
 fn refused(refusal: &Refusal) -> Response {

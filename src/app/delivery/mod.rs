@@ -35,6 +35,7 @@ use crate::{
     storage::{
         StorageError, alerts,
         deliveries::{self, AttemptRecord, DueDelivery},
+        legacy_payments::StoredOrder,
         merchants,
         payouts::events,
     },
@@ -190,8 +191,8 @@ impl Gateway {
         if due.waits_for_another || admitted(&due, Some(turn)).is_none() {
             return Ok(stale(channel));
         }
-        let misplaced = lane == Lane::Fast && due.merchant_is_slow;
-        if misplaced || !slot.share(due.merchant_id, lane).await {
+        let misplaced = lane == Lane::Fast && due.merchant_is_slow && !is_strangers(&due);
+        if misplaced || !slot.share(sharer(&due), lane).await {
             return Ok(self.move_on(channel, &due, turn, lane).await?);
         }
         let call = match (channel.call)(self, &due) {
@@ -325,7 +326,7 @@ impl Gateway {
         let record = Arc::new(record);
         let recorded = rows.record(record.clone()).await?;
         fail_point("ipn.recorded");
-        if took >= SLOW_ANSWER {
+        if took >= SLOW_ANSWER && !is_strangers(due) {
             let mut connection = self.db.connection().await?;
             merchants::note_slow_answer(&mut connection, due.merchant_id).await?;
         }
@@ -362,6 +363,19 @@ async fn load_due(
 ) -> Result<DueDelivery, DeliverError> {
     let due = rows.load(id).await?.filter(|due| due.channel == channel.row);
     due.ok_or(DeliverError::UnknownDelivery)
+}
+
+/// Returns true if a stranger chose the receiver: he writes the hosted forms of `/legacy`, with the
+/// address of their webhooks.
+fn is_strangers(due: &DueDelivery) -> bool {
+    due.legacy.as_ref().is_some_and(StoredOrder::is_of_form)
+}
+
+/// Whose places an attempt takes. Strangers' receivers may hang as they like, so those of a
+/// merchant's forms have places apart from his own; no merchant has the complement of an id.
+fn sharer(due: &DueDelivery) -> Uuid {
+    let merchant = due.merchant_id;
+    if is_strangers(due) { Uuid::from_u128(!merchant.as_u128()) } else { merchant }
 }
 
 /// The attempt to make now, if the row still waits for it.

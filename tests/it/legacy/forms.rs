@@ -1,15 +1,24 @@
 //! Hosted forms, status pages and QR codes. Their visitors have no key.
 
 use gateway::merchant::settings::Settings;
+use gateway_workers::Role;
 use http::Method;
 use support::{
     client::{Answer, Client},
-    server::stack::{Merchant, Stack, with_stack},
+    fault::hostile::{Act, Hostile},
+    server::{
+        broker::eventually,
+        stack::{Merchant, Stack, with_stack},
+    },
     shop::with_shop,
 };
 use url::form_urlencoded;
 
 use super::{Legacy, order};
+
+/// More than forms have places for in the fast lane.
+const FORMS: usize = 15;
+const PLACES_OF_FORMS: usize = 10;
 
 /// A plugin's button of twelve dollars and a half.
 fn button(merchant: &str, fields: &[(&str, &str)]) -> String {
@@ -59,6 +68,8 @@ async fn a_button_leads_to_a_draft_and_its_price_is_told_as_it_was_paid() {
         let payment = payment_id(&answer);
         let draft = shop.payment(&payment).await;
         assert_eq!(draft["price_amount"].to_string(), "3.5");
+        // A stranger's form takes no order of the shop over.
+        assert!(draft["order_id"].is_null(), "{draft}");
         assert!(draft["pay_address"].is_null(), "{draft}");
         let choice = serde_json::json!({ "token_id": "usdtmatic@polygon" });
         let chosen = shop.stack.buyer().post(&format!("/api/pay/{payment}/select"), &choice).await;
@@ -114,6 +125,61 @@ async fn forms_without_an_amount_ask_for_it_and_others_are_refused() {
         // Without keys there are no forms.
         stack.gateway.revoke_legacy_keys(merchant.new.id).await.unwrap();
         assert_eq!(sent(&visitor, &button(&id, &[])).await.status, 404);
+    })
+    .await;
+}
+
+/// Attack: an image on a foreign page, or a link that is loaded in advance, must not order.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_that_nobody_opened_orders_nothing() {
+    with_shop(|shop| async move {
+        let stack = &shop.stack;
+        stack.lift_rate_limits().await;
+        let (_, _, id) = with_keys(stack, Settings::default()).await;
+        let path = format!("/legacy/index.php?{}", button(&id, &[]));
+        for (name, value) in [
+            ("sec-fetch-dest", "image"),
+            ("sec-purpose", "prefetch;prerender"),
+            ("purpose", "prefetch"),
+        ] {
+            let answer = Client::new(stack.api).with_header(name, value).get(&path).await;
+            assert_eq!(answer.status, 200, "{name}");
+            assert!(answer.body.contains("name=\"amountf\" value=\"12.50\""), "{}", answer.body);
+        }
+        let orders = "select count(*) from legacy_payment";
+        assert_eq!(shop.number(orders).await, 0);
+        let opened = Client::new(stack.api).with_header("sec-fetch-dest", "document");
+        payment_id(&opened.get(&path).await);
+        assert_eq!(shop.number(orders).await, 1);
+    })
+    .await;
+}
+
+/// Attack: a stranger writes `ipn_url` of a form, and his receiver hangs.
+#[tokio::test(flavor = "multi_thread")]
+async fn receivers_of_forms_that_hang_leave_the_shop_s_own_in_the_fast_lane() {
+    with_shop(|shop| async move {
+        shop.stack.lift_rate_limits().await;
+        let _legacy = Legacy::of(&shop.stack, &shop.merchant).await;
+        let id = shop.merchant.new.id.simple().to_string();
+        let hanging = Hostile::always(Act::SayAndHang(Vec::new())).await;
+        let url = hanging.url("/ipn");
+        let visitor = Client::new(shop.stack.api);
+        for _ in 0..FORMS {
+            let draft = payment_id(&sent(&visitor, &button(&id, &[("ipn_url", &url)])).await);
+            shop.end_window(&draft, 1).await;
+            shop.stack.gateway.expire_invoice(shop.row_id(&draft).await).await.unwrap();
+        }
+        shop.stack.start(&[Role::IpnDelivery]);
+        eventually("the stranger's receiver has all places of forms", async || {
+            (hanging.request_count() >= PLACES_OF_FORMS).then_some(())
+        })
+        .await;
+        shop.expired(serde_json::json!({})).await;
+        shop.receiver.wait_for(1).await;
+        assert!(
+            shop.stack.gateway.merchant(shop.merchant.new.id).await.unwrap().slow_until.is_none()
+        );
     })
     .await;
 }
