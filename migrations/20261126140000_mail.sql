@@ -78,7 +78,10 @@ create table mail_unsubscribe (
 create index mail_unsubscribe_by_age on mail_unsubscribe (created_at);
 
 -- The language of the page on which an address was entered.
-alter table invoice add column language text constraint invoice_language_known check (language in ('en', 'de', 'ar'));
+alter table invoice
+    add column language text,
+    -- Not read through, as no row has one yet.
+    add constraint invoice_language_known check (language in ('en', 'de', 'ar')) not valid;
 alter table subscription
     add column language text constraint subscription_language_known check (language in ('en', 'de', 'ar')),
     -- Its subscriber wants no reminders by mail. Webhooks go on.
@@ -86,8 +89,7 @@ alter table subscription
 
 insert into role_grant (role, what)
 values
-    -- Whichever program finishes an invoice writes its receipt.
-    ('gateway_api', 'insert on mail'),
+    -- Whichever program finishes an invoice writes its receipt. The API finishes none: its password must not send mails.
     ('gateway_dashboard', 'insert on mail'),
     ('gateway_worker', 'insert, update, delete on mail, mail_budget, mail_bounce, mail_unsubscribe'),
     ('gateway_worker', 'insert, delete on mail_attempt');

@@ -4,6 +4,8 @@
 pub const SANDBOX_HOST: &str = "demo.example";
 
 const LENGTH_MAX: usize = 254;
+/// Of the part before the `@` (RFC 5321, 4.5.3.1.1).
+const NAME_LENGTH_MAX: usize = 64;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("this is no e-mail address such as name@example.com")]
@@ -18,7 +20,9 @@ pub fn normalised(text: &str) -> Result<String, InvalidEmail> {
     let known = |letters: &str, text: &str| {
         !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || letters.contains(c))
     };
-    let fits = known(".+_-", name) && known(".-", host) && text.len() <= LENGTH_MAX;
+    let has_parts = |text: &str| text.split('.').all(|part| !part.is_empty());
+    let fits = known(".+_-", name) && known(".-", host) && has_parts(name) && has_parts(host);
+    let fits = fits && name.len() <= NAME_LENGTH_MAX && text.len() <= LENGTH_MAX;
     if fits { Ok(text) } else { Err(InvalidEmail) }
 }
 
@@ -32,6 +36,12 @@ mod tests {
         for wrong in ["", "ada", "@x", "ada@", "a b@x", "ada@x@y", "<ada@x>", "ädä@x", "a\n@x"] {
             assert_eq!(normalised(wrong), Err(InvalidEmail), "{wrong:?}");
         }
-        assert_eq!(normalised(&format!("{}@x", "a".repeat(253))), Err(InvalidEmail));
+        for dotted in ["a..b@x.com", ".a@x.com", "a.@x.com", "a@x..com", "a@.x", "a@x."] {
+            assert_eq!(normalised(dotted), Err(InvalidEmail), "{dotted}");
+        }
+        let long = |name: usize, host: usize| format!("{}@{}", "a".repeat(name), "x".repeat(host));
+        assert!(normalised(&long(64, 189)).is_ok());
+        assert_eq!(normalised(&long(65, 10)), Err(InvalidEmail));
+        assert_eq!(normalised(&long(64, 190)), Err(InvalidEmail));
     }
 }

@@ -23,13 +23,12 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use thiserror::Error;
 
-/// Connections of one process to the relay.
+/// Mails that one process hands over at once.
 pub const CONNECTIONS_MAX: u16 = 8;
 /// Limit of the whole attempt. RFC 5321 lets a server take ten minutes after the data; a relay of
 /// one's own that takes longer than this is tried again later.
 pub const ATTEMPT_MAX: Duration = Duration::from_secs(20);
 const COMMAND_MAX: Duration = Duration::from_secs(15);
-const IDLE_MAX: Duration = Duration::from_secs(10);
 
 /// Encryption of the connection to the relay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -85,13 +84,18 @@ pub enum SmtpError {
     Unwritable,
     #[error("the relay answered {0}")]
     Refused(u16),
+    /// Its answer says that the mailbox does not exist or takes no mail (RFC 3463). A code alone
+    /// does not: 550 is also the answer to a sender that the relay does not know.
+    #[error("the relay answered {0}, there is no such mailbox")]
+    NoMailbox(u16),
     #[error("the relay gave no answer in time")]
     TimedOut,
     #[error("the relay could not be reached, or the connection broke")]
     NoAnswer,
 }
 
-/// A client with a few connections of its own.
+/// A client. Each mail has a connection of its own: one on which an answer is outstanding, as after
+/// [`ATTEMPT_MAX`], would give that answer to the next mail.
 pub struct Relay {
     transport: AsyncSmtpTransport<Tokio1Executor>,
     from: Mailbox,
@@ -118,7 +122,7 @@ impl Relay {
             Security::StartTls => Tls::Required(parameters(settings)?),
             Security::None => Tls::None,
         };
-        let pool = PoolConfig::new().max_size(CONNECTIONS_MAX.into()).idle_timeout(IDLE_MAX);
+        let pool = PoolConfig::new().max_size(0);
         let mut builder =
             AsyncSmtpTransport::<Tokio1Executor>::builder_dangerous(settings.host.as_str())
                 .port(settings.port)
@@ -190,10 +194,19 @@ fn parameters(settings: &RelaySettings) -> Result<TlsParameters, RelayError> {
 
 fn fault(error: &smtp::Error) -> SmtpError {
     match error.status() {
+        Some(code) if names_mailbox(error) => SmtpError::NoMailbox(code.into()),
         Some(code) => SmtpError::Refused(code.into()),
         None if error.is_timeout() => SmtpError::TimedOut,
         None => SmtpError::NoAnswer,
     }
+}
+
+/// Returns true if the answer has one of the enhanced status codes of RFC 3463 that are about the
+/// recipient's mailbox. Of the answer's text nothing else is looked at.
+fn names_mailbox(error: &smtp::Error) -> bool {
+    let said = std::error::Error::source(error).map(ToString::to_string).unwrap_or_default();
+    let codes = ["5.1.1", "5.1.2", "5.1.3", "5.1.6", "5.1.10", "5.2.1"];
+    said.split_ascii_whitespace().next().is_some_and(|first| codes.contains(&first))
 }
 
 #[cfg(test)]

@@ -58,6 +58,14 @@ impl Contents {
             Self::Reminder(_) => MailKind::Reminder,
         }
     }
+
+    /// The page that it leads to.
+    pub fn url(&self) -> &str {
+        match self {
+            Self::Receipt(receipt) => &receipt.url,
+            Self::Reminder(reminder) => &reminder.url,
+        }
+    }
 }
 
 /// An amount with its currency, with two decimals where it has any.

@@ -24,6 +24,8 @@ pub enum Reply {
     Accepted,
     /// It refused with this code (RFC 5321, 4.2).
     Refused(u16),
+    /// There is no such mailbox, or it takes no mail.
+    NoMailbox,
     /// No connection, no answer in time, or a line that broke. The relay may have the mail
     /// nevertheless.
     None,
@@ -48,17 +50,12 @@ pub fn outcome(reply: Reply, attempt: i16, left: Duration) -> Outcome {
     let later = if pause_after(attempt) <= left { Outcome::RetryLater } else { Outcome::Dead };
     match reply {
         Reply::Accepted => Outcome::Delivered,
-        Reply::Refused(code) if is_bounce(code) => Outcome::Dropped,
+        Reply::NoMailbox => Outcome::Dropped,
         // The relay does not accept our own credentials: a fault of the settings, not of the mail.
         Reply::Refused(530 | 534 | 535 | 538) => later,
         Reply::Refused(code) if code >= 500 => Outcome::Dead,
         Reply::Refused(_) | Reply::None => later,
     }
-}
-
-/// The codes that say that there is no such mailbox, or that it takes no mail.
-pub const fn is_bounce(code: u16) -> bool {
-    matches!(code, 521 | 550 | 551 | 553 | 556)
 }
 
 #[cfg(test)]
@@ -81,8 +78,10 @@ mod tests {
             (Reply::Refused(451), Outcome::RetryLater),
             (Reply::Refused(452), Outcome::RetryLater),
             (Reply::Refused(535), Outcome::RetryLater),
-            (Reply::Refused(550), Outcome::Dropped),
-            (Reply::Refused(553), Outcome::Dropped),
+            (Reply::NoMailbox, Outcome::Dropped),
+            // A relay that knows neither us nor our sender answers so too: an operator must look.
+            (Reply::Refused(550), Outcome::Dead),
+            (Reply::Refused(553), Outcome::Dead),
             (Reply::Refused(552), Outcome::Dead),
             (Reply::Refused(554), Outcome::Dead),
         ] {

@@ -21,6 +21,7 @@ use crate::{
     mail::{
         MailKind, Token, budget,
         compose::{Contents, compose},
+        recipient,
         schedule::{self, Reply},
         standing::{self, Refusal, Renewal, Standing},
     },
@@ -104,7 +105,7 @@ impl Gateway {
         };
         fail_point("mail.begun");
         let started = Instant::now();
-        let sent = hand_over(relay, &attempt).await;
+        let sent = hand_over(relay, &attempt, &self.config.checkout_url).await;
         let took = started.elapsed();
         fail_point("mail.sent");
         let (outcome, record) = recorded(&attempt, sent, took);
@@ -252,12 +253,19 @@ fn standing_of(mail: &DueMail, expires_at: DateTime<Utc>) -> Standing {
     }
 }
 
-async fn hand_over(relay: &Relay, attempt: &Attempt) -> Result<(), SmtpError> {
+async fn hand_over(relay: &Relay, attempt: &Attempt, checkout_url: &str) -> Result<(), SmtpError> {
     let mail = &attempt.mail;
     let (Some(address), Some(contents)) = (&mail.address, &mail.contents) else {
         return Err(SmtpError::Unwritable);
     };
     let contents: Contents = serde_json::from_str(contents).map_err(|_| SmtpError::Unwritable)?;
+    // Whoever can write this row must not be able to send a stranger an address of his own, nor to
+    // count the mail to another recipient.
+    let checkout = format!("{}/", checkout_url.trim_end_matches('/'));
+    let is_ours = contents.url().starts_with(&checkout);
+    if !is_ours || recipient(address).as_slice() != mail.recipient {
+        return Err(SmtpError::Unwritable);
+    }
     let unsubscribe = attempt.unsubscribe.as_deref();
     let letter = compose(&contents, mail.language, unsubscribe);
     let outgoing = Outgoing {
@@ -282,10 +290,12 @@ fn recorded(
     let left = (attempt.expires_at - mail.now).to_std().unwrap_or_default();
     let outcome = match sent {
         Ok(()) => Outcome::Delivered,
+        // Another attempt would write the same.
         Err(SmtpError::Unwritable) => Outcome::Dead,
         Err(SmtpError::Refused(code)) => {
             schedule::outcome(Reply::Refused(code), turn.attempt, left)
         }
+        Err(SmtpError::NoMailbox(_)) => schedule::outcome(Reply::NoMailbox, turn.attempt, left),
         Err(SmtpError::TimedOut | SmtpError::NoAnswer) => {
             schedule::outcome(Reply::None, turn.attempt, left)
         }
@@ -302,7 +312,7 @@ fn recorded(
         }
     };
     let code = match sent {
-        Err(SmtpError::Refused(code)) => i16::try_from(code).ok(),
+        Err(SmtpError::Refused(code) | SmtpError::NoMailbox(code)) => i16::try_from(code).ok(),
         Ok(()) | Err(SmtpError::Unwritable | SmtpError::TimedOut | SmtpError::NoAnswer) => None,
     };
     let pause = schedule::pause_after(turn.attempt).as_secs();

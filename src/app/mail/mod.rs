@@ -17,8 +17,9 @@ use crate::{
     storage::mail::NewMail,
 };
 
-/// A mail whose message was not worked on for this long has lost it.
-const LOST_AFTER_SECONDS: i32 = 120;
+/// A mail whose message was not worked on for this long has lost it: longer than a slow relay keeps
+/// a full queue waiting, since each such mail gets another message.
+const LOST_AFTER_SECONDS: i32 = 600;
 /// The route of a mail's message, and the time after which that counts as lost.
 pub(crate) const QUEUE: (&str, i32) = (Route::Mail.as_str(), LOST_AFTER_SECONDS);
 

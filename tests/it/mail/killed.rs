@@ -77,7 +77,8 @@ async fn no_address_is_in_the_mailer_s_log() {
         donated(&shop, &link_id, "canary@example.com").await;
         mails_become(&shop, "retry_wait", Some("the relay answered 451"), 1).await;
         hurry(&shop).await;
-        mails_become(&shop, "dropped", Some("the relay answered 550"), 1).await;
+        mails_become(&shop, "dropped", Some("the relay answered 550, there is no such mailbox"), 1)
+            .await;
         donated(&shop, &link_id, "canary@example.com").await;
         server.wait_for(1).await;
         mails_become(&shop, "delivered", None, 1).await;

@@ -71,13 +71,67 @@ async fn an_address_that_was_refused_for_good_twice_gets_no_more_mail() {
         let link_id = donations(&shop).await;
         for count in 1..=2 {
             donated(&shop, &link_id, "ada@example.com").await;
-            mails_become(&shop, "dropped", Some("the relay answered 550"), count).await;
+            mails_become(
+                &shop,
+                "dropped",
+                Some("the relay answered 550, there is no such mailbox"),
+                count,
+            )
+            .await;
         }
         donated(&shop, &link_id, "ada@example.com").await;
         mails_become(&shop, "dropped", Some("bounced"), 1).await;
         donated(&shop, &link_id, "bob@example.com").await;
         server.wait_for(1).await;
         assert_eq!((server.taken().len(), attempts(&shop).await), (1, 3));
+    })
+    .await;
+}
+
+/// A relay that does not know the sender answers 550 as well: the fault is the operator's to mend,
+/// and the address is not to blame.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refusal_that_names_no_mailbox_is_a_dead_letter_and_counts_against_no_address() {
+    with_mailing_shop("", |shop, server| async move {
+        shop.stack.start_all();
+        server.answer_first(&[Answer::Data(550), Answer::Data(550), Answer::Data(553)]);
+        let link_id = donations(&shop).await;
+        for _ in 0..3 {
+            donated(&shop, &link_id, "ada@example.com").await;
+        }
+        mails_become(&shop, "dead", Some("the relay answered 550"), 2).await;
+        mails_become(&shop, "dead", Some("the relay answered 553"), 1).await;
+        donated(&shop, &link_id, "ada@example.com").await;
+        mails_become(&shop, "delivered", None, 1).await;
+        assert_eq!(server.taken().len(), 1);
+    })
+    .await;
+}
+
+/// Attack: who can write rows of mails makes the operator's relay send nobody to another site.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_row_that_leads_elsewhere_or_hides_its_recipient_is_not_sent() {
+    with_mailing_shop("", |shop, server| async move {
+        let others: Vec<_> = gateway_workers::Role::ALL
+            .into_iter()
+            .filter(|role| *role != gateway_workers::Role::MailDelivery)
+            .collect();
+        shop.stack.start(&others);
+        let link_id = donations(&shop).await;
+        for address in ["ada@example.com", "bob@example.com"] {
+            donated(&shop, &link_id, address).await;
+        }
+        mails_become(&shop, "pending", None, 2).await;
+        let elsewhere =
+            "update mail set contents = replace(contents, 'http://', 'http://evil.example/')
+             where address = 'ada@example.com'";
+        let hidden =
+            "update mail set address = 'eve@example.com' where address = 'bob@example.com'";
+        shop.stack.sql(elsewhere).await;
+        shop.stack.sql(hidden).await;
+        shop.stack.start(&[gateway_workers::Role::MailDelivery]);
+        mails_become(&shop, "dead", Some("it cannot be written as a message"), 2).await;
+        assert!(server.taken().is_empty());
     })
     .await;
 }

@@ -112,7 +112,7 @@ impl MailServer {
                 "RCPT" => {
                     let refusal = self.next(|answer| matches!(answer, Answer::Recipient(_)));
                     if let Some(Answer::Recipient(code)) = refusal {
-                        format!("{code} <{}> no", address(&line))
+                        format!("{code} {}.1.1 <{}> no", code / 100, address(&line))
                     } else {
                         to.push(address(&line));
                         "250 ok".to_owned()
@@ -122,7 +122,7 @@ impl MailServer {
                     write.write_all(b"354 go on\r\n").await?;
                     let raw = data(&mut lines).await?;
                     match self.next(|answer| !matches!(answer, Answer::Recipient(_))) {
-                        Some(Answer::Data(code)) => format!("{code} no"),
+                        Some(Answer::Data(code)) => format!("{code} {}.7.1 no", code / 100),
                         cut => {
                             let mail = Mail { from: from.clone(), to: to.clone(), raw };
                             self.log.lock().unwrap().taken.push(mail);
