@@ -54,7 +54,6 @@ create table subscription_reminder (
 );
 
 alter table invoice add column subscription_id uuid;
-create index invoice_by_subscription on invoice (subscription_id, created_at, id) where subscription_id is not null;
 
 insert into role_grant (role, what)
 values

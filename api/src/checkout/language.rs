@@ -243,6 +243,7 @@ texts! {
     notice_name_long,
     notice_message_long,
     notice_email,
+    notice_all_paid,
     notice_link_full,
     notice_trap,
     link_every_days,

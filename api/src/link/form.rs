@@ -56,6 +56,7 @@ pub fn notice(error: &OrderError, fiat: Fiat, t: &Texts) -> Option<Notice> {
     let said = |code, text: &str| Some((code, text.to_owned()));
     match error {
         OrderError::NotFound | OrderError::Unusable(_) => None,
+        OrderError::AllPaid => said(StatusCode::CONFLICT, t.notice_all_paid),
         OrderError::TooManyTries => said(StatusCode::TOO_MANY_REQUESTS, t.notice_too_many),
         OrderError::Full => said(StatusCode::TOO_MANY_REQUESTS, t.notice_link_full),
         OrderError::Amount(refusal) => Some((StatusCode::BAD_REQUEST, amount(*refusal, fiat, t))),

@@ -104,6 +104,8 @@ pub enum OrderError {
     /// The smallest minimum of all its currencies, in USD.
     #[error("no currency takes this amount")]
     TooSmall { min_usd: Option<Decimal> },
+    #[error("all payments of this subscription were made")]
+    AllPaid,
     #[error(transparent)]
     Create(CreateError),
     #[error(transparent)]

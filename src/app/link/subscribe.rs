@@ -55,6 +55,7 @@ pub(super) async fn subscribed(
             subscriptions::set_language(tx, found.id, form.language).await?;
             Ok(priced(tx, link, found, now).await?)
         }
+        Some(found) if !found.rules.is_payable() => Err(OrderError::AllPaid),
         Some(found) => Ok(found),
         None => {
             let new = blank(link, email, now)?;

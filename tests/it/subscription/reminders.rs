@@ -133,6 +133,9 @@ async fn paid_early_the_other_reminders_are_dropped_and_the_last_cycle_ends_it()
         let renewal = payment_id(&form(&shop, &page_path(&shop).await, &[]).await);
         pay(&shop, &renewal).await;
         assert_eq!(read(&shop, &one).await["subscription_cycle"], 2);
+        // All payments were made: neither he nor who types his address pays another one.
+        let again = form(&shop, &format!("/l/{link_id}"), &[("email", "ada@example.com")]).await;
+        assert_eq!(again.status, 409, "{}", again.body);
         advance(&shop, &one, 30).await;
         eventually("it has ended", async || {
             (read(&shop, &one).await["state"] == "ended").then_some(())
