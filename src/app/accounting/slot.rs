@@ -4,7 +4,10 @@
 //! database with a connection of the pool; until it has ended, neither the slot nor the room for
 //! exports may look free.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tracing::Instrument;
@@ -24,6 +27,11 @@ use crate::{
 const LEASE_SECONDS: i32 = 60;
 /// Several tries before the lease ends.
 const RENEWED_EVERY: Duration = Duration::from_secs(LEASE_SECONDS.unsigned_abs() as u64 / 3);
+
+/// A client has the last byte of its file a moment before the slot is free: whoever asks for one
+/// export after the other is not told that two are under way.
+const FREED_WITHIN: Duration = Duration::from_secs(1);
+const TRIED_EVERY: Duration = Duration::from_millis(50);
 
 /// A slot that is held until this is dropped.
 pub struct ExportSlot {
@@ -85,15 +93,22 @@ impl Gateway {
         merchant_id: Uuid,
     ) -> Result<ExportSlot, ExportError> {
         let taken_by = Uuid::now_v7();
-        let mut connection = self.db.connection().await?;
-        if !slots::take(&mut connection, merchant_id, taken_by, LEASE_SECONDS).await? {
-            return Err(ExportError::NoSlot);
+        let until = Instant::now() + FREED_WITHIN;
+        while !self.try_export_slot(merchant_id, taken_by).await? {
+            if Instant::now() >= until {
+                return Err(ExportError::NoSlot);
+            }
+            tokio::time::sleep(TRIED_EVERY).await;
         }
-        drop(connection);
         let dropped = CancellationToken::new();
         let held = dropped.clone().drop_guard();
         tokio::spawn(keep(self.clone(), merchant_id, taken_by, dropped));
         Ok(ExportSlot { _held: held })
+    }
+
+    async fn try_export_slot(&self, merchant: Uuid, taken_by: Uuid) -> Result<bool, StorageError> {
+        let mut connection = self.db.connection().await?;
+        slots::take(&mut connection, merchant, taken_by, LEASE_SECONDS).await
     }
 
     async fn renew_export_slot(&self, merchant: Uuid, taken_by: Uuid) -> Result<(), StorageError> {
