@@ -127,19 +127,20 @@ async fn keys_and_settings_need_a_fresh_proof() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_fresh_proof_leads_back_to_the_page_of_what_was_acted_on() {
     with_desk(|desk| async move {
-        let mut admin = desk.invited("a@example.com", Role::Admin, None).await;
+        let merchant = desk.merchant().await;
+        let mut owner = desk.invited("o@example.com", Role::Owner, Some(&merchant)).await;
         desk.stack
             .sql("update account_session set confirmed_at = now() - interval '6 minutes'")
             .await;
-        admin.get("/operator/merchants").await;
-        let asked = admin.post("/operator/merchants/mer_1/limits", &[]).await;
-        let confirm = "/account/confirm?for=payout.limit&id=mer_1";
+        owner.get("/payouts").await;
+        let asked = owner.post("/payouts/po_1/confirm", &[]).await;
+        let confirm = "/account/confirm?for=payout.confirm&id=po_1";
         assert_eq!(asked.header("location"), Some(confirm), "{}", asked.body);
-        let page = admin.get(confirm).await.body;
-        assert!(page.contains("name=\"id\" value=\"mer_1\""), "{page}");
-        let fields = [("for", "payout.limit"), ("id", "mer_1"), ("password", PASSWORD)];
-        let answer = admin.post("/account/confirm", &fields).await;
-        assert_eq!(answer.header("location"), Some("/operator/merchants/mer_1"), "{}", answer.body);
+        let page = owner.get(confirm).await.body;
+        assert!(page.contains("name=\"id\" value=\"po_1\""), "{page}");
+        let fields = [("for", "payout.confirm"), ("id", "po_1"), ("password", PASSWORD)];
+        let answer = owner.post("/account/confirm", &fields).await;
+        assert_eq!(answer.header("location"), Some("/payouts/po_1"), "{}", answer.body);
     })
     .await;
 }

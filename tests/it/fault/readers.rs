@@ -12,6 +12,14 @@ use support::server::{
     broker::with_broker, database::TestDatabase, installation::Installation, processes::within,
 };
 
+/// While mails are off nobody reads their queue, in which nothing is put.
+const MAILS_ON: [(&str, &str); 4] = [
+    ("GATEWAY_MAIL__ENABLED", "true"),
+    ("GATEWAY_MAIL__SERVER", "127.0.0.1:25"),
+    ("GATEWAY_MAIL__SECURITY", "none"),
+    ("GATEWAY_MAIL__FROM", "Shop <receipts@shop.example>"),
+];
+
 /// Consumers by queue name, hint queues left out.
 async fn readers(management: &Management, topology: &Topology) -> BTreeMap<String, usize> {
     let path = ["consumers", management.vhost()];
@@ -31,7 +39,7 @@ async fn readers(management: &Management, topology: &Topology) -> BTreeMap<Strin
 async fn every_work_queue_is_read_and_every_route_ends_in_a_queue() {
     let database = TestDatabase::create().await;
     with_broker(|broker| async move {
-        let installation = Installation::new(&database.url, &(&*broker).into(), &[]);
+        let installation = Installation::new(&database.url, &(&*broker).into(), &MAILS_ON);
         let (_api, first) = installation.start().await;
         let second = installation.start_workers(&["all"]).await;
         second.ready().await;
