@@ -92,6 +92,7 @@ async fn an_owner_adds_a_passkey_signs_in_with_it_and_its_answer_counts_once() {
         let replay = "(() => { const form = document.querySelector('form[data-passkey]'); \
             for (const [name, value] of JSON.parse(sessionStorage.getItem('answer'))) form.elements[name].value = value; \
             form.submit(); return true; })()";
+        tab.shows("document.querySelector('form[data-passkey] [name=signature]') !== null").await;
         tab.eval(replay).await;
         tab.shows("document.body.textContent.includes('This passkey was not accepted')").await;
         assert!(!tab.has("header.top").await, "the replay signed in");
