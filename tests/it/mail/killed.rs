@@ -20,7 +20,10 @@ const DEATH_LIMIT: Duration = Duration::from_secs(30);
 /// Programs over the same database and broker, with all that they can say in their logs.
 fn programs(shop: &Shop, server: &MailServer) -> Installation {
     let address = server.address.to_string();
+    let checkout = shop.stack.gateway.config.checkout_url.clone();
     let more = [
+        // As all programs of an installation: no mail leads anywhere else.
+        ("GATEWAY_CHECKOUT_URL", checkout.as_str()),
         ("GATEWAY_MAIL__ENABLED", "true"),
         ("GATEWAY_MAIL__SERVER", address.as_str()),
         ("GATEWAY_MAIL__SECURITY", "none"),
