@@ -142,7 +142,7 @@ async fn count(hand: &mut PgConnection, query: &'static str) -> i64 {
 /// What a program asked before it ended goes on without it, and is counted when it is done.
 async fn others_are_gone(hand: &mut PgConnection) {
     let others = "select count(*) from pg_stat_activity where datname = current_database() \
-                  and pid <> pg_backend_pid() and backend_type = 'client backend'";
+                  and pid <> pg_backend_pid() and backend_type = 'client backend' and state <> 'idle'";
     let started = Instant::now();
     while count(hand, others).await > 0 {
         assert!(started.elapsed() < LIMIT, "queries of programs that ended go on");
