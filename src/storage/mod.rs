@@ -59,6 +59,9 @@ pub mod simulation;
 pub mod statement;
 pub mod subscription_reminders;
 pub mod subscriptions;
+pub mod till_charges;
+pub mod tills;
+pub mod time_zones;
 pub mod timers;
 mod trouble;
 
