@@ -46,6 +46,9 @@ create table till_charge (
     constraint till_charge_pkey primary key (device_id, key)
 );
 
+-- The dashboard's list of subscriptions in one state.
+create index subscription_by_state on subscription (merchant_id, state, created_at, id) where state <> 'pending';
+
 insert into role_grant (role, what)
 values
     ('gateway_api', 'insert, update on till_device'),

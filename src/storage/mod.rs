@@ -57,6 +57,7 @@ pub mod sealed;
 pub mod seals;
 pub mod simulation;
 pub mod statement;
+pub mod subscription_lists;
 pub mod subscription_reminders;
 pub mod subscriptions;
 pub mod till_charges;
