@@ -46,10 +46,10 @@ impl Gateway {
         link_id: &str,
         name: &str,
     ) -> Result<NewDevice, DeviceError> {
-        let name = till::name(name).ok_or(DeviceError::Name)?;
         let mut tx = self.db.begin().await?;
         let link = links::lock_of_merchant(&mut tx, merchant_id, link_id).await?;
         let link = of_till(link)?;
+        let name = till::name(name).ok_or(DeviceError::Name)?;
         if tills::count(&mut tx, link.id).await? >= till::DEVICES_MAX {
             return Err(DeviceError::TooMany { max: till::DEVICES_MAX });
         }
