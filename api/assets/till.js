@@ -118,7 +118,7 @@
       if (!answer.ok) throw new Error(answer.status);
       const { key } = await answer.json();
       if (key !== main.dataset.key && !sending) {
-        const page = await ask(location.href);
+        const page = await ask(main.dataset.here);
         if (!page.ok) throw new Error(page.status);
         const html = await page.text();
         if (!sending) put(html);

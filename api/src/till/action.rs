@@ -230,7 +230,7 @@ fn not_selected(error: &SelectError, t: &'static Texts) -> (StatusCode, &'static
 async fn fiat_of(request: &Request) -> Fiat {
     match request.gateway.visit_till(&request.id, &request.keys).await {
         Ok(Some(TillVisit::Open(desk))) => desk.link.terms.price_currency,
-        _ => Fiat::Usd,
+        Ok(Some(TillVisit::Unknown { .. } | TillVisit::Locked { .. }) | None) | Err(_) => Fiat::Usd,
     }
 }
 

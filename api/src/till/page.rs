@@ -11,7 +11,10 @@ use axum::{
 };
 use gateway::{
     app::till::visit::{Desk, NotAtDesk, TillVisit},
-    storage::{StorageError, till_charges::{Day, DayCharge, LISTED_MAX}},
+    storage::{
+        StorageError,
+        till_charges::{Day, DayCharge, LISTED_MAX},
+    },
     till::{DeviceState, keypad::KEYS},
 };
 use serde_json::json;

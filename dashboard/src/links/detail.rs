@@ -55,7 +55,11 @@ pub async fn page(
     let devices = if link.terms.kind == LinkKind::Pos {
         gateway.list_devices(merchant_id, &link.link_id).await.map_err(|error| match error {
             DeviceError::Storage(error) => error.into(),
-            _ => Problem::NotFound,
+            DeviceError::NoLink
+            | DeviceError::NotFound
+            | DeviceError::NoTill
+            | DeviceError::Name
+            | DeviceError::TooMany { .. } => Problem::NotFound,
         })?
     } else {
         Vec::new()

@@ -58,12 +58,10 @@ pub async fn list(State(gateway): State<crate::State>, visit: Visit) -> Result<R
     let state = state.filter(|state| LISTED.contains(state));
     let asked = Asked::of(&visit);
     let place = asked.place();
-    let mut rows =
-        gateway.subscriptions_beside(merchant_id, state, place, ROWS_AND_NEXT).await?;
+    let mut rows = gateway.subscriptions_beside(merchant_id, state, place, ROWS_AND_NEXT).await?;
     let filters = [("state", state.map_or("", Standing::as_str))];
-    let pages = Pages::cut(&mut rows, asked, HERE, &filters, |row: &Subscription| {
-        (row.created_at, row.id)
-    });
+    let pages =
+        Pages::cut(&mut rows, asked, HERE, &filters, |row: &Subscription| (row.created_at, row.id));
     show(&Page { shell: Shell::of(&visit, HERE), state, rows, pages })
 }
 

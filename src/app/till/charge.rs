@@ -58,7 +58,14 @@ impl From<OrderError> for ChargeError {
     fn from(error: OrderError) -> Self {
         match error {
             OrderError::Storage(error) => Self::Storage(error),
-            other => Self::Order(other),
+            other @ (OrderError::NotFound
+            | OrderError::Unusable(_)
+            | OrderError::TooManyTries
+            | OrderError::Full
+            | OrderError::Amount(_)
+            | OrderError::Words(_)
+            | OrderError::TooSmall { .. }
+            | OrderError::Create(_)) => Self::Order(other),
         }
     }
 }
@@ -77,7 +84,9 @@ impl Gateway {
         match self.admit_buyer(BuyerBudget::Action, &desk.device.device_id).await {
             Ok(()) => {}
             Err(NotAdmitted::Storage(error)) => return Err(error.into()),
-            Err(_) => return Err(ChargeError::TooMany),
+            Err(
+                NotAdmitted::TooManyRequests | NotAdmitted::UnknownKey | NotAdmitted::Suspended,
+            ) => return Err(ChargeError::TooMany),
         }
         let turn = self.orders.turn(desk.link.id).await;
         let (gateway, amount) = (self.clone(), amount.to_owned());

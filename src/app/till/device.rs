@@ -54,8 +54,7 @@ impl Gateway {
             return Err(DeviceError::TooMany { max: till::DEVICES_MAX });
         }
         let code = EnrolmentCode::generate();
-        let device =
-            tills::insert(&mut tx, &link, &till::new_id(), &name, &code.sha256()).await?;
+        let device = tills::insert(&mut tx, &link, &till::new_id(), &name, &code.sha256()).await?;
         tx.commit().await.map_err(StorageError::from)?;
         Ok(NewDevice { device, code })
     }

@@ -54,8 +54,7 @@ impl Gateway {
         }
         let session = Bearer::generate();
         let mut connection = self.db.connection().await?;
-        let is_unlocked =
-            tills::unlock(&mut connection, held.device.id, &session.sha256()).await?;
+        let is_unlocked = tills::unlock(&mut connection, held.device.id, &session.sha256()).await?;
         if is_unlocked { Ok(session) } else { Err(UnlockError::Unknown) }
     }
 

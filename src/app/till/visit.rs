@@ -19,9 +19,14 @@ use crate::{
 #[derive(Debug)]
 pub enum TillVisit {
     /// No device of the till: a code enrols it.
-    Unknown { link: Link },
+    Unknown {
+        link: Link,
+    },
     /// Its device, locked: the PIN unlocks it, or nothing if it was wrong too often.
-    Locked { link: Link, device: Device },
+    Locked {
+        link: Link,
+        device: Device,
+    },
     Open(Box<Desk>),
 }
 

@@ -129,7 +129,10 @@ async fn a_long_list_goes_back_and_forth_and_its_pages_are_legible() {
         assert_eq!(seen, (1..=120).filter(|n| n % 2 == 1).collect::<Vec<_>>());
         let newer = next(&last, "prev").unwrap();
         let page = owner.get(&newer).await.body;
-        assert!(page.contains(">s51@example.com<") && !page.contains(">s101@example.com<"), "{page}");
+        assert!(
+            page.contains(">s51@example.com<") && !page.contains(">s101@example.com<"),
+            "{page}"
+        );
 
         let browser = Browser::start().await;
         let tab = browser.desktop().await;

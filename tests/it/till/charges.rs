@@ -22,8 +22,14 @@ async fn a_charge_is_made_once_and_shown_until_the_next_customer() {
         let payment = device.charge("12,50").await;
         let made = shop.payment(&payment).await;
         assert_eq!(made["invoice_type"], "pos");
-        assert_eq!((made["price_amount"].to_string(), &made["price_currency"]), ("12.5".into(), &json!("eur")));
-        assert_eq!((&made["order_id"], &made["order_description"]), (&json!("till-1"), &json!("Harbour café")));
+        assert_eq!(
+            (made["price_amount"].to_string(), &made["price_currency"]),
+            ("12.5".into(), &json!("eur"))
+        );
+        assert_eq!(
+            (&made["order_id"], &made["order_description"]),
+            (&json!("till-1"), &json!("Harbour café"))
+        );
         assert_eq!(made["pay_address"], json!(null), "a draft has no address");
         // A reload, and the same form again after a lost answer, come back to it.
         assert_eq!(device.look().await.status, 200);
@@ -117,7 +123,8 @@ async fn amounts_obey_the_link_and_a_refused_form_keeps_its_key() {
         let id = till(&shop, json!({ "min_amount": 2, "max_amount": 500 })).await;
         let mut device = Device::enrolled(&stack, &shop, &id, "Counter").await;
         let key = device.field("key").unwrap();
-        for amount in ["", "0", "1,000", "-5", "1.99", "500.01", "abc", "<script>alert(1)</script>"] {
+        for amount in ["", "0", "1,000", "-5", "1.99", "500.01", "abc", "<script>alert(1)</script>"]
+        {
             let refused = device.post("/charge", &[("amount", amount)]).await;
             assert_eq!(refused.status, 400, "{amount}: {}", refused.body);
             assert!(refused.body.contains("role=\"alert\""), "{amount}: {}", refused.body);
@@ -197,7 +204,9 @@ async fn the_pages_have_the_checkout_s_headers_and_a_manifest_that_installs_them
             }
         }
         let page = device.send(Method::GET, "?lang=ar", "").await.body;
-        assert!(page.contains("dir=\"rtl\"") && page.contains(&format!("/pos/{id}/charge?lang=ar")));
+        assert!(
+            page.contains("dir=\"rtl\"") && page.contains(&format!("/pos/{id}/charge?lang=ar"))
+        );
         let manifest = device.send(Method::GET, "/app.webmanifest?lang=de", "").await;
         assert_eq!(manifest.header("content-type"), Some("application/manifest+json"));
         let manifest = manifest.json();

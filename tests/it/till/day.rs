@@ -56,7 +56,8 @@ async fn a_day_begins_at_midnight_of_the_till_s_time_zone() {
     with_shop(|shop| async move {
         shop.stack.start_all();
         let merchant = &shop.merchant.client;
-        let changes = json!({ "accepted": ["usdtmatic@polygon"], "time_zone": "Pacific/Kiritimati" });
+        let changes =
+            json!({ "accepted": ["usdtmatic@polygon"], "time_zone": "Pacific/Kiritimati" });
         let id = till(merchant, changes).await;
         let mut device = Device::enrolled(&shop.stack, merchant, &id, "Counter").await;
         sold(&shop, &mut device, "10").await;

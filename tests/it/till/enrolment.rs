@@ -63,11 +63,10 @@ async fn the_pin_unlocks_its_device_and_no_stored_value_opens_it() {
         assert!(device.look().await.body.contains("data-key=\"locked\""));
         // What the database holds is hashes: none of it is a cookie or a PIN.
         let mut connection = stack.database.connect().await;
-        let stored: String =
-            sqlx::query_scalar("select till_device::text from till_device")
-                .fetch_one(&mut connection)
-                .await
-                .unwrap();
+        let stored: String = sqlx::query_scalar("select till_device::text from till_device")
+            .fetch_one(&mut connection)
+            .await
+            .unwrap();
         assert!(stored.contains("$argon2id$"), "{stored}");
         for (_, value) in &device.cookies {
             assert!(!stored.contains(value.as_str()), "{stored}");
