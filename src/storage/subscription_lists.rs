@@ -1,5 +1,5 @@
-//! Subscriptions as the dashboard shows them: page by page, by state, and each with its invoices and
-//! reminders.
+//! Subscriptions as the dashboard shows them: page by page, by state, and each with its invoices
+//! and reminders.
 
 use chrono::{DateTime, Utc};
 use uuid::Uuid;

@@ -1,5 +1,5 @@
-//! The PIN of a device. It is short, so three things guard it: only who holds the device's token may
-//! try, few tries are looked at, and its hash is made with that token.
+//! The PIN of a device. It is short, so three things guard it: only who holds the device's token
+//! may try, few tries are looked at, and its hash is made with that token.
 
 use secrecy::{ExposeSecret, SecretString};
 

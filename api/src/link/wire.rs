@@ -80,7 +80,7 @@ pub struct PaymentLink {
     #[schema(required, max_length = 255)]
     pub order_id: Option<String>,
     /// The picture of a button (SVG) that leads to the page. `?lang=` chooses its language. Empty
-    /// for a till, which nobody reaches by a button.
+    /// for a till, to which no button leads.
     pub button_url: String,
     /// The button as HTML, to be pasted into a page. It needs no script. Empty for a till.
     pub button_html: String,

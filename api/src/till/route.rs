@@ -60,8 +60,8 @@ pub async fn list(
 
 /// Revoke a device of a till
 ///
-/// At once and for good; its code, if it was not used, is void too. A charge that it shows can still
-/// be paid. One that is revoked already stays as it is.
+/// At once and for good; its code, if it was not used, is void too. A charge that it shows can
+/// still be paid. One that is revoked already stays as it is.
 #[utoipa::path(
     delete, path = "/v1/links/{id}/devices/{device_id}", operation_id = "revokeDevice", tag = "Payment links",
     params(

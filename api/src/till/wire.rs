@@ -28,8 +28,8 @@ pub struct TillEnrolment {
     /// The code, shown this once. It enrols one browser.
     #[schema(examples("k7m2-9qxt-4c0d"))]
     pub code: String,
-    /// The enrolment page with the code filled in, to be opened on the device or shown to its camera
-    /// as a QR code. It is as secret as the code.
+    /// The enrolment page with the code filled in, to be opened on the device or shown to its
+    /// camera as a QR code. It is as secret as the code.
     pub enrol_url: String,
     /// The code is good until then.
     #[schema(value_type = schema::Instant)]

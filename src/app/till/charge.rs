@@ -160,8 +160,8 @@ impl Gateway {
         }
     }
 
-    /// Cancels a charge that the device shows, and shows it no more. One that it does not show, such
-    /// as of a form from the browser's history, stays as it is.
+    /// Cancels a charge that the device shows, and shows it no more. One that it does not show,
+    /// such as of a form from the browser's history, stays as it is.
     pub async fn cancel_at_till(
         &self,
         link_id: &str,

@@ -22,7 +22,7 @@ pub struct EnrolForm {
     pub pin_again: String,
 }
 
-/// What the browser keeps from then on.
+/// Keys that the browser keeps from then on.
 #[derive(Debug)]
 pub struct Enrolled {
     pub token: Bearer,

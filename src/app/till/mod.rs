@@ -13,7 +13,7 @@ pub mod visit;
 
 use crate::account::bearer::Bearer;
 
-/// What a browser brings: the token of its device, and the session while it is unlocked.
+/// Keys of a browser: the token of its device, and the session while it is unlocked.
 #[derive(Debug, Clone, Default)]
 pub struct Keys {
     pub token: Option<Bearer>,

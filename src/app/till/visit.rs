@@ -15,7 +15,7 @@ use crate::{
     till::DeviceState,
 };
 
-/// What there is for a browser.
+/// The page of a till, for one browser.
 #[derive(Debug)]
 pub enum TillVisit {
     /// No device of the till: a code enrols it.

@@ -50,7 +50,7 @@ async fn the_day_s_takings_are_those_of_all_devices_and_of_no_other_till() {
     .await;
 }
 
-/// What is paid in the first minute of a till's day belongs to that day, wherever the server is.
+/// A payment in the first minute of a till's day belongs to that day, wherever the server is.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_day_begins_at_midnight_of_the_till_s_time_zone() {
     with_shop(|shop| async move {

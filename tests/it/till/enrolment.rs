@@ -61,7 +61,7 @@ async fn the_pin_unlocks_its_device_and_no_stored_value_opens_it() {
         // The session ends by itself.
         stack.sql("update till_device set session_ends_at = now()").await;
         assert!(device.look().await.body.contains("data-key=\"locked\""));
-        // What the database holds is hashes: none of it is a cookie or a PIN.
+        // The database holds hashes: none of them is a cookie or a PIN.
         let mut connection = stack.database.connect().await;
         let stored: String = sqlx::query_scalar("select till_device::text from till_device")
             .fetch_one(&mut connection)
