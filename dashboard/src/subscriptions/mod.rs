@@ -128,8 +128,8 @@ fn renewal(subscription: &Subscription) -> String {
 }
 
 /// The day of a reminder, from the renewal.
-fn day(offset: i16) -> String {
-    match offset {
+fn day(offset: &i16) -> String {
+    match *offset {
         0 => "on the day".to_owned(),
         -1 => "1 day before".to_owned(),
         1 => "1 day after".to_owned(),
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn a_reminder_s_day_is_counted_from_the_renewal() {
-        let days: Vec<_> = (-3..=3).map(day).collect();
+        let days: Vec<_> = (-3..=3).map(|offset| day(&offset)).collect();
         assert_eq!(
             days,
             [
