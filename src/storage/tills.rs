@@ -30,7 +30,6 @@ pub struct Device {
 }
 
 /// A device that its own token names.
-#[derive(Debug)]
 pub struct Held {
     pub device: Device,
     pub pin_hash: Option<String>,
@@ -194,7 +193,6 @@ pub async fn is_code_good(
 }
 
 /// Hashes by which an enrolled device is known from then on.
-#[derive(Debug)]
 pub struct Secrets<'a> {
     pub token_hash: [u8; 32],
     pub pin_hash: &'a str,

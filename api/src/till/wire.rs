@@ -18,7 +18,7 @@ pub struct NewTillDevice {
 }
 
 /// A code that enrols one browser as a device.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Serialize, ToSchema)]
 pub struct TillEnrolment {
     /// `pzd_` and 26 characters; never changes.
     #[schema(pattern = "^pzd_[0-9a-hjkmnp-tv-z]{26}$")]
