@@ -2,6 +2,7 @@
 //! may try, few tries are looked at, and its hash is made with that token.
 
 use secrecy::{ExposeSecret, SecretString};
+use subtle::ConstantTimeEq;
 
 use crate::account::{bearer::Bearer, password::Password};
 
@@ -54,7 +55,7 @@ impl Pin {
 
     /// Returns true for the same digits.
     pub fn is(&self, other: &Self) -> bool {
-        self.0.expose_secret() == other.0.expose_secret()
+        self.0.expose_secret().as_bytes().ct_eq(other.0.expose_secret().as_bytes()).into()
     }
 }
 
