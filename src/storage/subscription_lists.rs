@@ -9,7 +9,10 @@ use super::{
     payment_search::Side,
     subscriptions::{Raw, Subscription, subscriptions_where},
 };
-use crate::{invoice::Status, subscription::State};
+use crate::{
+    invoice::Status,
+    subscription::{Interval, State},
+};
 
 /// Invoices, and reminders, that the page of a subscription shows.
 pub const SHOWN_MAX: i64 = 50;

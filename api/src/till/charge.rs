@@ -22,6 +22,7 @@ use crate::{
         qr,
         shell::Shell,
     },
+    error::ApiError,
 };
 
 #[derive(Template)]
@@ -64,10 +65,9 @@ pub async fn shown(
 async fn found(
     request: &Request,
     payment_id: &str,
-) -> Result<(BuyerStatus, Vec<Choice>), StorageError> {
+) -> Result<(BuyerStatus, Vec<Choice>), ApiError> {
     let gateway = &request.gateway;
-    let gone = || StorageError::damaged("till_device", "it shows an invoice that is not there");
-    let status = gateway.buyer_status(payment_id).await?.ok_or_else(gone)?;
+    let status = gateway.buyer_status(payment_id).await?.ok_or(ApiError::PaymentNotFound)?;
     let choices = if status.phase == Phase::Choosing {
         gateway.currency_choices(payment_id).await?
     } else {

@@ -11,10 +11,7 @@ use axum::{
 };
 use gateway::{
     app::till::visit::{Desk, NotAtDesk, TillVisit},
-    storage::{
-        StorageError,
-        till_charges::{Day, DayCharge, LISTED_MAX},
-    },
+    storage::till_charges::{Day, DayCharge, LISTED_MAX},
     till::{DeviceState, keypad::KEYS},
 };
 use serde_json::json;
@@ -338,8 +335,8 @@ fn unknown(shell: Shell) -> Response {
     missing(shell, heading)
 }
 
-pub fn trouble(shell: Shell, error: StorageError) -> Response {
-    let code = ApiError::from(error).status_and_code().0;
+pub fn trouble(shell: Shell, error: impl Into<ApiError>) -> Response {
+    let code = error.into().status_and_code().0;
     let page = TroublePage { shell, missing: false };
     answer(code, &page.shell, &page)
 }
