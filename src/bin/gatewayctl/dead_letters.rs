@@ -57,7 +57,7 @@ impl Role {
 
 #[derive(Subcommand)]
 pub enum DeadLetters {
-    /// List webhooks that were given up, or mails, the longest dead first
+    /// List webhooks that were given up (mails by --queue mail-delivery), the longest dead first
     #[command(after_help = words::DEAD_LETTERS_LIST)]
     List(List),
     /// Requeue dead letters: a fresh cycle of attempts, with the same event ids
@@ -67,7 +67,7 @@ pub enum DeadLetters {
 
 #[derive(Args)]
 pub struct List {
-    /// Only those of this role; mails are listed by theirs alone
+    /// Only those of this role
     #[arg(long, value_name = "ROLE")]
     queue: Option<Role>,
     /// Only those of this merchant

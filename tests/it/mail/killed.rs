@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use gateway_workers::Role;
 use support::{
+    client::Client,
     fault::fired::fired,
     server::{
         installation::Installation,
@@ -83,6 +84,16 @@ async fn no_address_is_in_the_mailer_s_log() {
         let log = mailer.process.output();
         assert!(log.contains("mail attempt: delivered"), "{}", mailer.process.said());
         assert!(!log.contains("canary"), "an address is in the log");
+        let page = Client::new(mailer.metrics()).get("/metrics").await.body;
+        for line in [
+            "mail_attempts_total{outcome=\"retry_later\"} 1",
+            "mail_attempts_total{outcome=\"dropped\"} 1",
+            "mail_attempts_total{outcome=\"delivered\"} 1",
+            "mail_attempt_seconds_count 3",
+        ] {
+            assert!(page.contains(line), "no {line} in {page}");
+        }
+        assert!(!page.contains("canary"), "an address is in a metric");
     })
     .await;
 }

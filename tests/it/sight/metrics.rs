@@ -24,10 +24,12 @@ use super::{alerts, dashboards, prometheus::Prometheus};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Metrics that appear only with events that do not occur in calm: a failing provider has a name
-/// only then. And pools belong to networks that these programs do not follow.
-const RARE: [&str; 6] = [
+/// only then, and no mail is sent before an operator names a relay (`it::mail::killed` looks at
+/// that one). And pools belong to networks that these programs do not follow.
+const RARE: [&str; 7] = [
     "rate_provider_failures_total",
     "payout_webhook_attempt_seconds",
+    "mail_attempt_seconds",
     "payout_gas_transfers",
     "chain_node_faults_total",
     "address_pool_free",
