@@ -46,7 +46,7 @@ impl Order {
     }
 }
 
-fn new_txn_id() -> String {
+pub(super) fn new_txn_id() -> String {
     id::bearer("").to_ascii_uppercase()
 }
 
