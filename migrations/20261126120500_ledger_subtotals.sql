@@ -9,7 +9,27 @@ create table ledger_subtotal (
     primary key (account, asset)
 );
 
--- What was sealed before this table existed, once, up to the last sealed entry.
+-- The sums move with the seal, whichever release writes it: one that knows nothing of them seals too while programs are being replaced,
+-- and what it left out would be missing for ever. Sealers come one after another, each behind the lock for sealing.
+create function ledger_subtotal_add() returns trigger language plpgsql as $$
+begin
+    insert into ledger_subtotal as s (account, asset, units)
+    select account, asset, sum(amount)
+    from (
+        select id, credit as account, asset, amount from ledger_entry
+        union all
+        select id, debit, asset, -amount from ledger_entry
+    ) as side
+    where id <= new.through_id
+      and id > (select coalesce(max(through_id), 0) from ledger_seal_batch where through_id < new.through_id)
+    group by account, asset
+    on conflict (account, asset) do update set units = s.units + excluded.units;
+    return null;
+end $$;
+create trigger ledger_subtotal_is_added after insert on ledger_seal_batch
+    for each row execute function ledger_subtotal_add();
+
+-- What was sealed before, once. The new trigger has locked the batches, so none comes between.
 insert into ledger_subtotal (account, asset, units)
 select account, asset, sum(amount)
 from (

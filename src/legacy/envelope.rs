@@ -97,9 +97,13 @@ mod tests {
 
     #[test]
     fn an_answer_has_both_members_whatever_it_says() {
-        let json = |answer| Format::Json.render(answer);
-        assert_eq!(json(Ok(&json!({ "id": "A" }))), r#"{"error":"ok","result":{"id":"A"}}"#);
-        assert_eq!(json(Err("Invalid version")), r#"{"error":"Invalid version","result":[]}"#);
+        let result = json!({ "id": "A" });
+        for (answer, body) in [
+            (Ok(&result), r#"{"error":"ok","result":{"id":"A"}}"#),
+            (Err("Invalid version"), r#"{"error":"Invalid version","result":[]}"#),
+        ] {
+            assert_eq!(Format::Json.render(answer), body);
+        }
         assert_eq!(Format::named("XML"), Format::Xml);
         assert_eq!(Format::named(""), Format::Json);
     }

@@ -31,7 +31,6 @@ impl StoredOrder {
     }
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "`map_err` hands its error over")]
 fn damaged(reason: impl ToString) -> StorageError {
     StorageError::damaged("legacy_payment", reason)
 }

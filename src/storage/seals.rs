@@ -149,33 +149,6 @@ pub struct Subtotal {
     pub units: String,
 }
 
-/// Adds a batch to the sums of its accounts, in the transaction that seals it.
-pub async fn add_subtotals(
-    connection: &mut PgConnection,
-    added: impl IntoIterator<Item = Subtotal>,
-) -> Result<(), StorageError> {
-    let (mut accounts, mut assets, mut units) = (Vec::new(), Vec::new(), Vec::new());
-    for one in added {
-        accounts.push(one.account);
-        assets.push(one.asset);
-        units.push(one.units);
-    }
-    sqlx::query!(
-        r#"
-        insert into ledger_subtotal as s (account, asset, units)
-        select account, asset, units::numeric
-        from unnest($1::text[], $2::text[], $3::text[]) as added (account, asset, units)
-        on conflict (account, asset) do update set units = s.units + excluded.units
-        "#,
-        &accounts,
-        &assets,
-        &units
-    )
-    .execute(connection)
-    .await?;
-    Ok(())
-}
-
 /// The sums that are not zero, if `through` is the last sealed entry; `None` if more were sealed
 /// meanwhile.
 pub async fn subtotals_at(

@@ -28,7 +28,7 @@ const RATE_LIMIT: HeaderValue = HeaderValue::from_static("60");
 pub async fn answer(Shared(gateway): Shared<State>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let Some(bytes) = bytes(body).await else {
-        return respond(Format::Json, Err(Refusal::Unreadable));
+        return respond(Format::Json, Err(&Refusal::Unreadable));
     };
     let params = Params::parse(&bytes);
     let format = Format::named(params.raw("format").trim());
@@ -40,7 +40,7 @@ pub async fn answer(Shared(gateway): Shared<State>, request: Request) -> Respons
             Err(Refusal::Internal)
         }
     };
-    respond(format, result)
+    respond(format, result.as_ref())
 }
 
 async fn bytes(body: Body) -> Option<Vec<u8>> {
@@ -63,14 +63,10 @@ async fn result(
     command::run(gateway, &caller, params).await
 }
 
-fn respond(format: Format, result: Result<Value, Refusal>) -> Response {
-    let refusal = result.as_ref().err();
-    let exhausted = refusal == Some(&Refusal::TooManyRequests);
-    let said = refusal.map(ToString::to_string);
-    let body = match (&result, &said) {
-        (Ok(result), _) => format.render(Ok(result)),
-        (Err(_), said) => format.render(Err(said.as_deref().unwrap_or_default())),
-    };
+fn respond(format: Format, result: Result<&Value, &Refusal>) -> Response {
+    let exhausted = result == Err(&Refusal::TooManyRequests);
+    let said = result.map_err(ToString::to_string);
+    let body = format.render(said.as_ref().map(|value| *value).map_err(String::as_str));
     let status = if exhausted { StatusCode::TOO_MANY_REQUESTS } else { StatusCode::OK };
     let mut response = (status, body).into_response();
     let headers = response.headers_mut();

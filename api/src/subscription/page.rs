@@ -9,10 +9,10 @@ use axum::{
 };
 use gateway::{
     app::{
-        link::order::OrderError,
         merchant::admit::BuyerBudget,
         subscription::renew::{RenewError, RenewalVisit},
     },
+    asset::Fiat,
     subscription::State as Standing,
 };
 
@@ -75,13 +75,14 @@ pub async fn renew(
     let text = token.as_ref().map(|extract::Path(text)| text.clone()).unwrap_or_default();
     let notice = match gateway.renew(&text).await {
         Ok(payment_id) => {
-            return redirect(Shell::new(&gateway, visit), |s| s.link(&payment_id, ""));
+            let shell = Shell::new(&gateway, visit);
+            return redirect(&shell, &shell.link(&payment_id, ""));
         }
+        // The page says it.
         Err(RenewError::NotFound | RenewError::Over) => None,
-        Err(RenewError::Order(error)) => form::notice(&error, gateway::asset::fiat::Fiat::Usd, t),
-        Err(RenewError::Storage(error)) => {
-            form::notice(&OrderError::Storage(error), gateway::asset::fiat::Fiat::Usd, t)
-        }
+        // The currency is for refusals of typed amounts, and here nobody types one.
+        Err(RenewError::Order(error)) => form::notice(&error, Fiat::Usd, t),
+        Err(RenewError::Storage(error)) => form::notice(&error.into(), Fiat::Usd, t),
     };
     shown(&gateway, visit, token, notice).await
 }
@@ -98,9 +99,12 @@ pub async fn cancel(
     }
     let text = token.as_ref().map(|extract::Path(text)| text.clone()).unwrap_or_default();
     match gateway.cancel_by_token(&text).await {
-        Ok(Some(_)) => redirect(Shell::new(&gateway, visit), |s| s.renew_page(&text, "")),
+        Ok(Some(_)) => {
+            let shell = Shell::new(&gateway, visit);
+            redirect(&shell, &shell.renew_page(&text, ""))
+        }
         Ok(None) => shown(&gateway, visit, token, None).await,
-        Err(error) => trouble(Shell::new(&gateway, visit), error.into()),
+        Err(error) => trouble(Shell::new(&gateway, visit), &error.into()),
     }
 }
 
@@ -113,9 +117,9 @@ async fn refused(gateway: &State, client: &str, visit: &Visit) -> Option<Notice>
     Some((error.status_and_code().0, text.to_owned()))
 }
 
-fn redirect(shell: Shell, to: impl Fn(&Shell) -> String) -> Response {
+fn redirect(shell: &Shell, to: &str) -> Response {
     let mut response = StatusCode::SEE_OTHER.into_response();
-    if let Ok(location) = HeaderValue::from_str(&to(&shell)) {
+    if let Ok(location) = HeaderValue::from_str(to) {
         response.headers_mut().insert(header::LOCATION, location);
     }
     shell.headers(response.headers_mut());
@@ -129,7 +133,7 @@ pub(super) fn missing(shell: Shell, heading: &'static str) -> Response {
     answer(StatusCode::NOT_FOUND, &page.shell, &page)
 }
 
-pub(super) fn trouble(shell: Shell, error: ApiError) -> Response {
+pub(super) fn trouble(shell: Shell, error: &ApiError) -> Response {
     let page = TroublePage { shell, missing: false };
     answer(error.status_and_code().0, &page.shell, &page)
 }
@@ -147,7 +151,7 @@ async fn shown(gateway: &State, visit: Visit, token: Id, notice: Option<Notice>)
             let heading = shell.t.renew_missing;
             missing(shell, heading)
         }
-        Err(error) => trouble(shell, error.into()),
+        Err(error) => trouble(shell, &error.into()),
     }
 }
 

@@ -43,7 +43,7 @@ pub async fn stop(
     let token = token.map(|extract::Path(token)| token).unwrap_or_default();
     match gateway.unsubscribe(&token).await {
         Ok(_) => shown(&gateway, visit, token).await,
-        Err(error) => trouble(Shell::new(&gateway, visit), error.into()),
+        Err(error) => trouble(Shell::new(&gateway, visit), &error.into()),
     }
 }
 
@@ -59,7 +59,7 @@ async fn shown(gateway: &State, visit: Visit, token: String) -> Response {
             let heading = shell.t.unsubscribe_missing;
             missing(shell, heading)
         }
-        Err(error) => trouble(shell, error.into()),
+        Err(error) => trouble(shell, &error.into()),
     }
 }
 

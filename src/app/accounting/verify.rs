@@ -82,11 +82,6 @@ impl Gateway {
         let of_accounts: Vec<_> =
             accounts.iter().map(|account| hashes[account.as_str()].to_vec()).collect();
         seals::insert(&mut tx, batch, &accounts, &of_accounts).await?;
-        let mut sums = Balances::default();
-        for entry in &entries {
-            add(&mut sums, entry)?;
-        }
-        seals::add_subtotals(&mut tx, subtotals(&sums)).await?;
         tx.commit().await?;
         Ok(entries.len())
     }
@@ -217,7 +212,6 @@ fn add(sums: &mut Balances, entry: &Entry) -> Result<(), StorageError> {
     Ok(())
 }
 
-/// In one order, so that transactions that write the same rows never wait in a circle.
 fn subtotals(sums: &Balances) -> BTreeSet<Subtotal> {
     let of_account = |(account, asset, units): (&str, &str, String)| Subtotal {
         account: account.to_owned(),

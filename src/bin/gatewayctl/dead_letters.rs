@@ -21,33 +21,36 @@ use crate::{
 /// sweeper.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Role {
-    IpnDelivery,
-    PayoutWebhookDelivery,
-    MailDelivery,
+    #[value(name = "ipn-delivery")]
+    Ipn,
+    #[value(name = "payout-webhook-delivery")]
+    PayoutWebhook,
+    #[value(name = dead_mails::QUEUE)]
+    Mail,
 }
 
 impl Role {
     const fn name(self) -> &'static str {
         match self {
-            Self::IpnDelivery => "ipn-delivery",
-            Self::PayoutWebhookDelivery => "payout-webhook-delivery",
-            Self::MailDelivery => dead_mails::QUEUE,
+            Self::Ipn => "ipn-delivery",
+            Self::PayoutWebhook => "payout-webhook-delivery",
+            Self::Mail => dead_mails::QUEUE,
         }
     }
 
     /// `None` for mails, which are no webhooks.
     const fn channel(self) -> Option<Channel> {
         match self {
-            Self::IpnDelivery => Some(Channel::Ipn),
-            Self::PayoutWebhookDelivery => Some(Channel::Payout),
-            Self::MailDelivery => None,
+            Self::Ipn => Some(Channel::Ipn),
+            Self::PayoutWebhook => Some(Channel::Payout),
+            Self::Mail => None,
         }
     }
 
     fn of(row: &DeliveryRow) -> Self {
         match row.channel {
-            Channel::Ipn => Self::IpnDelivery,
-            Channel::Payout => Self::PayoutWebhookDelivery,
+            Channel::Ipn => Self::Ipn,
+            Channel::Payout => Self::PayoutWebhook,
         }
     }
 }
@@ -104,7 +107,7 @@ impl DeadLetters {
 
 impl List {
     async fn run(self, gateway: &Gateway) -> anyhow::Result<Answer> {
-        if self.queue == Some(Role::MailDelivery) {
+        if self.queue == Some(Role::Mail) {
             return dead_mails::list(gateway, self.merchant).await;
         }
         let channel = self.queue.and_then(Role::channel);
@@ -138,7 +141,7 @@ impl List {
             "{}{more}\nSend one again: gatewayctl dead-letters requeue --event-id EVENT\n\
              All of them:    gatewayctl dead-letters requeue --queue {}",
             render::table(&heading, &lines),
-            rows.first().map_or(Role::IpnDelivery, Role::of).name()
+            rows.first().map_or(Role::Ipn, Role::of).name()
         );
         Ok(Answer::new(json, text))
     }
@@ -164,7 +167,7 @@ fn to_json(row: &DeliveryRow) -> Value {
 
 impl Requeue {
     async fn run(self, gateway: &Gateway) -> anyhow::Result<Answer> {
-        if self.queue == Some(Role::MailDelivery) {
+        if self.queue == Some(Role::Mail) {
             return dead_mails::requeue(gateway, self.merchant, self.since).await;
         }
         let filter = DeadFilter {

@@ -3,7 +3,7 @@
 use std::{
     net::SocketAddr,
     path::Path,
-    sync::Mutex,
+    sync::{Arc, Mutex},
     time::{Duration, Instant},
 };
 
@@ -76,7 +76,7 @@ impl BrokerAccess {
 /// database.
 pub struct Installation {
     /// For merchants and the simulated chain; it runs nothing by itself.
-    pub gateway: Gateway,
+    pub gateway: Arc<Gateway>,
     pub database_url: String,
     pub broker: BrokerAccess,
     pub api: SocketAddr,
@@ -131,7 +131,7 @@ impl Installation {
             "database_url = {database_url:?}\namqp_url = {:?}\nmaster_key = {MASTER_KEY:?}\n",
             broker.amqp_url
         );
-        let gateway = Gateway::new(Config::from_toml(&toml).unwrap()).unwrap();
+        let gateway = Arc::new(Gateway::new(Config::from_toml(&toml).unwrap()).unwrap());
         let (database_url, broker) = (database_url.to_owned(), broker.clone());
         let launched = Mutex::default();
         Self { gateway, database_url, broker, api, settings, launched }

@@ -201,8 +201,9 @@ impl Mail {
 
     fn part(&self, kind: &str) -> String {
         let content_type = self.header("content-type").unwrap();
-        let boundary = content_type.split_once("boundary=").unwrap().1.trim_matches('"').to_owned();
-        let mut parts = self.raw.split(&format!("--{boundary}")).skip(1);
+        let boundary = content_type.split_once("boundary=").unwrap().1.trim_matches('"');
+        let between = format!("--{boundary}");
+        let mut parts = self.raw.split(&between).skip(1);
         let part = parts.find(|part| part.contains(&format!("Content-Type: {kind}")));
         let part = part.unwrap_or_else(|| panic!("no {kind} in {}", self.raw));
         let (head, body) = part.split_once("\r\n\r\n").unwrap();
