@@ -45,8 +45,10 @@ pub struct Offer {
 /// The domain of the token's signatures (EIP-712).
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct X402Extra {
+    /// As the token's own `name()` says.
     #[schema(examples("USD Coin"))]
     pub name: String,
+    /// As the token's own `version()` says.
     #[schema(examples("2"))]
     pub version: String,
 }
@@ -55,6 +57,7 @@ pub struct X402Extra {
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct X402Requirements {
+    /// Always `exact`.
     #[schema(examples("exact"))]
     pub scheme: &'static str,
     /// CAIP-2.
@@ -67,7 +70,9 @@ pub struct X402Requirements {
     pub asset: String,
     /// Address of the gateway for this merchant.
     pub pay_to: String,
+    /// Seconds that the payer's signature should be valid for.
     pub max_timeout_seconds: u64,
+    /// The domain of the token's signatures.
     pub extra: X402Extra,
 }
 
@@ -75,21 +80,31 @@ pub struct X402Requirements {
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct X402RequirementsV1 {
+    /// Always `exact`.
     pub scheme: &'static str,
+    /// The network's short name.
     #[schema(examples("base"))]
     pub network: &'static str,
+    /// Base units of the token.
     pub max_amount_required: String,
+    /// The token's contract.
     pub asset: String,
+    /// Address of the gateway for this merchant.
     pub pay_to: String,
+    /// The address of the resource.
     pub resource: String,
+    /// The seller's words.
     pub description: String,
+    /// The type of what is sold.
     pub mime_type: String,
+    /// Seconds that the payer's signature should be valid for.
     pub max_timeout_seconds: u64,
+    /// The domain of the token's signatures.
     pub extra: X402Extra,
 }
 
 /// The resource of a 402 in version 2.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct X402Resource {
     pub url: String,
@@ -98,7 +113,7 @@ pub struct X402Resource {
 }
 
 /// The header `PAYMENT-REQUIRED` in base64.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct X402Required {
     pub x402_version: u64,
@@ -111,8 +126,11 @@ pub struct X402Required {
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct X402RequiredV1 {
+    /// 1.
     pub x402_version: u64,
+    /// Why there is no answer yet.
     pub error: String,
+    /// The ways to pay.
     pub accepts: Vec<X402RequirementsV1>,
 }
 
@@ -120,11 +138,15 @@ pub struct X402RequiredV1 {
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct X402Verified {
+    /// True: it can be settled now.
     pub is_valid: bool,
+    /// The protocol's word, if it is not valid.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub invalid_reason: Option<&'static str>,
+    /// A sentence for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub invalid_message: Option<String>,
+    /// The payer's address, in lower case.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub payer: Option<String>,
 }
@@ -133,16 +155,22 @@ pub struct X402Verified {
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct X402Settled {
+    /// True: a block holds the payment.
     pub success: bool,
+    /// The protocol's word, if it did not succeed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error_reason: Option<&'static str>,
+    /// A sentence for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error_message: Option<String>,
+    /// The payer's address, in lower case.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub payer: Option<String>,
     /// Hash of the transaction; empty unless it succeeded.
     pub transaction: String,
+    /// By its name in the version of the request.
     pub network: String,
+    /// Base units of the token.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub amount: Option<String>,
 }

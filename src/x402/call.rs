@@ -3,6 +3,7 @@
 use super::{
     Word,
     authorization::Authorization,
+    check::Signer,
     eip712::{KeySignature, of_address},
 };
 use crate::payout::eip1559::Transaction;
@@ -40,11 +41,11 @@ fn fields(authorization: &Authorization) -> Vec<u8> {
     .concat()
 }
 
-/// Data of the token's call. A signature that is not a key's is passed on as it is: the token asks
-/// the payer's contract about it.
-pub fn data(authorization: &Authorization, signature: &[u8]) -> Vec<u8> {
+/// Data of the token's call. A signature that is not the payer's key's is passed on as it is: the
+/// token asks the payer's contract about it.
+pub fn data(authorization: &Authorization, signature: &[u8], signer: Signer) -> Vec<u8> {
     let fields = fields(authorization);
-    match KeySignature::read(signature) {
+    match KeySignature::read(signature).filter(|_| signer == Signer::Key) {
         Some(KeySignature { v, r, s }) => {
             let v = Word::from(u64::from(v));
             [&BY_KEY[..], &fields, v.bytes(), r.bytes(), s.bytes()].concat()
@@ -153,18 +154,23 @@ mod tests {
             hex::encode(&signature[..32]),
             hex::encode(&signature[32..64])
         );
-        assert_eq!(hex::encode(data(&example(), &signature)), of_key);
+        assert_eq!(hex::encode(data(&example(), &signature, Signer::Key)), of_key);
         // One byte more is no key's signature.
         let longer = [signature.as_slice(), &[7]].concat();
         let of_contract =
             format!("cf092995{words}{:0>64}{:0>64}{SIGNED}07{}", "e0", "42", "00".repeat(30));
-        assert_eq!(hex::encode(data(&example(), &longer)), of_contract);
+        assert_eq!(hex::encode(data(&example(), &longer, Signer::Contract)), of_contract);
     }
 
     #[test]
     fn a_settlement_is_read_back_and_nothing_else_is_read_as_one() {
-        for signature in [hex::decode(SIGNED).unwrap(), vec![1; 70]] {
-            let data = data(&example(), &signature);
+        let signed = hex::decode(SIGNED).unwrap();
+        for (signature, signer) in [
+            (signed.clone(), Signer::Key),
+            (signed, Signer::Contract),
+            (vec![1; 70], Signer::Contract),
+        ] {
+            let data = data(&example(), &signature, signer);
             let read_back = read(&transaction([9; 20], 0, data.clone()));
             assert_eq!(read_back, Some(([9; 20], example())));
             assert_eq!(read(&transaction([9; 20], 1, data.clone())), None);

@@ -7,7 +7,7 @@ use crate::{
 };
 
 /// Head of a resource's public id.
-pub const PREFIX: &str = "pzr_";
+pub const PREFIX: &str = "pzx_";
 /// Resources of one merchant.
 pub const RESOURCES_MAX: i64 = 1_000;
 

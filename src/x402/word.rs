@@ -10,7 +10,7 @@ const BYTES: usize = 32;
 const DIGITS_MAX: usize = 78;
 
 /// Big-endian.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Word([u8; BYTES]);
 
 impl Word {
