@@ -6,7 +6,7 @@
 -- What a merchant sells to programs. Its address is its own, so that whatever arrives there is a payment for it.
 create table x402_resource (
     id uuid primary key,
-    -- The public id, pzr_ and 130 random bits.
+    -- The public id, pzx_ and 130 random bits.
     resource_id text not null constraint x402_resource_id_unique unique,
     merchant_id uuid not null references merchant (id),
     address_id uuid not null constraint x402_resource_address_once unique references deposit_address (id),
@@ -49,6 +49,8 @@ create table x402_settlement (
     amount numeric(39, 0) not null constraint x402_settlement_amount_positive check (amount > 0 and amount <> 'NaN'),
     -- SHA-256 of the call, so that a repeat with another signature or other fields is not taken for the same.
     call_sha256 bytea not null,
+    -- The Idempotency-Key of the request that made it: a repeat under another key is a replay, which the answer says.
+    request_key text constraint x402_settlement_request_key_length check (char_length(request_key) between 1 and 255),
     -- The token's call with the payer's signature; nothing else is ever signed for this row.
     call bytea not null,
     -- Unix seconds, at most 2^62.

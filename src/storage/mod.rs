@@ -61,6 +61,7 @@ pub mod subscription_reminders;
 pub mod subscriptions;
 pub mod timers;
 mod trouble;
+pub mod x402;
 
 use std::{sync::Arc, time::Duration};
 

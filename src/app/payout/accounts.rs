@@ -28,6 +28,7 @@ pub enum AccountsNotApart {
 }
 
 const GAS: &str = "gas";
+const X402: &str = "x402";
 
 /// By family; in the sandbox those of the published test seed stand in for missing ones.
 pub(crate) fn payout_keys(config: &Config) -> Result<HashMap<Family, AccountKey>, StartError> {
@@ -52,6 +53,12 @@ pub(crate) fn gas_key(config: &Config) -> Result<Option<AccountKey>, StartError>
     parsed(config, Account::Gas, (Family::Evm, GAS), Realm::Main, text)
 }
 
+/// The account of the wallet that pays the gas of x402's settlements.
+pub(crate) fn x402_key(config: &Config) -> Result<Option<AccountKey>, StartError> {
+    let text = config.x402.account.as_deref();
+    parsed(config, Account::X402, (Family::Evm, X402), Realm::Main, text)
+}
+
 fn parsed(
     config: &Config,
     account: Account,
@@ -74,7 +81,8 @@ pub fn xpubs_of(config: &Config, seed: &[u8; SEED_BYTES]) -> Vec<(&'static str, 
             (family.name(), Account::Payouts.xpub(seed, family, realm_of(config, family)))
         });
     let gas = (GAS, Account::Gas.xpub(seed, Family::Evm, Realm::Main));
-    payouts.into_iter().chain([gas]).filter_map(|(name, key)| Some((name, key?))).collect()
+    let x402 = (X402, Account::X402.xpub(seed, Family::Evm, Realm::Main));
+    payouts.into_iter().chain([gas, x402]).filter_map(|(name, key)| Some((name, key?))).collect()
 }
 
 impl Gateway {
