@@ -27,3 +27,4 @@ mod sight;
 mod subscription;
 mod tidy;
 mod worker;
+mod x402;
