@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 
 use super::scene::{Scene, with_scene};
 
-/// An invoice of five cents in USDC on Polygon, which is below no minimum there.
+/// An invoice of ten dollars in USDC on Polygon.
 async fn invoice(scene: &Scene) -> Value {
     let body = json!({
-        "price_amount": 5, "price_currency": "usd", "pay_currency": "usdcmatic", "network": "polygon",
+        "price_amount": 10, "price_currency": "usd", "pay_currency": "usdcmatic", "network": "polygon",
         "order_description": "Coffee",
     });
     let created = scene.merchant.client.post("/v1/payment", &body).await;
@@ -74,7 +74,7 @@ async fn an_invoice_that_programs_cannot_pay_says_so() {
         let unknown = "/v1/x402/pay/pzi_00000000000000000000000000";
         anybody.get(unknown).await.expect_error(404, "PAYMENT_NOT_FOUND");
         anybody.get("/v1/x402/pay/7").await.expect_error(404, "PAYMENT_NOT_FOUND");
-        let body = json!({ "price_amount": 5, "price_currency": "usd", "pay_currency": "pol", "network": "polygon" });
+        let body = json!({ "price_amount": 10, "price_currency": "usd", "pay_currency": "pol", "network": "polygon" });
         let created = scene.merchant.client.post("/v1/payment", &body).await.json();
         let path = format!("/v1/x402/pay/{}", created["payment_id"].as_str().unwrap());
         anybody.get(&path).await.expect_error(400, "X402_UNSUPPORTED");

@@ -135,6 +135,21 @@ impl Scene {
         created.json()
     }
 
+    /// Clients spend a dollar at most by themselves; invoices of so little are below the minimum.
+    pub async fn allow_small_invoices(&self) {
+        self.stack
+            .sql("insert into currency_setting (token_id, min_usd) values ('usdcmatic@polygon', 0.01)")
+            .await;
+        // The market is kept for a second.
+        eventually("the minimum is known", async || {
+            let asked = self.stack.anybody().get("/v1/min-amount?currency_to=usdcmatic").await;
+            let market = self.stack.gateway.market().await.unwrap();
+            let offer = market.offer("usdcmatic@polygon")?;
+            (asked.status == 200 && offer.min_usd < rust_decimal::Decimal::ONE).then_some(())
+        })
+        .await;
+    }
+
     /// A payer who owns so many base units.
     pub async fn payer(&self, n: u8, units: u128) -> Payer {
         let payer = Payer::new(n);
