@@ -20,7 +20,7 @@ use crate::{
         x402::following::{self, End, OpenSettlement, Version},
     },
     x402::{
-        Reason, call,
+        Reason,
         settlement::{Event, after},
     },
 };
@@ -296,6 +296,6 @@ mod tests {
         let fee = Fee { tip: 1, ..Fee::of(100) };
         assert!(fee.raised(fee, 113).is_some());
         assert!(fee.raised(fee, 112).is_none());
-        assert!(call::GAS_MAX > 100_000);
+        assert!(crate::x402::call::GAS_MAX > 100_000);
     }
 }
