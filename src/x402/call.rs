@@ -8,8 +8,7 @@ use super::{
 };
 use crate::payout::eip1559::Transaction;
 
-/// `transferWithAuthorization(address,address,uint256,uint256,uint256,bytes32,uint8,bytes32,bytes32)`
-/// of EIP-3009.
+/// `transferWithAuthorization` of EIP-3009, with the signature of a key in three arguments.
 const BY_KEY: [u8; 4] = [0xe3, 0xee, 0x16, 0x0e];
 /// The same with the signature as `bytes`, by which wallets that are contracts pay (EIP-1271).
 const BY_CONTRACT: [u8; 4] = [0xcf, 0x09, 0x29, 0x95];

@@ -290,7 +290,7 @@ fn prospect(settlement: &OpenSettlement, cap: u128, asked: Option<Fee>) -> Prosp
 mod tests {
     use super::*;
 
-    /// A gas limit beyond it would be refused before it is signed, so the bound of a raise is known.
+    /// A gas limit beyond it is refused before it is signed, so the bound of a raise is known.
     #[test]
     fn a_raise_stops_at_the_operator_s_cap() {
         let fee = Fee { tip: 1, ..Fee::of(100) };

@@ -1,11 +1,7 @@
 //! One step of the role with a network: send, follow, sign, send.
 
 use super::{GasWallet, X402Error};
-use crate::{
-    app::Gateway,
-    asset::Network,
-    storage::x402::following,
-};
+use crate::{app::Gateway, asset::Network, storage::x402::following};
 
 /// Settlements of one network that are looked at in one step; the oldest come first.
 const OPEN_MAX: i64 = 300;

@@ -1,5 +1,5 @@
-//! Programs pay over HTTP (x402): on anvil with a token of EIP-3009 at the address of USDC, signed by
-//! keys of the test.
+//! Programs pay over HTTP (x402): on anvil with a token of EIP-3009 at the address of USDC, signed
+//! by keys of the test.
 
 mod attack;
 mod clients;

@@ -1,5 +1,5 @@
-//! A gateway whose Polygon is a node of the test, with USDC where every client expects it, a merchant
-//! who sells, and payers.
+//! A gateway whose Polygon is a node of the test, with USDC where every client expects it, a
+//! merchant who sells, and payers.
 
 use std::{sync::Arc, time::Duration};
 

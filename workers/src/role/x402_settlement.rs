@@ -1,5 +1,5 @@
-//! Carries out the payments of programs (x402): the only role that opens the wallet which pays their
-//! gas.
+//! Carries out the payments of programs (x402): the only role that opens the wallet which pays
+//! their gas.
 //!
 //! A payer waits for his block, so rows are looked at all the time and not when a message comes:
 //! one small query for each network. One copy for each network is active, the others are on
