@@ -114,6 +114,7 @@ impl Gateway {
         let gateway = Self::unchecked(config)?;
         gateway.check_first_addresses()?;
         gateway.check_accounts_apart()?;
+        gateway.check_x402_apart()?;
         Ok(gateway)
     }
 

@@ -72,6 +72,9 @@ impl Gateway {
         if asked.token_id.as_deref() != Some(token.currency.token_id().as_str()) {
             return Err(PaywallError::Unsupported);
         }
+        if asked.remaining.is_zero() && payment.is_none() {
+            return Ok(Paywall::Paid);
+        }
         let left = u64::try_from(asked.seconds_left).unwrap_or(0);
         let way = Way {
             chain_id: token.domain.chain_id,

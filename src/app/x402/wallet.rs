@@ -98,3 +98,69 @@ fn public_seed() -> Result<Seed, NoGasWallet> {
     hex::decode_to_slice(sandbox::seed(), seed.as_mut_slice()).map_err(|_| NoGasWallet::NotHex)?;
     Ok(SecretBox::new(seed))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::{asset::Network, config::Config, merchant::secret::MasterKey};
+
+    const SEED: [u8; SEED_BYTES] = [7; SEED_BYTES];
+    const OF_INVOICES: [u8; SEED_BYTES] = [8; SEED_BYTES];
+
+    fn xpub(account: Account, seed: &[u8]) -> String {
+        account.xpub(seed, Family::Evm, Realm::Main).unwrap()
+    }
+
+    /// A production gateway that settles payments of programs on polygon, with `more` on top.
+    fn gateway(more: &str) -> Result<Gateway, String> {
+        let others = Network::ALL.into_iter().filter(|network| *network != Network::Polygon);
+        let off: String =
+            others.map(|network| format!("chains.{network}.source = \"off\"\n")).collect();
+        let toml = format!(
+            "profile = \"production\"\ndatabase_url = \"postgres://a:b-long-one@127.0.0.1/x\"\n\
+             amqp_url = \"amqp://a:b-long-one@127.0.0.1/x\"\nmaster_key = {:?}\nrates.providers = [\"kraken\"]\n\
+             chains.polygon = {{ source = \"node\", rpc_url = \"http://127.0.0.1:2\" }}\n\
+             addresses.evm = {:?}\nx402.enabled = true\n{off}{more}",
+            "ab".repeat(32),
+            xpub(Account::Invoices, &OF_INVOICES),
+        );
+        let config = Config::from_toml(&toml).map_err(|error| error.to_string())?;
+        Gateway::new(config).map_err(|error| error.to_string())
+    }
+
+    fn sealed(seed: &[u8; SEED_BYTES]) -> PathBuf {
+        let key = MasterKey::parse(&"ab".repeat(32)).unwrap();
+        let path = std::env::temp_dir().join(format!("x402-seed-{}", uuid::Uuid::now_v7()));
+        std::fs::write(&path, hex::encode(key.seal_seed(seed))).unwrap();
+        path
+    }
+
+    #[tokio::test]
+    async fn production_settles_only_with_an_account_that_nothing_else_has() {
+        let with =
+            |account, seed: &[u8]| gateway(&format!("x402.account = {:?}\n", xpub(account, seed)));
+        assert!(gateway("").err().unwrap().contains("x402.account is not set"));
+        let shared = with(Account::Invoices, &OF_INVOICES).err().unwrap();
+        assert!(shared.contains("x402.account is the account of invoices"), "{shared}");
+        assert!(with(Account::X402, &SEED).is_ok());
+    }
+
+    #[tokio::test]
+    async fn the_wallet_opens_the_seed_behind_its_account_and_no_other() {
+        let (own, of_invoices) = (sealed(&SEED), sealed(&OF_INVOICES));
+        let open = |seed: &[u8], file: &PathBuf| {
+            let account = xpub(Account::X402, seed);
+            let more = format!("x402.account = {account:?}\nx402.seed_file = {file:?}\n");
+            GasWallet::open(&gateway(&more).unwrap())
+        };
+        assert!(open(&SEED, &own).is_ok());
+        assert!(matches!(open(&SEED, &of_invoices), Err(NoGasWallet::OtherAccount)));
+        let shared = open(&OF_INVOICES, &of_invoices);
+        assert!(matches!(shared, Err(NoGasWallet::SeedOfInvoices)));
+        for file in [own, of_invoices] {
+            std::fs::remove_file(file).unwrap();
+        }
+    }
+}

@@ -29,7 +29,8 @@ pub struct InvoiceAsked {
     pub id: Uuid,
     pub status: Status,
     pub token_id: Option<String>,
-    /// Not received yet.
+    /// Neither received nor settled in a block that is not booked yet: a program that asks again in
+    /// between must not pay twice.
     pub remaining: BaseUnits,
     pub seconds_left: i64,
 }
@@ -45,12 +46,21 @@ pub async fn recipient(
         select extract(epoch from now())::bigint as "now!", a.id as "address_id?",
                coalesce(r.merchant_id, i.merchant_id) as merchant_id, r.networks as "networks?", i.id as "invoice_id?",
                i.status as "status?: Status", i.token_id as "token_id?",
-               greatest(coalesce(i.pay_amount - i.received, 0), 0) as "remaining!: BaseUnits",
+               greatest(coalesce(i.pay_amount - i.received - under_way.sum, 0), 0) as "remaining!: BaseUnits",
                coalesce(extract(epoch from i.deadline_at - now())::bigint, 0) as "seconds_left!"
         from (select) as one
         left join deposit_address a on a.family = $1 and a.match_key = $2
         left join invoice i on i.id = a.invoice_id
         left join x402_resource r on r.address_id = a.id and r.deleted_at is null
+        left join lateral (
+            select coalesce(sum(s.amount), 0) as sum
+            from x402_settlement s
+            where i.id is not null and s.address_id = a.id and s.answered_hash is not null and s.state <> 'failed'
+              and not exists (
+                  select from deposit d
+                  where d.address_id = a.id and d.tx_hash = s.answered_hash and d.booked_as is not null
+              )
+        ) under_way on true
         "#,
         Family::Evm.name(),
         match_key
