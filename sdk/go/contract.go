@@ -1563,7 +1563,8 @@ type Renewal struct {
 // SandboxAdvance: Days to let pass.
 type SandboxAdvance struct {
 	// Whole days, 1 to 3660.
-	Days           int64  `json:"days"`
+	Days int64 `json:"days"`
+	// The subscription whose clock is moved on.
 	SubscriptionID string `json:"subscription_id"`
 }
 
@@ -1593,8 +1594,9 @@ type Subscription struct {
 	// Payments after which it ends; null for one without an end.
 	CyclesMax *int64 `json:"cycles_max"`
 	// `day`, `week`, `month` or `year`.
-	Interval      string `json:"interval"`
-	IntervalCount int64  `json:"interval_count"`
+	Interval string `json:"interval"`
+	// How many intervals lie between two payments.
+	IntervalCount int64 `json:"interval_count"`
 	// The link on whose page it began.
 	LinkID string `json:"link_id"`
 	// The end of that cycle; null once it is over.

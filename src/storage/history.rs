@@ -156,8 +156,8 @@ pub async fn deposit(
     Ok(())
 }
 
-/// Books an entry as `ledger::book` does, at an earlier time. Once anything is sealed, a balance has
-/// it only when it is sealed too, which takes minutes: what is newer is found by its time.
+/// Books an entry as `ledger::book` does, at an earlier time. Once anything is sealed, a balance
+/// has it only when it is sealed too, which takes minutes: what is newer is found by its time.
 pub async fn book(
     connection: &mut PgConnection,
     entry: &Entry,

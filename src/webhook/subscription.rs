@@ -28,6 +28,7 @@ pub struct SubscriptionBody {
     pub price_currency: String,
     /// `day`, `week`, `month` or `year`.
     pub interval: String,
+    /// How many intervals lie between two payments.
     #[schema(minimum = 1)]
     pub interval_count: u32,
     /// Payments after which it ends; null for one without an end.

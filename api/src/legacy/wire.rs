@@ -46,7 +46,7 @@ pub fn rates(tickers: &[Ticker], short: bool, accepted: i64) -> Value {
             entry["name"] = json!(ticker.name);
             entry["confirms"] = json!(ticker.confirmations.to_string());
             entry["can_convert"] = json!(0);
-            let able: &[&str] = if ticker.is_fiat { &[] } else { &["payments"] };
+            let able: &[&str] = if ticker.is_sold { &["payments"] } else { &[] };
             entry["capabilities"] = json!(able);
             entry["explorer"] = json!(ticker.explorer);
         }

@@ -38,6 +38,7 @@ pub struct SubscriptionList {
 /// Days to let pass.
 #[derive(ToSchema)]
 pub struct SandboxAdvance {
+    /// The subscription whose clock is moved on.
     #[schema(min_length = 30, max_length = 30)]
     pub subscription_id: String,
     /// Whole days, 1 to 3660.

@@ -1380,6 +1380,7 @@ export interface Renewal {
 export interface SandboxAdvance {
     /** Whole days, 1 to 3660. */
     days: number;
+    /** The subscription whose clock is moved on. */
     subscription_id: string;
 }
 /** A transaction on the simulated chain. */
@@ -1407,6 +1408,7 @@ export interface Subscription {
     cycles_max: number | null;
     /** `day`, `week`, `month` or `year`. */
     interval: string;
+    /** How many intervals lie between two payments. */
     interval_count: number;
     /** The link on whose page it began. */
     link_id: string;

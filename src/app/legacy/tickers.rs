@@ -11,6 +11,9 @@ use crate::{
     storage::{StorageError, access::Caller},
 };
 
+/// The currency of all rates. Clients convert by way of it, so it is listed also where it is not
+/// sold.
+const UNIT: &str = "BTC";
 /// Places of `rate_btc`.
 const PLACES: u32 = 24;
 
@@ -20,6 +23,8 @@ pub struct Ticker {
     pub code: String,
     pub name: &'static str,
     pub is_fiat: bool,
+    /// Payments can be made in it.
+    pub is_sold: bool,
     /// The price of one unit in bitcoin, with 24 decimal places.
     pub rate_btc: String,
     /// Seconds since 1970.
@@ -32,27 +37,31 @@ pub struct Ticker {
 }
 
 impl Gateway {
-    /// All currencies that have a fresh rate, fiat currencies first.
+    /// All currencies on sale that have a fresh rate, and [`UNIT`]; fiat currencies first.
     pub async fn legacy_rates(&self, caller: &Caller) -> Result<Vec<Ticker>, StorageError> {
         let market = self.market().await?;
         let mut found: Vec<_> =
             Fiat::ALL.into_iter().filter_map(|fiat| fiat_ticker(&market, fiat)).collect();
-        let Ok(bitcoin) = market.fresh_rate("BTC", Fiat::Usd) else { return Ok(found) };
+        let Ok(bitcoin) = market.fresh_rate(UNIT, Fiat::Usd) else { return Ok(found) };
         for currency in Catalogue::get().all() {
-            let token_id = currency.token_id();
-            let Some(offer) = market.offer(&token_id) else { continue };
-            let Ok(rate) = market.fresh_rate(offer.currency.symbol, Fiat::Usd) else { continue };
+            let (token_id, code) = (currency.token_id(), currency.legacy_code());
+            let is_sold = market.offer(&token_id).is_some();
+            if !is_sold && code != UNIT {
+                continue;
+            }
+            let Ok(rate) = market.fresh_rate(currency.symbol, Fiat::Usd) else { continue };
             let Some(rate_btc) = quotient(rate.price, bitcoin.price) else { continue };
             let accepted = caller.accepted_tokens.as_ref();
             found.push(Ticker {
-                code: currency.legacy_code(),
+                code,
                 name: currency.name,
                 is_fiat: false,
+                is_sold,
                 rate_btc,
                 last_update: rate.observed_at.timestamp(),
                 confirmations: self.config.chain(currency.network).confirmations,
                 explorer: currency.network.explorer_tx_url(),
-                accepted: accepted.is_none_or(|accepted| accepted.contains(&token_id)),
+                accepted: is_sold && accepted.is_none_or(|accepted| accepted.contains(&token_id)),
             });
         }
         Ok(found)
@@ -66,11 +75,12 @@ impl Gateway {
 }
 
 fn fiat_ticker(market: &Market, fiat: Fiat) -> Option<Ticker> {
-    let Rate { price, observed_at, .. } = market.fresh_rate("BTC", fiat).ok()?;
+    let Rate { price, observed_at, .. } = market.fresh_rate(UNIT, fiat).ok()?;
     Some(Ticker {
         code: fiat.code_upper().to_owned(),
         name: name(fiat),
         is_fiat: true,
+        is_sold: false,
         rate_btc: quotient(Decimal::ONE, *price)?,
         last_update: observed_at.timestamp(),
         confirmations: 0,

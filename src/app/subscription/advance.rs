@@ -8,13 +8,13 @@ use crate::storage::{
     subscriptions::{self, Subscription},
 };
 
-/// Days that a subscription may be advanced in all: longer than any test needs, and far within the
-/// calendar.
+/// Days that a subscription may be advanced in all: longer than any test needs, and far from the
+/// end of the calendar.
 pub const DAYS_MAX: u32 = 3_660;
 
 impl Gateway {
-    /// Moves a subscription's clock on. Its reminders that are due by then follow a moment later, as
-    /// in real time. `None` if there is no such subscription, or this is no sandbox.
+    /// Moves a subscription's clock on. Its reminders that are due by then follow a moment later.
+    /// `None` if there is no such subscription, or this is no sandbox.
     pub async fn advance_subscription(
         &self,
         merchant_id: Uuid,

@@ -1,7 +1,9 @@
 //! Commands: transactions from creation to their end, rates, balances.
 
+use gateway::serve::Limits;
 use serde_json::{Value, json};
 use support::{
+    client::Client,
     server::{
         broker::eventually,
         stack::{Stack, with_stack},
@@ -94,7 +96,7 @@ async fn orders_that_cannot_be_paid_are_refused_and_leave_nothing() {
             ("amount", "-1", "Transaction amount is not a usable number"),
             ("amount", "ten", "Transaction amount is not a usable number"),
             ("amount", "0.000001", "Amount too small, there would be nothing left!"),
-            ("currency1", "XXX", "Invalid currency code for currency1"),
+            ("currency1", "QQQ", "Invalid currency code for currency1"),
             ("currency2", "USDT", "Invalid currency code for currency2"),
             ("currency2", "USDT.NEAR2", "Invalid currency code for currency2"),
             ("currency2", "usdtton", "Receiver does not accept that coin!"),
@@ -205,6 +207,18 @@ async fn rates_are_in_bitcoin_and_say_which_coins_the_merchant_takes() {
         let accepted = legacy.result("rates", &[("accepted", "2")]).await;
         assert_eq!(accepted.as_object().unwrap().keys().collect::<Vec<_>>(), ["USDT.POL"]);
         let refused = order(&[("currency2", "TRX")]);
+        legacy.refusal("create_transaction", &refused, "Receiver does not accept that coin!").await;
+        // Clients convert by way of bitcoin also where it is not sold.
+        let without = "chains.bitcoin.source = \"off\"\n";
+        let client = Client::new(stack.replica_within(Limits::default(), without).await);
+        let legacy = Legacy { client, keys: legacy.keys };
+        let rates = legacy.result("rates", &[("accepted", "1")]).await;
+        assert_eq!(text(&rates["BTC"], "rate_btc"), "1.000000000000000000000000");
+        assert_eq!(
+            (&rates["BTC"]["accepted"], &rates["BTC"]["capabilities"]),
+            (&json!(0), &json!([]))
+        );
+        let refused = order(&[("currency2", "BTC")]);
         legacy.refusal("create_transaction", &refused, "Receiver does not accept that coin!").await;
     })
     .await;

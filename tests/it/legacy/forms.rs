@@ -105,7 +105,7 @@ async fn forms_without_an_amount_ask_for_it_and_others_are_refused() {
             (button("00", &[]), 404),
             (button(&"0".repeat(32), &[]), 404),
             (button(&id, &[("cmd", "_cart")]), 400),
-            (button(&id, &[("currency", "XXX")]), 400),
+            (button(&id, &[("currency", "QQQ")]), 400),
             (button(&id, &[("quantity", "0")]), 400),
             (button(&id, &[("amountf", "0.0001")]), 400),
         ] {

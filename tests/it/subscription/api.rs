@@ -19,7 +19,7 @@ async fn a_subscription_begins_with_its_first_payment_and_is_read_and_listed_fro
         for email in ["", "ada", "a@x.example\r\nBcc: b@y.example"] {
             let refused = form(&shop, &path, &[("email", email)]).await;
             assert!(
-                refused.status == 400 && refused.body.contains("no e-mail address"),
+                refused.status == 400 && refused.body.contains("e-mail address such as"),
                 "{}",
                 refused.body
             );

@@ -16,6 +16,7 @@ async fn seven_reminders_come_in_order_and_then_it_is_past_due_and_a_late_paymen
         shop.stack.start_all();
         let link_id = link(&shop, thirty_days()).await;
         let one = subscribed(&shop, &link_id, "ada@example.com").await;
+        shop.webhook(1).await;
         shop.receiver.forget();
         advance(&shop, &one, 26).await;
         // Two at a time: each day is told as its own.

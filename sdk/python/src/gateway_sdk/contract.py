@@ -1480,6 +1480,7 @@ class SandboxAdvance(TypedDict):
 
     # Whole days, 1 to 3660.
     days: int
+    # The subscription whose clock is moved on.
     subscription_id: str
 
 
@@ -1513,6 +1514,7 @@ class Subscription(TypedDict):
     cycles_max: Optional[int]
     # `day`, `week`, `month` or `year`.
     interval: str
+    # How many intervals lie between two payments.
     interval_count: int
     # The link on whose page it began.
     link_id: str

@@ -234,6 +234,7 @@ pub struct PaymentDeposits {
 pub struct SandboxAdvance {
     /// Whole days, 1 to 3660.
     pub days: i64,
+    /// The subscription whose clock is moved on.
     pub subscription_id: String,
 }
 

@@ -527,6 +527,7 @@ pub struct Subscription {
     pub cycles_max: Option<i64>,
     /// `day`, `week`, `month` or `year`.
     pub interval: String,
+    /// How many intervals lie between two payments.
     pub interval_count: i64,
     /// The link on whose page it began.
     pub link_id: String,
