@@ -38,7 +38,7 @@ impl Gateway {
         let mut sent = false;
         for settlement in open {
             let is_new = !settlement.versions.is_empty() && settlement.sent_for_seconds.is_none();
-            if is_new && settlement.height.is_none() {
+            if is_new {
                 self.send_settlement(settlement, payers).await?;
                 sent = true;
             }
@@ -84,8 +84,13 @@ impl Gateway {
         for (settlement, standing) in sent.into_iter().zip(&standings) {
             let cap = self.config.chain(token.network).fee_rate_max;
             let prospect = prospect(settlement, cap, asked);
-            match batch::next_move(prospect, standing.seen, required) {
-                Move::Wait => changed |= self.note_standing(settlement, standing).await?,
+            let next = batch::next_move(prospect, standing.seen, required);
+            if matches!(next, Move::Wait | Move::Send | Move::Replace) {
+                // A block that a reorg took away is noted before anything is sent again.
+                changed |= self.note_standing(settlement, standing).await?;
+            }
+            match next {
+                Move::Wait => {}
                 Move::Send => self.send_settlement(settlement, payers).await?,
                 Move::Replace => {
                     if asked.is_none() {
@@ -104,7 +109,7 @@ impl Gateway {
                         self.end_settlement(token, settlement, standing, Event::Reverted).await?;
                 }
                 Move::Alarm => {
-                    changed |= self.alarm_settlement(token, settlement, standing).await?
+                    changed |= self.alarm_settlement(token, settlement, standing).await?;
                 }
             }
         }

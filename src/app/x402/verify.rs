@@ -85,6 +85,10 @@ impl KeptHoldings {
         kept.get(key).filter(|(at, _)| at.elapsed() < KEPT_FOR).map(|(_, holdings)| *holdings)
     }
 
+    fn forget(&self, key: &Key) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
+    }
+
     fn note(&self, key: Key, holdings: Holdings) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.len() >= KEPT_MAX {
@@ -182,7 +186,12 @@ impl Gateway {
             Some(holdings) => holdings,
             None => {
                 let told = node.holdings(&token.domain.token, &signed.from, &signed.nonce).await?;
-                self.x402.holdings.note(key, told);
+                if may_be_kept {
+                    self.x402.holdings.note(key, told);
+                } else {
+                    // It is about to be used, so what was kept holds no longer.
+                    self.x402.holdings.forget(&key);
+                }
                 told
             }
         };

@@ -33,6 +33,7 @@ async fn a_role_killed_at_any_step_settles_every_payment_once() {
     with_broker(|broker| async move {
         let mut more = vec![
             ("GATEWAY_X402__ENABLED".to_owned(), "true".to_owned()),
+            ("GATEWAY_X402__SETTLE_WAIT_SECONDS".to_owned(), "4".to_owned()),
             ("GATEWAY_CHAINS__POLYGON__SOURCE".to_owned(), "node".to_owned()),
             ("GATEWAY_CHAINS__POLYGON__RPC_URL".to_owned(), anvil.url().to_owned()),
             ("GATEWAY_CHAINS__POLYGON__CONFIRMATIONS".to_owned(), "2".to_owned()),
@@ -82,7 +83,7 @@ async fn a_role_killed_at_any_step_settles_every_payment_once() {
                 // Blocks come all the while, so that the end is reached as well.
                 while victim.process.is_alive() {
                     anvil.mine().await.unwrap();
-                    tokio::time::sleep(Duration::from_millis(100)).await;
+                    tokio::time::sleep(Duration::from_millis(600)).await;
                 }
             };
             tokio::time::timeout(Duration::from_secs(60), async { tokio::join!(settling, mining) })
@@ -133,7 +134,7 @@ fn authorization(
         to: bytes(accepts["payTo"].as_str().unwrap()),
         value: CENT.into(),
         valid_after: 0_u64.into(),
-        valid_before: (now + 300).into(),
+        valid_before: (now + 3_000).into(),
         nonce: u128::try_from(n + 1).unwrap().into(),
     }
 }

@@ -1,8 +1,5 @@
 //! One payload, many requests at once, and several roles.
 
-use std::sync::Arc;
-
-use futures_util::future::join_all;
 use gateway_workers::Role;
 
 use super::scene::{CENT, with_scene};
@@ -12,11 +9,10 @@ async fn fifty_settles_of_one_payload_are_one_transaction_and_fifty_equal_answer
     with_scene(|scene| async move {
         // Further copies of the role are on standby.
         scene.stack.start(&[Role::X402Settlement]);
-        let scene = Arc::new(scene);
         let resource = scene.resource().await;
         let payer = scene.payer(7, 60 * CENT).await;
         let request = scene.request(&payer, &resource["accepts"][0], 1).await;
-        let answers = join_all((0..50).map(|_| scene.settle(&request))).await;
+        let answers = scene.settle_all(&vec![request.clone(); 50]).await;
         assert_eq!(answers[0]["success"], true, "{}", answers[0]);
         for answer in &answers {
             assert_eq!(answer, &answers[0]);
@@ -43,7 +39,7 @@ async fn many_payments_at_once_are_settled_in_the_order_of_their_nonces() {
         for nonce in 1..=20 {
             requests.push(scene.request(&payer, &resource["accepts"][0], nonce).await);
         }
-        let answers = join_all(requests.iter().map(|request| scene.settle(request))).await;
+        let answers = scene.settle_all(&requests).await;
         assert!(answers.iter().all(|answer| answer["success"] == true), "{answers:?}");
         let booked = "select count(*) from ledger_entry where kind = 'x402_payment'";
         scene.until("all are booked", booked, 20).await;

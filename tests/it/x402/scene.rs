@@ -14,7 +14,6 @@ use gateway::{
 use k256::ecdsa::SigningKey;
 use serde_json::{Value, json};
 use support::{
-    client::Answer,
     node::anvil::{Anvil, Call, address_word, call_data, word},
     server::{
         broker::eventually,
@@ -198,7 +197,7 @@ impl Scene {
             to: bytes(accepts["payTo"].as_str().unwrap()),
             value: Word::parse(accepts["amount"].as_str().unwrap()).unwrap(),
             valid_after: 0_u64.into(),
-            valid_before: (self.now().await + 300).into(),
+            valid_before: (self.now().await + 3_000).into(),
             nonce: nonce.into(),
         }
     }
@@ -217,8 +216,15 @@ impl Scene {
         answer.json()
     }
 
+    /// Settles all at once. Blocks come at the pace of one miner: each moves the chain's clock on.
+    pub async fn settle_all(&self, requests: &[Value]) -> Vec<Value> {
+        let asked = requests.iter().map(|one| self.merchant.client.post("/v1/x402/settle", one));
+        let answers = self.while_mining(futures_util::future::join_all(asked)).await;
+        answers.iter().map(|answer| answer.json()).collect()
+    }
+
     /// Mines a block now and then until `work` is done.
-    pub async fn while_mining(&self, work: impl Future<Output = Answer>) -> Answer {
+    pub async fn while_mining<T>(&self, work: impl Future<Output = T>) -> T {
         tokio::pin!(work);
         loop {
             tokio::select! {
