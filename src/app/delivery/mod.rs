@@ -10,6 +10,7 @@ mod lane;
 mod legacy_ipn;
 pub mod lists;
 mod payout;
+mod places;
 mod record;
 pub mod requeue_dead_letters;
 pub mod requeue_run;
@@ -53,6 +54,8 @@ pub use room::Room;
 /// An answer slower than this counts towards the slow lane.
 const SLOW_ANSWER: Duration = Duration::from_secs(3);
 const ANSWER_BYTES_MAX: usize = 4 * 1024;
+/// A row that was read longer ago is read again before it is sent.
+const FRESH: Duration = Duration::from_millis(500);
 const UNSIGNABLE: &str = "delivery_unsignable";
 
 /// The properties of a webhook channel that the delivery code depends on.
@@ -185,22 +188,28 @@ impl Gateway {
             // this one.
             return Ok(stale(channel));
         };
-        let due = load_due(channel, rows, id).await?;
-        // An event that waits for an older one is queued when that one has ended.
-        if due.waits_for_another || admitted(&due, Some(turn)).is_none() {
+        let Some(mut due) = load_waiting(channel, rows, id, turn).await? else {
             return Ok(stale(channel));
-        }
+        };
+        let read = Instant::now();
         let misplaced = lane == Lane::Fast && due.merchant_is_slow;
         if misplaced || !slot.share(due.merchant_id, lane).await {
             return Ok(self.move_on(channel, &due, turn, lane).await?);
+        }
+        if !slot.reach(&host_of(&due), lane).await {
+            return Ok(self.move_on(channel, &due, turn, lane).await?);
+        }
+        slot.start().await;
+        if read.elapsed() > FRESH {
+            match load_waiting(channel, rows, id, turn).await? {
+                Some(again) => due = again,
+                None => return Ok(stale(channel)),
+            }
         }
         let call = match (channel.call)(self, &due) {
             Ok(call) => call,
             Err(reason) => return self.give_up(channel, rows, &due, turn, &reason).await,
         };
-        if !slot.reach(call.url.host_str().unwrap_or_default(), lane).await {
-            return Ok(self.move_on(channel, &due, turn, lane).await?);
-        }
         let started = Instant::now();
         fail_point("ipn.sending");
         let answer = self.send_traced(channel, call, &due, turn).await;
@@ -208,6 +217,8 @@ impl Gateway {
         if let Err(EgressError::Ours(reason)) = answer {
             return Ok(self.put_off(channel, &due, turn, reason).await?);
         }
+        let is_delivered = answer.as_ref().is_ok_and(|answer| (200..300).contains(&answer.status));
+        slot.answered(is_delivered, started.elapsed());
         let record = record::of(channel, &due, turn, &answer, started.elapsed());
         self.note(channel, rows, &due, record, started.elapsed()).await
     }
@@ -362,6 +373,25 @@ async fn load_due(
 ) -> Result<DueDelivery, DeliverError> {
     let due = rows.load(id).await?.filter(|due| due.channel == channel.row);
     due.ok_or(DeliverError::UnknownDelivery)
+}
+
+/// The row, if it waits for the attempt `turn`. An event that waits for an older one is queued when
+/// that one has ended.
+async fn load_waiting(
+    channel: &Channel,
+    rows: &impl AttemptRows,
+    id: Uuid,
+    turn: Turn,
+) -> Result<Option<DueDelivery>, DeliverError> {
+    let due = load_due(channel, rows, id).await?;
+    let waits = !due.waits_for_another && admitted(&due, Some(turn)).is_some();
+    Ok(waits.then_some(due))
+}
+
+/// Empty for an address that cannot be read, which is told when it is called.
+fn host_of(due: &DueDelivery) -> String {
+    let url: Option<url::Url> = due.url.parse().ok();
+    url.and_then(|url| url.host_str().map(str::to_owned)).unwrap_or_default()
 }
 
 /// The attempt to make now, if the row still waits for it.

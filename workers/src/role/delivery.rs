@@ -3,6 +3,7 @@
 
 use std::{
     collections::{HashMap, HashSet},
+    num::NonZeroU16,
     sync::Arc,
 };
 
@@ -130,15 +131,16 @@ pub async fn run_payout_webhook(agent: &Agent) {
 
 async fn run(agent: &Agent, channel: &'static Channel, fast: WorkQueue, slow: WorkQueue) {
     let rows = Arc::new(SharedRows::new(&agent.gateway));
-    let of_lane = |lane, queue, prefetch| {
+    let of_lane = |lane: Lane, queue, attempts: NonZeroU16| {
         let queue = agent.gateway.topology.work_queue(queue);
-        let in_flight = InFlight::default();
+        let in_flight = InFlight::new(attempts);
+        let prefetch = attempts.get().saturating_add(lane.waiting_max());
         let (gateway, rows) = (agent.gateway.clone(), rows.clone());
         let handler = Delivery { gateway, channel, rows, lane, in_flight };
         (Work { queue, prefetch }, Arc::new(handler))
     };
     let room = Room::of(&agent.gateway.config.worker);
-    let (fast, fast_handler) = of_lane(Lane::Fast, fast, room.fast.get());
-    let (slow, slow_handler) = of_lane(Lane::Slow, slow, room.slow.get());
+    let (fast, fast_handler) = of_lane(Lane::Fast, fast, room.fast);
+    let (slow, slow_handler) = of_lane(Lane::Slow, slow, room.slow);
     tokio::join!(consume(agent, &fast, fast_handler), consume(agent, &slow, slow_handler));
 }
