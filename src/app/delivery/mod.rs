@@ -371,8 +371,9 @@ fn is_strangers(due: &DueDelivery) -> bool {
     due.legacy.as_ref().is_some_and(StoredOrder::is_of_form)
 }
 
-/// Whose places an attempt takes. Strangers' receivers may hang as they like, so those of a
-/// merchant's forms have places apart from his own; no merchant has the complement of an id.
+/// The id under which an attempt takes its places in a lane. Strangers' receivers may hang as they
+/// like, so those of a merchant's forms have places apart from his own; no merchant has the
+/// complement of an id.
 fn sharer(due: &DueDelivery) -> Uuid {
     let merchant = due.merchant_id;
     if is_strangers(due) { Uuid::from_u128(!merchant.as_u128()) } else { merchant }
