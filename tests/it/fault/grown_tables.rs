@@ -139,10 +139,13 @@ async fn count(hand: &mut PgConnection, query: &'static str) -> i64 {
     sqlx::query_scalar(query).fetch_one(hand).await.unwrap()
 }
 
-/// What a program asked before it ended goes on without it, and is counted when it is done.
-async fn others_are_gone(hand: &mut PgConnection) {
+/// Waits until earlier reads are in the statistics. A query whose program ended goes on without it,
+/// and a connection that became idle reports its last reads within ten seconds
+/// (`PGSTAT_IDLE_INTERVAL` of PostgreSQL).
+async fn all_is_reported(hand: &mut PgConnection) {
     let others = "select count(*) from pg_stat_activity where datname = current_database() \
-                  and pid <> pg_backend_pid() and backend_type = 'client backend' and state <> 'idle'";
+                  and pid <> pg_backend_pid() and backend_type = 'client backend' \
+                  and (state <> 'idle' or state_change > clock_timestamp() - interval '11 seconds')";
     let started = Instant::now();
     while count(hand, others).await > 0 {
         assert!(started.elapsed() < LIMIT, "queries of programs that ended go on");
@@ -181,8 +184,8 @@ async fn work_over_large_tables_scans_none_of_them_and_old_rows_are_deleted_in_b
             shop.pay(&installation, &first).await;
             told(&shop, &first).await;
         }
-        others_are_gone(&mut hand).await;
         fill(&mut hand, rows()).await;
+        all_is_reported(&mut hand).await;
         let before = scans(&mut hand).await;
 
         let workers = installation.start_workers(&TRADERS).await;

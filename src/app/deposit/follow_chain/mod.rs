@@ -161,6 +161,10 @@ impl<S: ChainSource> Follower<S> {
     /// Reads the news of the chain.
     pub async fn look(&mut self, gateway: &Gateway) -> Result<Look, FollowError> {
         let looked = self.look_once(gateway).await;
+        if !looked.as_ref().is_ok_and(|look| look.complete) {
+            // Deadlines wait for the next complete look, which is noted at once.
+            self.noted = None;
+        }
         self.pace.learn(&looked);
         looked
     }
