@@ -71,7 +71,7 @@ pub fn parse_members(bytes: &[u8]) -> Result<Members, ApiError> {
 }
 
 /// The fields of a submitted HTML form.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Fields(Vec<(String, String)>);
 
 impl Fields {

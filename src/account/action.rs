@@ -49,6 +49,10 @@ vocabulary! {
         LinkView = "link.view",
         LinkCreate = "link.create",
         LinkChange = "link.change",
+        DeviceEnrol = "device.enrol",
+        DeviceRevoke = "device.revoke",
+        SubscriptionView = "subscription.view",
+        SubscriptionCancel = "subscription.cancel",
         DevelopersView = "developers.view",
         KeyRotate = "key.rotate",
         SecretRotate = "secret.rotate",
@@ -145,10 +149,12 @@ impl Action {
             | Self::BalanceView
             | Self::ReportView
             | Self::LinkView
+            | Self::SubscriptionView
             | Self::SettingsView => ALL_OF_MERCHANT,
             Self::LinkCreate | Self::LinkChange => &[Owner, Developer, Finance],
+            Self::DeviceEnrol | Self::DeviceRevoke => &[Owner, Developer, Finance],
             Self::PaymentCreate => &[Owner, Developer, Finance],
-            Self::PaymentCancel => &[Owner, Finance],
+            Self::PaymentCancel | Self::SubscriptionCancel => &[Owner, Finance],
             Self::EventResend | Self::EventTest | Self::DevelopersView => &[Owner, Developer],
             Self::PayoutView => ALL_OF_MERCHANT,
             Self::PayoutPreview
@@ -246,7 +252,12 @@ impl Action {
             Self::EventView | Self::EventResend | Self::EventTest => "/events",
             Self::BalanceView => "/balance",
             Self::ReportView => "/reports",
-            Self::LinkView | Self::LinkCreate | Self::LinkChange => "/links",
+            Self::LinkView
+            | Self::LinkCreate
+            | Self::LinkChange
+            | Self::DeviceEnrol
+            | Self::DeviceRevoke => "/links",
+            Self::SubscriptionView | Self::SubscriptionCancel => "/subscriptions",
             Self::SessionOpen
             | Self::CodeEnter
             | Self::AnnouncementDismiss

@@ -50,6 +50,7 @@ struct RawLink {
     interval_count: Option<i32>,
     cycles_max: Option<i32>,
     sandbox_day_seconds: Option<i32>,
+    time_zone: Option<String>,
     created_at: DateTime<Utc>,
     updated_at: DateTime<Utc>,
 }
@@ -63,7 +64,7 @@ macro_rules! links_where {
             select id, link_id, merchant_id, type as "kind: _", title, description, price_amount, price_currency,
                    min_amount, max_amount, suggested_amounts, accepted_tokens, single_use, active, success_url,
                    cancel_url, ipn_callback_url, order_id, interval as "interval: _", interval_count, cycles_max,
-                   sandbox_day_seconds, created_at, updated_at
+                   sandbox_day_seconds, time_zone, created_at, updated_at
             from link
             where "# + $condition,
             $($argument),+
@@ -83,8 +84,8 @@ pub async fn insert(
         r#"
         insert into link (id, link_id, merchant_id, type, title, description, price_amount, price_currency, min_amount,
             max_amount, suggested_amounts, accepted_tokens, single_use, success_url, cancel_url, ipn_callback_url,
-            order_id, interval, interval_count, cycles_max, sandbox_day_seconds)
-        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)
+            order_id, interval, interval_count, cycles_max, sandbox_day_seconds, time_zone)
+        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)
         returning created_at, updated_at
         "#,
         id,
@@ -107,7 +108,8 @@ pub async fn insert(
         terms.period.map(|period| period.interval.as_str()),
         terms.period.map(|period| small(period.count)).transpose()?,
         terms.cycles_max.map(small).transpose()?,
-        terms.sandbox_day_seconds.map(small).transpose()?
+        terms.sandbox_day_seconds.map(small).transpose()?,
+        terms.time_zone
     )
     .fetch_one(connection)
     .await?;
@@ -148,7 +150,7 @@ pub async fn update(
         update link
         set title = $2, description = $3, price_amount = $4, price_currency = $5, min_amount = $6, max_amount = $7,
             suggested_amounts = $8, accepted_tokens = $9, single_use = $10, success_url = $11, cancel_url = $12,
-            ipn_callback_url = $13, order_id = $14, active = $15, updated_at = clock_timestamp()
+            ipn_callback_url = $13, order_id = $14, active = $15, time_zone = $16, updated_at = clock_timestamp()
         where id = $1
         returning updated_at
         "#,
@@ -166,7 +168,8 @@ pub async fn update(
         terms.cancel_url,
         terms.ipn_callback_url,
         terms.order_id,
-        active
+        active,
+        terms.time_zone
     )
     .fetch_one(connection)
     .await?;
@@ -392,6 +395,7 @@ impl TryFrom<RawLink> for Link {
             period,
             cycles_max: raw.cycles_max.map(i32::unsigned_abs),
             sandbox_day_seconds: raw.sandbox_day_seconds.map(i32::unsigned_abs),
+            time_zone: raw.time_zone,
             success_url: raw.success_url,
             cancel_url: raw.cancel_url,
             ipn_callback_url: raw.ipn_callback_url,

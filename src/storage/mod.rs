@@ -57,8 +57,12 @@ pub mod sealed;
 pub mod seals;
 pub mod simulation;
 pub mod statement;
+pub mod subscription_lists;
 pub mod subscription_reminders;
 pub mod subscriptions;
+pub mod till_charges;
+pub mod tills;
+pub mod time_zones;
 pub mod timers;
 mod trouble;
 

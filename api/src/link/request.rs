@@ -7,7 +7,7 @@ use gateway::{
     invoice::schema,
     link::{
         LinkKind,
-        terms::{DESCRIPTION_CHARS_MAX, TITLE_CHARS_MAX, Terms},
+        terms::{DESCRIPTION_CHARS_MAX, TIME_ZONE_CHARS_MAX, TITLE_CHARS_MAX, Terms},
     },
     money::Price,
     subscription::{Interval, calendar::Period},
@@ -31,7 +31,8 @@ const TOKEN_CHARS_MAX: usize = 64;
 pub struct NewPaymentLink {
     /// `payment`: a fixed price, or one that the visitor chooses. `donation`: an amount that the
     /// donor chooses, with his name and a message if he likes. `subscription`: a fixed price that
-    /// is paid again every interval. It cannot be changed.
+    /// is paid again every interval. `pos`: a till, whose enrolled devices type each amount. It
+    /// cannot be changed.
     #[schema(rename = "type", value_type = PaymentLinkType)]
     pub kind: String,
     /// The heading of the page and the description of its invoices; one line.
@@ -76,6 +77,9 @@ pub struct NewPaymentLink {
     /// watched in a minute. Dates stay real.
     #[schema(minimum = 1, maximum = 86400)]
     pub sandbox_day_seconds: Option<u32>,
+    /// Of a till: the IANA name of the time zone in which its day begins; `UTC` if absent.
+    #[schema(max_length = 64, examples("Europe/Berlin"))]
+    pub time_zone: Option<String>,
     /// Where buyers are redirected once they have paid: an http or https URL.
     #[schema(value_type = Option<schema::OptionalWebAddress>)]
     pub success_url: Option<String>,
@@ -97,6 +101,7 @@ pub enum PaymentLinkType {
     Payment,
     Donation,
     Subscription,
+    Pos,
 }
 
 #[derive(ToSchema)]
@@ -145,6 +150,9 @@ pub struct PaymentLinkChanges {
     /// Your own reference, which new invoices carry.
     #[schema(max_length = 255)]
     pub order_id: Option<String>,
+    /// Of a till: the IANA name of the time zone in which its day begins; null is `UTC`.
+    #[schema(max_length = 64)]
+    pub time_zone: Option<String>,
     /// False switches the link off. Its open invoices can still be paid.
     pub active: Option<bool>,
 }
@@ -167,6 +175,7 @@ pub fn parse(members: &Members, policy: &Policy) -> Result<Terms, ApiError> {
         period: period(members)?,
         cycles_max: whole(members, "cycles_max")?,
         sandbox_day_seconds: whole(members, "sandbox_day_seconds")?,
+        time_zone: members.string("time_zone", 1..=TIME_ZONE_CHARS_MAX)?,
         success_url: redirect_url(members, "success_url")?,
         cancel_url: redirect_url(members, "cancel_url")?,
         ipn_callback_url: callback_url(members, policy)?,
@@ -206,6 +215,11 @@ pub fn changes(members: &Members, policy: &Policy) -> Result<Changes, ApiError> 
         cancel_url: setting(members, "cancel_url", redirect_url(members, "cancel_url")?),
         ipn_callback_url: setting(members, "ipn_callback_url", callback_url(members, policy)?),
         order_id: setting(members, "order_id", members.string("order_id", 0..=ORDER_ID_CHARS_MAX)?),
+        time_zone: setting(
+            members,
+            "time_zone",
+            members.string("time_zone", 1..=TIME_ZONE_CHARS_MAX)?,
+        ),
         active: members.flag("active")?,
     })
 }
@@ -220,10 +234,8 @@ fn setting<T>(members: &Members, name: &str, value: Option<T>) -> Setting<T> {
 }
 
 fn kind(text: &str) -> Result<LinkKind, ApiError> {
-    text.parse().map_err(|_| match text {
-        "pos" => ApiError::invalid("links of type pos cannot be created yet"),
-        _ => ApiError::invalid("type must be payment, donation or subscription"),
-    })
+    let kind = text.parse();
+    kind.map_err(|_| ApiError::invalid("type must be payment, donation, subscription or pos"))
 }
 
 fn period(members: &Members) -> Result<Option<Period>, ApiError> {
@@ -306,6 +318,7 @@ pub fn idempotency(key: Option<String>, terms: &Terms) -> Option<Idempotency> {
         terms.period.map(|period| format!("{} {}", period.interval, period.count)),
         terms.cycles_max.map(|count| count.to_string()),
         terms.sandbox_day_seconds.map(|seconds| seconds.to_string()),
+        terms.time_zone.clone(),
         terms.success_url.clone(),
         terms.cancel_url.clone(),
         terms.ipn_callback_url.clone(),

@@ -133,7 +133,7 @@ fn order(parameters: &Parameters) -> Result<ListOrder, ApiError> {
 }
 
 /// The `link_id` of a path. A text that cannot be one names no link.
-fn link_id(path: Result<Path<String>, PathRejection>) -> Result<String, ApiError> {
+pub(crate) fn link_id(path: Result<Path<String>, PathRejection>) -> Result<String, ApiError> {
     let id = path.ok().map(|Path(id)| id).filter(|id| link::is_id(id));
     id.ok_or(ApiError::LinkNotFound)
 }
@@ -147,6 +147,7 @@ impl From<LinkError> for ApiError {
             LinkError::Terms(_)
             | LinkError::TooMany { .. }
             | LinkError::SandboxOnly
+            | LinkError::UnknownTimeZone
             | LinkError::IdempotencyMismatch => Self::invalid(error.to_string()),
             LinkError::Storage(error) => error.into(),
         }

@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use super::{LinkError, checked};
+use super::{LinkError, check_time_zone, checked};
 use crate::app::{Gateway, merchant::change::Setting};
 use crate::{
     asset::fiat::Fiat,
@@ -30,6 +30,7 @@ pub struct Changes {
     pub cancel_url: Setting<String>,
     pub ipn_callback_url: Setting<String>,
     pub order_id: Setting<String>,
+    pub time_zone: Setting<String>,
     pub active: Option<bool>,
 }
 
@@ -47,6 +48,7 @@ impl Gateway {
         link.active = changes.active.unwrap_or(link.active);
         apply(&mut link.terms, changes);
         checked(&link.terms, self.config.is_sandbox())?;
+        check_time_zone(&mut tx, &link.terms).await?;
         link.updated_at = links::update(&mut tx, link.id, &link.terms, link.active).await?;
         tx.commit().await.map_err(StorageError::from)?;
         Ok(link)
@@ -72,6 +74,7 @@ fn apply(terms: &mut Terms, changes: Changes) {
     set(&mut terms.cancel_url, changes.cancel_url);
     set(&mut terms.ipn_callback_url, changes.ipn_callback_url);
     set(&mut terms.order_id, changes.order_id);
+    set(&mut terms.time_zone, changes.time_zone);
     match changes.suggested_amounts {
         Setting::Unchanged => {}
         Setting::Removed => terms.suggested_amounts.clear(),

@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use super::{LinkError, checked};
+use super::{LinkError, check_time_zone, checked};
 use crate::app::{Gateway, invoice::create::Idempotency};
 use crate::{
     link::{self, terms::Terms},
@@ -44,6 +44,7 @@ impl Gateway {
         if links::count(&mut tx, merchant_id).await? >= link::LINKS_MAX {
             return Err(LinkError::TooMany { max: link::LINKS_MAX });
         }
+        check_time_zone(&mut tx, terms).await?;
         let link = links::insert(&mut tx, merchant_id, &link::new_id(), terms).await?;
         if let Some(wanted) = idempotency {
             let (key, sha256) = (&wanted.key, &wanted.request_sha256);

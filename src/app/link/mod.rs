@@ -12,7 +12,7 @@ pub mod visit;
 use crate::{
     asset::catalogue::Catalogue,
     link::terms::{Terms, TermsError},
-    storage::StorageError,
+    storage::{PgConnection, StorageError, time_zones},
 };
 
 /// Reason why a merchant's link is not stored.
@@ -26,6 +26,8 @@ pub enum LinkError {
     UnknownToken(String),
     #[error("there are {max} links already; change one that is not used any more")]
     TooMany { max: i64 },
+    #[error("time_zone names no time zone; write it as Europe/Berlin")]
+    UnknownTimeZone,
     #[error("sandbox_day_seconds is for the sandbox")]
     SandboxOnly,
     #[error("the merchant is suspended")]
@@ -46,5 +48,15 @@ fn checked(terms: &Terms, is_sandbox: bool) -> Result<(), LinkError> {
     match tokens.into_iter().find(|token| Catalogue::get().by_token_id(token).is_none()) {
         None => Ok(()),
         Some(token) => Err(LinkError::UnknownToken(token.clone())),
+    }
+}
+
+/// Checks the time zone of a till, by the names that the database knows.
+async fn check_time_zone(connection: &mut PgConnection, terms: &Terms) -> Result<(), LinkError> {
+    match &terms.time_zone {
+        Some(zone) if !time_zones::is_known(connection, zone).await? => {
+            Err(LinkError::UnknownTimeZone)
+        }
+        Some(_) | None => Ok(()),
     }
 }

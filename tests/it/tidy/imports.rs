@@ -17,6 +17,8 @@ const LAYERS: &[&[&str]] = &[
     &["subscription"],
     // A link creates invoices of its type, and `/legacy` those of old clients.
     &["link", "legacy"],
+    // Above links: amounts are typed as on their pages.
+    &["till"],
     // Above invoices: the rule of punctual deposits and the format of an instant are the same for
     // both.
     &["payout"],

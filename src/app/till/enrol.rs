@@ -1,0 +1,88 @@
+//! A browser becomes a device of a till: its code is used up, and its PIN chosen.
+
+use super::visit::till;
+use crate::{
+    account::bearer::Bearer,
+    app::{Gateway, account::hashing},
+    storage::{
+        StorageError, access,
+        tills::{self, Secrets},
+    },
+    till::{
+        code,
+        pin::{Pin, PinError},
+    },
+};
+
+/// The form of the enrolment page, as it was sent.
+#[derive(Clone)]
+pub struct EnrolForm {
+    pub code: String,
+    pub pin: String,
+    pub pin_again: String,
+}
+
+/// Keys that the browser keeps from then on.
+#[derive(Debug)]
+pub struct Enrolled {
+    pub token: Bearer,
+    /// It begins unlocked.
+    pub session: Bearer,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum EnrolError {
+    #[error("there is no such till")]
+    NoTill,
+    #[error("this address has tried too often")]
+    TooManyTries,
+    #[error("the code was used, expired, or is none")]
+    Code,
+    #[error(transparent)]
+    Pin(#[from] PinError),
+    #[error("the PIN was typed in two ways")]
+    PinTwice,
+    #[error("too many PINs are being looked at")]
+    Busy,
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+}
+
+impl Gateway {
+    /// Enrols the browser that sends a good code. A code enrols one browser: of two that send it at
+    /// once the second is refused.
+    pub async fn enrol_device(
+        &self,
+        link_id: &str,
+        client: &str,
+        form: &EnrolForm,
+    ) -> Result<Enrolled, EnrolError> {
+        let mut connection = self.db.connection().await?;
+        let link = till(&mut connection, link_id).await?.ok_or(EnrolError::NoTill)?;
+        if !access::admit_visitor(&mut connection, link_id, client).await? {
+            return Err(EnrolError::TooManyTries);
+        }
+        // The code first: whoever has none learns nothing about PINs and costs no hash.
+        let code = code::sha256_of(&form.code).ok_or(EnrolError::Code)?;
+        if !tills::is_code_good(&mut connection, link.id, &code).await? {
+            return Err(EnrolError::Code);
+        }
+        drop(connection);
+        let pin = Pin::choose(&form.pin)?;
+        if !Pin::parse(&form.pin_again).is_some_and(|again| again.is(&pin)) {
+            return Err(EnrolError::PinTwice);
+        }
+        let (token, session) = (Bearer::generate(), Bearer::generate());
+        let hashed = hashing::hash(pin.with_token(&token)).await;
+        let pin_hash = hashed.map_err(|_| EnrolError::Busy)?;
+        let secrets = Secrets {
+            token_hash: token.sha256(),
+            pin_hash: &pin_hash,
+            session_hash: session.sha256(),
+        };
+        let mut connection = self.db.connection().await?;
+        let enrolled = tills::enrol(&mut connection, link.id, &code, &secrets).await?;
+        enrolled.ok_or(EnrolError::Code)?;
+        Ok(Enrolled { token, session })
+    }
+}

@@ -1,0 +1,171 @@
+//! Codes and PINs: each code once, few tries, and nothing for those who have neither.
+
+use futures_util::future::join_all;
+use http::Method;
+use serde_json::json;
+use support::server::stack::with_stack;
+
+use super::{Device, PIN, code, count, till};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_code_enrols_one_browser_within_its_time() {
+    with_stack(|stack| async move {
+        stack.lift_rate_limits().await;
+        let shop = stack.merchant().await.client;
+        let (id, other) = (till(&shop, json!({})).await, till(&shop, json!({})).await);
+        let (one, _) = code(&shop, &id, "Counter").await;
+        // A GET, as of a camera that looks ahead, uses nothing up.
+        let mut device = Device::new(&stack, &id);
+        let page = device.send(Method::GET, &format!("/enrol/{one}"), "").await;
+        assert!(page.status == 200 && page.body.contains(&one), "{}", page.body);
+        // A code of another till is none.
+        let mut lost = Device::new(&stack, &other);
+        assert_eq!(lost.enrol(&one, PIN).await.status, 403);
+        for (pin, again, status) in
+            [("1234", "1234", 400), ("25", "25", 400), (PIN, "2581", 400), ("pins", "pins", 400)]
+        {
+            let fields = [("code", one.as_str()), ("pin", pin), ("pin_again", again)];
+            let refused = device.post("/enrol", &fields).await;
+            assert_eq!(refused.status, status, "{pin}");
+            assert!(refused.body.contains("role=\"alert\""), "{}", refused.body);
+        }
+        let mut rivals = [Device::new(&stack, &id), Device::new(&stack, &id)];
+        let typed = one.to_uppercase().replace('-', " ");
+        let sent = join_all(rivals.iter_mut().map(|rival| rival.enrol(&typed, PIN))).await;
+        let mut statuses: Vec<_> = sent.iter().map(|answer| answer.status).collect();
+        statuses.sort_unstable();
+        assert_eq!(statuses, [303, 403], "of two at once one is enrolled");
+        let (late, _) = code(&shop, &id, "Late").await;
+        stack.sql("update till_device set code_expires_at = now() where enrolled_at is null").await;
+        assert_eq!(Device::new(&stack, &id).enrol(&late, PIN).await.status, 403);
+        let path = format!("/v1/links/{id}/devices");
+        assert_eq!(shop.get(&path).await.json()["data"][0]["state"], "expired");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_pin_unlocks_its_device_and_no_stored_value_opens_it() {
+    with_stack(|stack| async move {
+        let shop = stack.merchant().await.client;
+        let id = till(&shop, json!({})).await;
+        let mut device = Device::enrolled(&stack, &shop, &id, "Counter").await;
+        assert!(device.shows_keypad());
+        assert_eq!(device.post("/lock", &[]).await.status, 303);
+        assert!(device.look().await.body.contains("data-key=\"locked\""));
+        let refused = device.unlock("9999").await;
+        assert_eq!(refused.status, 403);
+        assert_eq!(device.unlock(PIN).await.status, 303);
+        device.look().await;
+        assert!(device.shows_keypad());
+        // The session ends by itself.
+        stack.sql("update till_device set session_ends_at = now()").await;
+        assert!(device.look().await.body.contains("data-key=\"locked\""));
+        // The database holds hashes: none of them is a cookie or a PIN.
+        let mut connection = stack.database.connect().await;
+        let stored: String = sqlx::query_scalar("select till_device::text from till_device")
+            .fetch_one(&mut connection)
+            .await
+            .unwrap();
+        assert!(stored.contains("$argon2id$"), "{stored}");
+        for (_, value) in &device.cookies {
+            assert!(!stored.contains(value.as_str()), "{stored}");
+        }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn wrong_pins_are_few_and_strangers_neither_guess_nor_lock() {
+    with_stack(|stack| async move {
+        stack.lift_rate_limits().await;
+        let shop = stack.merchant().await.client;
+        let id = till(&shop, json!({})).await;
+        let mut device = Device::enrolled(&stack, &shop, &id, "Counter").await;
+        let mut second = Device::enrolled(&stack, &shop, &id, "Counter 2").await;
+        device.post("/lock", &[]).await;
+        device.look().await;
+        // A stranger who knows the address has no token: no try of his is looked at or counted.
+        for _ in 0..30 {
+            let mut stranger = Device::new(&stack, &id);
+            stranger.page.clone_from(&device.page);
+            assert_eq!(stranger.unlock(PIN).await.status, 403);
+        }
+        assert_eq!(count(&stack, "select sum(pin_tries)::bigint from till_device").await, 0);
+        let mut tries = Vec::new();
+        for _ in 0..5 {
+            tries.push(device.unlock("9999").await.status);
+        }
+        // Now even the right one waits.
+        tries.push(device.unlock(PIN).await.status);
+        assert_eq!(tries, [403, 403, 403, 403, 403, 429]);
+        second.look().await;
+        assert!(second.shows_keypad(), "another device of the till is not concerned");
+        stack.sql("update till_device set pin_next_at = now()").await;
+        assert_eq!(device.unlock(PIN).await.status, 303);
+        assert_eq!(count(&stack, "select sum(pin_tries)::bigint from till_device").await, 0);
+
+        // Twenty in a row, however slowly, end it.
+        device.post("/lock", &[]).await;
+        device.look().await;
+        stack.sql("update till_device set pin_tries = 19 where name = 'Counter'").await;
+        assert_eq!(device.unlock("9999").await.status, 403);
+        stack.sql("update till_device set pin_next_at = now()").await;
+        let page = device.look().await;
+        assert!(page.body.contains("set up again"), "{}", page.body);
+        let refused = device.unlock(PIN).await;
+        assert!(refused.body.contains("set up again"), "{}", refused.body);
+        let devices = shop.get(&format!("/v1/links/{id}/devices")).await.json();
+        let states: Vec<_> =
+            devices["data"].as_array().unwrap().iter().map(|one| &one["state"]).collect();
+        assert_eq!(states, [&json!("enrolled"), &json!("locked")]);
+    })
+    .await;
+}
+
+/// Guesses at once are counted before they are looked at.
+#[tokio::test(flavor = "multi_thread")]
+async fn of_pins_that_come_at_once_no_more_are_looked_at() {
+    with_stack(|stack| async move {
+        let shop = stack.merchant().await.client;
+        let id = till(&shop, json!({})).await;
+        let mut device = Device::enrolled(&stack, &shop, &id, "Counter").await;
+        device.post("/lock", &[]).await;
+        device.look().await;
+        let mut copies: Vec<_> = (0..12).map(|_| device.clone()).collect();
+        let sent = join_all(copies.iter_mut().map(|copy| copy.unlock("9999"))).await;
+        let looked_at = sent.iter().filter(|answer| answer.status == 403).count();
+        assert_eq!(looked_at, 5, "{:?}", sent.iter().map(|one| one.status).collect::<Vec<_>>());
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn codes_have_few_tries_and_the_pages_say_nothing_to_strangers() {
+    with_stack(|stack| async move {
+        let shop = stack.merchant().await.client;
+        let id = till(&shop, json!({})).await;
+        let mut stranger = Device::new(&stack, &id);
+        let mut statuses = Vec::new();
+        for _ in 0..11 {
+            statuses.push(stranger.enrol("k7m2-9qxt-4c0d", PIN).await.status);
+        }
+        assert_eq!(statuses[..10], [403; 10]);
+        assert_eq!(statuses[10], 429);
+        let page = stranger.look().await;
+        assert_eq!(page.status, 200);
+        assert!(page.body.contains("data-key=\"unknown\""), "{}", page.body);
+        for action in ["/charge", "/currency", "/cancel", "/next", "/lock", "/unlock"] {
+            let refused = stranger.post(action, &[("amount", "5")]).await;
+            assert_eq!(refused.status, 403, "{action}");
+        }
+        let day = stranger.send(Method::GET, "/day", "").await;
+        assert!(day.body.contains("data-key=\"unknown\""), "{}", day.body);
+        let state = stranger.send(Method::GET, "/state", "").await;
+        assert_eq!(state.json(), json!({ "key": "unknown" }));
+        let missing = stack.buyer().get("/pos/pzl_00000000000000000000000000").await;
+        assert_eq!(missing.status, 404);
+        assert_eq!(count(&stack, "select count(*) from invoice").await, 0);
+    })
+    .await;
+}
