@@ -41,6 +41,8 @@ vocabulary! {
         PayoutPartialFailed = "mass_payout.partial_failed",
         PayoutExpired = "mass_payout.expired",
         PayoutCancelled = "mass_payout.cancelled",
+        /// A program paid for a resource.
+        X402Paid = "x402.paid",
     }
 }
 
@@ -55,7 +57,8 @@ impl EventKind {
             | Self::SubscriptionRenewed
             | Self::SubscriptionPastDue
             | Self::SubscriptionCancelled
-            | Self::SubscriptionEnded => None,
+            | Self::SubscriptionEnded
+            | Self::X402Paid => None,
             Self::RenewalReminder
             | Self::InvoicePaid
             | Self::InvoiceExpired

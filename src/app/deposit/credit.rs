@@ -72,7 +72,8 @@ impl Gateway {
         Ok(Settled { deposits, status: Some(invoice.view.status) })
     }
 
-    /// A deposit of no invoice funds a payout order, or came to an address that expects no payment.
+    /// A deposit of no invoice funds a payout order, pays for a resource (x402), or came to an
+    /// address that expects no payment.
     async fn match_without_invoice(
         &self,
         mut tx: Tx,
@@ -81,7 +82,13 @@ impl Gateway {
         let owner = deposits::owner_of(&mut tx, deposit_id).await?;
         let owner = owner.ok_or(MatchError::UnknownDeposit)?;
         let Some(order_id) = owner.payout_order_id else {
-            return Ok(Settled { deposits: 0, status: None });
+            let address = deposits::address_without_owner(&mut tx, deposit_id).await?;
+            let deposits = match address {
+                Some(address_id) => self.book_x402(&mut tx, address_id).await?.unwrap_or(0),
+                None => 0,
+            };
+            tx.commit().await.map_err(StorageError::from)?;
+            return Ok(Settled { deposits, status: None });
         };
         let deposits = self.fund_payout(&mut tx, order_id).await?;
         tx.commit().await.map_err(StorageError::from)?;
