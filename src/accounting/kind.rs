@@ -74,9 +74,7 @@ mod tests {
 
     #[test]
     fn a_deposit_has_the_kind_of_its_part() {
-        use EntryKind::{
-            Deposit, Excess, ForeignDeposit, LateDeposit, PayoutDeposit, X402Payment,
-        };
+        use EntryKind::{Deposit, Excess, ForeignDeposit, LateDeposit, PayoutDeposit, X402Payment};
         for (booked, is_first, is_excess, kind) in [
             (Deposit, true, false, Some(PaymentKind::Payment)),
             (Deposit, false, false, Some(PaymentKind::Topup)),

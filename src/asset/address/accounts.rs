@@ -87,9 +87,7 @@ mod tests {
         let seed = hex::decode(sandbox::seed()).unwrap();
         let mut seen = std::collections::HashSet::new();
         for family in FAMILIES {
-            for account in
-                [Account::Invoices, Account::Payouts, Account::Gas, Account::X402]
-            {
+            for account in [Account::Invoices, Account::Payouts, Account::Gas, Account::X402] {
                 let xpub = account.xpub(&seed, family, Realm::Main).unwrap();
                 let public = AccountKey::parse(family, &xpub).unwrap();
                 let private = account.receiving(&seed, family, Realm::Main).unwrap();

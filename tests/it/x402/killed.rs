@@ -117,9 +117,9 @@ async fn a_role_killed_at_any_step_settles_every_payment_once() {
             assert_eq!(anvil.nonce(&gas).await.unwrap(), u64::try_from(n + 1).unwrap());
         }
         drop(connection);
+        database.remove().await;
     })
     .await;
-    database.remove().await;
 }
 
 fn authorization(
