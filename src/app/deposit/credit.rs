@@ -81,16 +81,10 @@ impl Gateway {
     ) -> Result<Settled, MatchError> {
         let owner = deposits::owner_of(&mut tx, deposit_id).await?;
         let owner = owner.ok_or(MatchError::UnknownDeposit)?;
-        let Some(order_id) = owner.payout_order_id else {
-            let address = deposits::address_without_owner(&mut tx, deposit_id).await?;
-            let deposits = match address {
-                Some(address_id) => self.book_x402(&mut tx, address_id).await?.unwrap_or(0),
-                None => 0,
-            };
-            tx.commit().await.map_err(StorageError::from)?;
-            return Ok(Settled { deposits, status: None });
+        let deposits = match owner.payout_order_id {
+            Some(order_id) => self.fund_payout(&mut tx, order_id).await?,
+            None => self.book_x402(&mut tx, deposit_id).await?,
         };
-        let deposits = self.fund_payout(&mut tx, order_id).await?;
         tx.commit().await.map_err(StorageError::from)?;
         self.relay_wake.notify_one();
         Ok(Settled { deposits, status: None })

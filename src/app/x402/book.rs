@@ -7,39 +7,54 @@ use uuid::Uuid;
 use crate::{
     app::Gateway,
     asset::{Fiat, catalogue::Catalogue},
-    broker::route::Route,
+    broker::{
+        envelope::{self, DepositRef},
+        route::Route,
+    },
     deposit::BookedAs,
     ledger::{Account, Entry, EntryKind},
     payout::id,
     storage::{
         PgConnection, StorageError,
-        deposits::{self, DepositRow},
+        deposits::{self, DepositRow, returned},
         events::{self, NewEvent},
-        ledger,
+        ledger, outbox,
         x402::resources,
     },
     webhook::event::EventKind,
     x402,
 };
 
-/// Deposits that are booked in one transaction; the sweeper sends another message for the rest.
-const DEPOSITS_MAX: i64 = 50;
+/// Deposits that are booked in one transaction. The rest waits behind the messages of others, for
+/// anybody may send any number of them.
+const BATCH: usize = 50;
 
 impl Gateway {
-    /// Books the final deposits at the address of a resource; `None` if the address has none.
+    /// Books the final deposits at the address of a resource that `deposit_id` reached, or one
+    /// batch of them, and returns how many there were. Zero if the address is no resource's. The
+    /// caller commits.
     pub(in crate::app) async fn book_x402(
         &self,
         tx: &mut PgConnection,
-        address_id: Uuid,
-    ) -> Result<Option<usize>, StorageError> {
-        let Some((merchant_id, resource_id)) = resources::of_address(tx, address_id).await? else {
-            return Ok(None);
+        deposit_id: Uuid,
+    ) -> Result<usize, StorageError> {
+        let Some(address_id) = deposits::address_without_owner(tx, deposit_id).await? else {
+            return Ok(0);
         };
-        let waiting = deposits::lock_final_at(tx, address_id, DEPOSITS_MAX).await?;
+        let Some((merchant_id, resource_id)) = resources::of_address(tx, address_id).await? else {
+            return Ok(0);
+        };
+        let with_next = i64::try_from(BATCH + 1).unwrap_or(i64::MAX);
+        let mut waiting = deposits::lock_final_at(tx, address_id, with_next).await?;
+        if let Some(next) = waiting.get(BATCH).map(|deposit| deposit.id) {
+            let body = envelope::encode(&DepositRef { deposit_id: next });
+            outbox::insert(tx, Route::Deposit.as_str(), &body).await?;
+            waiting.truncate(BATCH);
+        }
         for deposit in &waiting {
             book(tx, merchant_id, &resource_id, deposit).await?;
         }
-        Ok(Some(waiting.len()))
+        Ok(waiting.len())
     }
 }
 
@@ -63,7 +78,12 @@ async fn book(
     let entry = Entry { kind, source: deposit.id, asset: asset.clone(), debit, credit, amount };
     ledger::book(tx, &entry).await?;
     deposits::settle(tx, deposit, booked_as, Fiat::Usd).await?;
-    if is_own {
+    // One that left the chain and came back was told, and its loss was not.
+    let was_told = match deposit.replaces {
+        Some(_) => returned::counted_before(tx, deposit.id).await? == Some(BookedAs::Credit),
+        None => false,
+    };
+    if is_own && !was_told {
         let event = paid(merchant_id, resource_id, deposit, &asset);
         events::tell(tx, &[event], Route::Ipn.as_str()).await?;
         metrics::counter!("x402_booked_total", "network" => deposit.network.name()).increment(1);
@@ -93,31 +113,33 @@ fn paid(merchant_id: Uuid, resource_id: &str, deposit: &DepositRow, asset: &str)
     }
 }
 
-/// Takes a payment for a resource that left the chain out of the books. `true` if it was one.
+/// Takes a deposit at the address of a resource that left the chain out of the books, one in
+/// another currency too. A payment counts as told, so that one which comes back is not told as
+/// another.
 pub(in crate::app) async fn reverse(
     tx: &mut PgConnection,
     lost: &DepositRow,
     booked_as: BookedAs,
-) -> Result<bool, StorageError> {
+) -> Result<(), StorageError> {
     let Some(address_id) = deposits::address_without_owner(tx, lost.id).await? else {
-        return Ok(false);
+        return Ok(());
     };
     let Some((merchant_id, _)) = resources::of_address(tx, address_id).await? else {
-        return Ok(false);
+        return Ok(());
     };
-    // As with payouts, what was foreign stays booked until an operator has looked.
-    let (Some(amount), Some(asset), BookedAs::Credit) = (lost.amount, &lost.token_id, booked_as)
-    else {
-        return Ok(true);
+    let (Some(amount), Some(asset)) = (lost.amount, &lost.token_id) else { return Ok(()) };
+    let debit = match booked_as {
+        BookedAs::Credit => Account::Merchant(merchant_id),
+        BookedAs::Foreign => Account::Foreign(merchant_id),
+        BookedAs::Late | BookedAs::Suspicious | BookedAs::Nothing | BookedAs::Gas => return Ok(()),
     };
     let entry = Entry {
         kind: EntryKind::Reversal,
         source: lost.id,
         asset: asset.clone(),
-        debit: Account::Merchant(merchant_id),
+        debit,
         credit: Account::Custody(lost.network),
         amount,
     };
-    ledger::book(tx, &entry).await?;
-    Ok(true)
+    ledger::book(tx, &entry).await
 }

@@ -55,7 +55,7 @@ async fn reverse(
     };
     let taken_back = reverse_of_invoice(gateway, tx, lost, booked_as).await?;
     let counted = reverse_payout(tx, lost, booked_as).await?;
-    let taken_back = taken_back || x402::book::reverse(tx, lost, booked_as).await?;
+    x402::book::reverse(tx, lost, booked_as).await?;
     let still_counted = counted.map_or(still_counted && !taken_back, |counted| !counted.is_zero());
     deposits::mark_reversed(tx, lost.id, still_counted).await?;
     if let Some(counted) = counted.filter(|counted| !counted.is_zero()) {
