@@ -33,10 +33,13 @@ pub enum Event {
     Moved,
     /// Its transaction is final and was reverted.
     Reverted,
+    /// Another transaction used its nonce for good, so it can never be mined.
+    Displaced,
 }
 
 impl Event {
-    pub const ALL: [Self; 4] = [Self::Signed, Self::Refused, Self::Moved, Self::Reverted];
+    pub const ALL: [Self; 5] =
+        [Self::Signed, Self::Refused, Self::Moved, Self::Reverted, Self::Displaced];
 }
 
 /// The state after an event. One that cannot follow leaves the state as it is: it was reported
@@ -47,8 +50,8 @@ pub const fn after(state: State, event: Event) -> State {
         (State::Verified, Event::Signed) => State::Submitted,
         (State::Verified, Event::Refused) => State::Failed,
         (State::Submitted, Event::Moved) => State::Settled,
-        (State::Submitted, Event::Reverted) => State::Failed,
-        (State::Verified, Event::Moved | Event::Reverted)
+        (State::Submitted, Event::Reverted | Event::Displaced) => State::Failed,
+        (State::Verified, Event::Moved | Event::Reverted | Event::Displaced)
         | (State::Submitted, Event::Signed | Event::Refused)
         | (State::Settled | State::Failed, _) => state,
     }
@@ -66,24 +69,18 @@ mod tests {
 
     #[test]
     fn every_state_after_every_event() {
-        use Event::{Moved, Refused, Reverted, Signed};
+        use Event::{Displaced, Moved, Refused, Reverted, Signed};
         use State::{Failed, Settled, Submitted, Verified};
+        assert_eq!(Event::ALL, [Signed, Refused, Moved, Reverted, Displaced]);
         let table = [
-            (
-                Verified,
-                [(Signed, Submitted), (Refused, Failed), (Moved, Verified), (Reverted, Verified)],
-            ),
-            (
-                Submitted,
-                [(Signed, Submitted), (Refused, Submitted), (Moved, Settled), (Reverted, Failed)],
-            ),
-            (Settled, [Signed, Refused, Moved, Reverted].map(|event| (event, Settled))),
-            (Failed, [Signed, Refused, Moved, Reverted].map(|event| (event, Failed))),
+            (Verified, [Submitted, Failed, Verified, Verified, Verified]),
+            (Submitted, [Submitted, Submitted, Settled, Failed, Failed]),
+            (Settled, [Settled; 5]),
+            (Failed, [Failed; 5]),
         ];
         assert_eq!(table.len(), State::ALL.len());
-        for (state, events) in table {
-            for ((event, next), expected) in events.into_iter().zip(Event::ALL) {
-                assert_eq!(event, expected);
+        for (state, ends) in table {
+            for (event, next) in Event::ALL.into_iter().zip(ends) {
                 assert_eq!(after(state, event), next, "{state:?} {event:?}");
             }
         }

@@ -16,7 +16,7 @@ use crate::{
         fee::Fee,
     },
     storage::{
-        StorageError, alerts, ledger,
+        PgConnection, StorageError, alerts, ledger,
         x402::following::{self, End, OpenSettlement, Version},
     },
     x402::{
@@ -216,41 +216,67 @@ impl Gateway {
         tx.commit().await?;
         fail_point("x402.ended");
         let result = if has_moved { "settled" } else { "reverted" };
-        metrics::counter!("x402_ended_total", "network" => token.network.name(), "result" => result)
-            .increment(1);
+        count_end(token, result, true);
         Ok(true)
     }
 
     /// A transaction without the token's own log of the movement is none: the token lies, or is
-    /// not the one that we know. One whose nonce another transaction used was not ours to send.
+    /// not the one that we know. One whose nonce another transaction used was not ours to send, and
+    /// can never be mined.
     async fn alarm_settlement(
         &self,
         token: &Token,
         settlement: &OpenSettlement,
         standing: &Standing,
     ) -> Result<bool, StorageError> {
-        let (kind, what) = match standing.seen {
+        let (kind, what, is_displaced) = match standing.seen {
             Seen::Unexplained { .. } => {
-                ("x402_unexplained", "succeeded without the token's log of the payment")
+                ("x402_unexplained", "succeeded without the token's log of the payment", false)
             }
             Seen::Nowhere | Seen::Waiting | Seen::Mined { .. } | Seen::Displaced => {
-                ("x402_displaced", "lost its nonce to a transaction that is not ours")
+                ("x402_displaced", "lost its nonce to a transaction that is not ours", true)
             }
         };
         let hash = settlement.versions.last().map_or("", |version| version.tx_hash.as_str());
         let detail = format!("{hash} on {} {what}", token.network);
-        let mut connection = self.db.connection().await?;
-        alerts::raise(&mut connection, kind, &settlement.id.to_string(), &detail).await?;
-        drop(connection);
-        if matches!(standing.seen, Seen::Unexplained { .. }) {
-            return self.end_settlement(token, settlement, standing, Event::Reverted).await;
+        let mut tx = self.db.begin().await?;
+        alerts::raise(&mut tx, kind, &settlement.id.to_string(), &detail).await?;
+        let has_ended = is_displaced && end_displaced(&mut tx, settlement).await?;
+        tx.commit().await?;
+        if is_displaced {
+            count_end(token, "displaced", has_ended);
+            return Ok(has_ended);
         }
-        Ok(false)
+        self.end_settlement(token, settlement, standing, Event::Reverted).await
     }
 }
 
+/// Ends a settlement that can never be mined. While it was open, its payer could promise nothing
+/// else of the same balance. It cost nothing: the gas was another transaction's.
+async fn end_displaced(
+    tx: &mut PgConnection,
+    settlement: &OpenSettlement,
+) -> Result<bool, StorageError> {
+    let end = End {
+        from: settlement.state,
+        to: after(settlement.state, Event::Displaced),
+        reason: Some(Reason::Settling.as_str()),
+        message: Some("the transaction lost its nonce; sign another authorization"),
+        tx_hash: None,
+        fee: None,
+        height: None,
+    };
+    following::end(tx, settlement.id, &end).await
+}
+
+fn count_end(token: &Token, result: &'static str, has_ended: bool) {
+    let network = token.network.name();
+    metrics::counter!("x402_ended_total", "network" => network, "result" => result)
+        .increment(u64::from(has_ended));
+}
+
 async fn book_gas(
-    tx: &mut crate::storage::PgConnection,
+    tx: &mut PgConnection,
     token: &Token,
     settlement: &OpenSettlement,
     mined: &Mined,

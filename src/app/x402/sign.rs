@@ -1,6 +1,8 @@
 //! Signing settlements: nonce, bytes and the most that the gas may cost in one commit, before
 //! anything is sent.
 
+use std::collections::HashMap;
+
 use rust_decimal::Decimal;
 
 use super::{GasWallet, X402Error, token::Token};
@@ -10,7 +12,7 @@ use crate::{
     chain::pay::{Call, Work},
     fail_point::fail_point,
     money::BaseUnits,
-    payout::{eip1559::Transaction, fee::Fee, limit::value_usd},
+    payout::{eip1559::Transaction, fee::Fee, limit::value_usd, transfer::address_bytes},
     storage::{
         StorageError, alerts,
         x402::following::{self, End, OpenSettlement, Signed, Version},
@@ -27,6 +29,7 @@ use crate::{
 /// Transactions of the wallet that wait for a block at a time: nodes keep only so many of one
 /// account.
 const WINDOW: usize = 16;
+const TABLE: &str = "x402_settlement";
 /// Alert of an empty wallet; its subject is the network.
 pub(super) const GAS_EMPTY: &str = "x402_gas_empty";
 const GAS_LIMIT_ALERT: &str = "x402_gas_limit";
@@ -54,6 +57,10 @@ impl Gateway {
         let room = WINDOW.saturating_sub(open.iter().filter(is_pending).count());
         able.truncate(room);
         if able.is_empty() || self.is_x402_stopped(token).await? {
+            return Ok(changed);
+        }
+        let able = covered(token, open, able, payers).await?;
+        if able.is_empty() {
             return Ok(changed);
         }
         let Some(fee) = self.affordable_gas(token, payers).await? else { return Ok(changed) };
@@ -176,6 +183,7 @@ impl Gateway {
             Err(error) => return Err(error.into()),
         }
         alerts::withdraw(&mut tx, GAS_EMPTY, network.name()).await?;
+        alerts::withdraw(&mut tx, GAS_LIMIT_ALERT, network.name()).await?;
         fail_point("x402.signing");
         tx.commit().await.map_err(StorageError::from)?;
         fail_point("x402.signed");
@@ -222,6 +230,45 @@ impl Gateway {
         metrics::counter!("x402_refused_total", "reason" => reason.as_str()).increment(1);
         following::end(&mut connection, settlement.id, &end).await
     }
+}
+
+/// The settlements that their payers' balances cover beside those that no block holds yet. Each
+/// call succeeds by itself, so that a node finds nothing wrong with two from one balance, and the
+/// second would be reverted at our expense. It waits until the first is in a block.
+async fn covered<'a>(
+    token: &Token,
+    open: &[OpenSettlement],
+    able: Vec<&'a OpenSettlement>,
+    payers: &Payers,
+) -> Result<Vec<&'a OpenSettlement>, X402Error> {
+    let node = payers.payer.evm().ok_or(X402Error::NotOffered)?;
+    let mut promised: HashMap<&str, (u32, BaseUnits)> = HashMap::new();
+    let in_no_block = open.iter().filter(|one| !one.versions.is_empty() && one.height.is_none());
+    for one in in_no_block {
+        add(&mut promised, one);
+    }
+    let mut covered = Vec::with_capacity(able.len());
+    for settlement in able {
+        let (count, sum) = promised.get(settlement.payer.as_str()).copied().unwrap_or_default();
+        if count > 0 {
+            let held = address_bytes(&settlement.payer);
+            let held =
+                held.ok_or_else(|| StorageError::damaged(TABLE, "its payer is no address"))?;
+            let held = node.token_balance(&token.domain.token, &held).await?;
+            if held < sum.saturating_add(settlement.amount) {
+                continue;
+            }
+        }
+        add(&mut promised, settlement);
+        covered.push(settlement);
+    }
+    Ok(covered)
+}
+
+fn add<'a>(promised: &mut HashMap<&'a str, (u32, BaseUnits)>, settlement: &'a OpenSettlement) {
+    let (count, sum) = promised.entry(settlement.payer.as_str()).or_default();
+    *count += 1;
+    *sum = sum.saturating_add(settlement.amount);
 }
 
 /// Why a stored settlement is not signed. Its row was written by another program, so the call is

@@ -3,8 +3,9 @@
 use super::{GasWallet, X402Error};
 use crate::{app::Gateway, asset::Network, storage::x402::following};
 
-/// Settlements of one network that are looked at in one step; the oldest come first.
-const OPEN_MAX: i64 = 300;
+/// Settlements of one network that are looked at in one step, in no block and in one; the oldest
+/// come first.
+const OPEN_MAX: i64 = 200;
 
 impl Gateway {
     /// Takes the steps that are due for a network's settlements. `true` if anything changed, so

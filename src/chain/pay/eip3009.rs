@@ -71,6 +71,18 @@ impl EvmPayer {
         Ok(Holdings { balance: number(balance)?, is_used: !number(state)?.is_zero() })
     }
 
+    /// The balance of a payer in the last block.
+    pub async fn token_balance(
+        &self,
+        token: &[u8; 20],
+        payer: &[u8; 20],
+    ) -> Result<BaseUnits, ChainError> {
+        let ask = self.ask(token, &call::balance_data(payer));
+        let result = self.rpc.call(CALL, ask).await?;
+        let text: &str = self.rpc.read(CALL, &result)?;
+        quantity::balance(text).ok_or_else(|| self.malformed(CALL))
+    }
+
     /// Returns whether a contract stands at an address.
     pub async fn has_code(&self, address: &[u8; 20]) -> Result<bool, ChainError> {
         let result = self.rpc.call(CODE, json!([spelt(address), "latest"])).await?;

@@ -46,7 +46,9 @@ pub struct Version {
     pub fee: Fee,
 }
 
-/// Settlements of a network without an end, the oldest first. Index: `x402_settlement_open`.
+/// Settlements of a network without an end, the oldest first: up to `limit` of those that no block
+/// holds, and as many of those that wait for their confirmations, so that a long wait of these
+/// keeps nobody else's from being signed. Index: `x402_settlement_open`.
 pub async fn open(
     connection: &mut PgConnection,
     network: Network,
@@ -55,11 +57,17 @@ pub async fn open(
     let rows = sqlx::query!(
         r#"
         with open as (
-            select id
-            from x402_settlement
-            where network = $1 and state in ('verified', 'submitted')
-            order by created_at, id
-            limit $2
+            (select id
+             from x402_settlement
+             where network = $1 and state in ('verified', 'submitted') and height is null
+             order by created_at, id
+             limit $2)
+            union all
+            (select id
+             from x402_settlement
+             where network = $1 and state in ('verified', 'submitted') and height is not null
+             order by created_at, id
+             limit $2)
         )
         select s.id, s.asset, s.payer, a.match_key as pay_to, s.amount, s.call, s.valid_before, s.state, s.sender, s.tx_nonce,
                s.height, s.answered_hash, extract(epoch from now() - s.sent_at)::bigint as sent_for,
