@@ -53,6 +53,8 @@ impl Gateway {
     ) -> Result<Paywall, PaywallError> {
         let mut connection = self.db.connection().await?;
         let invoice = invoices::by_payment_id(&mut connection, id.as_str()).await?;
+        // The token may be asked of a node, for which nobody else waits with a connection.
+        drop(connection);
         let invoice = invoice.ok_or(PaywallError::NotFound)?;
         if matches!(invoice.view.status, Status::Paid | Status::Overpaid) && payment.is_none() {
             return Ok(Paywall::Paid);
@@ -65,7 +67,8 @@ impl Gateway {
             Err(_) => return Err(PaywallError::Unsupported),
         };
         let key = crate::asset::address::match_key(asset.network.family(), &asset.pay_address);
-        let (_, recipient) = rows::recipient(&mut connection, &key).await?;
+        let mut connection = self.db.connection().await?;
+        let (_, recipient) = rows::recipient(&mut connection, &key, None).await?;
         drop(connection);
         let asked = recipient.and_then(|recipient| recipient.invoice);
         let asked = asked.ok_or(PaywallError::Unsupported)?;

@@ -5,14 +5,17 @@ use std::time::{Duration, Instant};
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
-use super::verify::{Checked, For, Verdict};
+use super::verify::{Checked, For, UNDER_WAY, Verdict};
 use crate::{
     app::Gateway,
     asset::Network,
     fail_point::fail_point,
     storage::{
-        StorageError,
-        x402::settlements::{self, NewSettlement, Outcome},
+        PgConnection, StorageError,
+        x402::{
+            self as rows,
+            settlements::{self, NewSettlement, Outcome},
+        },
     },
     x402::{
         Reason, Word,
@@ -99,15 +102,22 @@ impl Gateway {
         request: &Request,
         request_key: Option<&str>,
     ) -> Result<Answer, StorageError> {
+        // Not what is asked for, whatever it has paid for elsewhere: the checks say why.
+        let is_asked_for = is_asked_for(asks, request);
         // A repeat after the end would fail the checks: its nonce is used by now.
-        if let Some(known) = self.known_settlement(asks, request, request_key).await? {
+        if is_asked_for
+            && let Some(known) = self.known_settlement(asks, request, request_key).await?
+        {
             return Ok(known);
         }
         let checked = match self.check_x402(asks, request, false).await? {
             Ok(checked) => checked,
             Err(Verdict::Refused { reason, why, payer }) => {
                 // It may have been settled between the two looks.
-                let known = self.known_settlement(asks, request, request_key).await?;
+                let known = match is_asked_for {
+                    true => self.known_settlement(asks, request, request_key).await?,
+                    false => None,
+                };
                 let refused = || Answer::first(Settled::Refused { reason, why, payer });
                 return Ok(known.unwrap_or_else(refused));
             }
@@ -142,16 +152,15 @@ impl Gateway {
         };
         let merchant_id = checked.recipient.merchant_id;
         let (network, asset) = (checked.token.network, checked.token.contract.clone());
-        let mut connection = self.db.connection().await?;
-        let open = settlements::count_open(&mut connection, merchant_id).await?;
+        let mut tx = self.db.begin().await?;
+        let open = settlements::count_open(&mut tx, merchant_id).await?;
         if open >= i64::from(self.config.x402.open_settlements_max) {
             return refused(Reason::Settling, "too many payments wait for a block; try again");
         }
         // Payments under way are not in the balance yet: of two that it covers one at a time, the
         // second would be reverted at our expense. The same authorization is not another payment.
         let of_payer = (asset.as_str(), payer.as_str());
-        let promised =
-            settlements::promised(&mut connection, network, of_payer, &signed.nonce).await?;
+        let promised = settlements::promised(&mut tx, network, of_payer, &signed.nonce).await?;
         if checked.holdings.balance < promised.saturating_add(request.terms.amount) {
             return refused(
                 Reason::InsufficientFunds,
@@ -165,7 +174,7 @@ impl Gateway {
             address_id: checked.recipient.address_id,
             network,
             asset,
-            payer,
+            payer: payer.clone(),
             nonce: signed.nonce,
             amount: request.terms.amount,
             call_sha256: digest(signed),
@@ -173,7 +182,12 @@ impl Gateway {
             valid_before: seconds(&signed.valid_before),
             request_key: request_key.map(ToOwned::to_owned),
         };
-        let is_new = settlements::insert(&mut connection, &new).await?;
+        if checked.recipient.invoice.is_some() && would_pay_twice(&mut tx, &new, &signed.to).await?
+        {
+            return refused(Reason::Requirements, UNDER_WAY);
+        }
+        let is_new = settlements::insert(&mut tx, &new).await?;
+        tx.commit().await.map_err(StorageError::from)?;
         Ok(Stored::Row { is_new })
     }
 
@@ -223,6 +237,37 @@ impl Gateway {
         let mut connection = self.db.connection().await?;
         settlements::of_authorization(&mut connection, network, of_payer, nonce).await
     }
+}
+
+/// Returns whether a payment would pay more of its invoice than is open, because another one of it
+/// is under way. Each of two at once was checked before the other was stored.
+async fn would_pay_twice(
+    tx: &mut PgConnection,
+    new: &NewSettlement,
+    pay_to: &[u8; 20],
+) -> Result<bool, StorageError> {
+    rows::lock_recipient(tx, new.address_id).await?;
+    let of_payer = (new.asset.as_str(), new.payer.as_str());
+    let known = settlements::of_authorization(tx, new.network, of_payer, &new.nonce).await?;
+    if known.is_some() {
+        return Ok(false);
+    }
+    let asking = Some((new.payer.as_str(), &new.nonce));
+    let (_, recipient) = rows::recipient(tx, &spelt(pay_to), asking).await?;
+    let asked = recipient.and_then(|recipient| recipient.invoice);
+    Ok(asked.is_none_or(|asked| new.amount > asked.left()))
+}
+
+/// Returns whether the payer signed for what is asked of him. One who paid for something else has
+/// not paid for this, so nothing of that payment is told here.
+fn is_asked_for(asks: For, request: &Request) -> bool {
+    let (signed, terms) = (&request.payment.authorization, &request.terms);
+    let is_amount = match asks {
+        For::Merchant(_) => signed.value == Word::from(terms.amount.get()),
+        // Once it is paid, an invoice asks for less than it was paid with.
+        For::Invoice(_) => true,
+    };
+    is_amount && signed.to == terms.pay_to
 }
 
 /// The fields that the payer signed, without the signature: a repeat may carry it in its other

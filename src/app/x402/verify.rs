@@ -36,6 +36,10 @@ const KEPT_FOR: Duration = Duration::from_secs(1);
 /// Answers that are kept at most; the oldest make room.
 const KEPT_MAX: usize = 10_000;
 
+/// Why an invoice takes no second payment: the first may still arrive.
+pub(super) const UNDER_WAY: &str =
+    "another payment of this invoice waits for a block; repeat that request to get its outcome";
+
 /// The answer to a request.
 #[derive(Debug, Clone)]
 pub enum Verdict {
@@ -146,8 +150,10 @@ impl Gateway {
             Err(error) => return Ok(Err(unavailable(&error))),
         };
         let mut connection = self.db.connection().await?;
-        let pay_to = spelt(&terms.pay_to);
-        let (now, recipient) = rows::recipient(&mut connection, &pay_to).await?;
+        let signed = &payment.authorization;
+        let (pay_to, payer) = (spelt(&terms.pay_to), spelt(&signed.from));
+        let asking = Some((payer.as_str(), &signed.nonce));
+        let (now, recipient) = rows::recipient(&mut connection, &pay_to, asking).await?;
         drop(connection);
         let place = Place { domain: &token.domain, minimum: token.minimum, now };
         let signer = match check::check(payment, terms, &place) {
@@ -244,6 +250,9 @@ fn owner(
         }
         if request.terms.amount > invoice.remaining {
             return refused("the amount is more than the invoice asks for");
+        }
+        if request.terms.amount > invoice.left() {
+            return refused(UNDER_WAY);
         }
     }
     let is_named = |names: &Vec<String>| names.iter().any(|name| name == token.network.name());

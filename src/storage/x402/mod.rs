@@ -11,6 +11,7 @@ use crate::{
     asset::{Family, Network},
     invoice::Status,
     money::BaseUnits,
+    x402::Word,
 };
 
 /// An address that payments may name as `payTo`, and its owner.
@@ -32,21 +33,36 @@ pub struct InvoiceAsked {
     /// Neither received nor settled in a block that is not booked yet: a program that asks again in
     /// between must not pay twice.
     pub remaining: BaseUnits,
+    /// Other payments of it that no block holds yet. Each may still arrive, so a further one would
+    /// pay twice.
+    pub under_way: BaseUnits,
     pub seconds_left: i64,
 }
 
+impl InvoiceAsked {
+    /// The most that a further payment may be.
+    pub fn left(&self) -> BaseUnits {
+        self.remaining.checked_sub(self.under_way).unwrap_or(BaseUnits::ZERO)
+    }
+}
+
 /// The time in Unix seconds, and the owner of an address of an EVM network, in the spelling of
-/// `match_key`. Indices: `deposit_address_unique`, `x402_resource_address_once`.
+/// `match_key`. `asking` are the payer and the nonce of the payment in hand, which is not under way
+/// beside itself. Indices: `deposit_address_unique`, `x402_resource_address_once`,
+/// `x402_settlement_by_address`.
 pub async fn recipient(
     connection: &mut PgConnection,
     match_key: &str,
+    asking: Option<(&str, &Word)>,
 ) -> Result<(u64, Option<Recipient>), StorageError> {
+    let (payer, nonce) = asking.unzip();
     let row = sqlx::query!(
         r#"
         select extract(epoch from now())::bigint as "now!", a.id as "address_id?",
                coalesce(r.merchant_id, i.merchant_id) as merchant_id, r.networks as "networks?", i.id as "invoice_id?",
                i.status as "status?: Status", i.token_id as "token_id?",
-               greatest(coalesce(i.pay_amount - i.received - under_way.sum, 0), 0) as "remaining!: BaseUnits",
+               greatest(coalesce(i.pay_amount - i.received - held.sum, 0), 0) as "remaining!: BaseUnits",
+               under_way.sum as "under_way!: BaseUnits",
                coalesce(extract(epoch from i.deadline_at - now())::bigint, 0) as "seconds_left!"
         from (select) as one
         left join deposit_address a on a.family = $1 and a.match_key = $2
@@ -56,14 +72,24 @@ pub async fn recipient(
             select coalesce(sum(s.amount), 0) as sum
             from x402_settlement s
             where i.id is not null and s.address_id = a.id and s.answered_hash is not null and s.state <> 'failed'
+              -- After a reorg another version than the answered one may have brought the deposit.
               and not exists (
-                  select from deposit d
-                  where d.address_id = a.id and d.tx_hash = s.answered_hash and d.booked_as is not null
+                  select from x402_version v
+                  join deposit d on d.tx_hash = v.tx_hash
+                  where v.settlement_id = s.id and d.network = s.network and d.address_id = a.id and d.booked_as is not null
               )
+        ) held on true
+        left join lateral (
+            select coalesce(sum(s.amount), 0) as sum
+            from x402_settlement s
+            where i.id is not null and s.address_id = a.id and s.answered_hash is null and s.state in ('verified', 'submitted')
+              and (s.payer, s.nonce) is distinct from ($3, $4)
         ) under_way on true
         "#,
         Family::Evm.name(),
-        match_key
+        match_key,
+        payer,
+        nonce.map(|nonce| &nonce.bytes()[..])
     )
     .fetch_one(connection)
     .await?;
@@ -77,11 +103,27 @@ pub async fn recipient(
                 status,
                 token_id: row.token_id,
                 remaining: row.remaining,
+                under_way: row.under_way,
                 seconds_left: row.seconds_left,
             }),
             networks: row.networks,
         });
     Ok((now, recipient))
+}
+
+/// Makes settlements to one address wait for one another until their transactions end, so that what
+/// is under way is counted by one at a time.
+pub async fn lock_recipient(
+    connection: &mut PgConnection,
+    address_id: Uuid,
+) -> Result<(), StorageError> {
+    sqlx::query!(
+        r#"select pg_advisory_xact_lock(hashtextextended('x402:recipient:' || $1::uuid::text, 0)) as "locked?: ()""#,
+        address_id
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(())
 }
 
 /// The name and the version that a token told of itself.
