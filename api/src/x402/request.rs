@@ -63,7 +63,11 @@ pub fn parse(members: &Members, offered: Vec<Network>) -> Result<Terms, ApiError
             .string("mime_type", 1..=TEXT_MAX)?
             .unwrap_or_else(|| MIME_TYPE_DEFAULT.to_owned()),
         price,
-        networks: networks(members)?.unwrap_or(offered),
+        networks: match networks(members)? {
+            Some(named) => named,
+            None if offered.is_empty() => return Err(ApiError::X402Unsupported),
+            None => offered,
+        },
         timeout_seconds: timeout,
         listed: members.flag("listed")?.unwrap_or(false),
     })

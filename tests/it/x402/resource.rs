@@ -1,7 +1,8 @@
 //! A merchant's resources, the public catalogue, and what the facilitator says of itself.
 
 use axum::http::Method;
-use serde_json::json;
+use serde_json::{Value, json};
+use support::server::stack::with_stack;
 
 use super::scene::{CHAIN_ID, USDC, with_scene};
 
@@ -51,6 +52,32 @@ async fn a_resource_is_sold_found_by_anyone_and_sold_no_more() {
         assert_eq!(own.send(Method::DELETE, &path, "").await.status, 204);
         own.get(&path).await.expect_error(404, "RESOURCE_NOT_FOUND");
         assert_eq!(anybody.get("/v1/x402/discovery").await.json()["items"], json!([]));
+    })
+    .await;
+}
+
+/// Without networks of its own it is sold on all that are offered.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_example_of_the_description_is_taken_as_it_stands() {
+    with_scene(|scene| async move {
+        let document: Value = serde_json::from_str(gateway_api::openapi::json()).unwrap();
+        let request = &document["paths"]["/v1/x402/resources"]["post"]["requestBody"];
+        let example = &request["content"]["application/json"]["example"];
+        let created = scene.merchant.client.post("/v1/x402/resources", example).await;
+        assert_eq!(created.status, 201, "{}", created.body);
+        assert_eq!(created.json()["networks"], json!(["polygon"]));
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_resource_is_refused_while_x402_is_off() {
+    with_stack(|stack| async move {
+        let body = json!({ "url": "https://api.example/a", "price_amount": "0.01" });
+        let refused = stack.merchant().await.client.post("/v1/x402/resources", &body).await;
+        refused.expect_error(400, "X402_UNSUPPORTED");
+        let found = stack.anybody().get("/v1/x402/supported").await.json();
+        assert_eq!(found["kinds"], json!([]));
     })
     .await;
 }
