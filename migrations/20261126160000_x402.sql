@@ -127,12 +127,13 @@ insert into role_grant (role, what)
 values
     ('gateway_api', 'insert, update (listed, deleted_at) on x402_resource'),
     ('gateway_api', 'insert, update on x402_domain'),
-    ('gateway_api', 'insert on x402_settlement'),
+    -- Neither states nor nonces of the wallet, with which a stolen password could keep it from signing.
+    ('gateway_api', 'insert (id, merchant_id, address_id, network, asset, payer, nonce, amount, call, call_sha256, valid_before, '
+        'request_key) on x402_settlement'),
     -- The payer signs and follows; it cannot make a settlement that nobody verified.
     ('gateway_payer', 'insert, update on x402_domain'),
     ('gateway_payer', 'update (state, reason, message, sender, tx_nonce, tx_hash, height, answered_hash, gas_usd, fee, signed_at, '
         'sent_at, ended_at) on x402_settlement'),
-    ('gateway_payer', 'insert on x402_version'),
-    ('gateway_dashboard', 'update (listed, deleted_at) on x402_resource');
+    ('gateway_payer', 'insert on x402_version');
 
 select grant_roles();
