@@ -40,6 +40,45 @@ async fn a_used_nonce_pays_for_nothing_else() {
     .await;
 }
 
+/// The terms of another resource, or a higher price, with the payment of the first one.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_payment_for_one_resource_is_none_for_another() {
+    with_scene(|scene| async move {
+        let (first, second) = (scene.resource().await, scene.resource().await);
+        let payer = scene.payer(7, 5 * CENT).await;
+        let request = scene.request(&payer, &first["accepts"][0], 1).await;
+        assert_eq!(scene.settle(&request).await["success"], true);
+        let mut dearer = first["accepts"][0].clone();
+        dearer["amount"] = json!("20000");
+        for (terms, reason) in [
+            (&second["accepts"][0], "recipient_mismatch"),
+            (&dearer, "authorization_value_mismatch"),
+        ] {
+            let mut shown = request.clone();
+            shown["paymentRequirements"] = terms.clone();
+            // A payer may say anything about what he accepted.
+            for accepted in [terms, &first["accepts"][0]] {
+                shown["paymentPayload"]["accepted"] = accepted.clone();
+                let refused = scene.settle(&shown).await;
+                let told = refused["errorReason"].as_str().unwrap();
+                let expected = if accepted == terms {
+                    format!("invalid_exact_evm_payload_{reason}")
+                } else {
+                    "invalid_payment_requirements".to_owned()
+                };
+                assert_eq!(told, expected, "{refused}");
+                assert_eq!(
+                    (&refused["success"], &refused["transaction"]),
+                    (&json!(false), &json!(""))
+                );
+            }
+        }
+        assert_eq!(scene.tokens(&payer.address).await, 4 * CENT);
+        assert_eq!(scene.number("select count(*) from x402_settlement").await, 1);
+    })
+    .await;
+}
+
 /// Both are valid one at a time, and his balance covers one: the second would be reverted at our
 /// expense.
 #[tokio::test(flavor = "multi_thread")]
@@ -61,6 +100,30 @@ async fn two_payments_from_one_balance_cost_no_reverted_transaction() {
             scene.number("select count(*) from x402_settlement where sender is not null").await;
         assert_eq!(sent, 1);
         assert_eq!(scene.anvil.nonce(&scene.gas).await.unwrap(), 1);
+    })
+    .await;
+}
+
+/// All of them are checked before any is stored, and a node finds nothing wrong with each alone.
+#[tokio::test(flavor = "multi_thread")]
+async fn payments_at_once_from_one_balance_cost_no_reverted_transaction() {
+    with_scene(|scene| async move {
+        let resource = scene.resource().await;
+        let payer = scene.payer(7, CENT).await;
+        let mut requests = Vec::new();
+        for nonce in 1..=5 {
+            requests.push(scene.request(&payer, &resource["accepts"][0], nonce).await);
+        }
+        let answers = scene.settle_all(&requests).await;
+        let successes = answers.iter().filter(|answer| answer["success"] == true).count();
+        assert_eq!(successes, 1, "{answers:?}");
+        let open = "select count(*) from x402_settlement where state in ('verified', 'submitted')";
+        scene.until("all have ended", open, 0).await;
+        assert_eq!(scene.anvil.nonce(&scene.gas).await.unwrap(), 1);
+        let lost =
+            "select count(*) from x402_settlement where state = 'failed' and fee is not null";
+        assert_eq!(scene.number(lost).await, 0);
+        assert_eq!(scene.tokens(resource["pay_to"].as_str().unwrap()).await, CENT);
     })
     .await;
 }
