@@ -296,6 +296,13 @@ fn production(config: &Config) -> Vec<String> {
             faults.push(format!("production refuses the simulated chain for {network}"));
         }
     }
+    faults.extend(public_keys(config));
+    faults
+}
+
+/// Accounts of the published test seed, whose coins anybody can spend.
+fn public_keys(config: &Config) -> Vec<String> {
+    let mut faults = Vec::new();
     let addresses = &config.addresses;
     let keys = [
         &addresses.bitcoin,
@@ -311,10 +318,19 @@ fn production(config: &Config) -> Vec<String> {
         faults.push("production refuses the published test keys in section addresses".into());
     }
     let accounts = &config.payouts.accounts;
-    let paying =
-        [&accounts.bitcoin, &accounts.litecoin, &accounts.dogecoin, &accounts.evm, &accounts.gas];
+    let paying = [
+        &accounts.bitcoin,
+        &accounts.litecoin,
+        &accounts.dogecoin,
+        &accounts.evm,
+        &accounts.gas,
+        &config.x402.account,
+    ];
     if paying.into_iter().flatten().any(|key| sandbox::is_public_test_key(key)) {
-        faults.push("production refuses the published test keys in payouts.accounts".into());
+        faults.push(
+            "production refuses the published test keys in payouts.accounts and x402.account"
+                .into(),
+        );
     }
     faults
 }

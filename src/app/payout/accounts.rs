@@ -27,12 +27,12 @@ pub enum AccountsNotApart {
     Shared { name: &'static str, other: &'static str },
     #[error(
         "x402.account is not set: settlements of programs need the xpub of an account that nothing else uses (m/44'/60'/3' of a seed \
-         of their own); gatewayctl payouts accounts prints it"
+         of their own); gatewayctl payouts accounts --x402 prints it"
     )]
     X402Missing,
     #[error(
         "x402.account is the account of {0} too: whoever settles payments of programs could spend all that it receives. Take the \
-         account of a seed of its own; gatewayctl payouts accounts prints it"
+         account of a seed of its own; gatewayctl payouts accounts --x402 prints it"
     )]
     X402Shared(&'static str),
 }
@@ -91,8 +91,13 @@ pub fn xpubs_of(config: &Config, seed: &[u8; SEED_BYTES]) -> Vec<(&'static str, 
             (family.name(), Account::Payouts.xpub(seed, family, realm_of(config, family)))
         });
     let gas = (GAS, Account::Gas.xpub(seed, Family::Evm, Realm::Main));
-    let x402 = (X402, Account::X402.xpub(seed, Family::Evm, Realm::Main));
-    payouts.into_iter().chain([gas, x402]).filter_map(|(name, key)| Some((name, key?))).collect()
+    payouts.into_iter().chain([gas]).filter_map(|(name, key)| Some((name, key?))).collect()
+}
+
+/// The account key of a seed for the wallet that pays the gas of x402's settlements, as
+/// `x402.account` takes it; `None` for a seed that gives no key.
+pub fn x402_xpub_of(seed: &[u8; SEED_BYTES]) -> Option<String> {
+    Account::X402.xpub(seed, Family::Evm, Realm::Main)
 }
 
 impl Gateway {

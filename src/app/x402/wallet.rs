@@ -24,7 +24,7 @@ pub struct GasWallet {
 
 #[derive(Debug, thiserror::Error)]
 pub enum NoGasWallet {
-    #[error("x402.seed_file is not set; seal a seed with: gatewayctl payouts seal-seed")]
+    #[error("x402.seed_file is not set; seal a seed with: gatewayctl payouts seal-seed --x402")]
     NotConfigured,
     #[error("the seed file cannot be read: {0}")]
     Unreadable(std::io::Error),
@@ -41,10 +41,9 @@ pub enum NoGasWallet {
     #[error("the seed is not the one behind x402.account, whose address gets the coins")]
     OtherAccount,
     #[error(
-        "the seed is also the one behind addresses.evm: this program could spend what every invoice receives. Make a seed for \
-         x402 alone"
+        "the seed is also the one behind {0}: this program could spend what is received there. Make a seed for x402 alone"
     )]
-    SeedOfInvoices,
+    SharedSeed(&'static str),
 }
 
 impl GasWallet {
@@ -75,10 +74,17 @@ impl GasWallet {
         if gateway.x402_gas_address().is_none_or(|known| known != address) {
             return Err(NoGasWallet::OtherAccount);
         }
-        let invoices = gateway.account_keys.get(&Family::Evm).and_then(|keys| keys.address(0).ok());
-        let of_invoices = first(Account::Invoices).as_ref().map(spelt);
-        if !is_sandbox && of_invoices.is_some() && of_invoices == invoices {
-            return Err(NoGasWallet::SeedOfInvoices);
+        let others = [
+            ("addresses.evm", Account::Invoices, gateway.account_keys.get(&Family::Evm)),
+            ("payouts.accounts.evm", Account::Payouts, gateway.payout_keys.get(&Family::Evm)),
+            ("payouts.accounts.gas", Account::Gas, gateway.gas_key.as_ref()),
+        ];
+        for (name, account, known) in others.into_iter().filter(|_| !is_sandbox) {
+            let known = known.and_then(|keys| keys.address(0).ok());
+            let own = first(account).as_ref().map(spelt);
+            if own.is_some() && own == known {
+                return Err(NoGasWallet::SharedSeed(name));
+            }
         }
         Ok(Self { key, address: address.to_ascii_lowercase() })
     }
@@ -158,7 +164,14 @@ mod tests {
         assert!(open(&SEED, &own).is_ok());
         assert!(matches!(open(&SEED, &of_invoices), Err(NoGasWallet::OtherAccount)));
         let shared = open(&OF_INVOICES, &of_invoices);
-        assert!(matches!(shared, Err(NoGasWallet::SeedOfInvoices)));
+        assert!(matches!(shared, Err(NoGasWallet::SharedSeed("addresses.evm"))));
+        let payouts = xpub(Account::Payouts, &SEED);
+        let more = format!(
+            "x402.account = {:?}\nx402.seed_file = {own:?}\npayouts.accounts.evm = {payouts:?}\n",
+            xpub(Account::X402, &SEED)
+        );
+        let shared = GasWallet::open(&gateway(&more).unwrap());
+        assert!(matches!(shared, Err(NoGasWallet::SharedSeed("payouts.accounts.evm"))));
         for file in [own, of_invoices] {
             std::fs::remove_file(file).unwrap();
         }
