@@ -55,11 +55,10 @@ impl Gateway {
         }
         let is_pending = |one: &&OpenSettlement| !one.versions.is_empty() && one.height.is_none();
         let room = WINDOW.saturating_sub(open.iter().filter(is_pending).count());
-        able.truncate(room);
-        if able.is_empty() || self.is_x402_stopped(token).await? {
+        if room == 0 || able.is_empty() || self.is_x402_stopped(token).await? {
             return Ok(changed);
         }
-        let able = covered(token, open, able, payers).await?;
+        let able = covered(token, open, (able, room), payers).await?;
         if able.is_empty() {
             return Ok(changed);
         }
@@ -232,43 +231,55 @@ impl Gateway {
     }
 }
 
-/// The settlements that their payers' balances cover beside those that no block holds yet. Each
-/// call succeeds by itself, so that a node finds nothing wrong with two from one balance, and the
-/// second would be reverted at our expense. It waits until the first is in a block.
+/// Payments of one payer that no block holds yet, and his balance once it was asked for.
+#[derive(Default)]
+struct Promised {
+    count: usize,
+    sum: BaseUnits,
+    held: Option<BaseUnits>,
+}
+
+impl Promised {
+    fn add(&mut self, settlement: &OpenSettlement) {
+        self.count += 1;
+        self.sum = self.sum.saturating_add(settlement.amount);
+    }
+}
+
+/// Up to `room` settlements that their payers' balances cover beside those that no block holds yet.
+/// Each call succeeds by itself, so that a node finds nothing wrong with two from one balance, and
+/// the second would be reverted at our expense. It waits until the first is in a block.
 async fn covered<'a>(
     token: &Token,
     open: &[OpenSettlement],
-    able: Vec<&'a OpenSettlement>,
+    (able, room): (Vec<&'a OpenSettlement>, usize),
     payers: &Payers,
 ) -> Result<Vec<&'a OpenSettlement>, X402Error> {
     let node = payers.payer.evm().ok_or(X402Error::NotOffered)?;
-    let mut promised: HashMap<&str, (u32, BaseUnits)> = HashMap::new();
-    let in_no_block = open.iter().filter(|one| !one.versions.is_empty() && one.height.is_none());
-    for one in in_no_block {
-        add(&mut promised, one);
+    let mut all: HashMap<String, Promised> = HashMap::new();
+    for one in open.iter().filter(|one| !one.versions.is_empty() && one.height.is_none()) {
+        all.entry(one.payer.clone()).or_default().add(one);
     }
-    let mut covered = Vec::with_capacity(able.len());
+    let mut covered = Vec::with_capacity(room);
     for settlement in able {
-        let (count, sum) = promised.get(settlement.payer.as_str()).copied().unwrap_or_default();
-        if count > 0 {
-            let held = address_bytes(&settlement.payer);
-            let held =
-                held.ok_or_else(|| StorageError::damaged(TABLE, "its payer is no address"))?;
-            let held = node.token_balance(&token.domain.token, &held).await?;
-            if held < sum.saturating_add(settlement.amount) {
-                continue;
-            }
+        let promised = all.entry(settlement.payer.clone()).or_default();
+        if promised.count > 0 && promised.held.is_none() {
+            let payer = address_bytes(&settlement.payer);
+            let unreadable = || StorageError::damaged(TABLE, "its payer is no address");
+            let payer = payer.ok_or_else(unreadable)?;
+            promised.held = Some(node.token_balance(&token.domain.token, &payer).await?);
         }
-        add(&mut promised, settlement);
+        let needed = promised.sum.saturating_add(settlement.amount);
+        if promised.held.is_some_and(|held| held < needed) {
+            continue;
+        }
+        promised.add(settlement);
         covered.push(settlement);
+        if covered.len() == room {
+            break;
+        }
     }
     Ok(covered)
-}
-
-fn add<'a>(promised: &mut HashMap<&'a str, (u32, BaseUnits)>, settlement: &'a OpenSettlement) {
-    let (count, sum) = promised.entry(settlement.payer.as_str()).or_default();
-    *count += 1;
-    *sum = sum.saturating_add(settlement.amount);
 }
 
 /// Why a stored settlement is not signed. Its row was written by another program, so the call is
