@@ -176,7 +176,7 @@ pub struct X402Settled {
 }
 
 impl Offer {
-    /// What a client of version 2 is asked for.
+    /// The terms for a client of version 2.
     pub fn required(&self, error: &str) -> X402Required {
         X402Required {
             x402_version: Version::V2.number(),
@@ -190,7 +190,7 @@ impl Offer {
         }
     }
 
-    /// What a client of version 1 is asked for: networks that it has no name for are left out.
+    /// The terms for a client of version 1: networks that it has no name for are left out.
     pub fn required_v1(&self, error: &str) -> X402RequiredV1 {
         let accepts = self.ways.iter().filter_map(|way| way.requirements_v1(self));
         X402RequiredV1 {

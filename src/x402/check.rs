@@ -1,4 +1,4 @@
-//! Whether a payment is what was asked for, by its own fields alone. The chain is asked afterwards:
+//! Compares a payment with the terms, by its own fields alone. The chain is asked afterwards:
 //! most bad payments end here, and cost a signature's recovery at most.
 
 use super::{

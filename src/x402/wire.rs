@@ -26,7 +26,7 @@ const HEADER_BYTES_MAX: usize = 16 * 1024;
 #[error("the body must be a JSON object with x402Version, paymentPayload and paymentRequirements")]
 pub struct Malformed;
 
-/// What a payer hands over.
+/// A payment, as a payer hands it over.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Payment {
     pub version: Version,
@@ -37,7 +37,7 @@ pub struct Payment {
     pub accepted: Option<Terms>,
 }
 
-/// What is asked of a payer: one entry of `accepts`.
+/// The terms of a payment: one entry of `accepts`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Terms {
     pub chain_id: u64,

@@ -37,7 +37,7 @@ pub struct X402Signers {
     pub evm: Vec<String>,
 }
 
-/// What the facilitator can settle.
+/// Kinds of payments that the facilitator can settle.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct X402Supported {
     /// Each version on each network that has a name in it.

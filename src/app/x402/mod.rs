@@ -31,7 +31,7 @@ use crate::{
     storage::StorageError,
 };
 
-/// What a process remembers of chains and callers, each for moments.
+/// Answers of chains and counts of callers that a process keeps, each for moments.
 #[derive(Default)]
 pub struct Facilitator {
     tokens: token::Tokens,

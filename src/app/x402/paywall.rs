@@ -45,7 +45,7 @@ pub enum PaywallError {
 }
 
 impl Gateway {
-    /// What an invoice asks of a program, or what came of the payment that it hands over.
+    /// Terms of an invoice for a program, or the outcome of the payment that it hands over.
     pub async fn x402_paywall(
         &self,
         id: &PaymentId,

@@ -31,7 +31,7 @@ const LOOKS: [Duration; 3] =
     [Duration::from_millis(40), Duration::from_millis(100), Duration::from_millis(250)];
 const LOOKS_OF_EACH: usize = 20;
 
-/// What came of a settlement, so far.
+/// The outcome of a settlement, so far.
 #[derive(Debug, Clone)]
 pub enum Settled {
     /// A block holds the payment.
@@ -114,9 +114,10 @@ impl Gateway {
             Ok(checked) => checked,
             Err(Verdict::Refused { reason, why, payer }) => {
                 // It may have been settled between the two looks.
-                let known = match is_asked_for {
-                    true => self.known_settlement(asks, request, request_key).await?,
-                    false => None,
+                let known = if is_asked_for {
+                    self.known_settlement(asks, request, request_key).await?
+                } else {
+                    None
                 };
                 let refused = || Answer::first(Settled::Refused { reason, why, payer });
                 return Ok(known.unwrap_or_else(refused));
@@ -290,7 +291,7 @@ fn is_of(outcome: &Outcome, asks: For, signed: &Authorization) -> bool {
     is_caller && outcome.call_sha256 == digest(signed)
 }
 
-/// What a row says; `None` while it has no answer.
+/// The outcome in a row; `None` while it has no answer.
 fn settled(outcome: &Outcome) -> Result<Option<Settled>, StorageError> {
     let payer = outcome.payer.clone();
     if let Some(transaction) = outcome.answered_hash.clone() {

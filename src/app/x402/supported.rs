@@ -1,4 +1,4 @@
-//! What the facilitator offers, for anyone.
+//! The facilitator's offer, for anyone.
 
 use super::resources::{Page, ResourceError};
 use crate::{

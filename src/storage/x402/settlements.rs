@@ -101,7 +101,8 @@ pub async fn of_authorization(
     Ok(row)
 }
 
-/// What a payer has under way, except one nonce: authorizations that a balance does not show yet.
+/// The sum that a payer has under way, except one nonce: of authorizations that his balance does
+/// not show yet.
 pub async fn promised(
     connection: &mut PgConnection,
     network: Network,

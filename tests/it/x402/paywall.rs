@@ -2,7 +2,6 @@
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use serde_json::{Value, json};
-
 use support::client::Client;
 
 use super::scene::{Payer, Scene, with_scene};

@@ -85,7 +85,7 @@ async fn a_resource_is_refused_while_x402_is_off() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_resource_that_nobody_could_pay_for_is_refused() {
     with_scene(|scene| async move {
-        let refused = async |change: serde_json::Value, status, code: &str| {
+        let refused = async |change: Value, status, code: &str| {
             let mut body = json!({ "url": "https://api.example/a", "price_amount": "0.01" });
             body.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
             let answer = scene.merchant.client.post("/v1/x402/resources", &body).await;

@@ -179,7 +179,7 @@ impl Scene {
         u64::try_from(self.number("select extract(epoch from now())::bigint").await).unwrap()
     }
 
-    /// What a client of version 2 sends for the first of `accepts`.
+    /// The request of a client of version 2 for the first of `accepts`.
     pub async fn request(&self, payer: &Payer, accepts: &Value, nonce: u128) -> Value {
         let authorization = self.authorization(payer, accepts, nonce).await;
         body(accepts, &authorization, &payer.sign(&domain(), &authorization))

@@ -66,7 +66,7 @@ async fn a_signed_payment_is_settled_in_one_block_and_booked_once() {
     .await;
 }
 
-/// What arrives at the address of a resource without a settlement is a payment for it too.
+/// A transfer to the address of a resource without a settlement is a payment for it too.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_plain_transfer_to_a_resource_is_booked_for_its_merchant() {
     with_scene(|scene| async move {
