@@ -206,11 +206,8 @@ impl Gateway {
             return Ok(false);
         }
         book_gas(&mut tx, token, settlement, mined).await?;
-        if !has_moved && settlement.answered_hash.is_some() {
-            // It was answered from a block that a reorg replaced; afterwards the payer's money was
-            // gone, or his nonce.
-            let detail = format!("{} was answered as settled and failed later", mined.hash);
-            alerts::raise(&mut tx, "x402_lost", &settlement.id.to_string(), &detail).await?;
+        if !has_moved {
+            alert_of_lost(&mut tx, settlement, &mined.hash).await?;
         }
         fail_point("x402.ending");
         tx.commit().await?;
@@ -242,6 +239,9 @@ impl Gateway {
         let mut tx = self.db.begin().await?;
         alerts::raise(&mut tx, kind, &settlement.id.to_string(), &detail).await?;
         let has_ended = is_displaced && end_displaced(&mut tx, settlement).await?;
+        if has_ended {
+            alert_of_lost(&mut tx, settlement, hash).await?;
+        }
         tx.commit().await?;
         if is_displaced {
             count_end(token, "displaced", has_ended);
@@ -267,6 +267,21 @@ async fn end_displaced(
         height: None,
     };
     following::end(tx, settlement.id, &end).await
+}
+
+/// Alerts to a settlement that was answered from a block which a reorg replaced, and failed later:
+/// afterwards the payer's money was gone, or his nonce, or ours.
+async fn alert_of_lost(
+    tx: &mut PgConnection,
+    settlement: &OpenSettlement,
+    hash: &str,
+) -> Result<(), StorageError> {
+    if settlement.answered_hash.is_none() {
+        return Ok(());
+    }
+    let detail = format!("{hash} was answered as settled and failed later");
+    alerts::raise(tx, "x402_lost", &settlement.id.to_string(), &detail).await?;
+    Ok(())
 }
 
 fn count_end(token: &Token, result: &'static str, has_ended: bool) {
