@@ -49,8 +49,6 @@ create table x402_settlement (
     amount numeric(39, 0) not null constraint x402_settlement_amount_positive check (amount > 0 and amount <> 'NaN'),
     -- SHA-256 of the call, so that a repeat with another signature or other fields is not taken for the same.
     call_sha256 bytea not null,
-    -- The Idempotency-Key of the request that made it: a repeat under another key is a replay, which the answer says.
-    request_key text constraint x402_settlement_request_key_length check (char_length(request_key) between 1 and 255),
     -- The token's call with the payer's signature; nothing else is ever signed for this row.
     call bytea not null,
     -- Unix seconds, at most 2^62.
@@ -64,6 +62,10 @@ create table x402_settlement (
     sender text,
     tx_nonce bigint,
     tx_hash text,
+    -- When a request of its merchant first got its success, and that request's Idempotency-Key: a seller delivers for that answer, and
+    -- every other request is a replay, which its answer says.
+    told_at timestamptz,
+    told_key text constraint x402_settlement_told_key_length check (char_length(told_key) between 1 and 255),
     -- The block in which it was seen last.
     height bigint,
     -- The hash that was answered first, which every repeat gets, whatever a reorg does later.
@@ -81,6 +83,7 @@ create table x402_settlement (
     constraint x402_settlement_tx_once unique (network, sender, tx_nonce),
     constraint x402_settlement_signed check (num_nonnulls(sender, tx_nonce, tx_hash, gas_usd, signed_at) in (0, 5)),
     constraint x402_settlement_submitted check (state in ('verified', 'failed') or sender is not null),
+    constraint x402_settlement_told check (told_key is null or told_at is not null),
     constraint x402_settlement_reason check ((state = 'failed') = (reason is not null)),
     constraint x402_settlement_ended check ((state in ('settled', 'failed')) = (ended_at is not null))
 );
@@ -128,8 +131,9 @@ values
     ('gateway_api', 'insert, update (listed, deleted_at) on x402_resource'),
     ('gateway_api', 'insert, update on x402_domain'),
     -- Neither states nor nonces of the wallet, with which a stolen password could keep it from signing.
-    ('gateway_api', 'insert (id, merchant_id, address_id, network, asset, payer, nonce, amount, call, call_sha256, valid_before, '
-        'request_key) on x402_settlement'),
+    ('gateway_api', 'insert (id, merchant_id, address_id, network, asset, payer, nonce, amount, call, call_sha256, valid_before) '
+        'on x402_settlement'),
+    ('gateway_api', 'update (told_at, told_key) on x402_settlement'),
     -- The payer signs and follows; it cannot make a settlement that nobody verified.
     ('gateway_payer', 'insert, update on x402_domain'),
     ('gateway_payer', 'update (state, reason, message, sender, tx_nonce, tx_hash, height, answered_hash, gas_usd, fee, signed_at, '

@@ -76,7 +76,7 @@ pub async fn verify(
     request_body(content = serde_json::Value, description = "As for `POST /v1/x402/verify`."),
     responses((status = 200, description = "What came of it.", body = X402Settled,
         headers(("X-Gateway-Idempotent-Replay" = String, description =
-            "`true` if another request settled this payment: deliver nothing for it again. Otherwise absent.")))),
+            "`true` if another request was answered that this payment is settled: deliver nothing for it again. Otherwise absent.")))),
 )]
 pub async fn settle(
     extract::State(gateway): extract::State<State>,

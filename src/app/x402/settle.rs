@@ -51,7 +51,7 @@ pub enum Settled {
 #[derive(Debug, Clone)]
 pub struct Answer {
     pub settled: Settled,
-    /// Another request made the settlement: who sells by this answer has sold already.
+    /// Another request got the success: who sells by this answer has sold already.
     pub is_replay: bool,
 }
 
@@ -63,7 +63,7 @@ impl Answer {
 
 enum Stored {
     Refused(Settled),
-    Row { is_new: bool },
+    Row,
 }
 
 impl Gateway {
@@ -127,15 +127,13 @@ impl Gateway {
                 return Ok(Answer::first(Settled::Refused { reason, why, payer }));
             }
         };
-        let is_new = match self.store_settlement(request, &checked, request_key).await? {
+        match self.store_settlement(request, &checked).await? {
             Stored::Refused(refused) => return Ok(Answer::first(refused)),
-            Stored::Row { is_new } => is_new,
-        };
+            Stored::Row => {}
+        }
         fail_point("x402.verified");
         let known = self.known_settlement(asks, request, request_key).await?;
-        let known = known
-            .ok_or_else(|| StorageError::damaged("x402_settlement", "a stored row is not there"))?;
-        Ok(Answer { is_replay: known.is_replay && !is_new, ..known })
+        known.ok_or_else(|| StorageError::damaged("x402_settlement", "a stored row is not there"))
     }
 
     /// Stores the settlement. Another request may have stored it first.
@@ -143,7 +141,6 @@ impl Gateway {
         &self,
         request: &Request,
         checked: &Checked,
-        request_key: Option<&str>,
     ) -> Result<Stored, StorageError> {
         let signed = &request.payment.authorization;
         let payer = spelt(&signed.from);
@@ -181,15 +178,14 @@ impl Gateway {
             call_sha256: digest(signed),
             call,
             valid_before: seconds(&signed.valid_before),
-            request_key: request_key.map(ToOwned::to_owned),
         };
         if checked.recipient.invoice.is_some() && would_pay_twice(&mut tx, &new, &signed.to).await?
         {
             return refused(Reason::Requirements, UNDER_WAY);
         }
-        let is_new = settlements::insert(&mut tx, &new).await?;
+        settlements::insert(&mut tx, &new).await?;
         tx.commit().await.map_err(StorageError::from)?;
-        Ok(Stored::Row { is_new })
+        Ok(Stored::Row)
     }
 
     /// The outcome of an authorization that has a settlement, once there is one or the time is up;
@@ -210,17 +206,16 @@ impl Gateway {
         let mut pauses = pauses.chain(std::iter::repeat(LOOKS[2]));
         loop {
             let Some(outcome) = self.outcome_of(key).await? else { return Ok(None) };
-            // A request without a key cannot show that it is the same one.
-            let is_replay = request_key.is_none() || outcome.request_key.as_deref() != request_key;
             let refused = |reason, why: &str| {
                 let (why, payer) = (why.to_owned(), Some(payer.clone()));
-                Ok(Some(Answer { settled: Settled::Refused { reason, why, payer }, is_replay }))
+                Ok(Some(Answer::first(Settled::Refused { reason, why, payer })))
             };
             if !is_of(&outcome, asks, signed) {
                 let why = "the nonce of this authorization is used by another payment";
                 return refused(Reason::Transaction, why);
             }
             if let Some(settled) = settled(&outcome)? {
+                let is_replay = self.is_replay(asks, &outcome, request_key).await?;
                 return Ok(Some(Answer { settled, is_replay }));
             }
             if started.elapsed() >= wait {
@@ -229,6 +224,21 @@ impl Gateway {
             }
             tokio::time::sleep(pauses.next().unwrap_or(LOOKS[2])).await;
         }
+    }
+
+    /// Returns whether another request of the seller got the success of a settlement. The first one
+    /// to ask gets it, not the one that stored it: that one may have run out of time.
+    async fn is_replay(
+        &self,
+        asks: For,
+        outcome: &Outcome,
+        request_key: Option<&str>,
+    ) -> Result<bool, StorageError> {
+        if outcome.answered_hash.is_none() || matches!(asks, For::Invoice(_)) {
+            return Ok(false);
+        }
+        let mut connection = self.db.connection().await?;
+        Ok(!settlements::tell_once(&mut connection, outcome.id, request_key).await?)
     }
 
     async fn outcome_of(

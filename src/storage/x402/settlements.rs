@@ -25,8 +25,6 @@ pub struct NewSettlement {
     pub call_sha256: Vec<u8>,
     /// Unix seconds.
     pub valid_before: i64,
-    /// The caller's key for this one request.
-    pub request_key: Option<String>,
 }
 
 /// A settlement as its callers see it.
@@ -42,20 +40,18 @@ pub struct Outcome {
     pub amount: BaseUnits,
     /// The transaction that was answered first.
     pub answered_hash: Option<String>,
-    /// The key of the request that made it.
-    pub request_key: Option<String>,
 }
 
-/// Stores a settlement. `false` if this authorization has one: whatever races it, there is one row.
+/// Stores a settlement, unless this authorization has one: whatever races it, there is one row.
 pub async fn insert(
     connection: &mut PgConnection,
     new: &NewSettlement,
-) -> Result<bool, StorageError> {
-    let done = sqlx::query!(
+) -> Result<(), StorageError> {
+    sqlx::query!(
         r#"
         insert into x402_settlement (id, merchant_id, address_id, network, asset, payer, nonce, amount, call, call_sha256,
-            valid_before, request_key)
-        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+            valid_before)
+        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
         on conflict (network, asset, payer, nonce) do nothing
         "#,
         new.id,
@@ -68,8 +64,28 @@ pub async fn insert(
         numeric::from_units(new.amount),
         new.call,
         new.call_sha256,
-        new.valid_before,
-        new.request_key
+        new.valid_before
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Gives the success of a settlement to one request: `true` for the first that asks and for its
+/// repeats under the same key. A request without a key has no repeats.
+pub async fn tell_once(
+    connection: &mut PgConnection,
+    id: Uuid,
+    request_key: Option<&str>,
+) -> Result<bool, StorageError> {
+    let done = sqlx::query!(
+        r#"
+        update x402_settlement
+        set told_at = coalesce(told_at, now()), told_key = coalesce(told_key, $2)
+        where id = $1 and (told_at is null or told_key = $2)
+        "#,
+        id,
+        request_key
     )
     .execute(connection)
     .await?;
@@ -86,8 +102,7 @@ pub async fn of_authorization(
     let row = sqlx::query_as!(
         Outcome,
         r#"
-        select id, merchant_id, call_sha256, state as "state: _", reason, message, payer, amount as "amount: _", answered_hash,
-               request_key
+        select id, merchant_id, call_sha256, state as "state: _", reason, message, payer, amount as "amount: _", answered_hash
         from x402_settlement
         where network = $1 and asset = $2 and payer = $3 and nonce = $4
         "#,
