@@ -65,14 +65,14 @@ impl Gateway {
         Ok(())
     }
 
-    /// Looks for all that was sent. `true` if anything changed.
+    /// Looks for those of `due` that were sent. `true` if anything changed.
     pub(super) async fn follow_settlements(
         &self,
         token: &Token,
-        open: &[OpenSettlement],
+        due: Vec<&OpenSettlement>,
         (payers, wallet): (&Payers, &GasWallet),
     ) -> Result<bool, X402Error> {
-        let sent: Vec<_> = open.iter().filter(|one| one.sent_for_seconds.is_some()).collect();
+        let sent: Vec<_> = due.into_iter().filter(|one| one.sent_for_seconds.is_some()).collect();
         if sent.is_empty() {
             return Ok(false);
         }

@@ -37,6 +37,7 @@ pub struct Facilitator {
     tokens: token::Tokens,
     holdings: verify::KeptHoldings,
     callers: admit::Callers,
+    looks: step::Looks,
 }
 
 /// Why a step of x402 is not taken now.
