@@ -23,8 +23,8 @@ const VERSION: &str = "1";
 const RETRY_AFTER: HeaderValue = HeaderValue::from_static("60");
 const RATE_LIMIT: HeaderValue = HeaderValue::from_static("60");
 
-/// `POST /legacy/api.php`. The checks come in this order: version, key, HMAC, suspension, budget,
-/// command.
+/// `POST /legacy/api.php`. The checks come in this order: version, key, HMAC, suspension, nonce,
+/// budget, command. Other methods get the same answer: theirs have no signed body.
 pub async fn answer(Shared(gateway): Shared<State>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let Some(bytes) = bytes(body).await else {
@@ -58,7 +58,9 @@ async fn result(
     }
     let signature = headers.get(sign::HEADER).and_then(|value| value.to_str().ok());
     let public_key = params.raw("key").trim();
-    let signed = Signed { public_key, signature: signature.map(str::trim), body: bytes };
+    let nonce = Some(params.raw("nonce").trim()).filter(|nonce| !nonce.is_empty());
+    let signature = signature.map(str::trim);
+    let signed = Signed { public_key, signature, nonce, body: bytes };
     let caller = gateway.admit_legacy(&signed).await?;
     command::run(gateway, &caller, params).await
 }

@@ -25,7 +25,7 @@ use crate::{
         recipients::{self, Column, FAULTS_MAX, Reason, Recipient, Row, RowFault, shown},
     },
     storage::{
-        self, PgConnection, StorageError, merchants,
+        self, PgConnection, StorageError, legacy_withdrawals, merchants,
         payouts::{
             self, Books, PayoutOrder, answers, batches,
             items::{self, NewItem},
@@ -51,6 +51,8 @@ pub struct NewOrder {
     pub metadata: Option<String>,
     pub callback_url: Option<String>,
     pub idempotency: Option<Idempotency>,
+    /// The public id in the `/legacy` dialect, of an order that its adapter creates.
+    pub withdrawal_id: Option<String>,
 }
 
 impl NewOrder {
@@ -132,6 +134,9 @@ impl Gateway {
         let mut order = self.draft(merchant_id, request, currency, priced, &tariff, now);
         order.refund_address = refund_address;
         let rows = insert_order(&mut tx, &order, &recipients, (&quoted.net, &batches)).await?;
+        if let Some(withdrawal_id) = &request.withdrawal_id {
+            legacy_withdrawals::insert(&mut tx, order.id, merchant_id, withdrawal_id).await?;
+        }
         self.bind(&mut tx, order.id, &rows).await?;
         timers::set(&mut tx, timers::PAYOUT, order.id, order.abandoned_at).await?;
         let body = self.payout_snapshot(&mut tx, &order, None).await?;
