@@ -314,3 +314,41 @@ async fn a_deposit_that_leaves_the_chain_and_comes_back_is_told_once() {
     })
     .await;
 }
+
+/// The books follow a reorganisation for what is kept apart as they do for what is credited.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_foreign_deposit_that_leaves_the_chain_leaves_the_books_and_comes_back_untold() {
+    with_shop(|shop| async move {
+        let ctl = Ctl::of(&shop.stack);
+        let legacy = Legacy::of(&shop.stack, &shop.merchant).await;
+        let address = callback(&legacy, &shop.receiver).await;
+        let txid = Some("0xbad".to_owned());
+        shop.send(&Deposit { txid, ..paid_to(&address, "USDCMATIC", "7") }).await;
+        shop.look(NETWORK).await;
+        settle(&shop).await;
+        let foreign =
+            "select coalesce(sum(case when credit like 'foreign:%' then amount else -amount end), 0)::bigint
+             from ledger_entry
+             where asset = 'usdcmatic@polygon' and (credit like 'foreign:%' or debit like 'foreign:%')";
+        assert_eq!(shop.number(foreign).await, 7_000_000);
+        shop.stack.gateway.simulate_orphan("0xbad").await.unwrap();
+        shop.stack.gateway.simulate_mine(NETWORK, 20).await.unwrap();
+        shop.look(NETWORK).await;
+        assert_eq!(shop.number(foreign).await, 0);
+        let verified: Value = ctl.json(&["ledger", "verify"]).await;
+        assert_eq!(verified["ok"], json!(true), "{verified}");
+
+        shop.stack.gateway.simulate_confirm("0xbad").await.unwrap();
+        shop.stack.gateway.simulate_mine(NETWORK, 20).await.unwrap();
+        shop.look(NETWORK).await;
+        let accept = ["deposit", "accept", "0xbad", "--network", "polygon", "--yes", "--by", "ada"];
+        let accepted = ctl.json(&[accept.as_slice(), &["--reason", "mined again"]].concat()).await;
+        assert_eq!(accepted["accepted"], json!(1), "{accepted}");
+        settle(&shop).await;
+        assert_eq!(shop.number(foreign).await, 7_000_000);
+        assert_eq!(shop.number("select count(*) from event").await, 0);
+        let verified: Value = ctl.json(&["ledger", "verify"]).await;
+        assert_eq!(verified["ok"], json!(true), "{verified}");
+    })
+    .await;
+}

@@ -109,24 +109,28 @@ async fn reverse_of_invoice(
     Ok(outcome.is_changed)
 }
 
-/// Takes a deposit at a merchant's own address out of its balance. It counts as told, so that one
-/// which comes back is not told as another payment. A foreign one stays booked until an operator
-/// has looked.
+/// Takes a deposit at a merchant's own address out of the books, one in another currency too. A
+/// credited one counts as told, so that it is not told as another payment if it comes back.
 async fn reverse_at_own_address(
     tx: &mut PgConnection,
     lost: &DepositRow,
     booked_as: BookedAs,
 ) -> Result<(), StorageError> {
-    if lost.invoice_id.is_some() || booked_as != BookedAs::Credit {
+    if lost.invoice_id.is_some() {
         return Ok(());
     }
     let Some(address) = legacy_addresses::of_deposit(tx, lost.id).await? else { return Ok(()) };
     let (Some(amount), Some(asset)) = (lost.amount, &lost.token_id) else { return Ok(()) };
+    let debit = match booked_as {
+        BookedAs::Credit => Account::Merchant(address.merchant_id),
+        BookedAs::Foreign => Account::Foreign(address.merchant_id),
+        BookedAs::Late | BookedAs::Suspicious | BookedAs::Nothing | BookedAs::Gas => return Ok(()),
+    };
     let entry = Entry {
         kind: EntryKind::Reversal,
         source: lost.id,
         asset: asset.clone(),
-        debit: Account::Merchant(address.merchant_id),
+        debit,
         credit: Account::Custody(lost.network),
         amount,
     };
