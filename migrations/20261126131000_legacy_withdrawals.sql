@@ -1,8 +1,8 @@
 -- The rest of the /legacy adapter: withdrawals, addresses without an invoice, and rising nonces.
 
--- A key may be given to a shop that must not order withdrawals. Of requests that bring a nonce each needs a higher one than all before,
+-- A key orders withdrawals only if it was given for that: most shops take payments alone. Of requests that bring a nonce each needs a higher one than all before,
 -- so a recorded one cannot be sent again.
-alter table legacy_key add column may_withdraw boolean not null default true;
+alter table legacy_key add column may_withdraw boolean not null default false;
 alter table legacy_key add column last_nonce bigint not null default 0 constraint legacy_key_nonce_range check (last_nonce >= 0);
 drop trigger legacy_key_audited on legacy_key;
 create trigger legacy_key_audited after insert or update or delete on legacy_key for each row

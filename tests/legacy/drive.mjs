@@ -19,7 +19,7 @@ const { verify } = require('coinpayments-ipn');
 
 const gatewayctl = (...given) => JSON.parse(execFileSync(process.env.GATEWAYCTL, ['--json', ...given]));
 const merchant = gatewayctl('merchant', 'create', '--name', wanted);
-const keys = gatewayctl('merchant', 'legacy-keys', merchant.merchant_id);
+const keys = gatewayctl('merchant', 'legacy-keys', merchant.merchant_id, '--withdrawals');
 const client = new Coinpayments({ key: keys.public_key, secret: keys.private_key });
 
 // The raw body and the signature of the last IPN about each transaction, withdrawal or address.

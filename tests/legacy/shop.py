@@ -26,7 +26,7 @@ def gatewayctl(*arguments):
 def merchant(name):
     """A merchant's keys, and its webhook secret, with which IPNs are signed."""
     made = gatewayctl("merchant", "create", "--name", name)
-    return gatewayctl("merchant", "legacy-keys", made["merchant_id"]), made["webhook_secret"]
+    return gatewayctl("merchant", "legacy-keys", made["merchant_id"], "--withdrawals"), made["webhook_secret"]
 
 
 def pay(transaction):
