@@ -65,6 +65,7 @@ impl From<OrderError> for ChargeError {
             | OrderError::Amount(_)
             | OrderError::Words(_)
             | OrderError::TooSmall { .. }
+            | OrderError::AllPaid
             | OrderError::Create(_)) => Self::Order(other),
         }
     }
