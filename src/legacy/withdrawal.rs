@@ -68,6 +68,11 @@ pub fn new_id() -> String {
     order::new_txn_id()
 }
 
+/// Returns true if `text` has the form of such an id.
+pub fn is_id(text: &str) -> bool {
+    order::is_txn_id(text)
+}
+
 /// The part of a stored order that the dialect needs.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -67,11 +67,16 @@ impl Gateway {
         if new.auto_confirm {
             let damaged = || StorageError::damaged("payout_order", "a new order has no id");
             let order_id = created_id(&created).ok_or_else(damaged)?;
+    /// A merchant's withdrawal by its public id.
             let said = Confirmation::default();
             self.confirm_payout(merchant_id, &order_id, &said).await.map_err(refused)?;
         }
         self.legacy_withdrawal(caller, &withdrawal_id).await
     }
+        // Other texts need no look, and one with a NUL cannot be asked for.
+        if !withdrawal::is_id(id) {
+            return Err(Refusal::NoWithdrawal.into());
+        }
 
     pub async fn legacy_withdrawal(
         &self,

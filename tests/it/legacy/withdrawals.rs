@@ -135,7 +135,10 @@ async fn one_without_auto_confirm_waits_for_its_merchant_and_can_be_cancelled() 
         assert_eq!(text(&shown, "status_text"), "Waiting for confirmation by the merchant");
         for cmd in ["get_withdrawal_info", "cancel_withdrawal"] {
             stranger.refusal(cmd, &[("id", &id)], "Withdrawal not found").await;
-            legacy.refusal(cmd, &[("id", "none")], "Withdrawal not found").await;
+            let longer = format!("{id}0");
+            for unknown in ["", "none", "\0", "a\0b", "%00", "🦀", longer.as_str()] {
+                legacy.refusal(cmd, &[("id", unknown)], "Withdrawal not found").await;
+            }
         }
         assert_eq!(stranger.result("get_withdrawal_history", &[]).await, json!([]));
         // Confirmed with the other face.
