@@ -133,7 +133,7 @@ impl Terms {
             metadata: None,
             callback_url: None,
             idempotency: None,
-            withdrawal_id: None,
+            withdrawal: None,
         })
     }
 }

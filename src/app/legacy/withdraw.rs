@@ -10,7 +10,7 @@ use crate::{
     app::{
         Gateway,
         market::{Market, NoFreshRate},
-        payout::{Confirmation, NewOrder, PayoutError, created_id},
+        payout::{NewOrder, PayoutError, Withdrawal},
     },
     asset::{Fiat, catalogue::Catalogue, catalogue::Currency},
     invoice::quote,
@@ -63,26 +63,20 @@ impl Gateway {
         let amount = amount(&market, currency, new)?;
         let withdrawal_id = withdrawal::new_id();
         let order = order(currency, family, amount, new, &withdrawal_id);
-        let created = self.create_payout(merchant_id, &order).await.map_err(refused)?;
-        if new.auto_confirm {
-            let damaged = || StorageError::damaged("payout_order", "a new order has no id");
-            let order_id = created_id(&created).ok_or_else(damaged)?;
-    /// A merchant's withdrawal by its public id.
-            let said = Confirmation::default();
-            self.confirm_payout(merchant_id, &order_id, &said).await.map_err(refused)?;
-        }
+        self.create_payout(merchant_id, &order).await.map_err(refused)?;
         self.legacy_withdrawal(caller, &withdrawal_id).await
     }
-        // Other texts need no look, and one with a NUL cannot be asked for.
-        if !withdrawal::is_id(id) {
-            return Err(Refusal::NoWithdrawal.into());
-        }
 
+    /// A merchant's withdrawal by its public id.
     pub async fn legacy_withdrawal(
         &self,
         caller: &Caller,
         id: &str,
     ) -> Result<WithdrawalRow, LegacyError> {
+        // Other texts need no look, and one with a NUL cannot be asked for.
+        if !withdrawal::is_id(id) {
+            return Err(Refusal::NoWithdrawal.into());
+        }
         let mut connection = self.db.connection().await?;
         let found =
             legacy_withdrawals::of_merchant(&mut connection, caller.merchant_id, id).await?;
@@ -141,7 +135,10 @@ fn order(
         metadata: None,
         callback_url: new.ipn_url.clone(),
         idempotency: None,
-        withdrawal_id: Some(withdrawal_id.to_owned()),
+        withdrawal: Some(Withdrawal {
+            id: withdrawal_id.to_owned(),
+            auto_confirm: new.auto_confirm,
+        }),
     }
 }
 

@@ -203,6 +203,38 @@ async fn what_cannot_be_withdrawn_is_refused_with_its_reason_and_leaves_nothing(
     .await;
 }
 
+/// A draft of which the shop has no id could be confirmed by mistake, and fills its quota for a day.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_confirmation_that_is_refused_leaves_no_draft() {
+    with_stack(|stack| async move {
+        let legacy = Legacy::of(&stack, &stack.merchant().await).await;
+        let recipient = evm_address(1);
+        let order = [
+            ("amount", "12.5"),
+            ("currency", "USDT.POL"),
+            ("address", recipient.as_str()),
+            ("auto_confirm", "1"),
+        ];
+        let mut connection = stack.database.connect().await;
+        // No address can be given to an order.
+        let refusing = "alter table deposit_address add constraint refuses_orders
+                        check (payout_order_id is null) not valid";
+        sqlx::query(refusing).execute(&mut connection).await.unwrap();
+        let said = "Internal error, try again later!";
+        legacy.refusal("create_withdrawal", &order, said).await;
+        let left =
+            "select (select count(*) from payout_order) + (select count(*) from legacy_withdrawal)
+                    + (select count(*) from event)";
+        let left: i64 = sqlx::query_scalar(left).fetch_one(&mut connection).await.unwrap();
+        assert_eq!(left, 0);
+        let mending = "alter table deposit_address drop constraint refuses_orders";
+        sqlx::query(mending).execute(&mut connection).await.unwrap();
+        let made = legacy.result("create_withdrawal", &order).await;
+        assert_eq!(made["status"], json!(1), "{made}");
+    })
+    .await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_amount_may_be_in_another_currency_and_fees_are_deducted_or_added() {
     with_configured_stack(&only(Network::Polygon), |stack| async move {

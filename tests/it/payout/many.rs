@@ -82,7 +82,7 @@ fn order(currency: &str, rows: u32, hostile: &str) -> NewOrder {
         metadata: None,
         callback_url: None,
         idempotency: None,
-        withdrawal_id: None,
+        withdrawal: None,
     }
 }
 
