@@ -8,6 +8,7 @@ use gateway::{
     storage::access::Caller,
 };
 use serde_json::{Map, Value, json};
+use tokio::time::Instant;
 
 use super::{
     params::{CODE_CHARS_MAX, Params},
@@ -34,16 +35,17 @@ const NOT_PERMITTED: &[&str] = &[
     "claim_pbn_coupon",
 ];
 
-/// Carries out a command of an authenticated request.
+/// Carries out a command of an authenticated request that came at `begun`.
 pub async fn run(
     gateway: &State,
     admitted: &LegacyCaller,
     params: &Params,
+    begun: Instant,
 ) -> Result<Value, LegacyError> {
     let caller = &admitted.caller;
     let merchant_id = caller.merchant_id;
     let cmd = params.raw("cmd").trim();
-    if let Some(result) = withdrawal::run(gateway, admitted, cmd, params).await {
+    if let Some(result) = withdrawal::run(gateway, admitted, cmd, params, begun).await {
         return result;
     }
     match cmd {

@@ -1,6 +1,6 @@
 //! Withdrawals: their fields, and their results.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use gateway::{
     app::legacy::{LegacyError, admit::LegacyCaller, withdraw::NewWithdrawal},
@@ -10,6 +10,7 @@ use gateway::{
     storage::legacy_withdrawals::WithdrawalRow,
 };
 use serde_json::{Map, Value, json};
+use tokio::time::{Instant, timeout_at};
 
 use super::{
     command::listed,
@@ -23,12 +24,30 @@ const ADDRESS_CHARS_MAX: usize = 128;
 const KEY_CHARS_MAX: usize = 64;
 const MASS_FIELD: &str = "wd";
 
-/// Carries out a command about withdrawals; `None` if `cmd` is another one.
+/// The time for many withdrawals. The request's own limit answers an error, and the shop would not
+/// learn which of them are ordered.
+#[derive(Debug, Clone, Copy)]
+struct Deadlines {
+    /// None is begun from here on.
+    last_begin: Instant,
+    /// One that was begun is given up here, and the answer leaves.
+    answer: Instant,
+}
+
+impl Deadlines {
+    /// Half and three quarters of `limit`, which counts from the arrival of the request.
+    fn of(begun: Instant, limit: Duration) -> Self {
+        Self { last_begin: begun + limit / 2, answer: begun + limit * 3 / 4 }
+    }
+}
+
+/// Carries out a command about withdrawals that came at `begun`; `None` if `cmd` is another one.
 pub async fn run(
     gateway: &State,
     caller: &LegacyCaller,
     cmd: &str,
     params: &Params,
+    begun: Instant,
 ) -> Option<Result<Value, LegacyError>> {
     let known = [
         "create_withdrawal",
@@ -46,7 +65,10 @@ pub async fn run(
     let id = params.raw("id").trim();
     Some(match cmd {
         "create_withdrawal" => create(gateway, caller, params).await,
-        "create_mass_withdrawal" => create_many(gateway, caller, params).await,
+        "create_mass_withdrawal" => {
+            let limit = Duration::from_secs(gateway.config.api.request_timeout_seconds);
+            create_many(gateway, caller, params, Deadlines::of(begun, limit)).await
+        }
         "cancel_withdrawal" => {
             let cancelled = gateway.cancel_legacy_withdrawal(&caller.caller, id).await;
             cancelled.map(|()| json!([]))
@@ -69,16 +91,19 @@ async fn create(
     Ok(created(&made))
 }
 
-/// Each has a result of its own under the key that it was sent with, failed ones too.
+/// Each has a result of its own under the key that it was sent with, failed ones too, and those for
+/// which there was no time.
 async fn create_many(
     gateway: &State,
     caller: &LegacyCaller,
     params: &Params,
+    deadlines: Deadlines,
 ) -> Result<Value, LegacyError> {
     let wanted = many(params)?;
     let mut results = Map::new();
     for (key, params) in wanted {
-        let result = match create(gateway, caller, &params).await {
+        let made = within(deadlines, create(gateway, caller, &params)).await;
+        let result = match made {
             Ok(mut made) => {
                 made["error"] = json!(OK);
                 made
@@ -93,6 +118,19 @@ async fn create_many(
         results.insert(key, result);
     }
     Ok(Value::Object(results))
+}
+
+/// The outcome of one among many, if it may begin and ends in time. One that does not end is rolled
+/// back, unless its transaction was just being committed.
+async fn within(
+    deadlines: Deadlines,
+    create: impl Future<Output = Result<Value, LegacyError>>,
+) -> Result<Value, LegacyError> {
+    if Instant::now() >= deadlines.last_begin {
+        return Err(Refusal::NoTime.into());
+    }
+    let made = timeout_at(deadlines.answer, create).await;
+    made.unwrap_or_else(|_| Err(Refusal::Unclear.into()))
 }
 
 /// The withdrawals of `wd[<key>][<field>]`, by their keys.
@@ -199,6 +237,8 @@ fn funding(row: &WithdrawalRow, result: &mut Value) {
 
 #[cfg(test)]
 mod tests {
+    use tokio::time::sleep;
+
     use super::*;
 
     #[test]
@@ -214,5 +254,28 @@ mod tests {
         let many_of: String = (0..=MASS_MAX).map(|n| format!("wd[{n}][amount]=1&")).collect();
         let refused = many(&Params::parse(many_of.as_bytes())).unwrap_err();
         assert_eq!(refused, Refusal::TooManyWithdrawals { max: MASS_MAX });
+    }
+
+    #[tokio::test]
+    async fn one_that_is_slow_is_given_up_and_none_is_begun_after_half_of_the_time() {
+        let now = Instant::now();
+        let deadlines = Deadlines::of(now, Duration::from_secs(12));
+        assert_eq!(deadlines.last_begin - now, Duration::from_secs(6));
+        assert_eq!(deadlines.answer - now, Duration::from_secs(9));
+        let outcome = async |deadlines, create| match within(deadlines, create).await {
+            Err(LegacyError::Refused(refusal)) => Err(refusal),
+            Err(LegacyError::Storage(error)) => panic!("{error}"),
+            Ok(made) => Ok(made),
+        };
+        let (quick, slow) = (Duration::ZERO, Duration::from_secs(3600));
+        let taking = |time| async move {
+            sleep(time).await;
+            Ok(json!(1))
+        };
+        assert_eq!(outcome(deadlines, taking(quick)).await, Ok(json!(1)));
+        let at_its_end = Deadlines { answer: now, ..deadlines };
+        assert_eq!(outcome(at_its_end, taking(slow)).await, Err(Refusal::Unclear));
+        let too_late = Deadlines { last_begin: now, ..deadlines };
+        assert_eq!(outcome(too_late, taking(quick)).await, Err(Refusal::NoTime));
     }
 }

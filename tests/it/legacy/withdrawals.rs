@@ -7,6 +7,7 @@ use gateway::{
     asset::Network,
 };
 use serde_json::{Value, json};
+use sqlx::Connection;
 use support::{
     server::{
         broker::eventually,
@@ -287,6 +288,47 @@ async fn each_of_many_withdrawals_has_a_result_of_its_own() {
         let history = legacy.result("get_withdrawal_history", &[("limit", "1")]).await;
         assert_eq!(history.as_array().unwrap().len(), 1);
         legacy.refusal("create_mass_withdrawal", &[], "No withdrawals in the request!").await;
+    })
+    .await;
+}
+
+/// Attack: many withdrawals are slow, the request's limit answers an error for all of them, and the
+/// shop orders again what is ordered already.
+#[tokio::test(flavor = "multi_thread")]
+async fn many_withdrawals_are_answered_in_time_with_a_result_of_each() {
+    with_configured_stack("api.request_timeout_seconds = 4\n", |stack| async move {
+        let legacy = Legacy::of(&stack, &stack.merchant().await).await;
+        let recipient = evm_address(1);
+        let mut order = Vec::new();
+        for n in 1..=3 {
+            for (field, value) in
+                [("amount", "1.5"), ("currency", "USDT.POL"), ("address", recipient.as_str())]
+            {
+                order.push((format!("wd[{n}][{field}]"), value));
+            }
+        }
+        let order: Vec<_> = order.iter().map(|(name, value)| (name.as_str(), *value)).collect();
+        // Another request of the merchant holds its row.
+        let mut holding = stack.database.connect().await;
+        let mut held = holding.begin().await.unwrap();
+        sqlx::query("select from merchant for no key update").execute(&mut *held).await.unwrap();
+        let made = legacy.result("create_mass_withdrawal", &order).await;
+        held.rollback().await.unwrap();
+        let slow =
+            "The withdrawal took too long, look for it in the history before you order it again!";
+        let not_begun = "There was no time left for this withdrawal, order it again!";
+        let expected = json!({
+            "1": { "error": slow }, "2": { "error": not_begun }, "3": { "error": not_begun },
+        });
+        assert_eq!(made, expected);
+        // What was given up is rolled back.
+        assert_eq!(legacy.result("get_withdrawal_history", &[]).await, json!([]));
+        let again = legacy.result("create_mass_withdrawal", &order).await;
+        for n in ["1", "2", "3"] {
+            assert_eq!(again[n]["error"], "ok", "{again}");
+        }
+        let history = legacy.result("get_withdrawal_history", &[]).await;
+        assert_eq!(history.as_array().unwrap().len(), 3, "{history}");
     })
     .await;
 }
