@@ -154,6 +154,25 @@ async fn a_nonce_is_taken_once_and_only_rises() {
     .await;
 }
 
+/// The documentation says so: a client that sends the same bytes again after a 429 is refused.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_beyond_the_budget_uses_up_its_nonce() {
+    with_stack(|stack| async move {
+        let legacy = Legacy::of(&stack, &stack.merchant().await).await;
+        for _ in 0..60 {
+            legacy.result("get_basic_info", &[]).await;
+        }
+        let beyond = legacy.form("get_basic_info", &[("nonce", "7")]);
+        assert_eq!(legacy.send("/legacy", &beyond).await.status, 429);
+        stack.sql("delete from request_window").await;
+        let said =
+            "Invalid nonce: it must be a whole number, and higher than in every request before!";
+        expect_refusal(&legacy.send("/legacy", &beyond).await, said);
+        legacy.result("get_basic_info", &[("nonce", "8")]).await;
+    })
+    .await;
+}
+
 /// The private key is stored sealed, and a rotation of the master key seals it anew.
 #[tokio::test(flavor = "multi_thread")]
 async fn private_keys_are_sealed_and_move_to_a_new_master_key() {
