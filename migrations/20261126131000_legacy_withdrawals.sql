@@ -33,6 +33,12 @@ create table legacy_address (
 create unique index legacy_address_standing on legacy_address (merchant_id, token_id) where purpose = 'standing';
 create index legacy_address_by_merchant on legacy_address (merchant_id, created_at);
 
+-- Its deposits by time, for the figures and the warnings of the dashboard, as those of invoices have theirs. Bookings wait while these
+-- are built, some seconds for ten million deposits; no deposit stands in them yet.
+create index deposit_own_by_time on deposit (booked_as, settled_at) where invoice_id is null and payout_order_id is null;
+create index deposit_own_reversed on deposit (settled_at)
+    where state = 'reversed' and invoice_id is null and payout_order_id is null;
+
 insert into role_grant (role, what)
 values
     ('gateway_api', 'update (last_nonce) on legacy_key'),
