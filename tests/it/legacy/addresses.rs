@@ -21,9 +21,9 @@ use url::form_urlencoded;
 
 use super::{Legacy, hmac};
 
-const NETWORK: Network = Network::Polygon;
+pub(super) const NETWORK: Network = Network::Polygon;
 
-fn paid_to(address: &str, currency: &str, amount: &str) -> Deposit {
+pub(super) fn paid_to(address: &str, currency: &str, amount: &str) -> Deposit {
     Deposit {
         payee: Payee::Address { network: NETWORK, address: address.to_owned() },
         paid_in: PaidIn { currency: Some(currency.to_owned()), contract: None },
@@ -33,7 +33,7 @@ fn paid_to(address: &str, currency: &str, amount: &str) -> Deposit {
     }
 }
 
-async fn callback(legacy: &Legacy, receiver: &Receiver) -> String {
+pub(super) async fn callback(legacy: &Legacy, receiver: &Receiver) -> String {
     let fields =
         [("currency", "USDT.POL"), ("ipn_url", receiver.url.as_str()), ("label", "user 7 (Ada)")];
     let given = legacy.result("get_callback_address", &fields).await;
@@ -47,7 +47,7 @@ fn told(shop: &Shop, received: &Received) -> BTreeMap<String, String> {
 }
 
 /// Books what is final, as the worker would.
-async fn settle(shop: &Shop) {
+pub(super) async fn settle(shop: &Shop) {
     let query = "select id from deposit where state = 'final'";
     let mut connection = shop.stack.database.connect().await;
     let found: Vec<uuid::Uuid> =

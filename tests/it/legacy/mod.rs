@@ -3,6 +3,7 @@
 mod addresses;
 mod api;
 mod clients;
+mod figures;
 mod forms;
 mod fuzz;
 mod ipn;
