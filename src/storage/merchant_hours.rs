@@ -1,5 +1,5 @@
-//! Sums of each hour that has ended: credited deposits, of invoices and at merchants' own addresses,
-//! and events of invoices, by merchant.
+//! Sums of each hour that has ended, by merchant: credited deposits (of invoices, and at its own
+//! addresses) and events of invoices.
 //!
 //! Bookings and events are dated by the clock when they are written, and committed moments later.
 //! An hour is summed ten minutes after its end, longer than any transaction may last.

@@ -291,6 +291,10 @@ async fn a_deposit_that_leaves_the_chain_and_comes_back_is_told_once() {
         shop.look(NETWORK).await;
         settle(&shop).await;
         assert_eq!(balance(&legacy).await, "7.00000000");
+        let story = ctl.json(&["deposit", "explain", "0xbad", "--network", "polygon"]).await;
+        let transfer = &story["transfers"][0];
+        assert_eq!(transfer["own_of"], shop.merchant.new.id.to_string(), "{story}");
+        assert_eq!(transfer["events"].as_array().map(Vec::len), Some(1), "{story}");
         shop.stack.gateway.simulate_orphan("0xbad").await.unwrap();
         shop.stack.gateway.simulate_mine(NETWORK, 20).await.unwrap();
         shop.look(NETWORK).await;

@@ -204,7 +204,8 @@ async fn what_cannot_be_withdrawn_is_refused_with_its_reason_and_leaves_nothing(
     .await;
 }
 
-/// A draft of which the shop has no id could be confirmed by mistake, and fills its quota for a day.
+/// A draft of which the shop has no id could be confirmed by mistake, and fills its quota for a
+/// day.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_confirmation_that_is_refused_leaves_no_draft() {
     with_stack(|stack| async move {
