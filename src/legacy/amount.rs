@@ -10,6 +10,8 @@ const PARTS: u128 = 10_u128.pow(PLACES);
 pub struct Parts(u128);
 
 impl Parts {
+    pub const ZERO: Self = Self(0);
+
     /// Of an amount due: the buyer must not be asked for less than the invoice needs.
     pub const fn rounded_up(units: BaseUnits, decimals: u32) -> Self {
         if decimals > PLACES {

@@ -5,6 +5,9 @@ use std::collections::BTreeMap;
 use gateway::{legacy::Refusal, money::Price};
 use url::form_urlencoded;
 
+/// Characters of the code of a currency.
+pub const CODE_CHARS_MAX: usize = 32;
+
 /// As PHP reads a form: of fields with one name the last one counts, and `+` and `%20` are spaces.
 #[derive(Debug, Default)]
 pub struct Params(BTreeMap<String, String>);
@@ -12,6 +15,11 @@ pub struct Params(BTreeMap<String, String>);
 impl Params {
     pub fn parse(form: &[u8]) -> Self {
         Self(form_urlencoded::parse(form).into_owned().collect())
+    }
+
+    /// Adds a field, as if it had been sent.
+    pub fn set(&mut self, name: &str, value: &str) {
+        self.0.insert(name.to_owned(), value.to_owned());
     }
 
     /// The text of a field, without space around it; `None` if it is absent or empty.

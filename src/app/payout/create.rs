@@ -4,8 +4,10 @@ use chrono::TimeDelta;
 use uuid::Uuid;
 
 use super::{
+    decide::Confirmation,
     errors::PayoutError,
     limits::{batch_sizes, refuse_above_limits},
+    order::locked,
     price::{priced, stored},
 };
 use crate::{
@@ -25,7 +27,7 @@ use crate::{
         recipients::{self, Column, FAULTS_MAX, Reason, Recipient, Row, RowFault, shown},
     },
     storage::{
-        self, PgConnection, StorageError, merchants,
+        self, PgConnection, StorageError, legacy_withdrawals, merchants,
         payouts::{
             self, Books, PayoutOrder, answers, batches,
             items::{self, NewItem},
@@ -51,6 +53,18 @@ pub struct NewOrder {
     pub metadata: Option<String>,
     pub callback_url: Option<String>,
     pub idempotency: Option<Idempotency>,
+    /// The part of an order that the `/legacy` adapter creates.
+    pub withdrawal: Option<Withdrawal>,
+}
+
+/// A withdrawal in the `/legacy` dialect.
+#[derive(Debug, Clone)]
+pub struct Withdrawal {
+    /// The public id.
+    pub id: String,
+    /// Confirmed in the transaction that creates it: a confirmation that is refused leaves no
+    /// draft, of which its shop would know nothing.
+    pub auto_confirm: bool,
 }
 
 impl NewOrder {
@@ -134,6 +148,13 @@ impl Gateway {
         let rows = insert_order(&mut tx, &order, &recipients, (&quoted.net, &batches)).await?;
         self.bind(&mut tx, order.id, &rows).await?;
         timers::set(&mut tx, timers::PAYOUT, order.id, order.abandoned_at).await?;
+        if let Some(withdrawal) = &request.withdrawal {
+            legacy_withdrawals::insert(&mut tx, order.id, merchant_id, &withdrawal.id).await?;
+            if withdrawal.auto_confirm {
+                order = locked(&mut tx, order.id).await?;
+                self.confirm_in(&mut tx, &mut order, &Confirmation::default()).await?;
+            }
+        }
         let body = self.payout_snapshot(&mut tx, &order, None).await?;
         if let Some(wanted) = &request.idempotency {
             let (key, sha256) = (&wanted.key, &wanted.request_sha256);
@@ -141,6 +162,7 @@ impl Gateway {
             answers::insert(&mut tx, merchant_id, request.family, key, sha256, kept).await?;
         }
         tx.commit().await.map_err(StorageError::from)?;
+        self.relay_wake.notify_one();
         Ok(Created { body, replayed: false })
     }
 

@@ -15,7 +15,7 @@ use crate::{
         PgConnection, StorageError, alerts,
         deposits::{self, DepositRow, returned},
         invoices::{self, Invoice},
-        ledger, payouts,
+        ledger, legacy_addresses, payouts,
     },
 };
 
@@ -55,6 +55,7 @@ async fn reverse(
     };
     let taken_back = reverse_of_invoice(gateway, tx, lost, booked_as).await?;
     let counted = reverse_payout(tx, lost, booked_as).await?;
+    reverse_at_own_address(tx, lost, booked_as).await?;
     let still_counted = counted.map_or(still_counted && !taken_back, |counted| !counted.is_zero());
     deposits::mark_reversed(tx, lost.id, still_counted).await?;
     if let Some(counted) = counted.filter(|counted| !counted.is_zero()) {
@@ -106,6 +107,34 @@ async fn reverse_of_invoice(
     let outcome = gateway.carry_out(tx, &mut invoice, &step, None).await?;
     return_excess(tx, &invoice, lost.id, asset, amount).await?;
     Ok(outcome.is_changed)
+}
+
+/// Takes a deposit at a merchant's own address out of the books, one in another currency too. A
+/// credited one counts as told, so that it is not told as another payment if it comes back.
+async fn reverse_at_own_address(
+    tx: &mut PgConnection,
+    lost: &DepositRow,
+    booked_as: BookedAs,
+) -> Result<(), StorageError> {
+    if lost.invoice_id.is_some() {
+        return Ok(());
+    }
+    let Some(address) = legacy_addresses::of_deposit(tx, lost.id).await? else { return Ok(()) };
+    let (Some(amount), Some(asset)) = (lost.amount, &lost.token_id) else { return Ok(()) };
+    let debit = match booked_as {
+        BookedAs::Credit => Account::Merchant(address.merchant_id),
+        BookedAs::Foreign => Account::Foreign(address.merchant_id),
+        BookedAs::Late | BookedAs::Suspicious | BookedAs::Nothing | BookedAs::Gas => return Ok(()),
+    };
+    let entry = Entry {
+        kind: EntryKind::Reversal,
+        source: lost.id,
+        asset: asset.clone(),
+        debit,
+        credit: Account::Custody(lost.network),
+        amount,
+    };
+    ledger::book(tx, &entry).await
 }
 
 /// Takes back as much of the treasury's share of an overpaid invoice as came with the deposit that
