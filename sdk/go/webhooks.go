@@ -27,8 +27,8 @@ type PaymentEvent struct {
 	// PaymentStatus only repeats the state of the invoice. Never ship on it. Without a notice, a
 	// renewal and a test the payment reached its PaymentStatus: the one kind of event to act on.
 	Notice *Notice
-	// Renewal: a subscription is due. Mail RenewalURL to the subscriber unless the gateway does, and
-	// ship nothing: Payment is the latest invoice as it stands, mostly finished.
+	// Renewal: a subscription is due. Mail RenewalURL to the subscriber unless the gateway does,
+	// and ship nothing: Payment is the latest invoice as it stands, mostly finished.
 	Renewal *Renewal
 	// Key: act once per key.
 	Key string

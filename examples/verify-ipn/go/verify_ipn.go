@@ -61,9 +61,9 @@ type Verified struct {
 	// Notice is for a person and changes nothing: its PaymentStatus only repeats the state of the
 	// invoice.
 	Notice *Event
-	// Renewal: a subscription is due. Mail its RenewalURL to the subscriber unless the gateway does,
-	// and ship nothing: its PaymentStatus, mostly finished, only repeats the state of the latest
-	// invoice.
+	// Renewal: a subscription is due. Mail its RenewalURL to the subscriber unless the gateway
+	// does, and ship nothing: its PaymentStatus, mostly finished, only repeats the state of the
+	// latest invoice.
 	Renewal *Event
 }
 

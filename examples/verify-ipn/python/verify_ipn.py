@@ -20,8 +20,8 @@ class Verified(NamedTuple):
     # changes nothing: its payment_status only repeats the state of the invoice.
     notice: Optional[dict] = None
     # A subscription is due, as _gateway.renewal says. Mail its renewal_url to the subscriber unless
-    # the gateway does, and ship nothing: its payment_status, mostly finished, only repeats the state
-    # of the latest invoice.
+    # the gateway does, and ship nothing: its payment_status, mostly finished, only repeats the
+    # state of the latest invoice.
     renewal: Optional[dict] = None
 
 

@@ -15,15 +15,16 @@ final class PaymentEvent
 {
     /**
      * @param PaymentIpn $payment
-     * @param ?Notice $notice money came beside or after the payment. That is for a person: it changes
-     *   nothing, and `payment_status` only repeats the state of the invoice. Never ship on it. Without a
-     *   notice, a renewal and a test the payment reached its `payment_status`, the one kind of event to
-     *   act on.
+     * @param ?Notice $notice money came beside or after the payment. That is for a person: it
+     *   changes nothing, and `payment_status` only repeats the state of the invoice. Never ship on
+     *   it. Without a notice, a renewal and a test the payment reached its `payment_status`, the one
+     *   kind of event to act on.
      * @param string $key act once per key
      * @param bool $isTest you, or your operator, tried the receiver. Nothing was paid: answer 200 and do
      *   nothing else
-     * @param ?Renewal $renewal a subscription is due. Mail `renewal_url` to the subscriber unless the
-     *   gateway does, and ship nothing: the payment is the latest invoice as it stands, mostly `finished`
+     * @param ?Renewal $renewal a subscription is due. Mail `renewal_url` to the subscriber unless
+     *   the gateway does, and ship nothing: the payment is the latest invoice as it stands, mostly
+     *   `finished`
      */
     public function __construct(
         public readonly array $payment,

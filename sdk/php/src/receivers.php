@@ -73,8 +73,8 @@ abstract class Receiver
 }
 
 /**
- * Receives payment IPNs: verifies, keeps notices, renewals and tests apart, acts once per payment and
- * status.
+ * Receives payment IPNs: verifies, keeps notices, renewals and tests apart, acts once per payment
+ * and status.
  */
 final class PaymentIpnReceiver extends Receiver
 {
@@ -86,9 +86,9 @@ final class PaymentIpnReceiver extends Receiver
      *   order_id, price_amount and price_currency with your own record, then ship on `finished`
      * @param ?callable(array, array, mixed): void $onNotice (notice, payment, transaction): money came beside
      *   or after the payment; show it to a person, never ship on it
-     * @param ?callable(array, array, mixed): void $onRenewal (renewal, payment, transaction): a subscription
-     *   is due; mail renewal_url to the subscriber unless the gateway does; ship nothing. The payment is
-     *   the latest invoice, mostly `finished`
+     * @param ?callable(array, array, mixed): void $onRenewal (renewal, payment, transaction): a
+     *   subscription is due; mail renewal_url to the subscriber unless the gateway does; ship nothing.
+     *   The payment is the latest invoice, mostly `finished`
      */
     public function __construct(
         #[\SensitiveParameter] private string|array $secret,

@@ -49,7 +49,8 @@ pub trait Payable: Transactions {
     ) -> impl Future<Output = Result<(), Self::Error>> + Send;
 
     /// A subscription is due: mail `renewal_url` to the subscriber unless the gateway does; ship
-    /// nothing. `payment` is the latest invoice, mostly `finished`. Does nothing unless you write it.
+    /// nothing. `payment` is the latest invoice, mostly `finished`. Does nothing unless you write
+    /// it.
     fn on_renewal(
         &self,
         transaction: &mut Self::Transaction,

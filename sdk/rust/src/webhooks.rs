@@ -28,11 +28,12 @@ pub enum Refused {
 pub struct PaymentEvent {
     pub payment: Payment,
     /// Money came beside or after the payment. That is for a person: it changes nothing, and
-    /// `payment_status` only repeats the state of the invoice. Never ship on it. Without a notice, a
-    /// renewal and a test the payment reached its `payment_status`: the one kind of event to act on.
+    /// `payment_status` only repeats the state of the invoice. Never ship on it. Without a notice,
+    /// a renewal and a test the payment reached its `payment_status`: the one kind of event to act
+    /// on.
     pub notice: Option<Notice>,
-    /// A subscription is due. Mail `renewal_url` to the subscriber unless the gateway does, and ship
-    /// nothing: `payment` is the latest invoice as it stands, mostly `finished`.
+    /// A subscription is due. Mail `renewal_url` to the subscriber unless the gateway does, and
+    /// ship nothing: `payment` is the latest invoice as it stands, mostly `finished`.
     pub renewal: Option<Renewal>,
     /// The same over all attempts of this event.
     pub event_id: String,

@@ -21,8 +21,8 @@ export interface PaymentIpnOptions<Tx> {
     /** Money came beside or after the payment: show it to a person, never ship on it. */
     onNotice?: (notice: Notice, payment: PaymentIpn, tx: Tx) => Promise<void> | void;
     /**
-     * A subscription is due: mail `renewal_url` to the subscriber unless the gateway does; ship nothing.
-     * `payment` is the latest invoice, mostly `finished`.
+     * A subscription is due: mail `renewal_url` to the subscriber unless the gateway does; ship
+     * nothing. `payment` is the latest invoice, mostly `finished`.
      */
     onRenewal?: (renewal: Renewal, payment: PaymentIpn, tx: Tx) => Promise<void> | void;
     /** What a callback threw; the delivery is answered 500 and comes again. */
@@ -55,8 +55,8 @@ export interface NodeResponse {
     end(text?: string): unknown;
 }
 /**
- * Receives payment IPNs: verifies, keeps notices, renewals and tests apart, acts once per payment and
- * status.
+ * Receives payment IPNs: verifies, keeps notices, renewals and tests apart, acts once per payment
+ * and status.
  */
 export declare function paymentIpnReceiver<Tx>(options: PaymentIpnOptions<Tx>): Receiver;
 /** Receives webhooks of mass payouts: verifies, keeps tests apart, and acts once per event. */

@@ -13,8 +13,8 @@ export function onceInMemory() {
     };
 }
 /**
- * Receives payment IPNs: verifies, keeps notices, renewals and tests apart, acts once per payment and
- * status.
+ * Receives payment IPNs: verifies, keeps notices, renewals and tests apart, acts once per payment
+ * and status.
  */
 export function paymentIpnReceiver(options) {
     return receiver(PAYMENT_SIGNATURE_HEADER, 401, options.onError, async (body, signature) => {

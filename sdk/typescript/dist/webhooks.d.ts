@@ -26,8 +26,8 @@ export type PaymentEvent = {
     key: string;
 } | {
     /**
-     * A subscription is due. Mail `renewal.renewal_url` to the subscriber unless the gateway does,
-     * and ship nothing: `payment` is the latest invoice as it stands, mostly `finished`.
+     * A subscription is due. Mail `renewal.renewal_url` to the subscriber unless the gateway
+     * does, and ship nothing: `payment` is the latest invoice as it stands, mostly `finished`.
      */
     kind: 'renewal';
     renewal: Renewal;

@@ -36,8 +36,8 @@ export interface PaymentIpnOptions<Tx> {
   /** Money came beside or after the payment: show it to a person, never ship on it. */
   onNotice?: (notice: Notice, payment: PaymentIpn, tx: Tx) => Promise<void> | void;
   /**
-   * A subscription is due: mail `renewal_url` to the subscriber unless the gateway does; ship nothing.
-   * `payment` is the latest invoice, mostly `finished`.
+   * A subscription is due: mail `renewal_url` to the subscriber unless the gateway does; ship
+   * nothing. `payment` is the latest invoice, mostly `finished`.
    */
   onRenewal?: (renewal: Renewal, payment: PaymentIpn, tx: Tx) => Promise<void> | void;
   /** What a callback threw; the delivery is answered 500 and comes again. */
@@ -75,8 +75,8 @@ export interface NodeResponse {
 }
 
 /**
- * Receives payment IPNs: verifies, keeps notices, renewals and tests apart, acts once per payment and
- * status.
+ * Receives payment IPNs: verifies, keeps notices, renewals and tests apart, acts once per payment
+ * and status.
  */
 export function paymentIpnReceiver<Tx>(options: PaymentIpnOptions<Tx>): Receiver {
   return receiver(PAYMENT_SIGNATURE_HEADER, 401, options.onError, async (body, signature) => {
