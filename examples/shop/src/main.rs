@@ -185,6 +185,8 @@ async fn ipn(State(shop): State<Arc<Shop>>, headers: HeaderMap, body: Bytes) -> 
             }
             StatusCode::OK
         }
+        // A reminder repeats `finished` of the payment before, and ships nothing.
+        Verdict::Renewal(_) => StatusCode::OK,
         Verdict::Duplicate => StatusCode::OK,
         Verdict::Forged | Verdict::Stale => StatusCode::UNAUTHORIZED,
     }
