@@ -161,6 +161,32 @@ async fn one_without_auto_confirm_waits_for_its_merchant_and_can_be_cancelled() 
     .await;
 }
 
+/// Attack: clients that write `False` as their language does would have everything confirmed.
+#[tokio::test(flavor = "multi_thread")]
+async fn only_a_yes_confirms_a_withdrawal() {
+    with_stack(|stack| async move {
+        let legacy = Legacy::of(&stack, &stack.merchant().await).await;
+        let recipient = evm_address(1);
+        for (auto_confirm, status) in
+            [("False", 0), ("FALSE", 0), ("None", 0), ("0", 0), ("True", 1), ("1", 1)]
+        {
+            let order = [
+                ("amount", "5"),
+                ("currency", "USDT.POL"),
+                ("address", recipient.as_str()),
+                ("auto_confirm", auto_confirm),
+                ("add_tx_fee", "False"),
+            ];
+            let made = legacy.result("create_withdrawal", &order).await;
+            assert_eq!(made["status"], json!(status), "{auto_confirm}");
+            if status == 1 {
+                assert_eq!(text(&made, "deposit_amount"), "5.00000000", "{auto_confirm}");
+            }
+        }
+    })
+    .await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_cannot_be_withdrawn_is_refused_with_its_reason_and_leaves_nothing() {
     with_stack(|stack| async move {
@@ -183,6 +209,8 @@ async fn what_cannot_be_withdrawn_is_refused_with_its_reason_and_leaves_nothing(
             ("domain", "ada.example", "$PayByName tags and domains are not supported!"),
             ("dest_tag", "7", "Invalid value for dest_tag"),
             ("note", "a\u{7}b", "Invalid value for note"),
+            ("auto_confirm", "2", "Invalid value for auto_confirm"),
+            ("add_tx_fee", "2", "Invalid value for add_tx_fee"),
             ("ipn_url", "ftp://shop.example/ipn", "Invalid value for ipn_url"),
         ] {
             let order = [usual.as_slice(), &[(field, value)]].concat();
