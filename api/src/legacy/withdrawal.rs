@@ -108,7 +108,7 @@ async fn create_many(
                 made
             }
             Err(LegacyError::Refused(refusal)) => json!({ "error": refusal.to_string() }),
-            // Those before it are ordered: the answer has to name them.
+            // Nothing of it is ordered. Those before it are: the answer has to name them.
             Err(LegacyError::Storage(error)) => {
                 tracing::error!(%error, "a withdrawal among many failed");
                 json!({ "error": Refusal::Internal.to_string() })

@@ -49,7 +49,8 @@ pub struct NewWithdrawal {
 
 impl Gateway {
     /// Orders a withdrawal. It has no idempotency key, as the dialect has none: a repeated request
-    /// makes another order, which pays nobody unless it is funded too.
+    /// makes another order, which pays nobody unless it is funded too. So every error but
+    /// [`Refusal::Unclear`] means that nothing is ordered.
     pub async fn create_legacy_withdrawal(
         &self,
         caller: &Caller,
@@ -63,8 +64,7 @@ impl Gateway {
         let amount = amount(&market, currency, new)?;
         let withdrawal_id = withdrawal::new_id();
         let order = order(currency, family, amount, new, &withdrawal_id);
-        self.create_payout(merchant_id, &order).await.map_err(refused)?;
-        self.legacy_withdrawal(caller, &withdrawal_id).await
+        self.create_payout_withdrawal(merchant_id, &order).await.map_err(refused)
     }
 
     /// A merchant's withdrawal by its public id.
@@ -169,6 +169,10 @@ fn fresh(market: &Market, currency: &Currency, fiat: Fiat) -> Result<Decimal, Re
 fn refused(error: PayoutError) -> LegacyError {
     LegacyError::Refused(match error {
         PayoutError::Storage(error) => return LegacyError::Storage(error),
+        PayoutError::Unclear(error) => {
+            tracing::error!(%error, "a withdrawal may be ordered, and may not");
+            Refusal::Unclear
+        }
         PayoutError::Disabled => Refusal::Permission,
         PayoutError::UnsupportedNetwork
         | PayoutError::UnsupportedCurrency

@@ -9,6 +9,7 @@ mod fuzz;
 mod ipn;
 mod keys;
 mod letters;
+mod ordered_once;
 mod withdrawals;
 
 use std::net::SocketAddr;
