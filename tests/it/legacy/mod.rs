@@ -1,5 +1,6 @@
 //! `/legacy`: the API, the forms and the IPNs of the old CoinPayments.
 
+mod address_rules;
 mod addresses;
 mod api;
 mod clients;
