@@ -14,7 +14,7 @@ use crate::{
     },
     asset::{Fiat, catalogue::Catalogue, catalogue::Currency},
     invoice::quote,
-    legacy::{Refusal, withdrawal},
+    legacy::{Refusal, amount::price_rounded_down, withdrawal},
     money::Price,
     payout::{
         FeeMode, PayoutFamily,
@@ -142,18 +142,22 @@ fn order(
     }
 }
 
-/// The amount in whole coins of `currency`. One in another currency is converted by way of fiat, at
-/// the rate of this moment.
+/// The amount in whole coins of `currency`, rounded down to what the coin and the dialect can say.
+/// One in another currency is converted by way of fiat, at the rate of this moment.
 fn amount(
     market: &Market,
     currency: &Currency,
     new: &NewWithdrawal,
 ) -> Result<String, LegacyError> {
     let decimals = u32::from(currency.decimals);
-    let Some(code) = &new.currency2 else { return Ok(new.amount.to_decimal()) };
+    let as_sent = || {
+        let amount = price_rounded_down(new.amount, decimals);
+        if amount.is_zero() { Err(Refusal::TooSmall.into()) } else { Ok(amount.to_decimal()) }
+    };
+    let Some(code) = &new.currency2 else { return as_sent() };
     let other = PricedIn::named(code).ok_or(Refusal::Currency("currency2"))?;
     if matches!(other, PricedIn::Coin(coin) if std::ptr::eq(coin, currency)) {
-        return Ok(new.amount.to_decimal());
+        return as_sent();
     }
     let (price, fiat) = other.in_fiat(market, new.amount)?;
     let rate = fresh(market, currency, fiat)?;

@@ -199,6 +199,7 @@ async fn what_cannot_be_withdrawn_is_refused_with_its_reason_and_leaves_nothing(
             ("amount", "0", "Transaction amount must be greater than 0"),
             ("amount", "-1", "Transaction amount is not a usable number"),
             ("amount", "0.000001", "Amount too small, there would be nothing left!"),
+            ("amount", "0.0000001", "Amount too small, there would be nothing left!"),
             ("currency", "QQQ", "Invalid currency code for currency"),
             ("currency", "SOL", "That coin cannot be withdrawn here!"),
             ("currency2", "QQQ", "Invalid currency code for currency2"),
@@ -248,6 +249,18 @@ async fn an_amount_may_be_in_another_currency_and_fees_are_deducted_or_added() {
         assert_eq!(text(&made, "amount"), "20.00000000");
         // The recipient bears the fees: no more than the amount is to be sent.
         assert_eq!(text(&made, "deposit_amount"), "20.00000000");
+        // A script computes with floats: 0.1 + 0.2, 0.7 - 0.1 and the like.
+        for (sent, ordered) in [
+            ("3.0000000000000004", "3.00000000"),
+            ("2.9999999999999996", "2.99999900"),
+            ("3.1234567", "3.12345600"),
+        ] {
+            let made = legacy.result("create_withdrawal", &order(&[("amount", sent)])).await;
+            assert_eq!((text(&made, "amount"), text(&made, "deposit_amount")), (ordered, ordered));
+            let both = order(&[("amount", sent), ("currency2", "USDT.POL")]);
+            let made = legacy.result("create_withdrawal", &both).await;
+            assert_eq!(text(&made, "amount"), ordered);
+        }
         // Python's word for no currency.
         let none = order(&[("amount", "7"), ("currency2", "None")]);
         let made = legacy.result("create_withdrawal", &none).await;
